@@ -1,0 +1,3 @@
+//! Puts the reliability stack in front of any MCP server.
+
+fn main() {}

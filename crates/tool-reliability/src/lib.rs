@@ -1,0 +1,1 @@
+//! The ready stack of reliability layers around a tool service.

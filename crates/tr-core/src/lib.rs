@@ -1,0 +1,1 @@
+//! The contract between an agent's tool calls and the layers that guard them.

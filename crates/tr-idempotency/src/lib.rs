@@ -1,0 +1,1 @@
+//! Runs a tool call once, however often it is asked for.

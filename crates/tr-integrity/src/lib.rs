@@ -1,0 +1,1 @@
+//! Keeps an agent's session valid, whatever happens to its tool calls.

@@ -1,0 +1,1 @@
+//! Breaks loops of failing tool calls.

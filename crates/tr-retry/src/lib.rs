@@ -1,0 +1,1 @@
+//! Tries a tool call again where that is safe.

@@ -1,0 +1,1 @@
+//! Events, metrics and spans of tool calls.

@@ -1,0 +1,1 @@
+//! Contract laws, scripted tools and an allocation counter for testing layers.

@@ -1,0 +1,1 @@
+//! Bounds one attempt of a tool call.
