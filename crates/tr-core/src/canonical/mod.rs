@@ -1,0 +1,1 @@
+//! Canonical JSON, the digests of it, and the keys made from those.
