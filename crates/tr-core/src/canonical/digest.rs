@@ -1,0 +1,95 @@
+//! The digest of a canonical text.
+use super::{Canonicalizer, Error, FingerprintKey, HexError, Rules, hex};
+use std::{cell::RefCell, fmt, str::FromStr};
+
+/// The BLAKE3 hash of a canonical text: equal for two calls that ask for the same thing.
+///
+/// [`Display`](fmt::Display) and [`FromStr`] use 64 hexadecimal digits, the same everywhere:
+/// whoever can guess the params can recognise them. [`Debug`](fmt::Debug) shows a fingerprint
+/// that means nothing outside this process.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+/// Scratch space above this size is given back after use.
+const KEPT: usize = 64 * 1024;
+
+thread_local! {
+    static SCRATCH: RefCell<(Canonicalizer, Vec<u8>)> =
+        const { RefCell::new((Canonicalizer::new(), Vec::new())) };
+}
+
+impl Digest {
+    /// The digest of `json`, as far as it counts under `rules`.
+    ///
+    /// Reuses scratch space of the thread, so a text up to some 60 KiB allocates nothing.
+    ///
+    /// # Errors
+    /// If `json` has no canonical form.
+    pub fn of_params(json: impl AsRef<[u8]>, rules: &Rules) -> Result<Self, Error> {
+        SCRATCH.with_borrow_mut(|(canonicalizer, out)| {
+            out.clear();
+            let written = canonicalizer.write(json, rules, out);
+            let digest = written.map(|()| Self::of_bytes(&*out));
+            canonicalizer.shrink_to(KEPT);
+            out.clear();
+            out.shrink_to(KEPT);
+            digest
+        })
+    }
+
+    /// The digest of `bytes` as they are.
+    #[must_use]
+    pub fn of_bytes(bytes: impl AsRef<[u8]>) -> Self {
+        Self(blake3::hash(bytes.as_ref()).into())
+    }
+
+    /// A digest that was taken earlier.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// All 32 bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The first 8 bytes as a little-endian number, for tables.
+    #[must_use]
+    pub fn short(&self) -> u64 {
+        short(&self.0)
+    }
+}
+
+#[inline]
+pub(super) fn short(bytes: &[u8; 32]) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = *bytes;
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
+}
+
+impl AsRef<[u8]> for Digest {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl FromStr for Digest {
+    type Err = HexError;
+
+    fn from_str(text: &str) -> Result<Self, HexError> {
+        hex::read(text).map(Self)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        hex::write(&self.0, f)
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({})", FingerprintKey::of_process().fingerprint(self))
+    }
+}

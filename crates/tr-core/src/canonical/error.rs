@@ -1,0 +1,126 @@
+//! Why a text has no canonical form, and where.
+use super::pointer;
+use std::{error, fmt};
+
+/// A text that has no canonical form; the tool did not run.
+///
+/// Names the byte and the JSON pointer of the first fault.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Fault>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Fault {
+    kind: ErrorKind,
+    offset: usize,
+    pointer: String,
+}
+
+/// What is wrong with the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// It begins with a byte order mark.
+    ByteOrderMark,
+    /// It is not UTF-8.
+    InvalidUtf8,
+    /// It ends in the middle of a value, or is empty.
+    UnexpectedEnd,
+    /// A byte stands where JSON allows none like it.
+    UnexpectedByte,
+    /// Something follows the value.
+    TrailingData,
+    /// A control character stands unescaped in a string.
+    ControlCharacter,
+    /// JSON knows no such escape.
+    InvalidEscape,
+    /// Half of a surrogate pair, escaped or encoded: no character at all.
+    LoneSurrogate,
+    /// `NaN` or `Infinity`.
+    NotFinite,
+    /// A number too large for a double, such as `1e400`.
+    NumberOverflow,
+    /// Two members of an object have the same name once unescaped.
+    DuplicateName,
+    /// Arrays and objects nest deeper than [`MAX_DEPTH`](super::MAX_DEPTH).
+    TooDeep,
+}
+
+impl Error {
+    #[cold]
+    pub(super) fn new(kind: ErrorKind, offset: usize) -> Self {
+        Self(Box::new(Fault { kind, offset, pointer: String::new() }))
+    }
+
+    /// The error as the container sees it: the pointer grows at its front as the reader unwinds.
+    #[cold]
+    pub(super) fn within(mut self, token: &str) -> Self {
+        let token = pointer::escape(token);
+        self.0.pointer = format!("/{token}{}", self.0.pointer);
+        self
+    }
+
+    #[cold]
+    pub(super) fn replaced(mut self, kind: ErrorKind, offset: usize) -> Self {
+        (self.0.kind, self.0.offset) = (kind, offset);
+        self
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// Where, in bytes from the start of the text.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.0.offset
+    }
+
+    /// Where, as an RFC 6901 JSON pointer to the value that is at fault; empty for the whole text.
+    #[must_use]
+    pub fn pointer(&self) -> &str {
+        &self.0.pointer
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ByteOrderMark => "byte order mark",
+            Self::InvalidUtf8 => "invalid UTF-8",
+            Self::UnexpectedEnd => "unexpected end",
+            Self::UnexpectedByte => "unexpected byte",
+            Self::TrailingData => "something follows the value",
+            Self::ControlCharacter => "unescaped control character",
+            Self::InvalidEscape => "invalid escape",
+            Self::LoneSurrogate => "lone surrogate",
+            Self::NotFinite => "number is not finite",
+            Self::NumberOverflow => "number is too large",
+            Self::DuplicateName => "duplicate member name",
+            Self::TooDeep => "nested too deep",
+        })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.kind(), self.offset())?;
+        match self.pointer() {
+            "" => Ok(()),
+            pointer => write!(f, ", in {pointer}"),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.kind())
+            .field("offset", &self.offset())
+            .field("pointer", &self.pointer())
+            .finish()
+    }
+}
+
+impl error::Error for Error {}

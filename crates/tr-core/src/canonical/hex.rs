@@ -1,0 +1,35 @@
+//! Bytes as lower-case hexadecimal digits.
+use std::{error::Error, fmt};
+
+/// A text that is not the expected number of lower-case hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HexError(());
+
+pub(super) fn write(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+}
+
+pub(super) fn read<const N: usize>(text: &str) -> Result<[u8; N], HexError> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Ok(byte - b'0'),
+        b'a'..=b'f' => Ok(byte - b'a' + 10),
+        _ => Err(HexError(())),
+    };
+    let (pairs, rest) = text.as_bytes().as_chunks();
+    if pairs.len() != N || !rest.is_empty() {
+        return Err(HexError(()));
+    }
+    let mut bytes = [0; N];
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = digit(*high)? << 4 | digit(*low)?;
+    }
+    Ok(bytes)
+}
+
+impl fmt::Display for HexError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not the expected number of lower-case hexadecimal digits")
+    }
+}
+
+impl Error for HexError {}

@@ -1,0 +1,178 @@
+//! What of a text does not count: dropped members, loosely compared strings.
+use super::{Pointer, string::Name};
+use std::{error, fmt};
+
+/// Top-level members of params that say how a call travels, not what it asks for.
+pub const VOLATILE: [&str; 5] = ["clientTs", "retryCount", "traceparent", "tracestate", "baggage"];
+
+/// What of a text does not count. The default, meant for params, drops [`VOLATILE`] members.
+///
+/// Whatever is dropped must still be well-formed: rules never make an invalid text valid.
+///
+/// ```
+/// use tr_core::canonical::{Digest, Rules};
+///
+/// let rules = Rules::builder()
+///     .drop_at("/meta/sentAt".parse()?)
+///     .loose_whitespace_at("/query".parse()?)
+///     .build()?;
+/// assert_eq!(
+///     Digest::of_params(r#"{"query": " a  b", "meta": {"sentAt": 7}, "retryCount": 1}"#, &rules)?,
+///     Digest::of_params(r#"{"meta": {}, "query": "a b"}"#, &rules)?,
+/// );
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub(super) root: Node,
+}
+
+/// Configures [`Rules`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Builder {
+    volatile: bool,
+    dropped: Vec<Pointer>,
+    loose: Vec<Pointer>,
+}
+
+/// A pointer to drop names the whole text, which would make all calls the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RulesError(());
+
+/// The pointers as a tree, walked along with the text.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    dropped: bool,
+    loose: bool,
+    children: Vec<Child>,
+}
+
+#[derive(Clone, Debug)]
+struct Child {
+    token: Box<str>,
+    /// The token as a place in an array, if it is one.
+    index: Option<usize>,
+    node: Node,
+}
+
+/// Where the reader stands in the tree, if still inside.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'r> {
+    node: Option<&'r Node>,
+    pub(super) dropped: bool,
+    pub(super) loose: bool,
+}
+
+impl Rules {
+    /// Everything counts: plain canonical JSON.
+    #[must_use]
+    pub const fn exact() -> Self {
+        Self { root: Node::new() }
+    }
+
+    /// Starts from the default.
+    pub fn builder() -> Builder {
+        Builder { volatile: true, dropped: Vec::new(), loose: Vec::new() }
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        let mut root = Node::new();
+        VOLATILE.iter().for_each(|name| root.child(name).dropped = true);
+        Self { root }
+    }
+}
+
+impl Builder {
+    /// Makes [`VOLATILE`] members count, for a tool whose own parameter has such a name.
+    pub fn keep_volatile(mut self) -> Self {
+        self.volatile = false;
+        self
+    }
+
+    /// Drops the member or array element at `pointer`.
+    pub fn drop_at(mut self, pointer: Pointer) -> Self {
+        self.dropped.push(pointer);
+        self
+    }
+
+    /// Compares strings at and below `pointer` without regard to how much white space (Unicode's)
+    /// separates their words or surrounds them. Names of members stay exact.
+    pub fn loose_whitespace_at(mut self, pointer: Pointer) -> Self {
+        self.loose.push(pointer);
+        self
+    }
+
+    /// Validates the configuration; this is the only place it can fail.
+    ///
+    /// # Errors
+    /// If a pointer to drop names the whole text.
+    pub fn build(self) -> Result<Rules, RulesError> {
+        if self.dropped.iter().any(Pointer::is_root) {
+            return Err(RulesError(()));
+        }
+        let mut rules = if self.volatile { Rules::default() } else { Rules::exact() };
+        self.dropped.iter().for_each(|pointer| rules.root.at(pointer).dropped = true);
+        self.loose.iter().for_each(|pointer| rules.root.at(pointer).loose = true);
+        Ok(rules)
+    }
+}
+
+impl Node {
+    const fn new() -> Self {
+        Self { dropped: false, loose: false, children: Vec::new() }
+    }
+
+    fn at(&mut self, pointer: &Pointer) -> &mut Self {
+        pointer.tokens().fold(self, Self::child)
+    }
+
+    fn child(&mut self, token: &str) -> &mut Self {
+        let known = self.children.iter().position(|child| *child.token == *token);
+        let at = known.unwrap_or_else(|| {
+            let index = token.parse().ok().filter(|index: &usize| index.to_string() == token);
+            self.children.push(Child { token: token.into(), index, node: Self::new() });
+            self.children.len() - 1
+        });
+        &mut self.children[at].node
+    }
+}
+
+impl<'r> Place<'r> {
+    pub(super) fn root(rules: &'r Rules) -> Self {
+        let node = &rules.root;
+        Self { node: Some(node), dropped: false, loose: node.loose }
+    }
+
+    #[inline]
+    pub(super) fn member(self, name: Name<'_>) -> Self {
+        self.find(|child| name.is(&child.token))
+    }
+
+    #[inline]
+    pub(super) fn element(self, index: usize) -> Self {
+        self.find(|child| child.index == Some(index))
+    }
+
+    #[inline]
+    fn find(self, is: impl Fn(&Child) -> bool) -> Self {
+        match self.node.and_then(|node| node.children.iter().find(|child| is(child))) {
+            Some(Child { node, .. }) => Self {
+                node: Some(node),
+                dropped: node.dropped,
+                loose: self.loose || node.loose,
+            },
+            None => Self { node: None, dropped: false, loose: self.loose },
+        }
+    }
+}
+
+impl fmt::Display for RulesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a pointer to drop names the whole text")
+    }
+}
+
+impl error::Error for RulesError {}
