@@ -1,3 +1,55 @@
 //! The contract between an agent's tool calls and the layers that guard them.
-
+//!
+//! A layer of this project asks its request and its response only what it needs, through the
+//! small traits of [`question`]; it tells what happened with a [`Verdict`] and with [`Ran`], which
+//! every error carries in its [`Facts`]. [`ToolCall`] and [`ToolOutcome`] are the request and the
+//! response that have all answers built in.
+//!
+//! # When to use
+//!
+//! With any of the layer crates, to name your own types' answers, and to read what their errors
+//! say. Alone, for classifying errors, canonical JSON, or reading tool-call envelopes.
+//!
+//! # Knows nothing of
+//!
+//! layers, an async runtime, exporters, stores. It takes [`std::time::Instant`] as a value and
+//! never reads a monotonic clock.
+pub mod call;
 pub mod canonical;
+pub mod classify;
+mod clock;
+pub mod code;
+mod defer;
+mod error;
+mod id;
+pub mod manifest;
+mod observer;
+mod outcome;
+mod overrides;
+mod params;
+pub mod question;
+mod stripe;
+mod tool;
+mod verdict;
+
+pub use self::{
+    call::{CallParts, ToolCall},
+    clock::{SetClock, SystemClock, WallClock},
+    defer::{Defer, DeferFuture},
+    error::{BoxError, Facts, causes, facts, find, root_cause},
+    id::Id,
+    manifest::ToolManifest,
+    observer::{CallInfo, Event, Observer},
+    outcome::{Chunk, MatchedOn, OutcomeParts, Replay, Retried, ToolError, ToolOutcome},
+    overrides::{
+        BreakerHint, BreakerState, DedupeMode, Priority, RetryOverride, RetryOverrides, Scope,
+    },
+    params::{Json, Params},
+    question::{
+        Classify, Codec, EffectOf, End, Feedback, IdempotencyOf, InvalidKey, KeyOf, LoopOf,
+        LoopRef, Progress, Repeat, Standard, TurnRef,
+    },
+    stripe::{STRIPES, stripe},
+    tool::{KeyRef, ToolId},
+    verdict::{Classification, Effect, Ran, Verdict},
+};

@@ -1,0 +1,30 @@
+//! The stable codes that errors of ours carry, as they appear on the wire.
+
+/// An attempt, a call or a turn ran out of time.
+pub const TIMEOUT: &str = "timeout";
+/// A breaker refused the call.
+pub const CIRCUIT_OPEN: &str = "circuit_open";
+/// Attempts, time or budget are used up.
+pub const RETRY_EXHAUSTED: &str = "retry_exhausted";
+/// The key was used before with other params.
+pub const IDEMPOTENCY_CONFLICT: &str = "idempotency_conflict";
+/// Another call with this key is running: the 409 marker.
+pub const IDEMPOTENCY_IN_FLIGHT: &str = "idempotency_in_flight";
+/// The tool may have run, and nobody recorded its end.
+pub const OUTCOME_UNKNOWN: &str = "outcome_unknown";
+/// The caller withdrew the call.
+pub const CANCELLED: &str = "cancelled";
+/// The same failing call again and again.
+pub const LOOP_DETECTED: &str = "loop_detected";
+/// Too many failures in one turn.
+pub const TOOL_ERROR_LIMIT: &str = "tool_error_limit";
+/// The envelope or the params do not have the form that the contract asks for.
+pub const INVALID_ENVELOPE: &str = "invalid_envelope";
+/// Nothing that we know matches the error.
+pub const UNCLASSIFIED: &str = "unclassified";
+/// The records store has no room for another claim.
+pub const STORE_FULL: &str = "store_full";
+/// The records store cannot be reached.
+pub const STORE_UNAVAILABLE: &str = "store_unavailable";
+/// The session's transcript is corrupt, or changed under us.
+pub const SESSION_CORRUPT: &str = "session_corrupt";

@@ -1,0 +1,130 @@
+//! An inner service whose readiness is asked for, but not insisted on.
+use pin_project_lite::pin_project;
+use std::{
+    fmt,
+    future::Future,
+    mem,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+use tower_service::Service;
+
+/// An inner service whose readiness is asked for, but not insisted on.
+///
+/// Ready, it is called at once. Not ready, the instance that was asked moves into the future and
+/// waits there, where a timer can bound it; its clone stays and has to earn its own readiness.
+#[derive(Debug)]
+pub struct Defer<S> {
+    inner: S,
+    ready: bool,
+}
+
+impl<S> Defer<S> {
+    /// Wraps `inner`.
+    pub const fn new(inner: S) -> Self {
+        Self { inner, ready: false }
+    }
+
+    /// The service inside.
+    pub const fn get_ref(&self) -> &S {
+        &self.inner
+    }
+
+    /// Asks for readiness; always ready itself.
+    ///
+    /// # Errors
+    /// The inner service's, if it will never be ready again.
+    #[inline]
+    pub fn poll_ready<Req>(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>>
+    where
+        S: Service<Req>,
+    {
+        if !self.ready
+            && let Poll::Ready(outcome) = self.inner.poll_ready(cx)
+        {
+            outcome?;
+            self.ready = true;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Calls the inner service, or makes a future that does so once it is ready.
+    #[inline]
+    pub fn call<Req>(&mut self, req: Req) -> DeferFuture<S, Req>
+    where
+        S: Service<Req> + Clone,
+    {
+        if mem::take(&mut self.ready) {
+            return DeferFuture::called(self.inner.call(req));
+        }
+        let clone = self.inner.clone();
+        DeferFuture::waiting(mem::replace(&mut self.inner, clone), req)
+    }
+}
+
+impl<S: Clone> Clone for Defer<S> {
+    // Readiness is per instance: a clone must earn its own.
+    fn clone(&self) -> Self {
+        Self::new(self.inner.clone())
+    }
+}
+
+pin_project! {
+    /// Waits for readiness if it must, then for the answer.
+    pub struct DeferFuture<S, Req>
+    where
+        S: Service<Req>,
+    {
+        #[pin]
+        state: State<S, S::Future, Req>,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    enum State<S, F, Req> {
+        Called { #[pin] future: F },
+        Waiting { service: S, req: Option<Req> },
+    }
+}
+
+impl<S: Service<Req>, Req> DeferFuture<S, Req> {
+    const fn called(future: S::Future) -> Self {
+        Self { state: State::Called { future } }
+    }
+
+    /// A future that waits for `service` to be ready before it calls it.
+    pub const fn waiting(service: S, req: Req) -> Self {
+        Self { state: State::Waiting { service, req: Some(req) } }
+    }
+
+    /// Whether the inner service has been called: before, the tool cannot have run.
+    pub const fn is_called(&self) -> bool {
+        matches!(self.state, State::Called { .. })
+    }
+}
+
+impl<S: Service<Req>, Req> Future for DeferFuture<S, Req> {
+    type Output = Result<S::Response, S::Error>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.project().state;
+        loop {
+            match state.as_mut().project() {
+                StateProj::Called { future } => return future.poll(cx),
+                StateProj::Waiting { service, req } => {
+                    ready!(service.poll_ready(cx))?;
+                    let future = service.call(req.take().expect("polled after completion"));
+                    state.set(State::Called { future });
+                }
+            }
+        }
+    }
+}
+
+impl<S: Service<Req>, Req> fmt::Debug for DeferFuture<S, Req> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeferFuture").field("called", &self.is_called()).finish_non_exhaustive()
+    }
+}

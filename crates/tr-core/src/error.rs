@@ -1,0 +1,131 @@
+//! Errors between layers, and the facts that each of them carries.
+//!
+//! A layer's error is a leaf type whose [`source`](std::error::Error::source) is a [`Facts`],
+//! whose source is the cause: leaf → facts → cause. The outermost facts win, so reading them is
+//! one walk and needs no knowledge of the crate that made the error.
+use crate::{Classification, Ran, Verdict};
+use std::{borrow::Cow, error::Error, fmt, iter};
+
+/// A type-erased error, as tower uses it between layers.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// What an error says to code: a link in the chain of sources.
+#[derive(Debug)]
+pub struct Facts {
+    code: Cow<'static, str>,
+    ran: Ran,
+    verdict: Verdict,
+    exhausted: bool,
+    cause: Option<BoxError>,
+}
+
+impl Facts {
+    /// Facts without a cause.
+    #[must_use]
+    pub const fn new(code: &'static str, ran: Ran, verdict: Verdict) -> Self {
+        Self { code: Cow::Borrowed(code), ran, verdict, exhausted: false, cause: None }
+    }
+
+    /// Facts as a classification gives them.
+    #[must_use]
+    pub fn of(end: Classification<'_>) -> Self {
+        Self {
+            code: Cow::Owned(end.code.to_owned()),
+            ran: end.ran,
+            verdict: end.verdict,
+            exhausted: end.exhausted,
+            cause: None,
+        }
+    }
+
+    /// Puts `cause` behind these facts.
+    #[must_use]
+    pub fn because(mut self, cause: impl Into<BoxError>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    /// Marks the call as already retried: nobody further out may retry it.
+    #[must_use]
+    pub const fn exhausted(mut self) -> Self {
+        self.exhausted = true;
+        self
+    }
+
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        &self.code
+    }
+
+    /// Whether the tool ran.
+    #[must_use]
+    pub const fn ran(&self) -> Ran {
+        self.ran
+    }
+
+    /// How it ended.
+    #[must_use]
+    pub const fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// Whether somebody further in has already retried.
+    #[must_use]
+    pub const fn is_exhausted(&self) -> bool {
+        self.exhausted
+    }
+
+    /// The same as a [`Classification`], borrowed.
+    #[must_use]
+    pub fn classification(&self) -> Classification<'_> {
+        Classification {
+            verdict: self.verdict,
+            ran: self.ran,
+            code: &self.code,
+            exhausted: self.exhausted,
+        }
+    }
+}
+
+impl fmt::Display for Facts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ran = match self.ran {
+            Ran::No => "the tool did not run",
+            Ran::Yes => "the tool ran",
+            Ran::Unknown => "the tool may have run",
+        };
+        write!(f, "{}: {ran}", self.code)
+    }
+}
+
+impl Error for Facts {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as _)
+    }
+}
+
+/// The error and all its sources, outermost first.
+pub fn causes<'e>(
+    error: &'e (dyn Error + 'static),
+) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    iter::successors(Some(error), |error| (*error).source())
+}
+
+/// The first error of type `T` in the chain, the error itself included.
+#[must_use]
+pub fn find<'e, T: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e T> {
+    causes(error).find_map(|error| error.downcast_ref())
+}
+
+/// The outermost facts in the chain.
+#[must_use]
+pub fn facts<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Facts> {
+    find(error)
+}
+
+/// The innermost error that carries no facts of ours: what really happened.
+#[must_use]
+pub fn root_cause<'e>(error: &'e (dyn Error + 'static)) -> &'e (dyn Error + 'static) {
+    causes(error).filter(|error| !error.is::<Facts>()).last().unwrap_or(error)
+}

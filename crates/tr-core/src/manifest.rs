@@ -1,0 +1,135 @@
+//! What is known of a tool before it is called.
+use crate::{Effect, Json, Priority, RetryOverride, ToolId, Verdict};
+use std::time::Duration;
+
+/// What is known of a tool before it is called. Fields are added in minor versions.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ToolManifest {
+    /// Which tool.
+    pub tool: ToolId,
+    /// What it does to the world; `None` if nobody declared it.
+    pub effect: Option<Effect>,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// JSON Schema of its params.
+    pub input_schema: Option<Json>,
+    /// How long one attempt may take.
+    pub timeout: Option<Duration>,
+    /// Changes to the retry policy.
+    pub retry: Option<RetryOverride>,
+    /// Whether a repeat is safe although an earlier attempt may have run.
+    pub retry_safe: Option<bool>,
+    /// Changes to the breaker.
+    pub breaker: BreakerOverride,
+    /// Changes to loop detection.
+    pub loops: LoopOverride,
+    /// How long records of its calls are kept.
+    pub ttls: TtlOverride,
+    /// How errors with these codes end, whatever else is known of them.
+    pub classification: Vec<(Box<str>, Verdict)>,
+    /// How keys and digests are made.
+    pub keys: KeyRules,
+    /// The dependency that it stands on, for a breaker shared with others.
+    pub dependency: Option<Box<str>>,
+    /// The tools whose results it needs within a turn.
+    pub depends_on: Vec<Box<str>>,
+    /// Whether a turn cannot do without it.
+    pub required: bool,
+    /// What its dependents get if it fails.
+    pub default_value: Option<Json>,
+    /// Tools that can stand in for it, best first.
+    pub alternatives: Vec<Box<str>>,
+    /// A hint for scheduling.
+    pub priority: Priority,
+    /// Names of params and result fields that no log may show.
+    pub sensitive: Vec<Box<str>>,
+}
+
+/// What a tool can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// Answers in chunks.
+    pub streaming: bool,
+    /// Deduplicates by the key that it is handed.
+    pub idempotency: bool,
+    /// Its answers may be cached.
+    pub caching: bool,
+    /// Retries by itself: leave it alone.
+    pub own_retries: bool,
+}
+
+/// A tool's changes to its breaker.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct BreakerOverride {
+    /// Failures in a row that open it.
+    pub consecutive: Option<u32>,
+    /// The share of failures, from 0 to 1, that opens it.
+    pub failure_rate: Option<f64>,
+    /// How long it stays open.
+    pub cooldown: Option<Duration>,
+}
+
+/// A tool's changes to loop detection.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct LoopOverride {
+    /// Identical failing calls that end it.
+    pub max_identical: Option<u32>,
+    /// Identical calls are polling, not a loop.
+    pub poll: bool,
+    /// The params that make a call's identity; all of them where it is `None`.
+    pub loop_key: Option<Vec<Box<str>>>,
+}
+
+/// How long records of a tool's calls are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TtlOverride {
+    /// Of successes.
+    pub done: Option<Duration>,
+    /// Of failures.
+    pub failed: Option<Duration>,
+    /// Of calls that run.
+    pub inflight: Option<Duration>,
+}
+
+/// How keys and digests of a tool's calls are made.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct KeyRules {
+    /// JSON Pointers of params that change from call to call without meaning anything.
+    pub volatile: Vec<Box<str>>,
+    /// JSON Pointers of strings in which white space means nothing.
+    pub any_whitespace: Vec<Box<str>>,
+}
+
+impl ToolManifest {
+    /// A tool of which nothing is known.
+    #[must_use]
+    pub fn new(tool: impl Into<ToolId>) -> Self {
+        Self {
+            tool: tool.into(),
+            effect: None,
+            capabilities: Capabilities::default(),
+            input_schema: None,
+            timeout: None,
+            retry: None,
+            retry_safe: None,
+            breaker: BreakerOverride::default(),
+            loops: LoopOverride::default(),
+            ttls: TtlOverride::default(),
+            classification: Vec::new(),
+            keys: KeyRules::default(),
+            dependency: None,
+            depends_on: Vec::new(),
+            required: false,
+            default_value: None,
+            alternatives: Vec::new(),
+            priority: Priority::default(),
+            sensitive: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What layers tell whoever listens, without knowing who does.
+use crate::{BreakerState, Effect, MatchedOn, Ran};
+use std::{fmt::Debug, time::Duration};
+
+/// Listens to what layers do.
+///
+/// Called on the path of the call, so it must not block. Layers build an event only when an
+/// observer was given and [`enabled`](Observer::enabled) says so.
+pub trait Observer: Debug + Send + Sync {
+    /// Whether anybody wants events now.
+    fn enabled(&self) -> bool {
+        true
+    }
+
+    /// Something happened to a call.
+    fn on_event(&self, call: &CallInfo<'_>, event: &Event<'_>);
+}
+
+/// What events say of the call they are about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallInfo<'r> {
+    /// The tool's label.
+    pub tool: &'r str,
+    /// The request's id.
+    pub request_id: Option<&'r str>,
+    /// The id that the model gave to the call.
+    pub tool_call_id: Option<&'r str>,
+    /// The session.
+    pub session: Option<&'r str>,
+    /// Ties calls of one business operation together.
+    pub correlation: Option<&'r str>,
+    /// Which attempt, from 0.
+    pub attempt: u32,
+}
+
+impl<'r> CallInfo<'r> {
+    /// Only the tool is known.
+    #[must_use]
+    pub fn of(tool: &'r str) -> Self {
+        Self { tool, ..Self::default() }
+    }
+}
+
+/// Something that a layer did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event<'r> {
+    /// A failed attempt is tried again after a delay.
+    Retry {
+        /// The attempt that failed, from 0.
+        attempt: u32,
+        /// Until the next.
+        delay: Duration,
+        /// The code of the failure.
+        reason: &'r str,
+        /// How long the attempt took.
+        latency: Duration,
+    },
+    /// A retry was called for and not made.
+    RetryRefused {
+        /// The attempt that failed, from 0.
+        attempt: u32,
+        /// What forbids it: `budget`, `deadline`, `effect`, …
+        why: &'static str,
+    },
+    /// A breaker changed its state.
+    Breaker {
+        /// The breaker's key.
+        breaker: &'r str,
+        /// From this state.
+        from: BreakerState,
+        /// To this.
+        to: BreakerState,
+    },
+    /// A breaker refused a call, or would have in shadow mode.
+    BreakerRefused {
+        /// The breaker's key.
+        breaker: &'r str,
+        /// Its state.
+        state: BreakerState,
+        /// It only said so and let the call through.
+        shadow: bool,
+    },
+    /// A call was answered from a record.
+    Replayed {
+        /// What it matched.
+        matched: MatchedOn,
+        /// The record's state: `done`, `failed`, `cancelled`, `unknown`.
+        state: &'static str,
+    },
+    /// The same key came with other params.
+    KeyConflict,
+    /// An attempt ran out of time.
+    TimedOut {
+        /// After this long.
+        after: Duration,
+        /// Whether the tool ran.
+        ran: Ran,
+    },
+    /// Loop detection acted on a call.
+    Loop {
+        /// What it found: `identical`, `turn_limit`, …
+        rule: &'static str,
+        /// How many failures it counted.
+        count: u32,
+        /// The call was not run.
+        blocked: bool,
+    },
+    /// A call was refused before any attempt.
+    Refused {
+        /// The code.
+        code: &'r str,
+        /// The tool's effect.
+        effect: Effect,
+    },
+}

@@ -1,0 +1,237 @@
+//! What a tool call came to.
+use crate::{BreakerState, Classification, Json, Ran, Verdict};
+use serde::{Deserialize, Serialize};
+use std::{fmt, sync::Arc, time::Duration};
+
+/// What a tool call came to: what the tool said, and how we came by it.
+///
+/// A clone is a reference count; a recorded outcome is shared by everybody who gets it.
+#[derive(Clone, Debug, Default)]
+pub struct ToolOutcome {
+    /// `None`: a success that says nothing.
+    parts: Option<Arc<OutcomeParts>>,
+    replay: Option<Replay>,
+    retried: Option<Arc<[Retried]>>,
+    unrecorded: bool,
+}
+
+/// What a tool said. Fields are added in minor versions.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct OutcomeParts {
+    /// What it gave back.
+    pub content: Option<Json>,
+    /// What it failed with.
+    pub error: Option<ToolError>,
+    /// Something it says beside its content.
+    pub metadata: Option<Json>,
+    /// The version of the tool.
+    pub tool_version: Option<Box<str>>,
+    /// The span of its execution.
+    pub span_id: Option<Box<str>>,
+    /// Spans that it opened itself.
+    pub emitted_spans: Vec<Box<str>>,
+    /// Which part of a stream this is.
+    pub chunk: Option<Chunk>,
+    /// How long the tool took.
+    pub duration: Option<Duration>,
+    /// What layers told the model beside the tool's own words.
+    pub notes: Vec<Box<str>>,
+}
+
+/// A failure that a tool reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolError {
+    /// A stable code.
+    pub code: Box<str>,
+    /// For the model.
+    pub message: Box<str>,
+    /// What the tool itself says of repeating: `Some(false)` beats everything but a manifest.
+    pub retryable: Option<bool>,
+    /// How it was classified, once it was.
+    pub verdict: Option<Verdict>,
+    /// Whether the tool ran; `Unknown` until somebody knows.
+    pub ran: Ran,
+    /// More of it.
+    pub details: Option<Json>,
+    /// The state of the breaker that refused the call.
+    pub breaker: Option<BreakerState>,
+    /// Somebody has retried this already.
+    pub exhausted: bool,
+}
+
+/// Which part of a stream an outcome is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// From 0.
+    pub index: u64,
+    /// Nothing follows.
+    pub last: bool,
+}
+
+/// That an outcome is a replay, and of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// Whether the first call was still running.
+    pub matched_on: MatchedOn,
+    /// How old the recorded outcome is.
+    pub age: Duration,
+    /// A keyed hash of the key, for logs.
+    pub fingerprint: [u8; 8],
+}
+
+/// What a duplicate matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MatchedOn {
+    /// A call that was still running.
+    Inflight,
+    /// A recorded outcome.
+    Completed,
+}
+
+/// One retry, as `retriedBy` lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retried {
+    /// The attempt that failed, from 1.
+    pub attempt: u32,
+    /// How long we waited after it.
+    pub delay: Duration,
+    /// Why: the code of its failure.
+    pub reason: Box<str>,
+    /// How long it took.
+    pub latency: Duration,
+}
+
+impl ToolError {
+    /// A failure that nobody has classified yet.
+    #[must_use]
+    pub fn new(code: impl Into<Box<str>>, message: impl Into<Box<str>>) -> Self {
+        Self {
+            code: code.into(),
+            message: message.into(),
+            retryable: None,
+            verdict: None,
+            ran: Ran::Unknown,
+            details: None,
+            breaker: None,
+            exhausted: false,
+        }
+    }
+
+    /// Sets how it was classified.
+    #[must_use]
+    pub fn classified(mut self, end: Classification<'_>) -> Self {
+        self.verdict = Some(end.verdict);
+        self.ran = end.ran;
+        self.exhausted = end.exhausted;
+        self
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.code)
+    }
+}
+
+impl std::error::Error for ToolError {}
+
+impl ToolOutcome {
+    /// A success with content.
+    #[must_use]
+    pub fn success(content: impl Into<Json>) -> Self {
+        OutcomeParts { content: Some(content.into()), ..OutcomeParts::default() }.into()
+    }
+
+    /// A failure.
+    #[must_use]
+    pub fn failure(error: ToolError) -> Self {
+        OutcomeParts { error: Some(error), ..OutcomeParts::default() }.into()
+    }
+
+    /// What the tool said.
+    #[must_use]
+    pub fn parts(&self) -> &OutcomeParts {
+        const NOTHING: &OutcomeParts = &OutcomeParts {
+            content: None,
+            error: None,
+            metadata: None,
+            tool_version: None,
+            span_id: None,
+            emitted_spans: Vec::new(),
+            chunk: None,
+            duration: None,
+            notes: Vec::new(),
+        };
+        self.parts.as_deref().unwrap_or(NOTHING)
+    }
+
+    /// What the tool said, to be changed. Copies the parts if somebody shares them; content
+    /// stays shared.
+    #[must_use]
+    pub fn parts_mut(&mut self) -> &mut OutcomeParts {
+        Arc::make_mut(self.parts.get_or_insert_default())
+    }
+
+    /// What the tool gave back.
+    #[must_use]
+    pub fn content(&self) -> Option<&Json> {
+        self.parts().content.as_ref()
+    }
+
+    /// What it failed with.
+    #[must_use]
+    pub fn error(&self) -> Option<&ToolError> {
+        self.parts().error.as_ref()
+    }
+
+    /// Whether this is a replay, and of what.
+    #[must_use]
+    pub const fn replay(&self) -> Option<Replay> {
+        self.replay
+    }
+
+    /// Whether this came from a record and not from a run for this caller.
+    #[must_use]
+    pub const fn from_cache(&self) -> bool {
+        self.replay.is_some()
+    }
+
+    /// Marks it as a replay.
+    #[must_use]
+    pub const fn replayed(mut self, replay: Replay) -> Self {
+        self.replay = Some(replay);
+        self
+    }
+
+    /// Each retry before this outcome.
+    #[must_use]
+    pub fn retried(&self) -> &[Retried] {
+        self.retried.as_deref().unwrap_or_default()
+    }
+
+    /// Notes the retries before this outcome.
+    pub fn set_retried(&mut self, retried: impl Into<Arc<[Retried]>>) {
+        self.retried = Some(retried.into());
+    }
+
+    /// Whether the outcome of a call with a key was recorded; `false` means that a repeat may
+    /// find nothing.
+    #[must_use]
+    pub const fn recorded(&self) -> bool {
+        !self.unrecorded
+    }
+
+    /// Notes that the outcome could not be recorded.
+    pub const fn set_unrecorded(&mut self) {
+        self.unrecorded = true;
+    }
+}
+
+impl From<OutcomeParts> for ToolOutcome {
+    fn from(parts: OutcomeParts) -> Self {
+        Self { parts: Some(Arc::new(parts)), ..Self::default() }
+    }
+}

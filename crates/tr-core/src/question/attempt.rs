@@ -1,0 +1,75 @@
+//! Questions about repeating a request, and about its time.
+use crate::{Effect, RetryOverrides};
+use std::time::{Duration, Instant};
+
+/// What a request does to the world.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot say what a `{Req}` does to the world",
+    label = "no `EffectOf<{Req}>` here",
+    note = "write `impl tr_core::EffectOf<{Req}> for {Self}` beside your request type, or give the layer your own answers with `.answers(MyAnswers)`"
+)]
+pub trait EffectOf<Req> {
+    /// Its effect; [`Effect::Mutating`] where nobody knows.
+    fn effect_of(&self, req: &Req) -> Effect;
+
+    /// Whether somebody declared the effect.
+    fn is_declared(&self, _: &Req) -> bool {
+        true
+    }
+
+    /// Whether a repeat is safe although an earlier attempt may have run: `Some(true)` if the
+    /// caller or the manifest says so, `Some(false)` if they forbid it whatever else is said.
+    fn is_repeat_safe(&self, _: &Req) -> Option<bool> {
+        None
+    }
+}
+
+/// Whether and how a request can be repeated.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot copy a `{Req}` for another attempt",
+    label = "no `Repeat<{Req}>` here",
+    note = "write `impl tr_core::Repeat<{Req}> for {Self}` beside your request type, or give the layer your own answers with `.answers(MyAnswers)`"
+)]
+pub trait Repeat<Req> {
+    /// The copy for another attempt, or `None` if there can be none (a body that streams).
+    fn repeat(&self, req: &Req) -> Option<Req>;
+
+    /// What the call and the tool's manifest change of the retry policy.
+    fn overrides_of<'r>(&self, _: &'r Req) -> RetryOverrides<'r> {
+        RetryOverrides::default()
+    }
+
+    /// Whether the tool retries by itself, and is to be left alone.
+    fn retries_itself(&self, _: &Req) -> bool {
+        false
+    }
+}
+
+/// A request's time and attempt.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot say by when a `{Req}` must be answered",
+    label = "no `Progress<{Req}>` here",
+    note = "write `impl tr_core::Progress<{Req}> for {Self} {{}}` beside your request type (all methods have defaults), or give the layer your own answers with `.answers(MyAnswers)`"
+)]
+pub trait Progress<Req> {
+    /// When the answer is of no use any more.
+    fn deadline(&self, _: &Req) -> Option<Instant> {
+        None
+    }
+
+    /// How long one attempt may take.
+    fn attempt_timeout(&self, _: &Req) -> Option<Duration> {
+        None
+    }
+
+    /// Tells the request which attempt it is, from 0.
+    fn set_attempt(&self, _: &mut Req, _: u32) {}
+
+    /// When somebody last looked at the clock for this request.
+    fn stamp(&self, _: &Req) -> Option<Instant> {
+        None
+    }
+
+    /// Notes the time, or that the noted time is stale.
+    fn set_stamp(&self, _: &mut Req, _: Option<Instant>) {}
+}

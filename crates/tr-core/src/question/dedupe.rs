@@ -1,0 +1,63 @@
+//! Questions about recognising a repeated request and recording its answer.
+use crate::{DedupeMode, Id, Replay};
+use std::{error::Error, fmt};
+
+/// By what a repeated request is recognised.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot say by what a repeated `{Req}` is recognised",
+    label = "no `IdempotencyOf<{Req}>` here",
+    note = "write `impl tr_core::IdempotencyOf<{Req}> for {Self}` beside your request type, or give the layer your own answers with `.answers(MyAnswers)`"
+)]
+pub trait IdempotencyOf<Req> {
+    /// Its key and digest; `None` if it has no key.
+    ///
+    /// # Errors
+    /// If it has a key that cannot be used; the call is refused then, since running it without
+    /// its key could run it twice.
+    fn id_of(&self, req: &Req) -> Result<Option<Id>, InvalidKey>;
+
+    /// What to do with a duplicate.
+    fn mode_of(&self, _: &Req) -> DedupeMode {
+        DedupeMode::Enforced
+    }
+}
+
+/// A key that cannot be used. The tool did not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidKey(Box<str>);
+
+impl InvalidKey {
+    /// Says what is wrong and what to do.
+    #[must_use]
+    pub fn new(why: impl Into<Box<str>>) -> Self {
+        Self(why.into())
+    }
+}
+
+impl fmt::Display for InvalidKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for InvalidKey {}
+
+/// How an answer is recorded and given again.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot record a `{Res}`",
+    label = "no `Codec<{Res}>` here",
+    note = "write `impl tr_core::Codec<{Res}> for {Self}` beside your response type, or give the layer your own answers with `.answers(MyAnswers)`"
+)]
+pub trait Codec<Res> {
+    /// What is kept in the record.
+    type Stored: Clone + Send + 'static;
+
+    /// What to keep, or `None` if this answer cannot be kept (it streams).
+    fn store(&self, res: &Res) -> Option<Self::Stored>;
+
+    /// The answer for a duplicate.
+    fn load(&self, stored: Self::Stored, replay: Replay) -> Res;
+
+    /// Tells the answer that it could not be recorded.
+    fn note_unrecorded(&self, _: &mut Res) {}
+}

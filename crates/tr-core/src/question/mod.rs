@@ -1,0 +1,66 @@
+//! One small trait per question that a layer asks of a request or a response.
+//!
+//! A layer takes one parameter beside its inner service: `A = Standard`, the answers.
+//! [`Standard`] answers for [`ToolCall`](crate::ToolCall) and, with the feature `http`, for
+//! `http::Request`, so the defaults need no type annotations. For a type of your own, write
+//! `impl KeyOf<MyRequest> for Standard` beside the type, or hand a layer your own answers with
+//! `.answers(MyAnswers)`. Answers are small `Copy` types, never closures.
+//!
+//! Each method with a default answers "I don't know", and the layer falls back to its own
+//! settings.
+mod attempt;
+mod dedupe;
+#[cfg(feature = "http")]
+mod http;
+mod model;
+mod tool_call;
+
+pub use self::{
+    attempt::{EffectOf, Progress, Repeat},
+    dedupe::{Codec, IdempotencyOf, InvalidKey},
+    model::{Feedback, LoopOf, LoopRef, TurnRef},
+};
+use crate::{CallInfo, Classification, KeyRef, Retried};
+use std::error::Error;
+
+/// The answers that [`ToolCall`](crate::ToolCall) and `http::Request` have built in.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Standard;
+
+/// How an attempt ended, before anybody has judged it.
+pub type End<'r, Res> = Result<&'r Res, &'r (dyn Error + Send + Sync + 'static)>;
+
+/// Which tool a request is for: which breaker, which budget, which counters.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot say which tool a `{Req}` is for",
+    label = "no `KeyOf<{Req}>` here",
+    note = "write `impl tr_core::KeyOf<{Req}> for {Self}` beside your request type, or give the layer your own answers with `.answers(MyAnswers)`"
+)]
+pub trait KeyOf<Req> {
+    /// The tool.
+    fn key_of<'r>(&self, req: &'r Req) -> KeyRef<'r>;
+
+    /// The breaker, where it is not the tool's own.
+    fn breaker_of<'r>(&self, req: &'r Req) -> KeyRef<'r> {
+        self.key_of(req)
+    }
+
+    /// What events say of the request.
+    fn info_of<'r>(&self, req: &'r Req) -> CallInfo<'r> {
+        CallInfo::of(self.key_of(req).name)
+    }
+}
+
+/// How an attempt ended.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot tell a good `{Res}` from a bad one",
+    label = "no `Classify<{Res}>` here",
+    note = "write `impl tr_core::Classify<{Res}> for {Self}` beside your response type, or give the layer your own answers with `.answers(MyAnswers)`"
+)]
+pub trait Classify<Res> {
+    /// Judges an end. Called once by each layer that needs to know; it must not panic.
+    fn classify<'r>(&self, end: End<'r, Res>) -> Classification<'r>;
+
+    /// Tells the response how often it was retried.
+    fn note_retries(&self, _: &mut Res, _: Vec<Retried>) {}
+}

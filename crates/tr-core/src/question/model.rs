@@ -1,0 +1,63 @@
+//! Questions about what a model sees: whose turn it is, what failed, and what to tell it.
+use crate::End;
+use std::borrow::Cow;
+
+/// Whose loop a call could be part of.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot say which turn a `{Req}` belongs to",
+    label = "no `LoopOf<{Req}>` here",
+    note = "write `impl tr_core::LoopOf<{Req}> for {Self}` beside your request type, or give the layer your own answers with `.answers(MyAnswers)`"
+)]
+pub trait LoopOf<Req> {
+    /// What is kept of a call until it ends, so that its args are hashed only if it fails.
+    type Subject: Send + 'static;
+
+    /// Keeps what loop detection may need.
+    fn subject_of(&self, req: &Req) -> Self::Subject;
+
+    /// Session, turn and tool of the call.
+    fn loop_of<'r>(&self, subject: &'r Self::Subject) -> LoopRef<'r>;
+
+    /// A hash of the normalised args, volatile fields left out.
+    fn args_of(&self, subject: &Self::Subject) -> u64;
+}
+
+/// What loop detection needs of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopRef<'r> {
+    /// The turn.
+    pub turn: TurnRef<'r>,
+    /// The tool, as the model names it.
+    pub tool: &'r str,
+    /// The args as JSON text, where there are any: only their shape is ever logged.
+    pub text: Option<&'r str>,
+    /// The provider whose model made the call, where it is known.
+    pub provider: Option<&'r str>,
+    /// The model that made the call, where it is known.
+    pub model: Option<&'r str>,
+    /// The id that the model gave to the call.
+    pub tool_call_id: Option<&'r str>,
+}
+
+/// Which turn of which session. Both may be unknown: then calls of one layer instance share one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TurnRef<'r> {
+    /// The session.
+    pub session: Option<&'r str>,
+    /// The turn.
+    pub turn: Option<&'r str>,
+}
+
+/// What a model is told of a failure.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot say what a model is told of a `{Res}`",
+    label = "no `Feedback<{Res}>` here",
+    note = "write `impl tr_core::Feedback<{Res}> for {Self}` beside your response type, or give the layer your own answers with `.answers(MyAnswers)`"
+)]
+pub trait Feedback<Res> {
+    /// The failure's text as the model sees it; `None` for a success.
+    fn failure<'r>(&self, end: End<'r, Res>) -> Option<Cow<'r, str>>;
+
+    /// Adds `note` to what the model sees of this answer.
+    fn add_note(&self, res: &mut Res, note: &str);
+}

@@ -1,0 +1,201 @@
+//! What [`Standard`] answers for tool calls.
+use super::{
+    Classify, Codec, EffectOf, End, Feedback, IdempotencyOf, InvalidKey, KeyOf, LoopOf, LoopRef,
+    Progress, Repeat, Standard, TurnRef,
+};
+use crate::{
+    BreakerHint, CallInfo, Classification, DedupeMode, Effect, Id, KeyRef, Replay, Retried,
+    RetryOverrides, ToolCall, ToolError, ToolOutcome, classify,
+};
+use std::{
+    borrow::Cow,
+    time::{Duration, Instant},
+};
+
+impl KeyOf<ToolCall> for Standard {
+    #[inline]
+    fn key_of<'r>(&self, call: &'r ToolCall) -> KeyRef<'r> {
+        call.parts().tool.key()
+    }
+
+    #[inline]
+    fn breaker_of<'r>(&self, call: &'r ToolCall) -> KeyRef<'r> {
+        match call.parts().breaker {
+            BreakerHint::Tool => self.key_of(call),
+            BreakerHint::Dependency => {
+                let dependency = call.manifest().and_then(|tool| tool.dependency.as_deref());
+                dependency.map_or_else(|| self.key_of(call), KeyRef::new)
+            }
+            BreakerHint::Global => KeyRef::new("global"),
+        }
+    }
+
+    fn info_of<'r>(&self, call: &'r ToolCall) -> CallInfo<'r> {
+        let parts = call.parts();
+        CallInfo {
+            tool: parts.tool.label(),
+            request_id: parts.request_id.as_deref(),
+            tool_call_id: parts.tool_call_id.as_deref(),
+            session: parts.context.session.as_deref(),
+            correlation: parts.context.correlation.as_deref(),
+            attempt: call.attempt(),
+        }
+    }
+}
+
+impl EffectOf<ToolCall> for Standard {
+    #[inline]
+    fn effect_of(&self, call: &ToolCall) -> Effect {
+        call.parts().effect
+    }
+
+    fn is_declared(&self, call: &ToolCall) -> bool {
+        call.parts().effect_declared
+    }
+
+    fn is_repeat_safe(&self, call: &ToolCall) -> Option<bool> {
+        let hints = &call.parts().hints;
+        match (hints.safety_critical, hints.expected_retry_safe) {
+            (true, _) => Some(false),
+            (false, true) => Some(true),
+            (false, false) => call.manifest()?.retry_safe,
+        }
+    }
+}
+
+impl Repeat<ToolCall> for Standard {
+    #[inline]
+    fn repeat(&self, call: &ToolCall) -> Option<ToolCall> {
+        Some(call.clone())
+    }
+
+    fn overrides_of<'r>(&self, call: &'r ToolCall) -> RetryOverrides<'r> {
+        RetryOverrides {
+            call: call.parts().retry.as_ref(),
+            tool: call.manifest().and_then(|tool| tool.retry.as_ref()),
+        }
+    }
+
+    fn retries_itself(&self, call: &ToolCall) -> bool {
+        call.manifest().is_some_and(|tool| tool.capabilities.own_retries)
+    }
+}
+
+impl Progress<ToolCall> for Standard {
+    #[inline]
+    fn deadline(&self, call: &ToolCall) -> Option<Instant> {
+        call.parts().deadline
+    }
+
+    #[inline]
+    fn attempt_timeout(&self, call: &ToolCall) -> Option<Duration> {
+        call.parts().hints.timeout.or_else(|| call.manifest()?.timeout)
+    }
+
+    #[inline]
+    fn set_attempt(&self, call: &mut ToolCall, attempt: u32) {
+        call.set_attempt(attempt);
+    }
+
+    #[inline]
+    fn stamp(&self, call: &ToolCall) -> Option<Instant> {
+        call.stamp()
+    }
+
+    #[inline]
+    fn set_stamp(&self, call: &mut ToolCall, now: Option<Instant>) {
+        call.set_stamp(now);
+    }
+}
+
+impl Classify<ToolOutcome> for Standard {
+    #[inline]
+    fn classify<'r>(&self, end: End<'r, ToolOutcome>) -> Classification<'r> {
+        match end {
+            Ok(outcome) => match outcome.error() {
+                None => Classification::SUCCESS,
+                Some(error) => of_tool_error(error),
+            },
+            Err(error) => classify::error(error),
+        }
+    }
+
+    fn note_retries(&self, outcome: &mut ToolOutcome, retried: Vec<Retried>) {
+        outcome.set_retried(retried);
+    }
+}
+
+fn of_tool_error(error: &ToolError) -> Classification<'_> {
+    let found = classify::tool_error(error);
+    Classification { exhausted: error.exhausted, ..found }
+}
+
+impl IdempotencyOf<ToolCall> for Standard {
+    #[inline]
+    fn id_of(&self, call: &ToolCall) -> Result<Option<Id>, InvalidKey> {
+        call.id()
+    }
+
+    #[inline]
+    fn mode_of(&self, call: &ToolCall) -> DedupeMode {
+        call.parts().idempotency.mode
+    }
+}
+
+impl Codec<ToolOutcome> for Standard {
+    type Stored = ToolOutcome;
+
+    #[inline]
+    fn store(&self, outcome: &ToolOutcome) -> Option<ToolOutcome> {
+        outcome.parts().chunk.is_none().then(|| outcome.clone())
+    }
+
+    #[inline]
+    fn load(&self, stored: ToolOutcome, replay: Replay) -> ToolOutcome {
+        stored.replayed(replay)
+    }
+
+    fn note_unrecorded(&self, outcome: &mut ToolOutcome) {
+        outcome.set_unrecorded();
+    }
+}
+
+impl LoopOf<ToolCall> for Standard {
+    type Subject = ToolCall;
+
+    fn subject_of(&self, call: &ToolCall) -> ToolCall {
+        call.clone()
+    }
+
+    fn args_of(&self, call: &ToolCall) -> u64 {
+        call.args_hash()
+    }
+
+    fn loop_of<'r>(&self, call: &'r ToolCall) -> LoopRef<'r> {
+        let parts = call.parts();
+        LoopRef {
+            turn: TurnRef {
+                session: parts.context.session.as_deref(),
+                turn: parts.turn.as_deref(),
+            },
+            tool: parts.tool.label(),
+            text: Some(parts.params.get()),
+            provider: parts.provider.as_deref(),
+            model: parts.model.as_deref(),
+            tool_call_id: parts.tool_call_id.as_deref(),
+        }
+    }
+}
+
+impl Feedback<ToolOutcome> for Standard {
+    fn failure<'r>(&self, end: End<'r, ToolOutcome>) -> Option<Cow<'r, str>> {
+        match end {
+            Ok(outcome) => outcome.error().map(|error| Cow::Borrowed(&*error.message)),
+            Err(error) => Some(Cow::Owned(error.to_string())),
+        }
+    }
+
+    fn add_note(&self, outcome: &mut ToolOutcome, note: &str) {
+        outcome.parts_mut().notes.push(note.into());
+    }
+}
