@@ -2,8 +2,8 @@
 mod identity;
 
 use crate::{
-    BreakerHint, DedupeMode, Effect, Id, InvalidKey, Params, Priority, RetryOverride, Scope,
-    ToolId, ToolManifest,
+    BreakerHint, DedupeMode, Effect, Id, InvalidKey, Params, Priority, RetryOverride, Scope, ToolId,
+    ToolManifest, canonical::Digest,
 };
 use std::{
     any::Any,
@@ -38,7 +38,7 @@ pub struct ToolCall {
 #[derive(Debug)]
 struct Body {
     parts: CallParts,
-    digest: OnceLock<Result<[u8; 32], InvalidKey>>,
+    digest: OnceLock<Result<Digest, InvalidKey>>,
     id: OnceLock<Result<Option<Id>, InvalidKey>>,
 }
 
@@ -256,7 +256,7 @@ impl ToolCall {
     /// # Errors
     /// If the params have no canonical form: duplicate names, a lone surrogate, a number that
     /// no double can hold.
-    pub fn digest(&self) -> Result<[u8; 32], InvalidKey> {
+    pub fn digest(&self) -> Result<Digest, InvalidKey> {
         self.body.digest.get_or_init(|| identity::digest(self.parts())).clone()
     }
 

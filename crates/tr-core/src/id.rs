@@ -1,4 +1,5 @@
 //! By what a repeated call is recognised.
+use crate::canonical::{Digest, Key};
 
 /// By what a repeated call is recognised: its key, and a digest of what it asks for.
 ///
@@ -6,7 +7,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Id {
     /// The key, hashed with all that scopes it.
-    pub key: [u8; 32],
+    pub key: Key,
     /// A digest of the canonical params.
-    pub digest: [u8; 32],
+    pub digest: Digest,
 }

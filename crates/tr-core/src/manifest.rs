@@ -1,5 +1,5 @@
 //! What is known of a tool before it is called.
-use crate::{Effect, Json, Priority, RetryOverride, ToolId, Verdict};
+use crate::{Effect, Json, Priority, RetryOverride, ToolId, Verdict, canonical::Rules};
 use std::time::Duration;
 
 /// What is known of a tool before it is called. Fields are added in minor versions.
@@ -28,8 +28,8 @@ pub struct ToolManifest {
     pub ttls: TtlOverride,
     /// How errors with these codes end, whatever else is known of them.
     pub classification: Vec<(Box<str>, Verdict)>,
-    /// How keys and digests are made.
-    pub keys: KeyRules,
+    /// What of its params does not count for keys and digests.
+    pub rules: Rules,
     /// The dependency that it stands on, for a breaker shared with others.
     pub dependency: Option<Box<str>>,
     /// The tools whose results it needs within a turn.
@@ -96,16 +96,6 @@ pub struct TtlOverride {
     pub inflight: Option<Duration>,
 }
 
-/// How keys and digests of a tool's calls are made.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct KeyRules {
-    /// JSON Pointers of params that change from call to call without meaning anything.
-    pub volatile: Vec<Box<str>>,
-    /// JSON Pointers of strings in which white space means nothing.
-    pub any_whitespace: Vec<Box<str>>,
-}
-
 impl ToolManifest {
     /// A tool of which nothing is known.
     #[must_use]
@@ -122,7 +112,7 @@ impl ToolManifest {
             loops: LoopOverride::default(),
             ttls: TtlOverride::default(),
             classification: Vec::new(),
-            keys: KeyRules::default(),
+            rules: Rules::default(),
             dependency: None,
             depends_on: Vec::new(),
             required: false,

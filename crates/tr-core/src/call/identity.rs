@@ -1,38 +1,57 @@
 //! Key and digest of a call.
 use super::CallParts;
-use crate::{Id, InvalidKey, Scope, ToolCall};
+use crate::{
+    Id, InvalidKey, Scope, ToolCall,
+    canonical::{self, Digest, Key, KeyParts, KeySource, Rules},
+};
+use std::sync::LazyLock;
+
+static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
 
 impl ToolCall {
     /// A hash of the args by which two calls are the same to loop detection.
     #[must_use]
     pub fn args_hash(&self) -> u64 {
-        let digest = self
-            .digest()
-            .unwrap_or_else(|_| *blake3::hash(self.parts().params.get().as_bytes()).as_bytes());
-        u64::from_le_bytes(*digest.first_chunk().expect("32 bytes"))
+        let text = || Digest::of_bytes(self.parts().params.get());
+        self.digest().unwrap_or_else(|_| text()).short()
     }
 }
 
-pub(super) fn digest(parts: &CallParts) -> Result<[u8; 32], InvalidKey> {
-    Ok(*blake3::hash(parts.params.get().as_bytes()).as_bytes())
+impl CallParts {
+    /// What a key from `source` is made of.
+    #[must_use]
+    pub fn key_parts<'a>(&'a self, source: KeySource<'a>) -> KeyParts<'a> {
+        let context = &self.context;
+        KeyParts {
+            scope: match self.idempotency.scope {
+                Scope::Global => canonical::Scope::Global,
+                Scope::Session => canonical::Scope::Session {
+                    tenant: context.tenant.as_deref(),
+                    workspace: context.workspace.as_deref(),
+                    session: context.session.as_deref(),
+                    actor: context.actor.as_deref(),
+                },
+            },
+            namespace: self.tool.namespace(),
+            tool: self.tool.name(),
+            action: self.tool.action(),
+            source,
+            step: None,
+        }
+    }
+}
+
+pub(super) fn digest(parts: &CallParts) -> Result<Digest, InvalidKey> {
+    let rules = parts.manifest.as_deref().map_or(&*RULES, |tool| &tool.rules);
+    Digest::of_params(parts.params.get(), rules)
+        .map_err(|error| InvalidKey::new(format!("params have no canonical form: {error}")))
 }
 
 pub(super) fn id(
     parts: &CallParts,
-    digest: impl FnOnce() -> Result<[u8; 32], InvalidKey>,
+    digest: impl FnOnce() -> Result<Digest, InvalidKey>,
 ) -> Result<Option<Id>, InvalidKey> {
     let Some(key) = parts.idempotency.key.as_deref() else { return Ok(None) };
-    let mut hash = blake3::Hasher::new();
-    let context = &parts.context;
-    let scope = match parts.idempotency.scope {
-        Scope::Session => [&context.session, &context.actor, &context.tenant, &context.workspace],
-        Scope::Global => [&None; 4],
-    };
-    for field in
-        scope.into_iter().map(Option::as_deref).chain([Some(parts.tool.key().name), Some(key)])
-    {
-        hash.update(&field.map_or(u64::MAX, |field| field.len() as u64).to_le_bytes());
-        hash.update(field.unwrap_or_default().as_bytes());
-    }
-    Ok(Some(Id { key: *hash.finalize().as_bytes(), digest: digest()? }))
+    let key = Key::derive(&parts.key_parts(KeySource::Caller(key)));
+    Ok(Some(Id { key, digest: digest()? }))
 }
