@@ -1,3 +1,99 @@
-//! The project's own commands.
+//! The project's own commands: `cargo xtask test`, `cargo xtask ci` and the steps it is made of.
+//!
+//! Each command is a module; what decides in them is pure and has unit tests, what acts is a thin rest.
 
-fn main() {}
+mod cases;
+mod ci;
+mod deny;
+mod fuzz;
+mod gate;
+mod loom;
+mod need;
+mod peers;
+mod pins;
+mod repo;
+mod schemas;
+mod shell;
+mod tally;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// The project's own commands.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Install what the tests need and run all of them.
+    Test,
+    /// Run every check that a change has to pass, the tests last.
+    Ci,
+    /// Check licences, sources and bans of the dependencies.
+    Deny,
+    /// Check the rules of this repository that no other tool knows.
+    Tidy,
+    /// Show the test of each acceptance case.
+    Cases {
+        /// Run these tests too and show their results.
+        #[arg(long)]
+        run: bool,
+        /// Fail if a case has no test.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Write the JSON Schemas of the contract into `schemas/`.
+    Schemas {
+        /// Write nothing; fail if `schemas/` is not current.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Run the concurrency models under loom.
+    Loom,
+    /// Run every fuzz target for a few seconds.
+    Fuzz {
+        /// Seconds for each target.
+        #[arg(long, default_value_t = fuzz::SECONDS)]
+        seconds: u32,
+    },
+    /// Compare the instructions of each measured operation with its limit in `benches/gate.toml`.
+    Gate {
+        /// Write what is measured, and a little more, as the new limits.
+        #[arg(long)]
+        bless: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    match act(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn act(command: Command) -> Result<()> {
+    let repo = repo::Repo::open()?;
+    match command {
+        Command::Test => test::run(&repo).map(drop),
+        Command::Ci => ci::run(&repo),
+        Command::Deny => deny::run(&repo),
+        Command::Tidy => tidy::run(&repo),
+        Command::Cases { run, all } => cases::run(&repo, run, all),
+        Command::Schemas { check: false } => schemas::write(&repo),
+        Command::Schemas { check: true } => schemas::check(&repo),
+        Command::Loom => loom::run(&repo).map(drop),
+        Command::Fuzz { seconds } => fuzz::run(&repo, seconds).map(drop),
+        Command::Gate { bless } => gate::run(&repo, bless).map(drop),
+    }
+}

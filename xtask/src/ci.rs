@@ -1,0 +1,171 @@
+//! `cargo xtask ci`: every check that a change has to pass, the cheap ones first, the tests last.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+use crate::{deny, fuzz, gate, loom, repo::Repo, schemas, shell, tally::Tally, test, tidy};
+
+/// How a step ended that did not fail.
+#[derive(Debug)]
+enum End {
+    Passed,
+    Skipped(&'static str),
+    Tested(Tally),
+}
+
+/// One check.
+struct Step {
+    name: &'static str,
+    /// What helps when it fails.
+    help: &'static str,
+    run: fn(&Repo) -> Result<End>,
+}
+
+const STEPS: &[Step] = &[
+    Step { name: "fmt", help: "run `cargo fmt --all`", run: fmt },
+    Step {
+        name: "tidy",
+        help: "mend each line above; an exception goes with its reason into xtask/src/tidy/allow.rs",
+        run: |repo| tidy::run(repo).map(|()| End::Passed),
+    },
+    Step {
+        name: "deny",
+        help: "choose another dependency, or add the licence or exception with its reason to deny.toml",
+        run: |repo| deny::run(repo).map(|()| End::Passed),
+    },
+    Step { name: "clippy", help: "mend the code; nearly all lints say how", run: clippy },
+    Step { name: "docs", help: "mend the links and examples in the docs", run: docs },
+    Step {
+        name: "schemas",
+        help: "run `cargo xtask schemas` and commit what changed",
+        run: |repo| schemas::check(repo).map(|()| End::Passed),
+    },
+    Step {
+        name: "loom",
+        help: "loom prints the schedule that fails; `cargo xtask loom` runs the models alone",
+        run: |repo| loom::run(repo).map(|ran| ran_or(ran, "no tests/loom.rs")),
+    },
+    Step {
+        name: "fuzz",
+        help: "the input is under target/fuzz/crashes; add it as a unit test and mend the code",
+        run: |repo| fuzz::run(repo, fuzz::SECONDS).map(|ran| ran_or(ran, "no fuzz folder")),
+    },
+    Step {
+        name: "gate",
+        help: "make it cheaper, or say in the commit why not and run `cargo xtask gate --bless`",
+        run: |repo| gate::run(repo, false).map(|ran| ran_or(ran, "no package `benches`")),
+    },
+    Step {
+        name: "test",
+        help: "`cargo xtask test` runs all of them, `cargo test -p CRATE NAME` one",
+        run: |repo| test::run(repo).map(End::Tested),
+    },
+];
+
+/// Runs the steps up to the first that fails.
+pub(crate) fn run(repo: &Repo) -> Result<()> {
+    let begin = now();
+    let mut rows = Vec::new();
+    for step in STEPS {
+        println!("\n── {} ──", step.name);
+        let start = now();
+        let end = (step.run)(repo);
+        let took = start.elapsed();
+        println!("── {}: {:.1} s ──", step.name, took.as_secs_f64());
+        let failed = end.is_err();
+        rows.push((step.name, took, end));
+        if failed {
+            break;
+        }
+    }
+    println!("\n{}", table(&rows, begin.elapsed()));
+    let (name, _, end) = rows.pop().context("there are no steps")?;
+    let help = STEPS.iter().find(|step| step.name == name).map_or("", |step| step.help);
+    match end.with_context(|| format!("{name} failed: {help}"))? {
+        End::Tested(total) => println!("tests: {} passed, {} failed", total.passed, total.failed),
+        End::Passed | End::Skipped(_) => {}
+    }
+    Ok(())
+}
+
+fn table(rows: &[(&str, Duration, Result<End>)], total: Duration) -> String {
+    let mut table = String::new();
+    for (name, took, end) in rows {
+        let end = match end {
+            Ok(End::Passed) => "ok".into(),
+            Ok(End::Skipped(why)) => format!("skipped: {why}"),
+            Ok(End::Tested(tally)) => format!("ok, {} tests", tally.passed),
+            Err(_) => "FAILED".into(),
+        };
+        table += &format!("{name:<8} {:>7.1} s  {end}\n", took.as_secs_f64());
+    }
+    table + &format!("{:<8} {:>7.1} s\n", "all", total.as_secs_f64())
+}
+
+fn ran_or(ran: bool, why: &'static str) -> End {
+    if ran { End::Passed } else { End::Skipped(why) }
+}
+
+fn fmt(repo: &Repo) -> Result<End> {
+    shell::run(repo.cargo().args(["fmt", "--all", "--check"])).map(|()| End::Passed)
+}
+
+fn clippy(repo: &Repo) -> Result<End> {
+    shell::run(
+        repo.cargo()
+            .args(["clippy", "--workspace", "--all-targets", "--all-features", "--"])
+            .args(["-D", "warnings"]),
+    )
+    .map(|()| End::Passed)
+}
+
+fn docs(repo: &Repo) -> Result<End> {
+    shell::run(
+        repo.cargo()
+            .args(["doc", "--workspace", "--no-deps", "--all-features"])
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    )
+    .map(|()| End::Passed)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "real time is what is shown, and nothing here runs under tokio"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_tells_every_end() {
+        let second = Duration::from_secs(1);
+        let rows = [
+            ("fmt", second, Ok(End::Passed)),
+            ("loom", second, Ok(End::Skipped("no tests/loom.rs"))),
+            ("test", second, Ok(End::Tested(Tally { passed: 7, failed: 0 }))),
+            ("gate", second, Err(anyhow::anyhow!("too many"))),
+        ];
+        let table = table(&rows, second * 4);
+        let lines: Vec<_> = table.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "fmt          1.0 s  ok",
+                "loom         1.0 s  skipped: no tests/loom.rs",
+                "test         1.0 s  ok, 7 tests",
+                "gate         1.0 s  FAILED",
+                "all          4.0 s",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_tests_come_last() {
+        assert_eq!(STEPS.last().map(|step| step.name), Some("test"));
+    }
+}

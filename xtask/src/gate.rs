@@ -1,0 +1,146 @@
+//! `cargo xtask gate`: instructions per operation, counted by callgrind, against the limits in `benches/gate.toml`.
+//!
+//! Two runs, of N and of 2N operations, are subtracted, so that start-up counts nothing. Instructions repeat from
+//! machine to machine where times don't, so a limit can be tight.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::{
+    need::{self, VALGRIND},
+    repo::Repo,
+    shell,
+};
+
+/// Operations in the shorter run.
+const N: u64 = 1_000;
+
+/// Operation to instructions.
+type Counts = BTreeMap<String, u64>;
+
+/// Measures every case of the binary `gate` in the package `benches`; `false` if there is no such package.
+pub(crate) fn run(repo: &Repo, bless: bool) -> Result<bool> {
+    if repo.package("benches").is_none() {
+        println!("no package `benches`, nothing to measure");
+        return Ok(false);
+    }
+    need::ensure(repo, &[&VALGRIND])?;
+    shell::run(repo.cargo().args(["build", "--release", "--package", "benches", "--bin", "gate"]))?;
+    let gate = repo.target.join("release/gate");
+    let mut measured = Counts::new();
+    for name in shell::read(repo.command(&gate).arg("list"))?.lines() {
+        let (once, twice) =
+            (instructions(repo, &gate, name, N)?, instructions(repo, &gate, name, 2 * N)?);
+        measured.insert(name.into(), per_operation(once, twice));
+    }
+    let path = repo.root.join("benches/gate.toml");
+    if bless {
+        fs::write(&path, toml::to_string(&blessed(&measured))?)?;
+        println!("{} limits written", measured.len());
+        return Ok(true);
+    }
+    let limits = fs::read_to_string(&path)
+        .with_context(|| format!("{} cannot be read", repo.relative(&path).display()))?;
+    let limits: Counts =
+        toml::from_str(&limits).context("benches/gate.toml: `name = instructions` wanted")?;
+    for (name, count) in &measured {
+        let limit =
+            limits.get(name).map_or_else(|| "no limit".into(), |limit| format!("≤ {limit}"));
+        println!("{name:<40} {count:>8} Ir  {limit}");
+    }
+    match faults(&measured, &limits) {
+        faults if faults.is_empty() => Ok(true),
+        faults => bail!("instructions per operation: {}", faults.join("; ")),
+    }
+}
+
+fn instructions(repo: &Repo, gate: &Path, name: &str, operations: u64) -> Result<u64> {
+    let output = repo
+        .command("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(gate)
+        .args(["run", name, &operations.to_string()])
+        .output()
+        .context("valgrind does not start")?;
+    let report = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        bail!(
+            "`gate run {name} {operations}` failed under callgrind ({}):\n{report}",
+            output.status
+        );
+    }
+    collected(&report).with_context(|| format!("callgrind's report has no total:\n{report}"))
+}
+
+/// The total in callgrind's report: `==7== Collected : 126559`.
+fn collected(report: &str) -> Option<u64> {
+    let line = report.lines().find(|line| line.contains("Collected :"))?;
+    line.rsplit(' ').next()?.parse().ok()
+}
+
+fn per_operation(once: u64, twice: u64) -> u64 {
+    twice.saturating_sub(once).div_ceil(N)
+}
+
+/// Limits that leave 5 % for another compiler's mood.
+fn blessed(measured: &Counts) -> Counts {
+    measured.iter().map(|(name, count)| (name.clone(), (count * 105).div_ceil(100))).collect()
+}
+
+fn faults(measured: &Counts, limits: &Counts) -> Vec<String> {
+    let unknown = limits.keys().filter(|name| !measured.contains_key(*name));
+    measured
+        .iter()
+        .filter_map(|(name, count)| match limits.get(name) {
+            None => Some(format!("{name} has no limit")),
+            Some(limit) if count > limit => Some(format!("{name} takes {count}, limit {limit}")),
+            Some(_) => None,
+        })
+        .chain(unknown.map(|name| format!("{name} has a limit but is not measured")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(rows: &[(&str, u64)]) -> Counts {
+        rows.iter().map(|(name, count)| ((*name).into(), *count)).collect()
+    }
+
+    #[test]
+    fn the_total_is_read_from_the_report() {
+        let report = "==5067== Events    : Ir\n==5067== Collected : 126559\n==5067==\n";
+        assert_eq!(collected(report), Some(126_559));
+        assert_eq!(collected("==5067== Events : Ir"), None);
+    }
+
+    #[test]
+    fn start_up_counts_nothing() {
+        assert_eq!(per_operation(50_000 + 120 * N, 50_000 + 240 * N), 120);
+    }
+
+    #[test]
+    fn a_blessed_count_passes_and_six_percent_more_fails() {
+        let limits = blessed(&counts(&[("breaker", 100)]));
+        assert_eq!(limits, counts(&[("breaker", 105)]));
+        assert!(faults(&counts(&[("breaker", 105)]), &limits).is_empty());
+        assert_eq!(faults(&counts(&[("breaker", 106)]), &limits), ["breaker takes 106, limit 105"]);
+    }
+
+    #[test]
+    fn a_case_on_one_side_only_is_a_fault() {
+        assert_eq!(
+            faults(&counts(&[("new", 1)]), &counts(&[("old", 1)])),
+            ["new has no limit", "old has a limit but is not measured"]
+        );
+    }
+
+    #[test]
+    fn limits_survive_the_file() {
+        let limits = counts(&[("breaker closed", 120), ("retry", 110)]);
+        let file = toml::to_string(&limits).unwrap();
+        assert_eq!(toml::from_str::<Counts>(&file).unwrap(), limits);
+    }
+}

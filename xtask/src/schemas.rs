@@ -1,0 +1,107 @@
+//! `cargo xtask schemas`: the JSON Schemas that tr-core generates from its types.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use cargo_metadata::TargetKind;
+
+use crate::{
+    repo::{Repo, has_target},
+    shell,
+};
+
+/// What a folder holds: file name to text.
+type Folder = BTreeMap<String, String>;
+
+/// Makes `schemas/` current.
+pub(crate) fn write(repo: &Repo) -> Result<()> {
+    let wanted = generate(repo)?;
+    let folder = repo.root.join("schemas");
+    fs::create_dir_all(&folder)?;
+    for stale in read(&folder)?.keys().filter(|name| !wanted.contains_key(*name)) {
+        fs::remove_file(folder.join(stale))?;
+    }
+    for (name, text) in &wanted {
+        fs::write(folder.join(name), text)?;
+    }
+    println!("{} schemas written", wanted.len());
+    Ok(())
+}
+
+/// Fails if `schemas/` is not what the types say.
+pub(crate) fn check(repo: &Repo) -> Result<()> {
+    let faults = differences(&read(&repo.root.join("schemas"))?, &generate(repo)?);
+    if !faults.is_empty() {
+        bail!("schemas/ is not current: {}", faults.join("; "));
+    }
+    Ok(())
+}
+
+fn generate(repo: &Repo) -> Result<Folder> {
+    let core = repo.package("tr-core").context("the workspace has no tr-core")?;
+    ensure!(
+        has_target(core, &TargetKind::Example, "schemas"),
+        "tr-core has no example `schemas` (crates/tr-core/examples/schemas.rs), which writes the JSON Schemas into the folder it is given",
+    );
+    let folder = repo.target.join("xtask/schemas");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    shell::run(
+        repo.cargo()
+            .args(["run", "--quiet", "--package", "tr-core", "--features", "schema"])
+            .args(["--example", "schemas", "--"])
+            .arg(&folder),
+    )?;
+    let schemas = read(&folder)?;
+    ensure!(!schemas.is_empty(), "tr-core's example `schemas` wrote no .json file");
+    Ok(schemas)
+}
+
+/// The schemas in a folder; other files there are not ours.
+fn read(folder: &Path) -> Result<Folder> {
+    let mut found = Folder::new();
+    if !folder.exists() {
+        return Ok(found);
+    }
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            found.insert(name, fs::read_to_string(&path)?);
+        }
+    }
+    Ok(found)
+}
+
+fn differences(have: &Folder, want: &Folder) -> Vec<String> {
+    let missing = want.keys().filter(|name| !have.contains_key(*name));
+    let stale = have.keys().filter(|name| !want.contains_key(*name));
+    let changed = want.iter().filter(|(name, text)| have.get(*name).is_some_and(|t| t != *text));
+    missing
+        .map(|name| format!("{name} is missing"))
+        .chain(stale.map(|name| format!("{name} belongs to no type")))
+        .chain(changed.map(|(name, _)| format!("{name} differs")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &str)]) -> Folder {
+        files.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect()
+    }
+
+    #[test]
+    fn every_kind_of_difference_is_named() {
+        let have = folder(&[("same.json", "1"), ("old.json", "1"), ("other.json", "1")]);
+        let want = folder(&[("same.json", "1"), ("new.json", "1"), ("other.json", "2")]);
+        assert_eq!(
+            differences(&have, &want),
+            ["new.json is missing", "old.json belongs to no type", "other.json differs"]
+        );
+        assert!(differences(&want, &want).is_empty());
+    }
+}

@@ -1,0 +1,51 @@
+//! `cargo xtask test`: all tests, first those that need only Rust, then those with foreign programs.
+
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use crate::{
+    peers,
+    repo::Repo,
+    shell,
+    tally::{self, Tally},
+};
+
+/// Installs what is missing and runs all tests; the last lines printed are `cargo test`'s own.
+pub(crate) fn run(repo: &Repo) -> Result<Tally> {
+    let peers = peers::ensure(repo)?;
+    let foreign = repo.names_under("tests");
+
+    let mut rust = cargo_test(repo);
+    rust.arg("--workspace");
+    for name in &foreign {
+        rust.args(["--exclude", name]);
+    }
+    let mut total = count(&mut rust)?;
+    if !foreign.is_empty() {
+        let mut with_peers = cargo_test(repo);
+        with_peers.env(peers::VARIABLE, &peers);
+        for name in &foreign {
+            with_peers.args(["--package", name]);
+        }
+        total += count(&mut with_peers)?;
+    }
+    ensure!(total.passed > 0, "no test ran");
+    Ok(total)
+}
+
+fn cargo_test(repo: &Repo) -> Command {
+    let mut cargo = repo.cargo();
+    cargo.args(["test", "--all-features", "--no-fail-fast"]);
+    cargo
+}
+
+fn count(cargo: &mut Command) -> Result<Tally> {
+    let mut total = Tally::default();
+    shell::watch(cargo, |line| {
+        if let Some(binary) = tally::closing(line) {
+            total += binary;
+        }
+    })?;
+    Ok(total)
+}

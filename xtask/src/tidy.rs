@@ -1,0 +1,79 @@
+//! `cargo xtask tidy`: the rules of this repository, as pure functions over its crates and texts.
+//!
+//! Each rule is in the module of its kind, beside a test that shows it finding a violation.
+
+mod absence;
+mod allow;
+mod marks;
+mod rooms;
+mod shape;
+mod tokens;
+mod tree;
+
+use std::fmt;
+
+use anyhow::{Result, bail};
+
+use self::{allow::Allowed, tree::Tree};
+use crate::repo::Repo;
+
+/// A place that breaks a rule.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Fault {
+    path: String,
+    /// 0 means the whole file.
+    line: usize,
+    rule: &'static str,
+    what: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        write!(f, ": {} [{}]", self.what, self.rule)
+    }
+}
+
+type Rule = fn(&Tree) -> Vec<Fault>;
+
+const RULES: &[Rule] = &[
+    rooms::edges,
+    rooms::engines,
+    rooms::names,
+    absence::code,
+    absence::dependencies,
+    absence::said,
+    shape::header,
+    shape::length,
+    shape::boxed,
+    shape::sleeping,
+    marks::unfinished,
+    marks::hosts,
+];
+
+/// Fails if a rule is broken.
+pub(crate) fn run(repo: &Repo) -> Result<()> {
+    let tree = Tree::read(repo)?;
+    let faults = faults(&tree, RULES, allow::ALLOWED);
+    for fault in &faults {
+        println!("{fault}");
+    }
+    match faults.len() {
+        0 => Ok(()),
+        1 => bail!("1 place breaks a rule of the repository"),
+        many => bail!("{many} places break rules of the repository"),
+    }
+}
+
+fn faults(tree: &Tree, rules: &[Rule], allowed: &[Allowed]) -> Vec<Fault> {
+    let found: Vec<_> = rules.iter().flat_map(|rule| rule(tree)).collect();
+    let mut faults = allow::stale(&found, allowed);
+    faults.extend(tree.unreadable());
+    faults.extend(found.into_iter().filter(|fault| !allowed.iter().any(|a| a.covers(fault))));
+    faults.sort();
+    faults.dedup();
+    faults
+}

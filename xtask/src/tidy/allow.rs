@@ -1,0 +1,59 @@
+//! Exceptions from the rules, each with its reason.
+
+use super::Fault;
+
+/// One file that may break one rule.
+#[derive(Debug)]
+pub(super) struct Allowed {
+    rule: &'static str,
+    path: &'static str,
+    why: &'static str,
+}
+
+pub(super) const ALLOWED: &[Allowed] = &[];
+
+impl Allowed {
+    pub(super) fn covers(&self, fault: &Fault) -> bool {
+        self.rule == fault.rule && self.path == fault.path
+    }
+}
+
+/// Exceptions that nothing needs any more.
+pub(super) fn stale(found: &[Fault], allowed: &[Allowed]) -> Vec<Fault> {
+    allowed
+        .iter()
+        .filter(|entry| !found.iter().any(|fault| entry.covers(fault)))
+        .map(|entry| Fault {
+            path: entry.path.into(),
+            line: 0,
+            rule: "allow",
+            what: format!("keeps to `{}`: take its exception ({}) away", entry.rule, entry.why),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::{faults, shape, tree::Tree};
+
+    const EXCEPTION: Allowed = Allowed { rule: "header", path: "src/main.rs", why: "generated" };
+
+    #[test]
+    fn an_exception_covers_its_file_and_rule_only() {
+        let tree = Tree::of(&[("src/main.rs", "fn main() {}"), ("src/other.rs", "fn f() {}")]);
+        let left = faults(&tree, &[shape::header], &[EXCEPTION]);
+        assert_eq!(left.iter().map(|fault| &*fault.path).collect::<Vec<_>>(), ["src/other.rs"]);
+    }
+
+    #[test]
+    fn an_exception_without_a_fault_is_a_fault() {
+        let tree = Tree::of(&[("src/main.rs", "//! Good.\n")]);
+        let left = faults(&tree, &[shape::header], &[EXCEPTION]);
+        assert_eq!(left.len(), 1);
+        assert_eq!(
+            left[0].to_string(),
+            "src/main.rs: keeps to `header`: take its exception (generated) away [allow]"
+        );
+    }
+}

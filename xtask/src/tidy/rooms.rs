@@ -1,0 +1,170 @@
+//! Which crate may know which.
+
+use super::{
+    Fault,
+    tokens::Look,
+    tree::{Crate, Tree},
+};
+
+/// The layers: one tower `Layer` each, none knows another.
+const LAYERS: &[&str] = &[
+    "tr-breaker",
+    "tr-idempotency",
+    "tr-integrity",
+    "tr-loopguard",
+    "tr-retry",
+    "tr-telemetry",
+    "tr-timeout",
+];
+
+/// What every crate may use for its tests.
+const TESTKIT: &str = "tr-testkit";
+
+/// Dependencies that are features, off by default, wherever a library uses them.
+const ENGINES: &[&str] = &[
+    "axum",
+    "deadpool-postgres",
+    "opentelemetry-otlp",
+    "opentelemetry-prometheus",
+    "redis",
+    "rusqlite",
+    "tokio-postgres",
+    "tr-sqlite",
+];
+
+/// The crates of the workspace that a crate may depend on; `None` if it has no room.
+fn below(name: &str) -> Option<Vec<&'static str>> {
+    let core = ["tr-core"];
+    Some(match name {
+        "tr-core" => Vec::new(),
+        "tr-testkit" | "tr-sqlite" => core.into(),
+        "tr-idempotency" | "tr-integrity" => vec!["tr-core", "tr-sqlite"],
+        layer if LAYERS.contains(&layer) => core.into(),
+        "tool-reliability" => [&core, LAYERS].concat(),
+        "tr-turn" => vec!["tr-core", "tool-reliability"],
+        "tool-guard" => vec!["tr-core", "tool-reliability", "tr-turn"],
+        _ => return None,
+    })
+}
+
+/// Dependencies go downward only.
+pub(super) fn edges(tree: &Tree) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for from in tree.crates.iter().filter(|from| from.is_library()) {
+        let Some(below) = below(&from.name) else {
+            faults.push(from.fault("rooms", "has no room: say in tidy/rooms.rs what it may use"));
+            continue;
+        };
+        for dep in &from.deps {
+            let ours = tree.crates.iter().any(|one| one.name == dep.name);
+            let to = dep.name.as_str();
+            if ours && !below.contains(&to) && !(dep.dev && to == TESTKIT) {
+                faults.push(from.fault("rooms", format!("{} may not depend on {to}", from.name)));
+            }
+        }
+    }
+    faults
+}
+
+/// A library is small until a feature is asked for.
+pub(super) fn engines(tree: &Tree) -> Vec<Fault> {
+    let is_bound =
+        |one: &&Crate| one.is_library() && one.name != "tool-guard" && one.name != "tr-sqlite";
+    let mut faults = Vec::new();
+    for library in tree.crates.iter().filter(is_bound) {
+        for dep in library.deps.iter().filter(|dep| !dep.dev && ENGINES.contains(&&*dep.name)) {
+            if !dep.optional || library.on_by_default.contains(&dep.name) {
+                faults.push(
+                    library.fault(
+                        "engines",
+                        format!("{} must be a feature, off by default", dep.name),
+                    ),
+                );
+            }
+        }
+    }
+    faults
+}
+
+/// No layer's code names another layer.
+pub(super) fn names(tree: &Tree) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for layer in LAYERS {
+        for (text, tokens) in tree.rust_under(&format!("crates/{layer}")) {
+            for other in LAYERS.iter().filter(|other| *other != layer) {
+                for line in tokens.find(&other.replace('-', "_"), Look::Everywhere) {
+                    faults.push(text.fault(
+                        "names",
+                        line,
+                        format!("{layer} knows nothing of {other}"),
+                    ));
+                }
+            }
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(from: Crate, to: &str) -> bool {
+        !edges(&Tree::with(vec![from, Crate::on(to, &[])])).is_empty()
+    }
+
+    #[test]
+    fn a_layer_depends_on_no_other_layer_even_in_tests() {
+        assert!(refused(Crate::on("tr-retry", &["tr-breaker"]), "tr-breaker"));
+        assert!(refused(Crate::on("tr-retry", &["tr-breaker"]).dev(), "tr-breaker"));
+        assert!(!refused(Crate::on("tr-retry", &["tr-core"]), "tr-core"));
+    }
+
+    #[test]
+    fn the_core_depends_on_nothing_of_ours() {
+        assert!(refused(Crate::on("tr-core", &["tr-retry"]), "tr-retry"));
+        assert!(!refused(Crate::on("tr-core", &["serde"]), "tr-retry"));
+    }
+
+    #[test]
+    fn the_testkit_is_for_tests_and_knows_the_core_only() {
+        assert!(refused(Crate::on("tr-retry", &["tr-testkit"]), "tr-testkit"));
+        assert!(!refused(Crate::on("tr-retry", &["tr-testkit"]).dev(), "tr-testkit"));
+        assert!(refused(Crate::on("tr-testkit", &["tr-retry"]).dev(), "tr-retry"));
+    }
+
+    #[test]
+    fn the_binary_goes_through_the_facade() {
+        assert!(refused(Crate::on("tool-guard", &["tr-retry"]), "tr-retry"));
+        assert!(!refused(Crate::on("tool-guard", &["tool-reliability"]), "tool-reliability"));
+        assert!(refused(Crate::on("tool-reliability", &["tool-guard"]), "tool-guard"));
+    }
+
+    #[test]
+    fn a_crate_without_a_room_is_told_so() {
+        assert_eq!(edges(&Tree::with(vec![Crate::on("tr-new", &[])])).len(), 1);
+    }
+
+    #[test]
+    fn an_engine_is_optional_and_off() {
+        let count = |one| engines(&Tree::with(vec![one])).len();
+        assert_eq!(count(Crate::on("tr-breaker", &["redis"])), 1);
+        assert_eq!(count(Crate::on("tr-breaker", &["redis"]).optional()), 0);
+        assert_eq!(count(Crate::on("tr-breaker", &["redis"]).dev()), 0);
+        let mut on = Crate::on("tr-breaker", &["redis"]).optional();
+        on.on_by_default.insert("redis".into());
+        assert_eq!(count(on), 1);
+    }
+
+    #[test]
+    fn a_layer_names_another_in_docs_only() {
+        let tree = Tree::of(&[
+            ("crates/tr-retry/src/lib.rs", "//! Sits outside `tr_breaker`.\nuse tr_core::Ran;\n"),
+            ("crates/tr-retry/tests/all.rs", "//! Both.\nuse tr_breaker::Breaker;\n"),
+            ("crates/tool-reliability/src/lib.rs", "//! All.\nuse tr_breaker::Breaker;\n"),
+        ]);
+        let faults = names(&tree);
+        assert_eq!(faults.len(), 1);
+        assert_eq!((&*faults[0].path, faults[0].line), ("crates/tr-retry/tests/all.rs", 2));
+    }
+}

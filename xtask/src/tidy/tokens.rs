@@ -1,0 +1,147 @@
+//! A Rust file as a flat list of tokens, so that no comment, doc or string is taken for code.
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// The tokens of a file in their order.
+#[derive(Debug)]
+pub(super) struct Tokens(Vec<Token>);
+
+#[derive(Debug)]
+struct Token {
+    text: String,
+    line: usize,
+    /// Whether it is compiled for tests only.
+    test: bool,
+}
+
+/// Which tokens a search looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    Everywhere,
+    OutsideTests,
+    InTests,
+}
+
+impl Tokens {
+    pub(super) fn of(path: &str, text: &str) -> Result<Self, String> {
+        let stream: TokenStream = text.parse().map_err(|error| format!("{error}"))?;
+        let mut tokens = Vec::new();
+        flatten(stream, is_test_file(path), &mut tokens);
+        Ok(Self(tokens))
+    }
+
+    /// Lines where `pattern`, tokens separated by spaces, begins.
+    pub(super) fn find(&self, pattern: &str, look: Look) -> Vec<usize> {
+        let pattern: Vec<_> = pattern.split(' ').collect();
+        self.0
+            .windows(pattern.len())
+            .filter(|window| window.iter().zip(&pattern).all(|(token, text)| token.text == *text))
+            .map(|window| &window[0])
+            .filter(|token| look == Look::Everywhere || token.test == (look == Look::InTests))
+            .map(|token| token.line)
+            .collect()
+    }
+}
+
+/// Whether the whole file is compiled for tests only, as far as its path tells.
+fn is_test_file(path: &str) -> bool {
+    let mut parts = path.rsplit('/');
+    let file = parts.next().unwrap_or_default();
+    file == "tests.rs" || file.ends_with("_tests.rs") || parts.any(|folder| folder == "tests")
+}
+
+fn flatten(stream: TokenStream, test: bool, tokens: &mut Vec<Token>) {
+    // After `#[cfg(test)]` everything up to the item's end is test code.
+    let mut item = test;
+    let mut hash = false;
+    for tree in stream {
+        let line = tree.span().start().line;
+        let was_hash = std::mem::replace(
+            &mut hash,
+            matches!(&tree, TokenTree::Punct(p) if p.as_char() == '#'),
+        );
+        let mut push = |text: String, test| tokens.push(Token { text, line, test });
+        match tree {
+            TokenTree::Group(group) => {
+                let (open, close) = delimiters(group.delimiter());
+                item |= was_hash && is_cfg_test(&group.stream());
+                push(open.into(), item);
+                flatten(group.stream(), item, tokens);
+                let line = group.span_close().start().line;
+                tokens.push(Token { text: close.into(), line, test: item });
+                if group.delimiter() == Delimiter::Brace {
+                    item = test;
+                }
+            }
+            TokenTree::Punct(punct) => {
+                push(punct.to_string(), item);
+                if punct.as_char() == ';' {
+                    item = test;
+                }
+            }
+            TokenTree::Ident(ident) => push(ident.to_string(), item),
+            TokenTree::Literal(literal) => push(literal.to_string(), item),
+        }
+    }
+}
+
+fn is_cfg_test(attribute: &TokenStream) -> bool {
+    let text: String = attribute.to_string().split_whitespace().collect();
+    text == "cfg(test)" || text.starts_with("cfg(all(test,")
+}
+
+fn delimiters(delimiter: Delimiter) -> (&'static str, &'static str) {
+    match delimiter {
+        Delimiter::Parenthesis => ("(", ")"),
+        Delimiter::Brace => ("{", "}"),
+        Delimiter::Bracket => ("[", "]"),
+        Delimiter::None => ("", ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str, pattern: &str, look: Look) -> Vec<usize> {
+        Tokens::of("src/lib.rs", text).unwrap().find(pattern, look)
+    }
+
+    #[test]
+    fn comments_docs_and_strings_are_no_code() {
+        let text = "//! spawn\n// spawn\n/// spawn\nfn f() {\n    g(\"spawn\"); /* spawn */\n    spawn();\n}\n";
+        assert_eq!(lines(text, "spawn", Look::Everywhere), [6]);
+    }
+
+    #[test]
+    fn a_pattern_is_several_tokens_whatever_the_spaces() {
+        assert_eq!(lines("fn f() { Box :: pin(x) }", "Box : : pin", Look::Everywhere), [1]);
+        assert_eq!(lines("fn f() { sleep(x); sleep_until(y) }", "sleep (", Look::Everywhere), [1]);
+    }
+
+    #[test]
+    fn a_test_module_ends_with_its_brace() {
+        let text = "fn a() { x }\n#[cfg(test)]\n#[path = \"p\"]\nmod tests {\n    fn b() { x }\n}\nfn c() { x }\n";
+        assert_eq!(lines(text, "x", Look::OutsideTests), [1, 7]);
+        assert_eq!(lines(text, "x", Look::InTests), [5]);
+    }
+
+    #[test]
+    fn a_test_import_ends_with_its_semicolon() {
+        let text = "#[cfg(test)]\nuse a::x;\nuse b::x;\n#[cfg(not(test))]\nuse c::x;\n";
+        assert_eq!(lines(text, "x", Look::OutsideTests), [3, 5]);
+    }
+
+    #[test]
+    fn test_files_are_known_by_their_path() {
+        assert!(is_test_file("crates/a/tests/laws.rs"));
+        assert!(is_test_file("crates/a/src/tests.rs"));
+        assert!(is_test_file("crates/a/src/state/tests/window.rs"));
+        assert!(!is_test_file("crates/a/src/contests.rs"));
+    }
+
+    #[test]
+    fn what_does_not_parse_is_an_error() {
+        assert!(Tokens::of("a.rs", "fn f( {").is_err());
+    }
+}
