@@ -1,1 +1,34 @@
-//! Contract laws, scripted tools and an allocation counter for testing layers.
+//! Contract laws, scripted tools and an allocation counter for testing tower layers.
+//!
+//! | to show that a layer … | use |
+//! |---|---|
+//! | keeps the contract of `Service`: readiness, clones, drops, wake-ups, panics, errors | [`laws`] |
+//! | does the right thing around a tool that fails, hangs, panics or answers late | [`tool`] |
+//! | leaks nothing when its futures are dropped anywhere | [`drops`] |
+//! | allocates nothing on its fast path | [`mod@alloc`] |
+//! | ran the tool once, even over a killed process | [`ledger`] |
+//!
+//! # Example
+//!
+//! All laws, checked for tower's own concurrency limit, from a plain `#[test]`:
+//!
+//! ```
+//! use tower::limit::ConcurrencyLimit;
+//! use tr_testkit::laws::Laws;
+//!
+//! Laws::new(|n| n, |request: &u64| request * 10).check(|inner| ConcurrencyLimit::new(inner, 1));
+//! ```
+//!
+//! Nothing here sleeps: time is tokio's and paused, chance comes from a seed.
+//!
+//! This crate knows nothing of any layer.
+
+pub mod alloc;
+mod drive;
+pub mod drops;
+pub mod laws;
+pub mod ledger;
+pub mod tool;
+
+/// A type-erased error, as tower's layers pass it on.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

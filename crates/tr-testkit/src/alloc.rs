@@ -1,0 +1,155 @@
+//! Counts the allocations that a piece of code makes.
+//!
+//! # When to use
+//!
+//! In a test or benchmark that asserts "this path allocates nothing". The count is per thread, so tests that run
+//! beside it do not disturb it; what the measured code does on other threads is not seen.
+//!
+//! # Example
+//!
+//! The allocator is installed once per test binary:
+//!
+//! ```
+//! use tr_testkit::alloc::{self, CountingAllocator};
+//!
+//! #[global_allocator]
+//! static ALLOCATOR: CountingAllocator = CountingAllocator;
+//!
+//! assert_eq!(alloc::count(|| 1 + 1).count, 0);
+//!
+//! let boxed = alloc::count(|| Box::new([0_u8; 100]));
+//! assert_eq!((boxed.count, boxed.bytes), (1, 100));
+//! ```
+//!
+//! A future is counted while it is polled, not while it waits:
+//!
+//! ```
+//! # use tr_testkit::alloc::{self, CountingAllocator};
+//! # #[global_allocator]
+//! # static ALLOCATOR: CountingAllocator = CountingAllocator;
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! let (answer, allocations) = alloc::count_polls(async { 42 }).await;
+//! assert_eq!((answer, allocations.count), (42, 0));
+//! # }
+//! ```
+//!
+//! # Panics
+//!
+//! Both functions panic where the allocator is not installed: zero would be no measurement.
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+    future::{Future, poll_fn},
+    hint::black_box,
+    ops::{AddAssign, Sub},
+    pin::pin,
+};
+
+/// How much was allocated. Growing a buffer counts as one allocation of its new size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allocations {
+    /// Number of allocations.
+    pub count: u64,
+    /// Bytes asked for.
+    pub bytes: u64,
+}
+
+thread_local! {
+    // Const and without a destructor: to touch it never allocates, at any point of a thread's life.
+    static HERE: Cell<Allocations> = const { Cell::new(Allocations { count: 0, bytes: 0 }) };
+}
+
+/// The system's allocator, counting.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CountingAllocator;
+
+impl CountingAllocator {
+    fn note(size: usize) {
+        HERE.with(|here| {
+            let Allocations { count, bytes } = here.get();
+            here.set(Allocations { count: count + 1, bytes: bytes + size as u64 });
+        });
+    }
+}
+
+// SAFETY: every method hands its arguments to `System` unchanged and returns what it returns; counting touches only
+// a thread-local cell, so it neither allocates nor unwinds.
+#[allow(
+    unsafe_code,
+    reason = "an allocator cannot be written without it; this one only counts and delegates"
+)]
+unsafe impl GlobalAlloc for CountingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        Self::note(layout.size());
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        Self::note(layout.size());
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc_zeroed`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        Self::note(new_size);
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::realloc`; the block came from `System`.
+        unsafe { System.realloc(ptr, layout, new_size) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::dealloc`; the block came from `System`.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+}
+
+/// What `work` allocates on this thread. Its result is dropped after the count.
+pub fn count<T>(work: impl FnOnce() -> T) -> Allocations {
+    require_installed();
+    let before = HERE.get();
+    let result = work();
+    let made = HERE.get() - before;
+    drop(result);
+    made
+}
+
+/// The output of `future`, and what its polls allocate on the threads that poll it.
+pub async fn count_polls<F: Future>(future: F) -> (F::Output, Allocations) {
+    require_installed();
+    let mut future = pin!(future);
+    let mut made = Allocations::default();
+    let output = poll_fn(|cx| {
+        let before = HERE.get();
+        let poll = future.as_mut().poll(cx);
+        made += HERE.get() - before;
+        poll
+    })
+    .await;
+    (output, made)
+}
+
+fn require_installed() {
+    let before = HERE.get();
+    drop(black_box(Box::new(1_u8)));
+    assert_ne!(
+        HERE.get(),
+        before,
+        "nothing is counted: install `CountingAllocator` as this binary's `#[global_allocator]`"
+    );
+}
+
+impl Sub for Allocations {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self { count: self.count - earlier.count, bytes: self.bytes - earlier.bytes }
+    }
+}
+
+impl AddAssign for Allocations {
+    fn add_assign(&mut self, more: Self) {
+        self.count += more.count;
+        self.bytes += more.bytes;
+    }
+}

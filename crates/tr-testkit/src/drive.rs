@@ -1,0 +1,131 @@
+//! Polls a future only when it asked for it, and counts how often that was.
+
+use std::{
+    fmt,
+    future::{Future, poll_fn},
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    task::{Context, Poll, Wake, Waker},
+    time::Duration,
+};
+
+/// Virtual time after which a future that was not woken is taken for stuck. On a paused clock this costs nothing.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// How a driven future stands.
+pub(crate) enum End<T> {
+    /// It finished.
+    Finished(T),
+    /// It was polled as often as allowed.
+    Spent,
+    /// Nobody woke it.
+    Stuck,
+}
+
+/// A future that is polled when, and only when, its own waker was woken.
+pub(crate) struct Driven<F> {
+    future: Option<Pin<Box<F>>>,
+    flag: Arc<Flag>,
+    waker: Waker,
+    decoy: Option<Waker>,
+    polls: usize,
+}
+
+/// The waker of a future that is gone.
+pub(crate) struct Wakers {
+    flag: Arc<Flag>,
+    _waker: Waker,
+}
+
+impl Wakers {
+    pub(crate) fn held(&self) -> usize {
+        Arc::strong_count(&self.flag) - 2 // ours: the flag and the waker made of it
+    }
+}
+
+struct Flag {
+    woken: AtomicBool,
+    parent: Mutex<Option<Waker>>,
+}
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.woken.store(true, SeqCst);
+        let parent = self.parent.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(parent) = parent {
+            parent.wake();
+        }
+    }
+}
+
+impl<F: Future> Driven<F> {
+    pub(crate) fn new(future: F) -> Self {
+        let flag = Arc::new(Flag { woken: AtomicBool::new(true), parent: Mutex::new(None) });
+        let waker = Waker::from(flag.clone());
+        Self { future: Some(Box::pin(future)), flag, waker, decoy: None, polls: 0 }
+    }
+
+    /// Precedes each poll by one with another waker: whoever keeps that first waker loses the wake-up.
+    pub(crate) fn with_decoy(mut self) -> Self {
+        self.decoy = Some(Waker::noop().clone());
+        self
+    }
+
+    pub(crate) fn polls(&self) -> usize {
+        self.polls
+    }
+
+    /// Drops the future where it stands; what is left of it are the wakers that somebody still holds.
+    pub(crate) fn abandon(self) -> Wakers {
+        Wakers { flag: self.flag, _waker: self.waker }
+    }
+
+    /// Drives until the end, the `allowance` of polls, or [`PATIENCE`].
+    pub(crate) async fn run(&mut self, allowance: usize) -> End<F::Output> {
+        let driving = poll_fn(|cx| self.poll_within(cx, allowance));
+        tokio::time::timeout(PATIENCE, driving).await.unwrap_or(End::Stuck)
+    }
+
+    pub(crate) fn poll_within(
+        &mut self,
+        cx: &mut Context<'_>,
+        allowance: usize,
+    ) -> Poll<End<F::Output>> {
+        let parent = Some(cx.waker().clone());
+        *self.flag.parent.lock().unwrap_or_else(PoisonError::into_inner) = parent;
+        if self.polls >= allowance {
+            return Poll::Ready(End::Spent);
+        }
+        if !self.flag.woken.swap(false, SeqCst) {
+            return Poll::Pending;
+        }
+        self.polls += 1;
+        match self.poll_now() {
+            Poll::Ready(output) => {
+                self.future = None;
+                Poll::Ready(End::Finished(output))
+            }
+            Poll::Pending if self.polls >= allowance => Poll::Ready(End::Spent),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn poll_now(&mut self) -> Poll<F::Output> {
+        let future = self.future.as_mut().expect("driven after its end");
+        if let Some(decoy) = &self.decoy
+            && let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(decoy))
+        {
+            return Poll::Ready(output);
+        }
+        future.as_mut().poll(&mut Context::from_waker(&self.waker))
+    }
+}
+
+impl<F> fmt::Debug for Driven<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driven").field("polls", &self.polls).finish_non_exhaustive()
+    }
+}

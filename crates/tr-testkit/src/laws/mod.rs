@@ -1,0 +1,229 @@
+//! The contract laws of `tower_service::Service`, checked for any layer.
+//!
+//! # When to use
+//!
+//! In one `#[test]` per layer and configuration that matters. Each [`Law`] puts the layer around a strict
+//! [`Scripted`] tool, on a paused runtime of its own, and looks from both sides. Give the layer small capacities, so
+//! that a leak shows, and timeouts longer than a few milliseconds of tokio's time, which the tool takes to answer.
+//!
+//! # Example
+//!
+//! ```
+//! use tower::limit::ConcurrencyLimit;
+//! use tr_testkit::laws::Laws;
+//!
+//! // Requests are numbered; distinct numbers make distinct requests, and the tool answers with the square.
+//! Laws::new(|n| n, |request: &u64| request * request)
+//!     .check(|inner| ConcurrencyLimit::new(inner, 1));
+//! ```
+//!
+//! The closure is called anew for each law (and inside its runtime, so it may spawn). A layer that changes the type
+//! of the response is brought back to the tool's with `tower::util::MapResponse`.
+//!
+//! # What a layer may do
+//!
+//! Answer without calling the tool; call it several times; wait for its readiness in the response future rather
+//! than in `poll_ready`; poll more often than needed, within reason. What else it may do, it has to say:
+//! [`detaches`](Laws::detaches), [`maps_errors`](Laws::maps_errors), [`except`](Laws::except).
+//!
+//! # Panics
+//!
+//! [`Laws::check`] panics with one line for each broken law, its name and what was observed, and where it is called
+//! inside a runtime: call it from a plain `#[test]`. The clock is paused, so real sockets and threads that the layer
+//! waits for would lose against its timers: check such layers with `except`, or with an engine in memory.
+
+mod cancelling;
+mod errors;
+mod law;
+mod readiness;
+mod running;
+mod scene;
+
+pub use self::law::{Broken, Law};
+
+use self::scene::Scene;
+use crate::{
+    BoxError,
+    tool::{Breach, Scripted},
+};
+use std::{
+    any::Any,
+    cell::Cell,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+use tower_service::Service;
+
+/// The laws and what the layer under test declares about itself.
+pub struct Laws<Req, Res> {
+    request: Box<dyn Fn(u64) -> Req>,
+    response: Response<Req, Res>,
+    same: Same<Res>,
+    next: Cell<u64>,
+    detaches: bool,
+    maps_errors: bool,
+    except: Vec<Law>,
+}
+
+type Same<Res> = Box<dyn Fn(&Res, &Res) -> bool>;
+type Response<Req, Res> = Arc<dyn Fn(&Req) -> Res + Send + Sync>;
+
+impl<Req, Res> Laws<Req, Res>
+where
+    Req: Clone + Send + 'static,
+    Res: Clone + fmt::Debug + Send + 'static,
+{
+    /// All laws, for a tool that answers the `n`th request with `response(&request(n))`.
+    ///
+    /// Distinct numbers should make distinct requests with distinct responses: that is how crossed answers show.
+    pub fn new(
+        request: impl Fn(u64) -> Req + 'static,
+        response: impl Fn(&Req) -> Res + Send + Sync + 'static,
+    ) -> Self
+    where
+        Res: PartialEq,
+    {
+        Self::compared_by(request, response, Res::eq)
+    }
+
+    /// The same for responses without `PartialEq`, compared by `same`.
+    pub fn compared_by(
+        request: impl Fn(u64) -> Req + 'static,
+        response: impl Fn(&Req) -> Res + Send + Sync + 'static,
+        same: impl Fn(&Res, &Res) -> bool + 'static,
+    ) -> Self {
+        Self {
+            request: Box::new(request),
+            response: Arc::new(response),
+            same: Box::new(same),
+            next: Cell::new(0),
+            detaches: false,
+            maps_errors: false,
+            except: Vec::new(),
+        }
+    }
+
+    /// The layer drives a call to its end though its caller is gone: the call may go on, but must end.
+    #[must_use]
+    pub fn detaches(mut self) -> Self {
+        self.detaches = true;
+        self
+    }
+
+    /// The layer's errors do not lead to the tool's by `source()`; they must still be errors.
+    #[must_use]
+    pub fn maps_errors(mut self) -> Self {
+        self.maps_errors = true;
+        self
+    }
+
+    /// The layer breaks `law`, and its documentation says why.
+    #[must_use]
+    pub fn except(mut self, law: Law) -> Self {
+        self.except.push(law);
+        self
+    }
+
+    /// Checks every law.
+    ///
+    /// # Panics
+    ///
+    /// Where one is broken, with a line for each; and inside a runtime.
+    pub fn check<S>(&self, layer: impl Fn(Scripted<Req, Res>) -> S)
+    where
+        S: Service<Req, Response = Res> + Clone,
+        S::Error: Into<BoxError>,
+    {
+        let broken: Vec<String> = self.broken(layer).iter().map(ToString::to_string).collect();
+        assert!(
+            broken.is_empty(),
+            "the layer breaks the contract of `Service`:\n{}",
+            broken.join("\n")
+        );
+    }
+
+    /// The laws that the layer breaks, each once: for reports, and to test that a broken layer is caught.
+    ///
+    /// # Panics
+    ///
+    /// Inside a runtime.
+    pub fn broken<S>(&self, layer: impl Fn(Scripted<Req, Res>) -> S) -> Vec<Broken>
+    where
+        S: Service<Req, Response = Res> + Clone,
+        S::Error: Into<BoxError>,
+    {
+        let mut broken: Vec<Broken> = Vec::new();
+        for law in Law::ALL {
+            for found in self.try_law(law, &layer) {
+                let known = broken.iter().any(|b| b.law == found.law);
+                if !known && !self.except.contains(&found.law) {
+                    broken.push(found);
+                }
+            }
+        }
+        broken
+    }
+
+    fn try_law<S>(&self, law: Law, layer: &impl Fn(Scripted<Req, Res>) -> S) -> Vec<Broken>
+    where
+        S: Service<Req, Response = Res> + Clone,
+        S::Error: Into<BoxError>,
+    {
+        if self.except.contains(&law) {
+            return Vec::new();
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .expect("a runtime on this thread");
+        let scene = Scene::new(self, layer);
+        let end = catch_unwind(AssertUnwindSafe(|| runtime.block_on(scene.play(law))));
+        drop(runtime); // what was detached ends here, and may break a law doing so
+
+        // The tool saw what went wrong first; what followed from it would only confuse.
+        let breaches: Vec<Broken> = scene.breaches().into_iter().map(Broken::from).collect();
+        if !breaches.is_empty() {
+            return breaches;
+        }
+        match end {
+            Ok(Ok(())) => Vec::new(),
+            Ok(Err(observed)) => vec![Broken { law, observed }],
+            Err(payload) => {
+                let observed = format!("the layer panicked: {}", message(&*payload));
+                vec![Broken { law, observed }]
+            }
+        }
+    }
+}
+
+impl From<Breach> for Broken {
+    fn from(breach: Breach) -> Self {
+        let (law, observed) = match breach {
+            Breach::CalledUnready => {
+                (Law::CallsWhatIsReady, "it called the tool on an instance that was not ready")
+            }
+            Breach::PolledAfterEnd => {
+                (Law::PollsNothingAfterItsEnd, "it polled the tool's future after its end")
+            }
+            Breach::ScriptOver => unreachable!("the laws' tools decide each call"),
+        };
+        Self { law, observed: observed.into() }
+    }
+}
+
+fn message(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("(not a text)")
+}
+
+impl<Req, Res> fmt::Debug for Laws<Req, Res> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Laws")
+            .field("detaches", &self.detaches)
+            .field("maps_errors", &self.maps_errors)
+            .field("except", &self.except)
+            .finish_non_exhaustive()
+    }
+}

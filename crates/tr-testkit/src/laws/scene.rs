@@ -1,0 +1,216 @@
+//! What the laws have in common: the layer around a tool, and how it is asked.
+
+use super::{Law, Laws};
+use crate::{
+    BoxError,
+    drive::{Driven, End, PATIENCE},
+    tool::{Breach, Handle, Scripted, Step},
+};
+use std::{
+    cell::RefCell,
+    fmt,
+    future::{Future, poll_fn},
+    pin::Pin,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+use tokio::time::{Instant, sleep};
+use tower_service::Service;
+
+/// The tool's pace: each wake-up of its future comes this long after the last.
+pub(super) const TICK: Duration = Duration::from_millis(1);
+
+/// Polls after which a single call is taken for a spin that would never end.
+pub(super) const SPIN: usize = 1_000;
+
+/// What was observed where a law is broken.
+pub(super) type Verdict = Result<(), String>;
+
+/// What a call came to.
+pub(super) type Answer<Res> = Result<Res, BoxError>;
+
+/// Breaks the law, with what was observed, unless the condition holds.
+macro_rules! ensure {
+    ($holds:expr, $($observed:tt)+) => {
+        if !$holds {
+            return Err(format!($($observed)+));
+        }
+    };
+}
+pub(super) use ensure;
+
+pub(super) struct Scene<'a, Req, Res, L> {
+    pub(super) laws: &'a Laws<Req, Res>,
+    layer: &'a L,
+    tools: RefCell<Vec<Handle<Req>>>,
+}
+
+impl<'a, Req, Res, L, S> Scene<'a, Req, Res, L>
+where
+    Req: Clone + Send + 'static,
+    Res: Clone + fmt::Debug + Send + 'static,
+    L: Fn(Scripted<Req, Res>) -> S,
+    S: Service<Req, Response = Res> + Clone,
+    S::Error: Into<BoxError>,
+{
+    pub(super) fn new(laws: &'a Laws<Req, Res>, layer: &'a L) -> Self {
+        Self { laws, layer, tools: RefCell::default() }
+    }
+
+    pub(super) async fn play(&self, law: Law) -> Verdict {
+        match law {
+            Law::ReadyStaysReady => self.ready_stays_ready().await,
+            Law::CallsWhatIsReady => self.calls_what_is_ready().await,
+            Law::ReleasesOnDrop => self.releases_on_drop().await,
+            Law::ClonesEarnReadiness => self.clones_earn_readiness().await,
+            Law::SurfacesReadinessErrors => self.surfaces_readiness_errors().await,
+            Law::KeepsTheSource => self.keeps_the_source().await,
+            Law::DropsCleanly => self.drops_cleanly().await,
+            Law::WakesUp => self.wakes_up().await,
+            Law::DoesNotSpin => self.does_not_spin().await,
+            Law::PollsNothingAfterItsEnd => self.polls_nothing_after_its_end().await,
+            Law::SurvivesPanics => self.survives_panics().await,
+            Law::KeepsAnswersApart => self.keeps_answers_apart().await,
+        }
+    }
+
+    pub(super) fn breaches(&self) -> Vec<Breach> {
+        self.tools.borrow().iter().flat_map(Handle::breaches).collect()
+    }
+
+    /// A tool that answers each call rightly after as many wake-ups as `ticks` says for the call's number.
+    pub(super) fn tool(
+        &self,
+        ticks: impl Fn(usize) -> usize + Send + Sync + 'static,
+    ) -> Scripted<Req, Res> {
+        let response = self.laws.response.clone();
+        self.watch(Scripted::by(move |n, request| {
+            (0..ticks(n)).fold(Step::Ok(response(request)), |then, _| Step::after(TICK, then))
+        }))
+    }
+
+    /// A tool whose calls end in `step`, as the number of the call says, and rightly where it says nothing.
+    pub(super) fn tool_that(
+        &self,
+        step: impl Fn(usize) -> Option<Step<Res>> + Send + Sync + 'static,
+    ) -> Scripted<Req, Res> {
+        let response = self.laws.response.clone();
+        let step = move |n, request: &Req| step(n).unwrap_or_else(|| Step::Ok(response(request)));
+        self.watch(Scripted::by(step))
+    }
+
+    /// Makes the laws hear of what the tool sees.
+    pub(super) fn watch(&self, tool: Scripted<Req, Res>) -> Scripted<Req, Res> {
+        self.tools.borrow_mut().push(tool.handle());
+        tool
+    }
+
+    pub(super) fn layered(&self, tool: Scripted<Req, Res>) -> S {
+        (self.layer)(tool)
+    }
+
+    /// A request that was not made before, and the answer that is its own.
+    pub(super) fn request(&self) -> (Req, Res) {
+        let n = self.laws.next.get();
+        self.laws.next.set(n + 1);
+        let request = (self.laws.request)(n);
+        let response = (self.laws.response)(&request);
+        (request, response)
+    }
+
+    /// Drives `service` until it is ready, or says that it never is.
+    pub(super) async fn ready(&self, service: &mut S) -> Result<Answer<()>, String> {
+        let mut ready = Driven::new(poll_fn(|cx| service.poll_ready(cx)));
+        match ready.run(SPIN).await {
+            End::Finished(end) => Ok(end.map_err(Into::into)),
+            End::Spent => Err(format!("`poll_ready` was woken {SPIN} times and is not ready")),
+            End::Stuck => Err("`poll_ready` stays Pending though the tool has capacity".into()),
+        }
+    }
+
+    /// Drives a call that was made on a ready service.
+    pub(super) async fn end(&self, call: S::Future) -> Result<Answer<Res>, String> {
+        self.end_of(&mut Driven::new(call)).await
+    }
+
+    /// The same, of a call that is being driven.
+    pub(super) async fn end_of(&self, call: &mut Driven<S::Future>) -> Result<Answer<Res>, String> {
+        match call.run(SPIN).await {
+            End::Finished(end) => Ok(end.map_err(Into::into)),
+            End::Spent => Err(format!("a call was woken {SPIN} times and has not ended")),
+            End::Stuck => Err("a call hangs: it was not woken though the tool goes on".into()),
+        }
+    }
+
+    /// Waits for readiness, calls, and wants the request's own answer.
+    pub(super) async fn answers(&self, service: &mut S) -> Verdict {
+        let ready = self.ready(service).await?;
+        ensure!(ready.is_ok(), "readiness failed though the tool's did not: {}", text(&ready));
+        self.answers_when_called(service).await
+    }
+
+    /// The same on a service that is ready.
+    pub(super) async fn answers_when_called(&self, service: &mut S) -> Verdict {
+        let (request, response) = self.request();
+        let answer = self.end(service.call(request)).await?;
+        self.is_own(&answer, &response)
+    }
+
+    pub(super) fn is_own(&self, answer: &Answer<Res>, own: &Res) -> Verdict {
+        match answer {
+            Ok(response) if (self.laws.same)(response, own) => Ok(()),
+            Ok(other) => Err(format!("a call got {other:?}, its own answer is {own:?}")),
+            Err(error) => Err(format!("a call failed that the tool answered: {error}")),
+        }
+    }
+
+    /// Nothing is in flight or reserved any more: at once, or once what was detached has ended.
+    pub(super) async fn is_idle(&self, tool: &Handle<Req>) -> Verdict {
+        let since = Instant::now();
+        while self.laws.detaches && since.elapsed() < PATIENCE {
+            sleep(100 * TICK).await; // first, so that a task that was spawned just now gets to call
+            if tool.in_flight() == 0 && tool.reserved() == 0 {
+                break;
+            }
+        }
+        ensure!(
+            tool.in_flight() == 0,
+            "{} calls of the tool are still in flight",
+            tool.in_flight()
+        );
+        ensure!(tool.reserved() == 0, "capacity for {} calls is still reserved", tool.reserved());
+        Ok(())
+    }
+}
+
+fn text<T>(end: &Answer<T>) -> String {
+    end.as_ref().err().map(ToString::to_string).unwrap_or_default()
+}
+
+/// One poll of readiness by nobody.
+pub(super) fn poll_ready_once<Req, S: Service<Req>>(service: &mut S) -> Poll<Result<(), S::Error>> {
+    service.poll_ready(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Runs all of them at the same time; the first that breaks a law speaks for all.
+pub(super) async fn together<'a>(
+    all: impl IntoIterator<Item = Pin<Box<dyn Future<Output = Verdict> + 'a>>>,
+) -> Verdict {
+    let mut all: Vec<_> = all.into_iter().collect();
+    poll_fn(|cx| {
+        let mut broken = None;
+        all.retain_mut(|one| match one.as_mut().poll(cx) {
+            Poll::Ready(end) => {
+                broken = broken.take().or(end.err());
+                false
+            }
+            Poll::Pending => true,
+        });
+        match broken {
+            Some(observed) => Poll::Ready(Err(observed)),
+            None if all.is_empty() => Poll::Ready(Ok(())),
+            None => Poll::Pending,
+        }
+    })
+    .await
+}

@@ -1,0 +1,86 @@
+//! The response future of a scripted tool.
+
+use super::{
+    Breach, End, Failure, Step,
+    state::{Seat, Shared},
+};
+use std::{
+    fmt,
+    future::Future,
+    panic,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+use tokio::time::{Sleep, sleep};
+
+/// Plays one step. Dropped before its end, the attempt counts as cancelled.
+pub struct Playing<Req, Res> {
+    shared: Shared<Req>,
+    seat: Option<Seat<Req>>,
+    step: Option<Step<Res>>,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl<Req, Res> Playing<Req, Res> {
+    pub(super) fn new(shared: Shared<Req>, seat: Seat<Req>, step: Step<Res>) -> Self {
+        Self { shared, seat: Some(seat), step: Some(step), sleep: None }
+    }
+
+    fn end(&mut self, end: End) {
+        if let Some(seat) = self.seat.take() {
+            seat.end(end);
+        }
+    }
+}
+
+// Nothing in it is pinned in place: the sleep has its own box.
+impl<Req, Res> Unpin for Playing<Req, Res> {}
+
+impl<Req, Res> Future for Playing<Req, Res> {
+    type Output = Result<Res, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let Some(seat) = &this.seat else {
+            this.shared.breach(Breach::PolledAfterEnd);
+            panic!("the response future was polled after its end");
+        };
+        seat.polled();
+        loop {
+            if let Some(sleep) = &mut this.sleep {
+                ready!(sleep.as_mut().poll(cx));
+                this.sleep = None;
+            }
+            match this.step.take() {
+                Some(Step::After(delay, then)) => {
+                    this.sleep = Some(Box::pin(sleep(delay)));
+                    this.step = Some(*then);
+                }
+                Some(Step::Ok(response)) => {
+                    this.end(End::Ok);
+                    return Poll::Ready(Ok(response));
+                }
+                Some(Step::Err(failure)) => {
+                    this.end(End::Err);
+                    return Poll::Ready(Err(failure));
+                }
+                Some(Step::Panic | Step::PanicInCall) => {
+                    this.end(End::Panicked);
+                    quiet_panic();
+                }
+                Some(Step::Hang) | None => return Poll::Pending,
+            }
+        }
+    }
+}
+
+/// Unwinds without the panic hook: a panic that the script asked for is not news.
+pub(super) fn quiet_panic() -> ! {
+    panic::resume_unwind(Box::new("the scripted tool panics, as told"))
+}
+
+impl<Req, Res> fmt::Debug for Playing<Req, Res> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Playing").field("ended", &self.seat.is_none()).finish_non_exhaustive()
+    }
+}

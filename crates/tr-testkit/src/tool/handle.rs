@@ -1,0 +1,165 @@
+//! What a test can ask of a scripted tool.
+
+use super::state::{Shared, State};
+use std::{fmt, time::Duration};
+use tokio::time::Instant;
+
+/// Asks a [`Scripted`](super::Scripted) tool what happened to it; a clone asks the same tool.
+pub struct Handle<Req> {
+    pub(super) shared: Shared<Req>,
+}
+
+/// One attempt, as the tool saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Attempt {
+    /// When `call` was called.
+    pub started: Instant,
+    /// When it ended, and how; `None` while it is in flight.
+    pub ended: Option<(Instant, End)>,
+    /// How often its future was polled.
+    pub polls: usize,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// With an answer.
+    Ok,
+    /// With an error.
+    Err,
+    /// With a panic of the script's.
+    Panicked,
+    /// Its future was dropped before it ended.
+    Cancelled,
+}
+
+/// A rule of `Service` or `Future` that the caller of the tool broke; the tool also panics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breach {
+    /// `call` on an instance whose own `poll_ready` had not returned `Ready`.
+    CalledUnready,
+    /// The response future was polled after it had ended.
+    PolledAfterEnd,
+    /// More calls than the script has steps, and no `then_repeat_last`.
+    ScriptOver,
+}
+
+impl<Req> Handle<Req> {
+    fn ask<T>(&self, question: impl FnOnce(&State<Req>) -> T) -> T {
+        question(&self.shared.lock())
+    }
+
+    /// Calls so far.
+    #[must_use]
+    pub fn calls(&self) -> usize {
+        self.ask(|s| s.calls)
+    }
+
+    /// Calls whose future has neither ended nor been dropped.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.ask(|s| s.in_flight)
+    }
+
+    /// The most calls that were in flight at the same time.
+    #[must_use]
+    pub fn max_in_flight(&self) -> usize {
+        self.ask(|s| s.max_in_flight)
+    }
+
+    /// Calls that answered or failed.
+    #[must_use]
+    pub fn completed(&self) -> usize {
+        self.ask(|s| s.completed)
+    }
+
+    /// Calls that were dropped in flight.
+    #[must_use]
+    pub fn cancelled(&self) -> usize {
+        self.ask(|s| s.cancelled)
+    }
+
+    /// Instances that were told `Ready` and have neither called nor been dropped.
+    #[must_use]
+    pub fn reserved(&self) -> usize {
+        self.ask(|s| s.seats - s.in_flight)
+    }
+
+    /// Instances that wait for readiness.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.ask(|s| s.waiters.len())
+    }
+
+    /// The rules that the tool's caller broke.
+    #[must_use]
+    pub fn breaches(&self) -> Vec<Breach> {
+        self.ask(|s| s.breaches.clone())
+    }
+
+    /// Every attempt, in the order of the calls.
+    #[must_use]
+    pub fn attempts(&self) -> Vec<Attempt> {
+        self.ask(|s| s.attempts.clone())
+    }
+
+    /// When each attempt started, counted from the making of the tool.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tower::{Service, ServiceExt};
+    /// # use tr_testkit::tool::{Scripted, Step};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+    /// let mut tool = Scripted::script([Step::Ok("hi")]).then_repeat_last();
+    /// let asked = tool.handle();
+    /// tool.ready().await.unwrap().call("a").await.unwrap();
+    /// tokio::time::sleep(Duration::from_millis(600)).await;
+    /// tool.ready().await.unwrap().call("b").await.unwrap();
+    /// assert_eq!(asked.starts(), [0, 600].map(Duration::from_millis));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn starts(&self) -> Vec<Duration> {
+        self.ask(|s| s.attempts.iter().map(|a| a.started - s.born).collect())
+    }
+
+    /// When each ended attempt ended, counted from the making of the tool.
+    #[must_use]
+    pub fn ends(&self) -> Vec<Duration> {
+        self.ask(|s| s.attempts.iter().filter_map(|a| Some(a.ended?.0 - s.born)).collect())
+    }
+
+    /// Lets `n` instances be ready or in flight at once from now on, and wakes who waits.
+    pub fn set_capacity(&self, n: usize) {
+        self.shared.lock().capacity = n;
+        self.shared.wake_waiters();
+    }
+}
+
+impl<Req: Clone> Handle<Req> {
+    /// Every request, in the order of the calls.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Req> {
+        self.ask(|s| s.requests.clone())
+    }
+}
+
+impl<Req> Clone for Handle<Req> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone() }
+    }
+}
+
+impl<Req> fmt::Debug for Handle<Req> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.ask(|s| {
+            f.debug_struct("Handle")
+                .field("calls", &s.calls)
+                .field("in_flight", &s.in_flight)
+                .field("completed", &s.completed)
+                .field("cancelled", &s.cancelled)
+                .finish_non_exhaustive()
+        })
+    }
+}

@@ -1,0 +1,59 @@
+//! What a scripted tool does on one attempt.
+
+use crate::BoxError;
+use std::{error::Error, fmt, sync::Arc, time::Duration};
+
+/// What the tool does on one attempt.
+#[derive(Clone, Debug)]
+pub enum Step<Res> {
+    /// Answers at once.
+    Ok(Res),
+    /// Fails at once.
+    Err(Failure),
+    /// Never answers.
+    Hang,
+    /// Its future panics.
+    Panic,
+    /// Its `call` panics, before there is a future.
+    PanicInCall,
+    /// Goes on with the next step after this much of tokio's time: one more wake-up.
+    After(Duration, Box<Step<Res>>),
+}
+
+impl<Res> Step<Res> {
+    /// Fails with `cause`.
+    pub fn err(cause: impl Into<BoxError>) -> Self {
+        Self::Err(Failure::new(cause))
+    }
+
+    /// Goes on with `then` after `delay`.
+    #[must_use]
+    pub fn after(delay: Duration, then: Self) -> Self {
+        Self::After(delay, Box::new(then))
+    }
+}
+
+/// The error of a scripted tool: it reads like its cause, which is its `source()`.
+///
+/// A script can repeat it, so the cause is shared.
+#[derive(Clone, Debug)]
+pub struct Failure(Arc<dyn Error + Send + Sync>);
+
+impl Failure {
+    /// A failure because of `cause`: an error or a message.
+    pub fn new(cause: impl Into<BoxError>) -> Self {
+        Self(Arc::from(cause.into()))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.0)
+    }
+}
