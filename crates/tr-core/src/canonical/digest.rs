@@ -1,6 +1,6 @@
 //! The digest of a canonical text.
-use super::{Canonicalizer, Error, FingerprintKey, HexError, Rules, hex};
-use std::{cell::RefCell, fmt, str::FromStr};
+use super::{Error, FingerprintKey, HexError, Rules, hex, scratch};
+use std::{fmt, str::FromStr};
 
 /// The BLAKE3 hash of a canonical text: equal for two calls that ask for the same thing.
 ///
@@ -10,14 +10,6 @@ use std::{cell::RefCell, fmt, str::FromStr};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
-/// Scratch space above this size is given back after use.
-const KEPT: usize = 64 * 1024;
-
-thread_local! {
-    static SCRATCH: RefCell<(Canonicalizer, Vec<u8>)> =
-        const { RefCell::new((Canonicalizer::new(), Vec::new())) };
-}
-
 impl Digest {
     /// The digest of `json`, as far as it counts under `rules`.
     ///
@@ -26,14 +18,9 @@ impl Digest {
     /// # Errors
     /// If `json` has no canonical form.
     pub fn of_params(json: impl AsRef<[u8]>, rules: &Rules) -> Result<Self, Error> {
-        SCRATCH.with_borrow_mut(|(canonicalizer, out)| {
-            out.clear();
-            let written = canonicalizer.write(json, rules, out);
-            let digest = written.map(|()| Self::of_bytes(&*out));
-            canonicalizer.shrink_to(KEPT);
-            out.clear();
-            out.shrink_to(KEPT);
-            digest
+        scratch::with(|canonicalizer, out| {
+            canonicalizer.write(json, rules, out)?;
+            Ok(Self::of_bytes(&*out))
         })
     }
 

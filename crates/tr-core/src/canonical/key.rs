@@ -1,5 +1,5 @@
 //! Idempotency keys: what names one call in a store of records.
-use super::{Digest, FingerprintKey, HexError, digest::short, hex};
+use super::{Digest, FingerprintKey, HexError, digest::short, hex, scratch};
 use std::{fmt, str::FromStr};
 
 /// Names one call: two calls with the same key are one call.
@@ -83,39 +83,55 @@ impl Key {
     /// Hashes `parts`, each with its length in front, so that no two lists of parts look alike.
     #[must_use]
     pub fn derive(parts: &KeyParts<'_>) -> Self {
-        let mut hash = Fields::new("tool-reliability key v1");
-        match parts.scope {
-            Scope::Session { tenant, workspace, session, actor } => {
-                hash.tag(0);
-                [tenant, workspace, session, actor].into_iter().for_each(|part| hash.maybe(part));
+        Self::hash(b"tr-key-1", |fields| {
+            match parts.scope {
+                Scope::Session { tenant, workspace, session, actor } => {
+                    fields.tag(0);
+                    [tenant, workspace, session, actor].map(|part| fields.maybe(part));
+                }
+                Scope::Instance(instance) => {
+                    fields.tag(1);
+                    fields.put(instance);
+                }
+                Scope::Global => fields.tag(2),
             }
-            Scope::Instance(instance) => {
-                hash.tag(1);
-                hash.field(instance.as_bytes());
+            fields.maybe(parts.namespace);
+            fields.put(parts.tool);
+            fields.maybe(parts.action);
+            match parts.source {
+                KeySource::Caller(key) => {
+                    fields.tag(0);
+                    fields.put(key);
+                }
+                KeySource::Hook(key) => {
+                    fields.tag(1);
+                    fields.put(key);
+                }
+                KeySource::Derived(digest) => {
+                    fields.tag(2);
+                    fields.put(digest);
+                }
             }
-            Scope::Global => hash.tag(2),
-        }
-        hash.maybe(parts.namespace);
-        hash.field(parts.tool.as_bytes());
-        hash.maybe(parts.action);
-        let (kind, source) = match parts.source {
-            KeySource::Caller(key) => (0, key.as_bytes()),
-            KeySource::Hook(key) => (1, key.as_bytes()),
-            KeySource::Derived(digest) => (2, digest.as_bytes().as_slice()),
-        };
-        hash.tag(kind);
-        hash.field(source);
-        hash.maybe(parts.step);
-        hash.finish()
+            fields.maybe(parts.step);
+        })
     }
 
     /// The key that holds for these params only: for callers that use one key for several calls.
     #[must_use]
     pub fn joined(&self, digest: &Digest) -> Self {
-        let mut hash = Fields::new("tool-reliability key with digest v1");
-        hash.field(&self.0);
-        hash.field(digest.as_bytes());
-        hash.finish()
+        Self::hash(b"tr-join1", |fields| {
+            fields.put(self);
+            fields.put(digest);
+        })
+    }
+
+    /// `domain` names what is hashed and the version of its encoding.
+    fn hash(domain: &[u8; 8], encode: impl FnOnce(&mut Fields<'_>)) -> Self {
+        scratch::with(|_, out| {
+            out.extend_from_slice(domain);
+            encode(&mut Fields(out));
+            Self(blake3::hash(out).into())
+        })
     }
 
     /// A key that was derived earlier.
@@ -137,32 +153,32 @@ impl Key {
     }
 }
 
-/// An encoding that can be read back in one way only: tags and lengths before everything.
-struct Fields(blake3::Hasher);
+/// An encoding that can be read back in one way only.
+struct Fields<'a>(&'a mut Vec<u8>);
 
-impl Fields {
-    fn new(domain: &str) -> Self {
-        let mut fields = Self(blake3::Hasher::new());
-        fields.field(domain.as_bytes());
-        fields
-    }
-
+impl Fields<'_> {
     fn tag(&mut self, tag: u8) {
-        self.0.update(&[tag]);
+        self.0.push(tag);
     }
 
-    fn field(&mut self, bytes: &[u8]) {
-        self.0.update(&(bytes.len() as u64).to_le_bytes());
-        self.0.update(bytes);
+    /// Length plus one in base 128, lowest digits first; then the bytes.
+    fn put(&mut self, bytes: impl AsRef<[u8]>) {
+        let bytes = bytes.as_ref();
+        let mut left = bytes.len() + 1;
+        while left >= 128 {
+            self.0.push((left % 128) as u8 | 128);
+            left /= 128;
+        }
+        self.0.push(left as u8);
+        self.0.extend_from_slice(bytes);
     }
 
+    /// Zero, which is no length, stands for an absent part.
     fn maybe(&mut self, text: Option<&str>) {
-        self.tag(u8::from(text.is_some()));
-        text.into_iter().for_each(|text| self.field(text.as_bytes()));
-    }
-
-    fn finish(self) -> Key {
-        Key(self.0.finalize().into())
+        match text {
+            Some(text) => self.put(text),
+            None => self.0.push(0),
+        }
     }
 }
 

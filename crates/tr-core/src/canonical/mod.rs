@@ -56,6 +56,7 @@ mod number;
 mod pointer;
 mod reader;
 mod rules;
+mod scratch;
 mod string;
 
 pub use self::{

@@ -12,6 +12,10 @@ pub(super) fn write_number(text: &[u8], at: usize, out: &mut Vec<u8>) -> Result<
         out.extend_from_slice(if token == b"-0" { b"0" } else { token });
         return Ok(end);
     }
+    if let Some(short) = shortest(token) {
+        out.extend_from_slice(short);
+        return Ok(end);
+    }
     let value = str::from_utf8(token).ok().and_then(|token| token.parse::<f64>().ok());
     match value.filter(|value| value.is_finite()) {
         Some(value) => {
@@ -19,6 +23,24 @@ pub(super) fn write_number(text: &[u8], at: usize, out: &mut Vec<u8>) -> Result<
             Ok(end)
         }
         None => Err(Error::new(ErrorKind::NumberOverflow, at)),
+    }
+}
+
+/// The token without trailing zeros, where that is what its double would print.
+///
+/// Decimals of up to 15 digits all have doubles of their own, so none shorter can stand for the
+/// same double. ECMAScript prints them without an exponent from 0.000001 on.
+fn shortest(token: &[u8]) -> Option<&[u8]> {
+    let digits = token.strip_prefix(b"-").unwrap_or(token);
+    if digits.len() > 16 || digits.starts_with(b"0.000000") {
+        return None;
+    }
+    let kept = token.iter().rposition(|digit| *digit != b'0')?;
+    match &token[..=kept] {
+        short if short.iter().any(|byte| matches!(byte, b'e' | b'E')) => None,
+        b"-0." => Some(b"0"),
+        [whole @ .., b'.'] => Some(whole),
+        short => Some(short),
     }
 }
 

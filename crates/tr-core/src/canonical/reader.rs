@@ -5,6 +5,7 @@ use super::{
     rules::Place,
     string::{Name, collapse_whitespace, plain_len, read_escape, write_char},
 };
+use std::cmp::Ordering;
 
 /// Scratch space.
 #[derive(Default)]
@@ -28,6 +29,8 @@ impl Scratch {
 
 /// Where in the output a member stands.
 struct Member {
+    /// Decides most comparisons of names.
+    prefix: u64,
     start: usize,
     name_end: usize,
     /// Behind the comma.
@@ -42,6 +45,11 @@ impl Member {
     #[inline]
     fn name<'a>(&self, out: &'a [u8]) -> Name<'a> {
         Name { canonical: &out[self.start + 1..self.name_end - 1], escaped: self.escaped }
+    }
+
+    #[inline]
+    fn cmp(&self, other: &Self, out: &[u8]) -> Ordering {
+        self.prefix.cmp(&other.prefix).then_with(|| self.name(out).cmp(other.name(out)))
     }
 }
 
@@ -117,13 +125,16 @@ impl<'a> Reader<'a> {
         self.out.push(b':');
         self.skip_whitespace();
 
-        let mut member = Member { start, name_end, end: 0, source, escaped, dropped: false };
-        let place = place.member(member.name(self.out));
+        let name = Name { canonical: &self.out[start + 1..name_end - 1], escaped };
+        let place = place.member(name);
+        let dropped = place.dropped;
+        let mut member = Member { prefix: 0, start, name_end, end: 0, source, escaped, dropped };
         if let Err(error) = self.value(place) {
             return Err(error.within(&member.name(self.out).to_plain()));
         }
         self.out.push(b',');
-        (member.end, member.dropped) = (self.out.len(), place.dropped);
+        member.end = self.out.len();
+        member.prefix = member.name(self.out).prefix(&self.out[start + 1..]);
         self.scratch.members.push(member);
         Ok(())
     }
@@ -133,11 +144,9 @@ impl<'a> Reader<'a> {
         let Scratch { members, spare } = &mut *self.scratch;
         let out = &mut *self.out;
         let object = &mut members[first..];
-        let ascending = |pair: &[Member]| pair[0].name(out).cmp(pair[1].name(out)).is_lt();
+        let ascending = |pair: &[Member]| pair[0].cmp(&pair[1], out).is_lt();
         if !object.windows(2).all(ascending) {
-            object.sort_unstable_by(|a, b| {
-                a.name(out).cmp(b.name(out)).then(a.source.cmp(&b.source))
-            });
+            object.sort_unstable_by(|a, b| a.cmp(b, out).then_with(|| a.source.cmp(&b.source)));
             let repeats = object.windows(2).filter(|pair| !ascending(pair)).map(|pair| &pair[1]);
             if let Some(member) = repeats.min_by_key(|member| member.source) {
                 let error = Error::new(ErrorKind::DuplicateName, member.source);
@@ -215,14 +224,22 @@ impl<'a> Reader<'a> {
     /// Tells whether the canonical form has escapes.
     #[inline]
     fn string(&mut self) -> Result<bool, Error> {
+        let quote = self.at;
         self.at += 1;
-        self.out.push(b'"');
+        self.at += plain_len(&self.text[self.at..]);
+        if let Some(b'"') = self.text.get(self.at) {
+            self.at += 1;
+            self.out.extend_from_slice(&self.text[quote..self.at]);
+            return Ok(false);
+        }
+        self.out.extend_from_slice(&self.text[quote..self.at]);
+        self.string_tail()
+    }
+
+    /// Goes on from a backslash or a fault.
+    fn string_tail(&mut self) -> Result<bool, Error> {
         let mut escaped = false;
         loop {
-            let rest = &self.text[self.at..];
-            let len = plain_len(rest);
-            self.out.extend_from_slice(&rest[..len]);
-            self.at += len;
             match self.peek()? {
                 b'"' => break,
                 b'\\' => {
@@ -232,6 +249,10 @@ impl<'a> Reader<'a> {
                 }
                 _ => return self.fail(ErrorKind::ControlCharacter),
             }
+            let rest = &self.text[self.at..];
+            let len = plain_len(rest);
+            self.out.extend_from_slice(&rest[..len]);
+            self.at += len;
         }
         self.at += 1;
         self.out.push(b'"');

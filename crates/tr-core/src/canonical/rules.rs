@@ -159,11 +159,9 @@ impl<'r> Place<'r> {
     #[inline]
     fn find(self, is: impl Fn(&Child) -> bool) -> Self {
         match self.node.and_then(|node| node.children.iter().find(|child| is(child))) {
-            Some(Child { node, .. }) => Self {
-                node: Some(node),
-                dropped: node.dropped,
-                loose: self.loose || node.loose,
-            },
+            Some(Child { node, .. }) => {
+                Self { node: Some(node), dropped: node.dropped, loose: self.loose || node.loose }
+            }
             None => Self { node: None, dropped: false, loose: self.loose },
         }
     }

@@ -2,11 +2,13 @@
 use super::{Error, ErrorKind};
 use std::cmp::Ordering;
 
+/// Eight bytes at once: the lowest and the highest bit of each.
+const ONES: u64 = u64::MAX / 255;
+const TOPS: u64 = ONES << 7;
+
 /// The number of bytes before the first quote, backslash or control character.
 #[inline]
 pub(super) fn plain_len(bytes: &[u8]) -> usize {
-    const ONES: u64 = u64::MAX / 255;
-    const TOPS: u64 = ONES << 7;
     // A byte below `limit` borrows into its top bit. Borrows only run upward, so the lowest hit
     // is a true one.
     let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & TOPS;
@@ -113,6 +115,22 @@ impl Name<'_> {
             Some((a, b)) => utf16_rank(*a).cmp(&utf16_rank(*b)),
             None => ours.len().cmp(&theirs.len()),
         }
+    }
+
+    /// The first eight bytes as a number: where two differ, the names compare as they do.
+    #[inline]
+    pub(super) fn prefix(self, behind: &[u8]) -> u64 {
+        let len = self.canonical.len();
+        if let (false, Some(first)) = (self.escaped, behind.first_chunk()) {
+            let beyond = if len < 8 { u64::MAX >> (len * 8) } else { 0 };
+            let first = u64::from_be_bytes(*first) & !beyond;
+            if first & TOPS == 0 {
+                return first;
+            }
+        }
+        let mut first = [0; 8];
+        first.iter_mut().zip(self.bytes()).for_each(|(to, byte)| *to = utf16_rank(byte));
+        u64::from_be_bytes(first)
     }
 
     #[inline]
