@@ -46,8 +46,8 @@ pub use self::{
     },
     params::{Json, Params},
     question::{
-        Classify, Codec, EffectOf, End, Feedback, IdempotencyOf, InvalidKey, KeyOf, LoopOf,
-        LoopRef, Progress, Repeat, Standard, TurnRef,
+        Classify, Codec, Derive, EffectOf, End, Feedback, IdempotencyOf, InvalidKey, KeyOf, LoopOf,
+        LoopRef, Progress, RecordRef, Repeat, Standard, TurnRef,
     },
     stripe::{STRIPES, stripe},
     tool::{KeyRef, ToolId},

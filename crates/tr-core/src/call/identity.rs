@@ -1,7 +1,7 @@
 //! Key and digest of a call.
 use super::CallParts;
 use crate::{
-    Id, InvalidKey, Scope, ToolCall,
+    Derive, Id, InvalidKey, Scope, ToolCall,
     canonical::{self, Digest, Key, KeyParts, KeySource, Rules},
 };
 use std::sync::LazyLock;
@@ -14,6 +14,24 @@ impl ToolCall {
     pub fn args_hash(&self) -> u64 {
         let text = || Digest::of_bytes(self.parts().params.get());
         self.digest().unwrap_or_else(|_| text()).short()
+    }
+
+    /// By what a repeat of this call is recognised although nobody gave it a key; `None` from a
+    /// step that the call does not name.
+    ///
+    /// # Errors
+    /// If the params have no canonical form.
+    pub fn derived_id(&self, from: Derive) -> Result<Option<Id>, InvalidKey> {
+        let parts = self.parts();
+        let step = parts.step.as_deref().filter(|_| from == Derive::Step);
+        if from == Derive::Step && step.is_none() {
+            return Ok(None);
+        }
+        let digest = self.digest()?;
+        let key = Key::derive(&KeyParts { step, ..parts.key_parts(KeySource::Derived(&digest)) });
+        // A step is named within its turn.
+        let turn = step.and(parts.turn.as_deref()).map(Digest::of_bytes);
+        Ok(Some(Id { key: turn.map_or(key, |turn| key.joined(&turn)), digest }))
     }
 }
 
@@ -54,4 +72,34 @@ pub(super) fn id(
     let Some(key) = parts.idempotency.key.as_deref() else { return Ok(None) };
     let key = Key::derive(&parts.key_parts(KeySource::Caller(key)));
     Ok(Some(Id { key, digest: digest()? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CallParts, Params};
+
+    fn call(session: &str, turn: Option<&str>, step: Option<&str>) -> ToolCall {
+        let mut parts = CallParts::new("pay", Params::empty_object());
+        parts.context.session = Some(session.into());
+        (parts.turn, parts.step) = (turn.map(Into::into), step.map(Into::into));
+        parts.into()
+    }
+
+    #[test]
+    fn derived_keys_hold_for_their_session_or_their_step_of_their_turn() {
+        let key = |call: ToolCall, from| call.derived_id(from).unwrap().map(|id| id.key);
+        let session = key(call("s", Some("t"), Some("1")), Derive::Session);
+        assert_eq!(session, key(call("s", None, None), Derive::Session));
+        assert_ne!(session, key(call("z", None, None), Derive::Session));
+
+        assert_eq!(key(call("s", Some("t"), None), Derive::Step), None);
+        let step = key(call("s", Some("t"), Some("1")), Derive::Step);
+        assert_eq!(step, key(call("s", Some("t"), Some("1")), Derive::Step));
+        for other in [Some("u"), None] {
+            assert_ne!(step, key(call("s", other, Some("1")), Derive::Step));
+        }
+        assert_ne!(step, key(call("s", Some("t"), Some("2")), Derive::Step));
+        assert_ne!(step, session);
+    }
 }

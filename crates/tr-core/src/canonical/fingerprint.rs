@@ -58,6 +58,14 @@ impl FingerprintKey {
     }
 }
 
+impl Fingerprint {
+    /// All 8 bytes.
+    #[must_use]
+    pub const fn to_bytes(self) -> [u8; 8] {
+        self.0
+    }
+}
+
 impl fmt::Debug for FingerprintKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FingerprintKey").finish_non_exhaustive()

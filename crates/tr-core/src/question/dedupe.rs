@@ -1,5 +1,5 @@
 //! Questions about recognising a repeated request and recording its answer.
-use crate::{DedupeMode, Id, Replay};
+use crate::{DedupeMode, Id, Replay, Scope, manifest::TtlOverride};
 use std::{error::Error, fmt};
 
 /// By what a repeated request is recognised.
@@ -20,6 +20,48 @@ pub trait IdempotencyOf<Req> {
     fn mode_of(&self, _: &Req) -> DedupeMode {
         DedupeMode::Enforced
     }
+
+    /// Whose calls the key may match; the global scope is for requests that only read.
+    fn scope_of(&self, _: &Req) -> Scope {
+        Scope::Session
+    }
+
+    /// A key derived from what the request says, for a request that has none; `None` if that
+    /// cannot be done.
+    ///
+    /// # Errors
+    /// If the request's params have no canonical form; the call is refused then.
+    fn derived_of(&self, _: &Req, _: Derive) -> Result<Option<Id>, InvalidKey> {
+        Ok(None)
+    }
+
+    /// How long records of this request are kept, where that differs from the layer's settings.
+    fn ttls_of(&self, _: &Req) -> TtlOverride {
+        TtlOverride::default()
+    }
+
+    /// What a record says of the request for operators, beside what events say.
+    fn record_of<'r>(&self, _: &'r Req) -> RecordRef<'r> {
+        RecordRef::default()
+    }
+}
+
+/// Which repeats a derived key covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Derive {
+    /// The same tool with the same params within one session.
+    Session,
+    /// The same within one step of one turn; nothing for a request that names no step.
+    Step,
+}
+
+/// What a record says of a request for operators.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordRef<'r> {
+    /// The caller's key as the caller spelled it.
+    pub key: Option<&'r str>,
+    /// The user or account.
+    pub actor: Option<&'r str>,
 }
 
 /// A key that cannot be used. The tool did not run.

@@ -17,7 +17,7 @@ mod tool_call;
 
 pub use self::{
     attempt::{EffectOf, Progress, Repeat},
-    dedupe::{Codec, IdempotencyOf, InvalidKey},
+    dedupe::{Codec, Derive, IdempotencyOf, InvalidKey, RecordRef},
     model::{Feedback, LoopOf, LoopRef, TurnRef},
 };
 use crate::{CallInfo, Classification, KeyRef, Retried};

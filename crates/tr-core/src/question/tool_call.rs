@@ -1,11 +1,11 @@
 //! What [`Standard`] answers for tool calls.
 use super::{
-    Classify, Codec, EffectOf, End, Feedback, IdempotencyOf, InvalidKey, KeyOf, LoopOf, LoopRef,
-    Progress, Repeat, Standard, TurnRef,
+    Classify, Codec, Derive, EffectOf, End, Feedback, IdempotencyOf, InvalidKey, KeyOf, LoopOf, LoopRef,
+    Progress, RecordRef, Repeat, Standard, TurnRef,
 };
 use crate::{
     BreakerHint, CallInfo, Classification, DedupeMode, Effect, Id, KeyRef, Replay, Retried,
-    RetryOverrides, ToolCall, ToolError, ToolOutcome, classify,
+    RetryOverrides, Scope, ToolCall, ToolError, ToolOutcome, classify, manifest::TtlOverride,
 };
 use std::{
     borrow::Cow,
@@ -139,6 +139,28 @@ impl IdempotencyOf<ToolCall> for Standard {
     #[inline]
     fn mode_of(&self, call: &ToolCall) -> DedupeMode {
         call.parts().idempotency.mode
+    }
+
+    #[inline]
+    fn scope_of(&self, call: &ToolCall) -> Scope {
+        call.parts().idempotency.scope
+    }
+
+    fn derived_of(&self, call: &ToolCall, from: Derive) -> Result<Option<Id>, InvalidKey> {
+        call.derived_id(from)
+    }
+
+    #[inline]
+    fn ttls_of(&self, call: &ToolCall) -> TtlOverride {
+        call.manifest().map(|tool| tool.ttls).unwrap_or_default()
+    }
+
+    fn record_of<'r>(&self, call: &'r ToolCall) -> RecordRef<'r> {
+        let parts = call.parts();
+        RecordRef {
+            key: parts.idempotency.key.as_deref(),
+            actor: parts.context.actor.as_deref(),
+        }
     }
 }
 
