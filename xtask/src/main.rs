@@ -31,7 +31,7 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Clone, Copy, Debug, Subcommand)]
 enum Command {
     /// Install what the tests need and run all of them.
     Test,
