@@ -1,6 +1,6 @@
 //! What the rules look at: the workspace's crates and the texts of all files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use cargo_metadata::{DependencyKind, Package};
@@ -96,7 +96,7 @@ impl Crate {
                     optional: dep.optional,
                 })
                 .collect(),
-            on_by_default: on_by_default(package),
+            on_by_default: on_by_default(&package.features),
         }
     }
 
@@ -110,12 +110,13 @@ impl Crate {
     }
 }
 
-fn on_by_default(package: &Package) -> BTreeSet<String> {
+/// Dependencies that the feature `default` reaches.
+fn on_by_default(features: &BTreeMap<String, Vec<String>>) -> BTreeSet<String> {
     let mut seen = BTreeSet::new();
     let mut open = vec!["default".to_owned()];
     while let Some(feature) = open.pop() {
         if seen.insert(feature.clone()) {
-            open.extend(package.features.get(&feature).into_iter().flatten().cloned());
+            open.extend(features.get(&feature).into_iter().flatten().cloned());
         }
     }
     // `dep:name`, `name/feature` or, implicitly, `name`; `name?/feature` switches nothing on.
@@ -165,5 +166,24 @@ impl Crate {
             dep.optional = true;
         }
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_reaches_through_other_features() {
+        let features = [
+            ("default", ["store", "tokio?/time"].as_slice()),
+            ("store", &["dep:rusqlite", "redis/aio"]),
+            ("off", &["dep:axum"]),
+        ];
+        let features = features
+            .map(|(name, on)| (name.to_owned(), on.iter().map(|on| (*on).to_owned()).collect()));
+        let on = on_by_default(&features.into());
+        assert!(on.contains("rusqlite") && on.contains("redis"), "{on:?}");
+        assert!(!on.contains("axum") && !on.contains("tokio"), "{on:?}");
     }
 }
