@@ -28,3 +28,5 @@ pub const STORE_FULL: &str = "store_full";
 pub const STORE_UNAVAILABLE: &str = "store_unavailable";
 /// The session's transcript is corrupt, or changed under us.
 pub const SESSION_CORRUPT: &str = "session_corrupt";
+/// The callee asked for fewer calls: HTTP 429, gRPC `RESOURCE_EXHAUSTED` and their like.
+pub const RATE_LIMITED: &str = "rate_limited";

@@ -20,7 +20,7 @@ pub use self::{
     dedupe::{Codec, Derive, IdempotencyOf, InvalidKey, RecordRef},
     model::{Feedback, LoopOf, LoopRef, TurnRef},
 };
-use crate::{CallInfo, Classification, KeyRef, Retried};
+use crate::{CallInfo, Classification, KeyRef, Retried, manifest::BreakerOverride};
 use std::error::Error;
 
 /// The answers that [`ToolCall`](crate::ToolCall) and `http::Request` have built in.
@@ -43,6 +43,11 @@ pub trait KeyOf<Req> {
     /// The breaker, where it is not the tool's own.
     fn breaker_of<'r>(&self, req: &'r Req) -> KeyRef<'r> {
         self.key_of(req)
+    }
+
+    /// What the tool's manifest changes of its breaker.
+    fn breaker_override(&self, _: &Req) -> BreakerOverride {
+        BreakerOverride::default()
     }
 
     /// What events say of the request.

@@ -5,7 +5,8 @@ use super::{
 };
 use crate::{
     BreakerHint, CallInfo, Classification, DedupeMode, Effect, Id, KeyRef, Replay, Retried,
-    RetryOverrides, Scope, ToolCall, ToolError, ToolOutcome, classify, manifest::TtlOverride,
+    RetryOverrides, Scope, ToolCall, ToolError, ToolOutcome, classify,
+    manifest::{BreakerOverride, TtlOverride},
 };
 use std::{
     borrow::Cow,
@@ -28,6 +29,10 @@ impl KeyOf<ToolCall> for Standard {
             }
             BreakerHint::Global => KeyRef::new("global"),
         }
+    }
+
+    fn breaker_override(&self, call: &ToolCall) -> BreakerOverride {
+        call.manifest().map_or_else(BreakerOverride::default, |tool| tool.breaker)
     }
 
     fn info_of<'r>(&self, call: &'r ToolCall) -> CallInfo<'r> {
