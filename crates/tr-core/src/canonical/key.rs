@@ -87,7 +87,9 @@ impl Key {
             match parts.scope {
                 Scope::Session { tenant, workspace, session, actor } => {
                     fields.tag(0);
-                    [tenant, workspace, session, actor].map(|part| fields.maybe(part));
+                    for part in [tenant, workspace, session, actor] {
+                        fields.maybe(part);
+                    }
                 }
                 Scope::Instance(instance) => {
                     fields.tag(1);

@@ -21,6 +21,7 @@ pub struct PointerError(Box<str>);
 
 impl Pointer {
     /// Its reference tokens, unescaped; none for the whole text.
+    #[must_use]
     pub fn tokens(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.iter().map(|token| &**token)
     }
