@@ -1,9 +1,9 @@
 //! The laws of errors and panics.
 
-use super::scene::{Scene, TICK, Verdict, ensure};
+use super::scene::{SPIN, Scene, TICK, Verdict, ensure};
 use crate::{
     BoxError,
-    drive::Driven,
+    drive::{Driven, PATIENCE},
     tool::{Failure, Scripted, Step},
 };
 use std::{
@@ -79,12 +79,12 @@ where
         let Ok(call) = catch_unwind(AssertUnwindSafe(|| service.call(request))) else { return };
         let mut call = Driven::new(call);
         let end = poll_fn(|cx| {
-            let poll = catch_unwind(AssertUnwindSafe(|| call.poll_within(cx, usize::MAX)));
+            let poll = catch_unwind(AssertUnwindSafe(|| call.poll_within(cx, SPIN)));
             match poll {
                 Ok(Poll::Pending) => Poll::Pending,
                 Ok(Poll::Ready(_)) | Err(_) => Poll::Ready(()),
             }
         });
-        let _ = tokio::time::timeout(crate::drive::PATIENCE, end).await;
+        let _ = tokio::time::timeout(PATIENCE, end).await;
     }
 }

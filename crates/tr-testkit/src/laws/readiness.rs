@@ -1,6 +1,6 @@
 //! The laws of readiness.
 
-use super::scene::{Scene, TICK, Verdict, ensure, poll_ready_once, together};
+use super::scene::{SPIN, Scene, TICK, Verdict, ensure, poll_ready_once, together};
 use crate::{
     BoxError,
     drive::{Driven, End},
@@ -96,7 +96,7 @@ where
         let mut readiness = Driven::new(poll_fn(|cx| waiting.poll_ready(cx)));
         if let End::Spent = readiness.run(1).await {
             drop(holder);
-            let woken = readiness.run(usize::MAX).await;
+            let woken = readiness.run(SPIN).await;
             ensure!(
                 matches!(woken, End::Finished(_)),
                 "a service that waits was not woken when a ready one was dropped"

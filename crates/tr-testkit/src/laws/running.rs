@@ -1,6 +1,6 @@
 //! The laws of polling, waking and answering.
 
-use super::scene::{Scene, TICK, Verdict, ensure, poll_ready_once, together};
+use super::scene::{SPIN, Scene, TICK, Verdict, ensure, poll_ready_once, together};
 use crate::{
     BoxError,
     drive::{Driven, End},
@@ -48,7 +48,7 @@ where
         let _ = poll_ready_once(&mut rival);
         let waiting = async {
             let mut readiness = Driven::new(poll_fn(|cx| service.poll_ready(cx))).with_decoy();
-            let woken = readiness.run(super::scene::SPIN).await;
+            let woken = readiness.run(SPIN).await;
             ensure!(
                 matches!(woken, End::Finished(_)),
                 "`poll_ready` was not woken when the tool got free"
