@@ -8,6 +8,8 @@
 //! | allocates nothing on its fast path | [`mod@alloc`] |
 //! | ran the tool once, even over a killed process | [`ledger`] |
 //!
+//! All of it works for any request and response; [`calls`] adds what tr-core's `ToolCall` and `ToolOutcome` need.
+//!
 //! # Example
 //!
 //! All laws, checked for tower's own concurrency limit, from a plain `#[test]`:
@@ -24,11 +26,11 @@
 //! This crate knows nothing of any layer.
 
 pub mod alloc;
+pub mod calls;
 mod drive;
 pub mod drops;
 pub mod laws;
 pub mod ledger;
 pub mod tool;
 
-/// A type-erased error, as tower's layers pass it on.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub use tr_core::BoxError;

@@ -1,0 +1,55 @@
+//! The allocator counts what this thread allocates, and nothing else.
+
+use std::{hint::black_box, thread};
+use tr_testkit::alloc::{self, Allocations, CountingAllocator};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+#[test]
+fn it_counts_allocations_and_their_bytes() {
+    let made = alloc::count(|| (black_box(vec![0_u8; 64]), black_box(Box::new(1_u64))));
+    assert_eq!(made, Allocations { count: 2, bytes: 72 });
+}
+
+#[test]
+fn growing_is_an_allocation_and_dropping_is_none() {
+    let mut bytes: Vec<u8> = Vec::with_capacity(10);
+    let made = alloc::count(|| bytes.reserve_exact(100));
+    assert_eq!(made, Allocations { count: 1, bytes: 100 });
+    assert_eq!(alloc::count(|| drop(bytes)), Allocations::default());
+}
+
+#[test]
+fn other_threads_are_not_counted() {
+    let spawn_alone = alloc::count(|| thread::spawn(|| ()).join().unwrap());
+    let noisy =
+        alloc::count(|| thread::spawn(|| drop(black_box(vec![0; 1 << 20]))).join().unwrap());
+    assert!(noisy.bytes < spawn_alone.bytes + 1_000, "{noisy:?} against {spawn_alone:?}");
+}
+
+#[test]
+fn counts_nest() {
+    let mut inner = Allocations::default();
+    let outer = alloc::count(|| {
+        let first = black_box(Box::new(1_u8));
+        inner = alloc::count(|| black_box(Box::new(2_u8)));
+        first
+    });
+    assert_eq!(inner.count, 1);
+    assert!(outer.count >= 2, "{outer:?}");
+}
+
+#[tokio::test]
+async fn a_future_is_counted_only_while_it_is_polled() {
+    let counted = alloc::count_polls(async {
+        let before = black_box(Box::new(1_u8));
+        tokio::task::yield_now().await;
+        *before + *black_box(Box::new(2_u8))
+    });
+    let elsewhere = async { drop(black_box(vec![0_u8; 1 << 20])) };
+    let ((sum, made), ()) = tokio::join!(counted, elsewhere);
+    assert_eq!(sum, 3);
+    assert!(made.bytes < 1 << 20, "{made:?}");
+    assert!(made.count >= 2, "{made:?}");
+}
