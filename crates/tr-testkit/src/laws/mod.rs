@@ -31,6 +31,7 @@
 //! [`Laws::check`] panics with one line for each broken law, its name and what was observed, and where it is called
 //! inside a runtime: call it from a plain `#[test]`. The clock is paused, so real sockets and threads that the layer
 //! waits for would lose against its timers: check such layers with `except`, or with an engine in memory.
+//! A task that the layer spawned and that wakes itself forever stops that clock: the test hangs.
 
 mod cancelling;
 mod errors;
