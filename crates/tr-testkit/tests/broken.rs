@@ -423,6 +423,24 @@ fn a_dropped_call_leaves_its_waker() {
 }
 
 #[test]
+fn a_dropped_wait_for_readiness_leaves_its_waker() {
+    struct Lists(Inner, Arc<Mutex<Vec<Waker>>>);
+    let observed = "while the tool was busy: its waker is still held";
+    caught(Law::DropsCleanly, observed, |inner| Made {
+        state: Lists(inner, Arc::default()),
+        poll_ready: |lists, cx| {
+            let poll = lists.0.poll_ready(cx);
+            if poll.is_pending() {
+                lists.1.lock().unwrap().push(cx.waker().clone());
+            }
+            poll.map_err(Into::into)
+        },
+        call: |lists, request| boxed(lists.0.call(request)),
+        clone: |lists| Lists(lists.0.clone(), lists.1.clone()),
+    });
+}
+
+#[test]
 fn the_first_waker_is_kept() {
     caught(Law::WakesUp, "polled with changing wakers: a call hangs", |inner| {
         plain(inner).calling(|inner, request| {
