@@ -2,13 +2,16 @@
 mod identity;
 
 use crate::{
-    BreakerHint, DedupeMode, Effect, Id, InvalidKey, Params, Priority, RetryOverride, Scope, ToolId,
-    ToolManifest, canonical::Digest,
+    BreakerHint, DedupeMode, Effect, Id, InvalidKey, Params, Priority, RetryOverride, Scope,
+    ToolId, ToolManifest, canonical::Digest,
 };
 use std::{
     any::Any,
     fmt,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -40,11 +43,17 @@ struct Body {
     parts: CallParts,
     digest: OnceLock<Result<Digest, InvalidKey>>,
     id: OnceLock<Result<Option<Id>, InvalidKey>>,
+    attempted: AtomicBool,
 }
 
 impl Body {
     const fn new(parts: CallParts) -> Self {
-        Self { parts, digest: OnceLock::new(), id: OnceLock::new() }
+        Self {
+            parts,
+            digest: OnceLock::new(),
+            id: OnceLock::new(),
+            attempted: AtomicBool::new(false),
+        }
     }
 }
 
@@ -298,6 +307,17 @@ impl ToolCall {
     /// Sets which attempt this is, from 0.
     pub const fn set_attempt(&mut self, attempt: u32) {
         self.attempt = attempt;
+    }
+
+    /// Notes, for all copies of the call, that an attempt has begun.
+    pub fn note_attempt(&self) {
+        self.body.attempted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether an attempt of any copy of the call has begun.
+    #[must_use]
+    pub fn had_attempt(&self) -> bool {
+        self.body.attempted.load(Ordering::Relaxed)
     }
 
     /// When the call came in, or its backoff ended, where somebody looked at the clock.
