@@ -136,26 +136,18 @@ fn change_object(members: &mut BTreeMap<String, Value>, rng: &mut Rng) {
     }
 }
 
+/// Lengths on both sides of where the encoding of lengths grows, and texts that look like tags.
+const WORDS: [&str; 12] =
+    ["", "a", "b", "ab", "::", "a::b", "b::c", "\0", "\u{1}", "\u{2}a", LONG.split_at(126).0, LONG];
+const LONG: &str = concat!(
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde"
+);
+
 type Owned = ([Option<String>; 8], String, u8, u8, String);
 
 fn parts(rng: &mut Rng) -> Owned {
-    let mut word = || {
-        let words = [
-            "",
-            "a",
-            "b",
-            "::",
-            "a::b",
-            "b::c",
-            "\0",
-            "\u{1}a",
-            "ab",
-            "session",
-            &"x".repeat(127),
-            &"x".repeat(128),
-        ];
-        words[rng.usize(..words.len())].to_owned()
-    };
+    let mut word = || WORDS[rng.usize(..WORDS.len())].to_owned();
     let (tool, source) = (word(), word());
     let mut options = [(); 8].map(|()| Some(word()));
     options.iter_mut().filter(|_| rng.bool()).for_each(|part| *part = None);
