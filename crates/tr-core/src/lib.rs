@@ -31,6 +31,7 @@ pub mod question;
 mod stripe;
 mod tool;
 mod verdict;
+pub mod wire;
 
 pub use self::{
     call::{CallParts, ToolCall},

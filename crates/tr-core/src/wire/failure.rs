@@ -1,0 +1,68 @@
+//! What both forms say of a failed call.
+use super::Status;
+use crate::{BreakerState, Classify, End, Json, Ran, Standard, ToolOutcome, root_cause};
+use std::error::Error;
+
+/// What both forms say of a failed call.
+pub(crate) struct Failed {
+    pub(crate) status: Status,
+    pub(crate) code: Box<str>,
+    pub(crate) message: Box<str>,
+    pub(crate) retriable: bool,
+    pub(crate) terminal: bool,
+    pub(crate) ran: Ran,
+    pub(crate) recorded: Option<bool>,
+    pub(crate) breaker: Option<BreakerState>,
+    pub(crate) details: Option<Json>,
+    pub(crate) cause: Option<Box<str>>,
+}
+
+impl Failed {
+    /// Of an end, unless it is a success.
+    pub(crate) fn of(end: End<'_, ToolOutcome>) -> Option<Self> {
+        let found = Standard.classify(end);
+        let mut status = Status::of(found);
+        let tool_error = end.ok().map(|outcome| outcome.error()).unwrap_or_default();
+        let message = match (end, tool_error) {
+            (Err(error), _) => error.to_string(),
+            (Ok(outcome), Some(error)) => with_notes(&error.message, &outcome.parts().notes),
+            (Ok(_), None) => return None,
+        };
+        let retriable = found.verdict.is_transient();
+        match status {
+            // The tool's own word for it; what counts is that somebody has retried it.
+            Status::Timeout if tool_error.is_some() && retriable && found.exhausted => {
+                status = Status::RetryExhausted;
+            }
+            // A failure that was judged to be as good as a success is a failure still.
+            Status::Success => status = Status::Error,
+            _ => {}
+        }
+        Some(Self {
+            status,
+            code: found.code.into(),
+            retriable,
+            terminal: !retriable || found.exhausted || status == Status::RetryExhausted,
+            ran: found.ran,
+            recorded: end.ok().filter(|outcome| !outcome.recorded()).map(|_| false),
+            breaker: tool_error.and_then(|error| error.breaker),
+            details: tool_error.and_then(|error| error.details.clone()),
+            cause: end.err().and_then(|error| cause(error, &message)),
+            message: message.into(),
+        })
+    }
+}
+
+/// The model reads one text: what layers told it follows the tool's own words.
+fn with_notes(message: &str, notes: &[Box<str>]) -> String {
+    notes.iter().fold(message.to_owned(), |text, note| match text.as_str() {
+        "" => note.to_string(),
+        text => format!("{text} {note}"),
+    })
+}
+
+/// What really happened, where the outermost message does not say it.
+fn cause(error: &(dyn Error + Send + Sync + 'static), message: &str) -> Option<Box<str>> {
+    let cause = root_cause(error).to_string();
+    (!message.contains(&cause)).then(|| cause.into())
+}

@@ -1,0 +1,189 @@
+//! What is wrong with a text, and where: one fault for each mistake, all of them at once.
+use crate::{Facts, Ran, Verdict, code};
+use std::{borrow::Cow, error::Error, fmt};
+
+/// Faults past this many are counted, not kept.
+const KEPT: usize = 100;
+
+/// One mistake: where it is, what was expected there, and what was found.
+///
+/// Never shows a value that could be a secret: of an envelope, only numbers, and short words where
+/// one of a few words is expected.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Fault {
+    pointer: Box<str>,
+    expected: Cow<'static, str>,
+    found: Box<str>,
+    hint: Option<Box<str>>,
+    offset: Option<usize>,
+}
+
+impl Fault {
+    pub(crate) fn new(
+        pointer: impl Into<Box<str>>,
+        expected: impl Into<Cow<'static, str>>,
+        found: impl Into<Box<str>>,
+    ) -> Self {
+        let (pointer, expected, found) = (pointer.into(), expected.into(), found.into());
+        Self { pointer, expected, found, hint: None, offset: None }
+    }
+
+    pub(crate) fn duplicate(pointer: impl Into<Box<str>>) -> Self {
+        Self::new(pointer, "each name once", "a name for the second time")
+    }
+
+    pub(crate) fn at(mut self, offset: usize) -> Self {
+        self.offset = Some(offset);
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<Box<str>>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The JSON pointer of the value that is wrong or missing; empty for the whole text.
+    #[must_use]
+    pub fn pointer(&self) -> &str {
+        &self.pointer
+    }
+
+    /// What should stand there.
+    #[must_use]
+    pub fn expected(&self) -> &str {
+        &self.expected
+    }
+
+    /// What stands there; `nothing` if the value is missing.
+    #[must_use]
+    pub fn found(&self) -> &str {
+        &self.found
+    }
+
+    /// How to mend it, where that can be guessed.
+    #[must_use]
+    pub fn suggestion(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// Where the value stands, in bytes from the start of the text, where that is known.
+    #[must_use]
+    pub fn offset(&self) -> Option<usize> {
+        self.offset
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pointer = if self.pointer.is_empty() { "the whole text" } else { &self.pointer };
+        write!(f, "{pointer}: expected {}, found {}", self.expected, self.found)?;
+        match &self.hint {
+            Some(hint) => write!(f, " ({hint})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fault({self})")
+    }
+}
+
+/// Collects faults while a text is read to its end.
+#[derive(Debug)]
+pub(crate) struct Faults {
+    kept: Vec<Fault>,
+    more: usize,
+    /// Where in memory the text begins, so that a slice of it tells its offset.
+    origin: usize,
+    /// Strings of this text may be shown: it is configuration, not somebody's data.
+    pub(crate) reveal: bool,
+}
+
+impl Faults {
+    pub(crate) fn of(text: &str) -> Self {
+        Self { kept: Vec::new(), more: 0, origin: text.as_ptr() as usize, reveal: false }
+    }
+
+    pub(crate) fn offset_of(&self, slice: &str) -> usize {
+        (slice.as_ptr() as usize).wrapping_sub(self.origin)
+    }
+
+    pub(crate) fn push(&mut self, fault: Fault) {
+        if self.kept.len() >= KEPT {
+            self.more += 1;
+        } else if !self.kept.iter().any(|kept| kept.same(&fault)) {
+            self.kept.push(fault);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// The faults in the order of the text, and how many more there are.
+    pub(crate) fn into_sorted(mut self) -> (Vec<Fault>, usize) {
+        self.kept.sort_by_key(|fault| fault.offset.unwrap_or(usize::MAX));
+        (self.kept, self.more)
+    }
+}
+
+impl Fault {
+    /// Two readers may meet the same mistake; only one of them knows the offset.
+    fn same(&self, other: &Self) -> bool {
+        (&self.pointer, &self.expected, &self.found)
+            == (&other.pointer, &other.expected, &other.found)
+    }
+}
+
+/// An envelope that does not have its form. The tool did not run.
+///
+/// Terminal: no retry, no record, no breaker count. [`faults`](Self::faults) are all there are, in
+/// the order of the text; what is missing comes last. Past 100 they are only counted.
+#[derive(Debug)]
+pub struct InvalidEnvelope {
+    form: &'static str,
+    faults: Vec<Fault>,
+    more: usize,
+    facts: Facts,
+}
+
+impl InvalidEnvelope {
+    pub(crate) fn new(form: &'static str, faults: Faults) -> Self {
+        let (faults, more) = faults.into_sorted();
+        let facts = Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent);
+        Self { form, faults, more, facts }
+    }
+
+    /// Every mistake.
+    #[must_use]
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// The form that the text was read as, such as `ToolCallEnvelope`.
+    #[must_use]
+    pub fn form(&self) -> &'static str {
+        self.form
+    }
+}
+
+impl fmt::Display for InvalidEnvelope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "invalid {}", self.form)?;
+        for (i, fault) in self.faults.iter().enumerate() {
+            write!(f, "{} {fault}", if i == 0 { ":" } else { ";" })?;
+        }
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}
+
+impl Error for InvalidEnvelope {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}

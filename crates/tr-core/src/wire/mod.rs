@@ -1,0 +1,76 @@
+//! Tool calls and their results as they travel: the envelopes of BS-TIM-5 v1.1 and of UTEE.
+//!
+//! Reading is lossless: members that a form does not know are kept, and params and content stay
+//! the text that came. Reading is also thorough: what does not have its form is refused with the
+//! JSON pointer of every fault at once.
+//!
+//! # When to use
+//!
+//! Where calls enter as JSON and results leave as JSON. Inside, everything is a
+//! [`ToolCall`](crate::ToolCall) and a [`ToolOutcome`](crate::ToolOutcome).
+//! [`Normaliser`] turns what a tool gave into an outcome, whatever way the tool has of failing.
+//!
+//! # Example
+//!
+//! ```
+//! use std::time::Duration;
+//! use tr_core::{Json, ToolOutcome, call::CallContext, wire::utee};
+//!
+//! let request = utee::ToolRequest::read(r#"{"tool": "clock", "action": "", "params": {}}"#)?;
+//! let call = request.into_call(CallContext::default(), || "r-1".into())?;
+//!
+//! let outcome = ToolOutcome::success(Json::from_text("12")?);
+//! let response = utee::ToolResponse::of(&call, Ok(&outcome), Duration::from_millis(3));
+//! assert_eq!(
+//!     response.to_json().get(),
+//!     r#"{"requestId":"r-1","status":"success","result":12,"durationMs":3}"#,
+//! );
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is read, beyond the documents' letter
+//!
+//! - `null` for an optional member is as good as its absence.
+//! - A whole number may be written `5000.0` or `5e3`. Settings in milliseconds must be whole;
+//!   measured times may have fractions. Nothing is negative, a timeout is at least 1 ms, there are
+//!   1 to 1000 attempts.
+//! - `dedupeMode: "enabled"` means `"enforced"`, and is written so.
+//! - Members that a form does not know are kept, and written after those it knows.
+//!
+//! # Errors
+//!
+//! [`InvalidEnvelope`] is terminal, and the tool did not run: `Permanent`, `Ran::No`,
+//! `invalid_envelope`.
+mod arrival;
+pub mod bs_tim_5;
+mod extra;
+mod failure;
+pub(crate) mod fault;
+mod hex;
+mod metadata;
+mod normalise;
+mod params;
+pub(crate) mod read;
+#[cfg(feature = "schema")]
+pub(crate) mod schema;
+mod status;
+pub(crate) mod suggest;
+pub mod utee;
+
+pub use self::{
+    arrival::{Arrival, uuid_v7},
+    extra::Extra,
+    fault::{Fault, InvalidEnvelope},
+    normalise::{EMPTY_RESULT, NONZERO_EXIT, NOT_OK, Normaliser, thrown},
+    status::Status,
+};
+use std::time::Duration;
+
+/// Milliseconds, with fractions.
+fn millis(duration: Duration) -> f64 {
+    duration.as_nanos() as f64 / 1e6
+}
+
+fn duration(millis: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(millis / 1e3).ok()
+}

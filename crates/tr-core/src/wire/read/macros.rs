@@ -1,0 +1,170 @@
+//! One description of an object for its type, reader, writer and schema.
+
+/// Declares an object of a form.
+///
+/// `open` objects keep members that they do not know, take `null` for an absent optional member,
+/// and can be written; `strict` ones are only read, and refuse what they do not know. A line is
+/// `"name" | "other name" => field: Type, Shape;`, after lines `const "name" = "value";`.
+macro_rules! object {
+    (
+        open
+        $(#[doc = $doc:literal])*
+        $(#[derive($derive:ident)])?
+        pub struct $name:ident {
+            $(const $const_name:literal = $const_value:literal;)*
+            $(
+                $(#[doc = $field_doc:literal])*
+                $wire:literal => $field:ident: $type:ty, $shape:ty;
+            )*
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq $(, $derive)?)]
+        #[non_exhaustive]
+        pub struct $name {
+            $($(#[doc = $field_doc])* pub $field: $type,)*
+            /// Members that the form does not know.
+            pub extra: $crate::wire::Extra,
+        }
+
+        impl $crate::wire::read::Shape for $name {
+            type Value = Self;
+
+            fn expected() -> ::std::borrow::Cow<'static, str> {
+                "an object".into()
+            }
+
+            fn read(
+                node: &$crate::wire::read::Node<'_>,
+                faults: &mut $crate::wire::fault::Faults,
+            ) -> Option<Self> {
+                const KNOWN: &[&str] = &[$($const_name,)* $($wire,)*];
+                let mut object = $crate::wire::read::Object::open(node, KNOWN, true, faults)?;
+                $(object.constant($const_name, $const_value, faults);)*
+                $(let $field = object.field::<$shape>(&[$wire], faults);)*
+                Some(Self { $($field: $field?,)* extra: object.rest() })
+            }
+
+            #[cfg(feature = "schema")]
+            fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                generator.subschema_for::<Self>()
+            }
+        }
+
+        impl $crate::wire::read::Write for $name {
+            fn write(value: &Self) -> impl serde::Serialize {
+                value
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use serde::ser::SerializeMap as _;
+                use $crate::wire::read::Write as _;
+                let mut map = serializer.serialize_map(None)?;
+                $(map.serialize_entry($const_name, $const_value)?;)*
+                $(
+                    if !<$shape>::is_absent(&self.$field) {
+                        map.serialize_entry($wire, &<$shape>::write(&self.$field))?;
+                    }
+                )*
+                for (name, value) in self.extra.iter() {
+                    let written = match name {
+                        $($const_name => true,)*
+                        $($wire => !<$shape>::is_absent(&self.$field),)*
+                        _ => false,
+                    };
+                    if !written {
+                        map.serialize_entry(name, value)?;
+                    }
+                }
+                map.end()
+            }
+        }
+
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let mut schema = $crate::wire::schema::ObjectSchema::open(concat!($($doc),*));
+                $(schema.constant($const_name, $const_value);)*
+                $(schema.field::<$shape>(generator, &[$wire], concat!($($field_doc),*));)*
+                schema.into()
+            }
+        }
+    };
+    (
+        strict
+        $(#[doc = $doc:literal])*
+        struct $name:ident {
+            $(
+                $(#[doc = $field_doc:literal])*
+                $wire:literal $(| $alias:literal)* => $field:ident: $type:ty, $shape:ty;
+            )*
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub(crate) struct $name {
+            $($(#[doc = $field_doc])* pub(crate) $field: $type,)*
+        }
+
+        impl $crate::wire::read::Shape for $name {
+            type Value = Self;
+
+            fn expected() -> ::std::borrow::Cow<'static, str> {
+                "a table".into()
+            }
+
+            fn read(
+                node: &$crate::wire::read::Node<'_>,
+                faults: &mut $crate::wire::fault::Faults,
+            ) -> Option<Self> {
+                const KNOWN: &[&str] = &[$($wire, $($alias,)*)*];
+                let mut object = $crate::wire::read::Object::open(node, KNOWN, false, faults)?;
+                $(let $field = object.field::<$shape>(&[$wire $(, $alias)*], faults);)*
+                object.refuse_rest(faults)?;
+                Some(Self { $($field: $field?,)* })
+            }
+
+            #[cfg(feature = "schema")]
+            fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                generator.subschema_for::<Self>()
+            }
+        }
+
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let mut schema = $crate::wire::schema::ObjectSchema::strict(concat!($($doc),*));
+                $(
+                    schema.field::<$shape>(
+                        generator,
+                        &[$wire $(, $alias)*],
+                        concat!($($field_doc),*),
+                    );
+                )*
+                schema.into()
+            }
+        }
+    };
+}
+
+/// Says which words stand for the values of an enum on the wire.
+macro_rules! words {
+    ($($name:ty { $($variant:ident = $word:literal $(| $alias:literal)*),* $(,)? })*) => {$(
+        impl $crate::wire::read::Words for $name {
+            const WORDS: &'static [(&'static str, Self)] =
+                &[$(($word, Self::$variant), $(($alias, Self::$variant),)*)*];
+        }
+    )*};
+}
+
+pub(crate) use {object, words};

@@ -1,0 +1,85 @@
+//! JSON Schemas, made from the same shapes as the readers.
+use super::read::Shape;
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+/// The schema of an object, member by member.
+pub(crate) struct ObjectSchema {
+    about: String,
+    open: bool,
+    members: Map<String, Value>,
+    required: Vec<&'static str>,
+}
+
+impl ObjectSchema {
+    /// Of one that keeps what it does not know.
+    pub(crate) fn open(docs: &str) -> Self {
+        Self { about: text(docs), open: true, members: Map::new(), required: Vec::new() }
+    }
+
+    /// Of one that refuses what it does not know.
+    pub(crate) fn strict(docs: &str) -> Self {
+        Self { open: false, ..Self::open(docs) }
+    }
+
+    pub(crate) fn constant(&mut self, name: &'static str, value: &str) {
+        self.members.insert(name.into(), json!({ "const": value }));
+        self.required.push(name);
+    }
+
+    pub(crate) fn field<S: Shape>(
+        &mut self,
+        generator: &mut SchemaGenerator,
+        names: &[&'static str],
+        docs: &str,
+    ) {
+        let mut schema = S::schema(generator).to_value();
+        match S::absent() {
+            None => self.required.extend(names.first()),
+            Some(_) if self.open && !S::TAKES_NULL => schema = nullable(schema),
+            Some(_) => {}
+        }
+        for (i, name) in names.iter().enumerate() {
+            let about = match i {
+                0 => text(docs),
+                _ => format!("The same as `{}`.", names[0]),
+            };
+            self.members.insert((*name).into(), described(schema.clone(), about));
+        }
+    }
+}
+
+impl From<ObjectSchema> for Schema {
+    fn from(object: ObjectSchema) -> Self {
+        let mut schema = Map::new();
+        schema.insert("description".into(), object.about.into());
+        schema.insert("type".into(), "object".into());
+        schema.insert("properties".into(), object.members.into());
+        if !object.required.is_empty() {
+            schema.insert("required".into(), object.required.into());
+        }
+        if !object.open {
+            schema.insert("additionalProperties".into(), false.into());
+        }
+        schema.into()
+    }
+}
+
+fn nullable(schema: Value) -> Value {
+    json!({ "anyOf": [schema, { "type": "null" }] })
+}
+
+fn described(schema: Value, about: String) -> Value {
+    let mut schema = match schema {
+        Value::Object(schema) => schema,
+        Value::Bool(true) => Map::new(),
+        other => Map::from_iter([("allOf".to_owned(), json!([other]))]),
+    };
+    schema.insert("description".into(), about.into());
+    schema.into()
+}
+
+/// Docs as one line of text.
+fn text(docs: &str) -> String {
+    docs.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,98 @@
+//! What an agent says beside a tool's params, in the member `_utee`.
+use super::RetryPolicy;
+use crate::{
+    CallParts, Params, Priority, RetryOverride,
+    wire::{
+        InvalidEnvelope,
+        params::{self, UTEE},
+        read::{At, Flag, Maybe, Millis, Name, Text, Word, object, value},
+    },
+};
+use std::time::Duration;
+
+object! { open
+    /// What an agent says beside a tool's params, in the member `_utee`.
+    ///
+    /// What the envelope around the params says itself comes first.
+    #[derive(Default)]
+    pub struct Options {
+        /// Names this request.
+        "requestId" => request_id: Option<Box<str>>, Maybe<Name>;
+        /// The caller's key: a repeat with it is the same call.
+        "idempotencyKey" => idempotency_key: Option<Box<str>>, Maybe<Name>;
+        /// How long one attempt may take, in milliseconds.
+        "timeout" => timeout: Option<u64>, Maybe<Millis<1>>;
+        /// A hint for scheduling.
+        "priority" => priority: Option<Priority>, Maybe<Word<Priority>>;
+        /// The trace that the call belongs to.
+        "traceId" => trace_id: Option<Box<str>>, Maybe<Text>;
+        /// The call's own span.
+        "spanId" => span_id: Option<Box<str>>, Maybe<Text>;
+        /// The caller's span.
+        "parentSpanId" => parent_span_id: Option<Box<str>>, Maybe<Text>;
+        /// By which the call can be cancelled.
+        "cancellationId" => cancellation_id: Option<Box<str>>, Maybe<Name>;
+        /// Chunks are welcome.
+        "preferStreaming" => prefer_streaming: Option<bool>, Maybe<Flag>;
+        /// Under which the answer of an idempotent read may be cached.
+        "cacheKey" => cache_key: Option<Box<str>>, Maybe<Text>;
+        /// Changes to the retry policy.
+        "retryPolicy" => retry_policy: Option<RetryPolicy>, Maybe<RetryPolicy>;
+    }
+}
+
+impl Options {
+    /// Takes `_utee` out of params: gives the params that the tool is to see, and the options if
+    /// there are any. Params without `_utee` stay the very same text.
+    ///
+    /// ```
+    /// use tr_core::{Params, wire::utee::Options};
+    ///
+    /// let params = Params::from_text(r#"{"command": "git status", "_utee": {"timeout": 5000}}"#)?;
+    /// let (params, options) = Options::take(&params)?;
+    /// assert_eq!(params.get(), r#"{"command":"git status"}"#);
+    /// assert_eq!(options.unwrap().timeout, Some(5000));
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Names every fault of `_utee`. The tool did not run.
+    pub fn take(params: &Params) -> Result<(Params, Option<Self>), InvalidEnvelope> {
+        let Some((rest, raw)) = params::split(params) else { return Ok((params.clone(), None)) };
+        let options = value::<Self>("params", &raw, &At::Member(&At::Root, UTEE))?;
+        Ok((rest, Some(options)))
+    }
+
+    /// Fills what is not said here from `other`.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            request_id: self.request_id.or(other.request_id),
+            idempotency_key: self.idempotency_key.or(other.idempotency_key),
+            timeout: self.timeout.or(other.timeout),
+            priority: self.priority.or(other.priority),
+            trace_id: self.trace_id.or(other.trace_id),
+            span_id: self.span_id.or(other.span_id),
+            parent_span_id: self.parent_span_id.or(other.parent_span_id),
+            cancellation_id: self.cancellation_id.or(other.cancellation_id),
+            prefer_streaming: self.prefer_streaming.or(other.prefer_streaming),
+            cache_key: self.cache_key.or(other.cache_key),
+            retry_policy: self.retry_policy.or(other.retry_policy),
+            extra: self.extra,
+        }
+    }
+
+    /// Says it for a call.
+    pub(crate) fn apply(self, parts: &mut CallParts) {
+        parts.request_id = self.request_id;
+        parts.idempotency.key = self.idempotency_key;
+        parts.hints.timeout = self.timeout.map(Duration::from_millis);
+        parts.hints.prefer_streaming = self.prefer_streaming.unwrap_or(false);
+        parts.hints.cache_key = self.cache_key;
+        parts.priority = self.priority.unwrap_or_default();
+        parts.trace.trace_id = self.trace_id;
+        parts.trace.span_id = self.span_id;
+        parts.trace.parent_span_id = self.parent_span_id;
+        parts.cancellation_id = self.cancellation_id;
+        parts.retry = self.retry_policy.map(RetryOverride::from);
+    }
+}
