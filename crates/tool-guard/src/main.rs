@@ -1,3 +1,52 @@
 //! Puts the reliability stack in front of any MCP server.
+mod demo;
+mod mcp;
+mod supervise;
 
-fn main() {}
+use clap::{Parser, Subcommand};
+use std::{ffi::OsString, process::ExitCode};
+
+/// Guards the tool calls of AI agents.
+#[derive(Debug, Parser)]
+#[command(name = "tool-guard", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Stand between an MCP client and the MCP server COMMAND, on standard input and output
+    Mcp(mcp::Options),
+    /// Serve the demonstration's tools on standard input and output
+    #[command(name = "__serve", hide = true)]
+    Serve(demo::ServerOptions),
+    /// Run a command that ends when the process PARENT does
+    #[command(name = "__exec", hide = true)]
+    Exec {
+        parent: i32,
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let outcome = runtime.map_err(Into::into).and_then(|runtime| {
+        runtime.block_on(async {
+            match cli.command {
+                Command::Mcp(options) => mcp::run(options).await,
+                Command::Serve(options) => {
+                    demo::serve(options).await?;
+                    Ok(ExitCode::SUCCESS)
+                }
+                Command::Exec { parent, command } => Ok(supervise::run(parent, &command).await?),
+            }
+        })
+    });
+    outcome.unwrap_or_else(|error| {
+        eprintln!("tool-guard: {error:#}");
+        ExitCode::FAILURE
+    })
+}

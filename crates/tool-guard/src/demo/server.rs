@@ -1,0 +1,215 @@
+//! A small MCP server whose tools fail as tools do.
+//!
+//! Every execution of a tool with a side effect is a line in a ledger, so that anybody can count
+//! what really happened.
+use crate::mcp::{Input, Item, LineReader, Output};
+use clap::Args;
+use serde_json::{Value, json};
+use std::{
+    collections::HashMap,
+    fs::{File, OpenOptions},
+    io::{self, Write as _},
+    path::PathBuf,
+    process,
+    rc::Rc,
+    time::Duration,
+};
+use tokio::{
+    io::AsyncWriteExt,
+    sync::mpsc::{UnboundedSender, unbounded_channel},
+    task::LocalSet,
+    time::sleep,
+};
+
+/// The server's command line.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Where executions are written down, a line each
+    #[arg(long, value_name = "FILE")]
+    ledger: PathBuf,
+}
+
+struct Server {
+    ledger: File,
+    out: UnboundedSender<String>,
+    /// How often each tool was called with each argument.
+    calls: std::cell::RefCell<HashMap<String, u32>>,
+}
+
+/// How a tool's run ends.
+enum End {
+    Text(String),
+    Failed(String),
+    Error(i64, String),
+    Never,
+    Crash,
+}
+
+/// Serves until its input ends.
+pub(crate) async fn serve(options: Options) -> io::Result<()> {
+    let ledger = OpenOptions::new().create(true).append(true).open(&options.ledger)?;
+    let (out, mut lines) = unbounded_channel::<String>();
+    let server = Rc::new(Server { ledger, out, calls: std::cell::RefCell::default() });
+    let mut output = Output::open()?;
+    let mut input = LineReader::new(Input::open()?, 1024 * 1024);
+    let tasks = LocalSet::new();
+    tasks
+        .run_until(async {
+            loop {
+                tokio::select! {
+                    item = input.next(), if input.is_open() => {
+                        if let Some(Item::Line(line)) = item {
+                            server.clone().take(&line);
+                        }
+                        if !input.is_open() {
+                            return Ok(());
+                        }
+                    }
+                    Some(mut line) = lines.recv() => {
+                        line.push('\n');
+                        output.write_all(line.as_bytes()).await?;
+                        output.flush().await?;
+                    }
+                }
+            }
+        })
+        .await
+}
+
+impl Server {
+    fn take(self: Rc<Self>, line: &[u8]) {
+        let Ok(message) = serde_json::from_slice::<Value>(line) else {
+            return self.send(&json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32700, "message": "Parse error" } }));
+        };
+        let Some(id) = message.get("id").cloned() else { return };
+        let params = message["params"].clone();
+        match message["method"].as_str() {
+            Some("initialize") => self.answer(&id, &json!({
+                "protocolVersion": params["protocolVersion"],
+                "capabilities": { "tools": {} },
+                "serverInfo": { "name": "tool-guard-demo", "version": env!("CARGO_PKG_VERSION") },
+            })),
+            Some("ping") => self.answer(&id, &json!({})),
+            Some("tools/list") => self.answer(&id, &json!({ "tools": tools() })),
+            Some("tools/call") => {
+                tokio::task::spawn_local(async move { self.call(&id, &params).await });
+            }
+            Some(method) => self.send(&json!({
+                "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": format!("Method not found: {method}") },
+            })),
+            None => {}
+        }
+    }
+
+    fn send(&self, message: &Value) {
+        let _ = self.out.send(message.to_string());
+    }
+
+    fn answer(&self, id: &Value, result: &Value) {
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+    }
+
+    async fn call(&self, id: &Value, params: &Value) {
+        let name = params["name"].as_str().unwrap_or_default();
+        let end = self.run(name, &params["arguments"], &params["_meta"]["progressToken"]).await;
+        match end {
+            End::Text(text) => self.answer(id, &json!({ "content": [{ "type": "text", "text": text }] })),
+            End::Failed(text) => self.answer(
+                id,
+                &json!({ "content": [{ "type": "text", "text": text }], "isError": true }),
+            ),
+            End::Error(code, message) => self.send(
+                &json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }),
+            ),
+            End::Never => std::future::pending().await,
+            End::Crash => process::exit(70),
+        }
+    }
+
+    async fn run(&self, name: &str, arguments: &Value, token: &Value) -> End {
+        match name {
+            "echo" => End::Text(arguments["text"].as_str().unwrap_or_default().to_owned()),
+            "read_file" => self.read_file(arguments),
+            "charge_card" => self.charge_card(arguments),
+            "exchange_rate" => {
+                self.write_down("exchange_rate", "");
+                End::Failed("Service unavailable (503): rates backend is down".into())
+            }
+            "slow" => self.slow(arguments, token).await,
+            _ => End::Error(-32602, format!("Unknown tool: {name}")),
+        }
+    }
+
+    /// Every first read of a path is reset by the peer.
+    fn read_file(&self, arguments: &Value) -> End {
+        let Some(path) = arguments["path"].as_str() else {
+            self.write_down("read_file", "{}");
+            return End::Failed("Missing required parameter: path".into());
+        };
+        self.write_down("read_file", path);
+        match self.count(&format!("read_file {path}")) {
+            1 => End::Failed("read ECONNRESET".into()),
+            _ => End::Text(format!("contents of {path}")),
+        }
+    }
+
+    /// Charges first; what the caller hears of it depends on `then`.
+    fn charge_card(&self, arguments: &Value) -> End {
+        let Some(order) = arguments["order"].as_str() else {
+            return End::Failed("Missing required parameter: order".into());
+        };
+        self.write_down("charge_card", order);
+        match arguments["then"].as_str() {
+            Some("crash") => End::Crash,
+            Some("hang") => End::Never,
+            Some("error") => End::Error(-32001, "Request timed out".into()),
+            _ => End::Text(format!("charged order {order}")),
+        }
+    }
+
+    /// Takes `ms`, and reports progress as often as `steps` says.
+    async fn slow(&self, arguments: &Value, token: &Value) -> End {
+        let steps = arguments["steps"].as_u64().unwrap_or(1).max(1);
+        let total = Duration::from_millis(arguments["ms"].as_u64().unwrap_or(100));
+        for step in 1..=steps {
+            sleep(total / u32::try_from(steps).unwrap_or(1)).await;
+            if !token.is_null() {
+                self.send(&json!({
+                    "jsonrpc": "2.0", "method": "notifications/progress",
+                    "params": { "progressToken": token, "progress": step, "total": steps },
+                }));
+            }
+        }
+        End::Text("done".into())
+    }
+
+    fn count(&self, what: &str) -> u32 {
+        let mut calls = self.calls.borrow_mut();
+        let count = calls.entry(what.to_owned()).or_default();
+        *count += 1;
+        *count
+    }
+
+    fn write_down(&self, tool: &str, what: &str) {
+        let line = format!("{tool} {what}\n");
+        (&self.ledger).write_all(line.as_bytes()).expect("the ledger can be written");
+    }
+}
+
+fn tools() -> Value {
+    let tool = |name: &str, description: &str, properties: Value, annotations: Value| {
+        json!({
+            "name": name, "description": description,
+            "inputSchema": { "type": "object", "properties": properties },
+            "annotations": annotations,
+        })
+    };
+    let text = json!({ "type": "string" });
+    json!([
+        tool("echo", "Says it again", json!({ "text": text }), json!({ "readOnlyHint": true })),
+        tool("read_file", "Reads a file over a flaky network", json!({ "path": text }), json!({ "readOnlyHint": true })),
+        tool("charge_card", "Charges the card for an order", json!({ "order": text, "then": text }), json!({ "destructiveHint": true })),
+        tool("exchange_rate", "Asks a backend that is down", json!({}), json!({ "readOnlyHint": true })),
+        tool("slow", "Takes its time", json!({ "ms": { "type": "integer" }, "steps": { "type": "integer" } }), json!({ "readOnlyHint": true })),
+    ])
+}

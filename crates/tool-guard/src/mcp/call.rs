@@ -1,0 +1,176 @@
+//! A `tools/call` request of the client's, and what becomes of it.
+use super::message::{self, CallParams, Message, Meta, Token};
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use std::{
+    ops::Range,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+use tr_core::{Json, ToolCall, ToolOutcome};
+
+/// A client's call: its line as it came, and where in it the parts stand that we may replace.
+#[derive(Debug)]
+pub(crate) struct McpCall {
+    line: Bytes,
+    id: Token,
+    id_range: Range<usize>,
+    token: Option<(Token, Range<usize>)>,
+    own_id_used: AtomicBool,
+    answer: Mutex<Option<Answer>>,
+}
+
+/// The server's answer to an attempt, as it came.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) line: Bytes,
+    pub(crate) id_range: Range<usize>,
+}
+
+/// How an attempt ends.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// The server has answered.
+    Answered(Answer, ToolOutcome),
+    /// The client withdrew the call.
+    Cancelled,
+    /// The server has answered, with a line of so many bytes, which was not kept.
+    Oversized(usize),
+    /// The server process has ended.
+    ServerGone,
+}
+
+/// What a request says of itself, besides being a call.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) call: McpCall,
+    pub(crate) tool: Box<str>,
+    pub(crate) arguments: Json,
+    pub(crate) key: Option<Box<str>>,
+    pub(crate) traceparent: Option<Box<str>>,
+}
+
+/// Why a `tools/call` request is refused before anybody looks at the tool.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// It has no id, so nobody waits for an answer.
+    Notification,
+    /// The params can be read in more than one way, or not at all.
+    Params(String),
+}
+
+impl Request {
+    /// Reads a `tools/call` message of `line`.
+    pub(crate) fn read(line: &Bytes, message: &Message<'_>) -> Result<Self, Refused> {
+        let (Some(raw_id), Some(id)) = (message.id, message.id.and_then(Token::read)) else {
+            return Err(Refused::Notification);
+        };
+        let params: CallParams<'_> = part(message.params, "params")?;
+        let meta: Meta<'_> = part(params.meta, "params._meta")?;
+        let token = meta.progress_token.and_then(|raw| {
+            Token::read(raw).map(|token| (token, message::range(line, raw)))
+        });
+        let call = McpCall {
+            line: line.clone(),
+            id,
+            id_range: message::range(line, raw_id),
+            token,
+            own_id_used: AtomicBool::new(false),
+            answer: Mutex::new(None),
+        };
+        Ok(Self {
+            call,
+            tool: params.name.as_deref().unwrap_or_default().into(),
+            arguments: params.arguments.map_or_else(Json::empty_object, |raw| raw.to_owned().into()),
+            key: key(&params, &meta)?,
+            traceparent: meta.traceparent.map(|text| text.into_owned().into()),
+        })
+    }
+}
+
+/// The caller's key. A call that continues another one carries the state of that, which is part
+/// of what makes it this call and no other.
+fn key(params: &CallParams<'_>, meta: &Meta<'_>) -> Result<Option<Box<str>>, Refused> {
+    let Some(raw) = meta.idempotency_key else { return Ok(None) };
+    let Ok(key) = serde_json::from_str::<String>(raw.get()) else {
+        return Err(Refused::Params("params._meta.idempotencyKey must be a string".into()));
+    };
+    if key.is_empty() {
+        return Err(Refused::Params("params._meta.idempotencyKey must not be empty".into()));
+    }
+    let continues = [params.request_state, params.input_responses].into_iter().flatten();
+    Ok(Some(continues.fold(key, |key, part| format!("{key}\n{}", part.get())).into()))
+}
+
+fn part<'l, T: serde::Deserialize<'l> + Default>(
+    raw: Option<&'l RawValue>,
+    name: &str,
+) -> Result<T, Refused> {
+    let Some(raw) = raw else { return Ok(T::default()) };
+    serde_json::from_str(raw.get()).map_err(|error| Refused::Params(format!("{name}: {error}")))
+}
+
+impl McpCall {
+    /// The call that a guarded call stands for.
+    pub(crate) fn of(call: &ToolCall) -> Option<&std::sync::Arc<Self>> {
+        call.parts().attachment.get()
+    }
+
+    pub(crate) const fn id(&self) -> &Token {
+        &self.id
+    }
+
+    /// The client's id as JSON text.
+    pub(crate) fn id_text(&self) -> &str {
+        std::str::from_utf8(&self.line[self.id_range.clone()]).expect("a part of JSON text")
+    }
+
+    pub(crate) const fn line(&self) -> &Bytes {
+        &self.line
+    }
+
+    /// The client's progress token, and its JSON text.
+    pub(crate) fn progress_token(&self) -> Option<(&Token, &str)> {
+        let (token, range) = self.token.as_ref()?;
+        Some((token, std::str::from_utf8(&self.line[range.clone()]).expect("a part of JSON text")))
+    }
+
+    /// The line under another id, which is its progress token too.
+    pub(crate) fn line_as(&self, id: &str) -> Bytes {
+        let mut parts = vec![(self.id_range.clone(), id)];
+        parts.extend(self.token.iter().map(|(_, range)| (range.clone(), id)));
+        parts.sort_by_key(|(range, _)| range.start);
+        message::splice(&self.line, &parts)
+    }
+
+    /// Whether the client's own id is still to be used; it is used once.
+    pub(crate) fn take_own_id(&self) -> bool {
+        !self.own_id_used.swap(true, Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_own_id_used(&self) -> bool {
+        self.own_id_used.load(Ordering::Relaxed)
+    }
+
+    /// Keeps the answer of the latest attempt.
+    pub(crate) fn keep(&self, answer: Answer) {
+        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+    }
+
+    /// Forgets the answer of an earlier attempt.
+    pub(crate) fn forget(&self) {
+        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The answer of the latest attempt, under the client's id.
+    pub(crate) fn answer(&self) -> Option<Bytes> {
+        let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let id = self.id_text();
+        if answer.line[answer.id_range.clone()] == *id.as_bytes() {
+            return Some(answer.line);
+        }
+        Some(message::splice(&answer.line, &[(answer.id_range, id)]))
+    }
+}

@@ -1,0 +1,286 @@
+//! Which answers, progress and cancellations belong to which attempt of which call.
+//!
+//! The first attempt of a call travels under the client's own id; each further one gets an id of
+//! ours. A client's id is on the wire once, so an answer always tells which attempt it ends.
+use super::{
+    call::{Ending, McpCall},
+    message::{self, Token},
+};
+use bytes::Bytes;
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::Instant,
+};
+use tokio::sync::oneshot;
+use tr_core::Id;
+
+/// How many abandoned attempts are remembered, so that their late answers are recognised.
+const LATE: usize = 4096;
+
+/// The calls and attempts that are under way.
+#[derive(Debug)]
+pub(crate) struct Flights {
+    /// What ids of ours begin with.
+    prefix: Box<str>,
+    sent: u64,
+    /// By the client's id.
+    calls: HashMap<Token, CallState>,
+    /// By the id on the wire.
+    attempts: HashMap<Token, Attempt>,
+    /// By the progress token on the wire: the id on the wire.
+    progress: HashMap<Token, Token>,
+    late: Late,
+}
+
+#[derive(Debug, Default)]
+struct CallState {
+    /// The id of the attempt that is on the wire now.
+    current: Option<Token>,
+    cancelled: bool,
+    /// The client's progress token as JSON text, if it gave one.
+    progress_token: Option<Box<str>>,
+    /// The highest progress that the client has seen.
+    progress: Option<f64>,
+}
+
+#[derive(Debug)]
+struct Attempt {
+    client_id: Token,
+    ending: oneshot::Sender<Ending>,
+    progress_token: Option<Token>,
+    last_sign: Instant,
+    record: Option<Id>,
+}
+
+/// An attempt on its way to the server.
+#[derive(Debug)]
+pub(crate) struct Launched {
+    /// The id under which its answer will come.
+    pub(crate) wire_id: Token,
+    /// What to send.
+    pub(crate) line: Bytes,
+    /// How it ends.
+    pub(crate) ending: oneshot::Receiver<Ending>,
+}
+
+/// Whose answer it is.
+#[derive(Debug)]
+pub(crate) enum Answered {
+    /// That of an attempt that somebody waits for.
+    Attempt {
+        /// Where to say so.
+        ending: oneshot::Sender<Ending>,
+        /// The call leaves a record.
+        recorded: bool,
+    },
+    /// That of an attempt that was given up.
+    Late {
+        /// The record that the call left behind.
+        record: Option<Id>,
+        /// The client withdrew the call, and would have got this answer without us.
+        pass: bool,
+    },
+    /// None of ours.
+    Stranger,
+}
+
+/// What to do with a progress notification or a cancellation.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Relay {
+    /// Pass it on as it is.
+    Raw,
+    /// Pass it on with its token or id replaced by this JSON text.
+    With(Box<str>),
+    /// Nobody on the other side knows what it is about.
+    Swallow,
+}
+
+/// The client has used this id for a call that is still under way.
+#[derive(Debug)]
+pub(crate) struct InUse;
+
+impl Flights {
+    /// Ids of ours will begin with `prefix`, which no client's id may.
+    pub(crate) fn new(prefix: impl Into<Box<str>>) -> Self {
+        Self {
+            prefix: prefix.into(),
+            sent: 0,
+            calls: HashMap::new(),
+            attempts: HashMap::new(),
+            progress: HashMap::new(),
+            late: Late::default(),
+        }
+    }
+
+    /// A client's call begins.
+    pub(crate) fn open(&mut self, call: &McpCall) -> Result<(), InUse> {
+        let id = call.id();
+        if self.calls.contains_key(id) || self.attempts.contains_key(id) {
+            return Err(InUse);
+        }
+        let progress_token = call.progress_token().map(|(_, text)| text.into());
+        self.calls.insert(id.clone(), CallState { progress_token, ..CallState::default() });
+        Ok(())
+    }
+
+    /// A client's call has its answer; tells whether the client still wants it.
+    pub(crate) fn close(&mut self, id: &Token) -> bool {
+        self.calls.remove(id).is_some_and(|call| !call.cancelled)
+    }
+
+    /// Another attempt of a call; `None` if the client has withdrawn it.
+    pub(crate) fn launch(&mut self, call: &Arc<McpCall>, record: Option<Id>, now: Instant) -> Option<Launched> {
+        let state = self.calls.get_mut(call.id())?;
+        if state.cancelled {
+            return None;
+        }
+        let own_id = call.take_own_id();
+        let (wire_id, wire_token, line) = if own_id {
+            let token = call.progress_token().map(|(token, _)| token.clone());
+            (call.id().clone(), token, call.line().clone())
+        } else {
+            self.sent += 1;
+            let text: Box<str> = format!("{}{}", self.prefix, self.sent).into();
+            let wire_id = Token::Text(text);
+            let line = call.line_as(&wire_id.to_json());
+            let token = call.progress_token().map(|_| wire_id.clone());
+            (wire_id, token, line)
+        };
+        let (sender, ending) = oneshot::channel();
+        if let Some(token) = &wire_token {
+            self.progress.insert(token.clone(), wire_id.clone());
+        }
+        let attempt = Attempt {
+            client_id: call.id().clone(),
+            ending: sender,
+            progress_token: wire_token,
+            last_sign: now,
+            record,
+        };
+        self.attempts.insert(wire_id.clone(), attempt);
+        state.current = Some(wire_id.clone());
+        Some(Launched { wire_id, line, ending })
+    }
+
+    /// The server has answered `wire_id`.
+    pub(crate) fn answered(&mut self, wire_id: &Token) -> Answered {
+        if let Some(attempt) = self.take(wire_id) {
+            let recorded = attempt.record.is_some();
+            return Answered::Attempt { ending: attempt.ending, recorded };
+        }
+        match self.late.take(wire_id) {
+            Some((record, pass)) => Answered::Late { record, pass },
+            None => Answered::Stranger,
+        }
+    }
+
+    /// Nobody waits for `wire_id` any more; tells whether the server still works on it.
+    pub(crate) fn abandon(&mut self, wire_id: &Token) -> bool {
+        let Some(attempt) = self.take(wire_id) else { return false };
+        self.late.remember(wire_id.clone(), attempt.record, false);
+        true
+    }
+
+    /// When the server was last heard of concerning `wire_id`.
+    pub(crate) fn last_sign(&self, wire_id: &Token) -> Option<Instant> {
+        self.attempts.get(wire_id).map(|attempt| attempt.last_sign)
+    }
+
+    /// The server reports progress under `token`.
+    pub(crate) fn progressed(&mut self, token: &Token, progress: Option<f64>, now: Instant) -> Relay {
+        let Some(wire_id) = self.progress.get(token) else {
+            return if self.late.knows_token(token) { Relay::Swallow } else { Relay::Raw };
+        };
+        let Some(attempt) = self.attempts.get_mut(wire_id) else { return Relay::Swallow };
+        attempt.last_sign = now;
+        let first = attempt.client_id == *wire_id;
+        let Some(call) = self.calls.get_mut(&attempt.client_id) else { return Relay::Swallow };
+        // Progress must grow; a second attempt begins anew, and the client hears of it again once
+        // it has come further than the first.
+        if !first && progress.is_some() && progress <= call.progress {
+            return Relay::Swallow;
+        }
+        call.progress = progress.or(call.progress);
+        match (&call.progress_token, first) {
+            (_, true) => Relay::Raw,
+            (Some(text), false) => Relay::With(text.clone()),
+            (None, false) => Relay::Swallow,
+        }
+    }
+
+    /// The client withdraws the call `id`.
+    pub(crate) fn cancel(&mut self, id: &Token) -> Relay {
+        let Some(call) = self.calls.get_mut(id) else { return Relay::Raw };
+        call.cancelled = true;
+        let Some(wire_id) = call.current.take() else { return Relay::Swallow };
+        let Some(attempt) = self.take(&wire_id) else { return Relay::Swallow };
+        let own = wire_id == *id;
+        self.late.remember(wire_id.clone(), attempt.record, own);
+        // The attempt may have been dropped already; then nobody needs to know.
+        let _ = attempt.ending.send(Ending::Cancelled);
+        if own { Relay::Raw } else { Relay::With(wire_id.to_json().into()) }
+    }
+
+    /// The server is gone: all that is under way ends.
+    pub(crate) fn server_gone(&mut self) {
+        self.progress.clear();
+        for (_, attempt) in self.attempts.drain() {
+            let _ = attempt.ending.send(Ending::ServerGone);
+        }
+    }
+
+    fn take(&mut self, wire_id: &Token) -> Option<Attempt> {
+        let attempt = self.attempts.remove(wire_id)?;
+        if let Some(token) = &attempt.progress_token {
+            self.progress.remove(token);
+            self.late.remember_token(token.clone());
+        }
+        if let Some(call) = self.calls.get_mut(&attempt.client_id) {
+            call.current.take_if(|current| current == wire_id);
+        }
+        Some(attempt)
+    }
+}
+
+/// The newest abandoned attempts and their progress tokens.
+#[derive(Debug, Default)]
+struct Late {
+    attempts: HashMap<Token, (Option<Id>, bool)>,
+    order: VecDeque<Token>,
+    tokens: VecDeque<Token>,
+}
+
+impl Late {
+    fn remember(&mut self, wire_id: Token, record: Option<Id>, pass: bool) {
+        if self.order.len() == LATE
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.attempts.remove(&oldest);
+        }
+        self.order.push_back(wire_id.clone());
+        self.attempts.insert(wire_id, (record, pass));
+    }
+
+    fn take(&mut self, wire_id: &Token) -> Option<(Option<Id>, bool)> {
+        let found = self.attempts.remove(wire_id)?;
+        self.order.retain(|id| id != wire_id);
+        Some(found)
+    }
+
+    fn remember_token(&mut self, token: Token) {
+        if self.tokens.len() == LATE / 64 {
+            self.tokens.pop_front();
+        }
+        self.tokens.push_back(token);
+    }
+
+    fn knows_token(&self, token: &Token) -> bool {
+        self.tokens.contains(token)
+    }
+}
+
+/// Reads an id of a line, if it is one that can be matched.
+pub(crate) fn token(raw: Option<&serde_json::value::RawValue>) -> Option<Token> {
+    raw.and_then(message::Token::read)
+}

@@ -1,0 +1,42 @@
+//! Lines of a stream, one at a time.
+use super::lines::{Item, Lines};
+use std::future::pending;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// Reads lines; dropped while it waits, it has lost nothing.
+#[derive(Debug)]
+pub(crate) struct LineReader<R> {
+    reader: Option<R>,
+    lines: Lines,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    pub(crate) fn new(reader: R, limit: usize) -> Self {
+        Self { reader: Some(reader), lines: Lines::new(limit) }
+    }
+
+    /// The next item; `None` where the stream has ended without one.
+    pub(crate) async fn next(&mut self) -> Option<Item> {
+        loop {
+            if let Some(item) = self.lines.next() {
+                return Some(item);
+            }
+            let Some(reader) = &mut self.reader else { return pending().await };
+            // A stream that fails has ended.
+            if matches!(reader.read_buf(self.lines.buffer()).await, Ok(0) | Err(_)) {
+                self.reader = None;
+                return self.lines.finish();
+            }
+        }
+    }
+
+    /// Whether more may come.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    /// Reads no more.
+    pub(crate) fn close(&mut self) {
+        self.reader = None;
+    }
+}

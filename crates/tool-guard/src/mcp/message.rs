@@ -1,0 +1,221 @@
+//! JSON-RPC lines, looked at without being changed: every part is a slice of the line.
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::{borrow::Cow, fmt, ops::Range};
+
+/// The top level of a line.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Message<'l> {
+    #[serde(borrow)]
+    pub(crate) id: Option<&'l RawValue>,
+    #[serde(borrow)]
+    pub(crate) method: Option<Cow<'l, str>>,
+    #[serde(borrow)]
+    pub(crate) params: Option<&'l RawValue>,
+    #[serde(borrow)]
+    pub(crate) result: Option<&'l RawValue>,
+    #[serde(borrow)]
+    pub(crate) error: Option<&'l RawValue>,
+}
+
+/// The params of `tools/call`.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct CallParams<'l> {
+    #[serde(borrow)]
+    pub(crate) name: Option<Cow<'l, str>>,
+    #[serde(borrow)]
+    pub(crate) arguments: Option<&'l RawValue>,
+    #[serde(borrow, rename = "_meta")]
+    pub(crate) meta: Option<&'l RawValue>,
+    #[serde(borrow, rename = "inputResponses")]
+    pub(crate) input_responses: Option<&'l RawValue>,
+    #[serde(borrow, rename = "requestState")]
+    pub(crate) request_state: Option<&'l RawValue>,
+}
+
+/// What we look for in `_meta`.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Meta<'l> {
+    #[serde(borrow, rename = "progressToken")]
+    pub(crate) progress_token: Option<&'l RawValue>,
+    #[serde(borrow, rename = "idempotencyKey")]
+    pub(crate) idempotency_key: Option<&'l RawValue>,
+    #[serde(borrow)]
+    pub(crate) traceparent: Option<Cow<'l, str>>,
+}
+
+/// The params of `notifications/cancelled` and `notifications/progress`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct NoteParams<'l> {
+    #[serde(borrow, rename = "requestId")]
+    pub(crate) request_id: Option<&'l RawValue>,
+    #[serde(borrow, rename = "progressToken")]
+    pub(crate) progress_token: Option<&'l RawValue>,
+    pub(crate) progress: Option<f64>,
+}
+
+/// What a line is, as far as the guard cares.
+#[derive(Debug)]
+pub(crate) enum Line<'l> {
+    /// One message.
+    One(Message<'l>),
+    /// An array of messages.
+    Batch {
+        /// One of them calls a tool.
+        calls_tool: bool,
+    },
+    /// Not JSON-RPC, or not unambiguously so.
+    Unreadable {
+        /// Some reader might find a tool call in it.
+        may_call_tool: bool,
+    },
+}
+
+/// Reads a line.
+pub(crate) fn read(line: &[u8]) -> Line<'_> {
+    let first = line.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first == Some(&b'[') {
+        return match serde_json::from_slice::<Vec<&RawValue>>(line) {
+            Ok(all) => Line::Batch {
+                calls_tool: all.iter().any(|one| match serde_json::from_str::<Message<'_>>(one.get()) {
+                    Ok(message) => message.is_tool_call(),
+                    Err(_) => may_call_tool(one.get().as_bytes()),
+                }),
+            },
+            Err(_) => Line::Unreadable { may_call_tool: may_call_tool(line) },
+        };
+    }
+    match serde_json::from_slice(line) {
+        Ok(message) => Line::One(message),
+        Err(_) => Line::Unreadable { may_call_tool: may_call_tool(line) },
+    }
+}
+
+/// Escapes could spell the method in many ways, so any escape counts as a maybe.
+fn may_call_tool(text: &[u8]) -> bool {
+    memchr::memmem::find(text, b"tools/call").is_some() || memchr::memchr(b'\\', text).is_some()
+}
+
+impl Message<'_> {
+    /// A request to run a tool.
+    pub(crate) fn is_tool_call(&self) -> bool {
+        self.method.as_deref() == Some("tools/call")
+    }
+}
+
+/// An id or a progress token: two texts that mean the same are the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Token {
+    Text(Box<str>),
+    /// The number's canonical text.
+    Number(Box<str>),
+}
+
+impl Token {
+    /// `None` if it is neither string nor number.
+    pub(crate) fn read(raw: &RawValue) -> Option<Self> {
+        let text = raw.get();
+        if text.starts_with('"') {
+            return serde_json::from_str(text).ok().map(Self::Text);
+        }
+        let number = text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+        let canonical = number.then(|| tr_core::canonical::to_string(text).ok())?;
+        canonical.map(|text| Self::Number(text.into()))
+    }
+
+    /// As JSON text.
+    pub(crate) fn to_json(&self) -> String {
+        match self {
+            Self::Text(text) => serde_json::Value::from(&**text).to_string(),
+            Self::Number(text) => text.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) | Self::Number(text) => f.write_str(text),
+        }
+    }
+}
+
+/// Where `part` stands in `line`, of which it is a slice.
+pub(crate) fn range(line: &[u8], part: &RawValue) -> Range<usize> {
+    let start = part.get().as_ptr().addr() - line.as_ptr().addr();
+    let range = start..start + part.get().len();
+    debug_assert_eq!(&line[range.clone()], part.get().as_bytes());
+    range
+}
+
+/// The line with some parts replaced; the parts must be in order and apart.
+pub(crate) fn splice(line: &[u8], parts: &[(Range<usize>, &str)]) -> Bytes {
+    let extra: usize = parts.iter().map(|(_, text)| text.len()).sum();
+    let mut spliced = Vec::with_capacity(line.len() + extra);
+    let mut from = 0;
+    for (range, text) in parts {
+        spliced.extend_from_slice(&line[from..range.start]);
+        spliced.extend_from_slice(text.as_bytes());
+        from = range.end;
+    }
+    spliced.extend_from_slice(&line[from..]);
+    spliced.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> &RawValue {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn ids_are_the_same_however_they_are_written() {
+        assert_eq!(Token::read(raw("1.0")), Token::read(raw("1")));
+        assert_eq!(Token::read(raw(r#""\u0061""#)), Token::read(raw(r#""a""#)));
+        assert_ne!(Token::read(raw(r#""1""#)), Token::read(raw("1")));
+        assert_eq!(Token::read(raw("{}")), None);
+    }
+
+    #[test]
+    fn a_method_in_disguise_is_a_tool_call() {
+        let Line::One(message) = read(br#"{"method":"tools\/c\u0061ll","id":1}"#) else { panic!() };
+        assert!(message.is_tool_call());
+    }
+
+    #[test]
+    fn a_line_that_readers_could_take_two_ways_is_unreadable() {
+        for line in [
+            &br#"{"method":"ping","method":"tools/call","id":1}"#[..],
+            br#"{"method":"tools/call","id":1} {"#,
+            b"{\"method\":\"tools/call\",\"x\":\"\xff\"}",
+        ] {
+            assert!(matches!(read(line), Line::Unreadable { may_call_tool: true }));
+        }
+        assert!(matches!(read(b"{nonsense"), Line::Unreadable { may_call_tool: false }));
+    }
+
+    #[test]
+    fn a_batch_tells_whether_it_calls_a_tool() {
+        assert!(matches!(read(br#" [{"method":"ping","id":1}]"#), Line::Batch { calls_tool: false }));
+        assert!(matches!(read(br#"[{"method":"tools/call","id":1}]"#), Line::Batch { calls_tool: true }));
+    }
+
+    #[test]
+    fn splicing_replaces_parts_and_keeps_the_rest() {
+        let line = br#"{ "id": 7 , "params": {"_meta":{"progressToken": 7}} }"#;
+        let Line::One(message) = read(line) else { panic!() };
+        let params: CallParams<'_> = serde_json::from_str(message.params.unwrap().get()).unwrap();
+        let meta: Meta<'_> = serde_json::from_str(params.meta.unwrap().get()).unwrap();
+        let parts = [
+            (range(line, message.id.unwrap()), "\"a\""),
+            (range(line, meta.progress_token.unwrap()), "\"b\""),
+        ];
+        assert_eq!(
+            splice(line, &parts),
+            br#"{ "id": "a" , "params": {"_meta":{"progressToken": "b"}} }"#[..]
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! The command line of `tool-guard mcp`.
+use clap::{Args, ValueEnum};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+/// Guards the tool calls of an MCP client to the MCP server COMMAND.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// What the guard does: nothing, only say what it would do, or act
+    #[arg(long, value_enum, default_value_t = Mode::Enforce)]
+    pub(crate) mode: Mode,
+
+    /// How long a call may take without an answer or progress, such as 50s or 500ms
+    #[arg(long, default_value = "50s", value_parser = duration, value_name = "DURATION")]
+    pub(crate) timeout: Duration,
+
+    /// How long a call may take in all, however much progress it reports
+    #[arg(long, default_value = "10m", value_parser = duration, value_name = "DURATION")]
+    pub(crate) max_timeout: Duration,
+
+    /// The longest line that is passed on, in bytes
+    #[arg(long, default_value_t = 64 * 1024 * 1024, value_name = "BYTES", value_parser = line_limit)]
+    pub(crate) max_line: usize,
+
+    /// What is known of the server's tools, as TOML or JSON; it beats what the server says itself
+    #[arg(long, value_name = "FILE")]
+    pub(crate) catalog: Option<PathBuf>,
+
+    /// The MCP server and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// What the guard does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// Passes every byte on and looks at none
+    Off,
+    /// Passes every byte on and logs what it would have done
+    Shadow,
+    /// Guards
+    Enforce,
+}
+
+/// Reads `50s`, `500ms`, `10m`, `1.5h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let scale = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("give a number and ms, s, m or h, such as 50s".into()),
+    };
+    let number: f64 = number.parse().map_err(|_| "give a number before the unit, such as 50s")?;
+    let duration = Duration::try_from_secs_f64(number * scale).ok();
+    let day = Duration::from_secs(24 * 3600);
+    duration
+        .filter(|duration| !duration.is_zero() && *duration <= day)
+        .ok_or_else(|| "must be more than 0 and at most 24h".into())
+}
+
+fn line_limit(text: &str) -> Result<usize, String> {
+    let bytes: usize = text.parse().map_err(|_| "give a number of bytes")?;
+    if bytes < 1024 { Err("must be at least 1024".into()) } else { Ok(bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("50s"), Ok(Duration::from_secs(50)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        for bad in ["", "50", "s", "-1s", "0s", "infs", "1e300h", "NaNs", "5 weeks"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+}

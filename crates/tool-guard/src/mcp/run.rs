@@ -1,0 +1,180 @@
+//! The loop between the client, the guard and the server process.
+use super::{
+    Mode, Options,
+    effects::Effects,
+    flights::Flights,
+    line_reader::LineReader,
+    proxy::{Parts, Proxy},
+    server::Server,
+    stack,
+    stdio::{Input, Output},
+    tool::{Limits, ServerTool, Wire},
+};
+use crate::supervise::{NOT_FOUND, NOT_STARTED};
+use anyhow::Context as _;
+use std::{future::pending, io, process::ExitCode, sync::Arc, time::Duration};
+use tokio::{
+    io::AsyncWriteExt,
+    signal::unix::{Signal, SignalKind, signal},
+    time::{Instant, sleep_until},
+};
+
+/// A side whose lines pile up to so many bytes is not read from until they are written.
+const HIGH_WATER: usize = 4 * 1024 * 1024;
+/// How long a server may take to end after its input has.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Runs the guard until the client leaves.
+pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
+    let mut effects = Effects::default();
+    if let Some(path) = &options.catalog {
+        stack::declare(&mut effects, path)?;
+    }
+    let limits = Limits { idle: options.timeout, hard: options.max_timeout.max(options.timeout) };
+    // No client can know the prefix before it sees it, and then it would have to want to.
+    let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
+    let observe = options.mode == Mode::Shadow;
+    let wire = Arc::new(Wire::new(Flights::new(prefix), limits, observe));
+    let (stack, settle) = stack::guard(ServerTool(wire.clone()), limits)?;
+    let session = format!("mcp-{:016x}", fastrand::u64(..)).into();
+    let proxy = Proxy::new(Parts { mode: options.mode, wire, stack, settle, session, effects });
+
+    let client_in = Input::open().context("cannot read standard input")?;
+    let client_out = Output::open().context("cannot write standard output")?;
+    let server = Server::start(&options.command).context("cannot start the MCP server")?;
+    let streams = Streams {
+        from_client: LineReader::new(client_in, options.max_line),
+        client_out: Some(client_out),
+        server,
+        max_line: options.max_line,
+    };
+    streams.pump(proxy).await
+}
+
+struct Streams {
+    from_client: LineReader<Input>,
+    /// `None` once the client does not read any more.
+    client_out: Option<Output>,
+    server: Server,
+    max_line: usize,
+}
+
+impl Streams {
+    async fn pump<S>(mut self, mut proxy: Proxy<S>) -> anyhow::Result<ExitCode>
+    where
+        S: tower_service::Service<
+                tr_core::ToolCall,
+                Response = tr_core::ToolOutcome,
+                Error = tr_core::BoxError,
+            > + Clone
+            + 'static,
+    {
+        let mut signals = Signals::new()?;
+        let mut from_server = LineReader::new(self.server.take_output(), self.max_line);
+        let (mut heard, mut gone) = (false, false);
+        let mut patience: Option<Instant> = None;
+        loop {
+            let client_open = self.from_client.is_open();
+            let reading_client = client_open && proxy.to_server.len() < HIGH_WATER;
+            let reading_server = from_server.is_open() && proxy.to_client.len() < HIGH_WATER;
+            if !client_open && proxy.to_server.is_empty() {
+                self.server.close_input();
+            }
+            let drained = proxy.calls.is_empty() && proxy.to_client.is_empty();
+            if !client_open && drained {
+                if !from_server.is_open() {
+                    break;
+                }
+                patience.get_or_insert_with(|| Instant::now() + GRACE);
+            }
+            tokio::select! {
+                biased;
+                finished = proxy.calls.step() => proxy.on_step(finished),
+                wrote = self.server.write(&mut proxy.to_server), if !proxy.to_server.is_empty() => {
+                    if wrote.is_err() {
+                        // Its output may still hold answers; the end of that tells the rest.
+                        proxy.to_server.clear();
+                        self.server.close_input();
+                    }
+                }
+                wrote = write(&mut self.client_out, &mut proxy.to_client), if !proxy.to_client.is_empty() => {
+                    if wrote.is_err() {
+                        proxy.to_client.clear();
+                        self.client_out = None;
+                        self.from_client.close();
+                    }
+                }
+                item = self.from_client.next(), if reading_client => {
+                    if let Some(item) = item {
+                        proxy.on_client(&item);
+                    }
+                }
+                item = from_server.next(), if reading_server => match item {
+                    Some(item) => {
+                        heard = true;
+                        proxy.on_server(&item);
+                    }
+                    // The output may end with a line, so its end is seen below.
+                    None => {
+                        if !heard && let Some(code) = self.not_started().await {
+                            return Ok(code);
+                        }
+                    }
+                },
+                () = until(patience) => break,
+                signal = signals.next() => {
+                    self.server.end().await;
+                    return Ok(ExitCode::from(128 + signal));
+                }
+            }
+            if !from_server.is_open() && !std::mem::replace(&mut gone, true) {
+                proxy.on_server_gone();
+            }
+        }
+        let code = self.server.end().await;
+        Ok(code)
+    }
+
+    /// The exit code of a server that never was one.
+    async fn not_started(&mut self) -> Option<ExitCode> {
+        let code = self.server.wait().await?;
+        matches!(code, NOT_FOUND | NOT_STARTED).then(|| ExitCode::from(code))
+    }
+}
+
+async fn until(patience: Option<Instant>) {
+    match patience {
+        Some(patience) => sleep_until(patience).await,
+        None => pending().await,
+    }
+}
+
+async fn write(out: &mut Option<Output>, lines: &mut bytes::BytesMut) -> io::Result<()> {
+    let out = out.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+    out.write_buf(lines).await?;
+    if lines.is_empty() { out.flush().await } else { Ok(()) }
+}
+
+struct Signals {
+    term: Signal,
+    int: Signal,
+    hup: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            term: signal(SignalKind::terminate())?,
+            int: signal(SignalKind::interrupt())?,
+            hup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.term.recv() => 15,
+            _ = self.int.recv() => 2,
+            _ = self.hup.recv() => 1,
+        }
+    }
+}

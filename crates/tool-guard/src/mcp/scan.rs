@@ -1,0 +1,103 @@
+//! Finds the top-level `id` of a JSON object that is too long to be kept.
+
+/// The longest id that is remembered, in bytes of JSON text.
+const MAX_ID: usize = 256;
+
+/// Reads an object byte by byte and keeps nothing but its `id`.
+#[derive(Debug, Default)]
+pub(crate) struct IdScan {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    /// The string or scalar that is being read at the top level.
+    token: Vec<u8>,
+    /// The value that is being read at the top level belongs to `id`.
+    is_id: bool,
+    /// A value, and not a name, comes next.
+    value: bool,
+    found: Option<Box<str>>,
+}
+
+impl IdScan {
+    /// Goes on with more of the text.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.step(byte);
+        }
+    }
+
+    /// The id's JSON text, if it was a string or a number.
+    pub(crate) fn found(self) -> Option<Box<str>> {
+        self.found
+    }
+
+    fn step(&mut self, byte: u8) {
+        let keep = self.depth == 1 && self.token.len() < MAX_ID;
+        if self.in_string {
+            if keep {
+                self.token.push(byte);
+            }
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                b'"' => self.in_string = false,
+                _ => {}
+            }
+            return;
+        }
+        match byte {
+            b'"' => {
+                self.in_string = true;
+                if keep {
+                    self.token.push(byte);
+                }
+            }
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => {
+                self.end_value();
+                self.depth = self.depth.saturating_sub(1);
+            }
+            b':' if self.depth == 1 => {
+                self.is_id = self.token == b"\"id\"";
+                self.token.clear();
+                self.value = true;
+            }
+            b',' if self.depth == 1 => self.end_value(),
+            _ if keep && !byte.is_ascii_whitespace() => self.token.push(byte),
+            _ => {}
+        }
+    }
+
+    fn end_value(&mut self) {
+        if self.depth != 1 {
+            return;
+        }
+        let token = std::mem::take(&mut self.token);
+        if std::mem::take(&mut self.value) && std::mem::take(&mut self.is_id) && token.len() < MAX_ID {
+            let text = String::from_utf8(token).ok();
+            self.found = text.filter(|text| !text.is_empty() && text != "null").map(Into::into);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> Option<Box<str>> {
+        let mut scan = IdScan::default();
+        text.as_bytes().chunks(3).for_each(|chunk| scan.feed(chunk));
+        scan.found()
+    }
+
+    #[test]
+    fn finds_the_top_level_id_only() {
+        assert_eq!(id(r#"{"a":{"id":1},"id" : 7,"b":[{"id":2}]}"#).as_deref(), Some("7"));
+        assert_eq!(id(r#"{"id":"a\"}b","x":"\"id\":9"}"#).as_deref(), Some(r#""a\"}b""#));
+        assert_eq!(id(r#"{"x":"id","y":[1,2],"id":3}"#).as_deref(), Some("3"));
+        assert_eq!(id(r#"{"id":null,"x":1}"#), None);
+        assert_eq!(id(r#"{"id":{"x":1}}"#), None);
+        assert_eq!(id(r#"{"x":{"id":5}}"#), None);
+        assert_eq!(id("[]]}{"), None);
+    }
+}

@@ -1,0 +1,80 @@
+//! The server process, under its supervisor.
+use bytes::BytesMut;
+use rustix::process::{Pid, Signal, kill_process};
+use std::{
+    env, io,
+    ffi::OsString,
+    process::{ExitCode, Stdio},
+    time::Duration,
+};
+use tokio::{
+    io::AsyncWriteExt,
+    process::{Child, ChildStdin, ChildStdout, Command},
+    time::timeout,
+};
+
+/// Longer than the supervisor takes to end its group.
+const GRACE: Duration = Duration::from_secs(4);
+
+/// A running server.
+#[derive(Debug)]
+pub(crate) struct Server {
+    supervisor: Child,
+    input: Option<ChildStdin>,
+}
+
+impl Server {
+    /// Starts `command`. Call this from the main thread: the supervisor ends with the thread that
+    /// started it.
+    pub(crate) fn start(command: &[OsString]) -> io::Result<Self> {
+        let mut supervisor = Command::new(env::current_exe()?)
+            .arg("__exec")
+            .arg(std::process::id().to_string())
+            .arg("--")
+            .args(command)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()?;
+        let input = supervisor.stdin.take();
+        Ok(Self { supervisor, input })
+    }
+
+    /// Its output; there is one.
+    pub(crate) fn take_output(&mut self) -> ChildStdout {
+        self.supervisor.stdout.take().expect("piped, and taken once")
+    }
+
+    /// Writes some of `lines`.
+    pub(crate) async fn write(&mut self, lines: &mut BytesMut) -> io::Result<usize> {
+        let input = self.input.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        input.write_buf(lines).await
+    }
+
+    /// Tells it that nothing more comes.
+    pub(crate) fn close_input(&mut self) {
+        self.input = None;
+    }
+
+    /// Waits for its end; the exit code, or none if it takes too long.
+    pub(crate) async fn wait(&mut self) -> Option<u8> {
+        let status = timeout(GRACE, self.supervisor.wait()).await.ok()?.ok()?;
+        u8::try_from(status.code()?).ok()
+    }
+
+    /// Ends it, and all that it started; the exit code is its own.
+    pub(crate) async fn end(&mut self) -> ExitCode {
+        self.close_input();
+        if let Ok(Some(status)) = self.supervisor.try_wait() {
+            return ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
+        }
+        let id = self.supervisor.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        if let Some(id) = id {
+            let _ = kill_process(id, Signal::TERM);
+        }
+        if self.wait().await.is_none() {
+            let _ = self.supervisor.kill().await;
+        }
+        ExitCode::SUCCESS
+    }
+}

@@ -1,0 +1,291 @@
+//! The server as a tool service: one call is one attempt.
+use super::{
+    call::{Ending, McpCall},
+    flights::Flights,
+    message::Token,
+};
+use bytes::Bytes;
+use pin_project_lite::pin_project;
+use std::{
+    error::Error,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, Sleep, sleep_until},
+};
+use tower_service::Service;
+use tr_core::{BoxError, Facts, Ran, ToolCall, ToolOutcome, Verdict, code};
+
+/// What the service and the proxy's loop share. Nobody else locks it.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    state: Mutex<WireState>,
+    limits: Limits,
+}
+
+/// How long an attempt may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Without an answer or progress.
+    pub(crate) idle: Duration,
+    /// In all.
+    pub(crate) hard: Duration,
+}
+
+#[derive(Debug)]
+pub(crate) struct WireState {
+    pub(crate) flights: Flights,
+    /// Lines for the server, in order.
+    pub(crate) outbox: Vec<Bytes>,
+    /// In shadow mode the proxy has sent the line already.
+    pub(crate) observe: bool,
+    /// The server process has ended.
+    pub(crate) gone: bool,
+}
+
+impl Wire {
+    pub(crate) const fn new(flights: Flights, limits: Limits, observe: bool) -> Self {
+        let state = WireState { flights, outbox: Vec::new(), observe, gone: false };
+        Self { state: Mutex::new(state), limits }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, WireState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sends a call to the server and waits for its answer.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerTool(pub(crate) Arc<Wire>);
+
+impl Service<ToolCall> for ServerTool {
+    type Response = ToolOutcome;
+    type Error = BoxError;
+    type Future = Attempt;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: ToolCall) -> Attempt {
+        let mcp = McpCall::of(&call).expect("the proxy attaches what it read");
+        let mut wire = self.0.lock();
+        if wire.gone {
+            return Attempt::refused(Failure::SERVER_GONE_BEFORE);
+        }
+        if wire.observe && mcp.is_own_id_used() {
+            // Nobody knows how another attempt would have ended.
+            return Attempt { state: AttemptState::Assumed };
+        }
+        mcp.forget();
+        let now = Instant::now();
+        // A key that cannot be used was refused by the layer that records.
+        let record = call.id().ok().flatten();
+        let Some(launched) = wire.flights.launch(mcp, record, now.into_std()) else {
+            return Attempt::refused(Failure::CANCELLED_BEFORE);
+        };
+        if !wire.observe {
+            wire.outbox.push(launched.line);
+        }
+        drop(wire);
+        Attempt::waiting(Waiting {
+            wire: self.0.clone(),
+            mcp: mcp.clone(),
+            wire_id: Some(launched.wire_id),
+            ending: launched.ending,
+            started: now,
+        })
+    }
+}
+
+pin_project! {
+    /// One attempt.
+    #[derive(Debug)]
+    pub(crate) struct Attempt {
+        #[pin]
+        state: AttemptState,
+    }
+}
+
+pin_project! {
+    #[project = AttemptProj]
+    #[derive(Debug)]
+    enum AttemptState {
+        Assumed,
+        Refused { failure: Option<Failure> },
+        Waiting { waiting: Waiting, #[pin] timer: Sleep },
+    }
+}
+
+/// Waits for an answer; dropped, it gives the attempt up.
+#[derive(Debug)]
+struct Waiting {
+    wire: Arc<Wire>,
+    mcp: Arc<McpCall>,
+    /// Until the attempt has ended.
+    wire_id: Option<Token>,
+    ending: oneshot::Receiver<Ending>,
+    started: Instant,
+}
+
+impl Attempt {
+    const fn refused(failure: Failure) -> Self {
+        Self { state: AttemptState::Refused { failure: Some(failure) } }
+    }
+
+    fn waiting(waiting: Waiting) -> Self {
+        let timer = sleep_until(waiting.started + waiting.wire.limits.idle);
+        Self { state: AttemptState::Waiting { waiting, timer } }
+    }
+}
+
+impl Waiting {
+    fn ended(&mut self, ending: Result<Ending, oneshot::error::RecvError>) -> Result<ToolOutcome, BoxError> {
+        self.wire_id = None;
+        match ending {
+            Ok(Ending::Answered(answer, outcome)) => {
+                self.mcp.keep(answer);
+                Ok(outcome)
+            }
+            Ok(Ending::Oversized(bytes)) => Err(Failure::oversized(bytes).into()),
+            Ok(Ending::Cancelled) => Err(Failure::CANCELLED.into()),
+            Ok(Ending::ServerGone) | Err(_) => Err(Failure::SERVER_GONE.into()),
+        }
+    }
+
+    /// When the attempt is over if nothing more is heard of it.
+    fn deadline(&self) -> Instant {
+        let wire_id = self.wire_id.as_ref();
+        let sign = wire_id.and_then(|id| self.wire.lock().flights.last_sign(id));
+        let sign = sign.map_or(self.started, Instant::from_std);
+        (sign + self.wire.limits.idle).min(self.started + self.wire.limits.hard)
+    }
+
+    fn give_up(&mut self) {
+        let Some(wire_id) = self.wire_id.take() else { return };
+        let mut wire = self.wire.lock();
+        if wire.flights.abandon(&wire_id) && !wire.observe {
+            wire.outbox.push(cancellation(&wire_id));
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
+fn cancellation(wire_id: &Token) -> Bytes {
+    let id = wire_id.to_json();
+    let line = format!(
+        "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id},\"reason\":\"no answer in time\"}}}}\n"
+    );
+    line.into()
+}
+
+impl Future for Attempt {
+    type Output = Result<ToolOutcome, BoxError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let (waiting, mut timer) = match self.project().state.project() {
+            AttemptProj::Assumed => return Poll::Ready(Ok(ToolOutcome::default())),
+            AttemptProj::Refused { failure } => {
+                let failure = failure.take().expect("polled after completion");
+                return Poll::Ready(Err(failure.into()));
+            }
+            AttemptProj::Waiting { waiting, timer } => (waiting, timer),
+        };
+        if let Poll::Ready(ending) = Pin::new(&mut waiting.ending).poll(cx) {
+            return Poll::Ready(waiting.ended(ending));
+        }
+        while timer.as_mut().poll(cx).is_ready() {
+            let deadline = waiting.deadline();
+            if deadline <= Instant::now() {
+                waiting.give_up();
+                let after = deadline - waiting.started;
+                return Poll::Ready(Err(Failure::timeout(after).into()));
+            }
+            timer.as_mut().reset(deadline);
+        }
+        Poll::Pending
+    }
+}
+
+/// The server did not answer an attempt.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: Message,
+    facts: Facts,
+}
+
+#[derive(Debug)]
+enum Message {
+    Text(&'static str),
+    TimedOut(Duration),
+    Oversized(usize),
+}
+
+impl Failure {
+    const SERVER_GONE_BEFORE: Self = Self::new(
+        "The MCP server has ended; the tool did not run",
+        Facts::new("server_gone", Ran::No, Verdict::TRANSIENT),
+    );
+    const SERVER_GONE: Self = Self::new(
+        "The MCP server ended before it answered; the tool may have run",
+        Facts::new("server_gone", Ran::Unknown, Verdict::TRANSIENT),
+    );
+    const CANCELLED_BEFORE: Self = Self::new(
+        "The call was cancelled; the tool did not run",
+        Facts::new(code::CANCELLED, Ran::No, Verdict::Cancelled),
+    );
+    const CANCELLED: Self = Self::new(
+        "The call was cancelled; the tool may have run",
+        Facts::new(code::CANCELLED, Ran::Unknown, Verdict::Cancelled),
+    );
+
+    const fn new(text: &'static str, facts: Facts) -> Self {
+        Self { message: Message::Text(text), facts }
+    }
+
+    const fn oversized(bytes: usize) -> Self {
+        Self {
+            message: Message::Oversized(bytes),
+            facts: Facts::new("answer_too_large", Ran::Yes, Verdict::Permanent),
+        }
+    }
+
+    const fn timeout(after: Duration) -> Self {
+        Self {
+            message: Message::TimedOut(after),
+            facts: Facts::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.message {
+            Message::Text(text) => f.write_str(text),
+            Message::Oversized(bytes) => write!(
+                f,
+                "The tool ran, but its answer has {bytes} bytes, more than the guard passes on: raise --max-line"
+            ),
+            Message::TimedOut(after) => {
+                write!(f, "Tool timeout after {after:?}; the tool may have run")
+            }
+        }
+    }
+}
+
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}

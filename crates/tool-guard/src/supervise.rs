@@ -1,0 +1,76 @@
+//! Runs a command in a process group of its own, and ends the whole group when we end.
+//!
+//! A guard that is killed cannot clean up, so a process between it and the server does: it is
+//! told by the kernel when its parent dies.
+use rustix::process::{Pid, Signal, getppid, kill_process_group};
+use std::{
+    ffi::OsString,
+    io,
+    os::unix::process::ExitStatusExt,
+    process::{ExitCode, ExitStatus},
+    time::Duration,
+};
+use tokio::{
+    process::{Child, Command},
+    signal::unix::{SignalKind, signal},
+    time::{sleep, timeout},
+};
+
+/// How long a group may take to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The command could not be found, or not be started, as shells report it.
+pub(crate) const NOT_FOUND: u8 = 127;
+pub(crate) const NOT_STARTED: u8 = 126;
+
+/// Runs `command` until it ends, or until the process `parent` does.
+pub(crate) async fn run(parent: i32, command: &[OsString]) -> io::Result<ExitCode> {
+    let mut term = signal(SignalKind::terminate())?;
+    let mut int = signal(SignalKind::interrupt())?;
+    let mut hup = signal(SignalKind::hangup())?;
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+    let orphaned = async {
+        // Where the kernel tells, this only catches a parent that died before we asked it to.
+        let beat = if cfg!(target_os = "linux") { Duration::from_secs(60) } else { GRACE / 4 };
+        while getppid().map(Pid::as_raw_nonzero).map(i32::from) == Some(parent) {
+            sleep(beat).await;
+        }
+    };
+    let (program, args) = command.split_first().expect("clap asks for a command");
+    let mut child = match Command::new(program).args(args).process_group(0).spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            eprintln!("tool-guard: cannot start {}: {error}", program.display());
+            let found = error.kind() != io::ErrorKind::NotFound;
+            return Ok(ExitCode::from(if found { NOT_STARTED } else { NOT_FOUND }));
+        }
+    };
+    tokio::select! {
+        status = child.wait() => Ok(exit_code(status?)),
+        () = orphaned => end(&mut child).await,
+        _ = term.recv() => end(&mut child).await,
+        _ = int.recv() => end(&mut child).await,
+        _ = hup.recv() => end(&mut child).await,
+    }
+}
+
+async fn end(child: &mut Child) -> io::Result<ExitCode> {
+    let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    let Some(group) = group else { return Ok(ExitCode::SUCCESS) };
+    let _ = kill_process_group(group, Signal::TERM);
+    let status = timeout(GRACE, child.wait()).await;
+    // Others of the group may live on after its leader.
+    let _ = kill_process_group(group, Signal::KILL);
+    let status = match status {
+        Ok(status) => status?,
+        Err(_) => child.wait().await?,
+    };
+    Ok(exit_code(status))
+}
+
+/// A signal counts as 128 and its number, as shells have it.
+fn exit_code(status: ExitStatus) -> ExitCode {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}

@@ -1,0 +1,78 @@
+//! A payment runs at most once per call, whatever happens to its answer.
+use crate::client::{Client, text};
+use serde_json::json;
+
+fn pay(then: &str, options: &[&str]) -> (String, usize) {
+    let mut client = Client::guarded(options);
+    client.list_tools();
+    client.call(1, "charge_card", json!({ "order": "o-1", "then": then }));
+    let answer = client.answer(1);
+    let said = if answer.get("error").is_some() { answer["error"].to_string() } else { text(&answer) };
+    (said, client.executions("charge_card"))
+}
+
+#[test]
+fn a_server_that_crashes_after_paying_has_paid_once() {
+    let (said, executions) = pay("crash", &[]);
+    assert_eq!(executions, 1);
+    assert!(said.contains("ended before it answered") && said.contains("may have run"), "{said}");
+}
+
+#[test]
+fn a_server_that_hangs_after_paying_has_paid_once() {
+    let (said, executions) = pay("hang", &["--timeout", "300ms"]);
+    assert_eq!(executions, 1);
+    assert!(said.contains("Tool timeout after 300ms") && said.contains("may have run"), "{said}");
+}
+
+#[test]
+fn a_payment_that_is_answered_with_a_timeout_ran_once() {
+    let (said, executions) = pay("error", &[]);
+    assert_eq!(executions, 1);
+    assert!(said.contains("Request timed out"), "{said}");
+}
+
+#[test]
+fn two_intended_payments_run_twice() {
+    let mut client = Client::guarded(&[]);
+    for id in 1..=2 {
+        client.call(id, "charge_card", json!({ "order": "same" }));
+        assert_eq!(text(&client.answer(id)), "charged order same");
+    }
+    assert_eq!(client.executions("charge_card same"), 2);
+}
+
+fn keyed(client: &mut Client, id: u32, key: &str, arguments: serde_json::Value) {
+    let params = json!({ "name": "charge_card", "arguments": arguments, "_meta": { "idempotencyKey": key } });
+    client.request(id, "tools/call", params);
+}
+
+#[test]
+fn one_key_pays_once_and_every_call_is_answered() {
+    let mut client = Client::guarded(&[]);
+    let order = json!({ "order": "o-1" });
+    keyed(&mut client, 1, "k", order.clone());
+    keyed(&mut client, 2, "k", order.clone());
+    let (first, second) = (client.answer(1), client.answer(2));
+    keyed(&mut client, 3, "k", order);
+    let third = client.answer(3);
+    assert_eq!(client.executions("charge_card"), 1);
+    assert_eq!((&first["result"], &first["result"]), (&second["result"], &third["result"]));
+    keyed(&mut client, 4, "k", json!({ "order": "another" }));
+    assert!(text(&client.answer(4)).contains("other params"));
+    keyed(&mut client, 5, "k2", json!({ "order": "o-1" }));
+    client.answer(5);
+    assert_eq!(client.executions("charge_card"), 2);
+}
+
+#[test]
+fn a_keyed_payment_whose_end_nobody_knows_is_not_repeated() {
+    let mut client = Client::guarded(&["--timeout", "300ms"]);
+    let order = json!({ "order": "o-1", "then": "hang" });
+    keyed(&mut client, 1, "k", order.clone());
+    assert!(text(&client.answer(1)).contains("may have run"));
+    keyed(&mut client, 2, "k", order);
+    let answer = client.answer(2);
+    assert_eq!(answer["result"]["_meta"]["tool-reliability/error"]["code"], "outcome_unknown");
+    assert_eq!(client.executions("charge_card"), 1);
+}

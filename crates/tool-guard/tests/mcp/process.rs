@@ -1,0 +1,86 @@
+//! The server's process: how it starts, ends, and never outlives the guard.
+use crate::client::{BIN, Client, ledger, text, until};
+use serde_json::json;
+use std::{fs, path::Path, process::Command};
+
+#[test]
+fn a_server_that_cannot_start_is_a_clear_error() {
+    let output = Command::new(BIN).args(["mcp", "--", "/no/such/server"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(127), "{said}");
+    assert!(said.contains("cannot start /no/such/server: No such file"), "{said}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn without_a_command_the_usage_is_shown() {
+    let output = Command::new(BIN).arg("mcp").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("Usage: tool-guard mcp"));
+}
+
+#[test]
+fn after_the_server_ended_all_is_answered_at_once() {
+    let mut client = Client::guarded(&[]);
+    client.call(1, "slow", json!({ "ms": 60_000 }));
+    client.call(2, "charge_card", json!({ "order": "o", "then": "crash" }));
+    client.request(3, "resources/never-answered", json!({}));
+    let mut said: Vec<String> = (0..2).map(|_| text(&client.receive())).collect();
+    said.sort();
+    assert!(said.iter().all(|said| said.contains("may have run")), "{said:?}");
+
+    client.call(4, "charge_card", json!({ "order": "o" }));
+    let answer = client.answer(4);
+    assert_eq!(answer["result"]["_meta"]["tool-reliability/error"]["ran"], "no");
+    client.request(5, "ping", json!({}));
+    assert_eq!(client.answer(5)["error"]["code"], -32000);
+    assert_eq!(client.executions("charge_card"), 1);
+    assert_eq!(client.leave().code(), Some(70));
+}
+
+/// A server that starts another process, and ignores that its input ends.
+const FAMILY: &str = r#"sleep 1000 & echo $! >>"$LEDGER"; echo $$ >>"$LEDGER"; trap '' HUP
+    echo '{"jsonrpc":"2.0","method":"up"}'; wait"#;
+
+fn family(path: &Path) -> Vec<u32> {
+    fs::read_to_string(path).unwrap().lines().map(|pid| pid.parse().unwrap()).collect()
+}
+
+fn is_alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next()).is_some_and(|state| state != 'Z')
+}
+
+#[test]
+fn a_killed_guard_leaves_no_orphans() {
+    let path = ledger();
+    let mut command = Command::new(BIN);
+    command.args(["mcp", "--", "sh", "-c", FAMILY]).env("LEDGER", &path);
+    let mut client = Client::start(command, path.clone());
+    assert_eq!(client.receive()["method"], "up");
+    let pids = family(&path);
+    assert!(pids.len() == 2 && pids.iter().all(|pid| is_alive(*pid)));
+    client.kill();
+    until("all of its processes are gone", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
+}
+
+#[test]
+fn a_terminated_guard_ends_its_server_first() {
+    let path = ledger();
+    let mut command = Command::new(BIN);
+    command.args(["mcp", "--", "sh", "-c", FAMILY]).env("LEDGER", &path);
+    let mut client = Client::start(command, path.clone());
+    assert_eq!(client.receive()["method"], "up");
+    let pids = family(&path);
+    assert!(Command::new("kill").args(["-TERM", &client.id().to_string()]).status().unwrap().success());
+    assert_eq!(client.wait().code(), Some(143));
+    assert!(pids.iter().all(|pid| !is_alive(*pid)));
+}
+
+#[test]
+fn a_client_that_leaves_in_the_middle_of_a_call_ends_it_all() {
+    let mut client = Client::guarded(&["--timeout", "500ms"]);
+    client.call(1, "charge_card", json!({ "order": "o", "then": "hang" }));
+    until("the call has begun", || (client.executions("charge_card") == 1).then_some(()));
+    assert!(client.leave().success());
+}

@@ -1,0 +1,72 @@
+//! What is retried, and what a retry does to ids, progress and loops.
+use crate::client::{Client, text};
+use serde_json::json;
+
+#[test]
+fn a_read_is_retried_once_the_tools_were_listed() {
+    let mut client = Client::guarded(&[]);
+    client.call(1, "read_file", json!({ "path": "before" }));
+    assert_eq!(text(&client.answer(1)), "read ECONNRESET");
+    assert_eq!(client.executions("read_file before"), 1);
+
+    client.list_tools();
+    client.call("2", "read_file", json!({ "path": "after" }));
+    let answer = client.answer("2");
+    assert_eq!((text(&answer).as_str(), answer["id"].as_str()), ("contents of after", Some("2")));
+    assert_eq!(client.executions("read_file after"), 2);
+}
+
+#[test]
+fn progress_keeps_a_slow_call_alive() {
+    let mut client = Client::guarded(&["--timeout", "500ms"]);
+    let params = json!({
+        "name": "slow", "arguments": { "ms": 1500, "steps": 10 }, "_meta": { "progressToken": "t" },
+    });
+    client.request(1, "tools/call", params);
+    for step in 1..=10 {
+        let note = client.receive();
+        assert_eq!((&note["params"]["progressToken"], &note["params"]["progress"]), (&json!("t"), &json!(step)));
+    }
+    assert_eq!(text(&client.answer(1)), "done");
+}
+
+#[test]
+fn progress_does_not_keep_it_alive_for_ever() {
+    let mut client = Client::guarded(&["--timeout", "400ms", "--max-timeout", "800ms"]);
+    let params = json!({
+        "name": "slow", "arguments": { "ms": 60_000, "steps": 600 }, "_meta": { "progressToken": 7 },
+    });
+    client.request(1, "tools/call", params);
+    assert!(text(&client.answer(1)).contains("Tool timeout after 800ms"));
+    // The server goes on for a minute; nobody hears of it.
+    assert!(client.is_quiet());
+}
+
+#[test]
+fn a_loop_of_malformed_calls_ends_at_the_third() {
+    let mut client = Client::guarded(&[]);
+    client.list_tools();
+    client.call(1, "read_file", json!({}));
+    assert_eq!(text(&client.answer(1)), "Missing required parameter: path\n[NON-RETRYABLE]");
+    client.call(2, "read_file", json!({}));
+    let loop_message = "[LOOP DETECTED] Tool \"read_file\" failed 2 times with identical arguments.";
+    assert!(text(&client.answer(2)).contains(loop_message));
+    client.call(3, "read_file", json!({}));
+    let third = client.answer(3);
+    assert!(text(&third).contains(loop_message));
+    assert_eq!(third["result"]["_meta"]["tool-reliability/error"]["ran"], "no");
+    assert_eq!(client.executions("read_file"), 2);
+}
+
+#[test]
+fn a_cancelled_call_is_not_answered_and_not_repeated() {
+    let mut client = Client::guarded(&[]);
+    client.call(1, "slow", json!({ "ms": 100 }));
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }));
+    // The demonstration's server ignores cancellations: without a guard its answer would come.
+    assert_eq!(text(&client.answer(1)), "done");
+    client.call(2, "charge_card", json!({ "order": "o", "then": "hang" }));
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 2 } }));
+    assert!(client.is_quiet());
+    assert_eq!(client.executions("charge_card"), 1);
+}

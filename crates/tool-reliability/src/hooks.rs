@@ -1,0 +1,152 @@
+//! Hooks of the caller's: before and after each attempt, and once for a call that had none.
+use pin_project_lite::pin_project;
+use std::{
+    fmt::Debug,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+use tower_layer::Layer;
+use tower_service::Service;
+use tr_core::{BoxError, ToolCall, ToolOutcome};
+
+/// Something of the caller's that wants to know of calls.
+///
+/// [`prepare`](Hook::prepare) comes once per call, before anything looks at it. Then
+/// [`before`](Hook::before) and [`after`](Hook::after) come in pairs: once per attempt, and once
+/// for a call that had no attempt (a replay, an open breaker, a broken loop). An attempt that is
+/// dropped has no `after`.
+pub trait Hook: Debug + Send + Sync {
+    /// May give the call a key or change its params.
+    fn prepare(&self, _: &mut ToolCall) {}
+
+    /// An attempt begins, or a call ends without one.
+    fn before(&self, _: &ToolCall) {}
+
+    /// The attempt, or the call without one, has ended.
+    fn after(&self, _: &ToolCall, _: Result<&ToolOutcome, &BoxError>) {}
+}
+
+/// Hooks, in the order in which they are called.
+pub type Hooks = Arc<[Arc<dyn Hook>]>;
+
+/// Where in the stack a [`Hooked`] service stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Around the whole call: prepares it, and speaks up if it had no attempt.
+    Call,
+    /// Around each attempt.
+    Attempt,
+    /// Around the bare tool, where the call is its only attempt.
+    Bare,
+}
+
+/// Applies [`Hooked`].
+#[derive(Clone, Debug)]
+pub struct HooksLayer {
+    hooks: Option<Hooks>,
+    place: Place,
+}
+
+impl HooksLayer {
+    /// Calls `hooks` at `place`; without any it costs nothing.
+    #[must_use]
+    pub fn new(hooks: &Hooks, place: Place) -> Self {
+        Self { hooks: (!hooks.is_empty()).then(|| hooks.clone()), place }
+    }
+}
+
+impl<S> Layer<S> for HooksLayer {
+    type Service = Hooked<S>;
+
+    fn layer(&self, inner: S) -> Hooked<S> {
+        Hooked { inner, hooks: self.hooks.clone(), place: self.place }
+    }
+}
+
+/// Calls hooks around an inner service.
+#[derive(Clone, Debug)]
+pub struct Hooked<S> {
+    inner: S,
+    hooks: Option<Hooks>,
+    place: Place,
+}
+
+impl<S> Service<ToolCall> for Hooked<S>
+where
+    S: Service<ToolCall, Response = ToolOutcome>,
+    S::Error: Into<BoxError>,
+{
+    type Response = ToolOutcome;
+    type Error = BoxError;
+    type Future = HookedFuture<S::Future>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    #[inline]
+    fn call(&mut self, mut call: ToolCall) -> HookedFuture<S::Future> {
+        let after = self.hooks.as_ref().map(|hooks| {
+            if self.place != Place::Attempt {
+                hooks.iter().for_each(|hook| hook.prepare(&mut call));
+            }
+            if self.place != Place::Call {
+                call.note_attempt();
+                hooks.iter().for_each(|hook| hook.before(&call));
+            }
+            After { hooks: hooks.clone(), call: call.clone(), place: self.place }
+        });
+        HookedFuture { inner: self.inner.call(call), after }
+    }
+}
+
+pin_project! {
+    /// The response of a [`Hooked`] service.
+    #[derive(Debug)]
+    pub struct HookedFuture<F> {
+        #[pin]
+        inner: F,
+        after: Option<After>,
+    }
+}
+
+/// Whom to tell of the end, and of what.
+#[derive(Debug)]
+struct After {
+    hooks: Hooks,
+    call: ToolCall,
+    place: Place,
+}
+
+impl After {
+    fn tell(&self, end: Result<&ToolOutcome, &BoxError>) {
+        if self.place == Place::Call {
+            if self.call.had_attempt() {
+                return;
+            }
+            self.hooks.iter().for_each(|hook| hook.before(&self.call));
+        }
+        self.hooks.iter().for_each(|hook| hook.after(&self.call, end));
+    }
+}
+
+impl<F, E> Future for HookedFuture<F>
+where
+    F: Future<Output = Result<ToolOutcome, E>>,
+    E: Into<BoxError>,
+{
+    type Output = Result<ToolOutcome, BoxError>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let end = ready!(this.inner.poll(cx)).map_err(Into::into);
+        if let Some(after) = this.after {
+            after.tell(end.as_ref());
+        }
+        Poll::Ready(end)
+    }
+}
