@@ -1,0 +1,144 @@
+//! A whole call under its deadline.
+use crate::{
+    config::{self, ConfigError},
+    future::{DeadlineFuture, Limit},
+    witness::Witness,
+};
+use std::{
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::time::Instant;
+use tower_layer::Layer;
+use tower_service::Service;
+use tr_core::{BoxError, Defer, KeyOf, Observer, Progress, Standard};
+
+/// Applies a [`Deadline`].
+#[derive(Clone, Debug)]
+pub struct DeadlineLayer<A = Standard> {
+    per_call: Option<Duration>,
+    observer: Option<Arc<dyn Observer>>,
+    answers: A,
+}
+
+/// Configures a [`DeadlineLayer`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct DeadlineBuilder<A = Standard> {
+    layer: DeadlineLayer<A>,
+}
+
+/// Ends a call when its deadline passes, and refuses one that comes too late.
+///
+/// Always ready itself: readiness of the inner service is asked for in `poll_ready` and waited
+/// for under the call's timer. A call that is refused gives back what `poll_ready` had reserved.
+#[derive(Clone, Debug)]
+pub struct Deadline<S, A = Standard> {
+    inner: Defer<S>,
+    layer: DeadlineLayer<A>,
+}
+
+impl DeadlineLayer {
+    /// Bounds a call by its own deadline; one without a deadline is not bounded.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { per_call: None, observer: None, answers: Standard }
+    }
+
+    /// Starts from [`new`](Self::new).
+    pub const fn builder() -> DeadlineBuilder {
+        DeadlineBuilder { layer: Self::new() }
+    }
+}
+
+impl Default for DeadlineLayer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<A> DeadlineBuilder<A> {
+    /// How long any call may take, if its own deadline is not sooner: 1 ms to 24 h, without a
+    /// bound by default.
+    pub const fn per_call(mut self, per_call: Duration) -> Self {
+        self.layer.per_call = Some(per_call);
+        self
+    }
+
+    /// Tells `observer` of each deadline that passed.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.layer.observer = Some(observer);
+        self
+    }
+
+    /// Asks `answers` about requests.
+    pub fn answers<B>(self, answers: B) -> DeadlineBuilder<B> {
+        let DeadlineLayer { per_call, observer, .. } = self.layer;
+        DeadlineBuilder { layer: DeadlineLayer { per_call, observer, answers } }
+    }
+
+    /// The layer.
+    ///
+    /// # Errors
+    /// If the duration is out of its range.
+    pub fn build(self) -> Result<DeadlineLayer<A>, ConfigError> {
+        config::check("per_call", self.layer.per_call)?;
+        Ok(self.layer)
+    }
+}
+
+impl<S, A: Clone> Layer<S> for DeadlineLayer<A> {
+    type Service = Deadline<S, A>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Deadline { inner: Defer::new(inner), layer: self.clone() }
+    }
+}
+
+impl<A> DeadlineLayer<A> {
+    /// Until when `req` may take; `None` if it comes too late. Whoever looks at the clock for a
+    /// request notes the time in it.
+    #[inline]
+    fn limit<Req>(&self, req: &mut Req) -> Option<Limit>
+    where
+        A: Progress<Req>,
+    {
+        let Some(deadline) = self.answers.deadline(req) else {
+            return Some(self.per_call.map_or(Limit::None, Limit::After));
+        };
+        let now = Instant::now();
+        self.answers.set_stamp(req, Some(now.into_std()));
+        let left = Instant::from_std(deadline).saturating_duration_since(now);
+        let after = self.per_call.map_or(left, |per_call| left.min(per_call));
+        (!left.is_zero()).then(|| Limit::At(now + after, after))
+    }
+}
+
+impl<S, Req, A> Service<Req> for Deadline<S, A>
+where
+    S: Service<Req> + Clone,
+    S::Error: Into<BoxError>,
+    A: Progress<Req> + KeyOf<Req>,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = DeadlineFuture<S, Req>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    #[inline]
+    fn call(&mut self, mut req: Req) -> Self::Future {
+        let layer = &self.layer;
+        let witness = Witness::of(layer.observer.as_ref(), || layer.answers.info_of(&req));
+        let Some(limit) = layer.limit(&mut req) else {
+            // Nobody may come again: an instance that stays ready would keep what it reserved.
+            self.inner = self.inner.clone();
+            return DeadlineFuture::too_late(witness);
+        };
+        DeadlineFuture::new(self.inner.call(req), limit, witness)
+    }
+}

@@ -1,0 +1,91 @@
+//! Error types: leaf → [`Facts`](tr_core::Facts).
+use crate::text::Text;
+use std::{error::Error, fmt, time::Duration};
+use tr_core::{Facts, Ran, Verdict, code};
+
+/// An attempt ran out of time, its wait for readiness included, and was dropped.
+///
+/// Transient. The tool may have run ([`Ran::Unknown`]), unless it never got ready ([`Ran::No`]).
+#[derive(Debug)]
+pub struct AttemptTimedOut {
+    after: Duration,
+    facts: Facts,
+}
+
+/// The call's deadline passed.
+///
+/// Transient. What was running was dropped, so the tool may have run ([`Ran::Unknown`]), unless
+/// the inner service had not been called ([`Ran::No`]): a call that comes after its deadline never
+/// reaches it.
+#[derive(Debug)]
+pub struct DeadlineExceeded {
+    after: Duration,
+    facts: Facts,
+}
+
+const fn facts(ran: Ran) -> Facts {
+    Facts::new(code::TIMEOUT, ran, Verdict::TRANSIENT)
+}
+
+impl AttemptTimedOut {
+    pub(crate) const fn new(after: Duration, ran: Ran) -> Self {
+        Self { after, facts: facts(ran) }
+    }
+
+    /// How long the attempt had.
+    #[must_use]
+    pub const fn after(&self) -> Duration {
+        self.after
+    }
+
+    /// Whether the tool ran.
+    #[must_use]
+    pub const fn ran(&self) -> Ran {
+        self.facts.ran()
+    }
+}
+
+impl DeadlineExceeded {
+    pub(crate) const fn new(after: Duration, ran: Ran) -> Self {
+        Self { after, facts: facts(ran) }
+    }
+
+    /// How long the call had; zero if it came too late.
+    #[must_use]
+    pub const fn after(&self) -> Duration {
+        self.after
+    }
+
+    /// Whether the tool ran.
+    #[must_use]
+    pub const fn ran(&self) -> Ran {
+        self.facts.ran()
+    }
+}
+
+impl fmt::Display for AttemptTimedOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tool timeout after {}", Text(self.after))
+    }
+}
+
+impl fmt::Display for DeadlineExceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.after.is_zero() {
+            return f.write_str("Call timeout: its deadline had passed before it began");
+        }
+        write!(f, "Call timeout after {}", Text(self.after))
+    }
+}
+
+impl Error for AttemptTimedOut {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}
+
+impl Error for DeadlineExceeded {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}

@@ -1,0 +1,131 @@
+//! Behaviour of the deadline.
+mod common;
+
+use common::Heard;
+use std::time::Duration;
+use tokio::time::{Instant, advance};
+use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
+use tr_core::{BoxError, Params, Ran, ToolCall, Verdict, code, facts};
+use tr_testkit::tool::{Scripted, Step};
+use tr_timeout::{AttemptTimedOut, AttemptTimeoutLayer, DeadlineExceeded, DeadlineLayer};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn due_in(left: Duration) -> ToolCall {
+    let deadline = (Instant::now() + left).into_std();
+    ToolCall::new("flight_search", Params::empty_object()).request_id("r-1").deadline(deadline)
+}
+
+fn unhurried() -> ToolCall {
+    ToolCall::new("flight_search", Params::empty_object())
+}
+
+fn per_call(after: Duration) -> DeadlineLayer {
+    DeadlineLayer::builder().per_call(after).build().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_ends_at_its_deadline() {
+    let tool = Scripted::script([Step::<()>::Hang]);
+    let asked = tool.handle();
+    let mut tool = DeadlineLayer::new().layer(tool);
+    let mut call = Box::pin(tool.ready().await.unwrap().call(due_in(45 * SECOND)));
+    let start = Instant::now();
+    let error = call.as_mut().await.unwrap_err();
+
+    assert_eq!(
+        (error.to_string().as_str(), start.elapsed()),
+        ("Call timeout after 45s", 45 * SECOND)
+    );
+    let facts = facts(&*error).unwrap();
+    assert_eq!((facts.code(), facts.verdict()), (code::TIMEOUT, Verdict::TRANSIENT));
+    assert_eq!(facts.ran(), Ran::Unknown);
+    assert_eq!((asked.in_flight(), asked.cancelled()), (0, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_sooner_of_deadline_and_allowance_counts() {
+    for (left, allowed, ends) in [(3, 5, 3), (5, 3, 3), (4, 4, 4)] {
+        let tool = per_call(allowed * SECOND).layer(Scripted::script([Step::<()>::Hang]));
+        let start = Instant::now();
+        let error = tool.oneshot(due_in(left * SECOND)).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("Call timeout after {ends}s"));
+        assert_eq!(start.elapsed(), ends * SECOND);
+    }
+    let tool = per_call(2 * SECOND).layer(Scripted::script([Step::<()>::Hang]));
+    let error = tool.oneshot(unhurried()).await.unwrap_err();
+    assert_eq!(error.to_string(), "Call timeout after 2s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_deadline_nothing_is_bounded() {
+    let late = Step::after(1_000_000 * SECOND, Step::Ok(7));
+    let tool = DeadlineLayer::new().layer(Scripted::script([late]));
+    assert_eq!(tool.oneshot(unhurried()).await.unwrap(), 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_comes_too_late_never_reaches_the_tool() {
+    let tool = Scripted::script([Step::Ok(())]).capacity(1);
+    let asked = tool.handle();
+    let mut tool = DeadlineLayer::new().layer(tool);
+    let call = due_in(SECOND);
+    advance(SECOND).await;
+
+    let error = tool.ready().await.unwrap().call(call).await.unwrap_err();
+    assert_eq!(error.to_string(), "Call timeout: its deadline had passed before it began");
+    assert_eq!(error.downcast_ref::<DeadlineExceeded>().unwrap().ran(), Ran::No);
+    // The idle instance does not keep what it reserved in `poll_ready`.
+    assert_eq!((asked.calls(), asked.reserved()), (0, 0));
+    tool.ready().await.unwrap().call(due_in(SECOND)).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_readiness_past_its_deadline_did_not_run() {
+    let tool = Scripted::script([Step::Ok(())]).capacity(0);
+    let error = DeadlineLayer::new().layer(tool).oneshot(due_in(SECOND)).await.unwrap_err();
+    assert_eq!(error.downcast_ref::<DeadlineExceeded>().unwrap().ran(), Ran::No);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_innermost_that_fires_names_itself() {
+    for (left, attempt, text) in [
+        (60, 30, "Tool timeout after 30s"),
+        (30, 30, "Tool timeout after 30s"),
+        (20, 30, "Call timeout after 20s"),
+    ] {
+        let attempt = AttemptTimeoutLayer::builder().after(attempt * SECOND).build().unwrap();
+        let tool = Scripted::script([Step::<()>::Hang]);
+        let tool = ServiceBuilder::new().layer(DeadlineLayer::new()).layer(attempt).service(tool);
+        let error = tool.oneshot(due_in(left * SECOND)).await.unwrap_err();
+        assert_eq!(error.to_string(), text);
+        assert_eq!(error.is::<AttemptTimedOut>(), text.starts_with("Tool"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_looks_at_the_clock_notes_the_time() {
+    let stamp = service_fn(async |call: ToolCall| Ok::<_, BoxError>(call.stamp()));
+    let tool = DeadlineLayer::new().layer(stamp);
+    let now = Instant::now().into_std();
+    assert_eq!(tool.clone().oneshot(due_in(SECOND)).await.unwrap(), Some(now));
+    assert_eq!(tool.oneshot(unhurried()).await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_observer_hears_of_each_deadline_that_passed() {
+    let heard = Heard::new();
+    let layer = DeadlineLayer::builder().observer(heard.clone()).build().unwrap();
+    let tool = layer.layer(Scripted::script([Step::<()>::Hang]));
+    let late = due_in(Duration::ZERO);
+    assert!(tool.clone().oneshot(late).await.is_err());
+    assert!(tool.oneshot(due_in(SECOND)).await.is_err());
+    let told = |after, ran| ("flight_search".into(), Some("r-1".into()), after, ran);
+    assert_eq!(heard.events(), [told(Duration::ZERO, Ran::No), told(SECOND, Ran::Unknown)]);
+}
+
+#[test]
+fn an_allowance_that_bounds_nothing_is_refused() {
+    let error = DeadlineLayer::builder().per_call(Duration::from_micros(1)).build().unwrap_err();
+    assert_eq!(error.to_string(), "`per_call` is 1µs, allowed is 1ms to 24h");
+}
