@@ -17,13 +17,21 @@ pub struct Facts {
     verdict: Verdict,
     exhausted: bool,
     cause: Option<BoxError>,
+    earlier: Option<BoxError>,
 }
 
 impl Facts {
     /// Facts without a cause.
     #[must_use]
     pub const fn new(code: &'static str, ran: Ran, verdict: Verdict) -> Self {
-        Self { code: Cow::Borrowed(code), ran, verdict, exhausted: false, cause: None }
+        Self {
+            code: Cow::Borrowed(code),
+            ran,
+            verdict,
+            exhausted: false,
+            cause: None,
+            earlier: None,
+        }
     }
 
     /// Facts as a classification gives them.
@@ -35,6 +43,7 @@ impl Facts {
             verdict: end.verdict,
             exhausted: end.exhausted,
             cause: None,
+            earlier: None,
         }
     }
 
@@ -42,6 +51,14 @@ impl Facts {
     #[must_use]
     pub fn because(mut self, cause: impl Into<BoxError>) -> Self {
         self.cause = Some(cause.into());
+        self
+    }
+
+    /// Keeps an earlier failure of the same call, which no source leads to: [`causes`] lists it
+    /// behind the cause and all of the cause's own.
+    #[must_use]
+    pub fn after(mut self, earlier: impl Into<BoxError>) -> Self {
+        self.earlier = Some(earlier.into());
         self
     }
 
@@ -105,11 +122,18 @@ impl Error for Facts {
     }
 }
 
-/// The error and all its sources, outermost first.
+/// The error and all its sources, outermost first, then the [earlier](Facts::after) failure that
+/// led to it with its own.
 pub fn causes<'e>(
     error: &'e (dyn Error + 'static),
 ) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
-    iter::successors(Some(error), |error| (*error).source())
+    let mut earlier = None;
+    iter::successors(Some(error), move |&error| {
+        if let Some(facts) = error.downcast_ref::<Facts>() {
+            earlier = earlier.or(facts.earlier.as_deref().map(|earlier| earlier as _));
+        }
+        error.source().or_else(|| earlier.take())
+    })
 }
 
 /// The first error of type `T` in the chain, the error itself included.
@@ -128,4 +152,30 @@ pub fn facts<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Facts> {
 #[must_use]
 pub fn root_cause<'e>(error: &'e (dyn Error + 'static)) -> &'e (dyn Error + 'static) {
     causes(error).filter(|error| !error.is::<Facts>()).last().unwrap_or(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code;
+
+    #[test]
+    fn an_earlier_failure_comes_behind_the_cause() {
+        let refused = Facts::new(code::CIRCUIT_OPEN, Ran::No, Verdict::TRANSIENT).because("open");
+        let both = Facts::new(code::CIRCUIT_OPEN, Ran::Unknown, Verdict::TRANSIENT)
+            .because(refused)
+            .after("reset by peer");
+        let texts: Vec<_> = causes(&both).map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "circuit_open: the tool may have run",
+                "circuit_open: the tool did not run",
+                "open",
+                "reset by peer"
+            ]
+        );
+        assert_eq!(root_cause(&both).to_string(), "reset by peer");
+        assert_eq!(facts(&both).unwrap().ran(), Ran::Unknown);
+    }
 }
