@@ -42,6 +42,8 @@ impl Limit {
     }
 }
 
+type Answer<S, Req> = Result<<S as Service<Req>>::Response, <S as Service<Req>>::Error>;
+
 pin_project! {
     /// A call under a timer, which is armed once the call has to wait.
     struct Bounded<S, Req>
@@ -69,10 +71,7 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
 
     /// The call's end, or whether the tool ran if time ran out.
     #[inline]
-    fn poll(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Result<S::Response, S::Error>, Ran>> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Answer<S, Req>, Ran>> {
         let mut this = self.project();
         let Some(call) = this.call.as_mut().as_pin_mut() else { panic!("polled after completion") };
         if let Poll::Ready(end) = call.poll(cx) {

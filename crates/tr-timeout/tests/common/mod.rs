@@ -1,20 +1,17 @@
 //! What the tests of this crate share: an observer that remembers.
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
-use tr_core::{CallInfo, Event, Observer, Ran};
+use std::sync::{Arc, Mutex};
+use tr_core::{CallInfo, Event, Observer};
 
-/// Tool, request id and what `TimedOut` said, of each event.
+/// One line for each event.
 #[derive(Debug, Default)]
-pub(crate) struct Heard(Mutex<Vec<(String, Option<String>, Duration, Ran)>>);
+pub(crate) struct Heard(Mutex<Vec<String>>);
 
 impl Heard {
     pub(crate) fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    pub(crate) fn events(&self) -> Vec<(String, Option<String>, Duration, Ran)> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
 }
@@ -22,7 +19,7 @@ impl Heard {
 impl Observer for Heard {
     fn on_event(&self, call: &CallInfo<'_>, event: &Event<'_>) {
         let &Event::TimedOut { after, ran } = event else { panic!("unexpected: {event:?}") };
-        let id = call.request_id.map(Into::into);
-        self.0.lock().unwrap().push((call.tool.into(), id, after, ran));
+        let line = format!("{} {}: {after:?}, {ran:?}", call.tool, call.request_id.unwrap_or("-"));
+        self.0.lock().unwrap().push(line);
     }
 }
