@@ -1,1 +1,101 @@
 //! Runs a tool call once, however often it is asked for.
+//!
+//! The first call with a key runs; its duplicates wait for it or get its answer from the record.
+//! A call whose caller goes away is driven to its end. A mutating call of which nobody knows how
+//! it ended is not run again by us.
+//!
+//! # When to use
+//!
+//! Around retries (one claim covers all attempts) and inside loop detection (which counts replays
+//! too), wherever calls repeat: clients that retry or reconnect, models that ask twice, workflows
+//! that resume. Records live in this process and die with it.
+//!
+//! # Example
+//!
+//! ```
+//! use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
+//! use tr_core::{Params, ToolCall, ToolOutcome, BoxError};
+//! use tr_idempotency::IdempotencyLayer;
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), BoxError> {
+//! let layer = IdempotencyLayer::builder().build()?;
+//! let records = layer.handle();
+//! let mut pay = ServiceBuilder::new().layer(layer).service(service_fn(|_: ToolCall| async {
+//!     Ok::<_, BoxError>(ToolOutcome::success(serde_json::json!("paid")))
+//! }));
+//!
+//! let call = ToolCall::new("pay", Params::from_text(r#"{"amount": 5}"#)?)
+//!     .session("s-1")
+//!     .idempotency_key("order-42");
+//! assert!(!pay.ready().await?.call(call.clone()).await?.from_cache());
+//! assert!(pay.ready().await?.call(call).await?.from_cache());
+//! assert_eq!(records.counts().records, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # States
+//!
+//! | a call that … | is recorded as | for | a duplicate |
+//! |---|---|---|---|
+//! | runs | `inflight` | 2 min, renewed | waits within its own deadline (`enforced`), gets the in-flight marker (`bestEffort`), runs (`disabled`) |
+//! | succeeded | `done` | 24 h | gets the answer again |
+//! | failed | `failed` | 5 min | gets the failure again; runs, if it asks `bestEffort` and the failure is transient |
+//! | failed for a passing reason before it ran ([`Ran::No`](tr_core::Ran::No): an open breaker, a refused connection) | `failed` | 5 min | runs |
+//! | was cancelled before it ran | `cancelled` | 5 min | runs |
+//! | may have run, and nobody knows how it ended: a mutating call that timed out; any that panicked or was lost | `unknown` | 24 h | gets `outcome_unknown` until the record is [settled](Handle::settle); runs, if the tool is not mutating |
+//!
+//! In all of them a duplicate with other params is a conflict ([`ConflictPolicy`]). Where of
+//! several duplicates one may run, exactly one does, and the others wait for it.
+//!
+//! # Errors
+//!
+//! See [`error`]: each says whether the tool ran. A failure of the inner service reaches all who
+//! share the call as a [`SharedFailure`](error::SharedFailure), whose sources lead to it.
+//!
+//! # Defaults
+//!
+//! 25,000 records, 1,024 waiters per call, conflicts rejected, keys derived by step or else for
+//! calls that were cut off ([`DerivedKeys`]). The times are those of the table, by tool where its
+//! manifest says so.
+//!
+//! # Cancellation
+//!
+//! Dropped before the tool can have started, a call passes its claim to the longest waiter, or
+//! leaves nothing. Dropped later, it moves to a task of the current tokio runtime; without a
+//! runtime it ends there and leaves `unknown`. A call without a key, or with `disabled`, ends
+//! with its caller.
+//!
+//! # Knows nothing of
+//!
+//! retries, breakers, timeouts (they lie inside, under one claim), transcripts, exporters. It
+//! never runs a call that it was not asked for, and reads no params.
+mod bounds;
+mod builder;
+mod clock;
+mod config;
+mod drive;
+mod end;
+pub mod error;
+pub mod future;
+mod handle;
+mod janitor;
+mod layer;
+mod protocol;
+mod record;
+mod service;
+mod store;
+mod striped;
+
+pub use self::{
+    bounds::{Answers, Detachable},
+    builder::Builder,
+    config::{ConflictPolicy, DerivedKeys},
+    error::ConfigError,
+    future::IdempotencyFuture,
+    handle::{Counts, Filter, Handle, NotUnknown, Settlement},
+    janitor::Janitor,
+    layer::IdempotencyLayer,
+    record::{Attempt, DedupeRecord, Execution, RecordState, RecordedError, RequestNotes},
+    service::Idempotency,
+};

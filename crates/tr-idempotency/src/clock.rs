@@ -1,0 +1,54 @@
+//! The store's clock: milliseconds since it was made.
+use crate::protocol::Millis;
+use std::{
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    time::Duration,
+};
+use tokio::time::Instant;
+
+/// Reads the time exactly, or takes the last tick of a janitor while one lives: looking at the
+/// clock would be half the work of a replay.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    made: Instant,
+    janitors: AtomicUsize,
+    tick: AtomicU64,
+}
+
+impl Clock {
+    pub(crate) fn new() -> Self {
+        Self { made: Instant::now(), janitors: AtomicUsize::new(0), tick: AtomicU64::new(0) }
+    }
+
+    /// The time: `stamp` if the call carries one, else the tick, else what the clock says.
+    #[inline]
+    pub(crate) fn now(&self, stamp: Option<std::time::Instant>) -> Millis {
+        match stamp {
+            Some(stamp) => millis(stamp.saturating_duration_since(self.made.into_std())),
+            None if self.janitors.load(Relaxed) > 0 => self.tick.load(Relaxed),
+            None => self.exactly(),
+        }
+    }
+
+    pub(crate) fn exactly(&self) -> Millis {
+        millis(self.made.elapsed())
+    }
+
+    pub(crate) fn tick(&self) {
+        self.tick.fetch_max(self.exactly(), Relaxed);
+    }
+
+    pub(crate) fn janitor_comes(&self) {
+        self.tick();
+        self.janitors.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn janitor_goes(&self) {
+        self.janitors.fetch_sub(1, Relaxed);
+    }
+}
+
+#[inline]
+pub(crate) fn millis(span: Duration) -> Millis {
+    span.as_secs().saturating_mul(1_000).saturating_add(u64::from(span.subsec_millis()))
+}

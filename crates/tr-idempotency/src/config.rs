@@ -1,0 +1,63 @@
+//! What can be set.
+use crate::{
+    clock::millis,
+    protocol::{Millis, Ttls},
+};
+use std::time::Duration;
+use tr_core::manifest::TtlOverride;
+
+/// What to do with a call whose key is known from a call with other params.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConflictPolicy {
+    /// Refuses it at once, whatever became of the other call.
+    #[default]
+    Reject,
+    /// Takes it for another call: the params become a part of the key.
+    Independent,
+}
+
+/// From what a key is derived for a call that has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DerivedKeys {
+    /// From nothing: such a call has no record, and ends with its caller.
+    Off,
+    /// From session, tool and params, and only to pick up a call that was cut off: one whose
+    /// caller vanished before the answer, while it runs and for the grace after. Any other repeat
+    /// is taken for deliberate and runs.
+    CutOff,
+    /// From session, turn, step, tool and params; as [`CutOff`](Self::CutOff) for a call that
+    /// names no step.
+    #[default]
+    Step,
+    /// From session, tool and params. Within the time to live every repeat is answered from the
+    /// record: polling stands still, and a second, intended payment is not made.
+    Session,
+}
+
+/// The settings that every call looks at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Config {
+    pub(crate) conflicts: ConflictPolicy,
+    pub(crate) derived: DerivedKeys,
+    pub(crate) ttls: Ttls,
+    pub(crate) grace: Millis,
+}
+
+impl Config {
+    /// The times to live of a call's record.
+    #[inline]
+    pub(crate) fn ttls(&self, cut_off: bool, tool: TtlOverride) -> Ttls {
+        let or = |tool: Option<Duration>, ours| tool.map_or(ours, |ttl| millis(ttl).max(1));
+        let inflight = or(tool.inflight, self.ttls.inflight);
+        if cut_off {
+            let Self { grace, .. } = *self;
+            return Ttls { done: grace, failed: grace, inflight, unknown: grace };
+        }
+        Ttls {
+            done: or(tool.done, self.ttls.done),
+            failed: or(tool.failed, self.ttls.failed),
+            inflight,
+            unknown: self.ttls.unknown,
+        }
+    }
+}

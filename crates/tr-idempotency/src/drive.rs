@@ -1,0 +1,219 @@
+//! One run of a call, which can outlive its caller.
+use crate::{
+    bounds::{Answers, Detachable},
+    end::{Failure, Flaw, State, failed},
+    error::{OutcomeUnknown, SharedFailure},
+    store::{claim::Claim, spares::Cell},
+};
+use std::{
+    fmt,
+    future::Future,
+    marker::PhantomData,
+    mem,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+use tokio::runtime::Handle;
+use tr_core::{BoxError, DeferFuture, Verdict};
+
+/// Runs a call in a cell of its own and records how it ends.
+///
+/// Dropped in mid-run it drops the call, and its claim says what that leaves. Fields are dropped
+/// in order: the call is gone before somebody else can claim it.
+pub(crate) struct Drive<S, Req, A, V>
+where
+    S: Detachable<Req>,
+{
+    cell: Option<Cell<DeferFuture<S, Req>>>,
+    claim: Option<Claim<V>>,
+    mutating: bool,
+    answers: A,
+    phase: Phase,
+    of: PhantomData<fn() -> Req>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The tool was not called.
+    Fresh,
+    /// The tool was called and has not ended.
+    Called,
+    /// A poll is under way; found at any other time, it has panicked.
+    Polled,
+    Ended,
+}
+
+impl<S, Req, A, V> Drive<S, Req, A, V>
+where
+    S: Detachable<Req>,
+    Req: Send + 'static,
+    A: Answers<Req, S::Response, V>,
+    V: Clone + Send + 'static,
+{
+    /// Puts the call into `cell`, or a new one. Without a claim nothing is recorded.
+    #[inline]
+    pub(crate) fn new(
+        call: DeferFuture<S, Req>,
+        cell: Option<Cell<DeferFuture<S, Req>>>,
+        claim: Option<Claim<V>>,
+        mutating: bool,
+        answers: A,
+    ) -> Self {
+        let cell = match cell {
+            Some(mut cell) => {
+                cell.as_mut().set(Some(call));
+                cell
+            }
+            None => Box::pin(Some(call)),
+        };
+        Self { cell: Some(cell), claim, mutating, answers, phase: Phase::Fresh, of: PhantomData }
+    }
+
+    #[inline]
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<S::Response, BoxError>> {
+        let Some(cell) = &mut self.cell else { panic!("polled after completion") };
+        if self.phase == Phase::Polled {
+            // What has panicked is not touched again.
+            return Poll::Ready(Err(OutcomeUnknown::new(self.mutating, None).into()));
+        }
+        self.phase = Phase::Polled;
+        let mut call = cell.as_mut().as_pin_mut().expect("the cell is full until the end");
+        let panicked = LosesClaim(&mut self.claim);
+        let poll = call.as_mut().poll(cx);
+        mem::forget(panicked);
+        let Poll::Ready(end) = poll else {
+            self.phase = if call.is_called() { Phase::Called } else { Phase::Fresh };
+            if let Some(claim) = &mut self.claim {
+                claim.set_started(self.phase == Phase::Called);
+            }
+            return Poll::Pending;
+        };
+        Poll::Ready(self.finish(end.map_err(Into::into)))
+    }
+
+    fn finish(&mut self, end: Result<S::Response, BoxError>) -> Result<S::Response, BoxError> {
+        let mut cell = self.cell.take().expect("ends once");
+        cell.as_mut().set(None);
+        self.phase = Phase::Ended;
+        let Some(claim) = self.claim.take() else { return end };
+        match end {
+            Ok(mut response) => {
+                let (state, keeps_answer) = self.state_of(&response, claim.is_mutating());
+                if !(claim.finish(state, cell) && keeps_answer) {
+                    self.answers.note_unrecorded(&mut response);
+                }
+                Ok(response)
+            }
+            Err(error) => {
+                let flaw = Arc::new(self.flaw_of(error));
+                let failure = Failure { flaw: flaw.clone(), response: None };
+                claim.finish(Some(failed(self.mutating, failure)), cell);
+                Err(SharedFailure::new(flaw).into())
+            }
+        }
+    }
+
+    /// The state that a response leaves, and whether a duplicate will get that response.
+    fn state_of(&self, response: &S::Response, mutating: bool) -> (Option<State<V>>, bool) {
+        let end = self.answers.classify(Ok(response));
+        let kept = self.answers.store(response);
+        let keeps_answer = kept.is_some();
+        let state = match end.verdict {
+            Verdict::Success if kept.is_none() && !mutating => None,
+            Verdict::Success => Some(State::Done(kept)),
+            _ => {
+                let flaw = Arc::new(Flaw::new(end, None));
+                Some(failed(mutating, Failure { flaw, response: kept }))
+            }
+        };
+        (state, keeps_answer)
+    }
+
+    fn flaw_of(&self, error: BoxError) -> Flaw {
+        let end = self.answers.classify(Err(&*error));
+        let (verdict, ran, exhausted) = (end.verdict, end.ran, end.exhausted);
+        Flaw { code: end.code.into(), verdict, ran, exhausted, error: Some(error) }
+    }
+}
+
+/// Dropped while a poll unwinds: those who wait learn it now, whoever keeps the wreck.
+struct LosesClaim<'d, V>(&'d mut Option<Claim<V>>);
+
+impl<V> Drop for LosesClaim<'_, V> {
+    fn drop(&mut self) {
+        if let Some(mut claim) = self.0.take() {
+            claim.set_started(true);
+        }
+    }
+}
+
+/// A run whose caller is still there. When the caller goes, the run goes on in a task.
+pub(crate) struct Attended<S, Req, A, V>(pub(crate) Option<Drive<S, Req, A, V>>)
+where
+    S: Detachable<Req>,
+    Req: Send + 'static,
+    A: Answers<Req, S::Response, V>,
+    V: Clone + Send + 'static;
+
+impl<S, Req, A, V> Drop for Attended<S, Req, A, V>
+where
+    S: Detachable<Req>,
+    Req: Send + 'static,
+    A: Answers<Req, S::Response, V>,
+    V: Clone + Send + 'static,
+{
+    fn drop(&mut self) {
+        let Some(drive) = self.0.take() else { return };
+        if drive.phase != Phase::Called {
+            return; // It did not start, has ended, or has panicked.
+        }
+        if let Some(claim) = &drive.claim {
+            claim.detach();
+        }
+        // Without a runtime nobody will ever poll it: it ends here, and leaves `unknown`.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(Unattended(drive));
+        }
+    }
+}
+
+/// A run whose caller is gone.
+struct Unattended<S, Req, A, V>(Drive<S, Req, A, V>)
+where
+    S: Detachable<Req>;
+
+// The call is pinned in its cell, which moves with everything else.
+impl<S, Req, A, V> Unpin for Unattended<S, Req, A, V> where S: Detachable<Req> {}
+
+impl<S, Req, A, V> Future for Unattended<S, Req, A, V>
+where
+    S: Detachable<Req>,
+    Req: Send + 'static,
+    A: Answers<Req, S::Response, V>,
+    V: Clone + Send + 'static,
+{
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // Nobody is there to see the answer; who waits has been served.
+        let _ = ready!(self.0.poll(cx));
+        Poll::Ready(())
+    }
+}
+
+impl<S, Req, A, V> fmt::Debug for Attended<S, Req, A, V>
+where
+    S: Detachable<Req>,
+    Req: Send + 'static,
+    A: Answers<Req, S::Response, V>,
+    V: Clone + Send + 'static,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let drive = self.0.as_ref();
+        f.debug_struct("Attended")
+            .field("phase", &drive.map(|drive| drive.phase))
+            .field("claim", &drive.and_then(|drive| drive.claim.as_ref()))
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,186 @@
+//! Error types.
+//!
+//! Each leads to a [`Facts`] by its `source()`, and that to its cause, if it has one.
+use crate::end::{Answer, Flaw};
+use std::{error::Error, fmt, sync::Arc};
+use tr_core::{Facts, InvalidKey, Ran, Verdict, code};
+
+macro_rules! leaf {
+    ($(#[$doc:meta])* $name:ident: $text:literal) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name(Facts);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str($text)
+            }
+        }
+
+        impl Error for $name {
+            fn source(&self) -> Option<&(dyn Error + 'static)> {
+                Some(&self.0)
+            }
+        }
+    };
+}
+
+leaf! {
+    /// The call's key cannot be used, or not in this scope; its source says why. The tool did not
+    /// run. Code `invalid_envelope`, permanent.
+    KeyRejected: "the call's idempotency key cannot be used"
+}
+leaf! {
+    /// The key was used before with other params. The tool did not run with these. Code
+    /// `idempotency_conflict`, permanent.
+    Conflict: "the idempotency key was used before with other params"
+}
+leaf! {
+    /// Another call with this key is running, and this one does not wait: the 409 marker. The
+    /// tool may have run, for that other call. Code `idempotency_in_flight`, transient.
+    InFlight: "a call with this idempotency key is in flight"
+}
+leaf! {
+    /// Another call with this key is running, and as many calls as allowed wait for it. The tool
+    /// may have run, for that other call. Code `idempotency_in_flight`, transient.
+    TooManyWaiters: "too many calls wait for the one in flight with this idempotency key"
+}
+leaf! {
+    /// Another call with this key did not end before this call's deadline. It runs on; the tool
+    /// may have run. Code `timeout`, transient.
+    WaitTimedOut: "the call in flight with this idempotency key did not end in time"
+}
+leaf! {
+    /// An earlier call with this key may have run, and nobody recorded how it ended. Its source
+    /// leads to what is known. The tool may have run. Code `outcome_unknown`, permanent for a
+    /// mutating tool; transient for any other, which may simply be called again.
+    OutcomeUnknown: "the outcome of a call with this idempotency key is unknown"
+}
+leaf! {
+    /// An earlier call with this key succeeded, but its answer could not be kept (it streamed).
+    /// The tool ran, and is not run again. Code `outcome_unknown`, permanent.
+    AnswerNotKept: "a call with this idempotency key has succeeded, its answer was not kept"
+}
+leaf! {
+    /// Every record is of a call that runs or whose outcome is unknown: there is no room for
+    /// another. The tool did not run. Code `store_full`, transient.
+    StoreFull: "no room for another call's record"
+}
+leaf! {
+    /// The call failed, and whoever asks for it again is told the same; its source leads to the
+    /// tool's own error, with its code and verdict. The facts say whether the tool ran.
+    SharedFailure: "the call failed"
+}
+
+impl KeyRejected {
+    pub(crate) fn new(why: InvalidKey) -> Self {
+        let facts = Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent);
+        Self(facts.because(why))
+    }
+}
+
+impl Conflict {
+    pub(crate) const fn new() -> Self {
+        Self(Facts::new(code::IDEMPOTENCY_CONFLICT, Ran::No, Verdict::Permanent))
+    }
+}
+
+impl InFlight {
+    pub(crate) const fn new() -> Self {
+        Self(Facts::new(code::IDEMPOTENCY_IN_FLIGHT, Ran::Unknown, Verdict::TRANSIENT))
+    }
+}
+
+impl TooManyWaiters {
+    pub(crate) const fn new() -> Self {
+        Self(Facts::new(code::IDEMPOTENCY_IN_FLIGHT, Ran::Unknown, Verdict::TRANSIENT))
+    }
+}
+
+impl WaitTimedOut {
+    pub(crate) const fn new() -> Self {
+        Self(Facts::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT))
+    }
+}
+
+impl OutcomeUnknown {
+    pub(crate) fn new(mutating: bool, cause: Option<Arc<Flaw>>) -> Self {
+        let verdict = if mutating { Verdict::Permanent } else { Verdict::TRANSIENT };
+        let facts = Facts::new(code::OUTCOME_UNKNOWN, Ran::Unknown, verdict);
+        Self(match cause {
+            Some(flaw) => facts.because(Cause(flaw)),
+            None => facts,
+        })
+    }
+}
+
+impl AnswerNotKept {
+    pub(crate) const fn new() -> Self {
+        Self(Facts::new(code::OUTCOME_UNKNOWN, Ran::Yes, Verdict::Permanent))
+    }
+}
+
+impl StoreFull {
+    pub(crate) const fn new() -> Self {
+        Self(Facts::new(code::STORE_FULL, Ran::No, Verdict::TRANSIENT))
+    }
+}
+
+impl SharedFailure {
+    pub(crate) fn new(flaw: Arc<Flaw>) -> Self {
+        Self(Facts::of(flaw.classification()).because(Cause(flaw)))
+    }
+}
+
+impl<V> Answer<V> {
+    /// The kept response, or the error that stands for it.
+    pub(crate) fn into_result(self) -> Result<V, tr_core::BoxError> {
+        match self {
+            Self::Response(value) => Ok(value),
+            Self::Failure(flaw) => Err(SharedFailure::new(flaw).into()),
+            Self::NotKept => Err(AnswerNotKept::new().into()),
+            Self::Unknown { mutating, cause } => Err(OutcomeUnknown::new(mutating, cause).into()),
+        }
+    }
+}
+
+/// The one failure behind everybody's own error.
+#[derive(Debug)]
+struct Cause(Arc<Flaw>);
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the run that this call shares has failed with ")?;
+        f.write_str(&self.0.code)
+    }
+}
+
+impl Error for Cause {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.error.as_deref().map(|error| error as _)
+    }
+}
+
+/// Everything that is wrong with a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError(Box<[String]>);
+
+impl ConfigError {
+    pub(crate) fn of(faults: Vec<String>) -> Result<(), Self> {
+        if faults.is_empty() { Ok(()) } else { Err(Self(faults.into())) }
+    }
+
+    /// One line for each fault.
+    #[must_use]
+    pub fn faults(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("; "))
+    }
+}
+
+impl Error for ConfigError {}

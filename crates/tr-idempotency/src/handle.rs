@@ -1,0 +1,226 @@
+//! Looking after the records: for operators and tests.
+use crate::{
+    end::State,
+    janitor::Janitor,
+    record::DedupeRecord,
+    service::Shared,
+    store::{Store, claim::serve_unknown, entry::Entry, notes::Notes},
+};
+use std::{error::Error, fmt, sync::Arc};
+use tr_core::canonical::Key;
+
+/// Looks after the records of one layer.
+pub struct Handle<V> {
+    shared: Arc<Shared<V>>,
+}
+
+/// How a call of unknown outcome ended, as an operator found out.
+#[derive(Clone, Debug)]
+pub enum Settlement<V> {
+    /// It ran, and this is its answer: duplicates get it from now on.
+    Done(V),
+    /// It did not run: it may be claimed again.
+    DidNotRun,
+}
+
+/// Which records are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Filter<'f> {
+    /// That of this key.
+    Key(&'f Key),
+    /// Those of this session.
+    Session(&'f str),
+    /// Those of the tools whose label starts so.
+    Tool(&'f str),
+}
+
+/// There is no call of unknown outcome under this key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotUnknown(());
+
+/// How full the store is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// All records.
+    pub records: usize,
+    /// Calls in flight.
+    pub inflight: usize,
+    /// Calls of unknown outcome.
+    pub unknown: usize,
+    /// Callers that wait for a call in flight.
+    pub waiters: usize,
+}
+
+impl<V> Handle<V> {
+    pub(crate) const fn new(shared: Arc<Shared<V>>) -> Self {
+        Self { shared }
+    }
+
+    fn store(&self) -> &Store<V> {
+        &self.shared.store
+    }
+
+    /// The record of this key.
+    #[must_use]
+    pub fn record(&self, key: &Key) -> Option<DedupeRecord> {
+        let table = self.store().shard(key).lock();
+        let (entry, notes) = table.get(key)?;
+        Some(DedupeRecord::of(entry, notes, &self.store().common))
+    }
+
+    /// All records, in no order. Locks one part of the store after the other.
+    #[must_use]
+    pub fn records(&self) -> Vec<DedupeRecord> {
+        self.select(|_, _| true)
+    }
+
+    /// Calls that have been in flight for longer than their lease: running slowly, or hung.
+    #[must_use]
+    pub fn stale(&self) -> Vec<DedupeRecord> {
+        let now = self.store().common.clock.exactly();
+        let lease = self.shared.config.ttls.inflight;
+        self.select(|entry, _| {
+            matches!(entry.record.state, State::Inflight)
+                && now.saturating_sub(entry.record.claimed_at) >= lease
+        })
+    }
+
+    /// Calls that may have run, and of which nobody knows how they ended.
+    #[must_use]
+    pub fn unknown(&self) -> Vec<DedupeRecord> {
+        self.select(|entry, _| matches!(entry.record.state, State::Unknown(_)))
+    }
+
+    fn select(&self, wanted: impl Fn(&Entry<V>, &Notes) -> bool) -> Vec<DedupeRecord> {
+        let mut found = Vec::new();
+        for shard in self.store().shards() {
+            let table = shard.lock();
+            let those = table.slots().filter(|(entry, notes)| wanted(entry, notes));
+            found.extend(those.map(|(it, notes)| DedupeRecord::of(it, notes, &shard.common)));
+        }
+        found
+    }
+
+    /// How full the store is.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for shard in self.store().shards() {
+            let table = shard.lock();
+            counts.records += table.len();
+            for (entry, _) in table.slots() {
+                counts.inflight += usize::from(matches!(entry.record.state, State::Inflight));
+                counts.unknown += usize::from(matches!(entry.record.state, State::Unknown(_)));
+                counts.waiters += entry.waiters.len();
+            }
+        }
+        counts
+    }
+
+    /// Says how a call of unknown outcome ended.
+    ///
+    /// # Errors
+    /// If there is no record of unknown outcome under this key.
+    pub fn settle(&self, key: &Key, how: Settlement<V>) -> Result<(), NotUnknown> {
+        let state = match how {
+            Settlement::Done(value) => State::Done(Some(value)),
+            Settlement::DidNotRun => State::Cancelled(None),
+        };
+        let now = self.store().common.clock.exactly();
+        let ttl = self.shared.config.ttls.of(&state);
+        let mut table = self.store().shard(key).lock();
+        let at = table.find(key).ok_or(NotUnknown(()))?;
+        let garbage = table.change(at, |entry| entry.record.settle(state, now, ttl));
+        drop(table);
+        garbage.map(drop).map_err(|_| NotUnknown(()))
+    }
+
+    /// Forgets the record of this key, whatever it says; `false` if there is none.
+    ///
+    /// A repeat runs again, even if the call is in flight or may have run. A call in flight goes
+    /// on, its end is not recorded, and who waits for it is told that the outcome is unknown.
+    #[must_use = "says whether there was a record"]
+    pub fn clear(&self, key: &Key) -> bool {
+        let mut table = self.store().shard(key).lock();
+        let gone = table.find(key).and_then(|at| table.remove(at));
+        drop(table);
+        let Some(Entry { waiters, record, .. }) = gone else { return false };
+        serve_unknown(waiters, record.mutating);
+        true
+    }
+
+    /// How many records [`flush`](Self::flush) would forget.
+    #[must_use]
+    pub fn count(&self, filter: Filter<'_>) -> usize {
+        let count_in = |shard: &Arc<crate::store::shard::Shard<V>>| {
+            shard.lock().slots().filter(|(entry, notes)| filter.flushes(entry, notes)).count()
+        };
+        self.store().shards().map(count_in).sum()
+    }
+
+    /// Forgets settled records and says how many. Calls in flight stay, and so do mutating calls
+    /// of unknown outcome: those are [settled](Self::settle) or [cleared](Self::clear) one by one.
+    pub fn flush(&self, filter: Filter<'_>) -> usize {
+        let flush_in = |shard: &Arc<crate::store::shard::Shard<V>>| {
+            let gone = shard.lock().remove_all(|entry, notes| filter.flushes(entry, notes));
+            gone.len()
+        };
+        self.store().shards().map(flush_in).sum()
+    }
+
+    /// Forgets every record whose time is over and says how many. Claims do the same bit by bit.
+    pub fn sweep(&self) -> usize {
+        let now = self.store().common.clock.exactly();
+        let sweep_in = |shard: &Arc<crate::store::shard::Shard<V>>| {
+            let gone = shard.lock().sweep(now);
+            gone.len()
+        };
+        self.store().shards().map(sweep_in).sum()
+    }
+}
+
+impl<V: Send + 'static> Handle<V> {
+    /// Starts a task that sweeps the store and keeps its coarse clock, until it is dropped.
+    ///
+    /// While it lives, calls that carry no time stamp take the time from it (to the second)
+    /// and do not look at the clock themselves.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with a timer.
+    pub fn spawn_janitor(&self) -> Janitor {
+        Janitor::spawn(&self.shared.store)
+    }
+}
+
+impl Filter<'_> {
+    fn flushes<V>(&self, entry: &Entry<V>, notes: &Notes) -> bool {
+        let meant = match *self {
+            Self::Key(key) => entry.key == *key,
+            Self::Session(session) => notes.session() == Some(session),
+            Self::Tool(prefix) => notes.tool().starts_with(prefix),
+        };
+        meant && !entry.record.is_pinned()
+    }
+}
+
+impl<V> Clone for Handle<V> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone() }
+    }
+}
+
+impl<V> fmt::Debug for Handle<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").field("counts", &self.counts()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for NotUnknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("there is no call of unknown outcome under this key")
+    }
+}
+
+impl Error for NotUnknown {}

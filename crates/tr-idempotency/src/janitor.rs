@@ -1,0 +1,65 @@
+//! A task that keeps the store's coarse clock and sweeps it, for who wants one.
+use crate::store::{Store, shard::Common};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+use tokio::{
+    task::AbortHandle,
+    time::{MissedTickBehavior, interval},
+};
+
+/// How coarse the clock is.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Ticks in which each part of the store is swept once.
+const ROUND: usize = 60;
+
+/// Keeps the coarse clock of a store and sweeps all of it once a minute, until dropped.
+#[derive(Debug)]
+#[must_use = "it stops when it is dropped"]
+pub struct Janitor(AbortHandle);
+
+impl Janitor {
+    pub(crate) fn spawn<V: Send + 'static>(store: &Arc<Store<V>>) -> Self {
+        let shift = Shift::begin(&store.common);
+        Self(tokio::spawn(work(Arc::downgrade(store), shift)).abort_handle())
+    }
+}
+
+impl Drop for Janitor {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// While one lives, the clock's ticks are good.
+struct Shift(Arc<Common>);
+
+impl Shift {
+    fn begin(common: &Arc<Common>) -> Self {
+        common.clock.janitor_comes();
+        Self(common.clone())
+    }
+}
+
+impl Drop for Shift {
+    fn drop(&mut self) {
+        self.0.clock.janitor_goes();
+    }
+}
+
+async fn work<V>(store: Weak<Store<V>>, shift: Shift) {
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    for round in (0..ROUND).cycle() {
+        ticks.tick().await;
+        shift.0.clock.tick();
+        let Some(store) = store.upgrade() else { return };
+        let now = shift.0.clock.exactly();
+        for shard in store.shards().skip(round).step_by(ROUND) {
+            let gone = shard.lock().sweep(now);
+            drop(gone);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The layer.
+use crate::{
+    builder::Builder,
+    handle::Handle,
+    service::{Idempotency, Shared},
+    striped::Striped,
+};
+use std::fmt;
+use tower_layer::Layer;
+use tr_core::{Standard, ToolOutcome};
+
+/// Applies an [`Idempotency`]; every service it makes shares one set of records.
+///
+/// `V` is what the codec keeps of a response; it is inferred from the service that the layer is
+/// put around.
+pub struct IdempotencyLayer<A = Standard, V = ToolOutcome> {
+    answers: A,
+    shared: Striped<Shared<V>>,
+}
+
+impl<V> IdempotencyLayer<Standard, V> {
+    /// Starts from the defaults.
+    pub fn builder() -> Builder<Standard, V> {
+        Builder::default()
+    }
+}
+
+impl<A, V> IdempotencyLayer<A, V> {
+    pub(crate) fn new(answers: A, shared: Shared<V>) -> Self {
+        Self { answers, shared: Striped::new(shared) }
+    }
+
+    /// Looks after the records.
+    #[must_use]
+    pub fn handle(&self) -> Handle<V> {
+        Handle::new(self.shared.shared().clone())
+    }
+}
+
+impl<A: Copy, V> Clone for IdempotencyLayer<A, V> {
+    fn clone(&self) -> Self {
+        Self { answers: self.answers, shared: self.shared.whole() }
+    }
+}
+
+impl<A, V> fmt::Debug for IdempotencyLayer<A, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IdempotencyLayer")
+            .field("config", &self.shared.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S, A: Copy, V> Layer<S> for IdempotencyLayer<A, V> {
+    type Service = Idempotency<S, A, V>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Idempotency::new(inner, self.answers, self.shared.whole())
+    }
+}

@@ -1,0 +1,205 @@
+//! Records as operators see them.
+use crate::{
+    protocol::Millis,
+    store::{
+        entry::{Entry, Run, flaw},
+        notes::Notes,
+        shard::Common,
+    },
+};
+use serde::Serialize;
+use tr_core::canonical::Key;
+
+/// A record, as the admin page and other programs read it.
+///
+/// Answers are left out: results may hold secrets. Times are milliseconds since the Unix epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct DedupeRecord {
+    /// The hashed key, in hexadecimal digits: what handles take.
+    pub key: String,
+    /// The tool.
+    pub tool: String,
+    /// The caller's key as the caller spelled it; the hashed key where it was derived.
+    pub idempotency_key: String,
+    /// How the call stands.
+    pub state: RecordState,
+    /// When it was first claimed, as far as the record reaches back.
+    pub created_at_ms: u64,
+    /// When it last changed.
+    pub updated_at_ms: u64,
+    /// When the record ends; in flight, when the lease does.
+    pub expires_at_ms: u64,
+    /// How long this state lasts.
+    pub ttl_ms: u64,
+    /// Who asked for it.
+    pub request: RequestNotes,
+    /// Its runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Execution>,
+    /// What it failed with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<RecordedError>,
+    /// In flight: when the lease ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lock_until_ms: Option<u64>,
+    /// Counts changes.
+    pub version: u64,
+    /// Grows with every claim.
+    pub epoch: u64,
+    /// The claim's owner, in hexadecimal digits.
+    pub owner: String,
+}
+
+/// How a call stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum RecordState {
+    /// Somebody runs it.
+    Inflight,
+    /// It succeeded.
+    Done,
+    /// It failed.
+    Failed,
+    /// It was withdrawn before it started.
+    Cancelled,
+    /// It may have run, and nobody recorded its end.
+    Unknown,
+}
+
+/// Who asked for a call. What nobody said is empty.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RequestNotes {
+    /// The session.
+    pub session_key: String,
+    /// The user or account.
+    pub actor_id: String,
+    /// The request.
+    pub request_id: String,
+    /// The id that the model gave to the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+    /// The digest of the canonical params, in hexadecimal digits.
+    pub params_digest: String,
+}
+
+/// A call's runs. What a layer further in retried counts as one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Execution {
+    /// Runs, the one in flight included.
+    pub attempt_count: u32,
+    /// Those that have ended.
+    pub attempts: Vec<Attempt>,
+}
+
+/// One run that has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Attempt {
+    /// When it was claimed.
+    pub started_at_ms: u64,
+    /// When its end was recorded.
+    pub finished_at_ms: u64,
+    /// `success` or `error`.
+    pub status: &'static str,
+    /// It may succeed another time.
+    pub retriable: bool,
+    /// The code of its failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+}
+
+/// What a call failed with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RecordedError {
+    /// The code.
+    pub code: String,
+    /// The error's own words; the code, where a response reported it.
+    pub message: String,
+    /// It would fail again.
+    pub terminal: bool,
+    /// It may succeed another time.
+    pub should_retriable: bool,
+}
+
+impl RecordState {
+    fn of(name: &str) -> Self {
+        match name {
+            "inflight" => Self::Inflight,
+            "done" => Self::Done,
+            "failed" => Self::Failed,
+            "cancelled" => Self::Cancelled,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl DedupeRecord {
+    /// What a record says now.
+    pub(crate) fn of<V>(entry: &Entry<V>, notes: &Notes, common: &Common) -> Self {
+        let (now, wall) = (common.clock.exactly(), common.wall.unix_ms());
+        let unix = |at: Millis| wall.saturating_add(at).saturating_sub(now);
+        let record = &entry.record;
+        let state = RecordState::of(entry.state_name());
+        let current = Run::of(&record.state, record.claimed_at, record.changed_at);
+        let first = entry.earlier.first().map_or(record.claimed_at, |run| run.started_at);
+        let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        Self {
+            key: entry.key.to_string(),
+            tool: notes.tool().to_owned(),
+            idempotency_key: notes.key().map_or_else(|| entry.key.to_string(), str::to_owned),
+            state,
+            created_at_ms: unix(first),
+            updated_at_ms: unix(record.changed_at),
+            expires_at_ms: unix(record.until),
+            ttl_ms: record.until.saturating_sub(record.changed_at),
+            request: RequestNotes {
+                session_key: text(notes.session()),
+                actor_id: text(notes.actor()),
+                request_id: text(notes.request_id()),
+                tool_call_id: notes.tool_call_id().map(str::to_owned),
+                params_digest: record.digest.to_string(),
+            },
+            execution: Some(Execution {
+                attempt_count: record.runs,
+                attempts: entry
+                    .earlier
+                    .iter()
+                    .chain(&current)
+                    .map(|run| Attempt {
+                        started_at_ms: unix(run.started_at),
+                        finished_at_ms: unix(run.finished_at),
+                        status: if run.success { "success" } else { "error" },
+                        retriable: run.retriable,
+                        error_code: run.code.as_deref().map(str::to_owned),
+                    })
+                    .collect(),
+            }),
+            error: flaw(&record.state).map(|flaw| RecordedError {
+                code: flaw.code.to_string(),
+                message: flaw.error.as_ref().map_or(flaw.code.to_string(), ToString::to_string),
+                terminal: !flaw.verdict.is_transient(),
+                should_retriable: flaw.verdict.is_transient(),
+            }),
+            lock_until_ms: (state == RecordState::Inflight).then(|| unix(record.until)),
+            version: record.version,
+            epoch: record.token.epoch,
+            owner: format!("{:016x}", record.token.owner),
+        }
+    }
+
+    /// The hashed key, as handles take it.
+    #[must_use]
+    pub fn hashed_key(&self) -> Option<Key> {
+        self.key.parse().ok()
+    }
+}

@@ -1,0 +1,213 @@
+//! The service.
+use crate::{
+    bounds::{Answers, Detachable},
+    config::{Config, ConflictPolicy, DerivedKeys},
+    drive::Drive,
+    error::{Conflict, InFlight, KeyRejected, OutcomeUnknown, StoreFull, TooManyWaiters},
+    future::IdempotencyFuture,
+    store::{Refusal, Store, Task, notes::Notes, table::Wish},
+    striped::Striped,
+};
+use std::{
+    fmt,
+    sync::Arc,
+    task::{Context, Poll},
+};
+use tower_service::Service;
+use tr_core::{
+    BoxError, DedupeMode, DeferFuture, Derive, Effect, Event, Id, InvalidKey, MatchedOn, Observer,
+    Scope, Standard, ToolOutcome, code,
+};
+
+/// What the services of one layer share.
+#[derive(Debug)]
+pub(crate) struct Shared<V> {
+    pub(crate) config: Config,
+    pub(crate) store: Arc<Store<V>>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+}
+
+/// Runs a call once per key and answers its duplicates from the record.
+///
+/// Always ready: a replay needs no capacity of the inner service. The future of a first call asks
+/// for readiness, and is what calls.
+pub struct Idempotency<S, A = Standard, V = ToolOutcome> {
+    inner: S,
+    answers: A,
+    shared: Striped<Shared<V>>,
+}
+
+impl<S, A, V> Idempotency<S, A, V> {
+    pub(crate) const fn new(inner: S, answers: A, shared: Striped<Shared<V>>) -> Self {
+        Self { inner, answers, shared }
+    }
+
+    /// The service inside.
+    pub const fn get_ref(&self) -> &S {
+        &self.inner
+    }
+}
+
+impl<S: Clone, A: Copy, V> Clone for Idempotency<S, A, V> {
+    fn clone(&self) -> Self {
+        Self::new(self.inner.clone(), self.answers, self.shared.clone())
+    }
+}
+
+impl<S: fmt::Debug, A, V> fmt::Debug for Idempotency<S, A, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Idempotency")
+            .field("inner", &self.inner)
+            .field("config", &self.shared.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S, Req, A, V> Service<Req> for Idempotency<S, A, V>
+where
+    S: Detachable<Req>,
+    Req: Send + 'static,
+    A: Answers<Req, S::Response, V>,
+    V: Clone + Send + 'static,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = IdempotencyFuture<S, Req, A, V>;
+
+    #[inline]
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    #[inline]
+    fn call(&mut self, req: Req) -> Self::Future {
+        let answers = self.answers;
+        let effect = answers.effect_of(&req);
+        let (id, cut_off) = match self.id_of::<Req, S::Response>(&req, effect) {
+            Ok(Some(found)) => found,
+            Ok(None) => return IdempotencyFuture::plain(self.inner.clone(), req),
+            Err(invalid) => {
+                let refused = Event::Refused { code: code::INVALID_ENVELOPE, effect };
+                self.tell::<Req, S::Response>(&req, || refused);
+                return IdempotencyFuture::known(Err(KeyRejected::new(invalid).into()));
+            }
+        };
+        let mutating = effect == Effect::Mutating;
+        let mode = answers.mode_of(&req);
+        let wish = Wish {
+            id,
+            mutating,
+            again: mode == DedupeMode::BestEffort,
+            wait: mode == DedupeMode::Enforced,
+            cut_off,
+            now: self.shared.store.common.clock.now(answers.stamp(&req)),
+            ttls: self.shared.config.ttls(cut_off, answers.ttls_of(&req)),
+        };
+        let note = |notes: &mut Notes| notes.set(&answers.info_of(&req), &answers.record_of(&req));
+        let (claim, cell) = match self.shared.store.claim(&wish, note) {
+            Task::Run(claim, cell) => (Some(claim), cell),
+            Task::Alone => (None, None),
+            Task::Replay(answer, replay, state) => {
+                let replayed = Event::Replayed { matched: replay.matched_on, state };
+                self.tell::<Req, S::Response>(&req, || replayed);
+                let end = answer.into_result().map(|kept| answers.load(kept, replay));
+                return IdempotencyFuture::known(end);
+            }
+            Task::Wait(waiter, replay) => {
+                let joined = Event::Replayed { matched: replay.matched_on, state: "inflight" };
+                self.tell::<Req, S::Response>(&req, || joined);
+                let deadline = answers.deadline(&req);
+                let call = (self.inner.clone(), req);
+                return IdempotencyFuture::wait(waiter, replay, call, mutating, answers, deadline);
+            }
+            Task::Refuse(refusal) => {
+                self.tell::<Req, S::Response>(&req, || refusal.event(effect));
+                return IdempotencyFuture::known(Err(refusal.into_error(mutating)));
+            }
+        };
+        let call = DeferFuture::waiting(self.inner.clone(), req);
+        IdempotencyFuture::drive(Drive::new(call, cell, claim, mutating, answers))
+    }
+}
+
+impl<S, A, V> Idempotency<S, A, V> {
+    /// By what the call is recognised, and whether only a cut-off call is. `None`: it is not.
+    #[inline]
+    fn id_of<Req, Res>(&self, req: &Req, effect: Effect) -> Result<Option<(Id, bool)>, InvalidKey>
+    where
+        A: Answers<Req, Res, V>,
+    {
+        if self.answers.mode_of(req) == DedupeMode::Disabled {
+            return Ok(None);
+        }
+        let id = match self.answers.id_of(req)? {
+            Some(id) => Some((self.joined(id), false)),
+            None => self.derived::<Req, Res>(req)?,
+        };
+        let global = id.is_some() && self.answers.scope_of(req) == Scope::Global;
+        if global && effect != Effect::ReadOnly {
+            let why = "scope `global` is only for tools that are declared read-only";
+            return Err(InvalidKey::new(why));
+        }
+        Ok(id)
+    }
+
+    fn joined(&self, id: Id) -> Id {
+        match self.shared.config.conflicts {
+            ConflictPolicy::Reject => id,
+            ConflictPolicy::Independent => Id { key: id.key.joined(&id.digest), ..id },
+        }
+    }
+
+    fn derived<Req, Res>(&self, req: &Req) -> Result<Option<(Id, bool)>, InvalidKey>
+    where
+        A: Answers<Req, Res, V>,
+    {
+        let derive = |from, cut_off| {
+            let id = self.answers.derived_of(req, from)?;
+            Ok(id.map(|id| (id, cut_off)))
+        };
+        match self.shared.config.derived {
+            DerivedKeys::Off => Ok(None),
+            DerivedKeys::CutOff => derive(Derive::Session, true),
+            DerivedKeys::Session => derive(Derive::Session, false),
+            DerivedKeys::Step => match derive(Derive::Step, false)? {
+                None => derive(Derive::Session, true),
+                found => Ok(found),
+            },
+        }
+    }
+
+    #[inline]
+    fn tell<'r, Req, Res>(&self, req: &'r Req, event: impl FnOnce() -> Event<'r>)
+    where
+        A: Answers<Req, Res, V>,
+    {
+        if let Some(observer) = self.shared.observer.as_ref().filter(|it| it.enabled()) {
+            observer.on_event(&self.answers.info_of(req), &event());
+        }
+    }
+}
+
+impl Refusal {
+    fn event<'r>(&self, effect: Effect) -> Event<'r> {
+        match self {
+            Self::Conflict => Event::KeyConflict,
+            Self::Unknown(_) => Event::Replayed { matched: MatchedOn::Completed, state: "unknown" },
+            Self::InFlight | Self::TooManyWaiters => {
+                Event::Refused { code: code::IDEMPOTENCY_IN_FLIGHT, effect }
+            }
+            Self::Full => Event::Refused { code: code::STORE_FULL, effect },
+        }
+    }
+
+    fn into_error(self, mutating: bool) -> BoxError {
+        match self {
+            Self::Conflict => Conflict::new().into(),
+            Self::InFlight => InFlight::new().into(),
+            Self::TooManyWaiters => TooManyWaiters::new().into(),
+            Self::Unknown(cause) => OutcomeUnknown::new(mutating, cause).into(),
+            Self::Full => StoreFull::new().into(),
+        }
+    }
+}

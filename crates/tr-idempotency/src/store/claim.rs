@@ -1,0 +1,115 @@
+//! The right, and the duty, to run one call and to record its end.
+use super::{
+    shard::Shard,
+    spares::Cell,
+    table::Settled,
+    wait::{Delivery, Node},
+};
+use crate::{
+    end::{Answer, State},
+    protocol::{Token, Ttls},
+};
+use std::{fmt, mem, sync::Arc};
+
+/// A claim. Dropped before anything started, it passes to a waiter or leaves nothing; dropped
+/// after that, it leaves `unknown`.
+pub(crate) struct Claim<V> {
+    shard: Arc<Shard<V>>,
+    /// Where the record lies.
+    at: usize,
+    token: Token,
+    ttls: Ttls,
+    mutating: bool,
+    started: bool,
+    settled: bool,
+}
+
+impl<V> Claim<V> {
+    pub(crate) const fn new(
+        shard: Arc<Shard<V>>,
+        at: usize,
+        token: Token,
+        ttls: Ttls,
+        mutating: bool,
+    ) -> Self {
+        Self { shard, at, token, ttls, mutating, started: false, settled: false }
+    }
+
+    pub(crate) const fn is_mutating(&self) -> bool {
+        self.mutating
+    }
+
+    /// Says whether the tool may have started by now.
+    pub(crate) const fn set_started(&mut self, started: bool) {
+        self.started = started;
+    }
+
+    /// The caller is gone, and the call goes on.
+    pub(crate) fn detach(&self) {
+        self.shard.lock().detach(self.at, self.token);
+    }
+
+    /// Records the end (nothing, if it cannot be kept and the call may run again), serves who
+    /// waits, and keeps the driver's empty cell. `false` if the claim was taken away meanwhile.
+    pub(crate) fn finish<D: Send + 'static>(mut self, end: Option<State<V>>, cell: Cell<D>) -> bool
+    where
+        V: Clone,
+    {
+        self.settled = true;
+        let now = self.shard.common.clock.now(None);
+        let Settled { waiters, answer, held, garbage } = {
+            let mut table = self.shard.lock();
+            table.spares.give(cell);
+            table.finish(self.at, self.token, end, now, &self.ttls)
+        };
+        drop(garbage);
+        for node in waiters {
+            node.deliver(answer.clone().map_or(Delivery::Alone, Delivery::Answer));
+        }
+        held
+    }
+
+    /// The tool may have run, and its end will never be known.
+    fn lose(&self) {
+        let now = self.shard.common.clock.now(None);
+        let (waiters, garbage) =
+            self.shard.lock().lose(self.at, self.token, now, self.ttls.unknown);
+        drop(garbage);
+        serve_unknown(waiters, self.mutating);
+    }
+
+    /// Nothing was started: the next waiter may, or whoever comes.
+    fn release(&self) {
+        let now = self.shard.common.clock.now(None);
+        let (heir, garbage) = self.shard.lock().release(self.at, self.token, now, &self.ttls);
+        drop(garbage);
+        if let Some((node, token)) = heir {
+            let claim = Self::new(self.shard.clone(), self.at, token, self.ttls, self.mutating);
+            node.deliver(Delivery::Claim(claim));
+        }
+    }
+}
+
+impl<V> Drop for Claim<V> {
+    fn drop(&mut self) {
+        if !mem::replace(&mut self.settled, true) {
+            if self.started { self.lose() } else { self.release() }
+        }
+    }
+}
+
+/// Tells waiters that nobody knows.
+pub(crate) fn serve_unknown<V>(waiters: Vec<Arc<Node<V>>>, mutating: bool) {
+    for node in waiters {
+        node.deliver(Delivery::Answer(Answer::Unknown { mutating, cause: None }));
+    }
+}
+
+impl<V> fmt::Debug for Claim<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Claim")
+            .field("token", &self.token)
+            .field("started", &self.started)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,122 @@
+//! One record, and what this process knows beside it.
+use super::{shard::Common, table::Wish, wait::Node};
+use crate::{
+    end::{Failure, Flaw, State},
+    protocol::{Ask, Millis, Record},
+};
+use std::sync::Arc;
+use tr_core::canonical::Key;
+
+/// One record.
+#[derive(Debug)]
+pub(crate) struct Entry<V> {
+    pub(crate) key: Key,
+    pub(crate) record: Record<Option<V>, Failure<V>>,
+    pub(crate) waiters: Vec<Arc<Node<V>>>,
+    pub(crate) caller: Caller,
+    /// Asked for since eviction last passed by.
+    pub(crate) touched: bool,
+    /// Made for the first duplicate: most calls have none.
+    fingerprint: Option<[u8; 8]>,
+    /// Runs before the one that the record tells of.
+    pub(crate) earlier: Vec<Run>,
+}
+
+/// Who gets the answer of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// Whoever has the key.
+    Any,
+    /// The one that made it, and nobody else: the key was derived.
+    Here,
+    /// It is gone; the next that asks the same is taken for it.
+    Gone,
+}
+
+/// One run that has ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) started_at: Millis,
+    pub(crate) finished_at: Millis,
+    pub(crate) success: bool,
+    pub(crate) retriable: bool,
+    pub(crate) code: Option<Box<str>>,
+}
+
+impl Caller {
+    pub(crate) const fn of(wish: &Wish) -> Self {
+        if wish.cut_off { Self::Here } else { Self::Any }
+    }
+}
+
+impl<V> Entry<V> {
+    pub(crate) const fn new(key: Key, ask: &Ask, caller: Caller) -> Self {
+        Self {
+            key,
+            record: Record::new(ask),
+            waiters: Vec::new(),
+            caller,
+            touched: false,
+            fingerprint: None,
+            earlier: Vec::new(),
+        }
+    }
+
+    /// A call in flight for a caller that is still there, or is back: nobody else joins it.
+    pub(crate) fn is_attended(&self) -> bool {
+        match self.caller {
+            Caller::Any => false,
+            Caller::Here => true,
+            Caller::Gone => !self.waiters.is_empty(),
+        }
+    }
+
+    /// Whether the record's time is over. That of a call in flight never is: its driver lives.
+    pub(crate) fn is_over(&self, now: Millis) -> bool {
+        !matches!(self.record.state, State::Inflight) && now >= self.record.until
+    }
+
+    #[inline]
+    pub(crate) fn fingerprint(&mut self, common: &Common) -> [u8; 8] {
+        let make = || common.fingerprints.fingerprint(self.key).to_bytes();
+        *self.fingerprint.get_or_insert_with(make)
+    }
+
+    pub(crate) const fn state_name(&self) -> &'static str {
+        match self.record.state {
+            State::Inflight => "inflight",
+            State::Done(_) => "done",
+            State::Failed(..) => "failed",
+            State::Cancelled(_) => "cancelled",
+            State::Unknown(_) => "unknown",
+        }
+    }
+
+    /// What is known of the failure that the record tells of.
+    pub(crate) fn cause(&self) -> Option<Arc<Flaw>> {
+        flaw(&self.record.state).cloned()
+    }
+}
+
+impl Run {
+    pub(crate) fn of<V>(state: &State<V>, started_at: Millis, finished_at: Millis) -> Option<Self> {
+        let success = match state {
+            State::Inflight => return None,
+            State::Done(_) => true,
+            State::Failed(..) | State::Cancelled(_) | State::Unknown(_) => false,
+        };
+        let flaw = flaw(state);
+        let retriable = flaw.is_some_and(|flaw| flaw.verdict.is_transient());
+        let code = flaw.map(|flaw| flaw.code.clone());
+        Some(Self { started_at, finished_at, success, retriable, code })
+    }
+}
+
+pub(crate) const fn flaw<V>(state: &State<V>) -> Option<&Arc<Flaw>> {
+    match state {
+        State::Failed(failure, _)
+        | State::Cancelled(Some(failure))
+        | State::Unknown(Some(failure)) => Some(&failure.flaw),
+        _ => None,
+    }
+}

@@ -1,0 +1,78 @@
+//! What a record says of its request, for operators.
+use tr_core::{CallInfo, RecordRef};
+
+/// Texts longer than this together give their space back.
+const KEPT: usize = 1024;
+
+const FIELDS: usize = 6;
+
+/// Six optional texts in one buffer, which the next record in this place uses again.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    text: String,
+    /// Where each field ends, and whether it is there.
+    fields: [(u32, bool); FIELDS],
+}
+
+impl Notes {
+    pub(crate) fn set(&mut self, info: &CallInfo<'_>, record: &RecordRef<'_>) {
+        self.text.clear();
+        self.text.shrink_to(KEPT);
+        let fields = [
+            Some(info.tool),
+            info.session,
+            info.request_id,
+            info.tool_call_id,
+            record.key,
+            record.actor,
+        ];
+        for (place, field) in self.fields.iter_mut().zip(fields) {
+            self.text.push_str(field.unwrap_or_default());
+            *place = (u32::try_from(self.text.len()).unwrap_or(u32::MAX), field.is_some());
+        }
+    }
+
+    fn field(&self, n: usize) -> Option<&str> {
+        let (end, there) = self.fields[n];
+        let start = n.checked_sub(1).map_or(0, |before| self.fields[before].0);
+        there.then(|| self.text.get(start as usize..end as usize).unwrap_or_default())
+    }
+
+    pub(crate) fn tool(&self) -> &str {
+        self.field(0).unwrap_or_default()
+    }
+
+    pub(crate) fn session(&self) -> Option<&str> {
+        self.field(1)
+    }
+
+    pub(crate) fn request_id(&self) -> Option<&str> {
+        self.field(2)
+    }
+
+    pub(crate) fn tool_call_id(&self) -> Option<&str> {
+        self.field(3)
+    }
+
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.field(4)
+    }
+
+    pub(crate) fn actor(&self) -> Option<&str> {
+        self.field(5)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_come_back_and_absent_ones_stay_absent() {
+        let mut notes = Notes::default();
+        let info = CallInfo { tool: "pay", session: Some(""), ..CallInfo::default() };
+        notes.set(&info, &RecordRef { key: Some("k"), actor: None });
+        assert_eq!((notes.tool(), notes.session(), notes.key()), ("pay", Some(""), Some("k")));
+        assert_eq!((notes.request_id(), notes.tool_call_id(), notes.actor()), (None, None, None));
+    }
+}

@@ -1,0 +1,42 @@
+//! One table of records behind its lock.
+use super::table::Table;
+use crate::clock::Clock;
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tr_core::{WallClock, canonical::FingerprintKey};
+
+/// What all shards of a store share, read only.
+#[derive(Debug)]
+pub(crate) struct Common {
+    pub(crate) clock: Clock,
+    pub(crate) wall: Arc<dyn WallClock>,
+    pub(crate) fingerprints: FingerprintKey,
+    pub(crate) max_waiters: usize,
+}
+
+/// A part of the records. Calls whose keys lie in different shards share no lock; claims and
+/// waiters hold their shard, so its reference count lies beside its lock.
+pub(crate) struct Shard<V> {
+    table: Mutex<Table<V>>,
+    pub(crate) common: Arc<Common>,
+}
+
+impl<V> Shard<V> {
+    pub(crate) fn new(common: Arc<Common>, quota: usize, seed: u64) -> Self {
+        Self { table: Mutex::new(Table::new(quota, seed)), common }
+    }
+
+    /// A panic under the lock (in a `clone` of what a codec stores) leaves a sound table.
+    #[inline]
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Table<V>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<V> fmt::Debug for Shard<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shard").finish_non_exhaustive()
+    }
+}

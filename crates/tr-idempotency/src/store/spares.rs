@@ -1,0 +1,46 @@
+//! Recycled places for drivers.
+use std::{any::Any, fmt, pin::Pin};
+
+/// A pinned place that a driver can be put into, moved with, and taken out of.
+pub(crate) type Cell<D> = Pin<Box<Option<D>>>;
+
+/// Empty cells of one type that are kept.
+const CELLS: usize = 4;
+
+/// Types of drivers whose cells are kept: the services around which one layer is put.
+const TYPES: usize = 4;
+
+/// Empty cells, so that a first call allocates nothing once its shard is warm.
+#[derive(Default)]
+pub(crate) struct Spares(Vec<Box<dyn Any + Send>>);
+
+impl Spares {
+    #[inline]
+    pub(crate) fn take<D: Send + 'static>(&mut self) -> Option<Cell<D>> {
+        self.of::<D>()?.pop()
+    }
+
+    /// Keeps an empty cell.
+    #[inline]
+    pub(crate) fn give<D: Send + 'static>(&mut self, cell: Cell<D>) {
+        if let Some(cells) = self.of::<D>() {
+            if cells.len() < CELLS {
+                cells.push(cell);
+            }
+        } else if self.0.len() < TYPES {
+            let mut cells = Vec::with_capacity(CELLS);
+            cells.push(cell);
+            self.0.push(Box::new(cells));
+        }
+    }
+
+    fn of<D: Send + 'static>(&mut self) -> Option<&mut Vec<Cell<D>>> {
+        self.0.iter_mut().find_map(|cells| cells.downcast_mut())
+    }
+}
+
+impl fmt::Debug for Spares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Spares({} types)", self.0.len())
+    }
+}
