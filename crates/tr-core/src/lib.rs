@@ -29,6 +29,7 @@ mod overrides;
 mod params;
 pub mod question;
 mod stripe;
+mod striped;
 mod tool;
 mod verdict;
 pub mod wire;
@@ -51,6 +52,7 @@ pub use self::{
         LoopRef, Progress, RecordRef, Repeat, Standard, TurnRef,
     },
     stripe::{STRIPES, stripe},
+    striped::Striped,
     tool::{KeyRef, ToolId},
     verdict::{Classification, Effect, Ran, Verdict},
 };
