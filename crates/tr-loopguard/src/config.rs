@@ -1,0 +1,149 @@
+//! The settings, and the one place where they can be wrong.
+use crate::{
+    attribution::{AttributionLog, FileLog},
+    layer::LoopGuardLayer,
+    turn::Limits,
+    turns::Turns,
+};
+use std::{error::Error, fmt, path::PathBuf, sync::Arc, time::Duration};
+use tr_core::{Observer, Standard, Striped, SystemClock, WallClock};
+
+/// The most failures that a turn can be configured to remember.
+const MAX_FAILURES: u32 = 1000;
+
+/// Configures a [`LoopGuardLayer`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Builder {
+    enabled: bool,
+    identical: u32,
+    per_turn: u32,
+    memory: Duration,
+    max_turns: usize,
+    log: Option<Arc<dyn AttributionLog>>,
+    clock: Arc<dyn WallClock>,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            identical: 2,
+            per_turn: 5,
+            memory: Duration::from_secs(60),
+            max_turns: 10_000,
+            log: None,
+            clock: Arc::new(SystemClock),
+            observer: None,
+        }
+    }
+}
+
+impl Builder {
+    /// Whether it guards at all; `true` by default. Off, calls pass and nothing is counted.
+    pub fn enabled(mut self, enabled: bool) -> Self {
+        self.enabled = enabled;
+        self
+    }
+
+    /// Failures of one call with one error before the loop is broken; 2 by default.
+    pub fn max_identical_failures(mut self, failures: u32) -> Self {
+        self.identical = failures;
+        self
+    }
+
+    /// Failures of any kind before the turn is stopped; 5 by default.
+    pub fn max_failures_per_turn(mut self, failures: u32) -> Self {
+        self.per_turn = failures;
+        self
+    }
+
+    /// How long a failure counts where calls do not name their turn; 60 s by default.
+    pub fn memory(mut self, memory: Duration) -> Self {
+        self.memory = memory;
+        self
+    }
+
+    /// How many failing turns are remembered at once, the newest; 10,000 by default.
+    pub fn max_turns(mut self, turns: usize) -> Self {
+        self.max_turns = turns;
+        self
+    }
+
+    /// Where malformed calls are written down with the model that made them; nowhere by default.
+    pub fn log(mut self, log: Arc<dyn AttributionLog>) -> Self {
+        self.log = Some(log);
+        self
+    }
+
+    /// The same, into a file of JSON lines; see [`LOG_PATH`](crate::LOG_PATH).
+    pub fn log_path(self, path: impl Into<PathBuf>) -> Self {
+        self.log(Arc::new(FileLog::new(path)))
+    }
+
+    /// Whom to ask for the time of a log entry; the machine's clock by default.
+    pub fn wall_clock(mut self, clock: Arc<dyn WallClock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Who is told of broken loops; nobody by default.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Validates the settings; this is the only place that can fail.
+    ///
+    /// # Errors
+    /// If a limit is 0 or absurdly high; all faults are named at once.
+    pub fn build(self) -> Result<LoopGuardLayer, ConfigError> {
+        let mut faults = Vec::new();
+        for (name, value) in
+            [("max_identical_failures", self.identical), ("max_failures_per_turn", self.per_turn)]
+        {
+            if !(1..=MAX_FAILURES).contains(&value) {
+                faults.push(format!("{name} is {value}, but must be from 1 to {MAX_FAILURES}"));
+            }
+        }
+        if self.memory.is_zero() {
+            faults.push("memory is 0, but must be longer".to_owned());
+        }
+        if self.max_turns == 0 {
+            faults.push("max_turns is 0, but must be at least 1".to_owned());
+        }
+        if !faults.is_empty() {
+            return Err(ConfigError(faults));
+        }
+        let limits = Limits { identical: self.identical, per_turn: self.per_turn };
+        let shared = Shared {
+            turns: Turns::new(limits, self.memory, self.max_turns),
+            log: self.log,
+            clock: self.clock,
+            observer: self.observer,
+        };
+        Ok(LoopGuardLayer::with(self.enabled.then(|| Striped::new(shared)), Standard))
+    }
+}
+
+/// What all services of a layer share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) turns: Turns,
+    pub(crate) log: Option<Arc<dyn AttributionLog>>,
+    pub(crate) clock: Arc<dyn WallClock>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+}
+
+/// The settings cannot be used; it names every fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError(Vec<String>);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "loop guard: {}", self.0.join("; "))
+    }
+}
+
+impl Error for ConfigError {}

@@ -1,0 +1,103 @@
+//! Errors of the loop guard.
+use crate::message;
+use std::{error::Error, fmt};
+use tr_core::{BoxError, Facts, Ran, Verdict, code};
+
+/// The same call failed the same way before; it was not executed.
+#[derive(Debug)]
+pub struct LoopDetected {
+    message: String,
+    failures: u32,
+    facts: Facts,
+}
+
+/// Too many calls failed in this turn; the call was not executed.
+#[derive(Debug)]
+pub struct ToolErrorLimit {
+    message: String,
+    failures: u32,
+    facts: Facts,
+}
+
+/// The inner service's error, and what a model should know about repeating the call. Whether the
+/// tool ran is the inner error's to say.
+#[derive(Debug)]
+pub struct Noted {
+    notes: Vec<String>,
+    inner: BoxError,
+}
+
+impl LoopDetected {
+    pub(crate) fn new(tool: &str, failures: u32) -> Self {
+        let facts = Facts::new(code::LOOP_DETECTED, Ran::No, Verdict::Permanent).exhausted();
+        Self { message: message::loop_detected(tool, failures), failures, facts }
+    }
+
+    /// How often the call has failed.
+    #[must_use]
+    pub const fn failures(&self) -> u32 {
+        self.failures
+    }
+}
+
+impl ToolErrorLimit {
+    pub(crate) fn new(failures: u32) -> Self {
+        let facts = Facts::new(code::TOOL_ERROR_LIMIT, Ran::No, Verdict::Permanent).exhausted();
+        Self { message: message::tool_error_limit(failures), failures, facts }
+    }
+
+    /// How many calls of the turn have failed.
+    #[must_use]
+    pub const fn failures(&self) -> u32 {
+        self.failures
+    }
+}
+
+impl Noted {
+    pub(crate) const fn new(notes: Vec<String>, inner: BoxError) -> Self {
+        Self { notes, inner }
+    }
+
+    /// What was added.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+impl fmt::Display for LoopDetected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl fmt::Display for ToolErrorLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl fmt::Display for Noted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)?;
+        self.notes.iter().try_for_each(|note| write!(f, "\n{note}"))
+    }
+}
+
+impl Error for LoopDetected {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}
+
+impl Error for ToolErrorLimit {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}
+
+impl Error for Noted {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.inner)
+    }
+}

@@ -1,0 +1,54 @@
+//! The layer.
+use crate::{
+    config::{Builder, Shared},
+    service::LoopGuard,
+    turns::Turns,
+};
+use tower_layer::Layer;
+use tr_core::{Standard, Striped};
+
+/// Applies a [`LoopGuard`]; all services that it makes watch the same turns.
+#[derive(Clone, Debug)]
+pub struct LoopGuardLayer<A = Standard> {
+    /// `None`: off.
+    shared: Option<Striped<Shared>>,
+    answers: A,
+}
+
+impl LoopGuardLayer {
+    /// Starts from the defaults: 2 identical failures, 5 in a turn.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
+impl Default for LoopGuardLayer {
+    fn default() -> Self {
+        Self::builder().build().expect("the defaults are valid")
+    }
+}
+
+impl<A> LoopGuardLayer<A> {
+    pub(crate) const fn with(shared: Option<Striped<Shared>>, answers: A) -> Self {
+        Self { shared, answers }
+    }
+
+    /// Asks `answers` about requests and responses.
+    pub fn answers<B>(self, answers: B) -> LoopGuardLayer<B> {
+        LoopGuardLayer { shared: self.shared, answers }
+    }
+
+    /// The turns that are watched, to begin and end them; `None` if the guard is off.
+    #[must_use]
+    pub fn turns(&self) -> Option<&Turns> {
+        self.shared.as_ref().map(|shared| &shared.turns)
+    }
+}
+
+impl<S, A: Clone> Layer<S> for LoopGuardLayer<A> {
+    type Service = LoopGuard<S, A>;
+
+    fn layer(&self, inner: S) -> LoopGuard<S, A> {
+        LoopGuard::new(inner, self.shared.as_ref().map(Striped::whole), self.answers.clone())
+    }
+}

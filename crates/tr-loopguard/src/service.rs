@@ -1,0 +1,48 @@
+//! The service.
+use crate::{config::Shared, future::LoopGuardFuture, turn::Decision, watch::Watch};
+use std::task::{Context, Poll};
+use tower_service::Service;
+use tr_core::{BoxError, Feedback, LoopOf, Standard, Striped};
+
+/// Counts the failures of each turn and refuses calls that are a loop.
+#[derive(Clone, Debug)]
+pub struct LoopGuard<S, A = Standard> {
+    inner: S,
+    shared: Option<Striped<Shared>>,
+    answers: A,
+}
+
+impl<S, A> LoopGuard<S, A> {
+    pub(crate) const fn new(inner: S, shared: Option<Striped<Shared>>, answers: A) -> Self {
+        Self { inner, shared, answers }
+    }
+}
+
+impl<S, A, Req> Service<Req> for LoopGuard<S, A>
+where
+    S: Service<Req>,
+    S::Error: Into<BoxError>,
+    A: LoopOf<Req> + Feedback<S::Response> + Clone,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = LoopGuardFuture<S::Future, A, Req>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    #[inline]
+    fn call(&mut self, req: Req) -> Self::Future {
+        let Some(shared) = &self.shared else {
+            return LoopGuardFuture::running(self.inner.call(req), None);
+        };
+        let subject = self.answers.subject_of(&req);
+        let watch = Watch { shared: shared.clone(), answers: self.answers.clone(), subject };
+        match watch.admit() {
+            Decision::Continue => LoopGuardFuture::running(self.inner.call(req), Some(watch)),
+            refused => LoopGuardFuture::refused(watch.refusal(refused)),
+        }
+    }
+}
