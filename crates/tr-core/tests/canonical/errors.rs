@@ -56,12 +56,29 @@ fn text_that_is_no_unicode_is_refused() {
 }
 
 #[test]
+fn control_characters_are_found_wherever_they_stand() {
+    for control in '\0'..' ' {
+        for before in 0..20 {
+            let text = format!("\"{}{control}{}\"", "x".repeat(before), "é".repeat(20 - before));
+            refuses(text, ErrorKind::ControlCharacter, before + 1, "");
+        }
+    }
+}
+
+#[test]
 fn duplicates_are_found_after_unescaping_and_named_by_the_later_one() {
     refuses(r#"{"a":1,"b":2,"\u0061":3}"#, ErrorKind::DuplicateName, 13, "/a");
     refuses(r#"{"o":{"x":1,"/~":0,"x":1,"/~":0}}"#, ErrorKind::DuplicateName, 19, "/o/x");
     refuses(r#"{"o":{"/~":1,"x":0,"/~":1,"x":0}}"#, ErrorKind::DuplicateName, 19, "/o/~1~0");
     refuses(r#"{"\n":1,"\u000a":1}"#, ErrorKind::DuplicateName, 8, "/\n");
     refuses(r#"{"a":1,"a":2,"a":3}"#, ErrorKind::DuplicateName, 7, "/a");
+    refuses(
+        r#"{"long enough":"a","long enough":"b"}"#,
+        ErrorKind::DuplicateName,
+        19,
+        "/long enough",
+    );
+    refuses(r#"{"a":"for a prefix","a":"of its own"}"#, ErrorKind::DuplicateName, 20, "/a");
     // Dropped members are still read: rules never make an invalid text valid.
     let text = r#"{"clientTs":1,"clientTs":1}"#;
     let error = Canonicalizer::new().write(text, &Rules::default(), &mut Vec::new()).unwrap_err();
@@ -72,6 +89,8 @@ fn duplicates_are_found_after_unescaping_and_named_by_the_later_one() {
 fn nesting_ends_at_the_limit() {
     let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     assert_eq!(to_string(nested(MAX_DEPTH)).unwrap(), nested(MAX_DEPTH));
+    let siblings = format!("[{}[]]", "{},[],".repeat(MAX_DEPTH));
+    assert_eq!(to_string(&siblings).unwrap(), siblings);
     let pointer = "/0".repeat(MAX_DEPTH);
     refuses(nested(MAX_DEPTH + 1), ErrorKind::TooDeep, MAX_DEPTH, &pointer);
     refuses(

@@ -90,6 +90,29 @@ impl Value {
         }
     }
 
+    /// The canonical form, written in the plainest way.
+    pub(crate) fn canonical(&self) -> String {
+        let join = |items: Vec<String>| items.join(",");
+        match self {
+            Self::Null => "null".to_owned(),
+            Self::Bool(value) => value.to_string(),
+            Self::Integer(digits) => digits.clone(),
+            Self::Double(value) => ryu_js::Buffer::new().format(*value).to_owned(),
+            Self::Text(text) => serde_json::to_string(text).unwrap(),
+            Self::Array(values) => {
+                format!("[{}]", join(values.iter().map(Self::canonical).collect()))
+            }
+            Self::Object(members) => {
+                let mut members: Vec<_> = members.iter().collect();
+                members.sort_by_key(|(name, _)| name.encode_utf16().collect::<Vec<_>>());
+                let member = |(name, value): (&String, &Self)| {
+                    format!("{}:{}", serde_json::to_string(name).unwrap(), value.canonical())
+                };
+                format!("{{{}}}", join(members.into_iter().map(member).collect()))
+            }
+        }
+    }
+
     /// Writes it with members, white space, escapes and numbers as chance has it.
     pub(crate) fn render(&self, rng: &mut Rng, out: &mut String) {
         match self {

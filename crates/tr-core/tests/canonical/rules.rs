@@ -58,6 +58,12 @@ fn loose_white_space_is_opt_in() {
     assert_eq!(canonical(r#"{"q":"\\n \" \u0001 \\ "}"#, &loose), r#"{"q":"\\n \" \u0001 \\"}"#);
     assert_eq!(canonical(r#"{"q":" \n "}"#, &loose), r#"{"q":""}"#);
     assert_eq!(canonical(r#"{"q":{"  n":["x  y"]}}"#, &loose), r#"{"q":{"  n":["x y"]}}"#);
+    let both = Rules::builder().loose_whitespace_at("/q".parse().unwrap());
+    let both = both.drop_at("/q/n/at".parse().unwrap()).build().unwrap();
+    assert_eq!(
+        canonical(r#"{"q":{"n":{"at":0,"x":"a  b"}}}"#, &both),
+        r#"{"q":{"n":{"x":"a b"}}}"#
+    );
     let everywhere = Rules::builder().loose_whitespace_at("".parse().unwrap()).build().unwrap();
     assert_eq!(canonical(r#"["a  b",[" c"]]"#, &everywhere), r#"["a b",["c"]]"#);
 }
