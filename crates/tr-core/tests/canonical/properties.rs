@@ -58,7 +58,11 @@ proptest! {
     }
 
     #[test]
-    fn doubles_print_as_ryu_js_prints_them(value: f64, digits in -99_999_999_999_999_999..99_999_999_999_999_999_i64, places in 0..18_usize) {
+    fn doubles_print_as_ryu_js_prints_them(
+        value: f64,
+        digits in -99_999_999_999_999_999..99_999_999_999_999_999_i64,
+        places in 0..18_usize,
+    ) {
         prop_assume!(value.is_finite());
         prop_assert_eq!(to_string(format!("{value:e}")).unwrap(), by_double(&format!("{value:e}")));
         let token = format!("{digits:0width$}", width = places + 1 + usize::from(digits < 0));
@@ -69,7 +73,10 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes: Vec<u8>, near in "[\\[\\]{}:,\"\\\\u0-9dDeE.+\\- tfn]{0,40}") {
+    fn no_bytes_make_it_panic(
+        bytes: Vec<u8>,
+        near in "[\\[\\]{}:,\"\\\\u0-9dDeE.+\\- tfn]{0,40}",
+    ) {
         for text in [bytes.as_slice(), near.as_bytes()] {
             let ours = to_string(text);
             if let Ok(canonical) = &ours {
