@@ -228,7 +228,7 @@ fn render_double(value: f64, rng: &mut Rng, out: &mut String) {
     let power: i32 = power.parse().unwrap();
     match rng.u8(..4) {
         0 if (-30..0).contains(&power) => {
-            write!(out, "{value}{}", "0".repeat(rng.usize(..3))).unwrap()
+            write!(out, "{value}{}", "0".repeat(rng.usize(..3))).unwrap();
         }
         1 if power > 0 => write!(out, "{digits}E+{power:02}").unwrap(),
         // 17 digits say more than enough to find the same double again.

@@ -63,7 +63,7 @@ fn change(value: &mut Value, rng: &mut Rng) {
         Value::Array(values) => change_array(values, rng),
         Value::Object(members) => change_object(members, rng),
         Value::Null => {
-            *value = [Value::Text("null".into()), Value::Bool(false)][rng.usize(..2)].clone()
+            *value = [Value::Text("null".into()), Value::Bool(false)][rng.usize(..2)].clone();
         }
         Value::Bool(bool) => *bool = !*bool,
         Value::Integer(digits) if rng.bool() => *value = Value::Text(mem::take(digits)),
