@@ -1,1 +1,91 @@
 //! Stops calling a tool that keeps failing.
+//!
+//! # When to use
+//!
+//! Inside retry, so that an open breaker ends retrying, and outside the attempt timeout, so that
+//! timeouts count as failures and probes come to an end. There is one breaker for each tool (or
+//! dependency, or for all calls, as the call's breaker hint says).
+//!
+//! # Example
+//!
+//! ```
+//! use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
+//! use tr_breaker::{BreakerLayer, CircuitOpen};
+//! use tr_core::{BoxError, BreakerState, Params, ToolCall, ToolOutcome};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), BoxError> {
+//! let layer = BreakerLayer::builder().consecutive_failures(5).build()?;
+//! let registry = layer.registry().clone();
+//! let mut tool = ServiceBuilder::new().layer(layer).service(service_fn(|_: ToolCall| async {
+//!     Err::<ToolOutcome, BoxError>("connection refused".into())
+//! }));
+//!
+//! let call = ToolCall::new("flight_search", Params::empty_object());
+//! for _ in 0..5 {
+//!     let failed = tool.ready().await?.call(call.clone()).await;
+//!     assert_eq!(failed.unwrap_err().to_string(), "connection refused");
+//! }
+//!
+//! let breaker = registry.get(call.parts().tool.key()).expect("made by the first call");
+//! assert_eq!(breaker.state(), BreakerState::Open);
+//! let refused = tool.ready().await?.call(call).await.unwrap_err();
+//! let open = refused.downcast::<CircuitOpen>()?;
+//! assert_eq!(open.last_failure(), Some("connection refused"));
+//! # Ok(()) }
+//! ```
+//!
+//! # States
+//!
+//! | state | calls | leaves it |
+//! |---|---|---|
+//! | `CLOSED` | pass and are counted | at 5 failures in a row, or 50 % of the last 20 calls if there are 10, all within 120 s |
+//! | `OPEN` | are refused | 30 s later, by the clock |
+//! | `HALF_OPEN` | one at a time passes as a probe | to `CLOSED` after 2 successes, to `OPEN` at a failure or when a probe's lease ends |
+//! | `FORCED_OPEN` | are refused | by [`BreakerHandle::reset`] |
+//!
+//! A transient end is a failure, timeouts and rate limits too. A permanent one is none, since the
+//! tool answered: it ends a run of failures and stays out of the rate. A cancelled or dropped call
+//! counts for nothing. A call that was admitted before the breaker last changed its state changes
+//! nothing when it ends.
+//!
+//! # Errors
+//!
+//! [`CircuitOpen`], when a call is refused: the tool did not run. The inner service's errors pass
+//! unchanged.
+//!
+//! # Defaults
+//!
+//! [`Builder`] lists them; [`BreakerLayer::tool_reliability`] goes easier on tools that only read
+//! and harder on those that change the world.
+//!
+//! # Knows nothing of
+//!
+//! other layers, stores, exporters. It spawns nothing and never sleeps.
+mod builder;
+mod clock;
+pub mod error;
+pub mod future;
+mod gate;
+mod handle;
+mod hub;
+mod lane;
+mod layer;
+#[cfg(tr_loom)]
+pub mod model;
+mod permit;
+mod registry;
+mod service;
+mod settings;
+mod state;
+mod sync;
+mod why;
+mod window;
+
+pub use self::{
+    builder::Builder,
+    error::{CircuitOpen, ConfigError},
+    handle::{BreakerHandle, Counts, Registry},
+    layer::BreakerLayer,
+    service::Breaker,
+    settings::Mode,
+};

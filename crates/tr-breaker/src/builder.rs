@@ -1,0 +1,344 @@
+//! Settings and their checks.
+use crate::{
+    error::ConfigError,
+    handle::Registry,
+    hub::Hub,
+    layer::BreakerLayer,
+    registry::Breakers,
+    settings::{COUNTS, Mode, Row, Rules, Settings, Slow, TIMES, is_rate},
+};
+use std::{
+    fmt::{Debug, Display},
+    ops::RangeInclusive,
+    sync::Arc,
+    time::Duration,
+};
+use tr_core::{Effect, Observer, Standard, manifest::BreakerOverride};
+
+/// What a layer may keep of breakers.
+const CAPACITIES: RangeInclusive<usize> = 1..=1_000_000;
+
+/// Configures a [`BreakerLayer`].
+///
+/// | setting | default |
+/// |---|---|
+/// | [`consecutive_failures`](Self::consecutive_failures) | 5 |
+/// | [`failure_rate`](Self::failure_rate) | 0.5 |
+/// | [`window`](Self::window), [`min_calls`](Self::min_calls) | 20 calls, 10 |
+/// | [`rolling`](Self::rolling) | 120 s |
+/// | [`slow_calls`](Self::slow_calls) | off |
+/// | [`cooldown`](Self::cooldown) | 30 s |
+/// | [`max_probes`](Self::max_probes), [`successes_to_close`](Self::successes_to_close) | 1, 2 |
+/// | [`probe_lease`](Self::probe_lease) | the cooldown |
+/// | [`count_rate_limits`](Self::count_rate_limits) | yes |
+/// | [`mode`](Self::mode), [`forced_open`](Self::forced_open) | [`Mode::Enforce`], no |
+/// | [`capacity`](Self::capacity) | 10,000 breakers |
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Builder<A = Standard> {
+    rules: Rules,
+    changes: [(Effect, BreakerOverride); 3],
+    window: u32,
+    min_calls: u32,
+    rolling: Duration,
+    slow: Option<Slow>,
+    max_probes: u32,
+    successes_to_close: u32,
+    probe_lease: Option<Duration>,
+    count_rate_limits: bool,
+    mode: Mode,
+    forced_open: bool,
+    capacity: usize,
+    observers: Vec<Arc<dyn Observer>>,
+    answers: A,
+}
+
+impl Builder {
+    /// Starts from the defaults, the same for all effects.
+    pub(crate) fn new() -> Self {
+        let unchanged = |effect| (effect, BreakerOverride::default());
+        Self {
+            rules: Rules {
+                consecutive: Some(5),
+                rate: Some(0.5),
+                cooldown: Duration::from_secs(30),
+            },
+            changes: [Effect::ReadOnly, Effect::Idempotent, Effect::Mutating].map(unchanged),
+            window: 20,
+            min_calls: 10,
+            rolling: Duration::from_secs(120),
+            slow: None,
+            max_probes: 1,
+            successes_to_close: 2,
+            probe_lease: None,
+            count_rate_limits: true,
+            mode: Mode::Enforce,
+            forced_open: false,
+            capacity: 10_000,
+            observers: Vec::new(),
+            answers: Standard,
+        }
+    }
+
+    /// Starts from the preset `tool_reliability`: the defaults, but for calls whose effect was
+    /// declared. Those that only read open at 8 failures in a row, for 20 s; mutating ones open at
+    /// a failure rate of 0.3, for 15 s.
+    pub fn tool_reliability() -> Self {
+        let (mut reading, mut mutating) = (BreakerOverride::default(), BreakerOverride::default());
+        reading.consecutive = Some(8);
+        reading.cooldown = Some(Duration::from_secs(20));
+        mutating.failure_rate = Some(0.3);
+        mutating.cooldown = Some(Duration::from_secs(15));
+        Self::new().for_effect(Effect::ReadOnly, reading).for_effect(Effect::Mutating, mutating)
+    }
+
+    /// Starts from the preset `error_handling`: the defaults, but one success closes.
+    pub fn error_handling() -> Self {
+        Self::new().successes_to_close(1)
+    }
+}
+
+impl<A> Builder<A> {
+    /// Opens at this many failures in a row; `None`: whatever their number.
+    pub fn consecutive_failures(mut self, failures: impl Into<Option<u32>>) -> Self {
+        self.rules.consecutive = failures.into();
+        self
+    }
+
+    /// Opens when this share of the calls in the window has failed, more than 0 and at most 1;
+    /// `None`: whatever it is.
+    pub fn failure_rate(mut self, rate: impl Into<Option<f64>>) -> Self {
+        self.rules.rate = rate.into();
+        self
+    }
+
+    /// How long it stays open before it lets a probe through.
+    pub fn cooldown(mut self, cooldown: Duration) -> Self {
+        self.rules.cooldown = cooldown;
+        self
+    }
+
+    /// Changes the rules for calls that were declared to have this effect.
+    ///
+    /// A failure is judged by the rules for its own call, so that calls of different effects can
+    /// share a breaker. Calls of undeclared effect go by the rules without changes; a tool's
+    /// manifest has the last word.
+    pub fn for_effect(mut self, effect: Effect, change: BreakerOverride) -> Self {
+        for (of, current) in &mut self.changes {
+            if *of == effect {
+                *current = change;
+            }
+        }
+        self
+    }
+
+    /// Rates are of this many calls, the last ones; successes and failures, not permanent errors.
+    pub fn window(mut self, calls: u32) -> Self {
+        self.window = calls;
+        self
+    }
+
+    /// Fewer calls than this have no rate.
+    pub fn min_calls(mut self, calls: u32) -> Self {
+        self.min_calls = calls;
+        self
+    }
+
+    /// What is older than this counts for nothing, neither for the rates nor for failures in a
+    /// row. A failure's age is exact, a success's to a sixteenth of this.
+    pub fn rolling(mut self, rolling: Duration) -> Self {
+        self.rolling = rolling;
+        self
+    }
+
+    /// Opens, too, when this share of the calls in the window took longer than that; and a probe
+    /// that did reopens. Costs each call a look at the clock.
+    pub fn slow_calls(mut self, longer_than: Duration, rate: f64) -> Self {
+        self.slow = Some(Slow { longer_than, rate });
+        self
+    }
+
+    /// Probes in flight at once while it is half open.
+    pub fn max_probes(mut self, probes: u32) -> Self {
+        self.max_probes = probes;
+        self
+    }
+
+    /// Probes that must succeed, one failing none, for it to close.
+    pub fn successes_to_close(mut self, successes: u32) -> Self {
+        self.successes_to_close = successes;
+        self
+    }
+
+    /// A probe that has not ended after this long counts as hung and reopens. Longer than an
+    /// attempt may take: the late end of a hung probe changes nothing.
+    pub fn probe_lease(mut self, lease: Duration) -> Self {
+        self.probe_lease = Some(lease);
+        self
+    }
+
+    /// Whether errors of the code [`RATE_LIMITED`](tr_core::code::RATE_LIMITED), such as a 429,
+    /// are failures. Else they count for nothing.
+    pub fn count_rate_limits(mut self, count: bool) -> Self {
+        self.count_rate_limits = count;
+        self
+    }
+
+    /// What the breakers do with their decisions, until told otherwise by a handle.
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Whether breakers start in `FORCED_OPEN`.
+    pub fn forced_open(mut self, forced: bool) -> Self {
+        self.forced_open = forced;
+        self
+    }
+
+    /// How many breakers are kept. Past that, one that is closed and remembers no failure makes
+    /// room; where there is none, new keys share one breaker.
+    pub fn capacity(mut self, breakers: usize) -> Self {
+        self.capacity = breakers;
+        self
+    }
+
+    /// Tells `observer` of every step and every refused call; may be called several times.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
+    /// Takes the answers about requests and responses from `answers`.
+    pub fn answers<B>(self, answers: B) -> Builder<B> {
+        Builder {
+            rules: self.rules,
+            changes: self.changes,
+            window: self.window,
+            min_calls: self.min_calls,
+            rolling: self.rolling,
+            slow: self.slow,
+            max_probes: self.max_probes,
+            successes_to_close: self.successes_to_close,
+            probe_lease: self.probe_lease,
+            count_rate_limits: self.count_rate_limits,
+            mode: self.mode,
+            forced_open: self.forced_open,
+            capacity: self.capacity,
+            observers: self.observers,
+            answers,
+        }
+    }
+
+    /// Checks the settings and makes the layer.
+    ///
+    /// # Errors
+    /// Names every setting that is out of its range.
+    pub fn build(self) -> Result<BreakerLayer<A>, ConfigError> {
+        let faults = self.faults();
+        if !faults.is_empty() {
+            return Err(ConfigError(faults));
+        }
+        Ok(self.build_unchecked())
+    }
+
+    /// Makes a layer of settings that are known to be good.
+    pub(crate) fn build_unchecked(self) -> BreakerLayer<A> {
+        let hub = Hub::default();
+        self.observers.iter().for_each(|observer| hub.add(observer.clone()));
+        let breakers = Breakers::new(self.settings(), self.capacity, hub);
+        BreakerLayer::new(self.answers, Registry::new(breakers))
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        let rules_for = |row| {
+            let mut rules = self.rules;
+            for (effect, change) in self.changes {
+                if Row::of(effect) == row {
+                    rules.apply(change);
+                }
+            }
+            rules
+        };
+        Settings {
+            rules: Row::ALL.map(rules_for),
+            window: self.window,
+            min_calls: self.min_calls,
+            rolling: self.rolling,
+            slow: self.slow,
+            max_probes: self.max_probes,
+            successes_to_close: self.successes_to_close,
+            probe_lease: self.probe_lease,
+            count_rate_limits: self.count_rate_limits,
+            mode: self.mode,
+            force_open: self.forced_open,
+        }
+    }
+
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Faults::default();
+        faults.of_rules("", self.rules.consecutive, self.rules.rate, Some(self.rules.cooldown));
+        for (effect, change) in self.changes {
+            let of = format!(" for {effect:?}");
+            faults.of_rules(&of, change.consecutive, change.failure_rate, change.cooldown);
+        }
+        faults.range("window", self.window, &COUNTS);
+        faults.range("min_calls", self.min_calls, &(1..=self.window.clamp(1, *COUNTS.end())));
+        faults.range("rolling", self.rolling, &TIMES);
+        faults.range("max_probes", self.max_probes, &COUNTS);
+        faults.range("successes_to_close", self.successes_to_close, &COUNTS);
+        faults.range("capacity", self.capacity, &CAPACITIES);
+        if let Some(lease) = self.probe_lease {
+            faults.range("probe_lease", lease, &TIMES);
+        }
+        if let Some(slow) = self.slow {
+            faults.range("slow_calls, longer than", slow.longer_than, &TIMES);
+            faults.rate("slow_calls, rate", slow.rate);
+        }
+        let Rules { consecutive, rate, .. } = self.rules;
+        if consecutive.is_none() && rate.is_none() && self.slow.is_none() {
+            faults.0.push("no rule opens it: set `consecutive_failures` or `failure_rate`".into());
+        }
+        faults.0
+    }
+}
+
+#[derive(Default)]
+struct Faults(Vec<String>);
+
+impl Faults {
+    fn of_rules(
+        &mut self,
+        of: &str,
+        consecutive: Option<u32>,
+        rate: Option<f64>,
+        cooldown: Option<Duration>,
+    ) {
+        if let Some(failures) = consecutive {
+            self.range(&format!("consecutive_failures{of}"), failures, &COUNTS);
+        }
+        if let Some(rate) = rate {
+            self.rate(&format!("failure_rate{of}"), rate);
+        }
+        if let Some(cooldown) = cooldown {
+            self.range(&format!("cooldown{of}"), cooldown, &TIMES);
+        }
+    }
+
+    fn range<T: PartialOrd + Debug>(&mut self, what: &str, value: T, allowed: &RangeInclusive<T>) {
+        if !allowed.contains(&value) {
+            let (from, to) = (allowed.start(), allowed.end());
+            self.add(what, format_args!("{value:?}"), format_args!("{from:?} to {to:?}"));
+        }
+    }
+
+    fn rate(&mut self, what: &str, rate: f64) {
+        if !is_rate(rate) {
+            self.add(what, rate, "more than 0, at most 1");
+        }
+    }
+
+    fn add(&mut self, what: &str, value: impl Display, allowed: impl Display) {
+        self.0.push(format!("`{what}` is {value}, allowed is {allowed}"));
+    }
+}

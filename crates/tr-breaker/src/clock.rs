@@ -1,0 +1,7 @@
+//! The one place where the time is read.
+use std::time::Instant;
+
+/// Monotonic time: tokio's, so that tests can pause it.
+pub(crate) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}

@@ -1,0 +1,103 @@
+//! Error types.
+use crate::state::Refusal;
+use std::{error::Error, fmt, sync::Arc, time::Duration};
+use tr_core::{BreakerState, Facts, Ran, Verdict, code};
+
+/// A breaker refused the call. The tool did not run.
+///
+/// Its facts: code `circuit_open`, [`Ran::No`], transient with the time left as `retry_after`, and
+/// exhausted, so that nobody retries it on the spot. Behind them lies what the last failure said.
+#[derive(Debug)]
+pub struct CircuitOpen {
+    breaker: Arc<str>,
+    state: BreakerState,
+    retry_after: Option<Duration>,
+    last_failure: Option<Arc<str>>,
+    facts: Facts,
+}
+
+/// What the last call said that failed, somebody else's perhaps.
+#[derive(Debug)]
+struct LastFailure(Arc<str>);
+
+impl CircuitOpen {
+    pub(crate) fn new(breaker: Arc<str>, refusal: Refusal, last_failure: Option<Arc<str>>) -> Self {
+        let retry_after = refusal.left;
+        let facts = Facts::new(code::CIRCUIT_OPEN, Ran::No, Verdict::Transient { retry_after });
+        let facts = match last_failure.clone() {
+            Some(message) => facts.because(LastFailure(message)),
+            None => facts,
+        };
+        let (state, facts) = (refusal.state, facts.exhausted());
+        Self { breaker, state, retry_after, last_failure, facts }
+    }
+
+    /// The breaker's key.
+    #[must_use]
+    pub fn breaker(&self) -> &str {
+        &self.breaker
+    }
+
+    /// The state in which it refused.
+    #[must_use]
+    pub const fn state(&self) -> BreakerState {
+        self.state
+    }
+
+    /// Until the next probe may go out; `None` while probes are out, and when it was forced open.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    /// What the last failure said, shortened.
+    #[must_use]
+    pub fn last_failure(&self) -> Option<&str> {
+        self.last_failure.as_deref()
+    }
+}
+
+impl fmt::Display for CircuitOpen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "circuit breaker of {} is {}", self.breaker, self.state.as_str())?;
+        match (self.retry_after, self.state) {
+            (Some(left), _) => write!(f, " for another {left:.0?}"),
+            (None, BreakerState::HalfOpen) => f.write_str(" and waits for its probe"),
+            (None, _) => f.write_str(" until it is reset"),
+        }
+    }
+}
+
+impl Error for CircuitOpen {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}
+
+impl fmt::Display for LastFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for LastFailure {}
+
+/// Settings that no breaker can go by: the text names each fault and what is allowed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ConfigError(pub(crate) Vec<String>);
+
+impl ConfigError {
+    /// The faults, one by one.
+    pub fn faults(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the breaker's settings are at fault: ")?;
+        f.write_str(&self.0.join("; "))
+    }
+}
+
+impl Error for ConfigError {}

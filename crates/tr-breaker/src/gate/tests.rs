@@ -1,0 +1,282 @@
+//! Against a slow obvious model: it keeps every call of the period and counts anew each time.
+use super::*;
+use crate::Builder;
+use proptest::prelude::*;
+use std::{sync::Mutex, time::Duration};
+use tr_core::{BreakerState as Is, Observer};
+
+/// A schedule's next event.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Admit(Row),
+    /// Ends one of the calls in flight.
+    End(prop::sample::Index, End),
+    Advance(u64),
+    Look,
+    ForceOpen,
+    Reset,
+    Mode(Mode),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let row = prop::sample::select(&Row::ALL);
+    let slow = prop::bool::weighted(0.2);
+    let end = prop_oneof![
+        6 => slow.prop_map(|slow| End::Success { slow }),
+        6 => slow.prop_map(|slow| End::Failure { slow }),
+        1 => Just(End::Permanent),
+        1 => Just(End::Neither),
+    ];
+    let mode = prop::sample::select(&[Mode::Enforce, Mode::Shadow, Mode::Disabled]);
+    prop_oneof![
+        20 => row.prop_map(Step::Admit),
+        20 => (any::<prop::sample::Index>(), end).prop_map(|(which, end)| Step::End(which, end)),
+        4 => (0_u64..40).prop_map(Step::Advance),
+        3 => (0_u64..700).prop_map(Step::Advance),
+        3 => Just(Step::Look),
+        1 => prop_oneof![Just(Step::ForceOpen), Just(Step::Reset), mode.prop_map(Step::Mode)],
+    ]
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let rules = (1_u32..7, 0.1..=1.0_f64, 1_u64..400, any::<[bool; 3]>());
+    let probes = (1_u32..3, 1_u32..4, prop::option::of(1_u64..300));
+    let slow = prop::option::of(0.3..=1.0_f64);
+    (rules, 1_u32..12, 1_u32..6, 1_u64..1_000, probes, slow).prop_map(
+        |((run, rate, cooldown, on), window, min_calls, rolling, probes, slow)| {
+            let (max_probes, wins, lease) = probes;
+            let ms = Duration::from_millis;
+            let mut builder = Builder::tool_reliability()
+                .consecutive_failures(on[0].then_some(run))
+                .failure_rate((on[1] || !on[0]).then_some(rate))
+                .cooldown(ms(cooldown))
+                .window(window)
+                .min_calls(min_calls.min(window))
+                .rolling(ms(rolling))
+                .max_probes(max_probes)
+                .successes_to_close(wins);
+            if let Some(lease) = lease {
+                builder = builder.probe_lease(ms(lease));
+            }
+            if let Some(rate) = slow.filter(|_| on[2]) {
+                builder = builder.slow_calls(ms(1), rate);
+            }
+            builder.clone().build().expect("within the ranges");
+            builder.settings()
+        },
+    )
+}
+
+/// What the gate should be, the long way.
+struct Model {
+    settings: Settings,
+    mode: Mode,
+    is: Is,
+    /// Counts the changes.
+    epoch: u32,
+    /// Every call of the period, with the time at which it is taken to have ended.
+    calls: Vec<(Instant, End)>,
+    /// When the clock was last looked at for a call.
+    noted: Option<Instant>,
+    open_until: Option<Instant>,
+    /// Number of the call, and when its lease ends.
+    probes: Vec<(usize, Instant, Row)>,
+    wins: u32,
+    edges: Vec<(Is, Is)>,
+}
+
+impl Model {
+    fn go(&mut self, to: Is) {
+        if self.is != to {
+            self.edges.push((self.is, to));
+        }
+        (self.is, self.epoch, self.wins) = (to, self.epoch + 1, 0);
+        self.probes.clear();
+        if to == Is::Closed {
+            self.calls.clear();
+            self.noted = None;
+        }
+    }
+
+    fn open(&mut self, at: Instant, row: Row) {
+        self.open_until = Some(at + self.settings.rules(row).cooldown);
+        self.go(Is::Open);
+    }
+
+    fn pass_time(&mut self, now: Instant) {
+        loop {
+            let hung = self.probes.iter().map(|(_, end, row)| (*end, *row)).min_by_key(|p| p.0);
+            match (self.is, self.open_until, hung) {
+                (Is::Open, Some(until), _) if now >= until => self.go(Is::HalfOpen),
+                (Is::HalfOpen, _, Some((end, row))) if now >= end => self.open(end, row),
+                _ => return,
+            }
+        }
+    }
+
+    /// `None`: refused.
+    fn admit(&mut self, call: usize, row: Row, now: Instant) -> Option<Admitted> {
+        match self.is {
+            Is::Closed if self.mode == Mode::Disabled => Some(Admitted::Free),
+            Is::Closed => Some(Admitted::Counted(self.epoch)),
+            Is::HalfOpen if self.probes.len() < self.settings.max_probes as usize => {
+                self.probes.push((call, now + self.settings.lease(row), row));
+                Some(Admitted::Counted(self.epoch))
+            }
+            _ => None,
+        }
+    }
+
+    fn end(&mut self, call: usize, epoch: u32, row: Row, end: End, now: Instant) {
+        if epoch != self.epoch {
+            return;
+        }
+        if self.is == Is::HalfOpen {
+            self.probes.retain(|(probe, ..)| *probe != call);
+            match end {
+                End::Success { slow: false }
+                    if self.wins + 1 == self.settings.successes_to_close =>
+                {
+                    self.go(Is::Closed);
+                }
+                End::Success { slow: false } => self.wins += 1,
+                End::Success { .. } | End::Failure { .. } => self.open(now, row),
+                End::Permanent | End::Neither => {}
+            }
+            return;
+        }
+        let lap_is_over = self.noted.is_none_or(|noted| now >= noted + self.settings.lap());
+        match end {
+            End::Success { slow: false } if lap_is_over => self.noted = Some(now),
+            End::Success { slow: true } | End::Failure { .. } => self.noted = Some(now),
+            _ => {}
+        }
+        self.calls.push((self.noted.unwrap_or(now), end));
+        if matches!(end, End::Success { .. } | End::Failure { .. }) && self.should_open(row, now) {
+            self.open(now, row);
+        }
+    }
+
+    fn should_open(&self, row: Row, now: Instant) -> bool {
+        let (rules, settings) = (self.settings.rules(row), &self.settings);
+        let young = |at: &Instant| now.duration_since(*at) <= settings.rolling;
+        let said: Vec<_> = self.calls.iter().filter(|(_, end)| *end != End::Neither).collect();
+        let run = said.iter().rev().take_while(|(_, end)| matches!(end, End::Failure { .. }));
+        let run = run.filter(|(at, _)| young(at)).count();
+
+        let window = said.iter().rev().filter(|(at, end)| young(at) && *end != End::Permanent);
+        let window: Vec<End> = window.take(settings.window as usize).map(|call| call.1).collect();
+        let share = |is: fn(&End) -> bool| {
+            window.iter().filter(|end| is(end)).count() as f64 / window.len() as f64
+        };
+        let failed = share(|end| matches!(end, End::Failure { .. }));
+        let slow =
+            share(|end| matches!(end, End::Failure { slow: true } | End::Success { slow: true }));
+        rules.consecutive.is_some_and(|n| run >= n as usize)
+            || window.len() >= settings.min_calls as usize
+                && (rules.rate.is_some_and(|rate| failed >= rate)
+                    || settings.slow.is_some_and(|rule| slow >= rule.rate))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Admitted {
+    Free,
+    Counted(u32),
+}
+
+#[derive(Debug, Default)]
+struct Edges(Mutex<Vec<(Is, Is)>>);
+
+impl Observer for Edges {
+    fn on_event(&self, _: &CallInfo<'_>, event: &Event<'_>) {
+        if let Event::Breaker { from, to, .. } = event {
+            self.0.lock().unwrap().push((*from, *to));
+        }
+    }
+}
+
+fn check(settings: Settings, steps: &[Step]) -> Result<(), TestCaseError> {
+    let (edges, hub) = (Arc::new(Edges::default()), Hub::default());
+    hub.add(edges.clone());
+    let mut now = crate::clock::now();
+    let key = KeyRef::new("tool");
+    let gate = Gate::new(key, "tool", Arc::new(settings.clone()), Arc::new(hub), now);
+    let mut model = Model {
+        mode: settings.mode,
+        settings,
+        is: Is::Closed,
+        epoch: 0,
+        calls: Vec::new(),
+        noted: None,
+        open_until: None,
+        probes: Vec::new(),
+        wins: 0,
+        edges: Vec::new(),
+    };
+    let mut flying = Vec::new();
+    for (number, step) in steps.iter().enumerate() {
+        model.pass_time(now);
+        match *step {
+            Step::Advance(ms) => now += Duration::from_millis(ms),
+            Step::Look => prop_assert_eq!(gate.state(now), model.is),
+            Step::Admit(row) => match (gate.admit(row, || now), model.admit(number, row, now)) {
+                (Admission::Free, expected) => prop_assert_eq!(expected, Some(Admitted::Free)),
+                (Admission::Counted(ticket), Some(Admitted::Counted(epoch))) => {
+                    flying.push((ticket, number, epoch));
+                }
+                (Admission::Refused(refusal, _), None) => {
+                    prop_assert_eq!(refusal.state, model.is);
+                    prop_assert_eq!(refusal.shadow, model.mode == Mode::Shadow);
+                    let until = model.open_until.filter(|_| model.is == Is::Open);
+                    prop_assert_eq!(refusal.left, until.map(|until| until - now));
+                }
+                (got, expected) => prop_assert!(false, "{got:?}, expected {expected:?}"),
+            },
+            Step::End(which, end) if !flying.is_empty() => {
+                let (ticket, call, epoch) = flying.swap_remove(which.index(flying.len()));
+                match end {
+                    End::Success { slow: false } => gate.succeed(ticket, call % STRIPES, now),
+                    end => gate.end(ticket, end, now, None),
+                }
+                model.end(call, epoch, ticket.row, end, now);
+            }
+            Step::End(..) => {}
+            Step::ForceOpen => {
+                gate.control(now, Machine::force_open);
+                if model.mode == Mode::Disabled {
+                    model.mode = Mode::Enforce;
+                }
+                model.go(Is::ForcedOpen);
+            }
+            Step::Reset => {
+                gate.control(now, Machine::reset);
+                model.mode = Mode::Enforce;
+                model.go(Is::Closed);
+            }
+            Step::Mode(mode) => {
+                gate.control(now, |machine| machine.set_mode(mode));
+                if mode == Mode::Disabled {
+                    model.go(Is::Closed);
+                }
+                model.mode = mode;
+            }
+        }
+    }
+    model.pass_time(now);
+    prop_assert_eq!(gate.state(now), model.is);
+    prop_assert_eq!(&*edges.0.lock().unwrap(), &model.edges);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn does_what_the_obvious_model_does(
+        settings in settings(),
+        steps in prop::collection::vec(step(), 1..300),
+    ) {
+        check(settings, &steps)?;
+    }
+}

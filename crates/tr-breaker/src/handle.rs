@@ -1,0 +1,196 @@
+//! Asking and controlling breakers while they work.
+use crate::{clock, gate::Gate, registry::Breakers, settings::Mode};
+use std::{fmt, sync::Arc, time::Duration};
+use tr_core::{BreakerState, KeyRef, Observer, Striped};
+
+/// The breakers of one [`BreakerLayer`](crate::BreakerLayer), and of all services that it made.
+///
+/// ```
+/// use tr_breaker::BreakerLayer;
+/// use tr_core::{BreakerState, ToolId};
+///
+/// let layer = BreakerLayer::tool_reliability();
+/// let registry = layer.registry();
+/// registry.breaker(ToolId::new("payments").key()).force_open();
+///
+/// let open = registry.all().into_iter().filter(|b| b.state() != BreakerState::Closed);
+/// assert_eq!(open.map(|b| b.name().to_owned()).collect::<Vec<_>>(), ["payments"]);
+/// ```
+pub struct Registry {
+    breakers: Striped<Breakers>,
+}
+
+impl Registry {
+    pub(crate) fn new(breakers: Breakers) -> Self {
+        Self { breakers: Striped::new(breakers) }
+    }
+
+    pub(crate) fn breakers(&self) -> Striped<Breakers> {
+        self.breakers.whole()
+    }
+
+    /// The breaker of this key, if there is one.
+    #[must_use]
+    pub fn get(&self, key: KeyRef<'_>) -> Option<BreakerHandle> {
+        self.breakers.get(key).map(BreakerHandle::new)
+    }
+
+    /// The breaker of this key. Made now, it goes by the layer's rules, whatever a manifest
+    /// changes; where there is no room, it is the one that overflowing keys share.
+    #[must_use]
+    pub fn breaker(&self, key: KeyRef<'_>) -> BreakerHandle {
+        BreakerHandle::new(self.breakers.get_or_make(key))
+    }
+
+    /// All breakers but the one that overflowing keys share.
+    #[must_use]
+    pub fn all(&self) -> Vec<BreakerHandle> {
+        self.breakers.all().into_iter().map(BreakerHandle::new).collect()
+    }
+
+    /// The breaker that overflowing keys share; its name is `_overflow`.
+    #[must_use]
+    pub fn overflow(&self) -> BreakerHandle {
+        BreakerHandle::new(self.breakers.overflow().clone())
+    }
+
+    /// Tells `observer` of every step of every breaker from now on: each once, in the order of the
+    /// breaker, and of every refused call.
+    ///
+    /// The step from `OPEN` to `HALF_OPEN` is made by the clock and noticed by the next call or
+    /// question.
+    pub fn subscribe(&self, observer: Arc<dyn Observer>) {
+        self.breakers.hub().add(observer);
+    }
+}
+
+impl Clone for Registry {
+    fn clone(&self) -> Self {
+        Self { breakers: self.breakers.whole() }
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.all()).finish()
+    }
+}
+
+/// One breaker. While a handle exists, its breaker is not evicted.
+#[derive(Clone)]
+pub struct BreakerHandle {
+    gate: Arc<Gate>,
+}
+
+/// What a breaker has counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Successes and failures within the window: the last calls within the rolling time.
+    pub calls: u32,
+    /// Failures among them.
+    pub failures: u32,
+    /// Slow calls among them, where a rule for slow calls is set.
+    pub slow_calls: u32,
+    /// Failures in a row, up to now; the ones that opened it, once it is open.
+    pub consecutive_failures: u32,
+    /// Probes in flight.
+    pub probes: u32,
+    /// Probes that have succeeded since it was half open.
+    pub probe_successes: u32,
+}
+
+impl BreakerHandle {
+    const fn new(gate: Arc<Gate>) -> Self {
+        Self { gate }
+    }
+
+    /// The breaker's key, as people read it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.gate.name()
+    }
+
+    /// Its state by the clock: `HALF_OPEN` from the moment on at which the cooldown has passed.
+    #[must_use]
+    pub fn state(&self) -> BreakerState {
+        self.gate.state(clock::now())
+    }
+
+    /// What it does with its decisions.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.gate.inspect(clock::now(), |machine, _| machine.mode())
+    }
+
+    /// What it has counted. Closing and resetting set all to zero.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let now = clock::now();
+        self.gate.inspect(now, |machine, _| {
+            let tally = machine.tally(now);
+            let (probes, probe_successes) = machine.probes();
+            Counts {
+                calls: tally.calls,
+                failures: tally.failures,
+                slow_calls: tally.slow,
+                consecutive_failures: machine.consecutive_failures(),
+                probes,
+                probe_successes,
+            }
+        })
+    }
+
+    /// Until it is half open, if it is open.
+    #[must_use]
+    pub fn time_left(&self) -> Option<Duration> {
+        let now = clock::now();
+        self.gate.inspect(now, |machine, _| machine.time_left(now))
+    }
+
+    /// What the last failure said, shortened; none since the breaker was closed or reset.
+    #[must_use]
+    pub fn last_failure(&self) -> Option<Arc<str>> {
+        self.gate.inspect(clock::now(), |_, last| last.cloned())
+    }
+
+    /// `FORCED_OPEN`: refuses all calls until it is [`reset`](Self::reset). In
+    /// [`Mode::Shadow`] it says so and refuses none.
+    pub fn force_open(&self) {
+        self.gate.control(clock::now(), |machine| machine.force_open());
+    }
+
+    /// From any state to `CLOSED`, with nothing counted, in the mode that the layer was given.
+    pub fn reset(&self) {
+        self.gate.control(clock::now(), |machine| machine.reset());
+    }
+
+    /// Lets all calls through and counts none, until it is [`reset`](Self::reset) or told
+    /// otherwise. Its state is `CLOSED` then.
+    pub fn disable(&self) {
+        self.set_mode(Mode::Disabled);
+    }
+
+    /// Goes on deciding, and refuses no call.
+    pub fn shadow(&self) {
+        self.set_mode(Mode::Shadow);
+    }
+
+    /// Refuses calls, whatever mode the layer was given.
+    pub fn enforce(&self) {
+        self.set_mode(Mode::Enforce);
+    }
+
+    fn set_mode(&self, mode: Mode) {
+        self.gate.control(clock::now(), |machine| machine.set_mode(mode));
+    }
+}
+
+impl fmt::Debug for BreakerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BreakerHandle")
+            .field("name", &self.name())
+            .field("state", &self.state())
+            .finish_non_exhaustive()
+    }
+}

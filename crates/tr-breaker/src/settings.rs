@@ -1,0 +1,150 @@
+//! What a breaker goes by: values that were checked, and what follows from them.
+use std::{ops::RangeInclusive, time::Duration};
+use tr_core::{Effect, manifest::BreakerOverride};
+
+/// What may be counted. The window keeps a note of each failure, so this bounds its memory.
+pub(crate) const COUNTS: RangeInclusive<u32> = 1..=10_000;
+
+/// What may be waited for: long enough to be a time, short enough never to overflow a clock.
+pub(crate) const TIMES: RangeInclusive<Duration> =
+    Duration::from_millis(1)..=Duration::from_secs(365 * 24 * 60 * 60);
+
+/// Whether it is a share that can be reached and is not always reached.
+pub(crate) fn is_rate(rate: f64) -> bool {
+    rate > 0.0 && rate <= 1.0
+}
+
+/// What a breaker does with its decisions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Refuses calls.
+    #[default]
+    Enforce,
+    /// Decides and reports, and lets every call through. A call that it would have refused is not
+    /// counted, so that it goes on deciding as if it had been.
+    Shadow,
+    /// Counts nothing, refuses nothing, says nothing.
+    Disabled,
+}
+
+/// When a closed breaker opens, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rules {
+    /// Failures in a row.
+    pub(crate) consecutive: Option<u32>,
+    /// The share of failures among the calls of the window.
+    pub(crate) rate: Option<f64>,
+    pub(crate) cooldown: Duration,
+}
+
+/// From when on a call is slow, and which share of slow calls opens the breaker.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Slow {
+    pub(crate) longer_than: Duration,
+    pub(crate) rate: f64,
+}
+
+/// By whose rules a call is judged: those for its effect, if somebody declared it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Row {
+    Undeclared,
+    ReadOnly,
+    Idempotent,
+    Mutating,
+}
+
+impl Row {
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Undeclared, Self::ReadOnly, Self::Idempotent, Self::Mutating];
+
+    pub(crate) const fn of(effect: Effect) -> Self {
+        match effect {
+            Effect::ReadOnly => Self::ReadOnly,
+            Effect::Idempotent => Self::Idempotent,
+            Effect::Mutating => Self::Mutating,
+        }
+    }
+}
+
+/// The settings of one breaker. Made by `Builder::build`, which checks them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Settings {
+    /// By [`Row`].
+    pub(crate) rules: [Rules; Row::ALL.len()],
+    /// The rates look at this many calls at most,
+    pub(crate) window: u32,
+    /// at this many at least,
+    pub(crate) min_calls: u32,
+    /// and at none that is older.
+    pub(crate) rolling: Duration,
+    pub(crate) slow: Option<Slow>,
+    /// Probes in flight at once.
+    pub(crate) max_probes: u32,
+    /// Probes that must succeed for it to close.
+    pub(crate) successes_to_close: u32,
+    /// After which a probe counts as hung; the cooldown where it is `None`.
+    pub(crate) probe_lease: Option<Duration>,
+    pub(crate) count_rate_limits: bool,
+    pub(crate) mode: Mode,
+    pub(crate) force_open: bool,
+}
+
+impl Settings {
+    pub(crate) const fn rules(&self, row: Row) -> &Rules {
+        &self.rules[row as usize]
+    }
+
+    pub(crate) fn lease(&self, row: Row) -> Duration {
+        self.probe_lease.unwrap_or(self.rules(row).cooldown)
+    }
+
+    /// As fine as the age of a success is known: a sixteenth of the rolling window.
+    pub(crate) fn lap(&self) -> Duration {
+        (self.rolling / 16).max(Duration::from_nanos(1))
+    }
+
+    /// The calls that any rule may look at.
+    pub(crate) fn keep(&self) -> u32 {
+        self.rules.iter().filter_map(|rules| rules.consecutive).fold(self.window, u32::max)
+    }
+
+    /// With fewer failures than this in the window, no number of successes brings any rate to its
+    /// threshold.
+    pub(crate) fn failures_to_watch(&self) -> u32 {
+        let needed = self.rules.iter().filter_map(|rules| Some(self.least(rules.rate?)));
+        needed.min().unwrap_or(u32::MAX)
+    }
+
+    /// The same for slow calls.
+    pub(crate) fn slow_to_watch(&self) -> u32 {
+        self.slow.map_or(u32::MAX, |slow| self.least(slow.rate))
+    }
+
+    /// The least number of bad calls that makes `rate` of the least number of calls.
+    fn least(&self, rate: f64) -> u32 {
+        let reaches = |bad: &u32| f64::from(*bad) / f64::from(self.min_calls) >= rate;
+        (1..self.min_calls).find(reaches).unwrap_or(self.min_calls)
+    }
+
+    /// These settings with a manifest's changes, but for those that are out of range: a breaker
+    /// that opens at no failure or never again serves nobody.
+    pub(crate) fn with(&self, change: BreakerOverride) -> Self {
+        let mut valid = change;
+        valid.consecutive = change.consecutive.filter(|n| COUNTS.contains(n));
+        valid.failure_rate = change.failure_rate.filter(|rate| is_rate(*rate));
+        valid.cooldown = change.cooldown.filter(|cooldown| TIMES.contains(cooldown));
+        let mut settings = self.clone();
+        for rules in &mut settings.rules {
+            rules.apply(valid);
+        }
+        settings
+    }
+}
+
+impl Rules {
+    pub(crate) fn apply(&mut self, change: BreakerOverride) {
+        self.consecutive = change.consecutive.or(self.consecutive);
+        self.rate = change.failure_rate.or(self.rate);
+        self.cooldown = change.cooldown.unwrap_or(self.cooldown);
+    }
+}

@@ -1,0 +1,324 @@
+//! The state machine of one breaker: pure, it is told the time and has no locks.
+//!
+//! ```text
+//!            failures in a row, or their rate
+//!   CLOSED ──────────────────────────────────▶ OPEN ◀──────────┐
+//!      ▲                                        │ cooldown     │ a probe fails, or its lease ends
+//!      │ enough probes succeed                  ▼              │
+//!      └─────────────────────────────────── HALF_OPEN ─────────┘
+//!
+//!   any ── force_open ──▶ FORCED_OPEN        any ── reset ──▶ CLOSED
+//! ```
+use crate::{
+    settings::{Mode, Row, Settings},
+    window::{Bad, Tally, Window},
+};
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tr_core::BreakerState;
+
+/// The state machine of one breaker.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    settings: Arc<Settings>,
+    mode: Mode,
+    phase: Phase,
+    /// Counts the steps: a call that was admitted in another generation changes nothing.
+    generation: u32,
+    window: Window,
+    /// Steps that nobody was told of yet.
+    edges: VecDeque<Edge>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Closed,
+    Open { since: Instant, cooldown: Duration },
+    HalfOpen { probes: Vec<Probe>, successes: u32, next: u32 },
+    Forced,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    id: u32,
+    since: Instant,
+    row: Row,
+}
+
+/// A change of state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Edge {
+    pub(crate) from: BreakerState,
+    pub(crate) to: BreakerState,
+}
+
+/// The right to make one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    pub(crate) generation: u32,
+    pub(crate) row: Row,
+    /// Which probe, if it is one.
+    pub(crate) probe: Option<u32>,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Success {
+        slow: bool,
+    },
+    Failure {
+        slow: bool,
+    },
+    /// The tool answered that it never will.
+    Permanent,
+    /// Nothing can be said of the tool.
+    Neither,
+}
+
+/// Why a call may not go through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) state: BreakerState,
+    /// Until a probe is let through; unknown while others are out, and when forced open.
+    pub(crate) left: Option<Duration>,
+    /// It only would be refused.
+    pub(crate) shadow: bool,
+}
+
+impl Phase {
+    const fn state(&self) -> BreakerState {
+        match self {
+            Self::Closed => BreakerState::Closed,
+            Self::Open { .. } => BreakerState::Open,
+            Self::HalfOpen { .. } => BreakerState::HalfOpen,
+            Self::Forced => BreakerState::ForcedOpen,
+        }
+    }
+}
+
+impl Machine {
+    pub(crate) fn new(settings: Arc<Settings>) -> Self {
+        let phase = if settings.force_open { Phase::Forced } else { Phase::Closed };
+        Self {
+            mode: settings.mode,
+            settings,
+            phase,
+            generation: 0,
+            window: Window::default(),
+            edges: VecDeque::new(),
+        }
+    }
+
+    pub(crate) const fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    pub(crate) const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    pub(crate) const fn is_closed(&self) -> bool {
+        matches!(self.phase, Phase::Closed)
+    }
+
+    /// The state; where the clock alone changed it, that counts from now on.
+    pub(crate) fn state(&mut self, now: Instant) -> BreakerState {
+        self.settle(now);
+        self.phase.state()
+    }
+
+    /// Asks for the right to make a call; `None`: it passes and does not count.
+    pub(crate) fn admit(&mut self, row: Row, now: Instant) -> Result<Option<Ticket>, Refusal> {
+        self.settle(now);
+        let generation = self.generation;
+        let ticket = |probe| Some(Ticket { generation, row, probe });
+        match &mut self.phase {
+            Phase::Closed if self.mode == Mode::Disabled => return Ok(None),
+            Phase::Closed => return Ok(ticket(None)),
+            Phase::HalfOpen { probes, next, .. }
+                if probes.len() < self.settings.max_probes as usize =>
+            {
+                let id = *next;
+                *next = next.wrapping_add(1);
+                probes.push(Probe { id, since: now, row });
+                return Ok(ticket(Some(id)));
+            }
+            Phase::HalfOpen { .. } | Phase::Open { .. } | Phase::Forced => {}
+        }
+        let (left, shadow) = (self.time_left(now), self.mode == Mode::Shadow);
+        Err(Refusal { state: self.phase.state(), left, shadow })
+    }
+
+    /// Counts successes of calls of this generation, while [`fast_lane`](Self::fast_lane) allows.
+    pub(crate) fn add_successes(&mut self, count: u64) {
+        self.window.add_successes(count);
+    }
+
+    /// Until when successes may be added up without asking the machine; `None` if never, because
+    /// the breaker is not closed or a success could open it.
+    pub(crate) fn fast_lane(&self, now: Instant) -> Option<Instant> {
+        let open_to_all = self.is_closed() && !self.window.is_watched(now, &self.settings);
+        self.window.lap_end(&self.settings).filter(|_| open_to_all)
+    }
+
+    /// A call ended. Says whether that counted: not if the breaker has changed its state since.
+    pub(crate) fn end(&mut self, ticket: Ticket, end: End, now: Instant) -> bool {
+        if ticket.generation == self.generation {
+            self.settle(now);
+        }
+        if ticket.generation != self.generation {
+            return false;
+        }
+        match ticket.probe {
+            Some(id) => self.probe_ended(id, ticket.row, end, now),
+            None => self.call_ended(ticket.row, end, now),
+        }
+        true
+    }
+
+    /// Refuses all calls until it is reset.
+    pub(crate) fn force_open(&mut self) {
+        if self.mode == Mode::Disabled {
+            self.mode = Mode::Enforce;
+        }
+        self.step(Phase::Forced);
+    }
+
+    /// Back to the beginning, in the mode of the settings.
+    pub(crate) fn reset(&mut self) {
+        self.mode = self.settings.mode;
+        self.close();
+    }
+
+    pub(crate) fn set_mode(&mut self, mode: Mode) {
+        if mode == Mode::Disabled {
+            self.close();
+        }
+        self.mode = mode;
+    }
+
+    /// The oldest step that nobody was told of.
+    pub(crate) fn next_edge(&mut self) -> Option<Edge> {
+        self.edges.pop_front()
+    }
+
+    pub(crate) fn has_edges(&self) -> bool {
+        !self.edges.is_empty()
+    }
+
+    pub(crate) fn tally(&self, now: Instant) -> Tally {
+        self.window.tally(now, &self.settings)
+    }
+
+    pub(crate) fn consecutive_failures(&self) -> u32 {
+        self.window.run()
+    }
+
+    /// Until a probe is let through, if the breaker is open.
+    pub(crate) fn time_left(&self, now: Instant) -> Option<Duration> {
+        let Phase::Open { since, cooldown } = &self.phase else { return None };
+        Some(cooldown.saturating_sub(now.saturating_duration_since(*since)))
+    }
+
+    /// Probes in flight, and how many have succeeded.
+    pub(crate) fn probes(&self) -> (u32, u32) {
+        match &self.phase {
+            Phase::HalfOpen { probes, successes, .. } => {
+                (u32::try_from(probes.len()).unwrap_or(u32::MAX), *successes)
+            }
+            _ => (0, 0),
+        }
+    }
+
+    /// Whether a new breaker would decide the same for the same key.
+    pub(crate) fn is_blank(&self, now: Instant) -> bool {
+        let tally = self.tally(now);
+        self.is_closed()
+            && self.mode == self.settings.mode
+            && !self.settings.force_open
+            && (tally.failures, tally.slow) == (0, 0)
+    }
+
+    /// Makes the steps that time alone makes, each at its own moment.
+    fn settle(&mut self, now: Instant) {
+        loop {
+            match &mut self.phase {
+                Phase::Open { since, cooldown } => {
+                    // A clock that went back must not prolong the cooldown.
+                    *since = (*since).min(now);
+                    if now.duration_since(*since) < *cooldown {
+                        return;
+                    }
+                    self.step(Phase::HalfOpen { probes: Vec::new(), successes: 0, next: 0 });
+                }
+                Phase::HalfOpen { probes, .. } => {
+                    for probe in probes.iter_mut() {
+                        probe.since = probe.since.min(now);
+                    }
+                    let ends = probes.iter().map(|p| (p.since + self.settings.lease(p.row), p.row));
+                    let Some((hung, row)) = ends.min_by_key(|(end, _)| *end) else { return };
+                    if now < hung {
+                        return;
+                    }
+                    self.open(hung, row);
+                }
+                Phase::Closed | Phase::Forced => return,
+            }
+        }
+    }
+
+    fn call_ended(&mut self, row: Row, end: End, now: Instant) {
+        let settings = &*self.settings;
+        match end {
+            End::Success { slow: false } => self.window.success(now, settings),
+            End::Success { slow } => self.window.bad(now, Bad { failed: false, slow }, settings),
+            End::Failure { slow } => self.window.bad(now, Bad { failed: true, slow }, settings),
+            End::Permanent => return self.window.end_run(),
+            End::Neither => return,
+        }
+        if self.window.trips(now, settings.rules(row), settings) {
+            self.open(now, row);
+        }
+    }
+
+    fn probe_ended(&mut self, id: u32, row: Row, end: End, now: Instant) {
+        let Phase::HalfOpen { probes, successes, .. } = &mut self.phase else { return };
+        probes.retain(|probe| probe.id != id);
+        match end {
+            End::Success { slow: false } => {
+                *successes += 1;
+                if *successes >= self.settings.successes_to_close {
+                    self.close();
+                }
+            }
+            End::Success { .. } | End::Failure { .. } => self.open(now, row),
+            End::Permanent | End::Neither => {}
+        }
+    }
+
+    fn open(&mut self, since: Instant, row: Row) {
+        let cooldown = self.settings.rules(row).cooldown;
+        self.step(Phase::Open { since, cooldown });
+    }
+
+    fn close(&mut self) {
+        self.window = Window::default();
+        self.step(Phase::Closed);
+    }
+
+    fn step(&mut self, phase: Phase) {
+        let edge = Edge { from: self.phase.state(), to: phase.state() };
+        self.phase = phase;
+        self.generation = self.generation.wrapping_add(1);
+        if edge.from != edge.to {
+            self.edges.push_back(edge);
+        }
+    }
+}
+
+#[cfg(all(test, not(tr_loom)))]
+mod tests;

@@ -1,0 +1,165 @@
+//! The last calls, sliding by count and by time.
+use crate::settings::{Rules, Settings};
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+/// The last calls of a closed breaker.
+///
+/// Failures are kept one by one. Successes are only counted, and each mark notes how many there
+/// were before it: that gives their exact place among the failures. A success is as old as the
+/// mark before it, so a mark is also made where a success comes a lap after the last.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    marks: VecDeque<Mark>,
+    /// Marks that are calls, and not laps.
+    bad: usize,
+    /// Successes ever.
+    successes: u64,
+    /// Failures in a row, and the successes before the last of them.
+    run: u32,
+    run_at: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    at: Instant,
+    /// Successes before it.
+    successes: u64,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Lap,
+    Bad(Bad),
+}
+
+/// A call that speaks against the tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bad {
+    pub(crate) failed: bool,
+    pub(crate) slow: bool,
+}
+
+/// What a window holds at some moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) calls: u32,
+    pub(crate) failures: u32,
+    pub(crate) slow: u32,
+}
+
+impl Window {
+    /// Counts successes that ended before the end of the lap.
+    pub(crate) fn add_successes(&mut self, count: u64) {
+        self.successes += count;
+    }
+
+    /// Counts a success.
+    pub(crate) fn success(&mut self, now: Instant, settings: &Settings) {
+        if self.lap_end(settings).is_none_or(|end| now >= end) {
+            self.push(now, What::Lap, settings);
+        }
+        self.successes += 1;
+    }
+
+    /// Counts a call that failed or was slow.
+    pub(crate) fn bad(&mut self, now: Instant, bad: Bad, settings: &Settings) {
+        let in_a_row = self.run();
+        self.push(now, What::Bad(bad), settings);
+        (self.run, self.run_at) = (if bad.failed { in_a_row + 1 } else { 0 }, self.successes);
+    }
+
+    /// The tool answered, whatever it said.
+    pub(crate) fn end_run(&mut self) {
+        self.run = 0;
+    }
+
+    /// Until when successes need not look at the clock; `None` before the first mark.
+    pub(crate) fn lap_end(&self, settings: &Settings) -> Option<Instant> {
+        Some(self.marks.back()?.at + settings.lap())
+    }
+
+    /// Failures in a row.
+    pub(crate) fn run(&self) -> u32 {
+        if self.successes == self.run_at { self.run } else { 0 }
+    }
+
+    /// Whether these rules want the breaker open.
+    pub(crate) fn trips(&self, now: Instant, rules: &Rules, settings: &Settings) -> bool {
+        if rules.consecutive.is_some_and(|n| self.has_run(n, now, settings.rolling)) {
+            return true;
+        }
+        let tally = self.tally(now, settings);
+        let reaches = |bad, rate| bad > 0 && f64::from(bad) / f64::from(tally.calls) >= rate;
+        tally.calls >= settings.min_calls
+            && (rules.rate.is_some_and(|rate| reaches(tally.failures, rate))
+                || settings.slow.is_some_and(|slow| reaches(tally.slow, slow.rate)))
+    }
+
+    /// Whether a success could make some rate reach its threshold: by filling up the least number
+    /// of calls, or by coming when older successes have left the window.
+    pub(crate) fn is_watched(&self, now: Instant, settings: &Settings) -> bool {
+        let tally = self.tally(now, settings);
+        tally.failures >= settings.failures_to_watch() || tally.slow >= settings.slow_to_watch()
+    }
+
+    /// What the window holds.
+    pub(crate) fn tally(&self, now: Instant, settings: &Settings) -> Tally {
+        let mut tally = Tally::default();
+        let mut later = self.successes;
+        for mark in self.marks.iter().rev() {
+            if is_past(mark.at, now, settings.rolling) {
+                break;
+            }
+            let room = settings.window - tally.calls;
+            let successes = u32::try_from(later - mark.successes).unwrap_or(u32::MAX);
+            tally.calls += successes.min(room);
+            later = mark.successes;
+            if tally.calls == settings.window {
+                break;
+            }
+            if let What::Bad(bad) = mark.what {
+                tally.calls += 1;
+                tally.failures += u32::from(bad.failed);
+                tally.slow += u32::from(bad.slow);
+            }
+        }
+        tally
+    }
+
+    /// Marks kept.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.marks.len()
+    }
+
+    /// Whether the last `n` calls failed, all of them within the rolling window.
+    fn has_run(&self, n: u32, now: Instant, rolling: Duration) -> bool {
+        let first = self.marks.len().checked_sub(n as usize).and_then(|i| self.marks.get(i));
+        self.run() >= n && first.is_some_and(|mark| !is_past(mark.at, now, rolling))
+    }
+
+    fn push(&mut self, now: Instant, what: What, settings: &Settings) {
+        self.marks.push_back(Mark { at: now, successes: self.successes, what });
+        self.bad += usize::from(what != What::Lap);
+        while self.marks.len() > 1 && self.first_is_spent(now, settings) {
+            let first = self.marks.pop_front();
+            self.bad -= usize::from(first.is_some_and(|mark| mark.what != What::Lap));
+        }
+    }
+
+    /// Whether nothing looks at the first mark any more: it is too old, or enough calls follow.
+    fn first_is_spent(&self, now: Instant, settings: &Settings) -> bool {
+        let (first, second) = (self.marks[0], self.marks[1]);
+        let bad = self.bad - usize::from(first.what != What::Lap);
+        is_past(first.at, now, settings.rolling)
+            || self.successes - second.successes + bad as u64 >= u64::from(settings.keep())
+    }
+}
+
+fn is_past(at: Instant, now: Instant, rolling: Duration) -> bool {
+    now.saturating_duration_since(at) > rolling
+}
