@@ -78,7 +78,10 @@ fn shape(text: Option<&str>) -> Value {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };
-    args.into_iter().map(|(name, value)| (name, Value::from(kind(value)))).collect::<Map<_, _>>().into()
+    args.into_iter()
+        .map(|(name, value)| (name, Value::from(kind(value))))
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 /// A file of JSON lines. It is opened at the first entry, and put aside at 10 MiB (one old file is

@@ -102,7 +102,8 @@ impl Turn {
     }
 
     fn count(&self, call: CallHash, error: ErrorHash) -> u32 {
-        let same = self.failures.iter().filter(|failure| failure.call == call && failure.error == error);
+        let same =
+            self.failures.iter().filter(|failure| failure.call == call && failure.error == error);
         u32::try_from(same.count()).unwrap_or(u32::MAX)
     }
 }

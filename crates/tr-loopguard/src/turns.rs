@@ -91,7 +91,8 @@ impl Turns {
         let mut shard = self.shard(hash);
         if !shard.contains_key(&hash) {
             if shard.len() >= self.0.per_shard
-                && let Some(oldest) = shard.iter().min_by_key(|(_, turn)| turn.last()).map(|(hash, _)| *hash)
+                && let Some(oldest) =
+                    shard.iter().min_by_key(|(_, turn)| turn.last()).map(|(hash, _)| *hash)
             {
                 shard.remove(&oldest);
                 self.0.failing.fetch_sub(1, Ordering::Relaxed);

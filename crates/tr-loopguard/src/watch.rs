@@ -92,7 +92,9 @@ impl<A, Subject> Watch<A, Subject> {
         }
         match decision {
             Decision::Continue => {}
-            Decision::LoopDetected(failures) => notes.push(message::loop_detected(found.tool, failures)),
+            Decision::LoopDetected(failures) => {
+                notes.push(message::loop_detected(found.tool, failures))
+            }
             Decision::HardCap(failures) => notes.push(message::tool_error_limit(failures)),
         }
         notes
@@ -111,7 +113,8 @@ impl<A, Subject> Watch<A, Subject> {
             Decision::LoopDetected(count) => ("identical", count),
             Decision::HardCap(count) => ("turn_limit", count),
         };
-        if let Some(observer) = self.shared.observer.as_ref().filter(|observer| observer.enabled()) {
+        if let Some(observer) = self.shared.observer.as_ref().filter(|observer| observer.enabled())
+        {
             let mut call = CallInfo::of(found.tool);
             (call.session, call.tool_call_id) = (found.turn.session, found.tool_call_id);
             observer.on_event(&call, &Event::Loop { rule, count, blocked });
@@ -144,7 +147,13 @@ mod tests {
 
     #[test]
     fn failures_differ_by_their_words_and_not_by_their_numbers() {
-        assert_eq!(signature("timeout after 1503 ms (request 7f)"), signature("timeout after 998 ms (request 12f)"));
-        assert_ne!(signature("Missing required parameter: path"), signature("Missing required parameter: text"));
+        assert_eq!(
+            signature("timeout after 1503 ms (request 7f)"),
+            signature("timeout after 998 ms (request 12f)")
+        );
+        assert_ne!(
+            signature("Missing required parameter: path"),
+            signature("Missing required parameter: text")
+        );
     }
 }

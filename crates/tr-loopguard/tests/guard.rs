@@ -10,8 +10,8 @@ use tr_core::{
     CallInfo, Event, Observer, Params, Ran, SetClock, ToolCall, ToolOutcome, Verdict, facts,
 };
 use tr_loopguard::{
-    Attribution, AttributionLog, Builder, LoopDetected, LoopGuard, LoopGuardLayer, NON_RETRYABLE, Noted,
-    ToolErrorLimit, loop_detected, tool_error_limit,
+    Attribution, AttributionLog, Builder, LoopDetected, LoopGuard, LoopGuardLayer, NON_RETRYABLE,
+    Noted, ToolErrorLimit, loop_detected, tool_error_limit,
 };
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails, reports},
@@ -122,26 +122,27 @@ async fn tg_5_model_attribution() {
     let log = Arc::new(Kept::default());
     let builder = LoopGuardLayer::builder()
         .log(log.clone())
-        .wall_clock(Arc::new(SetClock::at(1_771_672_800_000)))
-        .max_failures_per_turn(100);
+        .wall_clock(Arc::new(SetClock::at(1_771_672_800_000)));
     let (guard, _) = guard(builder, [missing()]);
-    let edit = || call("edit", r#"{"file":"secret","lines":[1],"deep":{"a":1}}"#);
-    for id in ["toolu_01", "call_7", "x"] {
-        notes(&guard, edit().tool_call_id(id)).await;
-    }
-    let mut named = edit().tool_call_id("call_8");
+    let edit = |turn: &str, id: &str| {
+        let params = r#"{"file":"secret","lines":[1],"deep":{"a":1}}"#;
+        call("edit", params).turn(turn).tool_call_id(id)
+    };
+    notes(&guard, edit("1", "toolu_01")).await;
+    notes(&guard, edit("1", "call_7")).await;
+    notes(&guard, edit("2", "x")).await;
+    let mut named = edit("3", "call_8");
     named.parts_mut().model = Some("MiniMax-M2.5".into());
     named.parts_mut().provider = Some("fireworks".into());
-    named.parts_mut().turn = Some("another".into());
     notes(&guard, named).await;
 
     let entries: Vec<serde_json::Value> =
         log.0.lock().unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let models: Vec<_> = entries.iter().map(|entry| entry["model"].as_str().unwrap()).collect();
-    assert_eq!(models, ["anthropic", "fireworks/openai-compat"]);
-    // The third call of the first turn was a broken loop and never failed; the last came in
-    // another turn.
-    let _ = models;
+    let field =
+        |name| -> Vec<_> { entries.iter().map(|entry| entry[name].as_str().unwrap()).collect() };
+    assert_eq!(field("model"), ["anthropic", "fireworks/openai-compat", "unknown", "MiniMax-M2.5"]);
+    assert_eq!(field("provider"), ["anthropic", "fireworks/openai-compat", "unknown", "fireworks"]);
+    assert_eq!(field("action"), ["continue", "loop-detected", "continue", "continue"]);
     assert_eq!(
         entries[0],
         serde_json::json!({
@@ -185,7 +186,10 @@ async fn tg_7_config_override() {
     }
     assert!(notes(&guard, call("read", "{}")).await.contains(&loop_detected("read", 3)));
     assert!(guard.clone().oneshot(call("read", "{}")).await.is_err());
-    assert_eq!(notes(&guard, call("read", "[]")).await, [NON_RETRYABLE.to_owned(), tool_error_limit(4)]);
+    assert_eq!(
+        notes(&guard, call("read", "[]")).await,
+        [NON_RETRYABLE.to_owned(), tool_error_limit(4)]
+    );
     assert_eq!(tool.calls(), 4);
 
     let (off, tool) = self::guard(builder().enabled(false), [missing()]);
@@ -205,7 +209,9 @@ fn all_faults_of_the_settings_are_named() {
         .build()
         .unwrap_err()
         .to_string();
-    for name in ["max_identical_failures is 0", "max_failures_per_turn is 1001", "memory", "max_turns"] {
+    for name in
+        ["max_identical_failures is 0", "max_failures_per_turn is 1001", "memory", "max_turns"]
+    {
         assert!(error.contains(name), "{error}");
     }
 }
