@@ -1,7 +1,7 @@
 //! What [`Standard`] answers for `http` requests and responses.
 use super::{Classify, EffectOf, End, KeyOf, Progress, Repeat, Standard};
-use crate::{Classification, Effect, KeyRef, classify};
-use ::http::{Method, Request, Response};
+use crate::{Classification, Effect, KeyRef, Ran, classify};
+use ::http::{HeaderName, HeaderValue, Method, Request, Response};
 
 /// The authority: calls of one host share a breaker.
 impl<B> KeyOf<Request<B>> for Standard {
@@ -28,16 +28,39 @@ impl<B: Clone> Repeat<Request<B>> for Standard {
     }
 }
 
-impl<B> Progress<Request<B>> for Standard {}
+/// Which attempt a request is, from 0; the first goes without.
+static ATTEMPT: HeaderName = HeaderName::from_static("x-retry-attempt");
 
-/// By status and `Retry-After`.
+impl<B> Progress<Request<B>> for Standard {
+    fn set_attempt(&self, req: &mut Request<B>, attempt: u32) {
+        req.headers_mut().insert(&ATTEMPT, HeaderValue::from(attempt));
+    }
+}
+
+/// What retry knows of all attempts together, noted in a response that failed.
+#[derive(Clone, Copy, Debug)]
+struct Attempts {
+    ran: Ran,
+    exhausted: bool,
+}
+
+/// By status and `Retry-After`, and by what a retry further in noted.
 impl<B> Classify<Response<B>> for Standard {
     fn classify<'r>(&self, end: End<'r, Response<B>>) -> Classification<'r> {
         match end {
-            Ok(res) => classify::http_response(res.status().as_u16(), |name| {
-                res.headers().get(name)?.to_str().ok()
-            }),
+            Ok(res) => {
+                let header = |name: &str| res.headers().get(name)?.to_str().ok();
+                let seen = classify::http_response(res.status().as_u16(), header);
+                match res.extensions().get() {
+                    Some(&Attempts { ran, exhausted }) => Classification { ran, exhausted, ..seen },
+                    None => seen,
+                }
+            }
             Err(error) => classify::error(error),
         }
+    }
+
+    fn note_attempts(&self, res: &mut Response<B>, ran: Ran, exhausted: bool) {
+        res.extensions_mut().insert(Attempts { ran, exhausted });
     }
 }

@@ -20,7 +20,7 @@ pub use self::{
     dedupe::{Codec, Derive, IdempotencyOf, InvalidKey, RecordRef},
     model::{Feedback, LoopOf, LoopRef, TurnRef},
 };
-use crate::{CallInfo, Classification, KeyRef, Retried, manifest::BreakerOverride};
+use crate::{CallInfo, Classification, KeyRef, Ran, Retried, manifest::BreakerOverride};
 use std::error::Error;
 
 /// The answers that [`ToolCall`](crate::ToolCall) and `http::Request` have built in.
@@ -68,4 +68,8 @@ pub trait Classify<Res> {
 
     /// Tells the response how often it was retried.
     fn note_retries(&self, _: &mut Res, _: Vec<Retried>) {}
+
+    /// Tells a failing response what is known of all attempts together: whether the tool ran, and
+    /// whether somebody has retried it, so that nobody further out does.
+    fn note_attempts(&self, _: &mut Res, _ran: Ran, _exhausted: bool) {}
 }

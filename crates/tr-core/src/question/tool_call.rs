@@ -1,10 +1,10 @@
 //! What [`Standard`] answers for tool calls.
 use super::{
-    Classify, Codec, Derive, EffectOf, End, Feedback, IdempotencyOf, InvalidKey, KeyOf, LoopOf, LoopRef,
-    Progress, RecordRef, Repeat, Standard, TurnRef,
+    Classify, Codec, Derive, EffectOf, End, Feedback, IdempotencyOf, InvalidKey, KeyOf, LoopOf,
+    LoopRef, Progress, RecordRef, Repeat, Standard, TurnRef,
 };
 use crate::{
-    BreakerHint, CallInfo, Classification, DedupeMode, Effect, Id, KeyRef, Replay, Retried,
+    BreakerHint, CallInfo, Classification, DedupeMode, Effect, Id, KeyRef, Ran, Replay, Retried,
     RetryOverrides, Scope, ToolCall, ToolError, ToolOutcome, classify,
     manifest::{BreakerOverride, TtlOverride},
 };
@@ -128,6 +128,12 @@ impl Classify<ToolOutcome> for Standard {
     fn note_retries(&self, outcome: &mut ToolOutcome, retried: Vec<Retried>) {
         outcome.set_retried(retried);
     }
+
+    fn note_attempts(&self, outcome: &mut ToolOutcome, ran: Ran, exhausted: bool) {
+        if let Some(error) = &mut outcome.parts_mut().error {
+            (error.ran, error.exhausted) = (ran, exhausted);
+        }
+    }
 }
 
 fn of_tool_error(error: &ToolError) -> Classification<'_> {
@@ -162,10 +168,7 @@ impl IdempotencyOf<ToolCall> for Standard {
 
     fn record_of<'r>(&self, call: &'r ToolCall) -> RecordRef<'r> {
         let parts = call.parts();
-        RecordRef {
-            key: parts.idempotency.key.as_deref(),
-            actor: parts.context.actor.as_deref(),
-        }
+        RecordRef { key: parts.idempotency.key.as_deref(), actor: parts.context.actor.as_deref() }
     }
 }
 
