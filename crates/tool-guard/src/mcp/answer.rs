@@ -37,7 +37,7 @@ pub(crate) fn outcome(answer: &Message<'_>, recorded: bool) -> ToolOutcome {
     if let Some(raw) = answer.error {
         let error: RpcError<'_> =
             serde_json::from_str(raw.get()).unwrap_or(RpcError { code: 0, message: Cow::Borrowed("") });
-        let end = classify::json_rpc(error.code, &error.message);
+        let end = classify::json_rpc(error.code, &error.message).end;
         let mut failure = ToolError::new(end.code, bounded(&error.message)).classified(end);
         failure.details = Some(raw.to_owned().into());
         return ToolOutcome::failure(failure);
@@ -47,7 +47,7 @@ pub(crate) fn outcome(answer: &Message<'_>, recorded: bool) -> ToolOutcome {
     match result {
         Ok(result) if result.is_error => {
             let text = text(result.content);
-            let end = classify::mcp_is_error(&text);
+            let end = classify::mcp_is_error(&text).end;
             let mut outcome = ToolOutcome::failure(ToolError::new(end.code, text.as_str()).classified(end));
             outcome.parts_mut().content = Some(raw.to_owned().into());
             outcome
@@ -86,7 +86,7 @@ pub(crate) fn line(call: &McpCall, end: &Result<ToolOutcome, BoxError>) -> Bytes
         }
         Ok(outcome) => made(id, outcome),
         Err(error) => {
-            let found = classify::error(&**error);
+            let found = classify::error(&**error).end;
             let mut text = message(&**error);
             if found.ran == Ran::Unknown && !text.contains("may have run") {
                 text.push_str(" (the tool may have run: check before you repeat the call)");

@@ -190,7 +190,7 @@ mod tests {
         for line in [
             &br#"{"method":"ping","method":"tools/call","id":1}"#[..],
             br#"{"method":"tools/call","id":1} {"#,
-            b"{\"method\":\"tools/call\",\"x\":\"\xff\"}",
+            b"{\"method\":\"tools/call\",\"params\":\"\xff\"}",
         ] {
             assert!(matches!(read(line), Line::Unreadable { may_call_tool: true }));
         }
