@@ -16,6 +16,7 @@
 //! never reads a monotonic clock.
 pub mod call;
 pub mod canonical;
+pub mod catalog;
 pub mod classify;
 mod clock;
 pub mod code;
@@ -28,6 +29,8 @@ mod outcome;
 mod overrides;
 mod params;
 pub mod question;
+#[cfg(feature = "schema")]
+pub mod schemas;
 mod stripe;
 mod striped;
 mod tool;
@@ -36,11 +39,12 @@ pub mod wire;
 
 pub use self::{
     call::{CallParts, ToolCall},
-    clock::{SetClock, SystemClock, WallClock},
+    catalog::ToolCatalog,
+    clock::{SetClock, SystemClock, WallClock, rfc3339},
     defer::{Defer, DeferFuture},
     error::{BoxError, Facts, causes, facts, find, root_cause},
     id::Id,
-    manifest::ToolManifest,
+    manifest::{Capability, ToolManifest},
     observer::{CallInfo, Event, Observer},
     outcome::{Chunk, MatchedOn, OutcomeParts, Replay, Retried, ToolError, ToolOutcome},
     overrides::{

@@ -1,5 +1,7 @@
 //! What is known of a tool before it is called.
-use crate::{Effect, Json, Priority, RetryOverride, ToolId, Verdict, canonical::Rules};
+use crate::{
+    Effect, Json, Priority, RetryOverride, ToolId, Verdict, call::CallHints, canonical::Rules,
+};
 use std::time::Duration;
 
 /// What is known of a tool before it is called. Fields are added in minor versions.
@@ -58,6 +60,48 @@ pub struct Capabilities {
     pub caching: bool,
     /// Retries by itself: leave it alone.
     pub own_retries: bool,
+}
+
+/// Something that a tool can do or not, to be asked for before a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Capability {
+    /// Answers in chunks.
+    Streaming,
+    /// Deduplicates by the key that it is handed.
+    Idempotency,
+    /// Its answers may be cached.
+    Caching,
+    /// Retries by itself.
+    OwnRetries,
+}
+
+impl Capabilities {
+    /// Whether this is among them.
+    #[must_use]
+    pub const fn has(self, capability: Capability) -> bool {
+        match capability {
+            Capability::Streaming => self.streaming,
+            Capability::Idempotency => self.idempotency,
+            Capability::Caching => self.caching,
+            Capability::OwnRetries => self.own_retries,
+        }
+    }
+}
+
+impl FromIterator<Capability> for Capabilities {
+    fn from_iter<I: IntoIterator<Item = Capability>>(all: I) -> Self {
+        let mut these = Self::default();
+        for capability in all {
+            *match capability {
+                Capability::Streaming => &mut these.streaming,
+                Capability::Idempotency => &mut these.idempotency,
+                Capability::Caching => &mut these.caching,
+                Capability::OwnRetries => &mut these.own_retries,
+            } = true;
+        }
+        these
+    }
 }
 
 /// A tool's changes to its breaker.
@@ -121,5 +165,19 @@ impl ToolManifest {
             priority: Priority::default(),
             sensitive: Vec::new(),
         }
+    }
+
+    /// Whether to answer this call in chunks: the caller would like it, and the tool can.
+    #[must_use]
+    pub const fn streams_for(&self, hints: &CallHints) -> bool {
+        hints.prefer_streaming && self.capabilities.streaming
+    }
+
+    /// Under which the answer of this call may be cached: the caller named a key, and the tool
+    /// only reads and allows it.
+    #[must_use]
+    pub fn cache_key_of<'h>(&self, hints: &'h CallHints) -> Option<&'h str> {
+        let allowed = self.capabilities.caching && self.effect == Some(Effect::ReadOnly);
+        hints.cache_key.as_deref().filter(|_| allowed)
     }
 }

@@ -106,6 +106,11 @@ impl Faults {
         Self { kept: Vec::new(), more: 0, origin: text.as_ptr() as usize, reveal: false }
     }
 
+    /// Of a text that is configuration.
+    pub(crate) fn of_configuration(text: &str) -> Self {
+        Self { reveal: true, ..Self::of(text) }
+    }
+
     pub(crate) fn offset_of(&self, slice: &str) -> usize {
         (slice.as_ptr() as usize).wrapping_sub(self.origin)
     }

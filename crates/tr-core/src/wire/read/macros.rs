@@ -100,6 +100,7 @@ macro_rules! object {
         strict
         $(#[doc = $doc:literal])*
         struct $name:ident {
+            $(ignored $ignored:literal;)*
             $(
                 $(#[doc = $field_doc:literal])*
                 $wire:literal $(| $alias:literal)* => $field:ident: $type:ty, $shape:ty;
@@ -107,7 +108,7 @@ macro_rules! object {
         }
     ) => {
         $(#[doc = $doc])*
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug, Default)]
         pub(crate) struct $name {
             $($(#[doc = $field_doc])* pub(crate) $field: $type,)*
         }
@@ -123,10 +124,11 @@ macro_rules! object {
                 node: &$crate::wire::read::Node<'_>,
                 faults: &mut $crate::wire::fault::Faults,
             ) -> Option<Self> {
-                const KNOWN: &[&str] = &[$($wire, $($alias,)*)*];
+                const KNOWN: &[&str] = &[$($ignored,)* $($wire, $($alias,)*)*];
                 let mut object = $crate::wire::read::Object::open(node, KNOWN, false, faults)?;
+                $(object.field::<$crate::wire::read::Ignored>(&[$ignored], faults);)*
                 $(let $field = object.field::<$shape>(&[$wire $(, $alias)*], faults);)*
-                object.refuse_rest(faults)?;
+                object.refuse_rest(faults);
                 Some(Self { $($field: $field?,)* })
             }
 
@@ -144,6 +146,13 @@ macro_rules! object {
 
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 let mut schema = $crate::wire::schema::ObjectSchema::strict(concat!($($doc),*));
+                $(
+                    schema.field::<$crate::wire::read::Ignored>(
+                        generator,
+                        &[$ignored],
+                        "Not looked at.",
+                    );
+                )*
                 $(
                     schema.field::<$shape>(
                         generator,

@@ -27,24 +27,28 @@ pub(crate) fn document<S: Shape>(
     json: &[u8],
     strictness: Strictness,
 ) -> Result<S::Value, InvalidEnvelope> {
-    let refuse = |fault: Fault| {
-        let mut faults = Faults::of("");
-        faults.push(fault);
-        InvalidEnvelope::new(form, faults)
-    };
     let text = str::from_utf8(json).map_err(|error| {
         let at = error.valid_up_to();
-        refuse(Fault::new("", "JSON in UTF-8", format!("other bytes at byte {at}")).at(at))
+        let mut faults = Faults::of("");
+        let found = format!("other bytes at byte {at}");
+        faults.push(Fault::new("", "JSON in UTF-8", found).at(at));
+        InvalidEnvelope::new(form, faults)
     })?;
     let mut faults = Faults::of(text);
-    let value = match survey::survey(text, strictness, &mut faults) {
-        Some(raw) => S::read(&Node::new(&At::Root, Source::Json(raw)), &mut faults),
-        None => None,
-    };
-    match value {
+    match self::text::<S>(text, strictness, &mut faults) {
         Some(value) if faults.is_empty() => Ok(value),
         _ => Err(InvalidEnvelope::new(form, faults)),
     }
+}
+
+/// Reads a whole JSON text as `S`.
+pub(crate) fn text<S: Shape>(
+    text: &str,
+    strictness: Strictness,
+    faults: &mut Faults,
+) -> Option<S::Value> {
+    let raw = survey::survey(text, strictness, faults)?;
+    S::read(&Node::new(&At::Root, Source::Json(raw)), faults)
 }
 
 /// Reads one value that stands at `at` in some text.

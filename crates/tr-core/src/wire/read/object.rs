@@ -135,8 +135,7 @@ impl<'a> Object<'a> {
     }
 
     /// Reports the members that nobody took.
-    pub(crate) fn refuse_rest(self, faults: &mut Faults) -> Option<()> {
-        let mut end = Some(());
+    pub(crate) fn refuse_rest(self, faults: &mut Faults) {
         for member in self.members.iter().filter(|member| !member.taken) {
             let at = At::Member(self.at, &member.name);
             let found = format!("the unknown key {:?}", member.name);
@@ -145,8 +144,6 @@ impl<'a> Object<'a> {
                 fault = fault.hint(format!("did you mean {like:?}?"));
             }
             faults.push(fault);
-            end = None;
         }
-        end
     }
 }

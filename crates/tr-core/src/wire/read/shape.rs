@@ -238,6 +238,9 @@ impl<S: Write> Write for Maybe<S> {
     }
 }
 
+/// A value that is for somebody else.
+pub(crate) type Ignored = Maybe<Any>;
+
 /// A list of values of one shape.
 pub(crate) struct List<S>(PhantomData<S>);
 

@@ -19,6 +19,7 @@ mod request;
 mod response;
 mod retry_policy;
 
+pub(crate) use self::retry_policy::jitter;
 pub use self::{
     into_call::bare_call,
     options::Options,

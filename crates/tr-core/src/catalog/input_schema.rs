@@ -1,0 +1,157 @@
+//! Params against a tool's own JSON Schema.
+use crate::{Facts, Json, Params, Ran, Verdict, code};
+use jsonschema::{
+    ValidationError, Validator,
+    error::{TypeKind, ValidationErrorKind},
+};
+use serde_json::Value;
+use std::{error::Error, fmt};
+
+/// Faults past this many are left out: a model mends a few at a time.
+const SHOWN: usize = 20;
+
+/// A tool's JSON Schema, compiled.
+///
+/// ```
+/// use tr_core::{Json, Params, catalog::InputSchema};
+///
+/// let schema = InputSchema::compile(&Json::from_text(
+///     r#"{"type": "object", "required": ["path"], "properties": {"limit": {"type": "integer"}}}"#,
+/// )?)?;
+/// let error = schema.check(&Params::from_text(r#"{"limit": "10"}"#)?).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "Missing required parameter: path; Expected integer but received string at /limit",
+/// );
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct InputSchema(Validator);
+
+impl InputSchema {
+    /// Compiles a schema. References to other documents are not followed.
+    ///
+    /// # Errors
+    /// If it is no JSON Schema.
+    pub fn compile(schema: &Json) -> Result<Self, InvalidSchema> {
+        let value: Value = schema.parse().map_err(|error| InvalidSchema(error.to_string()))?;
+        match jsonschema::validator_for(&value) {
+            Ok(validator) => Ok(Self(validator)),
+            Err(error) => Err(InvalidSchema(match error.instance_path().as_str() {
+                "" => error.to_string(),
+                pointer => format!("{error} at {pointer}"),
+            })),
+        }
+    }
+
+    /// Checks params.
+    ///
+    /// # Errors
+    /// Names every fault. The tool did not run.
+    pub fn check(&self, params: &Params) -> Result<(), InvalidParams> {
+        let value: Value = params.parse().map_err(|error| {
+            InvalidParams::new(vec![format!("The params cannot be read: {error}")])
+        })?;
+        if self.0.is_valid(&value) {
+            return Ok(());
+        }
+        let mut faults: Vec<_> = self.0.iter_errors(&value).take(SHOWN).collect();
+        // What is missing is what a model can mend at once.
+        faults.sort_by_key(|fault| !matches!(fault.kind(), ValidationErrorKind::Required { .. }));
+        Err(InvalidParams::new(faults.iter().map(describe).collect()))
+    }
+}
+
+/// One fault, in words that models know and with no value of the params in them.
+fn describe(fault: &ValidationError<'_>) -> String {
+    let text = match fault.kind() {
+        ValidationErrorKind::Required { property: Value::String(name) } => {
+            let missing = format!("Missing required parameter: {name}");
+            return match fault.instance_path().as_str() {
+                "" => missing,
+                pointer => format!("{missing} in {pointer}"),
+            };
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            format!("Unknown parameter: {}", unexpected.join(", "))
+        }
+        ValidationErrorKind::Type { kind } => {
+            format!("Expected {} but received {}", wanted(kind), received(fault.instance()))
+        }
+        ValidationErrorKind::Enum { options } => {
+            format!("Expected one of {options} but received another {}", received(fault.instance()))
+        }
+        ValidationErrorKind::Constant { expected_value } => {
+            format!("Expected {expected_value} but received another value")
+        }
+        _ => fault.masked_with("the value").to_string(),
+    };
+    match fault.instance_path().as_str() {
+        "" => text,
+        pointer => format!("{text} at {pointer}"),
+    }
+}
+
+fn wanted(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(kind) => kind.to_string(),
+        TypeKind::Multiple(kinds) => {
+            kinds.iter().map(|kind| kind.to_string()).collect::<Vec<_>>().join(" or ")
+        }
+    }
+}
+
+const fn received(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// A schema that is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidSchema(String);
+
+impl fmt::Display for InvalidSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for InvalidSchema {}
+
+/// Params that do not meet their tool's schema. The tool did not run.
+///
+/// Deterministic: the same call fails again, so it is `Permanent`.
+#[derive(Debug)]
+pub struct InvalidParams {
+    faults: Vec<String>,
+    facts: Facts,
+}
+
+impl InvalidParams {
+    fn new(faults: Vec<String>) -> Self {
+        Self { faults, facts: Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent) }
+    }
+
+    /// Each fault, as a model may read it: what is missing first.
+    pub fn faults(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.faults.iter().map(String::as_str)
+    }
+}
+
+impl fmt::Display for InvalidParams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.faults.join("; "))
+    }
+}
+
+impl Error for InvalidParams {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}

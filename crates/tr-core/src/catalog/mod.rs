@@ -1,0 +1,218 @@
+//! What is known of an agent's tools, read from a file.
+//!
+//! # When to use
+//!
+//! To say once, for each tool, what it does to the world, how long it may take, how it is retried:
+//! a tool of which nothing is said counts as mutating, and is handled with the greatest care.
+//!
+//! # Example
+//!
+//! ```
+//! # #[cfg(feature = "catalog")] {
+//! use tr_core::{Capability, ToolCall, ToolCatalog, Params};
+//!
+//! let catalog = ToolCatalog::from_toml(r#"
+//!     [defaults]
+//!     timeout_ms = 10_000
+//!
+//!     [tools.flight_search]
+//!     effect = "read_only"
+//!     capabilities = ["caching", "streaming"]
+//!     retry = { max_attempts = 3, initial_delay_ms = 50, max_delay_ms = 2000 }
+//!     classification = { "503" = "permanent" }
+//!
+//!     [tools.send]
+//!     name = "message"
+//!     action = "send"
+//!     effect = "mutating"
+//!     depends_on = ["flight_search"]
+//! "#)?;
+//! assert!(catalog.supports("flight_search", Capability::Streaming));
+//!
+//! let call = catalog.manifested(ToolCall::new("flight_search", Params::empty_object()));
+//! assert_eq!(call.manifest().unwrap().timeout.unwrap().as_secs(), 10);
+//! # }
+//! # Ok::<_, tr_core::catalog::CatalogError>(())
+//! ```
+//!
+//! # The form
+//!
+//! - Each table under `tools` is one tool, by a name that `depends_on` and `alternatives` use. It is
+//!   the tool's own name too, unless `name` says otherwise; with `namespace` and `action` that is
+//!   the tool's identity, which must be met exactly.
+//! - `defaults` holds for each tool that says nothing else. `classification` and `sensitive` add up.
+//! - Durations are whole milliseconds, in keys that end with `_ms`.
+//! - `undeclared_effect` is the effect of tools of which nobody says it: `mutating` by default.
+//!
+//! JSON has the same form as TOML, which needs the feature `catalog`. The form's schema is
+//! `schemas/tool-catalog.schema.json`.
+//!
+//! # Errors
+//!
+//! [`CatalogError`] names every mistake with its line.
+mod build;
+mod error;
+mod form;
+#[cfg(feature = "input-schema")]
+mod input_schema;
+mod read;
+mod relations;
+mod shape;
+
+pub use self::error::{CatalogError, Mistake};
+#[cfg(feature = "input-schema")]
+pub use self::input_schema::{InputSchema, InvalidParams, InvalidSchema};
+use self::shape::Spot;
+use crate::{Capability, Effect, ToolCall, ToolId, ToolManifest, wire::fault::Faults};
+use std::{cmp::Ordering, sync::Arc};
+
+#[cfg(feature = "schema")]
+pub(crate) use self::form::{Catalog, Tool};
+
+/// A catalogue holds no more tools than this.
+pub const MAX_TOOLS: usize = 10_000;
+
+/// What is known of an agent's tools. A clone is a reference count.
+#[derive(Clone, Debug, Default)]
+pub struct ToolCatalog {
+    /// In the order of their identities.
+    entries: Arc<[Entry]>,
+    undeclared_effect: Effect,
+}
+
+#[derive(Debug)]
+struct Entry {
+    manifest: Arc<ToolManifest>,
+    #[cfg(feature = "input-schema")]
+    schema: Option<InputSchema>,
+}
+
+impl Entry {
+    #[cfg(feature = "input-schema")]
+    fn new(manifest: ToolManifest, spot: Option<&Spot>, faults: &mut Faults) -> Self {
+        let compiled = manifest.input_schema.as_ref().map(InputSchema::compile).transpose();
+        let schema = compiled.unwrap_or_else(|error| {
+            let spot = spot.cloned().unwrap_or_default();
+            build::refuse(&spot, "a JSON Schema", &error.to_string(), faults);
+            None
+        });
+        Self { manifest: Arc::new(manifest), schema }
+    }
+
+    #[cfg(not(feature = "input-schema"))]
+    fn new(manifest: ToolManifest, _: Option<&Spot>, _: &mut Faults) -> Self {
+        Self { manifest: Arc::new(manifest) }
+    }
+}
+
+impl ToolCatalog {
+    fn of(mut entries: Vec<Entry>, undeclared_effect: Effect) -> Self {
+        entries.sort_by(|a, b| order(parts(&a.manifest.tool), parts(&b.manifest.tool)));
+        Self { entries: entries.into(), undeclared_effect }
+    }
+
+    /// What is known of a tool.
+    #[must_use]
+    pub fn get(&self, tool: &ToolId) -> Option<&Arc<ToolManifest>> {
+        self.entry(parts(tool)).map(|entry| &entry.manifest)
+    }
+
+    /// What is known of the tool with exactly these parts of its identity.
+    #[must_use]
+    pub fn find(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+        action: Option<&str>,
+    ) -> Option<&Arc<ToolManifest>> {
+        self.entry((namespace, name, action)).map(|entry| &entry.manifest)
+    }
+
+    fn entry(&self, wanted: Parts<'_>) -> Option<&Entry> {
+        let found =
+            self.entries.binary_search_by(|entry| order(parts(&entry.manifest.tool), wanted));
+        found.ok().map(|at| &self.entries[at])
+    }
+
+    /// Whether a tool can do something; `false` for an unknown tool.
+    pub fn supports(&self, tool: impl Into<ToolId>, capability: Capability) -> bool {
+        self.get(&tool.into()).is_some_and(|tool| tool.capabilities.has(capability))
+    }
+
+    /// The effect of tools of which nobody says it.
+    #[must_use]
+    pub const fn undeclared_effect(&self) -> Effect {
+        self.undeclared_effect
+    }
+
+    /// Tells a call what is known of its tool. An effect that the call declares itself stays
+    /// unless the tool's manifest declares one.
+    #[must_use]
+    pub fn manifested(&self, mut call: ToolCall) -> ToolCall {
+        if let Some(manifest) = self.get(&call.parts().tool) {
+            call = call.manifested(manifest.clone());
+        }
+        if !call.parts().effect_declared && call.parts().effect != self.undeclared_effect {
+            call.parts_mut().effect = self.undeclared_effect;
+        }
+        call
+    }
+
+    /// Checks a call's params against its tool's schema.
+    ///
+    /// # Errors
+    /// If the tool has one and the params do not meet it. The tool did not run.
+    #[cfg(feature = "input-schema")]
+    pub fn check(&self, call: &ToolCall) -> Result<(), InvalidParams> {
+        let entry = self.entry(parts(&call.parts().tool));
+        match entry.and_then(|entry| entry.schema.as_ref()) {
+            Some(schema) => schema.check(&call.parts().params),
+            None => Ok(()),
+        }
+    }
+
+    /// All manifests, in the order of the tools' identities.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<ToolManifest>> {
+        self.entries.iter().map(|entry| &entry.manifest)
+    }
+
+    /// How many tools are known.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether nothing is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+type Parts<'a> = (Option<&'a str>, &'a str, Option<&'a str>);
+
+fn parts(tool: &ToolId) -> Parts<'_> {
+    (tool.namespace(), tool.name(), tool.action())
+}
+
+fn order(a: Parts<'_>, b: Parts<'_>) -> Ordering {
+    // Names differ most often.
+    (a.1, a.2, a.0).cmp(&(b.1, b.2, b.0))
+}
+
+/// Manifests made in code. Of two for one tool the later is kept; names and circles are not
+/// looked at.
+impl FromIterator<ToolManifest> for ToolCatalog {
+    fn from_iter<I: IntoIterator<Item = ToolManifest>>(manifests: I) -> Self {
+        let mut faults = Faults::of("");
+        let mut entries: Vec<Entry> = Vec::new();
+        for manifest in manifests {
+            let entry = Entry::new(manifest, None, &mut faults);
+            match entries.iter_mut().find(|known| known.manifest.tool == entry.manifest.tool) {
+                Some(known) => *known = entry,
+                None => entries.push(entry),
+            }
+        }
+        Self::of(entries, Effect::default())
+    }
+}

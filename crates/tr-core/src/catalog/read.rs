@@ -1,0 +1,103 @@
+//! From a text to a catalogue.
+use super::{
+    CatalogError, MAX_TOOLS, ToolCatalog,
+    build::{self, refuse},
+    form::Catalog,
+    relations::{Declared, relate},
+    shape::Spot,
+};
+use crate::wire::{
+    fault::{Fault, Faults},
+    read::{self, Strictness},
+};
+
+impl ToolCatalog {
+    /// Reads a catalogue in JSON.
+    ///
+    /// # Errors
+    /// Names every mistake with its line.
+    pub fn from_json(text: &str) -> Result<Self, CatalogError> {
+        let mut faults = Faults::of_configuration(text);
+        let form = read::text::<Catalog>(text, Strictness::Canonical, &mut faults);
+        finish(form, faults, text)
+    }
+
+    /// Reads a catalogue in TOML.
+    ///
+    /// # Errors
+    /// Names every mistake with its line.
+    #[cfg(feature = "catalog")]
+    pub fn from_toml(text: &str) -> Result<Self, CatalogError> {
+        use crate::wire::read::{At, Node, Shape as _, Source};
+        use toml::{
+            Spanned,
+            de::{DeTable, DeValue},
+        };
+
+        let mut faults = Faults::of_configuration(text);
+        let (table, errors) = DeTable::parse_recoverable(text);
+        for error in &errors {
+            let offset = error.span().map_or(text.len(), |span| span.start);
+            faults.push(Fault::new("", "TOML", error.message()).at(offset));
+        }
+        // What was recovered from half a text would only give faults that are none.
+        if !errors.is_empty() {
+            return Err(CatalogError::new(faults, text));
+        }
+        let root = Spanned::new(table.span(), DeValue::Table(table.into_inner()));
+        let form = Catalog::read(&Node::new(&At::Root, Source::Toml(&root)), &mut faults);
+        finish(form, faults, text)
+    }
+}
+
+fn finish(
+    form: Option<Catalog>,
+    mut faults: Faults,
+    text: &str,
+) -> Result<ToolCatalog, CatalogError> {
+    match form.map(|form| build(form, &mut faults)) {
+        Some(catalog) if faults.is_empty() => Ok(catalog),
+        _ => Err(CatalogError::new(faults, text)),
+    }
+}
+
+fn build(form: Catalog, faults: &mut Faults) -> ToolCatalog {
+    let defaults = form.defaults.map(|defaults| defaults.value).unwrap_or_default();
+    build::check_defaults(&defaults, faults);
+    let mut tools = form.tools.unwrap_or_default();
+    if tools.len() > MAX_TOOLS {
+        let spot = Spot { pointer: "/tools".into(), offset: 0 };
+        refuse(&spot, "at most 10000 tools", &tools.len().to_string(), faults);
+        tools.truncate(MAX_TOOLS);
+    }
+    let declared: Vec<_> = tools
+        .iter_mut()
+        .map(|(key, tool)| match tool {
+            Some(at) => Declared {
+                key: key.clone(),
+                id: Some(build::identity(key, &at.value, &defaults)),
+                spot: at.spot.clone(),
+                depends_on: at.value.depends_on.take().unwrap_or_default(),
+                alternatives: at.value.alternatives.take().unwrap_or_default(),
+            },
+            None => Declared {
+                key: key.clone(),
+                id: None,
+                spot: Spot::default(),
+                depends_on: Vec::new(),
+                alternatives: Vec::new(),
+            },
+        })
+        .collect();
+    let related = relate(&declared, faults);
+    let mut entries = Vec::with_capacity(tools.len());
+    for (((_, tool), declared), related) in tools.into_iter().zip(declared).zip(related) {
+        let (Some(tool), Some(id)) = (tool, declared.id) else { continue };
+        let schema_spot = tool.value.input_schema.as_ref().map(|schema| schema.spot.clone());
+        let mut manifest = build::manifest(id, tool.value, &defaults, faults);
+        manifest.depends_on = related.depends_on;
+        manifest.alternatives = related.alternatives;
+        entries.push(super::Entry::new(manifest, schema_spot.as_ref(), faults));
+    }
+    ToolCatalog::of(entries, form.undeclared_effect.unwrap_or_default())
+}

@@ -1,0 +1,175 @@
+//! Shapes that only a catalogue has.
+use crate::{
+    Effect, Verdict,
+    canonical::Pointer,
+    manifest::Capability,
+    wire::{
+        fault::Faults,
+        read::{Kind, Node, Shape, words},
+    },
+};
+use std::{borrow::Cow, marker::PhantomData};
+
+#[cfg(feature = "schema")]
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+/// Where a value stands, for faults that show only once all is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spot {
+    pub(crate) pointer: String,
+    pub(crate) offset: usize,
+}
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct At<T> {
+    pub(crate) value: T,
+    pub(crate) spot: Spot,
+}
+
+pub(crate) struct Located<S>(PhantomData<S>);
+
+impl<S: Shape> Shape for Located<S> {
+    type Value = At<S::Value>;
+
+    fn expected() -> Cow<'static, str> {
+        S::expected()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
+        let spot = Spot { pointer: node.at.to_string(), offset: node.source.offset(faults) };
+        S::read(node, faults).map(|value| At { value, spot })
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        S::schema(generator)
+    }
+}
+
+/// A value that need not be there, and whose faults keep nobody from reading on.
+pub(crate) struct Lenient<S>(PhantomData<S>);
+
+impl<S: Shape> Shape for Lenient<S> {
+    type Value = Option<S::Value>;
+
+    fn expected() -> Cow<'static, str> {
+        S::expected()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
+        Some(S::read(node, faults))
+    }
+
+    fn absent() -> Option<Self::Value> {
+        Some(None)
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        S::schema(generator)
+    }
+}
+
+/// A number from 0 to 1, as a share of something.
+pub(crate) struct Share;
+
+impl Shape for Share {
+    type Value = f64;
+
+    fn expected() -> Cow<'static, str> {
+        "a number above 0, at most 1".into()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<f64> {
+        let share = node.source.number().and_then(|number| number.between(0.0, 1.0));
+        share.filter(|share| *share > 0.0).or_else(|| node.refuse(Self::expected(), faults))
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 })
+    }
+}
+
+/// Two shares of a delay's ceiling, the lower first.
+pub(crate) struct Jitter;
+
+impl Shape for Jitter {
+    type Value = (f64, f64);
+
+    fn expected() -> Cow<'static, str> {
+        "two numbers from 0 to 2, the lower first".into()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<(f64, f64)> {
+        let elements = match node.source.kind() {
+            Kind::Array => node.source.elements().unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let shares: Option<Vec<f64>> =
+            elements.into_iter().map(|share| share.number()?.between(0.0, 2.0)).collect();
+        match shares.as_deref() {
+            Some(&[low, high]) if low <= high => Some((low, high)),
+            _ => node.refuse(Self::expected(), faults),
+        }
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "array",
+            "items": { "type": "number", "minimum": 0, "maximum": 2 },
+            "minItems": 2,
+            "maxItems": 2
+        })
+    }
+}
+
+/// A JSON pointer to something inside of params.
+pub(crate) struct Inside;
+
+impl Shape for Inside {
+    type Value = Pointer;
+
+    fn expected() -> Cow<'static, str> {
+        "a JSON pointer into the params, such as \"/meta/sentAt\"".into()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Pointer> {
+        let pointer = node.source.text().and_then(|text| text.parse().ok());
+        pointer
+            .filter(|pointer: &Pointer| !pointer.is_root())
+            .or_else(|| node.refuse(Self::expected(), faults))
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^(/([^~/]|~[01])*)+$" })
+    }
+}
+
+/// How errors with a code end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Permanent,
+    Transient,
+}
+
+impl From<End> for Verdict {
+    fn from(end: End) -> Self {
+        match end {
+            End::Permanent => Self::Permanent,
+            End::Transient => Self::TRANSIENT,
+        }
+    }
+}
+
+words! {
+    End { Permanent = "permanent", Transient = "transient" }
+    Effect { ReadOnly = "read_only" | "readOnly", Idempotent = "idempotent", Mutating = "mutating" }
+    Capability {
+        Streaming = "streaming", Idempotency = "idempotency", Caching = "caching",
+        OwnRetries = "own_retries" | "ownRetries",
+    }
+}
