@@ -142,8 +142,8 @@ impl<A, V> Builder<A, V> {
         self
     }
 
-    /// Sets the clock that the times in [`DedupeRecord`](crate::DedupeRecord)s come from; the
-    /// machine's by default.
+    /// Sets the wall clock that the times in [`DedupeRecord`](crate::DedupeRecord)s begin with; the
+    /// machine's by default. It is read once.
     pub fn wall_clock(mut self, wall: Arc<dyn WallClock>) -> Self {
         self.wall = wall;
         self
@@ -193,8 +193,7 @@ impl<A, V> Builder<A, V> {
             grace: millis(self.grace),
         };
         let common = Common {
-            clock: Clock::new(),
-            wall: self.wall,
+            clock: Clock::new(&*self.wall),
             fingerprints: self.fingerprints,
             max_waiters: self.max_waiters,
         };

@@ -5,19 +5,32 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
+use tr_core::WallClock;
 
 /// Reads the time exactly, or takes the last tick of a janitor while one lives: looking at the
 /// clock would be half the work of a replay.
 #[derive(Debug)]
 pub(crate) struct Clock {
     made: Instant,
+    /// Wall time of that, so that a record's times stay what they are when the wall clock jumps.
+    made_unix_ms: u64,
     janitors: AtomicUsize,
     tick: AtomicU64,
 }
 
 impl Clock {
-    pub(crate) fn new() -> Self {
-        Self { made: Instant::now(), janitors: AtomicUsize::new(0), tick: AtomicU64::new(0) }
+    pub(crate) fn new(wall: &dyn WallClock) -> Self {
+        Self {
+            made: Instant::now(),
+            made_unix_ms: wall.unix_ms(),
+            janitors: AtomicUsize::new(0),
+            tick: AtomicU64::new(0),
+        }
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub(crate) const fn unix_ms(&self, at: Millis) -> u64 {
+        self.made_unix_ms.saturating_add(at)
     }
 
     /// The time: `stamp` if the call carries one, else the tick, else what the clock says.

@@ -241,3 +241,6 @@ impl<D, F> Record<D, F> {
         mem::replace(&mut self.state, to)
     }
 }
+
+#[cfg(test)]
+mod tests;

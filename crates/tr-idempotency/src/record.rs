@@ -146,8 +146,7 @@ impl RecordState {
 impl DedupeRecord {
     /// What a record says now.
     pub(crate) fn of<V>(entry: &Entry<V>, notes: &Notes, common: &Common) -> Self {
-        let (now, wall) = (common.clock.exactly(), common.wall.unix_ms());
-        let unix = |at: Millis| wall.saturating_add(at).saturating_sub(now);
+        let unix = |at: Millis| common.clock.unix_ms(at);
         let record = &entry.record;
         let state = RecordState::of(entry.state_name());
         let current = Run::of(&record.state, record.claimed_at, record.changed_at);

@@ -5,13 +5,12 @@ use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use tr_core::{WallClock, canonical::FingerprintKey};
+use tr_core::canonical::FingerprintKey;
 
 /// What all shards of a store share, read only.
 #[derive(Debug)]
 pub(crate) struct Common {
     pub(crate) clock: Clock,
-    pub(crate) wall: Arc<dyn WallClock>,
     pub(crate) fingerprints: FingerprintKey,
     pub(crate) max_waiters: usize,
 }

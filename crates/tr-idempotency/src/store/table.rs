@@ -20,8 +20,10 @@ pub(crate) struct Table<V> {
     places: HashTable<u32>,
     slots: Vec<Slot<V>>,
     free: Vec<u32>,
-    /// Where eviction and sweeping go on.
+    /// Where eviction goes on.
     hand: usize,
+    /// Where sweeping goes on.
+    broom: usize,
     /// Records that may lie here.
     quota: usize,
     /// Records that lie here.
@@ -98,6 +100,7 @@ impl<V> Table<V> {
             slots: Vec::new(),
             free: Vec::new(),
             hand: 0,
+            broom: 0,
             quota,
             live: 0,
             settled: 0,
@@ -186,7 +189,7 @@ impl<V> Table<V> {
             return None;
         }
         loop {
-            let at = self.advance()?;
+            let at = advance(&mut self.hand, self.slots.len());
             let Some(entry) = &mut self.slots[at].entry else { continue };
             if !entry.record.is_pinned() && !mem::take(&mut entry.touched) {
                 return self.remove(at);
@@ -194,16 +197,10 @@ impl<V> Table<V> {
         }
     }
 
-    fn advance(&mut self) -> Option<usize> {
-        let at = self.hand;
-        self.hand = if at + 1 < self.slots.len() { at + 1 } else { 0 };
-        (at < self.slots.len()).then_some(at)
-    }
-
     /// Looks at one record more and forgets it if its time is over.
     fn sweep_one(&mut self, now: Millis) -> Option<Entry<V>> {
-        let at = self.advance()?;
-        let over = self.slots[at].entry.as_ref().is_some_and(|entry| entry.is_over(now));
+        let at = advance(&mut self.broom, self.slots.len());
+        let over = self.slots.get(at)?.entry.as_ref()?.is_over(now);
         if over { self.remove(at) } else { None }
     }
 
@@ -428,6 +425,13 @@ impl<V: Clone> Table<V> {
         let spent = if told { self.remove(at) } else { None };
         Settled { waiters, answer, held: true, garbage: spent.map(|entry| entry.record.state) }
     }
+}
+
+/// Moves `hand` on around `slots` places, and says where it was.
+fn advance(hand: &mut usize, slots: usize) -> usize {
+    let at = *hand;
+    *hand = if at + 1 < slots { at + 1 } else { 0 };
+    at
 }
 
 /// All bits of a key in one word. Keys are hashes already, or ought to be.

@@ -1,0 +1,184 @@
+//! The store's bounds, and what it forgets.
+use crate::support::*;
+use std::{sync::Arc, time::Duration};
+use tr_core::{Effect, Ran, Scope, ToolManifest, Verdict};
+use tr_idempotency::IdempotencyLayer;
+use tr_testkit::tool::{Scripted, Step};
+
+fn layer(capacity: usize) -> IdempotencyLayer {
+    IdempotencyLayer::builder().capacity(capacity).build().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_least_used_settled_record_is_forgotten() {
+    let (service, records, _) = guarded_by(&layer(3), counting(Duration::ZERO));
+    for key in ["a", "b", "c"] {
+        call(&service, pay(key)).await.unwrap();
+    }
+    assert_eq!(answer(call(&service, pay("a")).await), 0); // used
+    call(&service, pay("d")).await.unwrap();
+    assert_eq!(records.counts().records, 3);
+    assert_eq!(records.record(&key_of(&pay("b"))), None);
+    assert_eq!(answer(call(&service, pay("a")).await), 0);
+    assert_eq!(answer(call(&service, pay("c")).await), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_in_flight_and_unknown_mutating_calls_are_never_forgotten() {
+    let tool: Tool =
+        Scripted::by(|n, call: &tr_core::ToolCall| match call.parts().idempotency.key.as_deref() {
+            Some("hang") => Step::after(HOUR, Step::Ok(number(n))),
+            Some("lose") => fails("timeout", Ran::Unknown, Verdict::TRANSIENT),
+            _ => Step::Ok(number(n)),
+        });
+    let (service, records, asked) = guarded_by(&layer(3), tool);
+    let hanging = start(&service, pay("hang")).await;
+    call(&service, pay("lose")).await.unwrap_err();
+    for n in 2..100 {
+        assert_eq!(answer(call(&service, pay(&format!("k{n}"))).await), n);
+    }
+    assert_eq!(records.counts().records, 3);
+    assert_eq!(refusal(call(&service, pay("lose")).await).0, "outcome_unknown");
+    assert_eq!(refusal(call(&service, best_effort(pay("hang"))).await).0, "idempotency_in_flight");
+    assert_eq!(answer(hanging.await.unwrap()), 0);
+    assert_eq!(asked.calls(), 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_store_refuses_and_recovers() {
+    for capacity in [1, 3, 64, 200, 1_000] {
+        let (service, records, asked) = guarded_by(&layer(capacity), counting(SECOND));
+        let mut tasks = Vec::new();
+        for n in 0..capacity {
+            tasks.push(tokio::spawn(tower::ServiceExt::oneshot(
+                service.clone(),
+                pay(&format!("k{n}")),
+            )));
+        }
+        while asked.in_flight() < capacity {
+            settle().await;
+        }
+        // The bound is the store's: no shard refuses while another has room.
+        assert_eq!(records.counts().inflight, capacity);
+        let full = told("store_full", Ran::No, Verdict::TRANSIENT);
+        assert_eq!(refusal(call(&service, pay("one more")).await), full);
+        for task in tasks {
+            task.await.unwrap().unwrap();
+        }
+        call(&service, pay("one more")).await.unwrap();
+        assert_eq!((records.counts().records, asked.calls()), (capacity, capacity + 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ended_records_are_swept_by_claims_by_hand_and_by_the_janitor() {
+    let (service, records, _) = guarded_by(&layer(60), counting(Duration::ZERO));
+    for n in 0..50 {
+        call(&service, pay(&format!("k{n}"))).await.unwrap();
+    }
+    pass(24 * HOUR).await;
+    for n in 0..50 {
+        call(&service, pay(&format!("l{n}"))).await.unwrap();
+    }
+    assert!(records.counts().records <= 60 && records.counts().records < 100);
+    records.sweep();
+    assert_eq!(records.counts().records, 50);
+    assert_eq!(records.sweep(), 0);
+
+    let janitor = records.spawn_janitor();
+    pass(24 * HOUR + MINUTE).await;
+    assert_eq!(records.counts().records, 0);
+    drop(janitor);
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_passes_with_a_janitor_and_after_it() {
+    let (service, records, _) = guarded(counting(Duration::ZERO));
+    let janitor = records.spawn_janitor();
+    assert_eq!(answer(call(&service, pay("k")).await), 0);
+    pass(10 * SECOND + Duration::from_millis(400)).await;
+    let age = call(&service, pay("k")).await.unwrap().replay().unwrap().age;
+    assert_eq!(age, 10 * SECOND, "to the second");
+    pass(24 * HOUR).await;
+    assert_eq!(answer(call(&service, pay("k")).await), 1);
+
+    drop(janitor);
+    settle().await;
+    pass(24 * HOUR + SECOND).await;
+    assert_eq!(answer(call(&service, pay("k")).await), 2, "the clock is looked at again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stamped_call_brings_the_time_along() {
+    let (service, _, _) = guarded(counting(Duration::ZERO));
+    call(&service, pay("k")).await.unwrap();
+    let mut stamped = pay("k");
+    let later = tokio::time::Instant::now() + 7 * SECOND;
+    stamped.set_stamp(Some(later.into_std()));
+    let age = call(&service, stamped).await.unwrap().replay().unwrap().age;
+    assert_eq!(age, 7 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_manifest_sets_its_tools_times() {
+    let mut manifest = ToolManifest::new("pay");
+    manifest.effect = Some(Effect::Mutating);
+    (manifest.ttls.done, manifest.ttls.failed) = (Some(SECOND), Some(2 * SECOND));
+    let manifest = Arc::new(manifest);
+    let tool: Tool = Scripted::by(|n, _| match n {
+        0 => Step::Ok(number(n)),
+        1 => fails("http_400", Ran::Yes, Verdict::Permanent),
+        _ => Step::Ok(number(n)),
+    });
+    let (service, _, asked) = guarded(tool);
+    let again = || call(&service, pay("k").manifested(manifest.clone()));
+    assert_eq!(answer(again().await), 0);
+    pass(SECOND).await;
+    assert_eq!(refusal(again().await).0, "http_400");
+    pass(SECOND).await;
+    assert_eq!(refusal(again().await).0, "http_400");
+    pass(SECOND).await;
+    assert_eq!(answer(again().await), 2);
+    assert_eq!(asked.calls(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_global_scope_is_for_tools_that_only_read() {
+    let global = |effect, session: &str| {
+        let mut call = pay("k").session(session).effect(effect);
+        call.parts_mut().idempotency.scope = Scope::Global;
+        call
+    };
+    let (service, records, asked) = guarded(counting(Duration::ZERO));
+    for effect in [Effect::Mutating, Effect::Idempotent] {
+        let refused = told("invalid_envelope", Ran::No, Verdict::Permanent);
+        assert_eq!(refusal(call(&service, global(effect, "s")).await), refused);
+    }
+    assert_eq!((asked.calls(), records.counts().records), (0, 0));
+    for session in ["s", "another"] {
+        assert_eq!(answer(call(&service, global(Effect::ReadOnly, session)).await), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_with_params_that_have_no_canonical_form_is_refused() {
+    let (service, records, asked) = guarded(counting(Duration::ZERO));
+    for call in [with_params("k", r#"{"a":1,"a":2}"#), unkeyed(r#"{"a":1,"a":2}"#)] {
+        let refused = told("invalid_envelope", Ran::No, Verdict::Permanent);
+        assert_eq!(refusal(crate::support::call(&service, call).await), refused);
+    }
+    assert_eq!((asked.calls(), records.counts().records), (0, 0));
+}
+
+#[test]
+fn build_reports_every_fault() {
+    let built = IdempotencyLayer::<_, ()>::builder()
+        .capacity(0)
+        .max_waiters(0)
+        .done_ttl(Duration::ZERO)
+        .cut_off_grace(Duration::MAX)
+        .build();
+    let faults = built.unwrap_err();
+    assert_eq!(faults.faults().len(), 4);
+    assert!(faults.to_string().contains("capacity is 0, allowed is 1 to 16777216"));
+}
