@@ -1,36 +1,69 @@
-//! From an error to a verdict.
-use crate::{Classification, Ran, ToolError, Verdict, code, facts};
-use std::error::Error;
+//! From an error to a verdict: pure tables, one module for each source.
+//!
+//! Every function gives a [`Finding`]: the [`Classification`](crate::Classification) that layers
+//! go by, and the reason in one sentence. Nothing here allocates on the way, and what is looked
+//! at of a message is bounded. The tables stand in `docs/classification.md`.
+//!
+//! # When to use
+//!
+//! In an adapter, where a tool's failure first comes to light ([`stamp`] it there, with the tool's
+//! manifest), and whenever you write a [`Classify`](crate::Classify) of your own.
+//!
+//! ```
+//! use tr_core::{ToolError, ToolManifest, Verdict, classify};
+//!
+//! let error = ToolError::new("error", "Service unavailable (503)");
+//! let found = classify::tool_error(&error);
+//! assert_eq!((found.end.verdict, found.end.code), (Verdict::TRANSIENT, "service_unavailable"));
+//!
+//! let mut tool = ToolManifest::new("custom_api");
+//! tool.classification = vec![("503".into(), Verdict::Permanent)];
+//! assert_eq!(found.with_manifest(&tool).end.verdict, Verdict::Permanent);
+//! ```
+//!
+//! # What the answers mean
+//!
+//! - **Transient**: another attempt may succeed. What nothing matches is transient too, with the
+//!   code `unclassified`.
+//! - **[`Ran::No`](crate::Ran::No)** is a claim, made only where a call is turned away before it
+//!   starts: refused connections, names that don't resolve, 429, 503, certificates that can't be
+//!   trusted. Timeouts, broken connections, 500, 502 and 504 are
+//!   [`Unknown`](crate::Ran::Unknown).
+//! - A refusal (400, 401, 403, 404, 413, 422 and their like) is an answer: the attempt ended, so
+//!   [`Ran::Yes`](crate::Ran::Yes). A transient finding never says `Yes`, unless the error itself
+//!   does.
+//!
+//! A tool that does several things in one call knows better than any table whether it ran: it
+//! sets [`ToolError::ran`](crate::ToolError::ran).
+mod chain;
+mod deterministic;
+mod errno;
+mod exception;
+mod finding;
+mod grpc;
+mod http;
+mod json_rpc;
+mod kind;
+mod message;
+mod phrases;
+mod provider;
+pub mod reason;
+mod retry_after;
+mod sqlstate;
+mod status_text;
+mod tool_error;
+mod words;
 
-const UNCLASSIFIED: Classification<'static> =
-    Classification::new(Verdict::TRANSIENT, Ran::Unknown, code::UNCLASSIFIED);
-
-/// Classifies an error: by the outermost facts in its chain, else by what the tables know.
-#[must_use]
-pub fn error<'e>(error: &'e (dyn Error + 'static)) -> Classification<'e> {
-    facts(error).map_or(UNCLASSIFIED, |facts| facts.classification())
-}
-
-/// Classifies a failure that a tool reported.
-#[must_use]
-pub fn tool_error(error: &ToolError) -> Classification<'_> {
-    let verdict = error.verdict.unwrap_or(match error.retryable {
-        Some(false) => Verdict::Permanent,
-        _ => Verdict::TRANSIENT,
-    });
-    Classification { verdict, ran: error.ran, code: &error.code, exhausted: error.exhausted }
-}
-
-/// Classifies an HTTP response by its status and its headers.
-#[must_use]
-pub fn http_response<'h>(
-    status: u16,
-    _header: impl Fn(&str) -> Option<&'h str>,
-) -> Classification<'static> {
-    match status {
-        0..400 => Classification::SUCCESS,
-        429 | 503 => Classification::new(Verdict::TRANSIENT, Ran::No, "http_unavailable"),
-        408 | 500.. => Classification::new(Verdict::TRANSIENT, Ran::Unknown, "http_server_error"),
-        _ => Classification::new(Verdict::Permanent, Ran::Yes, "http_client_error"),
-    }
-}
+pub use self::{
+    chain::error,
+    deterministic::{is_deterministic, provider_of},
+    errno::errno,
+    finding::Finding,
+    grpc::grpc,
+    http::http_response,
+    json_rpc::{json_rpc, mcp_is_error},
+    kind::Kind,
+    message::message,
+    retry_after::retry_after,
+    tool_error::{stamp, tool_error},
+};

@@ -1,6 +1,6 @@
 //! What [`Standard`] answers for `http` requests and responses.
 use super::{Classify, EffectOf, End, KeyOf, Progress, Repeat, Standard};
-use crate::{Classification, Effect, KeyRef, Ran, classify};
+use crate::{Classification, Effect, KeyRef, Ran, SystemClock, classify};
 use ::http::{HeaderName, HeaderValue, Method, Request, Response};
 
 /// The authority: calls of one host share a breaker.
@@ -50,13 +50,13 @@ impl<B> Classify<Response<B>> for Standard {
         match end {
             Ok(res) => {
                 let header = |name: &str| res.headers().get(name)?.to_str().ok();
-                let seen = classify::http_response(res.status().as_u16(), header);
+                let seen = classify::http_response(res.status().as_u16(), header, &SystemClock).end;
                 match res.extensions().get() {
                     Some(&Attempts { ran, exhausted }) => Classification { ran, exhausted, ..seen },
                     None => seen,
                 }
             }
-            Err(error) => classify::error(error),
+            Err(error) => classify::error(error).end,
         }
     }
 

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     BreakerHint, CallInfo, Classification, DedupeMode, Effect, Id, KeyRef, Ran, Replay, Retried,
-    RetryOverrides, Scope, ToolCall, ToolError, ToolOutcome, classify,
+    RetryOverrides, Scope, ToolCall, ToolOutcome, classify,
     manifest::{BreakerOverride, TtlOverride},
 };
 use std::{
@@ -119,9 +119,9 @@ impl Classify<ToolOutcome> for Standard {
         match end {
             Ok(outcome) => match outcome.error() {
                 None => Classification::SUCCESS,
-                Some(error) => of_tool_error(error),
+                Some(error) => classify::tool_error(error).end,
             },
-            Err(error) => classify::error(error),
+            Err(error) => classify::error(error).end,
         }
     }
 
@@ -134,11 +134,6 @@ impl Classify<ToolOutcome> for Standard {
             (error.ran, error.exhausted) = (ran, exhausted);
         }
     }
-}
-
-fn of_tool_error(error: &ToolError) -> Classification<'_> {
-    let found = classify::tool_error(error);
-    Classification { exhausted: error.exhausted, ..found }
 }
 
 impl IdempotencyOf<ToolCall> for Standard {

@@ -1,0 +1,96 @@
+//! What classifying an error finds.
+use super::{Kind, reason};
+use crate::{Classification, Ran, ToolManifest, Verdict};
+use std::{mem, time::Duration};
+
+/// What classifying an error finds: what layers go by, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding<'r> {
+    /// What layers go by.
+    pub end: Classification<'r>,
+    /// What the tables found; `None` for a success, and where somebody else had judged.
+    pub kind: Option<Kind>,
+    /// The HTTP status that the error has or names.
+    pub status: Option<u16>,
+    /// Why, where it is not for the kind's reason.
+    overruled: Option<&'static str>,
+}
+
+impl<'r> Finding<'r> {
+    pub(super) const SUCCESS: Self = Self::judged(Classification::SUCCESS);
+
+    pub(super) const fn of(kind: Kind) -> Self {
+        Self { end: kind.classification(), kind: Some(kind), status: None, overruled: None }
+    }
+
+    /// A judgement that somebody else has made.
+    pub(super) const fn judged(end: Classification<'r>) -> Self {
+        Self { end, kind: None, status: None, overruled: None }
+    }
+
+    pub(super) const fn status(mut self, status: Option<u16>) -> Self {
+        self.status = status;
+        self
+    }
+
+    pub(super) fn retry_after(mut self, hint: Option<Duration>) -> Self {
+        if let Verdict::Transient { retry_after } = &mut self.end.verdict {
+            *retry_after = hint;
+        }
+        self
+    }
+
+    pub(super) fn overruled(mut self, verdict: Verdict, reason: &'static str) -> Self {
+        self.end.verdict = match (self.end.verdict, verdict) {
+            (hinted @ Verdict::Transient { .. }, Verdict::TRANSIENT) => hinted,
+            (_, verdict) => verdict,
+        };
+        // That the tool ended was a claim about a refusal; somebody says now that it was none.
+        if verdict.is_transient() && self.end.ran == Ran::Yes {
+            self.end.ran = Ran::Unknown;
+        }
+        self.overruled = Some(reason);
+        self
+    }
+
+    /// Why, in one sentence for people; empty for a success.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        if let Some(reason) = self.overruled {
+            return reason;
+        }
+        let same = |kind: &Kind| {
+            mem::discriminant(&kind.verdict()) == mem::discriminant(&self.end.verdict)
+        };
+        let kind = self.kind.or_else(|| Kind::from_code(self.end.code)).filter(same);
+        match (kind, self.end.verdict) {
+            (Some(kind), _) => kind.reason(),
+            (None, Verdict::Success) => "",
+            (None, Verdict::Transient { .. }) => reason::UNCLASSIFIED,
+            (None, Verdict::Permanent) => reason::PERMANENT,
+            (None, Verdict::Cancelled) => Kind::Cancelled.reason(),
+        }
+    }
+
+    /// The same under what the tool's manifest says of such errors; the first entry that
+    /// matches decides.
+    ///
+    /// An entry matches the error's own code, the stable code of what the tables found, or the
+    /// HTTP status that the error has or names: `503` matches a response with that status and
+    /// the text `Service unavailable (503)`.
+    #[must_use]
+    pub fn with_manifest(self, manifest: &ToolManifest) -> Self {
+        if self.end.verdict.is_success() {
+            return self;
+        }
+        let found = manifest.classification.iter().find(|(key, _)| self.is(key));
+        found.map_or(self, |(_, verdict)| self.overruled(*verdict, reason::MANIFEST))
+    }
+
+    fn is(&self, key: &str) -> bool {
+        key.eq_ignore_ascii_case(self.end.code)
+            || self.kind.is_some_and(|kind| key.eq_ignore_ascii_case(kind.code()))
+            || self.status.is_some_and(|status| key.parse() == Ok(status))
+    }
+}

@@ -1,0 +1,94 @@
+//! HTTP statuses.
+use super::{Finding, Kind, retry_after};
+use crate::WallClock;
+
+/// What a status of 400 or above means, and the phrase that goes with it. `None` for a 4xx that
+/// nobody has registered: servers give those meanings of their own.
+pub(super) const fn status(status: u16) -> Option<(Kind, &'static str)> {
+    Some(match status {
+        400 => (Kind::InvalidInput, "bad request"),
+        401 => (Kind::AuthFailed, "unauthorized"),
+        402 => (Kind::QuotaExhausted, "payment required"),
+        403 => (Kind::PermissionDenied, "forbidden"),
+        404 => (Kind::NotFound, "not found"),
+        405 => (Kind::Unsupported, "method not allowed"),
+        406 => (Kind::ClientError, "not acceptable"),
+        407 => (Kind::AuthFailed, "proxy authentication required"),
+        408 => (Kind::Timeout, "request timeout"),
+        409 => (Kind::Conflict, "conflict"),
+        410 => (Kind::NotFound, "gone"),
+        411 => (Kind::ClientError, "length required"),
+        412 => (Kind::PreconditionFailed, "precondition failed"),
+        413 => (Kind::TooLarge, "payload too large"),
+        414 => (Kind::TooLarge, "uri too long"),
+        415 => (Kind::Unsupported, "unsupported media type"),
+        416 => (Kind::InvalidInput, "range not satisfiable"),
+        417 => (Kind::PreconditionFailed, "expectation failed"),
+        418 => (Kind::ClientError, "i'm a teapot"),
+        421 => (Kind::ClientError, "misdirected request"),
+        422 => (Kind::InvalidInput, "unprocessable"),
+        423 => (Kind::Busy, "locked"),
+        424 => (Kind::PreconditionFailed, "failed dependency"),
+        425 => (Kind::Busy, "too early"),
+        426 => (Kind::Unsupported, "upgrade required"),
+        428 => (Kind::PreconditionFailed, "precondition required"),
+        429 => (Kind::RateLimited, "too many requests"),
+        431 => (Kind::TooLarge, "request header fields too large"),
+        451 => (Kind::PermissionDenied, "unavailable for legal reasons"),
+        500 => (Kind::ServerError, "internal"),
+        501 => (Kind::Unsupported, "not implemented"),
+        502 => (Kind::BadGateway, "bad gateway"),
+        503 => (Kind::ServiceUnavailable, "service"),
+        504 => (Kind::GatewayTimeout, "gateway time"),
+        505 => (Kind::Unsupported, "http version not supported"),
+        529 => (Kind::Overloaded, "overloaded"),
+        506..=599 => (Kind::ServerError, "server error"),
+        _ => return None,
+    })
+}
+
+/// A status as an error's code spells it: `503`, `HTTP_503`, `http503`, npm's `E503`.
+pub(super) fn from_word(word: &str) -> Option<u16> {
+    let digits = ["err_http_", "http_", "http", "status_", "e"]
+        .into_iter()
+        .find_map(|prefix| {
+            let (head, rest) = word.split_at_checked(prefix.len())?;
+            head.eq_ignore_ascii_case(prefix).then_some(rest)
+        })
+        .unwrap_or(word);
+    let three = digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|status| three && (400..600).contains(status))
+}
+
+/// Classifies an HTTP response by its status and its headers.
+///
+/// Below 400 it is a success. Listed 4xx are permanent but for 408, 409, 423, 425 and 429; a 4xx
+/// that nobody has registered is unclassified; 501 and 505 are permanent, every other 5xx is
+/// transient. A transient one carries the hint of `retry-after-ms` or `Retry-After`; a malformed
+/// hint counts as absent. The clock is read only for a hint that is a date.
+///
+/// ```
+/// use tr_core::{SetClock, Verdict, classify};
+/// use std::time::Duration;
+///
+/// let headers = |name: &str| (name == "retry-after").then_some("3");
+/// let found = classify::http_response(429, headers, &SetClock::at(0));
+/// assert_eq!(found.end.code, "rate_limited");
+/// assert_eq!(found.end.verdict, Verdict::Transient { retry_after: Some(Duration::from_secs(3)) });
+/// ```
+#[must_use]
+pub fn http_response<'h>(
+    status: u16,
+    header: impl Fn(&str) -> Option<&'h str>,
+    clock: &dyn WallClock,
+) -> Finding<'static> {
+    if (100..400).contains(&status) {
+        return Finding::SUCCESS.status(Some(status));
+    }
+    let kind = self::status(status).map_or(Kind::Unclassified, |(kind, _)| kind);
+    let found = Finding::of(kind).status(Some(status));
+    if !found.end.verdict.is_transient() {
+        return found;
+    }
+    found.retry_after(retry_after::from_headers(header, clock))
+}

@@ -1,0 +1,331 @@
+//! The kinds of failure that the tables know, and what each of them means.
+use super::reason;
+use crate::{
+    Classification,
+    Ran::{self, No, Unknown, Yes},
+    Verdict, code,
+};
+
+/// A kind of failure. Kinds are added in minor versions.
+///
+/// [`code`](Kind::code) is stable: it appears on the wire, in metrics and in manifests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Something took too long.
+    Timeout,
+    /// The network, or whoever is behind it, took too long.
+    NetworkTimeout,
+    /// Too many calls in too short a time; this one was turned away.
+    RateLimited,
+    /// A quota or another resource is used up for the moment.
+    ResourceExhausted,
+    /// The callee has too much to do.
+    Overloaded,
+    /// The callee is not there for the moment, and turned the call away.
+    ServiceUnavailable,
+    /// Nobody listens at the address.
+    ConnectionRefused,
+    /// The name could not be resolved.
+    DnsFailure,
+    /// The connection broke; what was sent may have been read.
+    ConnectionReset,
+    /// Another failure of the network.
+    NetworkError,
+    /// A gateway got no proper answer.
+    BadGateway,
+    /// A gateway got no answer in time.
+    GatewayTimeout,
+    /// The callee failed.
+    ServerError,
+    /// Another transaction was in the way.
+    Conflict,
+    /// A lock, a connection, memory: all taken for the moment.
+    Busy,
+    /// The caller withdrew the call.
+    Cancelled,
+    /// The input is wrong.
+    InvalidInput,
+    /// Nobody knows who calls.
+    AuthFailed,
+    /// The caller may not do this.
+    PermissionDenied,
+    /// What was asked for is not there.
+    NotFound,
+    /// What was to be made, or taken, is there already.
+    AlreadyExists,
+    /// The input is too large.
+    TooLarge,
+    /// A quota is used up, and only money or a new month fills it.
+    QuotaExhausted,
+    /// A content filter stopped it.
+    ContentFiltered,
+    /// The callee cannot do this at all.
+    Unsupported,
+    /// The callee is not in the state that this needs.
+    PreconditionFailed,
+    /// The disk is full.
+    NoSpace,
+    /// The other side's certificate cannot be trusted; nothing was sent.
+    TlsUntrusted,
+    /// Refused with another 4xx.
+    ClientError,
+    /// The tool reported a failure of its own.
+    ToolError,
+    /// A breaker refused the call.
+    CircuitOpen,
+    /// Somebody further in has retried this in vain.
+    RetryExhausted,
+    /// The key was used before with other params.
+    IdempotencyConflict,
+    /// Another call with this key is running.
+    IdempotencyInFlight,
+    /// The tool may have run, and nobody recorded its end.
+    OutcomeUnknown,
+    /// The same failing call again and again.
+    LoopDetected,
+    /// Too many failures in one turn.
+    ToolErrorLimit,
+    /// The envelope does not have the form that the contract asks for.
+    InvalidEnvelope,
+    /// The records store has no room.
+    StoreFull,
+    /// The records store cannot be reached.
+    StoreUnavailable,
+    /// The session's transcript is corrupt.
+    SessionCorrupt,
+    /// Nothing matches.
+    Unclassified,
+}
+
+/// Code, verdict, whether the tool ran, and why it is so.
+type Row = (&'static str, Verdict, Ran, &'static str);
+
+const TRANSIENT: Verdict = Verdict::TRANSIENT;
+const PERMANENT: Verdict = Verdict::Permanent;
+
+impl Kind {
+    const ALL: [Self; 42] = [
+        Self::Timeout,
+        Self::NetworkTimeout,
+        Self::RateLimited,
+        Self::ResourceExhausted,
+        Self::Overloaded,
+        Self::ServiceUnavailable,
+        Self::ConnectionRefused,
+        Self::DnsFailure,
+        Self::ConnectionReset,
+        Self::NetworkError,
+        Self::BadGateway,
+        Self::GatewayTimeout,
+        Self::ServerError,
+        Self::Conflict,
+        Self::Busy,
+        Self::Cancelled,
+        Self::InvalidInput,
+        Self::AuthFailed,
+        Self::PermissionDenied,
+        Self::NotFound,
+        Self::AlreadyExists,
+        Self::TooLarge,
+        Self::QuotaExhausted,
+        Self::ContentFiltered,
+        Self::Unsupported,
+        Self::PreconditionFailed,
+        Self::NoSpace,
+        Self::TlsUntrusted,
+        Self::ClientError,
+        Self::ToolError,
+        Self::CircuitOpen,
+        Self::RetryExhausted,
+        Self::IdempotencyConflict,
+        Self::IdempotencyInFlight,
+        Self::OutcomeUnknown,
+        Self::LoopDetected,
+        Self::ToolErrorLimit,
+        Self::InvalidEnvelope,
+        Self::StoreFull,
+        Self::StoreUnavailable,
+        Self::SessionCorrupt,
+        Self::Unclassified,
+    ];
+
+    // A refusal is an answer: the attempt came to its end, so `Yes`. `No` would claim that
+    // nothing happened, which holds only where the call was turned away at the door.
+    const fn row(self) -> Row {
+        match self {
+            Self::Timeout => (code::TIMEOUT, TRANSIENT, Unknown, reason::TIMEOUT),
+            Self::NetworkTimeout => {
+                ("network_timeout", TRANSIENT, Unknown, reason::NETWORK_TIMEOUT)
+            }
+            Self::RateLimited => ("rate_limited", TRANSIENT, No, reason::RATE_LIMIT),
+            Self::ResourceExhausted => {
+                ("resource_exhausted", TRANSIENT, Unknown, reason::RATE_LIMIT)
+            }
+            Self::Overloaded => ("overloaded", TRANSIENT, Unknown, "Overload passes"),
+            Self::ServiceUnavailable => {
+                ("service_unavailable", TRANSIENT, No, "Unavailable services come back")
+            }
+            Self::ConnectionRefused => {
+                ("connection_refused", TRANSIENT, No, "Refused connections are temporary")
+            }
+            Self::DnsFailure => ("dns_failure", TRANSIENT, No, "DNS failures are temporary"),
+            Self::ConnectionReset => {
+                ("connection_reset", TRANSIENT, Unknown, "Broken connections are temporary")
+            }
+            Self::NetworkError => {
+                ("network_error", TRANSIENT, Unknown, "Network failures are temporary")
+            }
+            Self::BadGateway => ("bad_gateway", TRANSIENT, Unknown, reason::SERVER),
+            Self::GatewayTimeout => {
+                ("gateway_timeout", TRANSIENT, Unknown, reason::NETWORK_TIMEOUT)
+            }
+            Self::ServerError => ("server_error", TRANSIENT, Unknown, reason::SERVER),
+            Self::Conflict => ("conflict", TRANSIENT, Unknown, "Conflicting work ends"),
+            Self::Busy => ("busy", TRANSIENT, Unknown, "Busy resources become free"),
+            Self::Cancelled => {
+                (code::CANCELLED, Verdict::Cancelled, Unknown, "The caller withdrew the call")
+            }
+            Self::InvalidInput => ("invalid_input", PERMANENT, Yes, reason::INVALID_INPUT),
+            Self::AuthFailed => ("auth_failed", PERMANENT, Yes, reason::AUTH),
+            Self::PermissionDenied => ("permission_denied", PERMANENT, Yes, reason::AUTH),
+            Self::NotFound => {
+                ("not_found", PERMANENT, Yes, "What is missing won't appear on retry")
+            }
+            Self::AlreadyExists => {
+                ("already_exists", PERMANENT, Yes, "What is there won't go away on retry")
+            }
+            Self::TooLarge => ("too_large", PERMANENT, Yes, "Input won't shrink on retry"),
+            Self::QuotaExhausted => {
+                ("quota_exhausted", PERMANENT, Yes, "A spent quota won't refill on retry")
+            }
+            Self::ContentFiltered => {
+                ("content_filtered", PERMANENT, Yes, "Content filters won't change on retry")
+            }
+            Self::Unsupported => {
+                ("unsupported", PERMANENT, Yes, "Unsupported calls stay unsupported on retry")
+            }
+            Self::PreconditionFailed => {
+                ("precondition_failed", PERMANENT, Yes, "The state won't change on retry")
+            }
+            Self::NoSpace => ("no_space", PERMANENT, Yes, "A full disk won't empty on retry"),
+            Self::TlsUntrusted => {
+                ("tls_untrusted", PERMANENT, No, "Certificates won't change on retry")
+            }
+            Self::ClientError => ("client_error", PERMANENT, Yes, reason::PERMANENT),
+            Self::ToolError => {
+                ("tool_error", PERMANENT, Yes, "The model decides on a tool's own errors")
+            }
+            Self::CircuitOpen => (code::CIRCUIT_OPEN, TRANSIENT, No, "Circuit breakers close"),
+            Self::RetryExhausted => {
+                (code::RETRY_EXHAUSTED, TRANSIENT, Unknown, "Retries are used up")
+            }
+            Self::IdempotencyConflict => {
+                (code::IDEMPOTENCY_CONFLICT, PERMANENT, No, reason::INVALID_INPUT)
+            }
+            Self::IdempotencyInFlight => {
+                (code::IDEMPOTENCY_IN_FLIGHT, TRANSIENT, No, "The call with this key ends")
+            }
+            Self::OutcomeUnknown => {
+                (code::OUTCOME_UNKNOWN, PERMANENT, Unknown, "A retry could run the tool twice")
+            }
+            Self::LoopDetected => {
+                (code::LOOP_DETECTED, PERMANENT, No, "The same call fails the same way")
+            }
+            Self::ToolErrorLimit => {
+                (code::TOOL_ERROR_LIMIT, PERMANENT, No, "The turn has had too many failures")
+            }
+            Self::InvalidEnvelope => (code::INVALID_ENVELOPE, PERMANENT, No, reason::INVALID_INPUT),
+            Self::StoreFull => (code::STORE_FULL, TRANSIENT, No, "Records expire"),
+            Self::StoreUnavailable => {
+                (code::STORE_UNAVAILABLE, TRANSIENT, No, "Unavailable stores come back")
+            }
+            Self::SessionCorrupt => {
+                (code::SESSION_CORRUPT, PERMANENT, No, "A transcript won't mend on retry")
+            }
+            Self::Unclassified => (code::UNCLASSIFIED, TRANSIENT, Unknown, reason::UNCLASSIFIED),
+        }
+    }
+
+    /// The stable code.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        self.row().0
+    }
+
+    /// How a failure of this kind ends an attempt.
+    #[must_use]
+    pub const fn verdict(self) -> Verdict {
+        self.row().1
+    }
+
+    /// Whether the tool ran.
+    #[must_use]
+    pub const fn ran(self) -> Ran {
+        self.row().2
+    }
+
+    /// Why, in one sentence.
+    #[must_use]
+    pub const fn reason(self) -> &'static str {
+        self.row().3
+    }
+
+    /// The kind with this stable code.
+    #[must_use]
+    pub fn from_code(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.code() == code)
+    }
+
+    /// What layers go by.
+    #[must_use]
+    pub const fn classification(self) -> Classification<'static> {
+        let (code, verdict, ran, _) = self.row();
+        Classification { verdict, ran, code, exhausted: matches!(self, Self::RetryExhausted) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_listed_and_found_by_its_code() {
+        for (place, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, place, "{kind:?} is out of order or missing");
+            assert_eq!(Kind::from_code(kind.code()), Some(kind));
+        }
+        assert_eq!(Kind::Unclassified as usize + 1, Kind::ALL.len());
+    }
+
+    #[test]
+    fn a_transient_kind_never_claims_that_the_tool_ran() {
+        for kind in Kind::ALL {
+            assert!(!kind.verdict().is_transient() || kind.ran() != Yes, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn the_guide_lists_every_kind_as_it_is() {
+        let guide = include_str!("../../../../docs/classification.md");
+        for kind in Kind::ALL.into_iter().filter(|kind| !is_of_a_layer(*kind)) {
+            let verdict = match kind.verdict() {
+                Verdict::Success => "success",
+                Verdict::Transient { .. } => "transient",
+                Verdict::Permanent => "permanent",
+                Verdict::Cancelled => "cancelled",
+            };
+            let ran = match kind.ran() {
+                No => "no",
+                Yes => "yes",
+                Unknown => "unknown",
+            };
+            let row = format!("| `{}` | {verdict} | {ran} | {} |", kind.code(), kind.reason());
+            assert!(guide.contains(&row), "missing: {row}");
+        }
+    }
+
+    fn is_of_a_layer(kind: Kind) -> bool {
+        (Kind::CircuitOpen as usize..=Kind::SessionCorrupt as usize).contains(&(kind as usize))
+    }
+}

@@ -1,0 +1,162 @@
+//! What a message says.
+use super::{
+    Finding, Kind,
+    deterministic::is_deterministic,
+    phrases::{self, Rank, Rule},
+    status_text,
+    words::{Word, Words},
+};
+use crate::Ran;
+
+/// Bytes looked at from a message's beginning, and from its end if it is longer than both.
+const WINDOW: usize = 2_048;
+
+/// The most words that `..` stands for.
+const GAP: usize = 6;
+
+/// What the strongest words of a text say, and the HTTP status that it names.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Scan {
+    best: Option<(Rank, Kind)>,
+    status: Option<u16>,
+}
+
+impl Scan {
+    pub(super) const fn of(rank: Rank, kind: Kind, status: Option<u16>) -> Self {
+        Self { best: Some((rank, kind)), status }
+    }
+
+    /// The stronger of both; the first, if they are equal.
+    pub(super) fn or(mut self, other: Self) -> Self {
+        if let Some((rank, kind)) = other.best {
+            self.offer(rank, kind);
+        }
+        self.status = self.status.or(other.status);
+        self
+    }
+
+    fn offer(&mut self, rank: Rank, kind: Kind) {
+        if self.best.is_none_or(|(best, _)| rank < best) {
+            self.best = Some((rank, kind));
+        }
+    }
+
+    pub(super) fn finding(self) -> Option<Finding<'static>> {
+        let (rank, kind) = self.best?;
+        let mut found = Finding::of(kind).status(self.status);
+        if rank == Rank::Hint {
+            found.end.ran = Ran::Unknown;
+        }
+        Some(found)
+    }
+}
+
+/// Classifies a failure by what its message says.
+///
+/// Words are matched whole and whatever their case, in a bounded part of the message, without
+/// allocating. Identifiers outweigh statuses and names of exceptions, those outweigh refusals
+/// that name what is wrong with the input, those outweigh everything else; of equals, the first
+/// decides. A message that says nothing is transient and unclassified, and the tool may have run.
+///
+/// ```
+/// use tr_core::{Ran, Verdict, classify};
+///
+/// let found = classify::message("connect ECONNREFUSED 127.0.0.1:5432");
+/// assert_eq!((found.end.verdict, found.end.ran), (Verdict::TRANSIENT, Ran::No));
+///
+/// let found = classify::message("Missing required parameter: timeout");
+/// assert_eq!(found.end.verdict, Verdict::Permanent);
+/// assert_eq!(found.reason(), "Invalid input won't change on retry");
+/// ```
+#[must_use]
+pub fn message(text: &str) -> Finding<'static> {
+    scan(text).finding().unwrap_or(Finding::of(Kind::Unclassified))
+}
+
+pub(super) fn scan(text: &str) -> Scan {
+    let text = first_exception(text);
+    if text.len() <= 2 * WINDOW {
+        return window(text);
+    }
+    let head = floor_char_boundary(text, WINDOW);
+    let tail = floor_char_boundary(text, text.len() - WINDOW);
+    window(&text[..head]).or(window(&text[tail..]))
+}
+
+/// The last place at or before `at` where `text` can be cut.
+pub(super) fn floor_char_boundary(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// Of a Python traceback, what the first exception says; the lines before it quote code.
+fn first_exception(text: &str) -> &str {
+    const HEADER: &str = "Traceback (most recent call last):\n";
+    let Some(start) = text.find(HEADER) else { return text };
+    let mut rest = &text[start + HEADER.len()..];
+    while rest.starts_with(' ') {
+        rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
+    }
+    let end = rest.find("\nTraceback ").unwrap_or(rest.len());
+    if rest.is_empty() { text } else { &rest[..end] }
+}
+
+/// What a code says by the words it is made of. A code is there on purpose, so that even a vague
+/// word counts as much as a name.
+pub(super) fn scan_code(code: &str) -> Scan {
+    let mut scan = words(code, Words::of_code(code));
+    if let Some((rank, _)) = &mut scan.best {
+        *rank = Rank::Named.min(*rank);
+    }
+    scan
+}
+
+fn window(text: &str) -> Scan {
+    let mut scan = words(text, Words::new(text));
+    if is_deterministic(text) {
+        scan.offer(Rank::Refusal, Kind::InvalidInput);
+    }
+    scan
+}
+
+fn words(text: &str, mut words: Words<'_>) -> Scan {
+    let mut scan = Scan::default();
+    let mut before = [""; 2];
+    while let Some(word) = words.next() {
+        if let Some((status, kind)) = status_text::status(text, before, word, words) {
+            scan.status = scan.status.or(Some(status));
+            scan.offer(Rank::Named, kind);
+        }
+        if let Some((rank, kind)) = status_text::code(text, before, word) {
+            scan.offer(rank, kind);
+        }
+        for rule in phrases::beginning_with(word.text) {
+            if follows(rule.rest, words) && !is_denied(rule, before[0]) {
+                scan.offer(rule.rank, rule.kind);
+                break;
+            }
+        }
+        before = [word.text, before[0]];
+    }
+    scan
+}
+
+/// Whether `words` go on with `rest`.
+pub(super) fn follows(rest: &str, mut words: Words<'_>) -> bool {
+    let mut wanted = rest.split_ascii_whitespace();
+    while let Some(want) = wanted.next() {
+        let many = if want == ".." { GAP + 1 } else { 1 };
+        let want = if want == ".." { wanted.next().unwrap_or("") } else { want };
+        let is_wanted = |word: Word<'_>| word.text.eq_ignore_ascii_case(want);
+        if !words.by_ref().take(many).any(is_wanted) {
+            return false;
+        }
+    }
+    true
+}
+
+/// "No rate limit configured" is no rate limit. A refusal stays one, whatever stands before it.
+fn is_denied(rule: &Rule, before: &str) -> bool {
+    matches!(rule.rank, Rank::Failure | Rank::Broad | Rank::Hint)
+        && ["no", "not", "without", "non", "never"].iter().any(|no| before.eq_ignore_ascii_case(no))
+}

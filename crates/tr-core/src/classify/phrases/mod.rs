@@ -1,0 +1,107 @@
+//! What people and programs write into error messages, and the index over all of it.
+//!
+//! Words are matched whole and whatever their case. Phrases are separated by `|` or by lines;
+//! `..` stands for up to six words.
+mod failures;
+mod refusals;
+mod vague;
+
+use super::{Kind, errno, exception, provider};
+use std::{cmp::Ordering, iter, sync::LazyLock};
+
+/// Phrases of one kind.
+pub(super) type Group = (Kind, &'static str);
+
+/// How much a match is worth, most first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    /// An identifier that is never there by accident.
+    Exact,
+    /// An HTTP status, the name of an exception.
+    Named,
+    /// A refusal that says what is wrong with the input.
+    Refusal,
+    /// What happened, in so many words.
+    Failure,
+    /// What happened, in words that many failures share.
+    Broad,
+    /// Why a call was refused, vaguely.
+    Vague,
+    /// No more than a hint.
+    Hint,
+}
+
+/// One phrase.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rule {
+    first: &'static str,
+    /// The words after the first.
+    pub(super) rest: &'static str,
+    pub(super) rank: Rank,
+    pub(super) kind: Kind,
+}
+
+/// All phrases by their first words; of those that begin alike, the longer ones first.
+static INDEX: LazyLock<Box<[Rule]>> = LazyLock::new(|| {
+    let tables = [
+        (Rank::Exact, provider::IDENTIFIERS),
+        (Rank::Named, provider::GENERIC),
+        (Rank::Named, exception::EXCEPTIONS),
+        (Rank::Refusal, refusals::REFUSALS),
+        (Rank::Failure, failures::FAILURES),
+        (Rank::Broad, failures::BROAD),
+        (Rank::Vague, vague::VAGUE),
+        (Rank::Hint, vague::HINTS),
+    ];
+    let groups = tables.into_iter().flat_map(|(rank, groups)| iter::repeat(rank).zip(groups));
+    let phrases = groups.flat_map(|(rank, (kind, phrases))| {
+        phrases.split(['|', '\n']).map(move |phrase| (rank, *kind, phrase.trim_ascii()))
+    });
+    let names = errno::NAMES.iter().map(|(name, kind)| (Rank::Exact, *kind, *name));
+    let mut rules: Box<[Rule]> = phrases
+        .chain(names)
+        .map(|(rank, kind, phrase)| {
+            let (first, rest) = phrase.split_once(' ').unwrap_or((phrase, ""));
+            Rule { first, rest, rank, kind }
+        })
+        .collect();
+    rules.sort_by(|a, b| a.first.cmp(b.first).then_with(|| b.rest.len().cmp(&a.rest.len())));
+    rules
+});
+
+/// The rules that begin with `word`, the longest first.
+pub(super) fn beginning_with(word: &str) -> impl Iterator<Item = &'static Rule> {
+    let cmp = |rule: &Rule| {
+        let lower = word.bytes().map(|byte| byte.to_ascii_lowercase());
+        rule.first.bytes().cmp(lower)
+    };
+    let rules = &**INDEX;
+    let from = rules.partition_point(|rule| cmp(rule) == Ordering::Less);
+    rules[from..].iter().take_while(move |rule| cmp(rule) == Ordering::Equal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn phrases_are_words_and_stand_in_one_place() {
+        let mut seen = HashSet::new();
+        for rule in INDEX.iter() {
+            assert!(seen.insert((rule.first, rule.rest)), "{rule:?} is there twice");
+            let is_word = |word: &str| {
+                !word.is_empty()
+                    && word.bytes().all(|byte| {
+                        byte.is_ascii_lowercase()
+                            || byte.is_ascii_digit()
+                            || matches!(byte, b'_' | b'\'')
+                    })
+            };
+            assert!(is_word(rule.first), "{rule:?}");
+            let mut rest = rule.rest.split(' ').filter(|word| !word.is_empty());
+            assert!(rest.all(|word| word == ".." || is_word(word)), "{rule:?}");
+            assert!(!rule.rest.ends_with(".."), "{rule:?}");
+        }
+    }
+}

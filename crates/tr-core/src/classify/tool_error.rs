@@ -1,0 +1,110 @@
+//! Failures that tools report.
+use super::{
+    Finding, Kind, errno, grpc, http, json_rpc,
+    message::{self, Scan},
+    phrases::Rank,
+    reason, sqlstate,
+};
+use crate::{Classification, Ran, ToolError, ToolManifest, Verdict};
+
+/// Codes that say nothing: the kind's own is put in their place.
+const EMPTY: [&str; 7] =
+    ["", "error", "err", "tool_error", "unknown", "unknown_error", "unclassified"];
+
+/// Classifies a failure that a tool reported.
+///
+/// A verdict that the error was given earlier stands. Else `retryable: false` is final, and
+/// `retryable: true` makes it transient; else its code and its message decide, the stronger of
+/// the two. The code stays the tool's own unless it says nothing. What the error says of
+/// [`ran`](ToolError::ran) stands unless it is [`Ran::Unknown`].
+#[must_use]
+pub fn tool_error(error: &ToolError) -> Finding<'_> {
+    if let Some(verdict) = error.verdict {
+        let end = Classification {
+            verdict,
+            ran: error.ran,
+            code: &error.code,
+            exhausted: error.exhausted,
+        };
+        return Finding::judged(end);
+    }
+    let scan = code(&error.code).unwrap_or_default().or(message::scan(&error.message));
+    let mut found: Finding<'_> = scan.finding().unwrap_or(Finding::of(Kind::Unclassified));
+    match error.retryable {
+        Some(false) if found.end.verdict != Verdict::Permanent => {
+            found = found.overruled(Verdict::Permanent, reason::NOT_RETRYABLE);
+        }
+        Some(true) if !found.end.verdict.is_transient() => {
+            found = found.overruled(Verdict::TRANSIENT, reason::RETRYABLE);
+        }
+        _ => {}
+    }
+    if error.ran != Ran::Unknown {
+        found.end.ran = error.ran;
+    }
+    if !EMPTY.iter().any(|empty| error.code.eq_ignore_ascii_case(empty)) {
+        found.end.code = &error.code;
+    }
+    found.end.exhausted |= error.exhausted;
+    found
+}
+
+/// Classifies `error` under the manifest of its tool, and writes verdict and
+/// [`ran`](ToolError::ran) into it, so that nobody classifies it again. Gives the reason.
+///
+/// Meant for the adapter in which the failure first comes to light: the layers see no manifest
+/// when they look at an outcome.
+///
+/// ```
+/// use tr_core::{ToolError, ToolManifest, Verdict, classify};
+///
+/// let mut tool = ToolManifest::new("custom_api");
+/// tool.classification = vec![("503".into(), Verdict::Permanent)];
+/// let mut error = ToolError::new("", "Service unavailable (503)");
+/// assert_eq!(classify::stamp(&mut error, Some(&tool)), "Tool manifest override respected");
+/// assert_eq!(error.verdict, Some(Verdict::Permanent));
+/// assert_eq!(&*error.code, "service_unavailable");
+/// ```
+pub fn stamp(error: &mut ToolError, manifest: Option<&ToolManifest>) -> &'static str {
+    let found = tool_error(error);
+    let found = manifest.map_or(found, |manifest| found.with_manifest(manifest));
+    let (end, reason) = (found.end, found.reason());
+    let better = (*end.code != *error.code).then(|| end.code.into());
+    (error.verdict, error.ran, error.exhausted) = (Some(end.verdict), end.ran, end.exhausted);
+    if let Some(code) = better {
+        error.code = code;
+    }
+    reason
+}
+
+/// What a code by itself means.
+fn code(code: &str) -> Option<Scan> {
+    let code = code.trim_ascii();
+    let exact = |kind| Some(Scan::of(Rank::Exact, kind, None));
+    if EMPTY.contains(&code) {
+        return None;
+    }
+    if let Some(kind) = Kind::from_code(code) {
+        return exact(kind);
+    }
+    if let Some(status) = http::from_word(code) {
+        let (kind, _) = http::status(status)?;
+        return Some(Scan::of(Rank::Named, kind, Some(status)));
+    }
+    if let Ok(number) = code.parse::<i64>() {
+        return match json_rpc::code(number) {
+            Some(json_rpc::Code::Certain(kind)) => exact(kind),
+            Some(json_rpc::Code::Otherwise(kind)) => Some(Scan::of(Rank::Hint, kind, None)),
+            // A positive number may be anything: a row, a version, an exit code.
+            None if number < 0 => exact(errno::number(i32::try_from(number).ok()?)?),
+            None => sqlstate::kind(code).and_then(exact),
+        };
+    }
+    if let Some((_, kind)) = grpc::from_name(code) {
+        return Some(Scan::of(Rank::Named, kind, None)).filter(|_| kind != Kind::Unclassified);
+    }
+    match sqlstate::kind(code) {
+        Some(kind) => exact(kind),
+        None => Some(message::scan(code).or(message::scan_code(code))),
+    }
+}
