@@ -117,7 +117,7 @@ macro_rules! object {
             type Value = Self;
 
             fn expected() -> ::std::borrow::Cow<'static, str> {
-                "a table".into()
+                "an object".into()
             }
 
             fn read(

@@ -85,6 +85,15 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// What an object is called in this language.
+    pub(crate) const fn object_name(self) -> &'static str {
+        match self {
+            Self::Json(_) => Kind::Object.name(),
+            #[cfg(feature = "catalog")]
+            Self::Toml(_) => "a table",
+        }
+    }
+
     /// The members of an object.
     ///
     /// # Errors
@@ -247,6 +256,7 @@ impl<'a> Node<'a> {
             (Kind::String, Some(text), _) if reveal && text.len() <= 80 => format!("{text:?}"),
             (Kind::String, None, _) => "a string with a lone surrogate".into(),
             (Kind::Number, _, Some(number)) => number.to_string(),
+            (Kind::Object, ..) => self.source.object_name().into(),
             (kind, ..) => kind.name().into(),
         }
     }

@@ -32,7 +32,7 @@ impl<'a> Object<'a> {
         faults: &mut Faults,
     ) -> Option<Self> {
         if node.source.kind() != Kind::Object {
-            return node.refuse("an object", faults);
+            return node.refuse(node.source.object_name(), faults);
         }
         let Ok(found) = node.source.members() else {
             return node.refuse_found(

@@ -27,22 +27,55 @@ pub(super) fn survey<'t>(
     strictness: Strictness,
     faults: &mut Faults,
 ) -> Option<&'t RawValue> {
-    let Err(error) = canonical::to_string(text) else {
-        return serde_json::from_str(text).ok();
-    };
-    match serde_json::from_str::<&RawValue>(text) {
-        // A JSON text, only not one with a canonical form.
-        Ok(raw) if is_ambiguous(error.kind()) => {
-            let mut walk = Walk { strictness, left: SCANNED, faults };
-            walk.value(raw, &At::Root, 0);
-            Some(raw)
-        }
-        _ => {
+    let raw = serde_json::from_str(text);
+    let Err(error) = canonical::to_string(text) else { return raw.ok() };
+    let raw = raw.ok().filter(|_| is_ambiguous(error.kind()));
+    match (raw, strictness) {
+        (None, _) => {
             let found = format!("{} at byte {}", error.kind(), error.offset());
             faults.push(Fault::new(error.pointer(), "JSON", found).at(error.offset()));
-            None
+        }
+        // A JSON text, only not one with a canonical form.
+        (Some(_), Strictness::Any) => {
+            if deepest(text) > MAX_DEPTH {
+                let at = error.pointer();
+                let at = if error.kind() == ErrorKind::TooDeep { at } else { "" };
+                faults.push(Fault::new(at, LEVELS, "more"));
+            }
+        }
+        (Some(raw), Strictness::Canonical) => {
+            let mut walk = Walk { left: SCANNED, faults };
+            walk.value(raw, &At::Root, 0);
+            if faults.is_empty() {
+                let fault = Fault::new(error.pointer(), CANONICAL, error.kind().to_string());
+                faults.push(fault.at(error.offset()));
+            }
         }
     }
+    raw
+}
+
+const LEVELS: &str = "at most 128 levels of nesting";
+const CANONICAL: &str = "a value with a canonical form";
+
+/// How deep a JSON text nests.
+fn deepest(text: &str) -> usize {
+    let (mut deepest, mut depth, mut quoted, mut escaped) = (0, 0_usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 const fn is_ambiguous(kind: ErrorKind) -> bool {
@@ -56,7 +89,6 @@ const fn is_ambiguous(kind: ErrorKind) -> bool {
 }
 
 struct Walk<'f> {
-    strictness: Strictness,
     left: usize,
     faults: &'f mut Faults,
 }
@@ -68,7 +100,7 @@ impl Walk<'_> {
         self.left = left;
         match text.as_bytes().first() {
             Some(b'{' | b'[') if depth == MAX_DEPTH => {
-                self.push(at, text, "at most 128 levels of nesting", "more");
+                self.push(at, text, LEVELS, "more");
             }
             Some(b'{') => self.object(raw, at, depth + 1),
             Some(b'[') => {
@@ -77,13 +109,12 @@ impl Walk<'_> {
                     self.source(element, &At::Element(at, i), depth + 1);
                 }
             }
-            _ if self.strictness == Strictness::Canonical => {
+            _ => {
                 if let Err(error) = canonical::to_string(text) {
                     let found = error.kind().to_string();
-                    self.push(at, text, "a value with a canonical form", &found);
+                    self.push(at, text, CANONICAL, &found);
                 }
             }
-            _ => {}
         }
     }
 
@@ -96,7 +127,7 @@ impl Walk<'_> {
         let mut seen = HashSet::with_capacity(members.len());
         for (name, member) in &members {
             let at = At::Member(at, name);
-            if self.strictness == Strictness::Canonical && !seen.insert(&**name) {
+            if !seen.insert(&**name) {
                 let offset = member.offset(self.faults);
                 self.faults.push(Fault::duplicate(at.to_string()).at(offset));
             }
