@@ -1,0 +1,6 @@
+//! The breaker as its users see it.
+mod cases;
+mod contract;
+mod peers;
+mod registry;
+mod rig;

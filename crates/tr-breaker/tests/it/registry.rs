@@ -1,0 +1,207 @@
+//! Which calls share a breaker, and what is kept of them.
+use crate::rig::{Rig, failure, ok};
+use std::sync::Arc;
+use tower::{Layer, ServiceExt};
+use tr_breaker::{BreakerLayer, Builder};
+use tr_core::{
+    BreakerHint,
+    BreakerState::{Closed, Open},
+    CallParts, Classification, Classify, Effect, EffectOf, End, KeyOf, KeyRef, Params, Progress,
+    ToolCall, ToolId, ToolManifest,
+};
+use tr_testkit::tool::{Scripted, Step};
+
+fn call(tool: &str) -> ToolCall {
+    ToolCall::new(tool, Params::empty_object())
+}
+
+async fn fail(rig: &Rig, calls: impl IntoIterator<Item = ToolCall>) {
+    for call in calls {
+        rig.then([failure("timeout")]);
+        let _ = rig.service.clone().oneshot(call).await;
+    }
+}
+
+async fn succeed(rig: &Rig, call: ToolCall) {
+    rig.then([ok()]);
+    rig.service.clone().oneshot(call).await.unwrap();
+}
+
+fn names(layer: &BreakerLayer) -> Vec<String> {
+    let mut names: Vec<_> =
+        layer.registry().all().iter().map(|breaker| breaker.name().to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn each_tool_has_a_breaker_of_its_own_and_actions_are_tools() {
+    let rig = Rig::new(Builder::error_handling());
+    let action = |action| {
+        ToolCall::new(
+            ToolId::from_parts(Some("ns"), "message", Some(action)),
+            Params::empty_object(),
+        )
+    };
+    fail(&rig, (0..5).map(|_| action("send"))).await;
+    succeed(&rig, action("read")).await;
+    assert_eq!(names(&rig.layer), ["ns/message.read", "ns/message.send"]);
+    let state =
+        |action: &ToolCall| rig.layer.registry().get(action.parts().tool.key()).unwrap().state();
+    assert_eq!((state(&action("send")), state(&action("read"))), (Open, Closed));
+    let heard = rig.heard.take();
+    assert_eq!(heard, ["message.send ns/message.send: CLOSED to OPEN"], "label and key");
+}
+
+#[tokio::test]
+async fn calls_share_a_breaker_by_their_hint() {
+    let hinted = |tool: &str, hint| {
+        let mut manifest = ToolManifest::new(tool);
+        manifest.dependency = Some("geo-api".into());
+        let mut call = call(tool).manifested(Arc::new(manifest));
+        let parts: &mut CallParts = call.parts_mut();
+        parts.breaker = hint;
+        call
+    };
+    for (hint, name) in [(BreakerHint::Dependency, "geo-api"), (BreakerHint::Global, "global")] {
+        let rig = Rig::new(Builder::error_handling());
+        fail(&rig, ["a", "b", "c", "d", "e"].map(|tool| hinted(tool, hint))).await;
+        assert_eq!(names(&rig.layer), [name]);
+        assert_eq!(rig.layer.registry().all()[0].state(), Open);
+        assert_eq!(rig.heard.take(), [format!("{name} {name}: CLOSED to OPEN")]);
+    }
+}
+
+#[tokio::test]
+async fn a_manifest_has_the_last_word_and_nonsense_in_it_has_none() {
+    for (consecutive, opens_at) in [(Some(2), 2), (Some(0), 8), (None, 8)] {
+        let rig = Rig::new(Builder::tool_reliability());
+        let mut manifest = ToolManifest::new("search");
+        manifest.effect = Some(Effect::ReadOnly);
+        manifest.breaker.consecutive = consecutive;
+        let call = call("search").manifested(Arc::new(manifest));
+        let mut failures = 0;
+        loop {
+            fail(&rig, [call.clone()]).await;
+            failures += 1;
+            if rig.layer.registry().all()[0].state() == Open {
+                break;
+            }
+        }
+        assert_eq!(failures, opens_at);
+    }
+}
+
+#[tokio::test]
+async fn past_its_capacity_a_quiet_breaker_makes_room() {
+    let rig = Rig::new(Builder::error_handling().capacity(3));
+    for tool in ["a", "b", "c", "d", "e", "f", "g"] {
+        succeed(&rig, call(tool)).await;
+        assert!(rig.layer.registry().all().len() <= 3);
+    }
+    assert_eq!(names(&rig.layer), ["e", "f", "g"]);
+    assert_eq!(rig.layer.registry().overflow().counts().calls, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_remembers_failures_or_is_in_use_is_not_evicted() {
+    let rig = Rig::new(Builder::error_handling().capacity(4));
+    fail(&rig, [call("failed")]).await;
+    fail(&rig, (0..5).map(|_| call("open"))).await;
+    let held = rig.layer.registry().breaker(KeyRef::new("held"));
+    rig.then([Step::Hang]);
+    let running = tokio::spawn(rig.service.clone().oneshot(call("running")));
+    tokio::task::yield_now().await;
+
+    fail(&rig, (0..4).map(|n| call(&format!("new {n}")))).await;
+    assert_eq!(names(&rig.layer), ["failed", "held", "open", "running"]);
+    let overflow = rig.layer.registry().overflow();
+    assert_eq!((overflow.name(), overflow.counts().consecutive_failures), ("_overflow", 4));
+    fail(&rig, [call("and another")]).await;
+    assert_eq!(overflow.state(), Open, "new keys share it");
+
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
+    succeed(&rig, call("new")).await;
+    assert_eq!(names(&rig.layer), ["failed", "held", "new", "open"]);
+    drop(held);
+    succeed(&rig, call("newer")).await;
+    assert_eq!(rig.layer.registry().all().len(), 4);
+    assert!(rig.layer.registry().get(KeyRef::new("failed")).is_some());
+
+    // Forgotten failures hold nobody back.
+    tokio::time::advance(std::time::Duration::from_secs(121)).await;
+    for n in 0..8 {
+        succeed(&rig, call(&format!("late {n}"))).await;
+    }
+    assert_eq!(names(&rig.layer), ["late 5", "late 6", "late 7", "open"]);
+}
+
+/// Keys of one hash, told apart by name.
+#[derive(Clone, Copy, Debug)]
+struct Colliding;
+
+impl KeyOf<&'static str> for Colliding {
+    fn key_of<'r>(&self, name: &'r &'static str) -> KeyRef<'r> {
+        KeyRef { hash: 7, name }
+    }
+}
+
+impl EffectOf<&'static str> for Colliding {
+    fn effect_of(&self, _: &&'static str) -> Effect {
+        Effect::Mutating
+    }
+}
+
+impl Progress<&'static str> for Colliding {}
+
+impl Classify<()> for Colliding {
+    fn classify<'r>(&self, end: End<'r, ()>) -> Classification<'r> {
+        end.map_or_else(|error| tr_core::classify::error(error), |()| Classification::SUCCESS)
+    }
+}
+
+#[tokio::test]
+async fn keys_of_one_hash_are_told_apart_by_name() {
+    let layer = Builder::error_handling().capacity(2).answers(Colliding).build().unwrap();
+    let service = layer.layer(Scripted::by(|_, name: &&'static str| match *name {
+        "bad" => Step::err("down"),
+        _ => Step::Ok(()),
+    }));
+    for _ in 0..5 {
+        service.clone().oneshot("bad").await.unwrap_err();
+    }
+    for name in ["good", "other", "good"] {
+        service.clone().oneshot(name).await.unwrap();
+    }
+    let state =
+        |name| layer.registry().get(KeyRef { hash: 7, name }).map(|breaker| breaker.state());
+    assert_eq!((state("bad"), state("good"), state("other")), (Some(Open), Some(Closed), None));
+}
+
+#[test]
+fn threads_agree_on_a_breaker_and_lose_nothing() {
+    let layer = Builder::error_handling().capacity(8).answers(Colliding).build().unwrap();
+    let tool =
+        Scripted::by(|n, _: &&'static str| if n % 7 == 6 { Step::err("x") } else { Step::Ok(()) });
+    let service = layer.layer(tool.unlogged());
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let service = service.clone();
+            scope.spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                runtime.block_on(async {
+                    for n in 0..2_000 {
+                        let _ = service.clone().oneshot(names[(n * (thread + 1)) % 12]).await;
+                    }
+                });
+            });
+        }
+    });
+    assert!(layer.registry().all().len() <= 8);
+    for breaker in layer.registry().all() {
+        breaker.reset();
+        assert_eq!(breaker.counts().calls, 0);
+    }
+}
