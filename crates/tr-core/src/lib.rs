@@ -52,8 +52,9 @@ pub use self::{
     },
     params::{Json, Params},
     question::{
-        Classify, Codec, Derive, EffectOf, End, Feedback, IdempotencyOf, InvalidKey, KeyOf, LoopOf,
-        LoopRef, Progress, RecordRef, Repeat, Standard, TurnRef,
+        Answer, AnswerOf, Classify, Codec, CycleOf, CycleRef, Derive, EffectOf, End, Feedback,
+        IdempotencyOf, InvalidKey, KeyOf, LoopOf, LoopRef, Progress, RecordRef, Repeat, Standard,
+        TurnRef,
     },
     stripe::{STRIPES, stripe},
     striped::Striped,

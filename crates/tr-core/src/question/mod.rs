@@ -9,6 +9,7 @@
 //! Each method with a default answers "I don't know", and the layer falls back to its own
 //! settings.
 mod attempt;
+mod cycle;
 mod dedupe;
 #[cfg(feature = "http")]
 mod http;
@@ -17,6 +18,7 @@ mod tool_call;
 
 pub use self::{
     attempt::{EffectOf, Progress, Repeat},
+    cycle::{Answer, AnswerOf, CycleOf, CycleRef},
     dedupe::{Codec, Derive, IdempotencyOf, InvalidKey, RecordRef},
     model::{Feedback, LoopOf, LoopRef, TurnRef},
 };
