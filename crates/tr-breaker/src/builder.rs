@@ -282,17 +282,17 @@ impl<A> Builder<A> {
             let of = format!(" for {effect:?}");
             faults.of_rules(&of, change.consecutive, change.failure_rate, change.cooldown);
         }
-        faults.range("window", self.window, &COUNTS);
-        faults.range("min_calls", self.min_calls, &(1..=self.window.clamp(1, *COUNTS.end())));
-        faults.range("rolling", self.rolling, &TIMES);
-        faults.range("max_probes", self.max_probes, &COUNTS);
-        faults.range("successes_to_close", self.successes_to_close, &COUNTS);
-        faults.range("capacity", self.capacity, &CAPACITIES);
+        faults.range("window", self.window, COUNTS);
+        faults.range("min_calls", self.min_calls, 1..=self.window.clamp(1, *COUNTS.end()));
+        faults.range("rolling", self.rolling, TIMES);
+        faults.range("max_probes", self.max_probes, COUNTS);
+        faults.range("successes_to_close", self.successes_to_close, COUNTS);
+        faults.range("capacity", self.capacity, CAPACITIES);
         if let Some(lease) = self.probe_lease {
-            faults.range("probe_lease", lease, &TIMES);
+            faults.range("probe_lease", lease, TIMES);
         }
         if let Some(slow) = self.slow {
-            faults.range("slow_calls, longer than", slow.longer_than, &TIMES);
+            faults.range("slow_calls, longer than", slow.longer_than, TIMES);
             faults.rate("slow_calls, rate", slow.rate);
         }
         let Rules { consecutive, rate, .. } = self.rules;
@@ -315,17 +315,22 @@ impl Faults {
         cooldown: Option<Duration>,
     ) {
         if let Some(failures) = consecutive {
-            self.range(&format!("consecutive_failures{of}"), failures, &COUNTS);
+            self.range(&format!("consecutive_failures{of}"), failures, COUNTS);
         }
         if let Some(rate) = rate {
             self.rate(&format!("failure_rate{of}"), rate);
         }
         if let Some(cooldown) = cooldown {
-            self.range(&format!("cooldown{of}"), cooldown, &TIMES);
+            self.range(&format!("cooldown{of}"), cooldown, TIMES);
         }
     }
 
-    fn range<T: PartialOrd + Debug>(&mut self, what: &str, value: T, allowed: &RangeInclusive<T>) {
+    fn range<T: PartialOrd + Debug + Copy>(
+        &mut self,
+        what: &str,
+        value: T,
+        allowed: RangeInclusive<T>,
+    ) {
         if !allowed.contains(&value) {
             let (from, to) = (allowed.start(), allowed.end());
             self.add(what, format_args!("{value:?}"), format_args!("{from:?} to {to:?}"));

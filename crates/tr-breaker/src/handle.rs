@@ -1,5 +1,5 @@
 //! Asking and controlling breakers while they work.
-use crate::{clock, gate::Gate, registry::Breakers, settings::Mode};
+use crate::{clock, gate::Gate, registry::Breakers, settings::Mode, state::Machine};
 use std::{fmt, sync::Arc, time::Duration};
 use tr_core::{BreakerState, KeyRef, Observer, Striped};
 
@@ -157,12 +157,12 @@ impl BreakerHandle {
     /// `FORCED_OPEN`: refuses all calls until it is [`reset`](Self::reset). In
     /// [`Mode::Shadow`] it says so and refuses none.
     pub fn force_open(&self) {
-        self.gate.control(clock::now(), |machine| machine.force_open());
+        self.gate.control(clock::now(), Machine::force_open);
     }
 
     /// From any state to `CLOSED`, with nothing counted, in the mode that the layer was given.
     pub fn reset(&self) {
-        self.gate.control(clock::now(), |machine| machine.reset());
+        self.gate.control(clock::now(), Machine::reset);
     }
 
     /// Lets all calls through and counts none, until it is [`reset`](Self::reset) or told

@@ -268,9 +268,12 @@ fn calls_of_an_earlier_state_change_nothing() {
     assert_eq!(bench.machine.tally(bench.at), Tally::default());
 }
 
+/// Brings a bench into a state.
+type Enter = fn(&mut Bench);
+
 #[test]
 fn forced_open_and_reset_from_every_state() {
-    let into: [(BreakerState, fn(&mut Bench)); 4] = [
+    let into: [(BreakerState, Enter); 4] = [
         (Closed, |_| {}),
         (Open, |bench| {
             bench.run(Calls("FFFFF"));
