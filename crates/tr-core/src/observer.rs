@@ -106,6 +106,13 @@ pub enum Event<'r> {
         /// The call was not run.
         blocked: bool,
     },
+    /// A session's transcript was changed, or kept from the model, because of a failure.
+    Session {
+        /// What was done: `rolled_back`, `repaired`, `blocked`, …
+        action: &'static str,
+        /// How many messages went.
+        removed: u64,
+    },
     /// A call was refused before any attempt.
     Refused {
         /// The code.
