@@ -88,3 +88,52 @@ where
         })
     }
 }
+
+/// The outcome with its verdict on it.
+#[cold]
+fn judged(mut outcome: ToolOutcome, manifest: Option<&ToolManifest>) -> ToolOutcome {
+    let Some(error) = outcome.error() else { return outcome };
+    if error.verdict.is_some() && manifest.is_none_or(|tool| tool.classification.is_empty()) {
+        return outcome;
+    }
+    let found = classify::tool_error(error);
+    let found = manifest.map_or(found, |tool| found.with_manifest(tool));
+    let (verdict, ran, exhausted) = (found.end.verdict, found.end.ran, found.end.exhausted);
+    if let Some(error) = &mut outcome.parts_mut().error {
+        (error.verdict, error.ran, error.exhausted) = (Some(verdict), ran, exhausted);
+    }
+    outcome
+}
+
+/// The error with facts in its chain.
+#[cold]
+fn tool_failed(error: BoxError, manifest: Option<&ToolManifest>) -> BoxError {
+    let overrules = manifest.is_some_and(|tool| !tool.classification.is_empty());
+    if facts(&*error).is_some() && !overrules {
+        return error;
+    }
+    let found = classify::error(&*error);
+    let found = manifest.map_or(found, |tool| found.with_manifest(tool));
+    let message = error.to_string();
+    let facts = Facts::of(found.end).because(error);
+    ToolFailed { message, facts }.into()
+}
+
+/// The tool's own error, classified. Its text is the tool's, and so is its cause.
+#[derive(Debug)]
+pub struct ToolFailed {
+    message: String,
+    facts: Facts,
+}
+
+impl fmt::Display for ToolFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for ToolFailed {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}

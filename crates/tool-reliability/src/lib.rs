@@ -1,1 +1,83 @@
 //! The ready stack of reliability layers around a tool service.
+//!
+//! Agents call tools over flaky networks, retry blindly, run a payment twice, and loop on a
+//! malformed call until their context is gone. [`ToolStack`] puts all layers of this project
+//! around a tool, in the order in which they work together; each of them is a crate of its own,
+//! and any subset can be stacked with tower's `ServiceBuilder`.
+//!
+//! # When to use
+//!
+//! Around every tool that a model calls. For plain HTTP clients take `tr-retry`, `tr-breaker` and
+//! `tr-timeout` alone.
+//!
+//! # Example
+//!
+//! ```
+//! use tool_reliability::ToolStack;
+//! use tower::{Service, ServiceExt, service_fn};
+//! use tr_core::{BoxError, Effect, Params, ToolCall, ToolOutcome};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), BoxError> {
+//! let stack = ToolStack::default();
+//! let mut pay = stack.service(service_fn(|call: ToolCall| async move {
+//!     // Charge the card here.
+//!     Ok::<_, BoxError>(ToolOutcome::success(call.parts().params.clone()))
+//! }));
+//!
+//! let call = ToolCall::new("pay", Params::from_text(r#"{"order": 42}"#)?)
+//!     .effect(Effect::Mutating)
+//!     .session("s-1")
+//!     .idempotency_key("order-42");
+//! let first = pay.ready().await?.call(call.clone()).await?;
+//! let again = pay.ready().await?.call(call).await?;
+//! assert!(!first.from_cache() && again.from_cache());
+//! # Ok(()) }
+//! ```
+//!
+//! # Order, and why
+//!
+//! | | layer | |
+//! |---|---|---|
+//! | 0 | [`Switch`] | off is a true bypass: the bare tool, with its hooks |
+//! | 1 | call hooks | may give a key and change params, so before any digest |
+//! | 2 | [loop guard](tr_loopguard) | counts replayed failures too |
+//! | 3 | [idempotency](tr_idempotency) | one claim covers all attempts |
+//! | 4 | [deadline](tr_timeout), [retry](tr_retry) | each attempt goes through what is below |
+//! | 5 | attempt hooks | once per attempt |
+//! | 6 | [breaker](tr_breaker) | sees attempts, and timeouts among them |
+//! | 7 | [attempt timeout](tr_timeout) | the tool, and its readiness, within bounds |
+//! | 8 | [`adapter`] | judges the tool's own errors, once for all |
+//!
+//! # Defaults
+//!
+//! Those of the `tool_reliability` preset: 10 s for an attempt, 4 attempts within 30 s with full
+//! jitter between 200 ms and 4 s, a breaker that opens on 5 failures in a row or half of the last
+//! 20, records for 24 h, loops broken at the second identical failure. `TOOL_RELIABILITY_ENABLED`
+//! set to `false` turns a stack off when it is built; [`KillSwitch`] does while it runs.
+//!
+//! # Errors
+//!
+//! The layers' own; every one of them says in its [`Facts`](tr_core::Facts) whether the tool ran.
+//!
+//! # Knows nothing of
+//!
+//! anything but order and switches: all behaviour is the layers'.
+pub mod adapter;
+pub mod hooks;
+mod order;
+mod stack;
+mod switch;
+
+pub use self::{
+    hooks::Hook,
+    stack::{Builder, ConfigError, Guarded, ToolStack},
+    switch::{ENABLED, KillSwitch, Switch, SwitchFuture},
+};
+pub use tr_breaker as breaker;
+pub use tr_core as core;
+pub use tr_idempotency as idempotency;
+pub use tr_integrity as integrity;
+pub use tr_loopguard as loopguard;
+pub use tr_retry as retry;
+pub use tr_telemetry as telemetry;
+pub use tr_timeout as timeout;

@@ -207,9 +207,29 @@ fn tools() -> Value {
     let text = json!({ "type": "string" });
     json!([
         tool("echo", "Says it again", json!({ "text": text }), json!({ "readOnlyHint": true })),
-        tool("read_file", "Reads a file over a flaky network", json!({ "path": text }), json!({ "readOnlyHint": true })),
-        tool("charge_card", "Charges the card for an order", json!({ "order": text, "then": text }), json!({ "destructiveHint": true })),
-        tool("exchange_rate", "Asks a backend that is down", json!({}), json!({ "readOnlyHint": true })),
-        tool("slow", "Takes its time", json!({ "ms": { "type": "integer" }, "steps": { "type": "integer" } }), json!({ "readOnlyHint": true })),
+        tool(
+            "read_file",
+            "Reads a file over a flaky network",
+            json!({ "path": text }),
+            json!({ "readOnlyHint": true })
+        ),
+        tool(
+            "charge_card",
+            "Charges the card for an order",
+            json!({ "order": text, "then": text }),
+            json!({ "destructiveHint": true })
+        ),
+        tool(
+            "exchange_rate",
+            "Asks a backend that is down",
+            json!({}),
+            json!({ "readOnlyHint": true })
+        ),
+        tool(
+            "slow",
+            "Takes its time",
+            json!({ "ms": { "type": "integer" }, "steps": { "type": "integer" } }),
+            json!({ "readOnlyHint": true })
+        ),
     ])
 }

@@ -35,8 +35,8 @@ struct RpcError<'l> {
 /// What the server's answer says. A success is copied only if it is to be `recorded`.
 pub(crate) fn outcome(answer: &Message<'_>, recorded: bool) -> ToolOutcome {
     if let Some(raw) = answer.error {
-        let error: RpcError<'_> =
-            serde_json::from_str(raw.get()).unwrap_or(RpcError { code: 0, message: Cow::Borrowed("") });
+        let error: RpcError<'_> = serde_json::from_str(raw.get())
+            .unwrap_or(RpcError { code: 0, message: Cow::Borrowed("") });
         let end = classify::json_rpc(error.code, &error.message).end;
         let mut failure = ToolError::new(end.code, bounded(&error.message)).classified(end);
         failure.details = Some(raw.to_owned().into());
@@ -48,7 +48,8 @@ pub(crate) fn outcome(answer: &Message<'_>, recorded: bool) -> ToolOutcome {
         Ok(result) if result.is_error => {
             let text = text(result.content);
             let end = classify::mcp_is_error(&text).end;
-            let mut outcome = ToolOutcome::failure(ToolError::new(end.code, text.as_str()).classified(end));
+            let mut outcome =
+                ToolOutcome::failure(ToolError::new(end.code, text.as_str()).classified(end));
             outcome.parts_mut().content = Some(raw.to_owned().into());
             outcome
         }
@@ -122,10 +123,12 @@ fn made(id: &str, outcome: &ToolOutcome) -> Bytes {
         (Some(content), _) => result_line(id, &with_notes(content, &parts.notes)),
         (None, Some(error)) => {
             let details = error.details.as_ref().and_then(|details| details.parse().ok());
-            let mut body: Value = details.unwrap_or_else(|| json!({ "code": -32603, "message": &*error.message }));
+            let mut body: Value =
+                details.unwrap_or_else(|| json!({ "code": -32603, "message": &*error.message }));
             let message = body["message"].as_str().unwrap_or_default().to_owned();
             let notes = parts.notes.iter().map(|note| &**note);
-            body["message"] = [&*message].into_iter().chain(notes).collect::<Vec<_>>().join("\n").into();
+            body["message"] =
+                [&*message].into_iter().chain(notes).collect::<Vec<_>>().join("\n").into();
             error_line(id, &body)
         }
         (None, None) => result_line(id, "{\"content\":[]}"),
@@ -154,4 +157,3 @@ fn error_line(id: &str, error: &Value) -> Bytes {
 pub(crate) fn refusal(id: &str, code: i64, message: &str) -> Bytes {
     error_line(id, &json!({ "code": code, "message": message }))
 }
-

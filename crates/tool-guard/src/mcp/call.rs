@@ -69,9 +69,9 @@ impl Request {
         };
         let params: CallParams<'_> = part(message.params, "params")?;
         let meta: Meta<'_> = part(params.meta, "params._meta")?;
-        let token = meta.progress_token.and_then(|raw| {
-            Token::read(raw).map(|token| (token, message::range(line, raw)))
-        });
+        let token = meta
+            .progress_token
+            .and_then(|raw| Token::read(raw).map(|token| (token, message::range(line, raw))));
         let call = McpCall {
             line: line.clone(),
             id,
@@ -83,7 +83,9 @@ impl Request {
         Ok(Self {
             call,
             tool: params.name.as_deref().unwrap_or_default().into(),
-            arguments: params.arguments.map_or_else(Json::empty_object, |raw| raw.to_owned().into()),
+            arguments: params
+                .arguments
+                .map_or_else(Json::empty_object, |raw| raw.to_owned().into()),
             key: key(&params, &meta)?,
             traceparent: meta.traceparent.map(|text| text.into_owned().into()),
         })

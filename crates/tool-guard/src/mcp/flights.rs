@@ -130,7 +130,12 @@ impl Flights {
     }
 
     /// Another attempt of a call; `None` if the client has withdrawn it.
-    pub(crate) fn launch(&mut self, call: &Arc<McpCall>, record: Option<Id>, now: Instant) -> Option<Launched> {
+    pub(crate) fn launch(
+        &mut self,
+        call: &Arc<McpCall>,
+        record: Option<Id>,
+        now: Instant,
+    ) -> Option<Launched> {
         let state = self.calls.get_mut(call.id())?;
         if state.cancelled {
             return None;
@@ -188,7 +193,12 @@ impl Flights {
     }
 
     /// The server reports progress under `token`.
-    pub(crate) fn progressed(&mut self, token: &Token, progress: Option<f64>, now: Instant) -> Relay {
+    pub(crate) fn progressed(
+        &mut self,
+        token: &Token,
+        progress: Option<f64>,
+        now: Instant,
+    ) -> Relay {
         let Some(wire_id) = self.progress.get(token) else {
             return if self.late.knows_token(token) { Relay::Swallow } else { Relay::Raw };
         };

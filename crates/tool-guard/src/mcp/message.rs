@@ -78,9 +78,11 @@ pub(crate) fn read(line: &[u8]) -> Line<'_> {
     if first == Some(&b'[') {
         return match serde_json::from_slice::<Vec<&RawValue>>(line) {
             Ok(all) => Line::Batch {
-                calls_tool: all.iter().any(|one| match serde_json::from_str::<Message<'_>>(one.get()) {
-                    Ok(message) => message.is_tool_call(),
-                    Err(_) => may_call_tool(one.get().as_bytes()),
+                calls_tool: all.iter().any(|one| {
+                    match serde_json::from_str::<Message<'_>>(one.get()) {
+                        Ok(message) => message.is_tool_call(),
+                        Err(_) => may_call_tool(one.get().as_bytes()),
+                    }
                 }),
             },
             Err(_) => Line::Unreadable { may_call_tool: may_call_tool(line) },
@@ -199,8 +201,14 @@ mod tests {
 
     #[test]
     fn a_batch_tells_whether_it_calls_a_tool() {
-        assert!(matches!(read(br#" [{"method":"ping","id":1}]"#), Line::Batch { calls_tool: false }));
-        assert!(matches!(read(br#"[{"method":"tools/call","id":1}]"#), Line::Batch { calls_tool: true }));
+        assert!(matches!(
+            read(br#" [{"method":"ping","id":1}]"#),
+            Line::Batch { calls_tool: false }
+        ));
+        assert!(matches!(
+            read(br#"[{"method":"tools/call","id":1}]"#),
+            Line::Batch { calls_tool: true }
+        ));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! What the guard does with each line, in the order in which they come.
 use super::{
-    Mode,
-    answer,
+    Mode, answer,
     call::{Answer, Ending, McpCall, Refused, Request},
     effects::Effects,
     flights::{Answered, InUse, Relay, token},
@@ -171,7 +170,11 @@ where
             (Some(method), Some(id)) => {
                 if self.wire.lock().gone && self.mode == Mode::Enforce {
                     let id = message.id.map_or("null", |id| id.get());
-                    return self.refuse(id, CONNECTION_CLOSED, "Connection closed: the MCP server has ended");
+                    return self.refuse(
+                        id,
+                        CONNECTION_CLOSED,
+                        "Connection closed: the MCP server has ended",
+                    );
                 }
                 if method == "tools/list" {
                     self.lists.insert(id.clone());
@@ -184,7 +187,8 @@ where
     }
 
     fn on_cancel(&mut self, line: &Bytes, message: &Message<'_>) {
-        let params = message.params.and_then(|raw| serde_json::from_str::<NoteParams<'_>>(raw.get()).ok());
+        let params =
+            message.params.and_then(|raw| serde_json::from_str::<NoteParams<'_>>(raw.get()).ok());
         let raw_id = params.and_then(|params| params.request_id);
         let relay = match token(raw_id) {
             Some(id) => self.wire.lock().flights.cancel(&id),
@@ -219,7 +223,9 @@ where
             Ok(request) => request,
             Err(_) if shadow => return,
             Err(Refused::Notification) => {
-                return tracing::warn!("dropped a tools/call without an id: nobody could be answered");
+                return tracing::warn!(
+                    "dropped a tools/call without an id: nobody could be answered"
+                );
             }
             Err(Refused::Params(why)) => return self.refuse(id_text, INVALID_PARAMS, &why),
         };
@@ -227,7 +233,9 @@ where
         match opened {
             Ok(()) => self.start(request),
             Err(InUse) if shadow => {}
-            Err(InUse) => self.refuse(id_text, INVALID_REQUEST, "a call with this id is still under way"),
+            Err(InUse) => {
+                self.refuse(id_text, INVALID_REQUEST, "a call with this id is still under way")
+            }
         }
     }
 
@@ -276,7 +284,8 @@ where
     }
 
     fn on_progress(&mut self, line: &Bytes, message: &Message<'_>) {
-        let params = message.params.and_then(|raw| serde_json::from_str::<NoteParams<'_>>(raw.get()).ok());
+        let params =
+            message.params.and_then(|raw| serde_json::from_str::<NoteParams<'_>>(raw.get()).ok());
         let progress = params.as_ref().and_then(|params| params.progress);
         let raw = params.and_then(|params| params.progress_token);
         let now = Instant::now().into_std();
@@ -333,7 +342,9 @@ where
         let Some(text) = id else { return };
         let parsed: Option<&serde_json::value::RawValue> = serde_json::from_str(text).ok();
         let Some(id) = token(parsed) else { return };
-        let why = format!("the answer has {bytes} bytes, more than the guard passes on: raise --max-line");
+        let why = format!(
+            "the answer has {bytes} bytes, more than the guard passes on: raise --max-line"
+        );
         let answered = self.wire.lock().flights.answered(&id);
         match answered {
             Answered::Attempt { ending, .. } => {
@@ -361,7 +372,11 @@ where
             return self.requests.clear();
         }
         for id in std::mem::take(&mut self.requests) {
-            let line = answer::refusal(&id.to_json(), CONNECTION_CLOSED, "Connection closed: the MCP server has ended");
+            let line = answer::refusal(
+                &id.to_json(),
+                CONNECTION_CLOSED,
+                "Connection closed: the MCP server has ended",
+            );
             self.to_client.extend_from_slice(&line);
         }
     }

@@ -35,7 +35,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
     let observe = options.mode == Mode::Shadow;
     let wire = Arc::new(Wire::new(Flights::new(prefix), limits, observe));
-    let (stack, settle) = stack::guard(ServerTool(wire.clone()), limits)?;
+    let (stack, settle) = stack::guard(ServerTool(wire.clone()))?;
     let session = format!("mcp-{:016x}", fastrand::u64(..)).into();
     let proxy = Proxy::new(Parts { mode: options.mode, wire, stack, settle, session, effects });
 

@@ -73,7 +73,10 @@ impl IdScan {
             return;
         }
         let token = std::mem::take(&mut self.token);
-        if std::mem::take(&mut self.value) && std::mem::take(&mut self.is_id) && token.len() < MAX_ID {
+        if std::mem::take(&mut self.value)
+            && std::mem::take(&mut self.is_id)
+            && token.len() < MAX_ID
+        {
             let text = String::from_utf8(token).ok();
             self.found = text.filter(|text| !text.is_empty() && text != "null").map(Into::into);
         }

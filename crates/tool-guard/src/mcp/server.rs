@@ -2,8 +2,9 @@
 use bytes::BytesMut;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
-    env, io,
+    env,
     ffi::OsString,
+    io,
     process::{ExitCode, Stdio},
     time::Duration,
 };
@@ -66,7 +67,9 @@ impl Server {
     pub(crate) async fn end(&mut self) -> ExitCode {
         self.close_input();
         if let Ok(Some(status)) = self.supervisor.try_wait() {
-            return ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
+            return ExitCode::from(
+                status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1),
+            );
         }
         let id = self.supervisor.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         if let Some(id) = id {

@@ -1,17 +1,34 @@
 //! The reliability stack around the server.
-use super::{
-    effects::Effects,
-    tool::{Limits, ServerTool},
+use super::{effects::Effects, tool::ServerTool};
+use anyhow::Context as _;
+use std::{fs, path::Path};
+use tool_reliability::{
+    Guarded, ToolStack, idempotency::Settlement, timeout::AttemptTimeoutBuilder,
 };
-use std::path::Path;
-use tr_core::{Id, ToolOutcome};
+use tr_core::{Id, ToolOutcome, catalog::ToolCatalog};
 
 pub(crate) type Settle = Box<dyn Fn(Id, &ToolOutcome)>;
 
-pub(crate) fn guard(tool: ServerTool, _: Limits) -> anyhow::Result<(ServerTool, Settle)> {
-    Ok((tool, Box::new(|_, _| ())))
+/// The stack around `tool`, and what settles a record whose call was given up.
+pub(crate) fn guard(tool: ServerTool) -> anyhow::Result<(Guarded<ServerTool>, Settle)> {
+    // The tool bounds its attempts itself, since progress prolongs them.
+    let stack =
+        ToolStack::builder().attempt_timeout(AttemptTimeoutBuilder::only_as_requested).build()?;
+    let records = stack.records();
+    let settle = move |id: Id, outcome: &ToolOutcome| {
+        // A record that is settled already, or gone, needs nothing.
+        let _ = records.settle(&id.key, Settlement::Done(outcome.clone()));
+    };
+    Ok((stack.service(tool), Box::new(settle)))
 }
 
-pub(crate) fn declare(_: &mut Effects, _: &Path) -> anyhow::Result<()> {
+/// Reads what the user declares of the server's tools.
+pub(crate) fn declare(effects: &mut Effects, path: &Path) -> anyhow::Result<()> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+    let read = if is_json { ToolCatalog::from_json(&text) } else { ToolCatalog::from_toml(&text) };
+    let catalog = read.with_context(|| format!("{} cannot be used", path.display()))?;
+    catalog.iter().for_each(|manifest| effects.declare(manifest.clone()));
     Ok(())
 }

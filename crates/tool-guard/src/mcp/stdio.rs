@@ -72,7 +72,11 @@ fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
 }
 
 impl AsyncRead for Input {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Pipe(inner) => Pin::new(inner).poll_read(cx, buf),
             Self::Socket(inner) => Pin::new(inner).poll_read(cx, buf),
@@ -82,7 +86,11 @@ impl AsyncRead for Input {
 }
 
 impl AsyncWrite for Output {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Pipe(inner) => Pin::new(inner).poll_write(cx, buf),
             Self::Socket(inner) => Pin::new(inner).poll_write(cx, buf),

@@ -146,7 +146,10 @@ impl Attempt {
 }
 
 impl Waiting {
-    fn ended(&mut self, ending: Result<Ending, oneshot::error::RecvError>) -> Result<ToolOutcome, BoxError> {
+    fn ended(
+        &mut self,
+        ending: Result<Ending, oneshot::error::RecvError>,
+    ) -> Result<ToolOutcome, BoxError> {
         self.wire_id = None;
         match ending {
             Ok(Ending::Answered(answer, outcome)) => {

@@ -58,15 +58,21 @@ impl Client {
     }
 
     pub(crate) fn start(mut command: Command, ledger: PathBuf) -> Self {
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let input = child.stdin.take();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
         thread::spawn(move || {
             loop {
                 let mut line = Vec::new();
-                if output.read_until(b'\n', &mut line).unwrap_or(0) == 0 || sender.send(line).is_err() {
+                if output.read_until(b'\n', &mut line).unwrap_or(0) == 0
+                    || sender.send(line).is_err()
+                {
                     return;
                 }
             }
@@ -88,7 +94,9 @@ impl Client {
     }
 
     pub(crate) fn request(&mut self, id: impl Into<Value>, method: &str, params: Value) {
-        self.send(&json!({ "jsonrpc": "2.0", "id": id.into(), "method": method, "params": params }));
+        self.send(
+            &json!({ "jsonrpc": "2.0", "id": id.into(), "method": method, "params": params }),
+        );
     }
 
     pub(crate) fn call(&mut self, id: impl Into<Value>, tool: &str, arguments: Value) {
@@ -100,7 +108,9 @@ impl Client {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(line) => line,
             Err(RecvTimeoutError::Timeout) => panic!("no line in {PATIENCE:?}"),
-            Err(RecvTimeoutError::Disconnected) => panic!("the output has ended: {}", self.stderr()),
+            Err(RecvTimeoutError::Disconnected) => {
+                panic!("the output has ended: {}", self.stderr())
+            }
         }
     }
 
@@ -158,7 +168,10 @@ impl Client {
     pub(crate) fn stderr(&mut self) -> String {
         self.input = None;
         let _ = self.child.kill();
-        self.child.stderr.take().map_or_else(String::new, |stderr| std::io::read_to_string(stderr).unwrap())
+        self.child
+            .stderr
+            .take()
+            .map_or_else(String::new, |stderr| std::io::read_to_string(stderr).unwrap())
     }
 }
 

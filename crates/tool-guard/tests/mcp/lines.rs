@@ -44,7 +44,10 @@ fn lines_stay_in_order_around_a_call() {
     for n in 0..200 {
         let method = if n % 2 == 0 { "tools/call" } else { "ping" };
         let params = json!({ "name": "echo", "arguments": { "text": "x" } });
-        all += &format!("{}\n", json!({ "jsonrpc": "2.0", "id": n, "method": method, "params": params }));
+        all += &format!(
+            "{}\n",
+            json!({ "jsonrpc": "2.0", "id": n, "method": method, "params": params })
+        );
     }
     client.send_raw(all.as_bytes());
     // The demonstration's server answers pings at once, and each call in a task of its own that

@@ -7,7 +7,8 @@ fn pay(then: &str, options: &[&str]) -> (String, usize) {
     client.list_tools();
     client.call(1, "charge_card", json!({ "order": "o-1", "then": then }));
     let answer = client.answer(1);
-    let said = if answer.get("error").is_some() { answer["error"].to_string() } else { text(&answer) };
+    let said =
+        if answer.get("error").is_some() { answer["error"].to_string() } else { text(&answer) };
     (said, client.executions("charge_card"))
 }
 

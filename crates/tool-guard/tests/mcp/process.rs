@@ -48,7 +48,10 @@ fn family(path: &Path) -> Vec<u32> {
 
 fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next()).is_some_and(|state| state != 'Z')
+    stat.rsplit(')')
+        .next()
+        .and_then(|rest| rest.trim().chars().next())
+        .is_some_and(|state| state != 'Z')
 }
 
 #[test]
@@ -72,7 +75,9 @@ fn a_terminated_guard_ends_its_server_first() {
     let mut client = Client::start(command, path.clone());
     assert_eq!(client.receive()["method"], "up");
     let pids = family(&path);
-    assert!(Command::new("kill").args(["-TERM", &client.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill").args(["-TERM", &client.id().to_string()]).status().unwrap().success()
+    );
     assert_eq!(client.wait().code(), Some(143));
     assert!(pids.iter().all(|pid| !is_alive(*pid)));
 }

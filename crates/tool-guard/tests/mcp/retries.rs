@@ -25,7 +25,10 @@ fn progress_keeps_a_slow_call_alive() {
     client.request(1, "tools/call", params);
     for step in 1..=10 {
         let note = client.receive();
-        assert_eq!((&note["params"]["progressToken"], &note["params"]["progress"]), (&json!("t"), &json!(step)));
+        assert_eq!(
+            (&note["params"]["progressToken"], &note["params"]["progress"]),
+            (&json!("t"), &json!(step))
+        );
     }
     assert_eq!(text(&client.answer(1)), "done");
 }
@@ -49,7 +52,8 @@ fn a_loop_of_malformed_calls_ends_at_the_third() {
     client.call(1, "read_file", json!({}));
     assert_eq!(text(&client.answer(1)), "Missing required parameter: path\n[NON-RETRYABLE]");
     client.call(2, "read_file", json!({}));
-    let loop_message = "[LOOP DETECTED] Tool \"read_file\" failed 2 times with identical arguments.";
+    let loop_message =
+        "[LOOP DETECTED] Tool \"read_file\" failed 2 times with identical arguments.";
     assert!(text(&client.answer(2)).contains(loop_message));
     client.call(3, "read_file", json!({}));
     let third = client.answer(3);

@@ -1,0 +1,58 @@
+//! The order of the stack, outermost first, and why each layer stands where it does.
+//!
+//! This is the one place where the order is decided; any other subset or order stays possible
+//! with `ServiceBuilder` and the layers themselves.
+use crate::{
+    adapter::{Adapter, AdapterLayer},
+    hooks::{Hooked, HooksLayer},
+};
+use tower_layer::Layer;
+use tr_breaker::{Breaker, BreakerLayer};
+use tr_idempotency::{Idempotency, IdempotencyLayer};
+use tr_loopguard::{LoopGuard, LoopGuardLayer};
+use tr_retry::{Retry, RetryLayer};
+use tr_timeout::{AttemptTimeout, AttemptTimeoutLayer, Deadline, DeadlineLayer};
+
+/// All layers of a stack.
+#[derive(Clone, Debug)]
+pub(crate) struct Layers {
+    /// May give the call a key and change its params, so it comes before any digest. It also
+    /// speaks up for calls that had no attempt.
+    pub(crate) call_hooks: HooksLayer,
+    /// Counts replayed failures too, so it stands outside the records.
+    pub(crate) loop_guard: LoopGuardLayer,
+    /// One claim covers all attempts.
+    pub(crate) idempotency: IdempotencyLayer,
+    /// Bounds all attempts of the one who runs the call; who waits for another's run is bounded
+    /// by the records.
+    pub(crate) deadline: DeadlineLayer,
+    /// Each attempt goes through what is below, and an open breaker ends retrying.
+    pub(crate) retry: RetryLayer,
+    /// Once per attempt.
+    pub(crate) attempt_hooks: HooksLayer,
+    /// Sees attempts, not calls; stands outside the timeout, so that timeouts count and probes
+    /// end.
+    pub(crate) breaker: BreakerLayer,
+    /// Bounds an attempt and its wait for readiness.
+    pub(crate) attempt_timeout: AttemptTimeoutLayer,
+    /// Judges what the tool gave back, once for all.
+    pub(crate) adapter: AdapterLayer,
+}
+
+/// What stands around a tool `T`.
+pub(crate) type Stacked<T> =
+    Hooked<LoopGuard<Idempotency<Deadline<Retry<Hooked<Breaker<AttemptTimeout<Adapter<T>>>>>>>>>;
+
+impl Layers {
+    pub(crate) fn around<T>(&self, tool: T) -> Stacked<T> {
+        let tool = self.adapter.layer(tool);
+        let tool = self.attempt_timeout.layer(tool);
+        let tool = self.breaker.layer(tool);
+        let tool = self.attempt_hooks.layer(tool);
+        let tool = self.retry.layer(tool);
+        let tool = self.deadline.layer(tool);
+        let tool = self.idempotency.layer(tool);
+        let tool = self.loop_guard.layer(tool);
+        self.call_hooks.layer(tool)
+    }
+}

@@ -1,0 +1,249 @@
+//! The stack and its builder.
+use crate::{
+    adapter::AdapterLayer,
+    hooks::{Hook, Hooked, Hooks, HooksLayer, Place},
+    order::{Layers, Stacked},
+    switch::{KillSwitch, Switch},
+};
+use std::{error::Error, fmt, sync::Arc};
+use tower_layer::Layer;
+use tr_breaker::{BreakerLayer, Registry};
+use tr_core::{BoxError, Observer, ToolOutcome};
+use tr_idempotency::{Handle, IdempotencyLayer};
+use tr_loopguard::{LoopGuardLayer, Turns};
+use tr_retry::RetryLayer;
+use tr_timeout::{AttemptTimeoutBuilder, AttemptTimeoutLayer, DeadlineLayer};
+
+/// A tool `T` with the stack around it.
+pub type Guarded<T> = Switch<Stacked<T>, Hooked<T>>;
+
+/// The layers in their order, with the settings of the `tool_reliability` preset unless the
+/// builder changed them.
+///
+/// Every service that a stack makes shares its breakers, records, turns and switch; make one
+/// stack, and put it around each tool.
+#[derive(Clone, Debug)]
+pub struct ToolStack {
+    layers: Layers,
+    hooks: Hooks,
+    switch: KillSwitch,
+}
+
+impl ToolStack {
+    /// Starts from the `tool_reliability` preset.
+    pub fn builder() -> Builder {
+        Builder {
+            attempt_timeout: AttemptTimeoutLayer::builder(),
+            breaker: BreakerLayer::builder(),
+            retry: RetryLayer::builder(),
+            idempotency: IdempotencyLayer::builder(),
+            loop_guard: LoopGuardLayer::builder(),
+            hooks: Vec::new(),
+            observer: None,
+            switch: None,
+        }
+    }
+
+    /// Puts the stack around `tool`.
+    pub fn service<T: Clone>(&self, tool: T) -> Guarded<T> {
+        let bare = HooksLayer::new(&self.hooks, Place::Bare).layer(tool.clone());
+        Switch::new(self.layers.around(tool), bare, self.switch.clone())
+    }
+
+    /// The breakers: to look at them, force them open, reset them.
+    #[must_use]
+    pub const fn breakers(&self) -> &Registry {
+        self.layers.breaker.registry()
+    }
+
+    /// The records: to look at them, settle what is unknown, flush them.
+    #[must_use]
+    pub fn records(&self) -> Handle<ToolOutcome> {
+        self.layers.idempotency.handle()
+    }
+
+    /// The turns with failures; `None` if the loop guard is off.
+    #[must_use]
+    pub fn turns(&self) -> Option<&Turns> {
+        self.layers.loop_guard.turns()
+    }
+
+    /// Turns the stack off and on.
+    #[must_use]
+    pub const fn kill_switch(&self) -> &KillSwitch {
+        &self.switch
+    }
+}
+
+impl Default for ToolStack {
+    fn default() -> Self {
+        Self::builder().build().expect("the preset is valid")
+    }
+}
+
+impl<T: Clone> Layer<T> for ToolStack {
+    type Service = Guarded<T>;
+
+    fn layer(&self, tool: T) -> Guarded<T> {
+        self.service(tool)
+    }
+}
+
+/// Configures a [`ToolStack`]: each layer's own builder, to be changed.
+///
+/// ```
+/// use std::time::Duration;
+/// use tool_reliability::{ToolStack, breaker, retry};
+///
+/// let stack = ToolStack::builder()
+///     .retry(|retry| retry.policy(retry::Policy::utee()))
+///     .breaker(|breaker| breaker.cooldown(Duration::from_secs(5)))
+///     .build()?;
+/// # Ok::<_, tool_reliability::ConfigError>(())
+/// ```
+#[derive(Debug)]
+#[must_use]
+pub struct Builder {
+    attempt_timeout: AttemptTimeoutBuilder,
+    breaker: tr_breaker::Builder,
+    retry: tr_retry::Builder,
+    idempotency: tr_idempotency::Builder,
+    loop_guard: tr_loopguard::Builder,
+    hooks: Vec<Arc<dyn Hook>>,
+    observer: Option<Arc<dyn Observer>>,
+    switch: Option<KillSwitch>,
+}
+
+impl Builder {
+    /// Changes the attempt timeout.
+    pub fn attempt_timeout(
+        mut self,
+        change: impl FnOnce(AttemptTimeoutBuilder) -> AttemptTimeoutBuilder,
+    ) -> Self {
+        self.attempt_timeout = change(self.attempt_timeout);
+        self
+    }
+
+    /// Changes the breaker.
+    pub fn breaker(
+        mut self,
+        change: impl FnOnce(tr_breaker::Builder) -> tr_breaker::Builder,
+    ) -> Self {
+        self.breaker = change(self.breaker);
+        self
+    }
+
+    /// Changes retrying.
+    pub fn retry(mut self, change: impl FnOnce(tr_retry::Builder) -> tr_retry::Builder) -> Self {
+        self.retry = change(self.retry);
+        self
+    }
+
+    /// Changes deduplication.
+    pub fn idempotency(
+        mut self,
+        change: impl FnOnce(tr_idempotency::Builder) -> tr_idempotency::Builder,
+    ) -> Self {
+        self.idempotency = change(self.idempotency);
+        self
+    }
+
+    /// Changes the loop guard.
+    pub fn loop_guard(
+        mut self,
+        change: impl FnOnce(tr_loopguard::Builder) -> tr_loopguard::Builder,
+    ) -> Self {
+        self.loop_guard = change(self.loop_guard);
+        self
+    }
+
+    /// Adds a hook, after those that are there.
+    pub fn hook(mut self, hook: impl Hook + 'static) -> Self {
+        self.hooks.push(Arc::new(hook));
+        self
+    }
+
+    /// Tells `observer` what the layers do.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Takes this switch instead of one of its own, which the environment sets once
+    /// ([`KillSwitch::from_env`]).
+    pub fn kill_switch(mut self, switch: KillSwitch) -> Self {
+        self.switch = Some(switch);
+        self
+    }
+
+    /// Validates all settings.
+    ///
+    /// # Errors
+    /// If any layer's settings are out of range; the faults of all layers are named at once.
+    pub fn build(mut self) -> Result<ToolStack, ConfigError> {
+        if let Some(observer) = &self.observer {
+            self.attempt_timeout = self.attempt_timeout.observer(observer.clone());
+            self.breaker = self.breaker.observer(observer.clone());
+            self.retry = self.retry.observer(observer.clone());
+            self.idempotency = self.idempotency.observer(observer.clone());
+            self.loop_guard = self.loop_guard.observer(observer.clone());
+        }
+        let mut deadline = DeadlineLayer::builder();
+        if let Some(observer) = self.observer {
+            deadline = deadline.observer(observer);
+        }
+        let mut faults = ConfigError(Vec::new());
+        let loop_guard = faults.gather(self.loop_guard.build());
+        let idempotency = faults.gather(self.idempotency.build());
+        let deadline = faults.gather(deadline.build());
+        let retry = faults.gather(self.retry.build());
+        let breaker = faults.gather(self.breaker.build());
+        let attempt_timeout = faults.gather(self.attempt_timeout.build());
+        let (
+            Some(loop_guard),
+            Some(idempotency),
+            Some(deadline),
+            Some(retry),
+            Some(breaker),
+            Some(attempt_timeout),
+        ) = (loop_guard, idempotency, deadline, retry, breaker, attempt_timeout)
+        else {
+            return Err(faults);
+        };
+        let hooks: Hooks = self.hooks.into();
+        let layers = Layers {
+            call_hooks: HooksLayer::new(&hooks, Place::Call),
+            loop_guard,
+            idempotency,
+            deadline,
+            retry,
+            attempt_hooks: HooksLayer::new(&hooks, Place::Attempt),
+            breaker,
+            attempt_timeout,
+            adapter: AdapterLayer::new(),
+        };
+        let switch = self.switch.unwrap_or_else(KillSwitch::from_env);
+        Ok(ToolStack { layers, hooks, switch })
+    }
+}
+
+/// Settings that cannot be used: the faults of all layers.
+#[derive(Debug)]
+pub struct ConfigError(Vec<BoxError>);
+
+impl ConfigError {
+    fn gather<T>(&mut self, built: Result<T, impl Into<BoxError>>) -> Option<T> {
+        built.map_err(|error| self.0.push(error.into())).ok()
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, error) in self.0.iter().enumerate() {
+            write!(f, "{}{error}", if n == 0 { "" } else { "\n" })?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for ConfigError {}
