@@ -49,15 +49,11 @@ pub(super) const fn status(status: u16) -> Option<(Kind, &'static str)> {
 
 /// A status as an error's code spells it: `503`, `HTTP_503`, `http503`, npm's `E503`.
 pub(super) fn from_word(word: &str) -> Option<u16> {
-    let digits = ["err_http_", "http_", "http", "status_", "e"]
-        .into_iter()
-        .find_map(|prefix| {
-            let (head, rest) = word.split_at_checked(prefix.len())?;
-            head.eq_ignore_ascii_case(prefix).then_some(rest)
-        })
-        .unwrap_or(word);
-    let three = digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|status| three && (400..600).contains(status))
+    let (prefix, digits) = word.split_at_checked(word.len().checked_sub(3)?)?;
+    let known = ["", "http", "http_", "status_", "err_http_"];
+    let is_status = prefix == "E" || known.iter().any(|one| prefix.eq_ignore_ascii_case(one));
+    let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|status| is_status && all_digits && (400..600).contains(status))
 }
 
 /// Classifies an HTTP response by its status and its headers.

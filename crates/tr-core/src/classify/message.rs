@@ -130,7 +130,8 @@ fn words(text: &str, mut words: Words<'_>) -> Scan {
         if let Some((rank, kind)) = status_text::code(text, before, word) {
             scan.offer(rank, kind);
         }
-        for rule in phrases::beginning_with(word.text) {
+        let next = words.clone().next().map_or("", |next| next.text);
+        for rule in phrases::beginning_with(word.text, next) {
             if follows(rule.rest, words) && !is_denied(rule, before[0]) {
                 scan.offer(rule.rank, rule.kind);
                 break;

@@ -32,6 +32,8 @@ proptest! {
         let _ = classify::is_deterministic(&text);
         let _ = classify::provider_of(&text);
         let _ = classify::retry_after(&text, &SetClock::at(code.unsigned_abs()));
+        let boxed: Box<dyn std::error::Error> = text.clone().into();
+        let _ = classify::error(&*boxed);
         let error = ToolError::new(text, other);
         let _ = classify::tool_error(&error);
         let _ = classify::error(&error);

@@ -37,6 +37,8 @@ pub(super) struct Rule {
     first: &'static str,
     /// The words after the first.
     pub(super) rest: &'static str,
+    /// The second word, where it must follow at once: most rules fail by it.
+    second: Option<&'static str>,
     pub(super) rank: Rank,
     pub(super) kind: Kind,
 }
@@ -62,22 +64,26 @@ static INDEX: LazyLock<Box<[Rule]>> = LazyLock::new(|| {
         .chain(names)
         .map(|(rank, kind, phrase)| {
             let (first, rest) = phrase.split_once(' ').unwrap_or((phrase, ""));
-            Rule { first, rest, rank, kind }
+            let second = rest.split(' ').next().filter(|word| !["", ".."].contains(word));
+            Rule { first, rest, second, rank, kind }
         })
         .collect();
     rules.sort_by(|a, b| a.first.cmp(b.first).then_with(|| b.rest.len().cmp(&a.rest.len())));
     rules
 });
 
-/// The rules that begin with `word`, the longest first.
-pub(super) fn beginning_with(word: &str) -> impl Iterator<Item = &'static Rule> {
+/// The rules that begin with `word` and may go on with `next`, the longest first.
+pub(super) fn beginning_with(word: &str, next: &str) -> impl Iterator<Item = &'static Rule> {
     let cmp = |rule: &Rule| {
         let lower = word.bytes().map(|byte| byte.to_ascii_lowercase());
         rule.first.bytes().cmp(lower)
     };
     let rules = &**INDEX;
     let from = rules.partition_point(|rule| cmp(rule) == Ordering::Less);
-    rules[from..].iter().take_while(move |rule| cmp(rule) == Ordering::Equal)
+    rules[from..]
+        .iter()
+        .take_while(move |rule| rule.first.eq_ignore_ascii_case(word))
+        .filter(move |rule| rule.second.is_none_or(|second| second.eq_ignore_ascii_case(next)))
 }
 
 #[cfg(test)]
