@@ -1,0 +1,166 @@
+//! A bound on retries as a share of successes.
+use crate::{
+    bucket::{Bucket, TOKEN},
+    config::{ConfigError, Faults},
+};
+use std::{fmt, sync::Arc};
+use tr_core::{STRIPES, stripe};
+
+/// A bound on retries as a share of successes, shared by all layers that are given a clone.
+///
+/// A token bucket: each retry takes one token, each successful call pays in a part of one, and
+/// what overflows is lost. In an outage nothing is paid in, so retries end after the tokens that
+/// were there: the tool sees little more than one attempt for each call, however many calls there
+/// are.
+///
+/// It starts full, needs no clock, and takes no lock. A retry that is dropped before it starts
+/// puts its token back.
+///
+/// ```
+/// use tr_retry::{Budget, RetryLayer};
+///
+/// let payments = Budget::builder().per_success(0.2).capacity(10).build()?;
+/// let charge = RetryLayer::builder().budget(payments.clone()).build()?;
+/// let refund = RetryLayer::builder().budget(payments).build()?;
+/// # Ok::<_, tr_retry::ConfigError>(())
+/// ```
+#[derive(Clone)]
+pub struct Budget(Arc<Bucket<STRIPES>>);
+
+/// Configures a [`Budget`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct BudgetBuilder {
+    per_success: f64,
+    capacity: u32,
+}
+
+impl Budget {
+    /// Starts from the defaults: 0.1 tokens per success, a capacity of 20.
+    pub const fn builder() -> BudgetBuilder {
+        BudgetBuilder { per_success: 0.1, capacity: 20 }
+    }
+
+    /// How many retries it would grant now.
+    #[must_use]
+    pub fn available(&self) -> u64 {
+        self.0.balance() / TOKEN
+    }
+
+    /// Pays in a success.
+    #[inline]
+    pub(crate) fn success(&self) {
+        self.0.success(stripe());
+    }
+
+    /// Takes a token, if there is one.
+    pub(crate) fn withdraw(&self) -> Option<Withdrawn> {
+        self.0.take().then(|| Withdrawn { budget: self.clone(), spent: false })
+    }
+}
+
+/// A token for one retry; dropped unspent, it goes back.
+#[derive(Debug)]
+pub(crate) struct Withdrawn {
+    budget: Budget,
+    spent: bool,
+}
+
+impl Withdrawn {
+    pub(crate) fn spend(mut self) {
+        self.spent = true;
+    }
+}
+
+impl Drop for Withdrawn {
+    fn drop(&mut self) {
+        if !self.spent {
+            self.budget.0.put_back();
+        }
+    }
+}
+
+impl BudgetBuilder {
+    /// Sets how many retries each success pays for: 0 to 10, 0.1 by default.
+    pub const fn per_success(mut self, tokens: f64) -> Self {
+        self.per_success = tokens;
+        self
+    }
+
+    /// Sets how many retries can be saved up, and how many there are at the start: 1 to
+    /// 1,000,000, 20 by default.
+    pub const fn capacity(mut self, tokens: u32) -> Self {
+        self.capacity = tokens;
+        self
+    }
+
+    /// The budget.
+    ///
+    /// # Errors
+    /// If a setting is out of its range; the error names each.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+    pub fn build(self) -> Result<Budget, ConfigError> {
+        let mut faults = Faults::default();
+        faults.check(
+            "per_success",
+            self.per_success,
+            (0.0..=10.0).contains(&self.per_success),
+            "0 to 10",
+        );
+        faults.check(
+            "capacity",
+            self.capacity,
+            (1..=1_000_000).contains(&self.capacity),
+            "1 to 1000000",
+        );
+        faults.into_result()?;
+        let per_success = (self.per_success * TOKEN as f64).round() as u64;
+        Ok(Budget(Arc::new(Bucket::new(per_success, u64::from(self.capacity) * TOKEN))))
+    }
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Budget").field("available", &self.available()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_that_is_not_spent_goes_back() {
+        let budget = Budget::builder().capacity(1).build().unwrap();
+        drop(budget.withdraw().unwrap());
+        budget.withdraw().unwrap().spend();
+        assert!(budget.withdraw().is_none());
+    }
+
+    #[test]
+    fn it_holds_its_rate_where_towers_tps_budget_of_0_6_grants_all() {
+        let budget = Budget::builder().per_success(0.6).capacity(10).build().unwrap();
+        let granted = (0..1_000).filter(|_| {
+            budget.success();
+            budget.withdraw().map(Withdrawn::spend).is_some()
+        });
+        // Ten from the start; the first success finds it full.
+        assert_eq!(granted.count(), 10 + 599);
+    }
+
+    #[test]
+    fn what_overflows_is_lost() {
+        let budget = Budget::builder().per_success(1.0).capacity(3).build().unwrap();
+        (0..1_000).for_each(|_| budget.success());
+        assert_eq!(budget.available(), 3);
+    }
+
+    #[test]
+    fn all_faults_at_once() {
+        let error = Budget::builder().per_success(f64::NAN).capacity(0).build().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`per_success` is NaN, allowed is 0 to 10; `capacity` is 0, allowed is 1 to 1000000"
+        );
+    }
+}

@@ -1,0 +1,97 @@
+//! Randomness that a seed repeats: one stream for each request.
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// The golden ratio in 64 bits, `SplitMix64`'s step.
+const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// A request's own randomness (`SplitMix64`): the same seed and number give the same decisions.
+#[derive(Clone, Debug)]
+pub struct Stream(u64);
+
+impl Stream {
+    /// The stream of the request `number` under `seed`. No two numbers share a stream.
+    #[must_use]
+    pub const fn new(seed: u64, number: u64) -> Self {
+        // Mixed, since streams that begin one step apart would be one sequence, shifted.
+        Self(mix(seed.wrapping_add(number.wrapping_mul(STEP))))
+    }
+
+    /// Uniform in `low..=high`; `low` if that is empty.
+    #[expect(clippy::cast_possible_truncation, reason = "the product is below 2^64 times the span")]
+    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
+        self.0 = self.0.wrapping_add(STEP);
+        let span = u128::from(high.saturating_sub(low)) + 1;
+        low + ((u128::from(mix(self.0)) * span) >> 64) as u64
+    }
+}
+
+const fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// Deals out streams.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    seed: u64,
+    dealt: AtomicU64,
+}
+
+impl Streams {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self { seed, dealt: AtomicU64::new(0) }
+    }
+
+    /// Those of this process, for layers without a seed of their own.
+    pub(crate) fn of_process() -> &'static Self {
+        static STREAMS: LazyLock<Streams> =
+            LazyLock::new(|| Streams::new(RandomState::new().hash_one(STEP)));
+        &STREAMS
+    }
+
+    pub(crate) fn deal(&self) -> Stream {
+        Stream::new(self.seed, self.dealt.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn one_seed_repeats_and_requests_differ() {
+        let first = |streams: &Streams| -> Vec<_> {
+            (0..1_000).map(|_| streams.deal().between(0, u64::MAX)).collect()
+        };
+        let values = first(&Streams::new(7));
+        assert_eq!(values, first(&Streams::new(7)));
+        assert_eq!(values.iter().collect::<BTreeSet<_>>().len(), 1_000);
+    }
+
+    #[test]
+    fn streams_are_no_shifts_of_one_another() {
+        let long: BTreeSet<_> = {
+            let mut one = Stream::new(7, 0);
+            (0..10_000).map(|_| one.between(0, u64::MAX)).collect()
+        };
+        let mut other = Stream::new(7, 1);
+        assert!((0..1_000).all(|_| !long.contains(&other.between(0, u64::MAX))));
+    }
+
+    #[test]
+    fn bounds_are_kept_and_reached() {
+        let mut stream = Stream::new(1, 1);
+        let seen: BTreeSet<_> = (0..200).map(|_| stream.between(5, 8)).collect();
+        assert_eq!(seen, BTreeSet::from([5, 6, 7, 8]));
+        assert_eq!((stream.between(9, 9), stream.between(9, 3)), (9, 9));
+        stream.between(0, u64::MAX);
+    }
+}

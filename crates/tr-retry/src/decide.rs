@@ -1,0 +1,171 @@
+//! The decision about a failed attempt, as one pure function of nanoseconds.
+use crate::{
+    Policy,
+    chance::Stream,
+    policy::{Anchor, nanos},
+};
+use std::{fmt, time::Duration};
+use tr_core::{Classification, Effect, Ran, Verdict, code};
+
+/// An attempt that failed. All times are nanoseconds since the first attempt started.
+#[derive(Clone, Copy, Debug)]
+pub struct Failed<'r> {
+    /// Which attempt, from 0.
+    pub attempt: u32,
+    /// When it started.
+    pub started: u64,
+    /// When it ended: now.
+    pub now: u64,
+    /// When the answer is of no use any more.
+    pub deadline: Option<u64>,
+    /// How it ended.
+    pub end: Classification<'r>,
+    /// Whether the tool ran in this attempt or an earlier one.
+    pub ran: Ran,
+    /// What the tool does to the world.
+    pub effect: Effect,
+    /// Whether somebody said that a repeat is safe, or forbade it.
+    pub repeat_safe: Option<bool>,
+}
+
+/// What to do after a failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Try again after this delay.
+    Retry {
+        /// From now on.
+        delay: Duration,
+    },
+    /// Leave it.
+    Stop(Why),
+}
+
+/// Why a call is not tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Why {
+    /// The failure is permanent, or the attempt did not fail.
+    Permanent,
+    /// The caller withdrew the call.
+    Cancelled,
+    /// Somebody further in has retried it already.
+    Exhausted,
+    /// A breaker refused the attempt.
+    CircuitOpen,
+    /// The policy does not retry failures with this code.
+    Code,
+    /// The tool may have run, and a repeat may do harm.
+    Effect,
+    /// No attempts are left.
+    Attempts,
+    /// The next attempt would start past the call's deadline.
+    Deadline,
+    /// The next attempt would start past the policy's `max_elapsed`.
+    Elapsed,
+    /// The retry budget is used up.
+    Budget,
+    /// The tool retries by itself.
+    OwnRetries,
+    /// Retrying is opt-in, and the caller did not ask for it.
+    OptedOut,
+    /// The request cannot be copied.
+    NotRepeatable,
+    /// The inner service will never be ready again.
+    Unready,
+}
+
+impl Why {
+    /// A short name, as events carry it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Permanent => "permanent",
+            Self::Cancelled => "cancelled",
+            Self::Exhausted => "exhausted",
+            Self::CircuitOpen => "circuit_open",
+            Self::Code => "code",
+            Self::Effect => "effect",
+            Self::Attempts => "attempts",
+            Self::Deadline => "deadline",
+            Self::Elapsed => "elapsed",
+            Self::Budget => "budget",
+            Self::OwnRetries => "own_retries",
+            Self::OptedOut => "opted_out",
+            Self::NotRepeatable => "not_repeatable",
+            Self::Unready => "unready",
+        }
+    }
+
+    /// Whether attempts, time or budget are used up: the code is `retry_exhausted` then.
+    #[must_use]
+    pub const fn is_used_up(self) -> bool {
+        matches!(self, Self::Attempts | Self::Deadline | Self::Elapsed | Self::Budget)
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Decides about a failed attempt.
+///
+/// Numbers that make no sense give no error here, only fewer attempts or shorter delays: what a
+/// caller or a manifest overrides has not passed through the builder.
+pub fn decide(policy: &Policy, failed: &Failed<'_>, stream: &mut Stream) -> Decision {
+    let Verdict::Transient { retry_after } = failed.end.verdict else {
+        let withdrawn = failed.end.verdict == Verdict::Cancelled;
+        return Decision::Stop(if withdrawn { Why::Cancelled } else { Why::Permanent });
+    };
+    if let Some(why) = forbidden(policy, failed) {
+        return Decision::Stop(why);
+    }
+    let drawn = policy.draw(failed.attempt, stream);
+    let delay = match policy.anchor {
+        Anchor::AttemptStart => failed.started.saturating_add(drawn).saturating_sub(failed.now),
+        Anchor::AttemptEnd => drawn,
+    };
+    // On top of the hint, so that those who got the same hint don't come back together.
+    let delay = delay.saturating_add(retry_after.map_or(0, nanos));
+    match too_late(policy, failed.deadline, failed.now.saturating_add(delay)) {
+        Some(why) => Decision::Stop(why),
+        None => Decision::Retry { delay: Duration::from_nanos(delay) },
+    }
+}
+
+/// What forbids an attempt that would start at `at`.
+pub(crate) fn too_late(policy: &Policy, deadline: Option<u64>, at: u64) -> Option<Why> {
+    if deadline.is_some_and(|deadline| at >= deadline) {
+        Some(Why::Deadline)
+    } else if policy.max_elapsed.is_some_and(|most| at > nanos(most)) {
+        Some(Why::Elapsed)
+    } else {
+        None
+    }
+}
+
+fn forbidden(policy: &Policy, failed: &Failed<'_>) -> Option<Why> {
+    if failed.end.exhausted {
+        Some(Why::Exhausted)
+    } else if failed.end.code == code::CIRCUIT_OPEN {
+        Some(Why::CircuitOpen)
+    } else if !policy.allows_code(failed.end.code) {
+        Some(Why::Code)
+    } else if !may_repeat(failed.ran, failed.effect, failed.repeat_safe) {
+        Some(Why::Effect)
+    } else if failed.attempt.saturating_add(1) >= policy.attempts {
+        Some(Why::Attempts)
+    } else {
+        None
+    }
+}
+
+/// Whether running the tool again does no harm that nobody has accepted.
+const fn may_repeat(ran: Ran, effect: Effect, repeat_safe: Option<bool>) -> bool {
+    match (ran, effect) {
+        (Ran::No, _) | (_, Effect::ReadOnly) => true,
+        (_, Effect::Idempotent) => !matches!(repeat_safe, Some(false)),
+        (_, Effect::Mutating) => matches!(repeat_safe, Some(true)),
+    }
+}

@@ -1,0 +1,74 @@
+//! The error: leaf → [`Facts`] → the last attempt's error.
+use crate::Why;
+use std::{error::Error, fmt};
+use tr_core::{Facts, Ran, Retried};
+
+/// A call failed for good after retries, or time or budget forbade the first retry.
+///
+/// Its code is `retry_exhausted` if attempts, time or budget are used up; else the last attempt
+/// itself ended the retrying, and the code is that attempt's own (`circuit_open`, say). A hint
+/// when to come back stands in the verdict. Whether the tool ran is known of all attempts
+/// together: [`Ran::No`] only if it ran in none. The cause is the last attempt's error; where that
+/// is a refusal, [`causes`](tr_core::causes) lists the last real failure behind it.
+///
+/// Marked as exhausted, unless the failure is permanent anyway: no retry further out multiplies
+/// it. A call whose only attempt may not be retried keeps its own error, and never becomes this.
+#[derive(Debug)]
+pub struct RetryExhausted {
+    why: Why,
+    retried: Vec<Retried>,
+    facts: Facts,
+}
+
+impl RetryExhausted {
+    pub(crate) const fn new(why: Why, retried: Vec<Retried>, facts: Facts) -> Self {
+        Self { why, retried, facts }
+    }
+
+    /// Why it was not tried again.
+    #[must_use]
+    pub const fn why(&self) -> Why {
+        self.why
+    }
+
+    /// How many attempts were made.
+    #[must_use]
+    pub const fn attempts(&self) -> usize {
+        self.retried.len() + 1
+    }
+
+    /// Each retry: after which attempt, why, after how long.
+    #[must_use]
+    pub fn retried(&self) -> &[Retried] {
+        &self.retried
+    }
+
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        self.facts.code()
+    }
+
+    /// Whether the tool ran in any attempt.
+    #[must_use]
+    pub const fn ran(&self) -> Ran {
+        self.facts.ran()
+    }
+}
+
+impl fmt::Display for RetryExhausted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.attempts() == 1 { "" } else { "s" };
+        write!(f, "gave up after {} attempt{plural} ({})", self.attempts(), self.why)?;
+        match self.facts.source() {
+            Some(cause) => write!(f, ": {cause}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error for RetryExhausted {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}

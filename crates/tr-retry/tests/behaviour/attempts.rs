@@ -1,0 +1,373 @@
+//! How often and when: attempts, delays, overrides.
+
+use crate::common::{Tool, asking, exact, exhausted, ms, ok, permanent, search, timeout};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use tokio::time::Instant;
+use tower::{Layer, Service, ServiceExt};
+use tr_core::{
+    Classify, Effect, Params, Retried, RetryOverride, Standard, ToolCall, ToolError, ToolManifest,
+    ToolOutcome, Verdict, code,
+};
+use tr_retry::{Policy, RetryLayer, Why};
+use tr_testkit::tool::{Scripted, Step};
+
+const SEEDS: u64 = 1_000;
+
+/// The delays that a call gets under `policy` and `seed` if all attempts fail at once.
+async fn delays(policy: &Policy, seed: u64, call: ToolCall) -> Vec<Duration> {
+    let layer = RetryLayer::builder().policy(policy.clone()).seed(seed).build().unwrap();
+    let tool = layer.layer(Tool::script([timeout()]).then_repeat_last());
+    let error = tool.oneshot(call).await.unwrap_err();
+    exhausted(&error).retried().iter().map(|retried| retried.delay).collect()
+}
+
+fn within(delay: Duration, low: u64, high: u64) -> bool {
+    (ms(low)..=ms(high)).contains(&delay)
+}
+
+#[tokio::test(start_paused = true)]
+async fn tr_05_a_transport_error_is_retried_until_it_works() {
+    for failures in 0..=4 {
+        let script = std::iter::repeat_n(timeout(), failures).chain([ok()]);
+        let tool = Tool::script(script);
+        let asked = tool.handle();
+        let end = RetryLayer::tool_reliability().layer(tool).oneshot(search()).await;
+        assert_eq!(asked.calls(), (failures + 1).min(4));
+        assert_eq!(end.is_ok(), failures < 4);
+        if let Ok(outcome) = end {
+            let reasons: Vec<_> =
+                outcome.retried().iter().map(|one| (one.attempt, &*one.reason)).collect();
+            let expected: Vec<_> = (1..).take(failures).map(|n| (n, code::TIMEOUT)).collect();
+            assert_eq!(reasons, expected);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tr_05_exponential_jitter_is_observed() {
+    let mut firsts = BTreeSet::new();
+    let mut sums = [0.0; 3];
+    for seed in 0..SEEDS {
+        let delays = delays(&Policy::tool_reliability(), seed, search()).await;
+        for ((sum, delay), ceiling) in sums.iter_mut().zip(&delays).zip([200, 400, 800]) {
+            assert!(within(*delay, 0, ceiling), "{delay:?}");
+            *sum += delay.as_secs_f64();
+        }
+        assert_eq!(delays.len(), 3);
+        firsts.insert(delays[0]);
+    }
+    assert!(firsts.len() > 990, "{} different first delays", firsts.len());
+    #[expect(clippy::cast_precision_loss)]
+    let means = sums.map(|sum| (sum / SEEDS as f64 * 1_000.0).round());
+    for (mean, expected) in means.into_iter().zip([100.0, 200.0, 400.0]) {
+        assert!(
+            (mean - expected).abs() < expected * 0.06,
+            "full jitter has a mean of half: {means:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tr_06_a_terminal_400_is_not_retried() {
+    let mut error = ToolError::new("http_400", "unknown city");
+    error.verdict = Some(Verdict::Permanent);
+    let tool = Tool::script([Step::Ok(ToolOutcome::failure(error.clone()))]);
+    let asked = tool.handle();
+    let outcome = RetryLayer::tool_reliability().layer(tool).oneshot(search()).await.unwrap();
+    assert_eq!((outcome.error(), outcome.retried().len(), asked.calls()), (Some(&error), 0, 1));
+
+    let tool = Tool::script([permanent()]);
+    let asked = tool.handle();
+    let error = RetryLayer::tool_reliability().layer(tool).oneshot(search()).await.unwrap_err();
+    assert_eq!((error.to_string().as_str(), asked.calls()), ("bad_request: the tool ran", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn tr_07_attempts_are_used_up() {
+    let tool = Tool::script([timeout()]).then_repeat_last();
+    let asked = tool.handle();
+    let start = Instant::now();
+    let error = RetryLayer::tool_reliability().layer(tool).oneshot(search()).await.unwrap_err();
+
+    let error = exhausted(&error);
+    assert_eq!((error.code(), error.why()), (code::RETRY_EXHAUSTED, Why::Attempts));
+    assert_eq!((error.attempts(), asked.calls()), (4, 4));
+    assert!(start.elapsed() <= ms(1_400 + 3), "no unbounded delay");
+    assert_eq!(
+        error.to_string(),
+        "gave up after 4 attempts (attempts): timeout: the tool may have run"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_2_1_delays_double_from_attempt_start_to_attempt_start() {
+    for seed in 0..SEEDS {
+        let delays = delays(&Policy::error_handling(), seed, search()).await;
+        assert_eq!(delays.len(), 4);
+        for (delay, nominal) in delays.iter().zip([100, 200, 400, 800]) {
+            assert!(within(*delay, nominal * 9 / 10, nominal * 11 / 10), "{delay:?}");
+        }
+        assert!(within(delays.iter().sum(), 1_350, 1_650));
+    }
+
+    // The attempt's own time counts: nothing is left to wait after a slow one.
+    let slow = Step::after(ms(150), timeout());
+    let tool = Tool::script([slow.clone(), slow, timeout(), timeout(), timeout()]);
+    let asked = tool.handle();
+    let _ = exact(Policy::error_handling()).layer(tool).oneshot(search()).await;
+    assert_eq!(asked.starts(), [0, 150, 350, 750, 1_550].map(ms));
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_2_2_jitter_of_ten_percent() {
+    let mut policy = Policy::error_handling();
+    (policy.attempts, policy.multiplier) = (11, 1.0);
+    let (mut all, mut off) = (Duration::ZERO, 0);
+    for seed in 0..SEEDS {
+        let delays = delays(&policy, seed, search()).await;
+        assert!(delays.iter().all(|delay| within(*delay, 90, 110)), "{delays:?}");
+        assert!(delays.iter().collect::<BTreeSet<_>>().len() >= 8, "{delays:?}");
+        let mean = delays.iter().sum::<Duration>() / 10;
+        off += u32::from(!within(mean, 95, 105));
+        all += mean;
+    }
+    // Ten draws stray by 5 ms once in 150 times; the drawing itself is centred.
+    assert!(off <= 20, "{off} of {SEEDS} means stray");
+    assert!(within(all / 1_000, 99, 101), "{all:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_2_3_no_sixth_attempt() {
+    let tool = Tool::script(std::iter::repeat_n(timeout(), 5)); // a sixth call would panic
+    let asked = tool.handle();
+    let error = RetryLayer::error_handling().layer(tool).oneshot(search()).await.unwrap_err();
+    assert_eq!((exhausted(&error).attempts(), asked.calls()), (5, 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_2_4_no_attempt_starts_after_two_seconds() {
+    let mut policy = Policy::error_handling();
+    policy.max_elapsed = Some(ms(2_000));
+    let tool = Tool::script([Step::after(ms(600), timeout())]).then_repeat_last();
+    let asked = tool.handle();
+    let layer = RetryLayer::builder().policy(policy).build().unwrap();
+    let error = layer.layer(tool).oneshot(search()).await.unwrap_err();
+
+    assert_eq!(asked.starts(), [0, 600, 1_200, 1_800].map(ms));
+    assert_eq!(asked.ends().last(), Some(&ms(2_400)), "the one in flight ends");
+    let error = exhausted(&error);
+    assert_eq!((error.why(), error.code()), (Why::Elapsed, code::RETRY_EXHAUSTED));
+    let latencies: Vec<_> = error.retried().iter().map(|one| one.latency).collect();
+    assert_eq!(latencies, [600, 600, 600].map(ms));
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_2_5_the_manifest_overrides_the_policy() {
+    let mut manifest = ToolManifest::new("custom_api");
+    manifest.effect = Some(Effect::ReadOnly);
+    manifest.retry = Some(RetryOverride {
+        base: Some(ms(50)),
+        cap: Some(ms(2_000)),
+        attempts: Some(3),
+        ..RetryOverride::default()
+    });
+    let custom_api =
+        ToolCall::new("custom_api", Params::empty_object()).manifested(Arc::new(manifest));
+    for seed in 0..SEEDS {
+        let delays = delays(&Policy::error_handling(), seed, custom_api.clone()).await;
+        assert_eq!(delays.len(), 2, "3 attempts and not 5");
+        assert!(within(delays[0], 45, 55) && within(delays[1], 90, 110), "{delays:?}");
+    }
+
+    let tool = Tool::script([timeout()]).then_repeat_last();
+    let asked = tool.handle();
+    let _ = exact(Policy::error_handling()).layer(tool).oneshot(custom_api).await;
+    assert_eq!(asked.starts(), [0, 50, 150].map(ms));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ut_05_the_calls_own_policy_wins() {
+    let mut manifest = ToolManifest::new("exec");
+    manifest.retry =
+        Some(RetryOverride { attempts: Some(7), base: Some(ms(50)), ..RetryOverride::default() });
+    let once_more = asking(RetryOverride { attempts: Some(2), ..RetryOverride::default() });
+    let both = once_more.clone().manifested(Arc::new(manifest));
+
+    for (call, starts) in [(once_more, [0, 100]), (both, [0, 50])] {
+        let tool = Tool::script([timeout()]).then_repeat_last();
+        let asked = tool.handle();
+        let _ = exact(Policy::utee()).layer(tool).oneshot(call).await;
+        assert_eq!(asked.starts(), starts.map(ms));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ut_05_a_tool_with_its_own_retries_runs_once() {
+    let mut manifest = ToolManifest::new("exec");
+    manifest.capabilities.own_retries = true;
+    manifest.effect = Some(Effect::ReadOnly);
+    let tool = Tool::script([timeout()]);
+    let asked = tool.handle();
+    let exec = ToolCall::new("exec", Params::empty_object()).manifested(Arc::new(manifest));
+    let error = RetryLayer::utee().layer(tool).oneshot(exec).await.unwrap_err();
+    assert_eq!((error.to_string().as_str(), asked.calls()), ("timeout: the tool may have run", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ut_05_only_listed_codes_are_retried() {
+    let only = |codes: &[&str]| RetryOverride {
+        only_codes: Some(codes.iter().map(|one| Box::from(*one)).collect()),
+        ..RetryOverride::default()
+    };
+    for (codes, calls) in [(&["timeout"][..], 2), (&["busy", "down"], 1), (&[], 2)] {
+        let tool = Tool::script([timeout(), ok()]);
+        let asked = tool.handle();
+        let _ = RetryLayer::utee().layer(tool).oneshot(asking(only(codes))).await;
+        assert_eq!(asked.calls(), calls, "{codes:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn retrying_can_be_opt_in() {
+    let layer = RetryLayer::builder().policy(Policy::utee()).opt_in().build().unwrap();
+    for (call, calls) in [(search(), 1), (asking(RetryOverride::default()), 2)] {
+        let tool = Tool::script([timeout(), ok()]);
+        let asked = tool.handle();
+        let end = layer.layer(tool).oneshot(call).await;
+        assert_eq!((asked.calls(), end.is_ok()), (calls, calls == 2));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn precedence_is_call_manifest_effect_layer() {
+    let attempts = |n| RetryOverride { attempts: Some(n), ..RetryOverride::default() };
+    let mut manifest = ToolManifest::new("flight_search");
+    manifest.retry = Some(attempts(6));
+    let manifest = Arc::new(manifest);
+    let layer = RetryLayer::builder()
+        .policy(Policy::utee())
+        .for_effect(Effect::ReadOnly, attempts(9))
+        .for_effect(Effect::ReadOnly, attempts(5))
+        .build()
+        .unwrap();
+    for (call, calls) in [
+        (crate::common::call(Effect::Idempotent), 3),
+        (search(), 5),
+        (search().manifested(manifest.clone()), 6),
+        (asking(attempts(7)).manifested(manifest), 7),
+    ] {
+        let tool = Tool::script([timeout()]).then_repeat_last();
+        let asked = tool.handle();
+        let _ = layer.layer(tool).oneshot(call).await;
+        assert_eq!(asked.calls(), calls);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_7_1_one_calls_five_attempts_then_no_more() {
+    let tool = Tool::script([timeout()]).then_repeat_last();
+    let asked = tool.handle();
+    let error = RetryLayer::error_handling().layer(tool).oneshot(search()).await.unwrap_err();
+    assert_eq!((exhausted(&error).attempts(), asked.calls()), (5, 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_7_2_transient_is_retried_permanent_is_escalated() {
+    let tool = Tool::script([timeout(), permanent(), timeout(), ok()]);
+    let asked = tool.handle();
+    let mut tool = RetryLayer::error_handling().layer(tool);
+    let error = tool.ready().await.unwrap().call(search()).await.unwrap_err();
+    assert_eq!(
+        (exhausted(&error).why(), exhausted(&error).code()),
+        (Why::Permanent, "bad_request")
+    );
+    assert_eq!(asked.calls(), 2);
+    let outcome = tool.ready().await.unwrap().call(search()).await.unwrap();
+    assert_eq!((outcome.retried().len(), asked.calls()), (1, 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_attempt_number_and_the_time_travel_inward() {
+    let tool = Scripted::script([timeout(), timeout(), ok()]);
+    let asked = tool.handle();
+    let start = Instant::now();
+    let call = search();
+    exact(Policy::utee()).layer(tool).oneshot(call.clone()).await.unwrap();
+    let requests: Vec<ToolCall> = asked.requests();
+    assert_eq!(requests.iter().map(ToolCall::attempt).collect::<Vec<_>>(), [0, 1, 2]);
+    let stamps = [None, Some(100), Some(300)].map(|at| Some((start + ms(at?)).into_std()));
+    assert_eq!(requests.iter().map(ToolCall::stamp).collect::<Vec<_>>(), stamps);
+    // Params are shared by all attempts, never copied.
+    assert!(requests.iter().all(|one| one.parts().params.ptr_eq(&call.parts().params)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn retried_lists_every_delay_reason_and_latency() {
+    let slow = Step::after(ms(30), crate::common::transient("busy", tr_core::Ran::No));
+    let tool = exact(Policy::utee()).layer(Tool::script([slow, timeout(), ok()]));
+    let outcome = tool.oneshot(search()).await.unwrap();
+    let retried = |attempt, delay, reason: &str, latency| Retried {
+        attempt,
+        delay: ms(delay),
+        reason: reason.into(),
+        latency: ms(latency),
+    };
+    assert_eq!(outcome.retried(), [retried(1, 100, "busy", 30), retried(2, 200, "timeout", 0)]);
+    assert!(Standard.classify(Ok(&outcome)).verdict.is_success());
+}
+
+#[tokio::test(start_paused = true)]
+async fn towers_100_backoffs_of_one_maker_share_one_sequence_ours_differ() {
+    let layer = RetryLayer::tool_reliability();
+    let mut sequences = BTreeSet::new();
+    for _ in 0..100 {
+        let tool = layer.layer(Tool::script([timeout()]).then_repeat_last());
+        let error = tool.oneshot(search()).await.unwrap_err();
+        sequences
+            .insert(exhausted(&error).retried().iter().map(|one| one.delay).collect::<Vec<_>>());
+    }
+    assert_eq!(sequences.len(), 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn towers_exponential_backoff_has_no_jitter_at_a_base_of_one_second_ours_has() {
+    let mut policy = Policy::tool_reliability();
+    policy.base = ms(1_000);
+    let mut firsts = BTreeSet::new();
+    for seed in 0..100 {
+        firsts.insert(delays(&policy, seed, search()).await[0]);
+    }
+    assert!(firsts.len() > 95 && firsts.iter().all(|first| within(*first, 0, 1_000)));
+}
+
+#[test]
+fn all_faults_of_a_configuration_are_told_at_once() {
+    let mut policy = Policy::tool_reliability();
+    (policy.attempts, policy.base, policy.multiplier) = (0, Duration::ZERO, f64::NAN);
+    (policy.jitter, policy.max_elapsed) = ((0.5, 0.1), Some(Duration::ZERO));
+    policy.only_codes = Some(Arc::default());
+    let changes = RetryOverride {
+        cap: Some(ms(1)),
+        base: Some(ms(2)),
+        attempts: Some(2),
+        ..RetryOverride::default()
+    };
+    let error = RetryLayer::builder()
+        .policy(policy)
+        .for_effect(Effect::Mutating, changes)
+        .build()
+        .unwrap_err()
+        .to_string();
+    for fault in [
+        "`attempts` is 0, allowed is 1 to 1000",
+        "`base` is 0ns, allowed is 1ms to 24h",
+        "`multiplier` is NaN, allowed is 1 to 100",
+        "`jitter` is (0.5, 0.1), allowed is 0 to 10, the lower share first",
+        "`max_elapsed` is 0ns, allowed is 1ms or more",
+        "`only_codes` is [], allowed is one code or more, none of them empty",
+        "`Mutating: cap` is 1ms, allowed is `base` or more",
+    ] {
+        assert!(error.contains(fault), "{fault} is not in {error}");
+    }
+    assert!(!error.contains("Mutating: attempts"));
+}

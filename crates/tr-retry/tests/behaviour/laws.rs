@@ -1,0 +1,57 @@
+//! The laws of `Service`, plain and with all that a layer can share.
+use crate::common::Heard;
+use tower::Layer;
+use tr_core::{
+    Classification, Classify, Effect, EffectOf, End, KeyOf, KeyRef, Progress, Ran, Repeat, Verdict,
+};
+use tr_retry::{Budget, Policy, RetryLayer};
+use tr_testkit::laws::Laws;
+
+/// Requests are numbers, and so are responses; every error is transient.
+#[derive(Clone, Copy)]
+struct Numbers;
+
+impl KeyOf<u64> for Numbers {
+    fn key_of<'r>(&self, _: &'r u64) -> KeyRef<'r> {
+        KeyRef::new("square")
+    }
+}
+
+impl EffectOf<u64> for Numbers {
+    fn effect_of(&self, _: &u64) -> Effect {
+        Effect::ReadOnly
+    }
+}
+
+impl Repeat<u64> for Numbers {
+    fn repeat(&self, n: &u64) -> Option<u64> {
+        Some(*n)
+    }
+}
+
+impl Progress<u64> for Numbers {}
+
+impl Classify<u64> for Numbers {
+    fn classify<'r>(&self, end: End<'r, u64>) -> Classification<'r> {
+        match end {
+            Ok(_) => Classification::SUCCESS,
+            Err(_) => Classification::new(Verdict::TRANSIENT, Ran::Unknown, "down"),
+        }
+    }
+}
+
+#[test]
+fn every_preset_keeps_the_laws() {
+    for policy in [Policy::tool_reliability(), Policy::error_handling(), Policy::utee()] {
+        let layer = RetryLayer::builder().policy(policy).answers(Numbers).build().unwrap();
+        Laws::new(|n| n, |n: &u64| n * n).check(|tool| layer.layer(tool));
+    }
+}
+
+#[test]
+fn with_budget_observer_and_seed_it_keeps_the_laws() {
+    let budget = Budget::builder().capacity(2).build().unwrap();
+    let builder = RetryLayer::builder().budget(budget).observer(Heard::new()).seed(3);
+    let layer = builder.answers(Numbers).build().unwrap();
+    Laws::new(|n| n, |n: &u64| n * n).check(|tool| layer.layer(tool));
+}

@@ -1,0 +1,9 @@
+//! Behaviour of retry.
+mod attempts;
+mod budget;
+mod common;
+mod decide;
+mod effect;
+mod laws;
+mod requests;
+mod stops;

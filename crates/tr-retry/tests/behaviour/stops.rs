@@ -1,0 +1,260 @@
+//! What ends retrying: breakers, deadlines, readiness, and retries further in.
+use crate::common::{
+    Heard, Tool, busy, call, exact, exhausted, ms, ok, permanent, search, timeout, transient,
+};
+use std::{
+    error::Error,
+    fmt,
+    task::{Context, Poll},
+};
+use tokio::time::{Instant, sleep};
+use tower::{Layer, Service, ServiceBuilder, ServiceExt};
+use tr_core::{
+    BoxError, Classify, Effect, Facts, Ran, Standard, ToolCall, ToolError, ToolOutcome, Verdict,
+    code, facts, find, root_cause,
+};
+use tr_retry::{Policy, RetryExhausted, RetryLayer, Why};
+use tr_testkit::tool::{Failure, Handle, Playing, Step};
+
+fn due_in(millis: u64) -> ToolCall {
+    search().deadline((Instant::now() + ms(millis)).into_std())
+}
+
+/// A breaker's refusal, made as such a layer makes it.
+#[derive(Debug)]
+struct Open(Facts);
+
+impl fmt::Display for Open {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the circuit is open")
+    }
+}
+
+impl Error for Open {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+fn open() -> Step<ToolOutcome> {
+    let verdict = Verdict::Transient { retry_after: Some(ms(30_000)) };
+    Step::err(Open(Facts::new(code::CIRCUIT_OPEN, Ran::No, verdict)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn tr_11_an_open_breaker_ends_retrying_at_once() {
+    let tool = Tool::script([timeout(), timeout(), open()]);
+    let asked = tool.handle();
+    let start = Instant::now();
+    let error = exact(Policy::tool_reliability()).layer(tool).oneshot(search()).await.unwrap_err();
+
+    assert_eq!((asked.calls(), start.elapsed()), (3, ms(200 + 400)), "no further delay");
+    let retry = exhausted(&error);
+    assert_eq!(
+        (retry.why(), retry.code(), retry.ran()),
+        (Why::CircuitOpen, code::CIRCUIT_OPEN, Ran::Unknown)
+    );
+    assert!(facts(&*error).unwrap().is_exhausted());
+    assert!(find::<Open>(&*error).is_some(), "the refusal");
+    assert_eq!(root_cause(&*error).to_string(), "timeout it is", "the last real cause");
+    assert_eq!(error.to_string(), "gave up after 3 attempts (circuit_open): the circuit is open");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tr_11_a_first_refusal_passes_untouched() {
+    let tool = Tool::script([open()]);
+    let error = RetryLayer::tool_reliability().layer(tool).oneshot(search()).await.unwrap_err();
+    assert_eq!(error.to_string(), "the circuit is open");
+    assert!(find::<RetryExhausted>(&*error).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_attempt_starts_past_the_deadline() {
+    for (left, starts) in [(100, 1), (101, 2), (300, 2), (301, 3), (10_000, 5)] {
+        let tool = Tool::script([timeout()]).then_repeat_last();
+        let asked = tool.handle();
+        let error = exact(Policy::error_handling()).layer(tool).oneshot(due_in(left)).await;
+        let error = error.unwrap_err();
+        assert_eq!((asked.calls(), exhausted(&error).code()), (starts, code::RETRY_EXHAUSTED));
+        let why = if starts < 5 { Why::Deadline } else { Why::Attempts };
+        assert_eq!((exhausted(&error).why(), exhausted(&error).attempts()), (why, starts));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_after_is_waited_for_and_a_backoff_on_top() {
+    let tool = Tool::script([busy(ms(3_000)), ok()]);
+    let asked = tool.handle();
+    exact(Policy::error_handling()).layer(tool).oneshot(search()).await.unwrap();
+    assert_eq!(asked.starts(), [0, 3_000 + 100].map(ms));
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_after_beyond_the_deadline_fails_now_and_carries_the_hint() {
+    let mut policy = Policy::error_handling();
+    policy.max_elapsed = Some(ms(2_000));
+    let patient = RetryLayer::builder().policy(policy).build().unwrap();
+    for (layer, call, why) in [
+        (RetryLayer::utee(), due_in(2_000), Why::Deadline),
+        (patient, call(Effect::Mutating), Why::Elapsed),
+    ] {
+        let tool = Tool::script([busy(ms(3_000))]);
+        let start = Instant::now();
+        let error = layer.layer(tool).oneshot(call).await.unwrap_err();
+        assert_eq!(start.elapsed(), ms(0));
+        assert_eq!((exhausted(&error).why(), exhausted(&error).attempts()), (why, 1));
+        let facts = facts(&*error).unwrap();
+        assert_eq!(facts.verdict(), Verdict::Transient { retry_after: Some(ms(3_000)) });
+        assert_eq!((facts.code(), facts.ran()), (code::RETRY_EXHAUSTED, Ran::No));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn getting_ready_past_the_deadline_starts_no_attempt() {
+    let tool = Tool::script([Step::after(ms(10), timeout()), ok()]).capacity(1);
+    let asked = tool.handle();
+    let rival = tool.clone();
+    let mut retry = exact(Policy::utee()).layer(tool);
+    let call = retry.ready().await.unwrap().call(due_in(500));
+    drop(retry);
+    let call = tokio::spawn(call);
+    sleep(ms(5)).await;
+    let taken = tokio::spawn(async move {
+        let mut rival = rival;
+        rival.ready().await.unwrap();
+        sleep(ms(1_000)).await;
+    });
+    let error = call.await.unwrap().unwrap_err();
+    taken.await.unwrap();
+    assert_eq!((asked.calls(), exhausted(&error).why()), (1, Why::Deadline));
+    assert_eq!(exhausted(&error).attempts(), 1);
+    assert_eq!(
+        error.to_string(),
+        "gave up after 1 attempt (deadline): timeout: the tool may have run"
+    );
+}
+
+/// Gets ready once.
+struct Mortal(Tool, bool);
+
+impl Clone for Mortal {
+    fn clone(&self) -> Self {
+        Self(self.0.clone(), true)
+    }
+}
+
+impl Service<ToolCall> for Mortal {
+    type Response = ToolOutcome;
+    type Error = Failure;
+    type Future = Playing<ToolCall, ToolOutcome>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        match self.1 {
+            true => Poll::Ready(Err(Failure::new("the tool is gone"))),
+            false => Service::<ToolCall>::poll_ready(&mut self.0, cx),
+        }
+    }
+
+    fn call(&mut self, call: ToolCall) -> Self::Future {
+        self.0.call(call)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_readiness_is_terminal() {
+    let tool = Tool::script([timeout()]);
+    let asked = tool.handle();
+    let mut retry = RetryLayer::utee().layer(Mortal(tool, false));
+    let error = retry.ready().await.unwrap().call(search()).await.unwrap_err();
+    assert_eq!((exhausted(&error).why(), exhausted(&error).attempts()), (Why::Unready, 1));
+    assert_eq!((exhausted(&error).ran(), asked.calls()), (Ran::Unknown, 1));
+    assert_eq!(error.to_string(), "gave up after 1 attempt (unready): the tool is gone");
+    assert_eq!(root_cause(&*error).to_string(), "timeout it is", "what it had failed with before");
+    assert!(facts(&*error).unwrap().is_exhausted());
+}
+
+/// Attempts at the leaf under this many layers of retry, one around another.
+async fn at_the_leaf(layers: usize, tool: Tool) -> (usize, Result<ToolOutcome, BoxError>) {
+    let asked: Handle<ToolCall> = tool.handle();
+    let retry = RetryLayer::tool_reliability;
+    let end = match layers {
+        1 => retry().layer(tool).oneshot(search()).await,
+        2 => retry().layer(retry().layer(tool)).oneshot(search()).await,
+        _ => {
+            let three = ServiceBuilder::new().layer(retry()).layer(retry()).layer(retry());
+            three.service(tool).oneshot(search()).await
+        }
+    };
+    (asked.calls(), end)
+}
+
+#[tokio::test(start_paused = true)]
+async fn nested_retries_do_not_multiply() {
+    for layers in 1..=3 {
+        let (calls, end) = at_the_leaf(layers, Tool::script([timeout()]).then_repeat_last()).await;
+        assert_eq!(calls, 4, "{layers} layers");
+        assert_eq!(exhausted(&end.unwrap_err()).code(), code::RETRY_EXHAUSTED);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nested_retries_of_a_failing_response_do_not_multiply() {
+    let mut failure = ToolError::new("http_503", "try later");
+    (failure.verdict, failure.ran) = (Some(Verdict::TRANSIENT), Ran::No);
+    for layers in 1..=3 {
+        let tool = Tool::script([Step::Ok(ToolOutcome::failure(failure.clone()))]);
+        let (calls, end) = at_the_leaf(layers, tool.then_repeat_last()).await;
+        let outcome = end.unwrap();
+        assert_eq!((calls, outcome.retried().len()), (4, 3), "{layers} layers");
+        let error = outcome.error().unwrap();
+        assert_eq!((&*error.code, &*error.message), ("http_503", "try later"));
+        assert_eq!((error.exhausted, error.ran), (true, Ran::No));
+        assert!(Standard.classify(Ok(&outcome)).exhausted);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failing_response_knows_of_the_attempts_before_it() {
+    let mut refused = ToolError::new("http_400", "no such city");
+    (refused.verdict, refused.ran) = (Some(Verdict::Permanent), Ran::No);
+    let tool = Tool::script([timeout(), Step::Ok(ToolOutcome::failure(refused))]);
+    let outcome = RetryLayer::utee().layer(tool).oneshot(search()).await.unwrap();
+    let error = outcome.error().unwrap();
+    assert_eq!((error.ran, error.exhausted, outcome.retried().len()), (Ran::Unknown, false, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_retried_is_left_as_it_is() {
+    for step in [
+        permanent(),
+        Step::err(Facts::new(code::CANCELLED, Ran::No, Verdict::Cancelled)),
+        Step::err(Facts::new("spent", Ran::No, Verdict::TRANSIENT).exhausted()),
+    ] {
+        let tool = Tool::script([step]);
+        let error = RetryLayer::tool_reliability().layer(tool).oneshot(search()).await.unwrap_err();
+        assert!(error.is::<Failure>());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_observer_hears_of_retries_and_of_those_not_made() {
+    let heard = Heard::new();
+    let mut policy = Policy::utee();
+    policy.jitter = (1.0, 1.0);
+    let layer = RetryLayer::builder().policy(policy).observer(heard.clone()).build().unwrap();
+    let slow = Step::after(ms(7), timeout());
+    let tool = Tool::script([slow, timeout(), transient("down", Ran::No), permanent(), timeout()]);
+    let mut tool = layer.layer(tool);
+    for call in [search(), search(), call(Effect::Mutating)] {
+        let _ = tool.ready().await.unwrap().call(call).await;
+    }
+    assert_eq!(
+        heard.lines(),
+        [
+            "flight_search: 0 failed with timeout in 7ms, again in 100ms",
+            "flight_search: 1 failed with timeout in 0ns, again in 200ms",
+            "flight_search: 2 failed, not again: attempts",
+            "flight_search: 0 failed, not again: effect",
+        ]
+    );
+}
