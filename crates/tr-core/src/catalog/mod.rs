@@ -172,6 +172,7 @@ impl ToolCatalog {
     }
 
     /// All manifests, in the order of the tools' identities.
+    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<ToolManifest>> {
         self.entries.iter().map(|entry| &entry.manifest)
     }

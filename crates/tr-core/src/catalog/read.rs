@@ -7,7 +7,7 @@ use super::{
     shape::Spot,
 };
 use crate::wire::{
-    fault::{Fault, Faults},
+    fault::Faults,
     read::{self, Strictness},
 };
 
@@ -28,6 +28,7 @@ impl ToolCatalog {
     /// Names every mistake with its line.
     #[cfg(feature = "catalog")]
     pub fn from_toml(text: &str) -> Result<Self, CatalogError> {
+        use crate::wire::fault::Fault;
         use crate::wire::read::{At, Node, Shape as _, Source};
         use toml::{
             Spanned,

@@ -6,7 +6,7 @@ use ::http::{HeaderName, HeaderValue, Method, Request, Response};
 /// The authority: calls of one host share a breaker.
 impl<B> KeyOf<Request<B>> for Standard {
     fn key_of<'r>(&self, req: &'r Request<B>) -> KeyRef<'r> {
-        let host = req.uri().authority().map(|authority| authority.as_str());
+        let host = req.uri().authority().map(::http::uri::Authority::as_str);
         KeyRef::new(host.or_else(|| req.headers().get("host")?.to_str().ok()).unwrap_or(""))
     }
 }

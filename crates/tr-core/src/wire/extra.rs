@@ -26,6 +26,7 @@ impl Extra {
     }
 
     /// Names and values in the order of the text.
+    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Json)> {
         self.0.iter().map(|(name, value)| (&**name, value))
     }

@@ -40,7 +40,8 @@ impl Failed {
         }
         Some(Self {
             status,
-            code: found.code.into(),
+            // The tool's own code says more than the class that it belongs to.
+            code: tool_error.map_or_else(|| found.code.into(), |error| error.code.clone()),
             retriable,
             terminal: !retriable || found.exhausted || status == Status::RetryExhausted,
             ran: found.ran,

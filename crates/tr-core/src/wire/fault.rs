@@ -147,7 +147,10 @@ impl Fault {
 /// Terminal: no retry, no record, no breaker count. [`faults`](Self::faults) are all there are, in
 /// the order of the text; what is missing comes last. Past 100 they are only counted.
 #[derive(Debug)]
-pub struct InvalidEnvelope {
+pub struct InvalidEnvelope(Box<Refusal>);
+
+#[derive(Debug)]
+struct Refusal {
     form: &'static str,
     faults: Vec<Fault>,
     more: usize,
@@ -158,29 +161,29 @@ impl InvalidEnvelope {
     pub(crate) fn new(form: &'static str, faults: Faults) -> Self {
         let (faults, more) = faults.into_sorted();
         let facts = Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent);
-        Self { form, faults, more, facts }
+        Self(Box::new(Refusal { form, faults, more, facts }))
     }
 
     /// Every mistake.
     #[must_use]
     pub fn faults(&self) -> &[Fault] {
-        &self.faults
+        &self.0.faults
     }
 
     /// The form that the text was read as, such as `ToolCallEnvelope`.
     #[must_use]
     pub fn form(&self) -> &'static str {
-        self.form
+        self.0.form
     }
 }
 
 impl fmt::Display for InvalidEnvelope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "invalid {}", self.form)?;
-        for (i, fault) in self.faults.iter().enumerate() {
+        write!(f, "invalid {}", self.0.form)?;
+        for (i, fault) in self.0.faults.iter().enumerate() {
             write!(f, "{} {fault}", if i == 0 { ":" } else { ";" })?;
         }
-        match self.more {
+        match self.0.more {
             0 => Ok(()),
             more => write!(f, "; and {more} more"),
         }
@@ -189,6 +192,6 @@ impl fmt::Display for InvalidEnvelope {
 
 impl Error for InvalidEnvelope {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
+        Some(&self.0.facts)
     }
 }

@@ -65,8 +65,15 @@ impl From<ObjectSchema> for Schema {
     }
 }
 
-fn nullable(schema: Value) -> Value {
-    json!({ "anyOf": [schema, { "type": "null" }] })
+fn nullable(mut schema: Value) -> Value {
+    match schema.get_mut("type") {
+        Some(kind) => *kind = json!([kind.clone(), "null"]),
+        None => return json!({ "anyOf": [schema, { "type": "null" }] }),
+    }
+    if let Some(Value::Array(words)) = schema.get_mut("enum") {
+        words.push(Value::Null);
+    }
+    schema
 }
 
 fn described(schema: Value, about: String) -> Value {

@@ -103,7 +103,7 @@ fn a_name_given_twice_is_a_mistake() {
 #[cfg(feature = "catalog")]
 mod toml {
     use super::lines;
-    use tr_core::ToolCatalog;
+    use tr_core::{ToolCatalog, catalog::Mistake};
 
     #[test]
     fn every_mistake_is_named_with_its_line() {
@@ -140,7 +140,7 @@ required = 2026-01-01
     fn what_is_no_toml_has_its_lines() {
         let error =
             ToolCatalog::from_toml("[tools.a]\ntimeout_ms = \n[tools.a]\nx = 'y\n").unwrap_err();
-        let lines: Vec<_> = error.mistakes().iter().filter_map(|mistake| mistake.line()).collect();
+        let lines: Vec<_> = error.mistakes().iter().filter_map(Mistake::line).collect();
         assert_eq!(lines, [2, 3, 4]);
     }
 }

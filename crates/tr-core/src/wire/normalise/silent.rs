@@ -18,7 +18,7 @@ pub(super) fn failure(content: &Json) -> Option<ToolError> {
     let exit = EXIT_CODES.into_iter().find_map(|name| answer.get(name)?.number());
     let exit = exit.map(|number| number.to_string());
     let error = answer.get("error").filter(|error| says_something(*error));
-    let is_ok = answer.get("ok").and_then(|ok| ok.read::<Flag>());
+    let is_ok = answer.get("ok").and_then(Source::read::<Flag>);
     let default = match (is_ok, exit.as_deref(), error) {
         (Some(false), ..) => NOT_OK,
         (_, Some(code), _) if code != "0" => NONZERO_EXIT,
@@ -37,9 +37,8 @@ pub(super) fn failure(content: &Json) -> Option<ToolError> {
     };
     let code = of_either("code").and_then(code).unwrap_or_else(|| default.into());
     let mut failure = ToolError::new(code, message);
-    failure.retryable = of_either("retryable")
-        .or_else(|| of_either("retriable"))
-        .and_then(|yes| yes.read::<Flag>());
+    failure.retryable =
+        of_either("retryable").or_else(|| of_either("retriable")).and_then(Source::read::<Flag>);
     failure.details = inner.and_then(|inner| inner.get("details").map(Source::json));
     Some(failure)
 }
