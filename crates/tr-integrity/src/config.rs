@@ -1,0 +1,58 @@
+//! 002's configuration.
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// 002's configuration, every key of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Layer0Config {
+    /// Whether the layers do anything; on by default.
+    pub enabled: bool,
+    /// Validates before each call of the model; on by default.
+    pub validate_before_call: bool,
+    /// Repairs by itself what validation finds; off by default: the repair is offered.
+    pub auto_repair: bool,
+    /// How many committed checkpoints are kept: 1 to 10,000, 10 by default.
+    pub checkpoint_retention: usize,
+    /// Keeps the messages in checkpoints, so that they can be restored after a change of the
+    /// prefix; off by default.
+    pub snapshot_messages: bool,
+    /// Keeps all events as incidents, not only failures; off by default.
+    pub verbose: bool,
+}
+
+impl Default for Layer0Config {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            validate_before_call: true,
+            auto_repair: false,
+            checkpoint_retention: 10,
+            snapshot_messages: false,
+            verbose: false,
+        }
+    }
+}
+
+impl Layer0Config {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if (1..=10_000).contains(&self.checkpoint_retention) {
+            return Ok(());
+        }
+        let given = self.checkpoint_retention;
+        Err(ConfigError(vec![format!("checkpointRetention is {given}, allowed are 1 to 10000")]))
+    }
+}
+
+/// The configuration is at fault; all faults are listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError(Vec<String>);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("; "))
+    }
+}
+
+impl std::error::Error for ConfigError {}

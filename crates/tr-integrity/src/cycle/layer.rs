@@ -1,0 +1,69 @@
+//! The layer and its builder.
+use super::service::Integrity;
+use crate::session::Sessions;
+use std::sync::Arc;
+use tower_layer::Layer;
+use tr_core::{Observer, Standard};
+
+/// Applies an [`Integrity`].
+#[derive(Clone, Debug)]
+pub struct IntegrityLayer<A = Standard> {
+    pub(super) sessions: Option<Sessions>,
+    pub(super) observer: Option<Arc<dyn Observer>>,
+    pub(super) answers: A,
+}
+
+/// Configures an [`IntegrityLayer`]; without sessions it lets every call through.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct IntegrityBuilder<A = Standard> {
+    layer: IntegrityLayer<A>,
+}
+
+impl IntegrityLayer {
+    /// Records the cycles of these sessions.
+    #[must_use]
+    pub fn new(sessions: Sessions) -> Self {
+        Self::builder().sessions(sessions).build()
+    }
+
+    /// Starts without sessions.
+    pub const fn builder() -> IntegrityBuilder {
+        let layer = IntegrityLayer { sessions: None, observer: None, answers: Standard };
+        IntegrityBuilder { layer }
+    }
+}
+
+impl<A> IntegrityBuilder<A> {
+    /// Records the cycles of these sessions, in the mode that they have.
+    pub fn sessions(mut self, sessions: Sessions) -> Self {
+        self.layer.sessions = Some(sessions);
+        self
+    }
+
+    /// Tells `observer` of cycles that failed.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.layer.observer = Some(observer);
+        self
+    }
+
+    /// Asks `answers` about requests and responses.
+    pub fn answers<B>(self, answers: B) -> IntegrityBuilder<B> {
+        let IntegrityLayer { sessions, observer, .. } = self.layer;
+        IntegrityBuilder { layer: IntegrityLayer { sessions, observer, answers } }
+    }
+
+    /// The layer. Nothing can be wrong with it: what can is checked where the sessions are made.
+    #[must_use]
+    pub fn build(self) -> IntegrityLayer<A> {
+        self.layer
+    }
+}
+
+impl<S, A: Clone> Layer<S> for IntegrityLayer<A> {
+    type Service = Integrity<S, A>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Integrity::new(inner, self.clone())
+    }
+}

@@ -1,0 +1,112 @@
+//! Error types: leaf → [`Facts`] → cause.
+use crate::{
+    repair::RepairPlan,
+    session::ErrorRecovery,
+    validate::{Finding, Severity, ValidationResult},
+};
+use std::{error::Error, fmt};
+use tr_core::{Facts, Ran, Verdict, code};
+
+/// The transcript would be refused by the provider, so it was not sent; a repair is offered.
+///
+/// Permanent, with the code `session_corrupt`. The model was not called ([`Ran::No`]).
+#[derive(Debug)]
+pub struct SessionCorrupt {
+    findings: Vec<Finding>,
+    result: ValidationResult,
+    plan: RepairPlan,
+    facts: Facts,
+}
+
+/// A content filter stopped the model's answer; what was added to the session since the call
+/// began is gone. Its text is for the user.
+///
+/// Permanent, with the code `content_filter`. The model ran ([`Ran::Yes`]).
+#[derive(Debug)]
+pub struct ContentFiltered {
+    recovery: ErrorRecovery,
+    facts: Facts,
+}
+
+impl SessionCorrupt {
+    pub(super) fn new(findings: Vec<Finding>, result: ValidationResult, plan: RepairPlan) -> Self {
+        let facts = Facts::new(code::SESSION_CORRUPT, Ran::No, Verdict::Permanent);
+        Self { findings, result, plan, facts }
+    }
+
+    /// All that is wrong.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The validation as 002 has it.
+    #[must_use]
+    pub fn result(&self) -> &ValidationResult {
+        &self.result
+    }
+
+    /// The repair that is offered. Nothing of it is done yet.
+    pub fn plan(&self) -> &RepairPlan {
+        &self.plan
+    }
+
+    /// Whether the model was called: no.
+    #[must_use]
+    pub const fn ran(&self) -> Ran {
+        Ran::No
+    }
+}
+
+impl ContentFiltered {
+    pub(super) fn new(recovery: ErrorRecovery, cause: Option<tr_core::BoxError>) -> Self {
+        let facts = Facts::new("content_filter", Ran::Yes, Verdict::Permanent);
+        let facts = match cause {
+            Some(cause) => facts.because(cause),
+            None => facts,
+        };
+        Self { recovery, facts }
+    }
+
+    /// What was done about it.
+    #[must_use]
+    pub fn recovery(&self) -> &ErrorRecovery {
+        &self.recovery
+    }
+
+    /// Whether the model was called: yes.
+    #[must_use]
+    pub const fn ran(&self) -> Ran {
+        Ran::Yes
+    }
+}
+
+impl fmt::Display for SessionCorrupt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let errors = self.findings.iter().filter(|f| f.severity == Severity::Error).count();
+        let repairs = self.plan.actions().len();
+        match &self.result.error {
+            Some(error) => write!(f, "session is corrupt: {error}")?,
+            None => f.write_str("session has tool uses that wait for their results")?,
+        }
+        write!(f, " ({errors} errors; a repair of {repairs} steps is offered)")
+    }
+}
+
+impl fmt::Display for ContentFiltered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.recovery.message)
+    }
+}
+
+impl Error for SessionCorrupt {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}
+
+impl Error for ContentFiltered {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}

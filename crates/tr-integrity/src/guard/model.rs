@@ -1,0 +1,78 @@
+//! What the guard asks of a request to a model and of its answer.
+use crate::provider::ModelEnd;
+use tr_core::{End, Standard};
+
+/// Which transcript of which session a request sends.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot say which transcript a `{Req}` sends",
+    label = "no `TranscriptOf<{Req}>` here",
+    note = "write `impl tr_integrity::TranscriptOf<{Req}> for {Self}` beside your request type, or give the layer your own answers with `.answers(MyAnswers)`"
+)]
+pub trait TranscriptOf<Req> {
+    /// The session; `None` for a request that belongs to none.
+    fn session_of<'r>(&self, req: &'r Req) -> Option<&'r str>;
+
+    /// The messages as JSON: an array, or a request's body with `messages`.
+    fn transcript_of<'r>(&self, req: &'r Req) -> Option<&'r str>;
+
+    /// Puts a repaired transcript in the place of the one that it sends.
+    fn set_transcript(&self, req: &mut Req, repaired: String);
+}
+
+/// How a call of a model ended.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot say how a `{Res}` of a model ended",
+    label = "no `ModelEndOf<{Res}>` here",
+    note = "write `impl tr_integrity::ModelEndOf<{Res}> for {Self}` beside your response type, or give the layer your own answers with `.answers(MyAnswers)`"
+)]
+pub trait ModelEndOf<Res> {
+    /// Judges an end. [`ModelEnd::of_body`] and [`ModelEnd::of_error`] know the providers.
+    fn model_end_of(&self, end: End<'_, Res>) -> ModelEnd;
+}
+
+/// A call of a model's API as text: the simplest request that the guard knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelCall {
+    /// The session.
+    pub session: Option<Box<str>>,
+    /// The request's body.
+    pub body: String,
+}
+
+impl ModelCall {
+    /// Sends `body` in `session`.
+    #[must_use]
+    pub fn new(session: impl Into<Box<str>>, body: impl Into<String>) -> Self {
+        Self { session: Some(session.into()), body: body.into() }
+    }
+}
+
+impl TranscriptOf<ModelCall> for Standard {
+    fn session_of<'r>(&self, call: &'r ModelCall) -> Option<&'r str> {
+        call.session.as_deref()
+    }
+
+    fn transcript_of<'r>(&self, call: &'r ModelCall) -> Option<&'r str> {
+        Some(&call.body)
+    }
+
+    fn set_transcript(&self, call: &mut ModelCall, repaired: String) {
+        call.body = repaired;
+    }
+}
+
+/// A body as text.
+impl ModelEndOf<String> for Standard {
+    fn model_end_of(&self, end: End<'_, String>) -> ModelEnd {
+        match end {
+            Ok(body) => ModelEnd::of_body(body),
+            Err(error) => of_chain(error),
+        }
+    }
+}
+
+/// The first error of the chain that says something.
+fn of_chain(error: &(dyn std::error::Error + 'static)) -> ModelEnd {
+    let ends = tr_core::causes(error).map(|cause| ModelEnd::of_error(&cause.to_string()));
+    ends.into_iter().find(|end| *end != ModelEnd::Failed).unwrap_or(ModelEnd::Failed)
+}

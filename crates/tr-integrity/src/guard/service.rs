@@ -1,0 +1,102 @@
+//! The service.
+use super::{
+    error::SessionCorrupt,
+    future::ModelGuardFuture,
+    layer::ModelGuardLayer,
+    model::{ModelEndOf, TranscriptOf},
+    watch::Watch,
+};
+use crate::{repair::Repair, transcript::Transcript, validate::Validator};
+use std::task::{Context, Poll};
+use tower_service::Service;
+use tr_core::{BoxError, CallInfo, Event, Standard};
+
+/// Checks what is sent to a model, and rolls the session back if no answer comes of it.
+///
+/// A call that names no session is checked all the same; there is nothing to roll back then.
+#[derive(Clone, Debug)]
+pub struct ModelGuard<S, A = Standard> {
+    inner: S,
+    layer: ModelGuardLayer<A>,
+}
+
+impl<S, A> ModelGuard<S, A> {
+    pub(super) const fn new(inner: S, layer: ModelGuardLayer<A>) -> Self {
+        Self { inner, layer }
+    }
+
+    /// Validates what `req` sends; repairs it where that is allowed.
+    fn check<Req>(&self, req: &mut Req) -> Result<(), Box<SessionCorrupt>>
+    where
+        A: TranscriptOf<Req>,
+    {
+        let ModelGuardLayer { sessions, answers, .. } = &self.layer;
+        // What is not in a form that we know is the provider's to judge.
+        let sent = answers.transcript_of(req).map(Transcript::read);
+        let Some(Ok(mut sent)) = sent else { return Ok(()) };
+        let validator = Validator::of(&sent);
+        // The provider refuses a live tail too: its results must be there when it is sent.
+        let waits = validator.pending().next().is_some();
+        if validator.is_valid() && !waits {
+            return Ok(());
+        }
+        let plan = Repair::preserve().close_tail().plan(&sent);
+        if sessions.config().auto_repair
+            && !waits
+            && plan.apply(&mut sent).is_ok()
+            && Validator::of(&sent).is_valid()
+        {
+            let repaired = sent.to_json();
+            answers.set_transcript(req, repaired);
+            self.tell(req, "repaired");
+            return Ok(());
+        }
+        self.tell(req, "blocked");
+        let plan = Repair::preserve().close_tail().plan(&sent);
+        let (findings, result) = (validator.findings().to_vec(), validator.result());
+        Err(Box::new(SessionCorrupt::new(findings, result, plan)))
+    }
+
+    fn tell<Req>(&self, req: &Req, action: &'static str)
+    where
+        A: TranscriptOf<Req>,
+    {
+        let ModelGuardLayer { observer, answers, .. } = &self.layer;
+        if let Some(observer) = observer.as_ref().filter(|observer| observer.enabled()) {
+            let call = CallInfo { session: answers.session_of(req), ..CallInfo::of("model") };
+            observer.on_event(&call, &Event::Session { action, removed: 0 });
+        }
+    }
+}
+
+impl<S, Req, A> Service<Req> for ModelGuard<S, A>
+where
+    S: Service<Req>,
+    S::Error: Into<BoxError>,
+    A: TranscriptOf<Req> + ModelEndOf<S::Response> + Clone,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = ModelGuardFuture<S::Future, A>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, mut req: Req) -> Self::Future {
+        let ModelGuardLayer { sessions, observer, answers } = &self.layer;
+        let config = sessions.config();
+        if !config.enabled {
+            return ModelGuardFuture::unguarded(self.inner.call(req), answers.clone());
+        }
+        if config.validate_before_call
+            && let Err(corrupt) = self.check(&mut req)
+        {
+            return ModelGuardFuture::blocked(corrupt, answers.clone());
+        }
+        let session = answers.session_of(&req);
+        let watch = session.map(|session| Watch::begin(sessions, session, observer.as_ref()));
+        let answers = answers.clone();
+        ModelGuardFuture::watched(self.inner.call(req), watch, answers)
+    }
+}

@@ -1,0 +1,124 @@
+//! Where the parts of a JSON text lie, so that an edit can leave all other bytes as they are.
+use serde::{Deserialize, de::Error};
+use serde_json::value::RawValue;
+use std::{borrow::Cow, ops::Range};
+
+/// The elements of the array that `text` is.
+pub(crate) fn elements(text: &str) -> Result<Vec<&str>, serde_json::Error> {
+    let elements: Vec<&RawValue> = serde_json::from_str(text)?;
+    Ok(elements.into_iter().map(RawValue::get).collect())
+}
+
+/// Reads the object that `text` is; serde would take an array for one.
+pub(crate) fn object<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, serde_json::Error> {
+    if text.trim_start().starts_with('{') {
+        return serde_json::from_str(text);
+    }
+    Err(serde_json::Error::custom("not an object"))
+}
+
+/// Where `part`, a slice of `whole`, lies in it.
+pub(crate) fn span(whole: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr() as usize - whole.as_ptr() as usize;
+    debug_assert!(whole.get(start..start + part.len()) == Some(part));
+    start..start + part.len()
+}
+
+/// The string that `raw` is; `None` if it is none, or has a lone surrogate.
+pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let inside = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    if inside.contains('\\') {
+        return serde_json::from_str(raw.get()).ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(inside))
+}
+
+/// `text` as a JSON string.
+pub(crate) fn quote(text: &str) -> String {
+    serde_json::to_string(text).expect("a string can be written")
+}
+
+/// An element of an array that is put together anew.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    /// Which element it was, if it was one.
+    pub(crate) was: Option<usize>,
+    /// Its text now.
+    pub(crate) text: String,
+}
+
+/// `raw` with the array at `list` made of `pieces`; the white space of kept elements stays.
+///
+/// What lies at `list` may be any value if it has no `spans`: it is replaced.
+pub(crate) fn with_list(
+    raw: &str,
+    list: &Range<usize>,
+    spans: &[Range<usize>],
+    pieces: &[Piece],
+) -> String {
+    let mut out = String::with_capacity(raw.len());
+    out.push_str(&raw[..list.start]);
+    out.push('[');
+    for (at, piece) in pieces.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        // A new element is set like the old one in its place.
+        if let Some(last) = spans.len().checked_sub(1) {
+            out.push_str(gap_before(raw, list, spans, piece.was.unwrap_or(at.min(last))));
+        }
+        out.push_str(&piece.text);
+    }
+    if let Some(last) = spans.last() {
+        out.push_str(&raw[last.end..list.end - 1]);
+    }
+    out.push(']');
+    out.push_str(&raw[list.end..]);
+    out
+}
+
+/// The white space between the comma (or bracket) and the element.
+fn gap_before<'t>(
+    raw: &'t str,
+    list: &Range<usize>,
+    spans: &[Range<usize>],
+    element: usize,
+) -> &'t str {
+    let from = element.checked_sub(1).map_or(list.start, |previous| spans[previous].end);
+    let gap = &raw[from..spans[element].start];
+    gap.find([',', '[']).map_or("", |comma| &gap[comma + 1..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edit(raw: &str, pieces: &[(Option<usize>, &str)]) -> String {
+        let start = raw.find('[').unwrap();
+        let list = start..raw.rfind(']').unwrap() + 1;
+        let array = &raw[list.clone()];
+        let spans: Vec<_> =
+            elements(array).unwrap().iter().map(|element| span(raw, element)).collect();
+        let pieces: Vec<_> =
+            pieces.iter().map(|&(was, text)| Piece { was, text: text.into() }).collect();
+        with_list(raw, &list, &spans, &pieces)
+    }
+
+    #[test]
+    fn an_edit_changes_only_what_it_must() {
+        let raw = "{\"a\" : [\n  1,\n  2,\n  3\n] }";
+        assert_eq!(edit(raw, &[(Some(0), "1"), (Some(1), "2"), (Some(2), "3")]), raw);
+        assert_eq!(edit(raw, &[(Some(0), "1"), (Some(2), "3")]), "{\"a\" : [\n  1,\n  3\n] }");
+        assert_eq!(edit(raw, &[(None, "0"), (Some(0), "1")]), "{\"a\" : [\n  0,\n  1\n] }");
+        assert_eq!(edit("[]", &[(None, "0")]), "[0]");
+    }
+
+    #[test]
+    fn strings_with_lone_surrogates_are_none() {
+        let raw = |text: &str| RawValue::from_string(text.into()).unwrap();
+        assert_eq!(string(&raw(r#""a\u0041""#)).unwrap(), "aA");
+        assert_eq!(string(&raw(r#""plain""#)).unwrap(), "plain");
+        assert_eq!(string(&raw(r#""\ud800""#)), None);
+        assert_eq!(string(&raw("3")), None);
+    }
+}

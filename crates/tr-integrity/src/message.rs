@@ -1,0 +1,174 @@
+//! A message of a transcript: its JSON text as it came, and where in it the tool blocks lie.
+use crate::json::{self, Piece};
+use std::{fmt, ops::Range, sync::Arc};
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role {
+    /// The system or the developer.
+    System,
+    /// The user; in Anthropic's form, tool results too.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool, in the forms where results are messages.
+    Tool,
+    /// Anybody else.
+    Other,
+}
+
+/// A message of a transcript.
+///
+/// A clone is a reference count. The text stays as it came; [`Debug`](fmt::Debug) prints only
+/// its length, since it may hold secrets.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Message {
+    pub(crate) body: Arc<Body>,
+    /// The white space around it in the file it came from.
+    pub(crate) before: Box<str>,
+    pub(crate) after: Box<str>,
+}
+
+#[derive(PartialEq, Eq)]
+pub(crate) struct Body {
+    pub(crate) raw: Box<str>,
+    pub(crate) role: Role,
+    /// What holds the blocks: the content, or the list of tool calls.
+    pub(crate) list: Option<Range<usize>>,
+    pub(crate) blocks: Vec<Block>,
+    /// Whether it is the system's prompt, which a reset keeps.
+    pub(crate) is_system: bool,
+}
+
+/// A part of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(crate) span: Range<usize>,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Use {
+        id: Box<str>,
+        /// Where the id's JSON string lies, if it is there.
+        id_at: Option<Range<usize>>,
+        name: Box<str>,
+    },
+    Result {
+        id: Box<str>,
+        id_at: Option<Range<usize>>,
+        /// Where its content lies, if it is there.
+        content: Option<Range<usize>>,
+        /// A repair put it there; a real one takes its place.
+        synthetic: bool,
+    },
+    /// Text that a model reads.
+    Text(Blank),
+    /// Anything else, which is never touched: thinking, images, server tools.
+    Other,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blank {
+    Empty,
+    White,
+    No,
+}
+
+impl Blank {
+    pub(crate) fn of(text: &str) -> Self {
+        match text {
+            "" => Self::Empty,
+            text if text.trim().is_empty() => Self::White,
+            _ => Self::No,
+        }
+    }
+}
+
+impl Message {
+    pub(crate) fn new(body: Body) -> Self {
+        Self { body: Arc::new(body), before: Box::default(), after: Box::default() }
+    }
+
+    /// The JSON text.
+    #[must_use]
+    pub fn raw(&self) -> &str {
+        &self.body.raw
+    }
+
+    /// Who speaks.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.body.role
+    }
+
+    /// The ids of the tool uses in it, in order.
+    pub fn tool_uses(&self) -> impl Iterator<Item = &str> {
+        self.blocks().iter().filter_map(|block| match &block.kind {
+            Kind::Use { id, .. } => Some(&**id),
+            _ => None,
+        })
+    }
+
+    /// The ids of the uses that the results in it answer, in order.
+    pub fn tool_results(&self) -> impl Iterator<Item = &str> {
+        self.blocks().iter().filter_map(|block| match &block.kind {
+            Kind::Result { id, .. } => Some(&**id),
+            _ => None,
+        })
+    }
+
+    /// Whether a reset of the session keeps it.
+    #[must_use]
+    pub fn is_system_prompt(&self) -> bool {
+        self.body.is_system
+    }
+
+    pub(crate) fn blocks(&self) -> &[Block] {
+        &self.body.blocks
+    }
+
+    pub(crate) fn text(&self, span: &Range<usize>) -> &str {
+        &self.body.raw[span.clone()]
+    }
+
+    /// Whether nothing is left of it but blank text.
+    pub(crate) fn is_blank(&self) -> bool {
+        let blank = |block: &Block| matches!(block.kind, Kind::Text(Blank::Empty | Blank::White));
+        self.blocks().iter().all(blank)
+    }
+
+    /// Its text with its blocks made of `pieces`.
+    pub(crate) fn with_pieces(&self, pieces: &[Piece]) -> String {
+        let spans: Vec<_> = self.blocks().iter().map(|block| block.span.clone()).collect();
+        let list = self.body.list.as_ref().expect("a message with blocks has a list");
+        // A content that is one string is replaced as a whole.
+        let spans = if self.text(list).starts_with('[') { spans } else { Vec::new() };
+        json::with_list(self.raw(), list, &spans, pieces)
+    }
+}
+
+impl Block {
+    /// Its text in `message`, with another id if there is one.
+    pub(crate) fn text_in(&self, message: &Message, new_id: Option<&str>) -> String {
+        let text = message.text(&self.span);
+        let (Some(new_id), Kind::Use { id_at: Some(at), .. } | Kind::Result { id_at: Some(at), .. }) =
+            (new_id, &self.kind)
+        else {
+            return text.to_owned();
+        };
+        let (start, end) = (at.start - self.span.start, at.end - self.span.start);
+        format!("{}{}{}", &text[..start], json::quote(new_id), &text[end..])
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message")
+            .field("role", &self.role())
+            .field("bytes", &self.raw().len())
+            .finish_non_exhaustive()
+    }
+}

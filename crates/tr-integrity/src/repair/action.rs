@@ -1,0 +1,76 @@
+//! What a repair does, and what is lost by it.
+use serde::{Deserialize, Serialize};
+
+/// One thing that a repair does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RepairAction {
+    /// What.
+    pub action: ActionKind,
+    /// To which message, from 0. As 002 counts in mode `remove`: after the removals before this
+    /// one. In mode `preserve`: in the transcript as it was.
+    pub message_index: usize,
+    /// To which tool use or its result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<Box<str>>,
+    /// The id that took the place of the old one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_id: Option<Box<str>>,
+}
+
+/// What a repair does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ActionKind {
+    /// An orphaned result is removed (mode `remove`).
+    RemoveOrphan,
+    /// A message of which nothing is left is removed.
+    RemoveEmptyMessage,
+    /// An unanswered use is removed (mode `remove`).
+    RemoveIncomplete,
+    /// An unanswered use gets an error result: [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN).
+    AddUnknown,
+    /// A result moves to where its use wants it.
+    MoveResult,
+    /// An orphaned result becomes text.
+    OrphanToText,
+    /// A result that another repair made up gives way to the real one, or has no use.
+    RemoveSynthetic,
+    /// A second result with the same content is removed.
+    RemoveDuplicate,
+    /// A repeated id is made unique, with its result's.
+    RenameId,
+    /// A text block without text is removed.
+    RemoveEmptyText,
+}
+
+/// Something that the session tells no more after a repair.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Loss {
+    /// What.
+    pub what: LossKind,
+    /// Which message had it, in the transcript as it was.
+    pub message_index: usize,
+    /// Of which tool use.
+    pub tool_use_id: Box<str>,
+    /// The tool, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Box<str>>,
+}
+
+/// What is lost by a repair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LossKind {
+    /// That the tool was called.
+    Call,
+    /// What the tool answered.
+    Result,
+    /// Which call a result belongs to; its content is kept as text.
+    Link,
+}

@@ -1,0 +1,198 @@
+//! Makes a corrupt transcript valid again: plan first, then apply.
+mod action;
+mod pairs;
+mod preserve;
+mod remove;
+
+pub use self::action::{ActionKind, Loss, LossKind, RepairAction};
+use crate::{format::Format, message::Message, transcript::Transcript};
+use serde::{Deserialize, Serialize};
+
+/// What a repair does with what has no pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RepairMode {
+    /// Keeps all that a tool answered, and that a call may have run.
+    #[default]
+    Preserve,
+    /// 002 to the letter: removes it.
+    Remove,
+}
+
+/// How to repair. Deterministic, idempotent, without a clock.
+///
+/// ```
+/// use tr_integrity::{Repair, Transcript};
+///
+/// let mut transcript = Transcript::read(r#"[
+///     {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"pay","input":{}}]},
+///     {"role":"user","content":"did it work?"}
+/// ]"#)?;
+/// let plan = Repair::preserve().plan(&transcript);
+/// assert_eq!(plan.actions().len(), 1); // a dry run: nothing has changed yet
+/// plan.apply(&mut transcript)?;
+/// assert!(transcript.to_json().contains("outcome unknown, may have run"));
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Repair {
+    mode: RepairMode,
+    close_tail: bool,
+}
+
+/// What a repair will do, and what is lost by it.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct RepairPlan {
+    before: Vec<Message>,
+    after: Vec<Message>,
+    actions: Vec<RepairAction>,
+    losses: Vec<Loss>,
+}
+
+/// The repair as 002 has it.
+#[derive(Clone, Debug)]
+pub struct RepairResult {
+    /// Whether anything was changed.
+    pub repaired: bool,
+    /// What was done.
+    pub repairs: Vec<RepairAction>,
+    /// The messages now.
+    pub messages: Vec<Message>,
+}
+
+/// The transcript has changed since the repair was planned. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StalePlan(());
+
+impl Repair {
+    /// Keeps all that a tool answered, and that a call may have run.
+    pub const fn preserve() -> Self {
+        Self::new(RepairMode::Preserve)
+    }
+
+    /// 002 to the letter: what has no pair is removed.
+    pub const fn remove() -> Self {
+        Self::new(RepairMode::Remove)
+    }
+
+    /// In this mode.
+    pub const fn new(mode: RepairMode) -> Self {
+        Self { mode, close_tail: false }
+    }
+
+    /// Answers the uses of the live tail too: nothing runs any more that could. Without effect in
+    /// mode `remove`.
+    pub const fn close_tail(mut self) -> Self {
+        self.close_tail = true;
+        self
+    }
+
+    /// Plans the repair of `transcript`, which stays as it is.
+    pub fn plan(self, transcript: &Transcript) -> RepairPlan {
+        let mut log = Log::default();
+        let after = match self.mode {
+            RepairMode::Preserve => preserve::repair(transcript, self.close_tail, &mut log),
+            RepairMode::Remove => remove::repair(transcript, &mut log),
+        };
+        let before = transcript.messages().to_vec();
+        RepairPlan { before, after, actions: log.actions, losses: log.losses }
+    }
+}
+
+impl RepairPlan {
+    /// Whether there is nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.actions.is_empty()
+    }
+
+    /// What will be done.
+    #[must_use]
+    pub fn actions(&self) -> &[RepairAction] {
+        &self.actions
+    }
+
+    /// What the session will tell no more.
+    #[must_use]
+    pub fn losses(&self) -> &[Loss] {
+        &self.losses
+    }
+
+    /// The messages as they will be.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.after
+    }
+
+    /// How many messages at the beginning stay as they are.
+    #[must_use]
+    pub fn untouched(&self) -> usize {
+        let same = self.before.iter().zip(&self.after).take_while(|(before, after)| before == after);
+        same.count()
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// If `transcript` is not what was planned for any more; it is left alone then.
+    pub fn apply(self, transcript: &mut Transcript) -> Result<RepairResult, StalePlan> {
+        if transcript.messages() != self.before {
+            return Err(StalePlan(()));
+        }
+        if !self.is_empty() {
+            transcript.set_messages(self.after);
+        }
+        Ok(RepairResult {
+            repaired: !self.actions.is_empty(),
+            repairs: self.actions,
+            messages: transcript.messages().to_vec(),
+        })
+    }
+}
+
+/// What a repair notes while it works.
+#[derive(Default)]
+struct Log {
+    actions: Vec<RepairAction>,
+    losses: Vec<Loss>,
+}
+
+impl Log {
+    fn act(&mut self, action: ActionKind, message_index: usize, id: Option<&str>) {
+        let tool_use_id = id.map(Into::into);
+        self.actions.push(RepairAction { action, message_index, tool_use_id, new_id: None });
+    }
+
+    fn rename(&mut self, message_index: usize, id: &str, new_id: &str) {
+        self.act(ActionKind::RenameId, message_index, Some(id));
+        self.actions.last_mut().expect("was pushed").new_id = Some(new_id.into());
+    }
+
+    fn lose(&mut self, what: LossKind, message_index: usize, id: &str, tool: Option<&str>) {
+        let tool = tool.map(Into::into);
+        self.losses.push(Loss { what, message_index, tool_use_id: id.into(), tool });
+    }
+}
+
+/// Which messages may answer a step at `at`: those from here on, up to but without the end.
+fn zone(format: Format, messages: &[&Message], at: usize) -> std::ops::Range<usize> {
+    use crate::message::Role;
+    let follows = messages[at + 1..].iter();
+    let len = match format {
+        Format::AnthropicMessages => {
+            usize::from(follows.clone().next().is_some_and(|next| next.role() == Role::User))
+        }
+        Format::OpenAiChat => follows.take_while(|next| next.role() == Role::Tool).count(),
+    };
+    at + 1..at + 1 + len
+}
+
+impl std::fmt::Display for StalePlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the transcript has changed since the repair was planned")
+    }
+}
+
+impl std::error::Error for StalePlan {}

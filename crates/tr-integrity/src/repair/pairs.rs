@@ -1,0 +1,241 @@
+//! Which result answers which use, wherever in the transcript they stand.
+use super::zone;
+use crate::{
+    format::Format,
+    message::{Kind, Message, Role},
+};
+use std::collections::{HashMap, HashSet};
+
+/// An assistant message with uses.
+pub(super) struct Step {
+    /// Its message, among those that are kept.
+    pub(super) at: usize,
+    pub(super) uses: Vec<Use>,
+    /// The messages in which its results belong.
+    pub(super) zone: std::ops::Range<usize>,
+    /// Results may still come: unanswered uses stay so.
+    pub(super) is_live: bool,
+}
+
+pub(super) struct Use {
+    pub(super) block: usize,
+    pub(super) id: Box<str>,
+    /// Its result, among all.
+    pub(super) answer: Option<usize>,
+    pub(super) new_id: Option<Box<str>>,
+}
+
+/// A result, wherever it stands.
+pub(super) struct Found<'t> {
+    /// Its message, among those that are kept.
+    pub(super) at: usize,
+    pub(super) block: usize,
+    pub(super) id: &'t str,
+    pub(super) content: Option<&'t str>,
+    pub(super) is_synthetic: bool,
+    /// The step in whose zone it stands.
+    pub(super) home: Option<usize>,
+    pub(super) fate: Fate,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Nobody wants it yet.
+    Stray,
+    /// It answers a use.
+    Answers,
+    /// It becomes text.
+    Text,
+    /// It says nothing that is not said elsewhere.
+    Drop,
+}
+
+pub(super) struct Pairs<'t> {
+    pub(super) steps: Vec<Step>,
+    pub(super) found: Vec<Found<'t>>,
+}
+
+impl<'t> Pairs<'t> {
+    /// Pairs the results in `messages`; `is_live` says whether a step may still get results.
+    pub(super) fn of(
+        format: Format,
+        messages: &[&'t Message],
+        is_live: impl Fn(&Step) -> bool,
+    ) -> Self {
+        let mut pairs = Self { steps: Vec::new(), found: Vec::new() };
+        for (at, message) in messages.iter().enumerate() {
+            pairs.note(format, messages, at, message);
+        }
+        for step in &mut pairs.steps {
+            step.is_live = is_live(step);
+        }
+        pairs.pair_at_home();
+        pairs.bring_home();
+        if format == Format::AnthropicMessages {
+            pairs.keep_tail_whole();
+        }
+        pairs.settle_strays();
+        if format.refuses_repeated_ids() {
+            pairs.rename();
+        }
+        pairs
+    }
+
+    fn note(&mut self, format: Format, messages: &[&'t Message], at: usize, message: &'t Message) {
+        let mut uses = Vec::new();
+        let last_zone = self.steps.last().filter(|step| step.zone.contains(&at));
+        let home = last_zone.map(|_| self.steps.len() - 1);
+        for (block, part) in message.blocks().iter().enumerate() {
+            match &part.kind {
+                Kind::Use { id, .. } if message.role() == Role::Assistant => {
+                    uses.push(Use { block, id: id.clone(), answer: None, new_id: None });
+                }
+                Kind::Result { id, content, synthetic, .. } => {
+                    let content = content.as_ref().map(|span| message.text(span));
+                    let (is_synthetic, fate) = (*synthetic, Fate::Stray);
+                    self.found.push(Found { at, block, id, content, is_synthetic, home, fate });
+                }
+                _ => {}
+            }
+        }
+        if !uses.is_empty() {
+            let zone = zone(format, messages, at);
+            self.steps.push(Step { at, uses, zone, is_live: false });
+        }
+    }
+
+    /// Pairs what stands where it belongs, by occurrence; real before synthetic.
+    fn pair_at_home(&mut self) {
+        let mut at_home: HashMap<(usize, &str), Vec<usize>> = HashMap::new();
+        for (result, found) in self.found.iter().enumerate() {
+            if let Some(home) = found.home {
+                at_home.entry((home, found.id)).or_default().push(result);
+            }
+        }
+        for (number, step) in self.steps.iter_mut().enumerate() {
+            let ids: HashSet<Box<str>> = step.uses.iter().map(|used| used.id.clone()).collect();
+            for id in ids {
+                let Some(results) = at_home.get(&(number, &*id)) else { continue };
+                let uses: Vec<_> = step.uses.iter_mut().filter(|used| used.id == id).collect();
+                let mut chosen = results.clone();
+                chosen.sort_by_key(|&result| self.found[result].is_synthetic);
+                chosen.truncate(uses.len());
+                chosen.sort_unstable();
+                let mut paired = Vec::new();
+                for (used, &result) in uses.into_iter().zip(&chosen) {
+                    used.answer = Some(result);
+                    self.found[result].fate = Fate::Answers;
+                    paired.push(self.found[result].content);
+                }
+                // Said twice in one place is said once, and must not answer another use.
+                for &result in results {
+                    let found = &mut self.found[result];
+                    if found.fate == Fate::Stray && paired.contains(&found.content) {
+                        found.fate = Fate::Drop;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives each real stray to a use of its id that has none: the nearest before it, else the
+    /// nearest behind it.
+    fn bring_home(&mut self) {
+        let mut waiting: HashMap<Box<str>, Vec<(usize, usize)>> = HashMap::new();
+        for (number, step) in self.steps.iter().enumerate() {
+            for (place, used) in step.uses.iter().enumerate() {
+                if used.answer.is_none_or(|answer| self.found[answer].is_synthetic) {
+                    waiting.entry(used.id.clone()).or_default().push((number, place));
+                }
+            }
+        }
+        for result in 0..self.found.len() {
+            let found = &self.found[result];
+            if found.fate != Fate::Stray || found.is_synthetic {
+                continue;
+            }
+            let Some(uses) = waiting.get_mut(found.id).filter(|uses| !uses.is_empty()) else {
+                continue;
+            };
+            let behind = uses.partition_point(|&(step, _)| self.steps[step].at <= found.at);
+            // Of one step's uses the first comes first, as pairs are made by occurrence.
+            let nearest = match behind.checked_sub(1) {
+                Some(last) => uses.partition_point(|&(step, _)| step < uses[last].0),
+                None => 0,
+            };
+            let (step, place) = uses.remove(nearest);
+            let used = &mut self.steps[step].uses[place];
+            if let Some(synthetic) = used.answer.replace(result) {
+                self.found[synthetic].fate = Fate::Drop;
+            }
+            self.found[result].fate = Fate::Answers;
+        }
+    }
+
+    /// All results of a step share one message in this form: a live tail gets all or none.
+    fn keep_tail_whole(&mut self) {
+        for step in self.steps.iter_mut().filter(|step| step.is_live) {
+            if step.uses.iter().all(|used| used.answer.is_some()) {
+                step.is_live = false;
+                continue;
+            }
+            for used in &mut step.uses {
+                if let Some(result) = used.answer.take() {
+                    self.found[result].fate = Fate::Text;
+                }
+            }
+        }
+    }
+
+    /// What answers nothing becomes text, unless it is said elsewhere.
+    fn settle_strays(&mut self) {
+        let answers: HashSet<(&str, Option<&str>)> = self
+            .found
+            .iter()
+            .filter(|found| found.fate == Fate::Answers)
+            .map(|found| (found.id, found.content))
+            .collect();
+        for found in self.found.iter_mut().filter(|found| found.fate == Fate::Stray) {
+            let is_said = found.is_synthetic || answers.contains(&(found.id, found.content));
+            found.fate = if is_said { Fate::Drop } else { Fate::Text };
+        }
+    }
+
+    /// Makes repeated ids unique, by the number of the occurrence.
+    fn rename(&mut self) {
+        let all = self.steps.iter().flat_map(|step| &step.uses).map(|used| used.id.clone());
+        let mut taken: HashSet<Box<str>> = all.collect();
+        let mut count: HashMap<Box<str>, usize> = HashMap::new();
+        for used in self.steps.iter_mut().flat_map(|step| &mut step.uses) {
+            let count = count.entry(used.id.clone()).or_default();
+            *count += 1;
+            if *count == 1 {
+                continue;
+            }
+            let free = (*count..).map(|n| format!("{}_r{n}", used.id).into_boxed_str());
+            let new_id = free.into_iter().find(|id| !taken.contains(id)).expect("numbers don't end");
+            taken.insert(new_id.clone());
+            used.new_id = Some(new_id);
+        }
+    }
+
+    /// The results of a step in the order in which they are to stand: what is at home stays in
+    /// its order, the others are set between by their uses. Unknown outcomes are `None`.
+    pub(super) fn order(&self, number: usize) -> Vec<(usize, Option<usize>)> {
+        let step = &self.steps[number];
+        let is_home = |result: usize| self.found[result].home == Some(number);
+        let uses = step.uses.iter().enumerate();
+        let (mut order, guests): (Vec<_>, Vec<_>) = uses
+            .map(|(place, used)| (place, used.answer))
+            .partition(|(_, answer)| answer.is_some_and(is_home));
+        order.sort_by_key(|&(_, answer)| answer);
+        for (place, answer) in guests {
+            if answer.is_none() && step.is_live {
+                continue;
+            }
+            let at = order.iter().position(|&(other, _)| other > place).unwrap_or(order.len());
+            order.insert(at, (place, answer));
+        }
+        order
+    }
+}

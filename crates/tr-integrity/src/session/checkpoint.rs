@@ -1,0 +1,85 @@
+//! Points of a session to which it can be rolled back.
+use crate::message::Message;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What a checkpoint precedes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// A tool call.
+    ToolCycle,
+    /// The transcript is about to be made shorter.
+    Compaction,
+    /// A call of the model.
+    ApiCall,
+    /// Somebody asked for it.
+    Manual,
+}
+
+/// A point of a session, before an operation that may fail.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Checkpoint {
+    /// Unique.
+    pub id: Box<str>,
+    /// The session that it belongs to.
+    pub session_id: Box<str>,
+    /// When it was made, in milliseconds since the Unix epoch.
+    pub timestamp: u64,
+    /// How many messages the session had.
+    pub message_index: usize,
+    /// Of these messages: each message's BLAKE3 over the one before it and its own bytes.
+    pub content_hash: Box<str>,
+    /// What it precedes.
+    pub operation: Operation,
+    /// The messages, if they are kept.
+    #[serde(skip)]
+    pub snapshot: Option<Vec<Message>>,
+    #[serde(skip)]
+    pub(super) is_committed: bool,
+}
+
+impl Checkpoint {
+    /// Whether its operation succeeded.
+    #[must_use]
+    pub fn is_committed(&self) -> bool {
+        self.is_committed
+    }
+}
+
+/// What a rollback did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RollbackResult {
+    /// Always true; a rollback that is refused is an error.
+    pub success: bool,
+    /// How many messages went.
+    pub messages_removed: usize,
+    /// How many are left.
+    pub new_message_count: usize,
+}
+
+/// A checkpoint that cannot be used. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CheckpointError {
+    /// There is no checkpoint of this id.
+    NotFound(Box<str>),
+    /// The messages before the checkpoint are not what they were.
+    Mismatch,
+}
+
+impl fmt::Display for CheckpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound(id) => write!(f, "Checkpoint not found: {id}"),
+            Self::Mismatch => {
+                f.write_str("Checkpoint integrity mismatch — messages were modified")
+            }
+        }
+    }
+}
+
+impl std::error::Error for CheckpointError {}

@@ -1,0 +1,264 @@
+//! Tool cycles: the intent before the tool starts, use and result together at its end.
+use super::{
+    CycleId, CycleMode, CycleState, Done, Operation, Session, ToolCycleResult,
+    ToolCycleTransaction, ToolResult, ToolUse,
+};
+use crate::{format::OUTCOME_UNKNOWN, json::Piece, message::{Kind, Message}};
+use std::mem;
+use tr_core::{Answer, CycleRef, Ran};
+
+impl Session {
+    /// Records the intent to run a tool, with a checkpoint before it. Nothing of it is seen in
+    /// the transcript.
+    pub fn begin_cycle(&mut self, cycle: &CycleRef<'_>, now: u64) -> CycleId {
+        let checkpoint = self.checkpoint(Operation::ToolCycle, now).id;
+        let tool_use = ToolUse::of(cycle);
+        // It is tried again: what was rolled back before is of no interest any more.
+        self.cycles.retain(|other| {
+            other.state != CycleState::RolledBack || other.tool_use.id != tool_use.id
+        });
+        self.cycles_begun += 1;
+        let id = CycleId(self.cycles_begun);
+        self.cycles.push(ToolCycleTransaction {
+            id,
+            checkpoint,
+            in_transcript: self.is_pending(&tool_use.id),
+            tool_use,
+            state: CycleState::Pending,
+            abandoned: false,
+            held: None,
+        });
+        id
+    }
+
+    /// The tool starts now.
+    pub fn start_cycle(&mut self, id: CycleId) {
+        if let Some(cycle) = self.cycles.iter_mut().find(|cycle| cycle.id == id) {
+            cycle.state = CycleState::Executing;
+        }
+    }
+
+    /// The tool answered: use and result become part of the transcript together.
+    ///
+    /// If the agent has put the use there already, the result follows with those of the same
+    /// step, once all of them are here.
+    pub fn finish_cycle(&mut self, id: CycleId, answer: &Answer<'_>, now: u64) -> ToolCycleResult {
+        let content = answer.content.as_ref().into();
+        self.end_cycle(id, content, answer.is_error, None, now)
+    }
+
+    /// The call failed: by the session's mode the cycle is rolled back, or recorded with the
+    /// error, or recorded as unknown.
+    pub fn fail_cycle(&mut self, id: CycleId, answer: &Answer<'_>, now: u64) -> ToolCycleResult {
+        let error = answer.content.as_ref();
+        let content = match (self.mode, answer.ran) {
+            (CycleMode::Rollback, _) | (CycleMode::Preserve, Ran::No) => {
+                return self.roll_back_cycle(id, error, now);
+            }
+            (CycleMode::Preserve, Ran::Yes) => error.into(),
+            (CycleMode::Preserve, Ran::Unknown) if error == OUTCOME_UNKNOWN => error.into(),
+            (CycleMode::Preserve, Ran::Unknown) => format!("{error} ({OUTCOME_UNKNOWN})").into(),
+        };
+        self.end_cycle(id, content, true, Some(error), now)
+    }
+
+    /// Nobody drives the cycle any more. One whose tool was not started leaves nothing; another
+    /// is settled by [`recover`](Self::recover).
+    pub fn abandon_cycle(&mut self, id: CycleId, now: u64) {
+        let Some(cycle) = self.cycles.iter_mut().find(|cycle| cycle.id == id) else { return };
+        if cycle.state == CycleState::Pending {
+            self.roll_back_cycle(id, "abandoned", now);
+        } else {
+            cycle.abandoned = true;
+        }
+    }
+
+    /// Settles the cycles that nobody drives any more, says how many, and takes uses whose tools
+    /// did not run out of the live tail. Cycles that are running are left alone.
+    pub fn recover(&mut self, now: u64) -> usize {
+        let abandoned = self.cycles.iter().filter(|cycle| cycle.abandoned && cycle.held.is_none());
+        let abandoned: Vec<CycleId> = abandoned.map(|cycle| cycle.id).collect();
+        let unknown =
+            Answer { content: OUTCOME_UNKNOWN.into(), is_error: true, ran: Ran::Unknown };
+        for &id in &abandoned {
+            self.fail_cycle(id, &unknown, now);
+            self.note("outcome_unknown", None, None, now);
+        }
+        self.take_back_from_tail(|_| false);
+        self.flush_tail();
+        abandoned.len()
+    }
+
+    /// The cycles on their way.
+    #[must_use]
+    pub fn cycles(&self) -> &[ToolCycleTransaction] {
+        &self.cycles
+    }
+
+    fn take_cycle(&mut self, id: CycleId) -> Option<ToolCycleTransaction> {
+        let at = self.cycles.iter().position(|cycle| cycle.id == id)?;
+        Some(self.cycles.remove(at))
+    }
+
+    fn end_cycle(
+        &mut self,
+        id: CycleId,
+        content: Box<str>,
+        is_error: bool,
+        error: Option<&str>,
+        now: u64,
+    ) -> ToolCycleResult {
+        let Some(cycle) = self.take_cycle(id) else { return ToolCycleResult::rolled_back("") };
+        let tool_use_id = cycle.tool_use.id.clone();
+        let result = ToolResult { tool_use_id, content, is_error };
+        let checkpoint = cycle.checkpoint.clone();
+        self.place(cycle, result.clone());
+        // A rollback in between has taken the checkpoint with it; the cycle stands without it.
+        let _ = self.commit(&checkpoint, now);
+        ToolCycleResult {
+            success: error.is_none(),
+            result: Some(result),
+            error: error.map(Into::into),
+            rolled_back: None,
+        }
+    }
+
+    fn roll_back_cycle(&mut self, id: CycleId, error: &str, now: u64) -> ToolCycleResult {
+        if let Some(mut cycle) = self.take_cycle(id) {
+            self.checkpoints.retain(|checkpoint| checkpoint.id != cycle.checkpoint);
+            self.note("tool_cycle", Some(&cycle.checkpoint), Some(0), now);
+            if self.is_pending(&cycle.tool_use.id) {
+                // The agent's own message names it: it goes when the step is closed.
+                (cycle.state, cycle.abandoned) = (CycleState::RolledBack, false);
+                self.cycles.push(cycle);
+            }
+        }
+        ToolCycleResult::rolled_back(error)
+    }
+
+    /// Gives a result its place in the transcript, or keeps it until the step is complete.
+    fn place(&mut self, mut cycle: ToolCycleTransaction, result: ToolResult) {
+        let id = cycle.tool_use.id.clone();
+        if self.is_pending(&id) {
+            (cycle.state, cycle.held, cycle.abandoned) =
+                (CycleState::Recording, Some(result), false);
+            self.cycles.push(cycle);
+            return self.flush_tail();
+        }
+        let used_before = self.validator.last_use_of(&id);
+        match used_before.filter(|_| cycle.in_transcript) {
+            // The session went on without it: it takes the place that was kept for it.
+            Some(step) => {
+                let late = self.hold(&[&result]);
+                let at = self.validator.live_step().unwrap_or(self.transcript.len());
+                self.insert(at, late);
+                self.mend(step);
+                let at = self.transcript.len();
+                self.done.push(Done { at, tool_use: cycle.tool_use, result });
+            }
+            None => self.append_pair(cycle.tool_use, result),
+        }
+    }
+
+    /// Use and result as two messages, before a live tail if there is one.
+    pub(super) fn append_pair(&mut self, tool_use: ToolUse, result: ToolResult) {
+        let format = self.transcript.format();
+        let used_before = self.validator.last_use_of(&tool_use.id);
+        let mut pair = vec![format.write_uses(&[tool_use.to_write()])];
+        pair.extend(self.hold(&[&result]));
+        let at = self.validator.live_step().unwrap_or(self.transcript.len());
+        self.insert(at, pair);
+        if let Some(step) = used_before.filter(|_| format.refuses_repeated_ids()) {
+            self.mend(step.min(at));
+        }
+        self.done.push(Done { at, tool_use, result });
+    }
+
+    /// Adds the results of the live tail once all of them are here.
+    fn flush_tail(&mut self) {
+        let mut waiting: Vec<&ToolCycleTransaction> =
+            self.cycles.iter().filter(|cycle| cycle.held.is_some()).collect();
+        for id in self.validator.pending() {
+            let Some(at) = waiting.iter().position(|cycle| *cycle.tool_use.id == *id) else {
+                return;
+            };
+            waiting.swap_remove(at);
+        }
+        let results = self.release_held();
+        results.into_iter().for_each(|message| self.append(message));
+    }
+
+    /// The messages with all results that wait, in the order of their uses.
+    pub(super) fn release_held(&mut self) -> Vec<Message> {
+        let (mut held, rest): (Vec<_>, Vec<_>) =
+            mem::take(&mut self.cycles).into_iter().partition(|cycle| cycle.held.is_some());
+        self.cycles = rest;
+        let order: Vec<&str> = self.validator.pending().collect();
+        held.sort_by_key(|cycle| order.iter().position(|id| *id == &*cycle.tool_use.id));
+        let at = self.transcript.len();
+        let mut results = Vec::new();
+        for cycle in held {
+            let Some(result) = cycle.held else { continue };
+            results.push(result.clone());
+            self.done.push(Done { at, tool_use: cycle.tool_use, result });
+        }
+        self.hold(&results.iter().collect::<Vec<_>>())
+    }
+
+    fn hold(&self, results: &[&ToolResult]) -> Vec<Message> {
+        if results.is_empty() {
+            return Vec::new();
+        }
+        let format = self.transcript.format();
+        let write =
+            |result: &&ToolResult| format.write_result(&result.tool_use_id, &result.content, result.is_error);
+        format.hold_results(&results.iter().map(write).collect::<Vec<_>>())
+    }
+
+    /// Takes the uses that were rolled back out of the live tail, but for those to `keep`.
+    pub(super) fn take_back_from_tail(&mut self, keep: impl Fn(&str) -> bool) {
+        let Some(step) = self.validator.live_step() else { return };
+        let format = self.transcript.format();
+        let gone: Vec<Box<str>> = self
+            .cycles
+            .iter()
+            .filter(|cycle| cycle.state == CycleState::RolledBack && !keep(&cycle.tool_use.id))
+            .map(|cycle| cycle.tool_use.id.clone())
+            .filter(|id| self.is_pending(id))
+            .collect();
+        self.cycles.retain(|cycle| cycle.state != CycleState::RolledBack);
+        if gone.is_empty() {
+            return;
+        }
+        let message = self.transcript.messages()[step].clone();
+        let blocks = message.blocks().iter().enumerate();
+        let kept = blocks.filter(|(_, part)| {
+            !matches!(&part.kind, Kind::Use { id, .. } if gone.contains(id))
+        });
+        let pieces: Vec<Piece> = kept
+            .map(|(block, part)| Piece {
+                was: Some(block),
+                text: format.listed(&message, part, None),
+            })
+            .collect();
+        let mut behind = self.transcript.messages()[step + 1..].to_vec();
+        if !pieces.is_empty() || format == crate::Format::OpenAiChat {
+            behind.insert(0, format.rewrite(&message, &pieces));
+        }
+        self.replace(step, behind);
+    }
+
+    pub(super) fn is_pending(&self, id: &str) -> bool {
+        self.validator.pending().any(|pending| pending == id)
+    }
+
+    pub(super) fn tail_has_cycles(&self) -> bool {
+        self.cycles.iter().any(|cycle| self.is_pending(&cycle.tool_use.id))
+    }
+}
+
+impl ToolCycleResult {
+    fn rolled_back(error: &str) -> Self {
+        Self { success: false, result: None, error: Some(error.into()), rolled_back: Some(true) }
+    }
+}

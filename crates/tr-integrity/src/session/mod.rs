@@ -1,0 +1,362 @@
+//! One session: its transcript, checkpoints and cycles. Pure: time comes as an argument.
+mod chain;
+mod checkpoint;
+mod cycle;
+mod cycles;
+mod recover;
+mod results;
+mod store;
+
+pub use self::{
+    checkpoint::{Checkpoint, CheckpointError, Operation, RollbackResult},
+    cycle::{CycleId, CycleMode, CycleState, ToolCycleTransaction, ToolResult, ToolUse},
+    results::{
+        Archive, ErrorRecovery, Incident, RecoveryAction, ResetOptions, ResetResult,
+        ToolCycleResult,
+    },
+    store::{Sessions, SessionsBuilder},
+};
+use crate::{
+    config::Layer0Config,
+    format::Format,
+    message::Message,
+    repair::{Repair, RepairPlan, RepairResult, StalePlan},
+    transcript::Transcript,
+    validate::{ValidationResult, Validator},
+};
+use chain::Chain;
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+};
+
+/// Incidents and archives that a session keeps; older ones go.
+const KEPT_INCIDENTS: usize = 1_000;
+const KEPT_ARCHIVES: usize = 10;
+
+/// One session: its transcript, checkpoints, tool cycles, incidents and archive.
+///
+/// Pure: `now` is milliseconds since the Unix epoch, and nothing is written anywhere.
+///
+/// ```
+/// use tr_integrity::{Format, Operation, Session};
+///
+/// let mut session = Session::new("s-1", Format::AnthropicMessages);
+/// session.push(Format::AnthropicMessages.read(r#"{"role":"user","content":"hi"}"#)?);
+/// let checkpoint = session.checkpoint(Operation::ApiCall, 0);
+/// session.push(Format::AnthropicMessages.read(r#"{"role":"assistant","content":"cut o"}"#)?);
+/// let rolled_back = session.rollback(&checkpoint.id, 1)?;
+/// assert_eq!((rolled_back.messages_removed, rolled_back.new_message_count), (1, 1));
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Session {
+    id: Box<str>,
+    transcript: Transcript,
+    validator: Validator,
+    chain: Chain,
+    checkpoints: Vec<Checkpoint>,
+    checkpoints_made: u64,
+    cycles: Vec<ToolCycleTransaction>,
+    cycles_begun: u64,
+    /// Cycles that were recorded behind a checkpoint that is still open.
+    done: Vec<Done>,
+    incidents: VecDeque<Incident>,
+    archives: VecDeque<Archive>,
+    config: Arc<Layer0Config>,
+    mode: CycleMode,
+}
+
+/// A cycle that is recorded.
+#[derive(Clone, Debug)]
+struct Done {
+    at: usize,
+    tool_use: ToolUse,
+    result: ToolResult,
+}
+
+impl Session {
+    /// A session without messages.
+    #[must_use]
+    pub fn new(id: impl Into<Box<str>>, format: Format) -> Self {
+        Self::load(id, Transcript::new(format))
+    }
+
+    /// A session that exists already. It is validated; a fault does not keep it from loading.
+    #[must_use]
+    pub fn load(id: impl Into<Box<str>>, transcript: Transcript) -> Self {
+        let mut chain = Chain::default();
+        transcript.messages().iter().for_each(|message| chain.push(message));
+        Self {
+            id: id.into(),
+            validator: Validator::of(&transcript),
+            transcript,
+            chain,
+            checkpoints: Vec::new(),
+            checkpoints_made: 0,
+            cycles: Vec::new(),
+            cycles_begun: 0,
+            done: Vec::new(),
+            incidents: VecDeque::new(),
+            archives: VecDeque::new(),
+            config: Arc::default(),
+            mode: CycleMode::default(),
+        }
+    }
+
+    fn configured(mut self, config: &Arc<Layer0Config>, mode: CycleMode) -> Self {
+        (self.config, self.mode) = (Arc::clone(config), mode);
+        self
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Its messages.
+    #[must_use]
+    pub fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// All that is wrong with it, and what its live tail waits for.
+    #[must_use]
+    pub fn validator(&self) -> &Validator {
+        &self.validator
+    }
+
+    /// The validation as 002 has it.
+    #[must_use]
+    pub fn validate(&self) -> ValidationResult {
+        self.validator.result()
+    }
+
+    /// What happened to it, oldest first.
+    pub fn incidents(&self) -> impl Iterator<Item = &Incident> {
+        self.incidents.iter()
+    }
+
+    /// What it held before each reset that archived it, oldest first.
+    pub fn archives(&self) -> impl Iterator<Item = &Archive> {
+        self.archives.iter()
+    }
+
+    /// Adds a message that was read in the transcript's format.
+    ///
+    /// If it follows a step whose tools still run through the layer, each of them gets its place
+    /// first: its result if that is here, else an error "outcome unknown, may have run", which
+    /// gives way to the result when it comes.
+    pub fn push(&mut self, message: Message) {
+        let step = self.validator.live_step();
+        let Some(step) = step.filter(|_| self.tail_has_cycles()) else {
+            return self.append(message);
+        };
+        let answered: HashSet<Box<str>> = message.tool_results().map(Into::into).collect();
+        self.take_back_from_tail(|id| answered.contains(id));
+        let held = self.release_held();
+        held.into_iter().chain([message]).for_each(|message| self.append(message));
+        self.mend(step);
+    }
+
+    /// Makes a checkpoint before an operation that may fail. Costs the same at any length, but
+    /// for the snapshot.
+    pub fn checkpoint(&mut self, operation: Operation, now: u64) -> Checkpoint {
+        self.checkpoints_made += 1;
+        let message_index = self.transcript.len();
+        let checkpoint = Checkpoint {
+            id: format!("{}#{}", self.id, self.checkpoints_made).into(),
+            session_id: self.id.clone(),
+            timestamp: now,
+            message_index,
+            content_hash: self.chain.prefix(message_index).to_hex().as_str().into(),
+            operation,
+            snapshot: self.config.snapshot_messages.then(|| self.transcript.messages().to_vec()),
+            is_committed: false,
+        };
+        self.checkpoints.push(checkpoint.clone());
+        self.note_verbose("checkpoint", &checkpoint.id, now);
+        checkpoint
+    }
+
+    /// Marks a checkpoint's operation as done, and forgets old ones past the retention.
+    ///
+    /// # Errors
+    /// If there is no such checkpoint.
+    pub fn commit(&mut self, id: &str, now: u64) -> Result<(), CheckpointError> {
+        let found = self.checkpoints.iter_mut().find(|checkpoint| &*checkpoint.id == id);
+        found.ok_or_else(|| CheckpointError::NotFound(id.into()))?.is_committed = true;
+        self.prune(self.config.checkpoint_retention);
+        let open = self.checkpoints.iter().filter(|checkpoint| !checkpoint.is_committed);
+        let first = open.map(|checkpoint| checkpoint.message_index).min().unwrap_or(usize::MAX);
+        self.done.retain(|done| done.at >= first);
+        self.note_verbose("commit", id, now);
+        Ok(())
+    }
+
+    /// Takes the session back to a checkpoint: the messages since then go, and results that wait
+    /// for others of their step. Costs what goes.
+    ///
+    /// # Errors
+    /// If there is no such checkpoint, or the messages before it have changed. Then nothing goes.
+    pub fn rollback(&mut self, id: &str, now: u64) -> Result<RollbackResult, CheckpointError> {
+        let found = self.checkpoints.iter().find(|checkpoint| &*checkpoint.id == id);
+        let found = found.ok_or_else(|| CheckpointError::NotFound(id.into()))?;
+        if !self.holds(found) {
+            return Err(CheckpointError::Mismatch);
+        }
+        let index = found.message_index;
+        let messages_removed = self.transcript.len() - index;
+        self.cut(index);
+        self.cycles.retain(|cycle| cycle.held.is_none());
+        self.done.retain(|done| done.at < index);
+        self.checkpoints.retain(|other| &*other.id != id && other.message_index <= index);
+        self.note("rollback", Some(id), Some(messages_removed), now);
+        Ok(RollbackResult { success: true, messages_removed, new_message_count: index })
+    }
+
+    /// Puts a checkpoint's snapshot in the place of all messages, where a rollback is refused.
+    ///
+    /// # Errors
+    /// If there is no such checkpoint with a snapshot.
+    pub fn restore(&mut self, id: &str, now: u64) -> Result<(), CheckpointError> {
+        let found = self.checkpoints.iter().find(|checkpoint| &*checkpoint.id == id);
+        let snapshot = found.and_then(|checkpoint| checkpoint.snapshot.clone());
+        let messages = snapshot.ok_or_else(|| CheckpointError::NotFound(id.into()))?;
+        self.replace(0, messages);
+        self.note("restore", Some(id), None, now);
+        Ok(())
+    }
+
+    /// The latest checkpoint to which the session can be rolled back.
+    #[must_use]
+    pub fn latest(&self) -> Option<&Checkpoint> {
+        self.checkpoints.iter().rfind(|checkpoint| self.holds(checkpoint))
+    }
+
+    /// The latest whose operation is still on its way.
+    #[must_use]
+    pub fn active(&self) -> Option<&Checkpoint> {
+        let open = |checkpoint: &&Checkpoint| !checkpoint.is_committed && self.holds(checkpoint);
+        self.checkpoints.iter().rfind(open)
+    }
+
+    /// All checkpoints, oldest first.
+    #[must_use]
+    pub fn checkpoints(&self) -> &[Checkpoint] {
+        &self.checkpoints
+    }
+
+    /// Forgets all but the last `keep` committed checkpoints; says how many.
+    pub fn prune(&mut self, keep: usize) -> usize {
+        let committed = self.checkpoints.iter().filter(|checkpoint| checkpoint.is_committed);
+        let surplus = committed.count().saturating_sub(keep);
+        let mut left = surplus;
+        self.checkpoints.retain(|checkpoint| {
+            let goes = checkpoint.is_committed && left > 0;
+            left -= usize::from(goes);
+            !goes
+        });
+        surplus
+    }
+
+    /// Plans a repair.
+    pub fn plan(&self, repair: Repair) -> RepairPlan {
+        repair.plan(&self.transcript)
+    }
+
+    /// Does what was planned.
+    ///
+    /// # Errors
+    /// If the session has changed since; nothing is done then.
+    pub fn apply(&mut self, plan: RepairPlan, now: u64) -> Result<RepairResult, StalePlan> {
+        let (from, is_empty) = (plan.untouched(), plan.is_empty());
+        let mut repaired = self.transcript.clone();
+        let result = plan.apply(&mut repaired)?;
+        if !is_empty {
+            self.replace(from, repaired.messages()[from..].to_vec());
+            self.note("repair", None, None, now);
+        }
+        Ok(result)
+    }
+
+    /// Begins anew with the system's prompt alone. Checkpoints go, and cycles that wait.
+    pub fn reset(&mut self, options: ResetOptions, now: u64) -> ResetResult {
+        if options.archive {
+            let messages = self.transcript.messages().to_vec();
+            self.archives.push_back(Archive { timestamp: now, messages });
+            if self.archives.len() > KEPT_ARCHIVES {
+                self.archives.pop_front();
+            }
+        }
+        let messages = self.transcript.messages().iter();
+        let prompt = messages.filter(|message| message.is_system_prompt()).cloned().collect();
+        self.replace(0, prompt);
+        self.checkpoints.clear();
+        self.cycles.retain(|cycle| cycle.held.is_none());
+        self.done.clear();
+        self.note("reset", None, None, now);
+        let remaining_messages = self.transcript.len();
+        ResetResult { success: true, archived: options.archive, remaining_messages }
+    }
+
+    /// Whether the messages before a checkpoint are what they were.
+    fn holds(&self, checkpoint: &Checkpoint) -> bool {
+        let index = checkpoint.message_index;
+        index <= self.transcript.len()
+            && *self.chain.prefix(index).to_hex().as_str() == *checkpoint.content_hash
+    }
+
+    fn append(&mut self, message: Message) {
+        self.validator.push(&message);
+        self.chain.push(&message);
+        self.transcript.push(message);
+    }
+
+    fn cut(&mut self, len: usize) {
+        self.validator.truncate(self.transcript.messages(), len);
+        self.chain.truncate(len);
+        self.transcript.truncate(len);
+    }
+
+    fn replace(&mut self, from: usize, messages: Vec<Message>) {
+        self.cut(from);
+        messages.into_iter().for_each(|message| self.append(message));
+    }
+
+    /// Puts `messages` at `at`, before what stands there.
+    fn insert(&mut self, at: usize, messages: Vec<Message>) {
+        let behind = self.transcript.messages()[at..].to_vec();
+        self.replace(at, messages);
+        behind.into_iter().for_each(|message| self.append(message));
+    }
+
+    /// Repairs what stands from `from` on, the beginning of a step.
+    fn mend(&mut self, from: usize) {
+        let tail = self.transcript.clone().split_off(from);
+        let plan = Repair::preserve().plan(&tail);
+        if !plan.is_empty() {
+            let messages = plan.messages().to_vec();
+            self.replace(from, messages);
+        }
+    }
+
+    fn note(&mut self, kind: &'static str, id: Option<&str>, gone: Option<usize>, now: u64) {
+        if self.incidents.len() == KEPT_INCIDENTS {
+            self.incidents.pop_front();
+        }
+        self.incidents.push_back(Incident {
+            kind,
+            timestamp: now,
+            checkpoint: id.map(Into::into),
+            rolled_back: gone,
+        });
+    }
+
+    fn note_verbose(&mut self, kind: &'static str, id: &str, now: u64) {
+        if self.config.verbose {
+            self.note(kind, Some(id), None, now);
+        }
+    }
+}

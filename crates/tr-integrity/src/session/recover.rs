@@ -1,0 +1,124 @@
+//! What to do about a call of the model that failed.
+use super::{
+    CycleMode, Done, ErrorRecovery, RecoveryAction, ResetOptions, Session, ToolResult, ToolUse,
+};
+use crate::{provider::ModelEnd, repair::Repair};
+use serde_json::{Map, Value};
+use std::mem;
+
+impl Session {
+    /// Does what a failed call of the model asks for: back to its checkpoint, or a repair.
+    ///
+    /// Without `checkpoint`, the latest whose operation is still on its way is meant. Tool cycles
+    /// that completed since then stay, unless the mode is `rollback`.
+    pub fn handle_error(
+        &mut self,
+        end: ModelEnd,
+        checkpoint: Option<&str>,
+        now: u64,
+    ) -> ErrorRecovery {
+        let active = || self.active().map(|active| active.id.clone());
+        let checkpoint = checkpoint.map(Into::into).or_else(active);
+        let rolled_back = checkpoint.and_then(|id| self.roll_back_call(end, id, now));
+        match (end, rolled_back) {
+            (ModelEnd::Refused(_), _) => self.mend_refused(now),
+            (_, Some(recovery)) => recovery,
+            (ModelEnd::Filtered, None) => {
+                let message = "Content filtered with no checkpoint. Validating session state.";
+                self.note("content_filter", None, None, now);
+                self.validate_and_repair(message, now)
+            }
+            (_, None) => {
+                let message = "API error with no checkpoint. The session is unchanged.";
+                ErrorRecovery::new(RecoveryAction::Escalate, message)
+            }
+        }
+    }
+
+    /// Back to the checkpoint before the call; `None` if that is refused.
+    fn roll_back_call(&mut self, end: ModelEnd, id: Box<str>, now: u64) -> Option<ErrorRecovery> {
+        let found = self.checkpoints.iter().find(|checkpoint| checkpoint.id == id)?;
+        let kept = self.cycles_since(found.message_index);
+        let waiting = self.cycles.clone();
+        let rolled_back = self.rollback(&id, now);
+        let Ok(rolled_back) = rolled_back else { return None };
+        if self.mode == CycleMode::Preserve {
+            // What was waiting for its step may still find it; the rest is recorded in pairs.
+            let (tail, lost): (Vec<_>, Vec<_>) = waiting
+                .into_iter()
+                .filter(|cycle| cycle.held.is_some())
+                .partition(|cycle| self.is_pending(&cycle.tool_use.id));
+            self.cycles.extend(tail);
+            let lost = lost.into_iter().filter_map(|cycle| Some((cycle.tool_use, cycle.held?)));
+            for (tool_use, result) in kept.iter().cloned().chain(lost) {
+                self.append_pair(tool_use, result);
+            }
+        }
+        let (kind, what) = match end {
+            ModelEnd::Filtered => ("content_filter", "Content filter triggered."),
+            _ => ("api_error", "API error."),
+        };
+        let removed = rolled_back.messages_removed;
+        self.note(kind, Some(&id), Some(removed), now);
+        let message = format!("{what} Rolled back {removed} messages.");
+        let mut recovery = ErrorRecovery::new(RecoveryAction::RolledBack, &message);
+        recovery.checkpoint = Some(id);
+        if !kept.is_empty() && self.mode == CycleMode::Preserve {
+            recovery.detail("cyclesKept", kept.len());
+        }
+        Some(recovery)
+    }
+
+    /// Cycles that were recorded from message `index` on.
+    fn cycles_since(&mut self, index: usize) -> Vec<(ToolUse, ToolResult)> {
+        let (since, before): (Vec<Done>, Vec<Done>) =
+            mem::take(&mut self.done).into_iter().partition(|done| done.at >= index);
+        self.done = before;
+        since.into_iter().map(|done| (done.tool_use, done.result)).collect()
+    }
+
+    /// The provider refuses the session: what it finds, validation may find too.
+    fn mend_refused(&mut self, now: u64) -> ErrorRecovery {
+        self.note("session_refused", None, None, now);
+        self.validate_and_repair("The provider refuses the session.", now)
+    }
+
+    fn validate_and_repair(&mut self, message: &str, now: u64) -> ErrorRecovery {
+        if self.validator.is_valid() {
+            let action = RecoveryAction::ValidateAndRepair;
+            let mut recovery = ErrorRecovery::new(action, message);
+            recovery.detail("valid", true);
+            return recovery;
+        }
+        let plan = self.plan(Repair::preserve());
+        let repairs = plan.actions().len();
+        if !self.config.auto_repair {
+            let mut recovery = ErrorRecovery::new(RecoveryAction::ValidateAndRepair, message);
+            recovery.detail("valid", false);
+            recovery.detail("repairsOffered", repairs);
+            return recovery;
+        }
+        let applied = self.apply(plan, now).is_ok();
+        if applied && self.validator.is_valid() {
+            let message = format!("{message} Made {repairs} repairs.");
+            let mut recovery = ErrorRecovery::new(RecoveryAction::Repaired, &message);
+            recovery.detail("repairs", repairs);
+            return recovery;
+        }
+        let reset = self.reset(ResetOptions { archive: true }, now);
+        let message = format!("{message} It could not be repaired and was reset.");
+        let mut recovery = ErrorRecovery::new(RecoveryAction::Reset, &message);
+        recovery.detail("remainingMessages", reset.remaining_messages);
+        recovery
+    }
+}
+
+impl ErrorRecovery {
+    fn new(action: RecoveryAction, message: &str) -> Self {
+        Self { action, message: message.into(), checkpoint: None, details: None }
+    }
+
+    fn detail(&mut self, name: &str, value: impl Into<Value>) {
+        self.details.get_or_insert_with(Map::new).insert(name.into(), value.into());
+    }
+}

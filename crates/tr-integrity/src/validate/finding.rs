@@ -1,0 +1,162 @@
+//! What a validation finds, and how the provider would say it.
+use crate::format::Format;
+use std::fmt;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Fault {
+    /// Rule 1: a result whose use is not in the step before it.
+    OrphanedResult,
+    /// Rule 1: a result that follows no assistant message.
+    ResultWithoutAssistant,
+    /// Rule 2: a use without its result.
+    IncompleteUse,
+    /// Rule 2: a use that no message of the user follows, but another message does.
+    UseWithoutUser,
+    /// Rule 3: an id that an earlier use has.
+    DuplicateId,
+    /// More results than uses of this id.
+    SeveralResults,
+    /// A result behind other content of its message.
+    ResultAfterContent,
+    /// A text block without text.
+    EmptyText,
+    /// A message of nothing but white space.
+    BlankMessage,
+    /// A user's message without content.
+    EmptyMessage,
+}
+
+/// Whether the provider refuses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// It does not, but a reader may be misled.
+    Warning,
+    /// It does: every call with this session fails.
+    Error,
+}
+
+/// One thing that is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// What.
+    pub fault: Fault,
+    /// Whether the provider refuses it.
+    pub severity: Severity,
+    /// In which message, from 0.
+    pub message_index: usize,
+    /// In which block of the message (or which of its tool calls), from 0.
+    pub block_index: Option<usize>,
+    /// Of which tool use.
+    pub tool_use_id: Option<Box<str>>,
+    pub(crate) format: Format,
+    /// The message at which it showed.
+    pub(crate) noticed: usize,
+}
+
+impl Fault {
+    /// The rule of 002 that it breaks; 0 for a rule of the provider's own.
+    #[must_use]
+    pub const fn rule(self) -> u8 {
+        match self {
+            Self::OrphanedResult | Self::ResultWithoutAssistant => 1,
+            Self::IncompleteUse | Self::UseWithoutUser => 2,
+            Self::DuplicateId => 3,
+            _ => 0,
+        }
+    }
+
+    pub(super) const fn severity(self, format: Format) -> Severity {
+        match self {
+            Self::DuplicateId | Self::SeveralResults if !format.refuses_repeated_ids() => {
+                Severity::Warning
+            }
+            _ => Severity::Error,
+        }
+    }
+}
+
+impl Finding {
+    /// The text with which the provider would refuse it; `None` for a warning.
+    #[must_use]
+    pub fn provider_error(&self) -> Option<String> {
+        if self.severity == Severity::Warning {
+            return None;
+        }
+        let id = self.tool_use_id.as_deref().unwrap_or_default();
+        Some(match self.format {
+            Format::AnthropicMessages => self.anthropic_error(id),
+            Format::OpenAiChat => match self.fault {
+                Fault::IncompleteUse | Fault::UseWithoutUser => format!(
+                    "An assistant message with 'tool_calls' must be followed by tool messages \
+                     responding to each 'tool_call_id'. The following tool_call_ids did not have \
+                     response messages: {id}"
+                ),
+                _ => "messages with role 'tool' must be a response to a preceeding message with \
+                      'tool_calls'."
+                    .to_owned(),
+            },
+        })
+    }
+
+    fn anthropic_error(&self, id: &str) -> String {
+        let message = self.message_index;
+        let block = self.block_index.unwrap_or_default();
+        match self.fault {
+            Fault::IncompleteUse | Fault::UseWithoutUser => format!(
+                "messages.{message}: `tool_use` ids were found without `tool_result` blocks \
+                 immediately after: {id}. Each `tool_use` block must have a corresponding \
+                 `tool_result` block in the next message."
+            ),
+            // The provider looks for the result at the head of the next message only.
+            Fault::ResultAfterContent => format!(
+                "messages.{}: `tool_use` ids were found without `tool_result` blocks immediately \
+                 after: {id}. Each `tool_use` block must have a corresponding `tool_result` block \
+                 in the next message.",
+                message.saturating_sub(1)
+            ),
+            Fault::OrphanedResult | Fault::ResultWithoutAssistant => format!(
+                "messages.{message}.content.{block}: unexpected `tool_use_id` found in \
+                 `tool_result` blocks: {id}. Each `tool_result` block must have a corresponding \
+                 `tool_use` block in the previous message."
+            ),
+            Fault::DuplicateId => {
+                format!("messages.{message}.content.{block}: `tool_use` ids must be unique")
+            }
+            Fault::SeveralResults => format!(
+                "messages.{message}.content.{block}: each tool_use must have a single result. \
+                 Found multiple `tool_result` blocks with id: {id}"
+            ),
+            Fault::EmptyText => "messages: text content blocks must be non-empty".to_owned(),
+            Fault::BlankMessage => {
+                "messages: text content blocks must contain non-whitespace text".to_owned()
+            }
+            Fault::EmptyMessage => {
+                format!("messages.{message}: user messages must have non-empty content")
+            }
+        }
+    }
+}
+
+/// The message of 002.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = self.tool_use_id.as_deref().unwrap_or_default();
+        match self.fault {
+            Fault::OrphanedResult => write!(f, "Orphaned tool_result: {id}"),
+            Fault::ResultWithoutAssistant => {
+                f.write_str("tool_result without preceding assistant message")
+            }
+            Fault::IncompleteUse => write!(f, "Incomplete tool_use: {id}"),
+            Fault::UseWithoutUser => f.write_str("tool_use without following user message"),
+            Fault::DuplicateId => write!(f, "Duplicate tool_use id: {id}"),
+            Fault::SeveralResults => write!(f, "Several tool_results for one tool_use: {id}"),
+            Fault::ResultAfterContent => write!(f, "tool_result after other content: {id}"),
+            Fault::EmptyText => f.write_str("Empty text block"),
+            Fault::BlankMessage => f.write_str("Message of white space only"),
+            Fault::EmptyMessage => f.write_str("User message without content"),
+        }
+    }
+}

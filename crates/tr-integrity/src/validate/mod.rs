@@ -1,0 +1,305 @@
+//! Checks a transcript message by message; an append costs the same at any length.
+mod finding;
+mod result;
+
+pub use self::{
+    finding::{Fault, Finding, Severity},
+    result::ValidationResult,
+};
+use crate::{
+    format::Format,
+    message::{Blank, Kind, Message, Role},
+    transcript::Transcript,
+};
+use std::{collections::HashMap, mem};
+
+/// Checks a transcript against rules 1–3 of 002 and the provider's own.
+///
+/// A pure state machine: it is given each message once and remembers ids and findings, never the
+/// messages.
+///
+/// ```
+/// use tr_integrity::{Fault, Transcript, Validator};
+///
+/// let transcript = Transcript::read(r#"[
+///     {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"read","input":{}}]},
+///     {"role":"user","content":"go on"}
+/// ]"#)?;
+/// let validator = Validator::of(&transcript);
+/// assert_eq!(validator.findings()[0].fault, Fault::IncompleteUse);
+/// assert_eq!(validator.result().error.as_deref(), Some("Incomplete tool_use: toolu_1"));
+/// # Ok::<_, tr_integrity::ReadError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Validator {
+    format: Format,
+    len: usize,
+    /// Where each id is used: the messages, in order.
+    uses: HashMap<Box<str>, Places>,
+    findings: Vec<Finding>,
+    errors: usize,
+    last: Option<Role>,
+    step: Option<Step>,
+}
+
+/// Where an id is used: last, and before that. Most ids are used once.
+#[derive(Clone, Debug)]
+struct Places {
+    last: usize,
+    before: Vec<usize>,
+}
+
+/// The last assistant message with uses, while results may still come.
+#[derive(Clone, Debug)]
+struct Step {
+    message: usize,
+    uses: Vec<OpenUse>,
+}
+
+#[derive(Clone, Debug)]
+struct OpenUse {
+    block: usize,
+    id: Box<str>,
+    results: usize,
+}
+
+impl Validator {
+    /// Before the first message.
+    #[must_use]
+    pub fn new(format: Format) -> Self {
+        Self {
+            format,
+            len: 0,
+            uses: HashMap::new(),
+            findings: Vec::new(),
+            errors: 0,
+            last: None,
+            step: None,
+        }
+    }
+
+    /// After all messages of `transcript`.
+    #[must_use]
+    pub fn of(transcript: &Transcript) -> Self {
+        let mut validator = Self::new(transcript.format());
+        transcript.messages().iter().for_each(|message| validator.push(message));
+        validator
+    }
+
+    /// Checks the next message.
+    pub fn push(&mut self, message: &Message) {
+        match self.format {
+            Format::AnthropicMessages => {
+                self.check_texts(message);
+                self.check_answers(message);
+            }
+            Format::OpenAiChat => self.check_tool_message(message),
+        }
+        if message.role() == Role::Assistant {
+            self.open_step(message);
+        }
+        self.last = Some(message.role());
+        self.len += 1;
+    }
+
+    /// How many messages were checked.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no message was checked.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All that is wrong, in the order in which it showed.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Whether the provider takes the session: warnings don't count, nor does a live tail.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.errors == 0
+    }
+
+    /// The uses of the live tail that wait for their results: the last assistant message's, as
+    /// long as results may still follow it.
+    pub fn pending(&self) -> impl Iterator<Item = &str> {
+        let uses = self.step.iter().flat_map(|step| &step.uses);
+        uses.filter(|open| open.results == 0).map(|open| &*open.id)
+    }
+
+    /// The validation as 002 has it.
+    #[must_use]
+    pub fn result(&self) -> ValidationResult {
+        ValidationResult::of(&self.findings)
+    }
+
+    /// The message of the live tail's uses.
+    pub(crate) fn live_step(&self) -> Option<usize> {
+        self.pending().next()?;
+        self.step.as_ref().map(|step| step.message)
+    }
+
+    /// The last message that uses `id`.
+    pub(crate) fn last_use_of(&self, id: &str) -> Option<usize> {
+        self.uses.get(id).map(|places| places.last)
+    }
+
+    /// Forgets all but the first `len` of `messages`. Costs what is forgotten, and one step.
+    pub(crate) fn truncate(&mut self, messages: &[Message], len: usize) {
+        for (at, message) in messages.iter().enumerate().skip(len).rev() {
+            for id in message.tool_uses() {
+                let Some(places) = self.uses.get_mut(id).filter(|places| places.last == at) else {
+                    continue;
+                };
+                match places.before.pop() {
+                    Some(before) => places.last = before,
+                    None => drop(self.uses.remove(id)),
+                }
+            }
+        }
+        let kept = self.findings.partition_point(|finding| finding.noticed < len);
+        self.findings.truncate(kept);
+        self.errors = self.findings.iter().filter(|f| f.severity == Severity::Error).count();
+
+        // What the last step waits for is found by giving it to a fresh validator.
+        let step = messages[..len].iter().rposition(|m| m.role() == Role::Assistant);
+        let from = step.unwrap_or(len);
+        let mut replay = Self { len: from, ..Self::new(self.format) };
+        messages[from..len].iter().for_each(|message| replay.push(message));
+        self.step = replay.step;
+        self.last = messages[..len].last().map(Message::role);
+        self.len = len;
+    }
+
+    fn find(&mut self, fault: Fault, message: usize, block: Option<usize>, id: Option<&str>) {
+        let severity = fault.severity(self.format);
+        self.errors += usize::from(severity == Severity::Error);
+        self.findings.push(Finding {
+            fault,
+            severity,
+            message_index: message,
+            block_index: block,
+            tool_use_id: id.map(Into::into),
+            format: self.format,
+            noticed: self.len,
+        });
+    }
+
+    /// Anthropic refuses empty texts, and messages of white space.
+    fn check_texts(&mut self, message: &Message) {
+        let blocks = message.blocks();
+        if blocks.is_empty() && message.role() == Role::User {
+            self.find(Fault::EmptyMessage, self.len, None, None);
+        }
+        for (at, block) in blocks.iter().enumerate() {
+            if block.kind == Kind::Text(Blank::Empty) {
+                self.find(Fault::EmptyText, self.len, Some(at), None);
+            }
+        }
+        let is_white = blocks.iter().any(|block| block.kind == Kind::Text(Blank::White));
+        if is_white && message.is_blank() {
+            self.find(Fault::BlankMessage, self.len, None, None);
+        }
+    }
+
+    /// Results are blocks, and belong at the head of the message after the step.
+    fn check_answers(&mut self, message: &Message) {
+        let mut step = self.step.take();
+        let after_assistant = self.last == Some(Role::Assistant);
+        let mut other_content = false;
+        for (at, block) in message.blocks().iter().enumerate() {
+            let Kind::Result { id, .. } = &block.kind else {
+                other_content = true;
+                continue;
+            };
+            let fault = if message.role() != Role::User || !after_assistant {
+                Some(Fault::ResultWithoutAssistant)
+            } else {
+                let matched = step.as_mut().map_or(Matched::None, |step| step.matching(id));
+                match matched {
+                    Matched::None => Some(Fault::OrphanedResult),
+                    Matched::Again => Some(Fault::SeveralResults),
+                    Matched::First if other_content => Some(Fault::ResultAfterContent),
+                    Matched::First => None,
+                }
+            };
+            if let Some(fault) = fault {
+                self.find(fault, self.len, Some(at), Some(id));
+            }
+        }
+        let answered = message.role() == Role::User;
+        let fault = if answered { Fault::IncompleteUse } else { Fault::UseWithoutUser };
+        self.close(step, fault);
+    }
+
+    /// Results are messages, and belong directly behind the step.
+    fn check_tool_message(&mut self, message: &Message) {
+        if message.role() != Role::Tool {
+            let step = self.step.take();
+            return self.close(step, Fault::IncompleteUse);
+        }
+        let follows_step = self.step.is_some();
+        for id in message.tool_results() {
+            let matched = self.step.as_mut().map_or(Matched::None, |step| step.matching(id));
+            let fault = match matched {
+                Matched::First => continue,
+                Matched::Again => Fault::SeveralResults,
+                Matched::None if follows_step => Fault::OrphanedResult,
+                Matched::None => Fault::ResultWithoutAssistant,
+            };
+            self.find(fault, self.len, None, Some(id));
+        }
+    }
+
+    fn close(&mut self, step: Option<Step>, fault: Fault) {
+        let Some(Step { message, uses }) = step else { return };
+        for open in uses.iter().filter(|open| open.results == 0) {
+            self.find(fault, message, Some(open.block), Some(&open.id));
+        }
+    }
+
+    fn open_step(&mut self, message: &Message) {
+        let mut uses = Vec::new();
+        for (block, part) in message.blocks().iter().enumerate() {
+            let Kind::Use { id, .. } = &part.kind else { continue };
+            if let Some(places) = self.uses.get_mut(id) {
+                let before = mem::replace(&mut places.last, self.len);
+                places.before.push(before);
+                self.find(Fault::DuplicateId, self.len, Some(block), Some(id));
+            } else {
+                self.uses.insert(id.clone(), Places { last: self.len, before: Vec::new() });
+            }
+            uses.push(OpenUse { block, id: id.clone(), results: 0 });
+        }
+        self.step = (!uses.is_empty()).then_some(Step { message: self.len, uses });
+    }
+}
+
+enum Matched {
+    None,
+    First,
+    Again,
+}
+
+impl Step {
+    /// Gives a result to the first use of its id that has none: pairs are made by occurrence.
+    fn matching(&mut self, id: &str) -> Matched {
+        let mut same = self.uses.iter_mut().filter(|open| &*open.id == id).peekable();
+        if same.peek().is_none() {
+            return Matched::None;
+        }
+        match same.find(|open| open.results == 0) {
+            Some(open) => {
+                open.results += 1;
+                Matched::First
+            }
+            None => Matched::Again,
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Any session made by corrupting a valid one is repaired.
+use crate::common::{FORMATS, of, results, says, user, uses};
+use proptest::{collection::vec, prelude::*};
+use serde_json::Value;
+use tr_integrity::{Fault, Format, Repair, Transcript, Validator};
+
+/// How many uses each step has, and whether the user says something behind it.
+type Spec = Vec<(usize, bool)>;
+
+fn session(format: Format, spec: &Spec, repeat_ids: bool) -> Vec<String> {
+    let mut messages = vec![user("go")];
+    for (step, &(count, talks)) in spec.iter().enumerate() {
+        if count == 0 {
+            messages.push(says(&format!("step {step}")));
+        } else {
+            let id = |n| if repeat_ids { format!("read:{n}") } else { format!("call_{step}_{n}") };
+            let ids: Vec<_> = (0..count).map(id).collect();
+            let texts: Vec<_> = (0..count).map(|n| format!("answer {step}.{n};")).collect();
+            messages.push(uses(format, &ids.iter().map(String::as_str).collect::<Vec<_>>()));
+            let pairs = ids.iter().zip(&texts).map(|(id, text)| (id.as_str(), text.as_str()));
+            messages.extend(results(format, &pairs.collect::<Vec<_>>()));
+        }
+        if talks {
+            messages.push(user("more"));
+        }
+    }
+    messages
+}
+
+/// One corruption; numbers are taken modulo what there is.
+#[derive(Clone, Debug)]
+enum Corruption {
+    Drop(usize),
+    Double(usize),
+    Swap(usize, usize),
+    Move(usize, usize),
+    Say(usize, &'static str),
+    DropBlock(usize, usize),
+    DoubleBlock(usize, usize),
+    SwapBlocks(usize, usize),
+    Rename(usize, usize),
+    Cut(usize),
+}
+
+fn corruption() -> impl Strategy<Value = Corruption> {
+    use Corruption::*;
+    let at = 0..64_usize;
+    prop_oneof![
+        at.clone().prop_map(Drop),
+        at.clone().prop_map(Double),
+        (at.clone(), at.clone()).prop_map(|(a, b)| Swap(a, b)),
+        (at.clone(), at.clone()).prop_map(|(a, b)| Move(a, b)),
+        (at.clone(), prop_oneof![Just("hm"), Just(""), Just(" ")]).prop_map(|(a, t)| Say(a, t)),
+        (at.clone(), at.clone()).prop_map(|(a, b)| DropBlock(a, b)),
+        (at.clone(), at.clone()).prop_map(|(a, b)| DoubleBlock(a, b)),
+        (at.clone(), at.clone()).prop_map(|(a, b)| SwapBlocks(a, b)),
+        (at.clone(), at.clone()).prop_map(|(a, b)| Rename(a, b)),
+        at.prop_map(Cut),
+    ]
+}
+
+fn blocks(message: &mut Value) -> Option<&mut Vec<Value>> {
+    let list = if message["tool_calls"].is_array() { "tool_calls" } else { "content" };
+    message[list].as_array_mut().filter(|blocks| !blocks.is_empty())
+}
+
+impl Corruption {
+    fn act(&self, messages: &mut Vec<Value>) {
+        let len = messages.len();
+        if len == 0 {
+            return;
+        }
+        match *self {
+            Self::Drop(at) => drop(messages.remove(at % len)),
+            Self::Double(at) => messages.insert(at % len, messages[at % len].clone()),
+            Self::Swap(a, b) => messages.swap(a % len, b % len),
+            Self::Move(from, to) => {
+                let message = messages.remove(from % len);
+                messages.insert(to % len, message);
+            }
+            Self::Say(at, text) => {
+                messages.insert(at % len, serde_json::json!({"role": "user", "content": text}));
+            }
+            Self::Cut(at) => messages.truncate(at % len + 1),
+            Self::DropBlock(at, block) => {
+                let Some(blocks) = blocks(&mut messages[at % len]) else { return };
+                if blocks.len() > 1 {
+                    blocks.remove(block % blocks.len());
+                }
+            }
+            Self::DoubleBlock(at, block) => {
+                let Some(blocks) = blocks(&mut messages[at % len]) else { return };
+                let block = blocks[block % blocks.len()].clone();
+                blocks.push(block);
+            }
+            Self::SwapBlocks(at, block) => {
+                let Some(blocks) = blocks(&mut messages[at % len]) else { return };
+                let last = blocks.len() - 1;
+                blocks.swap(block % blocks.len(), last);
+            }
+            Self::Rename(at, n) => {
+                let message = &mut messages[at % len];
+                if message["tool_call_id"].is_string() {
+                    message["tool_call_id"] = format!("other_{}", n % 3).into();
+                }
+                let Some(blocks) = blocks(message) else { return };
+                let at = n % blocks.len();
+                for name in ["id", "tool_use_id"] {
+                    if blocks[at][name].is_string() {
+                        blocks[at][name] = format!("other_{}", n % 3).into();
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn corrupted(format: Format, spec: &Spec, repeat: bool, by: &[Corruption]) -> Transcript {
+    let messages = session(format, spec, repeat);
+    let mut messages: Vec<Value> =
+        messages.iter().map(|raw| serde_json::from_str(raw).unwrap()).collect();
+    by.iter().for_each(|corruption| corruption.act(&mut messages));
+    let messages: Vec<_> = messages.iter().map(ToString::to_string).collect();
+    of(format, &messages)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1500) })]
+
+    #[test]
+    fn any_corruption_is_repaired(
+        spec in vec((0..4_usize, any::<bool>()), 1..7),
+        repeat: bool,
+        by in vec(corruption(), 0..6),
+        close: bool,
+    ) {
+        for format in FORMATS {
+            let transcript = corrupted(format, &spec, repeat, &by);
+            let repair = if close { Repair::preserve().close_tail() } else { Repair::preserve() };
+
+            let plan = repair.plan(&transcript);
+            let is_empty = plan.is_empty();
+            let mut repaired = transcript.clone();
+            let _ = plan.apply(&mut repaired).unwrap();
+            let validator = Validator::of(&repaired);
+            prop_assert!(validator.is_valid(), "{:?}\n{}\n{}", validator.findings(), transcript.to_json(), repaired.to_json());
+            prop_assert!(!close || validator.pending().next().is_none());
+            // A plan without actions changes nothing; one more repair neither.
+            prop_assert_eq!(is_empty, transcript.to_json() == repaired.to_json());
+            let again = repair.plan(&repaired);
+            prop_assert!(again.is_empty(), "{:?}\n{}\n{}", again.actions(), transcript.to_json(), repaired.to_json());
+            // What a valid session says stays as it is.
+            if Validator::of(&transcript).findings().is_empty() && !close {
+                prop_assert!(is_empty, "{}", transcript.to_json());
+            }
+            // No completed result is lost, and the text can be read again.
+            let json = repaired.to_json();
+            for answer in transcript.to_json().split('"').filter(|text| text.starts_with("answer ")) {
+                prop_assert!(json.contains(answer), "{answer} is lost: {json}");
+            }
+            prop_assert_eq!(Transcript::read_as(format, &json).unwrap().to_json(), json);
+        }
+    }
+
+    /// 002's algorithm: rules 1 and 2 hold after it, and it is done after one run.
+    #[test]
+    fn remove_leaves_rules_one_and_two_whole(
+        spec in vec((0..4_usize, any::<bool>()), 1..7),
+        by in vec(corruption(), 0..6),
+    ) {
+        for format in FORMATS {
+            let mut transcript = corrupted(format, &spec, false, &by);
+            let _ = Repair::remove().plan(&transcript).apply(&mut transcript).unwrap();
+            for finding in Validator::of(&transcript).findings() {
+                let paired = finding.fault.rule() == 1 || finding.fault.rule() == 2;
+                prop_assert!(!paired, "{finding:?}\n{}", transcript.to_json());
+            }
+            prop_assert!(Repair::remove().plan(&transcript).is_empty());
+            prop_assert!(Transcript::read_as(format, &transcript.to_json()).is_ok());
+        }
+    }
+}
+
+/// The generator makes valid sessions, and the corruptions do corrupt them.
+#[test]
+fn the_generator_is_worth_its_name() {
+    let spec = vec![(2, true), (0, false), (3, false)];
+    for format in FORMATS {
+        let whole = corrupted(format, &spec, false, &[]);
+        assert!(Validator::of(&whole).findings().is_empty());
+        let broken = corrupted(format, &spec, false, &[Corruption::Drop(1)]);
+        let findings = Validator::of(&broken);
+        assert_eq!(findings.findings()[0].fault, Fault::ResultWithoutAssistant);
+    }
+}
