@@ -154,8 +154,10 @@ impl Block {
     /// Its text in `message`, with another id if there is one.
     pub(crate) fn text_in(&self, message: &Message, new_id: Option<&str>) -> String {
         let text = message.text(&self.span);
-        let (Some(new_id), Kind::Use { id_at: Some(at), .. } | Kind::Result { id_at: Some(at), .. }) =
-            (new_id, &self.kind)
+        let (
+            Some(new_id),
+            Kind::Use { id_at: Some(at), .. } | Kind::Result { id_at: Some(at), .. },
+        ) = (new_id, &self.kind)
         else {
             return text.to_owned();
         };

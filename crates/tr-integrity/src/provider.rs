@@ -35,7 +35,10 @@ pub enum Complaint {
 
 /// Complaints by their exact words, as Anthropic, OpenAI and Gemini write them.
 const COMPLAINTS: [(&str, Complaint); 13] = [
-    ("`tool_use` ids were found without `tool_result` blocks immediately after", Complaint::IncompleteUse),
+    (
+        "`tool_use` ids were found without `tool_result` blocks immediately after",
+        Complaint::IncompleteUse,
+    ),
     ("unexpected `tool_use_id` found in `tool_result` blocks", Complaint::OrphanedResult),
     ("`tool_use` ids must be unique", Complaint::DuplicateId),
     ("each tool_use must have a single result", Complaint::SeveralResults),

@@ -92,10 +92,14 @@ pub(super) fn evidence(message: &str) -> usize {
         let wire: WireBlock<'_> = json::object(element).unwrap_or_default();
         let kind = wire.kind.and_then(json::string);
         kind.is_some_and(|kind| {
-            matches!(&*kind, "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "image")
+            matches!(
+                &*kind,
+                "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "image"
+            )
         })
     };
-    json::elements(content.get()).map_or(0, |blocks| blocks.into_iter().filter(|block| telling(block)).count())
+    json::elements(content.get())
+        .map_or(0, |blocks| blocks.into_iter().filter(|block| telling(block)).count())
 }
 
 pub(super) fn write_uses(uses: &[NewUse<'_>]) -> String {

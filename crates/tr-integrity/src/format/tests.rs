@@ -42,7 +42,10 @@ fn calls_are_taken_out_of_a_message_that_needs_content() {
     for (members, without) in [
         (format!(r#""content":null, "tool_calls" : [{call}]"#), r#""content":"""#),
         (format!(r#""tool_calls":[{call}],"content":"so""#), r#""content":"so""#),
-        (format!(r#""content":"so","tool_calls":[{call}],"name":"n""#), r#""content":"so","name":"n""#),
+        (
+            format!(r#""content":"so","tool_calls":[{call}],"name":"n""#),
+            r#""content":"so","name":"n""#,
+        ),
         (format!(r#""tool_calls":[{call}]"#), r#""content":"""#),
     ] {
         let raw = format!(r#"{{"role":"assistant",{members}}}"#);

@@ -129,7 +129,8 @@ impl RepairPlan {
     /// How many messages at the beginning stay as they are.
     #[must_use]
     pub fn untouched(&self) -> usize {
-        let same = self.before.iter().zip(&self.after).take_while(|(before, after)| before == after);
+        let same =
+            self.before.iter().zip(&self.after).take_while(|(before, after)| before == after);
         same.count()
     }
 

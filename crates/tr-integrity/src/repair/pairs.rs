@@ -213,7 +213,8 @@ impl<'t> Pairs<'t> {
                 continue;
             }
             let free = (*count..).map(|n| format!("{}_r{n}", used.id).into_boxed_str());
-            let new_id = free.into_iter().find(|id| !taken.contains(id)).expect("numbers don't end");
+            let new_id =
+                free.into_iter().find(|id| !taken.contains(id)).expect("numbers don't end");
             taken.insert(new_id.clone());
             used.new_id = Some(new_id);
         }

@@ -73,7 +73,9 @@ impl Writer<'_, '_> {
                 match used.answer.map(|answer| &pairs.found[answer]) {
                     None if step.is_live => {}
                     None => log.act(ActionKind::AddUnknown, was[step.at], Some(&used.id)),
-                    Some(found) if found.home != Some(number) || found.is_late(*format, messages) => {
+                    Some(found)
+                        if found.home != Some(number) || found.is_late(*format, messages) =>
+                    {
                         log.act(ActionKind::MoveResult, was[found.at], Some(&used.id));
                     }
                     Some(_) => {}
@@ -194,15 +196,25 @@ impl Writer<'_, '_> {
                 self.write_strays(at..at + 1, None);
                 continue;
             }
-            self.out.push(message.clone());
-            if self.pairs.steps.get(number).is_some_and(|step| step.at == at) {
-                self.write_step(number);
-                number += 1;
+            match self.pairs.steps.get(number) {
+                Some(step) if step.at == at => {
+                    self.write_step(number);
+                    number += 1;
+                }
+                _ => self.out.push(message.clone()),
             }
         }
     }
 
     fn write_step(&mut self, number: usize) {
+        let step = &self.pairs.steps[number];
+        let (message, zone) = (self.messages[step.at], step.zone.clone());
+        // Nothing may stand behind a live tail: what comes would not find its step.
+        let waits = step.is_live && step.uses.iter().any(|used| used.answer.is_none());
+        if waits {
+            self.write_strays(zone.clone(), Some(number));
+        }
+        self.out.push(message.clone());
         for (place, answer) in self.pairs.order(number) {
             let message = match answer {
                 Some(answer) => self.messages[self.pairs.found[answer].at].clone(),
@@ -213,8 +225,9 @@ impl Writer<'_, '_> {
             };
             self.out.push(message);
         }
-        let zone = self.pairs.steps[number].zone.clone();
-        self.write_strays(zone, Some(number));
+        if !waits {
+            self.write_strays(zone, Some(number));
+        }
     }
 
     /// Results of these messages that become text; those at home in a step come behind it.
@@ -234,7 +247,6 @@ impl Found<'_> {
     fn is_late(&self, format: Format, messages: &[&Message]) -> bool {
         let before = &messages[self.at].blocks()[..self.block];
         let is_other = |kind: &Kind| !matches!(kind, Kind::Result { .. });
-        format == Format::AnthropicMessages
-            && before.iter().any(|block| is_other(&block.kind))
+        format == Format::AnthropicMessages && before.iter().any(|block| is_other(&block.kind))
     }
 }

@@ -40,7 +40,8 @@ fn remove_orphans(format: Format, drafts: &mut Vec<Draft<'_>>, log: &mut Log) {
             Format::OpenAiChat => drafts[..i].iter().rfind(|d| d.message.role() != Role::Tool),
         };
         let asked = asked.filter(|draft| draft.message.role() == Role::Assistant);
-        let uses: HashSet<&str> = asked.map(|d| d.message.tool_uses().collect()).unwrap_or_default();
+        let uses: HashSet<&str> =
+            asked.map(|d| d.message.tool_uses().collect()).unwrap_or_default();
         let draft = &mut drafts[i];
         draft.kept.retain(|&block| {
             let Kind::Result { id, .. } = &draft.message.blocks()[block].kind else { return true };
@@ -80,7 +81,9 @@ fn remove_incomplete(format: Format, drafts: &mut [Draft<'_>], log: &mut Log) {
             .collect();
         let draft = &mut drafts[i];
         draft.kept.retain(|&block| {
-            let Kind::Use { id, name, .. } = &draft.message.blocks()[block].kind else { return true };
+            let Kind::Use { id, name, .. } = &draft.message.blocks()[block].kind else {
+                return true;
+            };
             let has_result = results.contains(id);
             if !has_result {
                 log.act(ActionKind::RemoveIncomplete, i, Some(id));

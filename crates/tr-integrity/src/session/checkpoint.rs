@@ -75,9 +75,7 @@ impl fmt::Display for CheckpointError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound(id) => write!(f, "Checkpoint not found: {id}"),
-            Self::Mismatch => {
-                f.write_str("Checkpoint integrity mismatch — messages were modified")
-            }
+            Self::Mismatch => f.write_str("Checkpoint integrity mismatch — messages were modified"),
         }
     }
 }

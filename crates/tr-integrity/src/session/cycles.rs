@@ -3,7 +3,11 @@ use super::{
     CycleId, CycleMode, CycleState, Done, Operation, Session, ToolCycleResult,
     ToolCycleTransaction, ToolResult, ToolUse,
 };
-use crate::{format::OUTCOME_UNKNOWN, json::Piece, message::{Kind, Message}};
+use crate::{
+    format::OUTCOME_UNKNOWN,
+    json::Piece,
+    message::{Kind, Message},
+};
 use std::mem;
 use tr_core::{Answer, CycleRef, Ran};
 
@@ -78,8 +82,7 @@ impl Session {
     pub fn recover(&mut self, now: u64) -> usize {
         let abandoned = self.cycles.iter().filter(|cycle| cycle.abandoned && cycle.held.is_none());
         let abandoned: Vec<CycleId> = abandoned.map(|cycle| cycle.id).collect();
-        let unknown =
-            Answer { content: OUTCOME_UNKNOWN.into(), is_error: true, ran: Ran::Unknown };
+        let unknown = Answer { content: OUTCOME_UNKNOWN.into(), is_error: true, ran: Ran::Unknown };
         for &id in &abandoned {
             self.fail_cycle(id, &unknown, now);
             self.note("outcome_unknown", None, None, now);
@@ -210,8 +213,9 @@ impl Session {
             return Vec::new();
         }
         let format = self.transcript.format();
-        let write =
-            |result: &&ToolResult| format.write_result(&result.tool_use_id, &result.content, result.is_error);
+        let write = |result: &&ToolResult| {
+            format.write_result(&result.tool_use_id, &result.content, result.is_error)
+        };
         format.hold_results(&results.iter().map(write).collect::<Vec<_>>())
     }
 
@@ -232,9 +236,8 @@ impl Session {
         }
         let message = self.transcript.messages()[step].clone();
         let blocks = message.blocks().iter().enumerate();
-        let kept = blocks.filter(|(_, part)| {
-            !matches!(&part.kind, Kind::Use { id, .. } if gone.contains(id))
-        });
+        let kept = blocks
+            .filter(|(_, part)| !matches!(&part.kind, Kind::Use { id, .. } if gone.contains(id)));
         let pieces: Vec<Piece> = kept
             .map(|(block, part)| Piece {
                 was: Some(block),

@@ -1,6 +1,5 @@
 //! What is not edited comes out as it went in.
 
-
 use crate::common::message;
 use tr_integrity::{Format, Repair, Transcript};
 

@@ -1,6 +1,9 @@
 //! Behaviour of the validator, the repair, sessions and both layers.
 mod common;
+mod cycle;
+mod guard;
 mod lossless;
 mod property;
 mod repair;
+mod session;
 mod validate;

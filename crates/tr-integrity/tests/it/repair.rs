@@ -1,8 +1,12 @@
 //! Corruptions seen in the wild, by name, and what the repair makes of them.
-use crate::common::{self, FORMATS, anthropic, of, openai, result_block, results, says, tool, user, uses};
+use crate::common::{
+    self, FORMATS, anthropic, of, openai, result_block, results, says, tool, user, uses,
+};
 use tr_integrity::{
-    ActionKind::{self, AddUnknown, MoveResult, OrphanToText, RemoveDuplicate, RemoveEmptyMessage,
-        RemoveEmptyText, RemoveIncomplete, RemoveOrphan, RemoveSynthetic, RenameId},
+    ActionKind::{
+        self, AddUnknown, MoveResult, OrphanToText, RemoveDuplicate, RemoveEmptyMessage,
+        RemoveEmptyText, RemoveIncomplete, RemoveOrphan, RemoveSynthetic, RenameId,
+    },
     Format, LossKind, OUTCOME_UNKNOWN, Repair, Transcript, Validator,
 };
 
@@ -101,7 +105,8 @@ fn si_14_repair_incomplete_use_says_that_it_may_have_run() {
 /// The seed's own example of what is left of an assistant message: nothing, but it stays.
 #[test]
 fn remove_leaves_an_emptied_assistant_message_as_002_does() {
-    let alone = r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"x","input":{}}]}"#;
+    let alone =
+        r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"x","input":{}}]}"#;
     let mut transcript = anthropic(&[alone, &user("hm")]);
     assert_eq!(remove(&mut transcript), [(RemoveIncomplete, 0)]);
     assert_eq!(transcript.messages()[0].raw(), r#"{"role":"assistant","content":[]}"#);
@@ -196,12 +201,15 @@ fn real_beats_synthetic() {
             messages.push(user("hm"));
             messages.extend(results(format, &[("a", "real")]));
             let mut transcript = of(format, &messages);
-            assert_eq!(preserve(&mut transcript), match format {
-                Format::AnthropicMessages => {
-                    vec![MoveResult, RemoveSynthetic, RemoveEmptyMessage]
+            assert_eq!(
+                preserve(&mut transcript),
+                match format {
+                    Format::AnthropicMessages => {
+                        vec![MoveResult, RemoveSynthetic, RemoveEmptyMessage]
+                    }
+                    _ => vec![MoveResult, RemoveSynthetic],
                 }
-                _ => vec![MoveResult, RemoveSynthetic],
-            });
+            );
             let json = transcript.to_json();
             assert!(json.contains("real") && !json.contains(made_up), "{json}");
         }
@@ -304,7 +312,8 @@ fn openclaw_synthesises_results_for_a_live_tail() {
 #[test]
 fn openclaw_stamps_the_time() {
     for format in FORMATS {
-        let broken = of(format, &[uses(format, &["a"]), user("x"), uses(format, &["b"]), user("y")]);
+        let broken =
+            of(format, &[uses(format, &["a"]), user("x"), uses(format, &["b"]), user("y")]);
         let repaired = |mut transcript: Transcript| {
             preserve(&mut transcript);
             transcript.to_json()

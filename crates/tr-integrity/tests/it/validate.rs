@@ -1,7 +1,8 @@
 //! Sessions that providers take and refuse, in both forms.
 
-
-use crate::common::{self, FORMATS, anthropic, message, of, openai, result_block, results, tool, user, uses};
+use crate::common::{
+    self, FORMATS, anthropic, message, of, openai, result_block, results, tool, user, uses,
+};
 use tr_integrity::{Fault, Format, Severity, Transcript, ValidationResult, Validator};
 
 fn validate(transcript: &Transcript) -> ValidationResult {
@@ -68,7 +69,10 @@ fn si_03_result_without_an_assistant_message_before_it() {
         let mut messages = vec![user("hi")];
         messages.extend(results(format, &[("a", "1")]));
         let result = validate(&of(format, &messages));
-        assert_eq!(result.error.as_deref(), Some("tool_result without preceding assistant message"));
+        assert_eq!(
+            result.error.as_deref(),
+            Some("tool_result without preceding assistant message")
+        );
         assert_eq!(result.orphaned_ids, None);
     }
 }
@@ -203,11 +207,7 @@ fn what_anthropic_says() {
             Fault::BlankMessage,
             "messages: text content blocks must contain non-whitespace text",
         ),
-        (
-            alone("[]"),
-            Fault::EmptyMessage,
-            "messages.0: user messages must have non-empty content",
-        ),
+        (alone("[]"), Fault::EmptyMessage, "messages.0: user messages must have non-empty content"),
     ];
     for (transcript, fault, error) in cases {
         let validator = Validator::of(&transcript);
