@@ -89,7 +89,7 @@ impl Window {
 
     /// Whether these rules want the breaker open.
     pub(crate) fn trips(&self, now: Instant, rules: &Rules, settings: &Settings) -> bool {
-        if rules.consecutive.is_some_and(|n| self.has_run(n, now, settings.rolling)) {
+        if rules.consecutive.is_some_and(|n| self.has_run(n)) {
             return true;
         }
         let tally = self.tally(now, settings);
@@ -136,10 +136,9 @@ impl Window {
         self.marks.len()
     }
 
-    /// Whether the last `n` calls failed, all of them within the rolling window.
-    fn has_run(&self, n: u32, now: Instant, rolling: Duration) -> bool {
-        let first = self.marks.len().checked_sub(n as usize).and_then(|i| self.marks.get(i));
-        self.run() >= n && first.is_some_and(|mark| !is_past(mark.at, now, rolling))
+    /// Whether the last `n` calls failed; what is too old was dropped when the last one came.
+    fn has_run(&self, n: u32) -> bool {
+        self.run() >= n && self.marks.len() >= n as usize
     }
 
     fn push(&mut self, now: Instant, what: What, settings: &Settings) {

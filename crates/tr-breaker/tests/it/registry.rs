@@ -1,10 +1,10 @@
 //! Which calls share a breaker, and what is kept of them.
 use crate::rig::{Rig, failure, ok};
-use std::sync::Arc;
-use tower::{Layer, ServiceExt};
+use std::{sync::Arc, thread};
+use tower::{Layer, Service, ServiceExt};
 use tr_breaker::{BreakerLayer, Builder};
 use tr_core::{
-    BreakerHint,
+    BoxError, BreakerHint,
     BreakerState::{Closed, Open},
     CallParts, Classification, Classify, Effect, EffectOf, End, KeyOf, KeyRef, Params, Progress,
     Ran, ToolCall, ToolId, ToolManifest, Verdict,
@@ -180,29 +180,53 @@ async fn keys_of_one_hash_are_told_apart_by_name() {
     assert_eq!((state("bad"), state("good"), state("other")), (Some(Open), Some(Closed), None));
 }
 
-#[test]
-fn threads_agree_on_a_breaker_and_lose_nothing() {
-    let layer = Builder::error_handling().capacity(8).answers(Colliding).build().unwrap();
-    let tool =
-        Scripted::by(|n, _: &&'static str| if n % 7 == 6 { Step::err("x") } else { Step::Ok(()) });
-    let service = layer.layer(tool.unlogged());
-    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
-    std::thread::scope(|scope| {
+/// Calls from four threads at the same time.
+fn from_four_threads<S>(service: &S, call: impl Fn(usize, usize) -> &'static str + Sync)
+where
+    S: Service<&'static str, Response = (), Error = BoxError> + Clone + Send + Sync,
+{
+    thread::scope(|scope| {
         for thread in 0..4 {
-            let service = service.clone();
+            let (service, call) = (service.clone(), &call);
             scope.spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
                 runtime.block_on(async {
                     for n in 0..2_000 {
-                        let _ = service.clone().oneshot(names[(n * (thread + 1)) % 12]).await;
+                        let _ = service.clone().oneshot(call(thread, n)).await;
                     }
                 });
             });
         }
     });
+}
+
+#[test]
+fn threads_lose_no_call() {
+    let never = Builder::error_handling().consecutive_failures(10_000).failure_rate(None);
+    let layer = never.window(10_000).answers(Colliding).build().unwrap();
+    let tool = Scripted::by(|n, _: &&'static str| match n % 8 {
+        7 => Step::err("down"),
+        _ => Step::Ok(()),
+    });
+    from_four_threads(&layer.layer(tool.unlogged()), |_, _| "tool");
+    let counts = layer.registry().get(KeyRef { hash: 7, name: "tool" }).unwrap().counts();
+    assert_eq!((counts.calls, counts.failures), (8_000, 1_000));
+}
+
+#[test]
+fn threads_agree_while_breakers_come_and_go() {
+    let layer = Builder::error_handling().capacity(8).answers(Colliding).build().unwrap();
+    let tool = Scripted::by(|_, name: &&'static str| match *name {
+        "a" => Step::err("down"),
+        _ => Step::Ok(()),
+    });
+    let asked = tool.handle();
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+    let service = layer.layer(tool);
+    from_four_threads(&service, |thread, n| names[n * (thread + 1) % 12]);
     assert!(layer.registry().all().len() <= 8);
-    for breaker in layer.registry().all() {
-        breaker.reset();
-        assert_eq!(breaker.counts().calls, 0);
-    }
+    let bad = layer.registry().get(KeyRef { hash: 7, name: "a" }).expect("it remembers failures");
+    assert_eq!(bad.state(), Open);
+    let failed = asked.requests().iter().filter(|name| **name == "a").count();
+    assert!((5..5 + 4).contains(&failed), "{failed}: those in flight when it opened, and no more");
 }
