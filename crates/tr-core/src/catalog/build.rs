@@ -14,8 +14,16 @@ use crate::{
 };
 use std::time::Duration;
 
+pub(super) fn fault(spot: &Spot, expected: &'static str, found: &str) -> Fault {
+    let fault = Fault::new(&*spot.pointer, expected, found);
+    match spot.offset {
+        Some(offset) => fault.at(offset),
+        None => fault,
+    }
+}
+
 pub(super) fn refuse(spot: &Spot, expected: &'static str, found: &str, faults: &mut Faults) {
-    faults.push(Fault::new(&*spot.pointer, expected, found).at(spot.offset));
+    faults.push(fault(spot, expected, found));
 }
 
 /// Reports what is of no use as a default.

@@ -55,6 +55,7 @@ mod error;
 mod form;
 #[cfg(feature = "input-schema")]
 mod input_schema;
+mod made;
 mod read;
 mod relations;
 mod shape;
@@ -106,6 +107,22 @@ impl Entry {
 }
 
 impl ToolCatalog {
+    /// A catalogue of manifests made in code, which name each other by their labels.
+    ///
+    /// # Errors
+    /// Names every mistake: a tool given twice, one that nobody knows, circles, a schema that is
+    /// none.
+    pub fn new(manifests: impl IntoIterator<Item = ToolManifest>) -> Result<Self, CatalogError> {
+        made::catalog(manifests.into_iter().collect())
+    }
+
+    /// Sets the effect of tools of which nobody says it; [`Effect::Mutating`] by default.
+    #[must_use]
+    pub fn with_undeclared_effect(mut self, effect: Effect) -> Self {
+        self.undeclared_effect = effect;
+        self
+    }
+
     fn of(mut entries: Vec<Entry>, undeclared_effect: Effect) -> Self {
         entries.sort_by(|a, b| order(parts(&a.manifest.tool), parts(&b.manifest.tool)));
         Self { entries: entries.into(), undeclared_effect }
@@ -199,21 +216,4 @@ fn parts(tool: &ToolId) -> Parts<'_> {
 fn order(a: Parts<'_>, b: Parts<'_>) -> Ordering {
     // Names differ most often.
     (a.1, a.2, a.0).cmp(&(b.1, b.2, b.0))
-}
-
-/// Manifests made in code. Of two for one tool the later is kept; names and circles are not
-/// looked at.
-impl FromIterator<ToolManifest> for ToolCatalog {
-    fn from_iter<I: IntoIterator<Item = ToolManifest>>(manifests: I) -> Self {
-        let mut faults = Faults::of("");
-        let mut entries: Vec<Entry> = Vec::new();
-        for manifest in manifests {
-            let entry = Entry::new(manifest, None, &mut faults);
-            match entries.iter_mut().find(|known| known.manifest.tool == entry.manifest.tool) {
-                Some(known) => *known = entry,
-                None => entries.push(entry),
-            }
-        }
-        Self::of(entries, Effect::default())
-    }
 }

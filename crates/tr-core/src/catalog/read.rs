@@ -67,7 +67,7 @@ fn build(form: Catalog, faults: &mut Faults) -> ToolCatalog {
     build::check_defaults(&defaults, faults);
     let mut tools = form.tools.unwrap_or_default();
     if tools.len() > MAX_TOOLS {
-        let spot = Spot { pointer: "/tools".into(), offset: 0 };
+        let spot = Spot { pointer: "/tools".into(), offset: Some(0) };
         refuse(&spot, "at most 10000 tools", &tools.len().to_string(), faults);
         tools.truncate(MAX_TOOLS);
     }

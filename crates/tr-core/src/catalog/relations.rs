@@ -1,5 +1,9 @@
 //! How tools of a catalogue hang together: names that exist, and no circles.
-use super::{build::refuse, form::References, shape::Spot};
+use super::{
+    build::{fault, refuse},
+    form::References,
+    shape::Spot,
+};
 use crate::{
     ToolId,
     wire::{
@@ -113,9 +117,8 @@ impl<'a> Names<'a> {
     }
 
     fn unknown(&self, name: &str, spot: &Spot) -> Fault {
-        let found = format!("{name:?}");
-        let fault = Fault::new(&*spot.pointer, "the name of a tool of this catalogue", found);
-        let fault = fault.at(spot.offset);
+        let known = "the name of a tool of this catalogue";
+        let fault = fault(spot, known, &format!("{name:?}"));
         match closest(name, self.keys.keys().copied()) {
             Some(like) => fault.hint(format!("did you mean {like:?}?")),
             None => fault,

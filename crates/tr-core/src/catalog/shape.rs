@@ -17,7 +17,8 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spot {
     pub(crate) pointer: String,
-    pub(crate) offset: usize,
+    /// `None` in what was made without a text.
+    pub(crate) offset: Option<usize>,
 }
 
 /// A value and where it stands.
@@ -37,7 +38,7 @@ impl<S: Shape> Shape for Located<S> {
     }
 
     fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
-        let spot = Spot { pointer: node.at.to_string(), offset: node.source.offset(faults) };
+        let spot = Spot { pointer: node.at.to_string(), offset: Some(node.source.offset(faults)) };
         S::read(node, faults).map(|value| At { value, spot })
     }
 

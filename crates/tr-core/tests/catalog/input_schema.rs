@@ -1,8 +1,8 @@
 //! Params against a tool's own schema.
 use crate::json;
 use tr_core::{
-    Classify, Json, Params, Ran, Standard, ToolCall, ToolOutcome, Verdict, catalog::InputSchema,
-    code, facts,
+    Classify, Json, Params, Ran, Standard, ToolCall, ToolCatalog, ToolManifest, ToolOutcome,
+    Verdict, catalog::InputSchema, code, facts,
 };
 
 const SCHEMA: &str = r#"{
@@ -77,6 +77,15 @@ fn a_schema_that_is_none_is_a_mistake_of_the_catalogue() {
     assert_eq!(mistake.line(), Some(2));
     assert_eq!(mistake.fault().pointer(), "/tools/a/input_schema");
     assert!(mistake.fault().found().contains("strin"), "{error}");
+}
+
+#[test]
+fn a_schema_that_is_none_is_a_mistake_in_code_too() {
+    let mut manifest = ToolManifest::new("a");
+    manifest.input_schema = Some(Json::from_text(r#"{"type": 5}"#).unwrap());
+    let error = ToolCatalog::new([manifest]).unwrap_err();
+    assert_eq!(error.mistakes()[0].fault().pointer(), "/tools/a/input_schema");
+    assert_eq!(error.mistakes()[0].line(), None);
 }
 
 #[test]

@@ -188,9 +188,26 @@ fn retry_settings_of_old_are_understood_in_both_places() {
 fn a_catalogue_may_be_made_in_code() {
     let mut search = ToolManifest::new("search");
     search.effect = Some(Effect::ReadOnly);
-    let catalog: ToolCatalog = [ToolManifest::new("search"), search].into_iter().collect();
-    assert_eq!(catalog.iter().len(), 1);
+    let mut send = ToolManifest::new(ToolId::from_parts(None, "message", Some("send")));
+    send.depends_on = vec!["search".into()];
+    let catalog = ToolCatalog::new([send.clone(), search]).unwrap();
+    let catalog = catalog.with_undeclared_effect(Effect::Idempotent);
+    assert_eq!((catalog.iter().len(), catalog.undeclared_effect()), (2, Effect::Idempotent));
     assert_eq!(catalog.find(None, "search", None).unwrap().effect, Some(Effect::ReadOnly));
+
+    let mut serch = ToolManifest::new("serch");
+    serch.alternatives = vec!["message.send".into()];
+    let error = ToolCatalog::new([send.clone(), serch, send]).unwrap_err();
+    let mut lines: Vec<_> = error.mistakes().iter().map(ToString::to_string).collect();
+    lines.sort();
+    lines.dedup();
+    assert_eq!(
+        lines,
+        [
+            "/tools/message.send/depends_on/0: expected the name of a tool of this catalogue, found \"search\" (did you mean \"serch\"?)",
+            "/tools/message.send: expected each tool once, found message.send, which \"message.send\" is too",
+        ]
+    );
 }
 
 #[cfg(feature = "catalog")]

@@ -3,14 +3,14 @@ use crate::samples::{BARE_CALL, CALL, REQUEST, RESULT};
 use tr_core::{
     Classify, Ran, Standard, ToolOutcome, Verdict, code, facts,
     wire::{
-        InvalidEnvelope, Status,
+        Fault, InvalidEnvelope, Status,
         bs_tim_5::{ToolCallEnvelope, ToolResultEnvelope},
         utee::{ToolRequest, ToolResponse},
     },
 };
 
 fn pointers(error: &InvalidEnvelope) -> Vec<&str> {
-    error.faults().iter().map(|fault| fault.pointer()).collect()
+    error.faults().iter().map(Fault::pointer).collect()
 }
 
 /// Replaces `from` in a text that must hold it.

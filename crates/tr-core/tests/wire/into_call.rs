@@ -5,7 +5,7 @@ use tr_core::{
     BreakerHint, DedupeMode, Params, Priority, ToolId, ToolManifest,
     call::CallContext,
     wire::{
-        Arrival,
+        Arrival, Fault,
         bs_tim_5::ToolCallEnvelope,
         utee::{self, Options, RetryPolicy, ToolRequest},
     },
@@ -185,6 +185,6 @@ fn an_escaped_name_hides_no_options_and_others_stay_the_same_text() {
 fn options_of_the_wrong_form_are_refused() {
     let params = Params::from_text(r#"{"_utee": {"timeout": -5, "priority": "now"}}"#).unwrap();
     let error = Options::take(&params).unwrap_err();
-    let pointers: Vec<_> = error.faults().iter().map(|fault| fault.pointer()).collect();
+    let pointers: Vec<_> = error.faults().iter().map(Fault::pointer).collect();
     assert_eq!(pointers, ["/_utee/timeout", "/_utee/priority"]);
 }

@@ -4,7 +4,8 @@
 ///
 /// `open` objects keep members that they do not know, take `null` for an absent optional member,
 /// and can be written; `strict` ones are only read, and refuse what they do not know. A line is
-/// `"name" | "other name" => field: Type, Shape;`, after lines `const "name" = "value";`.
+/// `"name" | "other name" => field: Type, Shape;`. In front of these stand members that are not
+/// kept: `const "name" = "value";` in open objects, `ignored "name";` in strict ones.
 macro_rules! object {
     (
         open

@@ -1,0 +1,49 @@
+//! Catalogues of manifests made in code.
+use super::{
+    CatalogError, Entry, MAX_TOOLS, ToolCatalog,
+    build::refuse,
+    form::References,
+    relations::{Declared, relate},
+    shape::{At, Spot},
+};
+use crate::{Effect, ToolManifest, wire::fault::Faults};
+
+pub(super) fn catalog(manifests: Vec<ToolManifest>) -> Result<ToolCatalog, CatalogError> {
+    let mut faults = Faults::of_configuration("");
+    if manifests.len() > MAX_TOOLS {
+        let found = manifests.len().to_string();
+        refuse(&spot("/tools".into()), "at most 10000 tools", &found, &mut faults);
+        return Err(CatalogError::new(faults, ""));
+    }
+    let declared: Vec<_> = manifests.iter().map(declared).collect();
+    relate(&declared, &mut faults);
+    let entries = manifests.into_iter().map(|manifest| {
+        let schema = spot(format!("/tools/{}/input_schema", manifest.tool.label()));
+        Entry::new(manifest, Some(&schema), &mut faults)
+    });
+    let entries = entries.collect();
+    match faults.is_empty() {
+        true => Ok(ToolCatalog::of(entries, Effect::default())),
+        false => Err(CatalogError::new(faults, "")),
+    }
+}
+
+const fn spot(pointer: String) -> Spot {
+    Spot { pointer, offset: None }
+}
+
+fn declared(manifest: &ToolManifest) -> Declared {
+    let label = manifest.tool.label();
+    let references = |names: &[Box<str>], key: &str| -> References {
+        let at = |i| spot(format!("/tools/{label}/{key}/{i}"));
+        let name = |(i, name)| At { value: Box::clone(name), spot: at(i) };
+        names.iter().enumerate().map(name).collect()
+    };
+    Declared {
+        key: label.into(),
+        id: Some(manifest.tool.clone()),
+        spot: spot(format!("/tools/{label}")),
+        depends_on: references(&manifest.depends_on, "depends_on"),
+        alternatives: references(&manifest.alternatives, "alternatives"),
+    }
+}
