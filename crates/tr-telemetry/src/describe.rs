@@ -1,0 +1,112 @@
+//! What telemetry asks of a request and of how it ended.
+use opentelemetry::trace::TraceContextExt as _;
+use std::borrow::Cow;
+use tr_core::{
+    End, Scope, Standard, ToolCall, ToolOutcome,
+    canonical::{Fingerprint, FingerprintKey},
+};
+
+/// What telemetry says of a request, beside its [`CallInfo`](tr_core::CallInfo), and of its end.
+///
+/// All methods have defaults, which say as little as they can.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot describe a `{Req}` that ends in a `{Res}`",
+    label = "no `Describe<{Req}, {Res}>` here",
+    note = "write `impl tr_telemetry::Describe<{Req}, {Res}> for {Self} {{}}` beside your request type (all methods have defaults), or give the layer your own answers with `.answers(MyAnswers)`"
+)]
+pub trait Describe<Req, Res> {
+    /// Whose calls the request's idempotency key may match.
+    fn scope_of(&self, _: &Req) -> Scope {
+        Scope::Session
+    }
+
+    /// The tool's action, where its label ends in one.
+    fn action_of<'r>(&self, _: &'r Req) -> Option<&'r str> {
+        None
+    }
+
+    /// The idempotency key, hashed with `key`: the key itself is never shown.
+    fn key_hash(&self, _: &Req, _key: &FingerprintKey) -> Option<Fingerprint> {
+        None
+    }
+
+    /// The params as JSON text. Only their shape is ever shown, and only if asked for.
+    fn params_of<'r>(&self, _: &'r Req) -> Option<&'r str> {
+        None
+    }
+
+    /// The W3C `traceparent` that came with the request.
+    fn traceparent_of<'r>(&self, _: &'r Req) -> Option<&'r str> {
+        None
+    }
+
+    /// What a failure says to people; it is redacted before anybody sees it.
+    fn message_of<'r>(&self, end: End<'r, Res>) -> Option<Cow<'r, str>> {
+        Some(end.err()?.to_string().into())
+    }
+
+    /// Whether a response came from a record. Where an idempotency layer inside tells an
+    /// [observer](crate::TelemetryObserver), that is known without asking.
+    fn is_from_cache(&self, _: &Res) -> bool {
+        false
+    }
+}
+
+impl Describe<ToolCall, ToolOutcome> for Standard {
+    fn scope_of(&self, call: &ToolCall) -> Scope {
+        call.parts().idempotency.scope
+    }
+
+    fn action_of<'r>(&self, call: &'r ToolCall) -> Option<&'r str> {
+        call.parts().tool.action()
+    }
+
+    /// Of the key with all that scopes it, as records name it.
+    fn key_hash(&self, call: &ToolCall, key: &FingerprintKey) -> Option<Fingerprint> {
+        let id = call.id().ok().flatten()?;
+        Some(key.fingerprint(id.key))
+    }
+
+    fn params_of<'r>(&self, call: &'r ToolCall) -> Option<&'r str> {
+        Some(call.parts().params.get())
+    }
+
+    fn traceparent_of<'r>(&self, call: &'r ToolCall) -> Option<&'r str> {
+        call.parts().trace.traceparent.as_deref()
+    }
+
+    fn message_of<'r>(&self, end: End<'r, ToolOutcome>) -> Option<Cow<'r, str>> {
+        match end {
+            Ok(outcome) => outcome.error().map(|error| Cow::Borrowed(&*error.message)),
+            Err(error) => Some(error.to_string().into()),
+        }
+    }
+
+    fn is_from_cache(&self, outcome: &ToolOutcome) -> bool {
+        outcome.from_cache()
+    }
+}
+
+/// The headers `idempotency-key` and `traceparent`.
+#[cfg(feature = "http")]
+impl<B, C> Describe<http::Request<B>, http::Response<C>> for Standard {
+    fn key_hash(&self, req: &http::Request<B>, key: &FingerprintKey) -> Option<Fingerprint> {
+        req.headers().get("idempotency-key").map(|value| key.fingerprint(value))
+    }
+
+    fn traceparent_of<'r>(&self, req: &'r http::Request<B>) -> Option<&'r str> {
+        req.headers().get("traceparent")?.to_str().ok()
+    }
+}
+
+/// The W3C `traceparent` of the span that is active here, to be sent along by a tool that calls
+/// another process.
+#[must_use]
+pub fn traceparent() -> Option<String> {
+    opentelemetry::Context::map_current(|cx| {
+        let span = cx.span();
+        let span = span.span_context();
+        let (trace, id, flags) = (span.trace_id(), span.span_id(), span.trace_flags());
+        span.is_valid().then(|| format!("00-{trace}-{id}-{:02x}", flags.to_u8()))
+    })
+}

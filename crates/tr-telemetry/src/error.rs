@@ -1,0 +1,22 @@
+//! Error types.
+use std::{error::Error, fmt};
+
+/// Settings out of their range; names all of them.
+#[derive(Debug)]
+pub struct ConfigError {
+    faults: Vec<String>,
+}
+
+impl ConfigError {
+    pub(crate) fn new(faults: Vec<String>) -> Self {
+        Self { faults }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.faults.join("; "))
+    }
+}
+
+impl Error for ConfigError {}

@@ -1,0 +1,71 @@
+//! Future types.
+use crate::{
+    describe::Describe,
+    watch::{Outcome, Watch},
+};
+use pin_project_lite::pin_project;
+use std::{
+    fmt,
+    future::Future,
+    marker::PhantomData,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+use tr_core::{BoxError, Classify};
+
+pin_project! {
+    /// The response of a [`Telemetry`](crate::Telemetry).
+    pub struct TelemetryFuture<F, Req, A> {
+        #[pin]
+        inner: F,
+        watch: Option<Watch>,
+        answers: A,
+        req: PhantomData<fn(Req)>,
+    }
+}
+
+impl<F, Req, A> TelemetryFuture<F, Req, A> {
+    #[inline]
+    pub(crate) const fn new(inner: F, watch: Option<Watch>, answers: A) -> Self {
+        Self { inner, watch, answers, req: PhantomData }
+    }
+}
+
+impl<F, Req, A, T, E> Future for TelemetryFuture<F, Req, A>
+where
+    F: Future<Output = Result<T, E>>,
+    E: Into<BoxError>,
+    A: Classify<T> + Describe<Req, T>,
+{
+    type Output = Result<T, BoxError>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let Some(watch) = this.watch else { return this.inner.poll(cx).map_err(Into::into) };
+        let end = ready!(watch.within(|| this.inner.poll(cx))).map_err(Into::into);
+        if let Some(watch) = this.watch.take() {
+            tell(watch, &end, this.answers);
+        }
+        Poll::Ready(end)
+    }
+}
+
+fn tell<Req, T, A>(watch: Watch, end: &Result<T, BoxError>, answers: &A)
+where
+    A: Classify<T> + Describe<Req, T>,
+{
+    let asked = end.as_ref().map_err(|error| &**error as _);
+    let message = if watch.wants_message() { answers.message_of(asked) } else { None };
+    watch.finish(Outcome {
+        end: answers.classify(asked),
+        message: message.as_deref(),
+        is_from_cache: end.as_ref().is_ok_and(|response| answers.is_from_cache(response)),
+    });
+}
+
+impl<F, Req, A> fmt::Debug for TelemetryFuture<F, Req, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TelemetryFuture").field("watch", &self.watch).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,97 @@
+//! The events as JSON lines.
+use crate::log::TARGET;
+use serde_json::{Map, Value};
+use std::{
+    fmt,
+    io::Write,
+    sync::{Arc, Mutex, PoisonError},
+};
+use tr_core::{SystemClock, WallClock, rfc3339};
+use tracing::{
+    Event, Subscriber,
+    field::{Field, Visit},
+};
+use tracing_subscriber::layer::{Context, Layer};
+
+/// Writes each event as one line: a JSON object with `timestamp`, `level`, and the event's own
+/// fields under their names, `null` where they are not known.
+///
+/// A line that cannot be written is lost: a log never fails a call.
+///
+/// ```
+/// use tracing_subscriber::prelude::*;
+///
+/// let lines = tr_telemetry::JsonLines::new(std::io::stdout());
+/// tracing_subscriber::registry().with(lines).init();
+/// ```
+pub struct JsonLines<W> {
+    writer: Mutex<W>,
+    clock: Arc<dyn WallClock>,
+}
+
+impl<W: Write + Send + 'static> JsonLines<W> {
+    /// Writes to `writer`, a line at a time.
+    pub fn new(writer: W) -> Self {
+        Self { writer: Mutex::new(writer), clock: Arc::new(SystemClock) }
+    }
+
+    /// Takes the time from `clock`.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn WallClock>) -> Self {
+        self.clock = clock;
+        self
+    }
+}
+
+impl<S: Subscriber, W: Write + Send + 'static> Layer<S> for JsonLines<W> {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let metadata = event.metadata();
+        if metadata.target() != TARGET {
+            return;
+        }
+        let mut line = Map::new();
+        line.insert("timestamp".into(), rfc3339(self.clock.unix_ms()).to_string().into());
+        line.insert("level".into(), metadata.level().as_str().to_ascii_lowercase().into());
+        for field in metadata.fields() {
+            line.insert(field.name().into(), Value::Null);
+        }
+        event.record(&mut Fields(&mut line));
+
+        let mut text = Value::Object(line).to_string();
+        text.push('\n');
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = writer.write_all(text.as_bytes()).and_then(|()| writer.flush());
+    }
+}
+
+struct Fields<'l>(&'l mut Map<String, Value>);
+
+impl Fields<'_> {
+    fn put(&mut self, field: &Field, value: impl Into<Value>) {
+        self.0.insert(field.name().into(), value.into());
+    }
+}
+
+impl Visit for Fields<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, value);
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.put(field, format!("{value:?}"));
+    }
+}
+
+impl<W> fmt::Debug for JsonLines<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JsonLines").finish_non_exhaustive()
+    }
+}

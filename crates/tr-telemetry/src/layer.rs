@@ -1,0 +1,55 @@
+//! The layer.
+use crate::{Signals, service::Telemetry, signals::Core};
+use tower_layer::Layer;
+use tr_core::{Standard, Striped};
+
+/// Applies a [`Telemetry`], around a call or around an attempt.
+#[derive(Debug)]
+pub struct TelemetryLayer<A = Standard> {
+    core: Striped<Core>,
+    place: Place,
+    answers: A,
+}
+
+/// What is inside the layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Call,
+    Attempt,
+}
+
+impl TelemetryLayer {
+    /// Around a call with all its attempts, outermost: events, metrics, the span `tool_execution`.
+    #[must_use]
+    pub fn call(signals: &Signals) -> Self {
+        Self { core: signals.core(), place: Place::Call, answers: Standard }
+    }
+
+    /// Around an attempt, inside retry: the span `tool_attempt`, and the count of attempts.
+    #[must_use]
+    pub fn attempt(signals: &Signals) -> Self {
+        Self { core: signals.core(), place: Place::Attempt, answers: Standard }
+    }
+}
+
+impl<A> TelemetryLayer<A> {
+    /// Asks `answers` about requests and responses.
+    #[must_use]
+    pub fn answers<B>(self, answers: B) -> TelemetryLayer<B> {
+        TelemetryLayer { core: self.core, place: self.place, answers }
+    }
+}
+
+impl<A: Clone> Clone for TelemetryLayer<A> {
+    fn clone(&self) -> Self {
+        Self { core: self.core.whole(), place: self.place, answers: self.answers.clone() }
+    }
+}
+
+impl<S, A: Clone> Layer<S> for TelemetryLayer<A> {
+    type Service = Telemetry<S, A>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Telemetry::new(inner, self.core.whole(), self.place, self.answers.clone())
+    }
+}

@@ -1,0 +1,120 @@
+//! The events, as tracing events with the seed's field names.
+use std::time::Duration;
+use tr_core::canonical::Fingerprint;
+use tracing::Level;
+
+/// The target of all events.
+pub const TARGET: &str = "tool_reliability";
+
+/// One event. What is `None` is not known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Record<'r> {
+    pub(crate) event: &'static str,
+    pub(crate) request_id: Option<&'r str>,
+    pub(crate) tool_name: &'r str,
+    pub(crate) session_key: Option<&'r str>,
+    pub(crate) idempotency_key_hash: Option<Fingerprint>,
+    pub(crate) correlation_id: Option<&'r str>,
+    /// Where the call stands, in the words of its record.
+    pub(crate) state: Option<&'r str>,
+    /// Counts from 1; 0 for a call that had no attempt.
+    pub(crate) attempt: Option<u32>,
+    pub(crate) elapsed: Option<Duration>,
+    pub(crate) from_cache: Option<bool>,
+    pub(crate) error_code: Option<&'r str>,
+    pub(crate) retriable: Option<bool>,
+    pub(crate) breaker_state: Option<&'static str>,
+    /// Beside the seed's fields.
+    pub(crate) more: More<'r>,
+}
+
+/// What some events say beside the seed's fields.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct More<'r> {
+    /// What the failure says, redacted.
+    pub(crate) error: Option<&'r str>,
+    pub(crate) delay: Option<Duration>,
+    pub(crate) from_state: Option<&'static str>,
+    /// Only decided, not done.
+    pub(crate) shadow: Option<bool>,
+    pub(crate) params: Option<&'r str>,
+    pub(crate) params_bytes: Option<usize>,
+    pub(crate) params_digest: Option<Fingerprint>,
+}
+
+/// UTEE's event of a call that ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Invocation<'r> {
+    pub(crate) request_id: Option<&'r str>,
+    pub(crate) trace_id: Option<&'r str>,
+    pub(crate) tool: &'r str,
+    pub(crate) action: Option<&'r str>,
+    pub(crate) elapsed: Duration,
+    pub(crate) status: &'static str,
+}
+
+/// Whether anybody may want events.
+#[inline]
+pub(crate) fn is_on() -> bool {
+    tracing::enabled!(target: TARGET, Level::WARN)
+}
+
+macro_rules! event {
+    ($level:ident, $record:expr) => {{
+        let (it, more) = ($record, &$record.more);
+        tracing::event!(
+            target: TARGET,
+            Level::$level,
+            event = it.event,
+            requestId = it.request_id,
+            toolName = it.tool_name,
+            sessionKey = it.session_key,
+            idempotencyKeyHash = it.idempotency_key_hash.map(tracing::field::display),
+            correlationId = it.correlation_id,
+            state = it.state,
+            attempt = it.attempt,
+            elapsedMs = it.elapsed.map(millis),
+            fromCache = it.from_cache,
+            errorCode = it.error_code,
+            retriable = it.retriable,
+            breakerState = it.breaker_state,
+            error = more.error,
+            delayMs = more.delay.map(millis),
+            fromState = more.from_state,
+            shadow = more.shadow,
+            params = more.params,
+            paramsBytes = more.params_bytes.map(|bytes| bytes as u64),
+            paramsDigest = more.params_digest.map(tracing::field::display),
+        );
+    }};
+}
+
+/// Something went as it should.
+pub(crate) fn info(record: &Record<'_>) {
+    event!(INFO, record);
+}
+
+/// Something that an operator may want to know of.
+pub(crate) fn warn(record: &Record<'_>) {
+    event!(WARN, record);
+}
+
+impl Invocation<'_> {
+    pub(crate) fn emit(&self) {
+        tracing::event!(
+            target: TARGET,
+            Level::INFO,
+            event = "tool_invocation",
+            requestId = self.request_id,
+            traceId = self.trace_id,
+            tool = self.tool,
+            action = self.action,
+            durationMs = millis(self.elapsed),
+            status = self.status,
+        );
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

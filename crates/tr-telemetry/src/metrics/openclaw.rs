@@ -1,0 +1,85 @@
+//! The set `openclaw_tool_…`.
+use super::{
+    Ended,
+    bound::{Count, Times},
+    millis,
+};
+use opentelemetry::{
+    KeyValue,
+    metrics::{Counter, Gauge, Histogram, Meter},
+};
+use std::sync::OnceLock;
+use tr_core::{Scope, wire::Status};
+
+/// Bounds of the buckets, in milliseconds: the usual ones, with the default deadlines of an
+/// attempt (10 s) and of a call (30 s) among them.
+const BUCKETS: [f64; 15] = [
+    5.0, 10.0, 25.0, 50.0, 75.0, 100.0, 250.0, 500.0, 750.0, 1000.0, 2500.0, 5000.0, 7500.0,
+    10000.0, 30000.0,
+];
+
+pub(super) struct Instruments {
+    calls: Counter<u64>,
+    duration: Histogram<f64>,
+    pub(super) retries: Counter<u64>,
+    pub(super) hits: Counter<u64>,
+    pub(super) state: Gauge<u64>,
+    pub(super) transitions: Counter<u64>,
+}
+
+impl Instruments {
+    /// Counters are named without `_total`, and nothing has a unit, because exporters for
+    /// Prometheus add both to the name.
+    pub(super) fn new(meter: &Meter) -> Self {
+        let counter = |name, what| meter.u64_counter(name).with_description(what).build();
+        Self {
+            calls: counter("openclaw_tool_calls", "Tool calls by their end"),
+            duration: meter
+                .f64_histogram("openclaw_tool_call_duration_ms")
+                .with_description("Time of a tool call with all its attempts, in milliseconds")
+                .with_boundaries(BUCKETS.to_vec())
+                .build(),
+            retries: counter("openclaw_tool_retry_attempts", "Retries by what failed before"),
+            hits: counter("openclaw_tool_idempotency_hits", "Calls whose key was known already"),
+            state: meter
+                .u64_gauge("openclaw_tool_circuit_breaker_state")
+                .with_description("1 for the state that the breaker is in")
+                .build(),
+            transitions: counter(
+                "openclaw_tool_circuit_breaker_transitions",
+                "Changes of a breaker's state",
+            ),
+        }
+    }
+}
+
+const STATUSES: usize = 6;
+
+#[derive(Default)]
+pub(super) struct Series {
+    calls: [[OnceLock<Count>; STATUSES]; 2],
+    duration: [OnceLock<Times>; STATUSES],
+}
+
+impl Series {
+    #[inline]
+    pub(super) fn ended(&self, set: &Instruments, tool: impl Fn() -> KeyValue, end: &Ended<'_>) {
+        let (status, scope) = (end.status as usize, end.scope as usize);
+        let label = |status: Status| KeyValue::new("status", status.as_str());
+        let calls = self.calls[scope][status].get_or_init(|| {
+            let scope = KeyValue::new("scope", scope_label(end.scope));
+            Count::new(&set.calls, &[tool(), label(end.status), scope])
+        });
+        let duration = self.duration[status]
+            .get_or_init(|| Times::new(&set.duration, &[tool(), label(end.status)]));
+        calls.add_one();
+        duration.record(millis(end.elapsed));
+    }
+}
+
+pub(super) const fn scope_label(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Session => "session",
+        Scope::Global => "global",
+    }
+}

@@ -1,0 +1,88 @@
+//! What the layers inside say of a call while it is being polled.
+//!
+//! Layers tell an observer of their events on the thread that polls the call, within that poll.
+//! So what happens to a call is noted in a place of this thread that holds for the poll, and no
+//! layer has to know another. Work that a layer moves to another task is not seen.
+use std::cell::Cell;
+use tr_core::{BreakerState, canonical::Fingerprint};
+
+/// What is known of a call beside its request and its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Notes {
+    /// The hash of its idempotency key.
+    pub(crate) key_hash: Option<Fingerprint>,
+    /// Attempts that ended or were dropped.
+    pub(crate) attempts: u32,
+    /// Retries that were announced.
+    pub(crate) retries: u32,
+    /// Of the breaker that refused an attempt or changed its state.
+    pub(crate) breaker: Option<BreakerState>,
+    /// The state of the record that answered.
+    pub(crate) replayed: Option<&'static str>,
+}
+
+thread_local! {
+    static CURRENT: Cell<Option<Notes>> = const { Cell::new(None) };
+}
+
+impl Notes {
+    /// How many attempts the call had: counted, or else guessed from the retries.
+    pub(crate) const fn attempts(&self) -> u32 {
+        match (self.attempts, self.retries) {
+            (0, retries) => retries + 1,
+            (attempts, _) => attempts,
+        }
+    }
+}
+
+/// Notes what happens until the guard goes.
+pub(crate) fn enter(notes: &mut Notes) -> Entered<'_> {
+    let outer = CURRENT.replace(Some(*notes));
+    Entered { notes, outer }
+}
+
+/// The notes of the call that is being polled here.
+pub(crate) fn current() -> Option<Notes> {
+    CURRENT.get()
+}
+
+/// Adds to the notes of the call that is being polled here, if there is one.
+pub(crate) fn note(add: impl FnOnce(&mut Notes)) {
+    if let Some(mut notes) = CURRENT.get() {
+        add(&mut notes);
+        CURRENT.set(Some(notes));
+    }
+}
+
+pub(crate) struct Entered<'n> {
+    notes: &'n mut Notes,
+    outer: Option<Notes>,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        *self.notes = CURRENT.replace(self.outer).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_inside_a_call_has_notes_of_its_own() {
+        note(|notes| notes.attempts = 99);
+        assert_eq!(current(), None);
+        let (mut outer, mut inner) = (Notes::default(), Notes::default());
+        {
+            let _outer = enter(&mut outer);
+            note(|notes| notes.attempts += 1);
+            {
+                let _inner = enter(&mut inner);
+                note(|notes| notes.attempts += 5);
+            }
+            note(|notes| notes.attempts += 1);
+        }
+        assert_eq!((outer.attempts, inner.attempts, current()), (2, 5, None));
+    }
+}

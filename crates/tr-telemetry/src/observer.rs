@@ -1,0 +1,151 @@
+//! Events of the other layers.
+use crate::{
+    Signals,
+    log::{self, More, Record},
+    metrics::Series,
+    notes,
+    signals::Core,
+    spans,
+};
+use opentelemetry::KeyValue;
+use std::time::Duration;
+use tr_core::{BreakerState, CallInfo, Event, Observer, Striped, code};
+
+/// Turns what other layers tell an observer into events, metrics and spans.
+///
+/// It knows none of these layers. What it hears while a call is polled is also noted for that
+/// call, so that its last event can say how many attempts it had and which breaker refused it.
+#[derive(Debug)]
+pub struct TelemetryObserver {
+    core: Striped<Core>,
+}
+
+impl TelemetryObserver {
+    /// Tells `signals`.
+    #[must_use]
+    pub fn new(signals: &Signals) -> Self {
+        Self { core: signals.core() }
+    }
+
+    fn series(&self, call: &CallInfo<'_>, count: impl FnOnce(&Series)) {
+        if let Some(metrics) = &self.core.metrics {
+            count(&metrics.of_label(call.tool));
+        }
+    }
+
+    fn log(&self, call: &CallInfo<'_>, record: Record<'_>, emit: impl FnOnce(&Record<'_>)) {
+        if !self.core.logs() {
+            return;
+        }
+        let clean = |id: Option<&str>| id.map(|id| self.core.clean(id));
+        let (tool, code) = (self.core.clean(call.tool), clean(record.error_code));
+        let (request, session) = (clean(call.request_id), clean(call.session));
+        let correlation = clean(call.correlation);
+        emit(&Record {
+            request_id: request.as_deref(),
+            tool_name: &tool,
+            session_key: session.as_deref(),
+            correlation_id: correlation.as_deref(),
+            idempotency_key_hash: notes::current().and_then(|notes| notes.key_hash),
+            error_code: code.as_deref(),
+            ..record
+        });
+    }
+
+    fn retry(
+        &self,
+        call: &CallInfo<'_>,
+        attempt: u32,
+        delay: Duration,
+        reason: &str,
+        latency: Duration,
+    ) {
+        let attempt = attempt.saturating_add(1);
+        notes::note(|notes| notes.retries = notes.retries.max(attempt));
+        self.series(call, |series| series.retried(reason));
+        if let Some(tracer) = self.core.tracer.as_deref() {
+            spans::planned(tracer, "retry_delay", delay, || {
+                let reason = String::from(self.core.clean(reason));
+                [
+                    KeyValue::new("retry.attempt", i64::from(attempt)),
+                    KeyValue::new("retry.reason", reason),
+                ]
+            });
+        }
+        let record = Record {
+            event: "tool_call_retry",
+            state: Some("inflight"),
+            attempt: Some(attempt),
+            elapsed: Some(latency),
+            from_cache: Some(false),
+            error_code: Some(reason),
+            retriable: Some(true),
+            more: More { delay: Some(delay), ..More::default() },
+            ..Record::default()
+        };
+        self.log(call, record, log::warn);
+    }
+}
+
+impl Observer for TelemetryObserver {
+    fn enabled(&self) -> bool {
+        self.core.listens()
+    }
+
+    fn on_event(&self, call: &CallInfo<'_>, event: &Event<'_>) {
+        match *event {
+            Event::Retry { attempt, delay, reason, latency } => {
+                self.retry(call, attempt, delay, reason, latency);
+            }
+            Event::Breaker { from, to, .. } => {
+                notes::note(|notes| notes.breaker = Some(to));
+                self.series(call, |series| series.moved(from, to));
+                let record = Record {
+                    event: "tool_call_circuit_state",
+                    state: Some(to.as_str()),
+                    breaker_state: Some(to.as_str()),
+                    more: More { from_state: Some(from.as_str()), ..More::default() },
+                    ..Record::default()
+                };
+                let is_good = to == BreakerState::Closed;
+                self.log(call, record, if is_good { log::info } else { log::warn });
+            }
+            Event::BreakerRefused { state, shadow: false, .. } => {
+                notes::note(|notes| notes.breaker = Some(state));
+            }
+            Event::BreakerRefused { state, shadow: true, .. } => {
+                let record = Record {
+                    event: "tool_call_blocked",
+                    attempt: Some(0),
+                    error_code: Some(code::CIRCUIT_OPEN),
+                    retriable: Some(true),
+                    breaker_state: Some(state.as_str()),
+                    more: More { shadow: Some(true), ..More::default() },
+                    ..Record::default()
+                };
+                self.log(call, record, log::warn);
+            }
+            Event::Replayed { state, .. } => {
+                notes::note(|notes| notes.replayed = Some(state));
+                self.series(call, |series| series.hit(state));
+            }
+            Event::KeyConflict => self.series(call, |series| series.hit("conflict")),
+            Event::RetryRefused { attempt, why } => spans::note("retry_refused", || {
+                let attempt = i64::from(attempt.saturating_add(1));
+                [KeyValue::new("retry.attempt", attempt), KeyValue::new("why", why)]
+            }),
+            Event::TimedOut { after, .. } => {
+                spans::note("timed_out", || [KeyValue::new("after_ms", after.as_secs_f64() * 1e3)]);
+            }
+            Event::Loop { rule, count, blocked } => spans::note("loop", || {
+                let count = KeyValue::new("count", i64::from(count));
+                [KeyValue::new("rule", rule), count, KeyValue::new("blocked", blocked)]
+            }),
+            Event::Refused { code, .. } => spans::note("refused", || {
+                [KeyValue::new("code", String::from(self.core.clean(code)))]
+            }),
+            // The contract may grow; what has no words here is nobody's loss.
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The service.
+use crate::{
+    describe::Describe,
+    future::TelemetryFuture,
+    layer::Place,
+    log::{self, More, Record},
+    notes::{self, Notes},
+    shape,
+    signals::Core,
+    spans,
+    watch::{Story, Told, Watch},
+};
+use opentelemetry::{Context as Trace, KeyValue, trace::TraceContextExt as _};
+use std::task::{Context, Poll};
+use tokio::time::Instant;
+use tower_service::Service;
+use tr_core::{BoxError, CallInfo, Classify, KeyOf, Standard, Striped};
+
+/// Tells of calls or attempts, and decides nothing. Made by a
+/// [`TelemetryLayer`](crate::TelemetryLayer).
+#[derive(Clone, Debug)]
+pub struct Telemetry<S, A = Standard> {
+    inner: S,
+    core: Striped<Core>,
+    place: Place,
+    answers: A,
+}
+
+impl<S, A> Telemetry<S, A> {
+    pub(crate) const fn new(inner: S, core: Striped<Core>, place: Place, answers: A) -> Self {
+        Self { inner, core, place, answers }
+    }
+
+    /// The service inside.
+    pub const fn get_ref(&self) -> &S {
+        &self.inner
+    }
+}
+
+impl<S, A, Req> Service<Req> for Telemetry<S, A>
+where
+    S: Service<Req>,
+    S::Error: Into<BoxError>,
+    A: KeyOf<Req> + Classify<S::Response> + Describe<Req, S::Response> + Clone,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = TelemetryFuture<S::Future, Req, A>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    #[inline]
+    fn call(&mut self, req: Req) -> Self::Future {
+        self.core.settle();
+        let asked = Asked::<_, _, S::Response>::new(&self.core, &self.answers, &req);
+        let mut watch = match self.place {
+            Place::Call => asked.call(),
+            Place::Attempt => asked.attempt(),
+        };
+        // Layers inside may refuse in `call`, and say so.
+        let inner = match &mut watch {
+            Some(watch) => watch.within(|| self.inner.call(req)),
+            None => self.inner.call(req),
+        };
+        TelemetryFuture::new(inner, watch, self.answers.clone())
+    }
+}
+
+/// A request that is about to be called.
+struct Asked<'c, A, Req, Res> {
+    core: &'c Striped<Core>,
+    answers: &'c A,
+    req: &'c Req,
+    res: std::marker::PhantomData<Res>,
+}
+
+impl<'c, A, Req, Res> Asked<'c, A, Req, Res>
+where
+    A: KeyOf<Req> + Describe<Req, Res>,
+{
+    #[inline]
+    const fn new(core: &'c Striped<Core>, answers: &'c A, req: &'c Req) -> Self {
+        Self { core, answers, req, res: std::marker::PhantomData }
+    }
+
+    #[inline]
+    fn call(&self) -> Option<Watch> {
+        let core = &**self.core;
+        let logs = core.logs();
+        if !logs && core.metrics.is_none() && core.tracer.is_none() {
+            return None;
+        }
+        let context = self.span("tool_execution");
+        let is_recording = context.as_ref().is_some_and(|cx| cx.span().is_recording());
+        let story = if logs || is_recording {
+            Story::Call(self.told(logs, context.as_ref().filter(|_| is_recording)))
+        } else {
+            Story::None
+        };
+        let series = core.metrics.as_ref().map(|metrics| {
+            let named = || (self.answers.info_of(self.req).tool, self.answers.action_of(self.req));
+            let series = metrics.of_call(self.answers.key_of(self.req), named);
+            (series, self.answers.scope_of(self.req))
+        });
+        let since = Some(Instant::now());
+        Some(Watch { since, series, context, story, is_over: false })
+    }
+
+    /// An attempt is worth watching if its span is recorded, or if its call tells a story.
+    #[inline]
+    fn attempt(&self) -> Option<Watch> {
+        let context = self.span("tool_attempt");
+        let is_recording = context.as_ref().is_some_and(|cx| cx.span().is_recording());
+        if !is_recording && notes::current().is_none() {
+            return context.map(|context| Watch {
+                since: None,
+                series: None,
+                context: Some(context),
+                story: Story::None,
+                is_over: false,
+            });
+        }
+        let info = self.answers.info_of(self.req);
+        let core = context.as_ref().filter(|_| is_recording).map(|cx| {
+            let tool = String::from(self.core.clean(info.tool));
+            cx.span().set_attribute(KeyValue::new("tool.name", tool));
+            self.core.clone()
+        });
+        let story = Story::Attempt(core, info.attempt.saturating_add(1));
+        Some(Watch { since: None, series: None, context, story, is_over: false })
+    }
+
+    fn span(&self, name: &'static str) -> Option<Trace> {
+        let tracer = self.core.tracer.as_deref()?;
+        let remote = || self.answers.traceparent_of(self.req).and_then(spans::parse);
+        Some(spans::start(tracer, name, remote))
+    }
+
+    #[cold]
+    fn told(&self, logs: bool, span: Option<&Trace>) -> Box<Told> {
+        let info: CallInfo<'_> = self.answers.info_of(self.req);
+        let clean = |id: Option<&str>| id.map(|id| self.core.clean(id));
+        let key_hash = self.answers.key_hash(self.req, &self.core.fingerprints);
+        let told = Box::new(Told {
+            core: self.core.clone(),
+            logs,
+            notes: Notes { key_hash, ..Notes::default() },
+            tool: self.core.clean(info.tool),
+            action: clean(self.answers.action_of(self.req)),
+            request_id: clean(info.request_id),
+            session: clean(info.session),
+            correlation: clean(info.correlation),
+            key_hash,
+        });
+        if let Some(span) = span {
+            let span = span.span();
+            let text = |key, value: &str| span.set_attribute(KeyValue::new(key, value.to_owned()));
+            text("tool.name", &told.tool);
+            text("gen_ai.operation.name", "execute_tool");
+            text("gen_ai.tool.name", &told.tool);
+            if let Some(id) = clean(info.tool_call_id) {
+                text("gen_ai.tool.call.id", &id);
+            }
+            if let Some(hash) = key_hash {
+                text("idempotency.key", &hash.to_string());
+            }
+        }
+        if logs {
+            self.log_start(&told);
+        }
+        told
+    }
+
+    fn log_start(&self, told: &Told) {
+        let params = self.answers.params_of(self.req).filter(|_| self.core.shapes);
+        let shape = params.map(|params| shape::of(params, &*self.core.redactor));
+        let more = More {
+            params: shape.as_deref(),
+            params_bytes: params.map(str::len),
+            params_digest: params.map(|params| self.core.fingerprints.fingerprint(params)),
+            ..More::default()
+        };
+        let record = Record {
+            event: "tool_call_start",
+            state: Some("inflight"),
+            attempt: Some(1),
+            elapsed: Some(std::time::Duration::ZERO),
+            from_cache: Some(false),
+            more,
+            ..told.record()
+        };
+        log::info(&record);
+    }
+}

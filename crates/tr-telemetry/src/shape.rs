@@ -1,0 +1,104 @@
+//! What may be said of params: the names, types and sizes of what they hold.
+use crate::redact::{self, Redact};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::{
+    borrow::Cow,
+    fmt::{self, Write as _},
+};
+
+/// Names shown.
+const MOST: usize = 32;
+
+/// Longer names are cut.
+const NAME: usize = 64;
+
+/// The shape of JSON params: `to:string(3) seats:number`; sizes are in bytes, as written.
+pub(crate) fn of(params: &str, redactor: &dyn Redact) -> String {
+    let Ok(raw) = serde_json::from_str::<&RawValue>(params) else { return "not JSON".into() };
+    let Ok(Members(members, more)) = serde_json::from_str(raw.get()) else {
+        return kind(raw.get());
+    };
+    let mut shape = String::new();
+    for (at, (name, value)) in members.iter().enumerate() {
+        let space = if at == 0 { "" } else { " " };
+        let name = redact::cut(redactor, name, NAME);
+        let _ = write!(shape, "{space}{name}:{}", kind(value.get()));
+    }
+    if more > 0 {
+        let _ = write!(shape, " and {more} more");
+    }
+    shape
+}
+
+fn kind(value: &str) -> String {
+    let sized = |kind, around| format!("{kind}({})", value.len().saturating_sub(around));
+    match value.as_bytes().first() {
+        Some(b'"') => sized("string", 2),
+        Some(b'{') => sized("object", 0),
+        Some(b'[') => sized("array", 0),
+        Some(b't' | b'f') => "boolean".into(),
+        Some(b'n') => "null".into(),
+        _ => "number".into(),
+    }
+}
+
+/// The first members of an object, and how many more there are.
+struct Members<'p>(Vec<(Cow<'p, str>, &'p RawValue)>, usize);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+                let mut members = Members(Vec::new(), 0);
+                while let Some(name) = map.next_key::<Cow<'de, str>>()? {
+                    if members.0.len() < MOST {
+                        members.0.push((name, map.next_value()?));
+                    } else {
+                        map.next_value::<IgnoredAny>()?;
+                        members.1 += 1;
+                    }
+                }
+                Ok(members)
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redact::Redactor;
+
+    #[test]
+    fn no_value_is_shown() {
+        let shape = |params| of(params, &Redactor::default());
+        assert_eq!(
+            shape(r#"{"to":"LIS","seats":2,"via":["a"],"x":{"p":1},"y":null,"z":true,"k\n":""}"#),
+            "to:string(3) seats:number via:array(5) x:object(7) y:null z:boolean k\n:string(0)"
+        );
+        assert_eq!(shape(r#""hunter2""#), "string(7)");
+        assert_eq!(shape("{}"), "");
+        assert_eq!(shape("[1"), "not JSON");
+        assert_eq!(
+            shape(r#"{"sk-Ab3dEf6hIj9kLm2nOp5qRs8t": 1}"#),
+            "[redacted]:number",
+            "a name may be a secret"
+        );
+    }
+
+    #[test]
+    fn no_more_than_so_many_names_are_shown() {
+        let members: Vec<String> = (0..40).map(|n| format!("\"n{n}\":{n}")).collect();
+        let shape = of(&format!("{{{}}}", members.join(",")), &Redactor::default());
+        assert!(shape.ends_with("n31:number and 8 more"), "{shape}");
+    }
+}

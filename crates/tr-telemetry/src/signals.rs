@@ -1,0 +1,229 @@
+//! What all layers and observers of one stack share.
+use crate::{
+    ConfigError, TelemetryObserver, log,
+    metrics::{CacheReadings, Metrics, Names},
+    redact::{self, Redact, Redactor},
+    spans::Starts,
+};
+use opentelemetry::{metrics::Meter, trace::Tracer};
+use std::{fmt, sync::Arc};
+use tr_core::{Observer, Striped, ToolId, canonical::FingerprintKey};
+
+/// Where telemetry goes, and how: what all layers and observers of one stack share.
+///
+/// ```
+/// use tr_telemetry::Signals;
+///
+/// let meter = opentelemetry::global::meter("my-agent");
+/// let signals = Signals::builder().meter(meter).tools(["flight_search", "pay"]).build()?;
+/// # Ok::<_, tr_telemetry::ConfigError>(())
+/// ```
+pub struct Signals(Striped<Core>);
+
+/// The settings, as the layers see them.
+pub(crate) struct Core {
+    pub(crate) logs: bool,
+    pub(crate) shapes: bool,
+    pub(crate) utee: bool,
+    pub(crate) metrics: Option<Metrics>,
+    pub(crate) tracer: Option<Box<dyn Starts>>,
+    pub(crate) redactor: Arc<dyn Redact>,
+    pub(crate) fingerprints: FingerprintKey,
+}
+
+/// Longer texts are cut: ids and codes here, messages there.
+const ID: usize = 256;
+const MESSAGE: usize = 512;
+
+impl Core {
+    /// Whether events would reach anybody.
+    #[inline]
+    pub(crate) fn logs(&self) -> bool {
+        self.logs && log::is_on()
+    }
+
+    /// Whether anybody listens to anything.
+    #[inline]
+    pub(crate) fn listens(&self) -> bool {
+        self.metrics.is_some() || self.tracer.is_some() || self.logs()
+    }
+
+    /// An id, name or code as it may be shown.
+    pub(crate) fn clean(&self, id: &str) -> Box<str> {
+        redact::cut(&*self.redactor, id, ID).into()
+    }
+
+    /// A message as it may be shown.
+    pub(crate) fn clean_message(&self, message: &str) -> Box<str> {
+        redact::cut(&*self.redactor, message, MESSAGE).into()
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Signals")
+            .field("logs", &self.logs)
+            .field("metrics", &self.metrics)
+            .field("spans", &self.tracer.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Signals {
+    /// Events only, for whoever subscribes to tracing's target `tool_reliability`.
+    pub fn builder() -> Builder {
+        Builder {
+            logs: true,
+            shapes: false,
+            meter: None,
+            tracer: None,
+            names: vec![Names::OpenClaw],
+            tools: Vec::new(),
+            unknown: 100,
+            redactor: Arc::new(Redactor::default()),
+            fingerprints: FingerprintKey::of_process().clone(),
+        }
+    }
+
+    /// What other layers tell of their events, turned into events, metrics and spans.
+    #[must_use]
+    pub fn observer(&self) -> Arc<dyn Observer> {
+        Arc::new(TelemetryObserver::new(self))
+    }
+
+    /// Shows what idempotency keeps as the gauges `openclaw_tool_dedupe_cache_size` and
+    /// `openclaw_tool_dedupe_ttl_seconds`; once for each store.
+    pub fn observe_cache(&self, readings: impl CacheReadings + 'static) {
+        if let Some(metrics) = &self.0.metrics {
+            metrics.observe_cache(&(Arc::new(readings) as _));
+        }
+    }
+
+    pub(crate) fn core(&self) -> Striped<Core> {
+        self.0.whole()
+    }
+}
+
+impl Clone for Signals {
+    fn clone(&self) -> Self {
+        Self(self.0.whole())
+    }
+}
+
+impl fmt::Debug for Signals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Configures [`Signals`].
+///
+/// By default: events, no metrics, no spans; the names of [`Names::OpenClaw`]; 100 tools that were
+/// not named get labels of their own; the usual [`Redactor`]; a fingerprint key drawn per process.
+#[derive(Debug)]
+#[must_use]
+pub struct Builder {
+    logs: bool,
+    shapes: bool,
+    meter: Option<Meter>,
+    tracer: Option<Box<dyn Starts>>,
+    names: Vec<Names>,
+    tools: Vec<ToolId>,
+    unknown: usize,
+    redactor: Arc<dyn Redact>,
+    fingerprints: FingerprintKey,
+}
+
+impl Builder {
+    /// Counts and measures with the instruments of `meter`.
+    pub fn meter(mut self, meter: Meter) -> Self {
+        self.meter = Some(meter);
+        self
+    }
+
+    /// Opens spans with `tracer`.
+    pub fn tracer<T>(mut self, tracer: T) -> Self
+    where
+        T: Tracer + Send + Sync + 'static,
+        T::Span: Send + Sync + 'static,
+    {
+        self.tracer = Some(Box::new(tracer));
+        self
+    }
+
+    /// Emits no events.
+    pub fn without_logs(mut self) -> Self {
+        self.logs = false;
+        self
+    }
+
+    /// Adds the shape of the params to `tool_call_start`: names, types, sizes and a keyed digest,
+    /// and never a value. It costs reading the params once.
+    pub fn params_shape(mut self) -> Self {
+        self.shapes = true;
+        self
+    }
+
+    /// Sets which names metrics have; several sets may be shown at once.
+    pub fn names(mut self, names: impl IntoIterator<Item = Names>) -> Self {
+        self.names = names.into_iter().collect();
+        self
+    }
+
+    /// Names tools, which get labels of their own whatever comes before them.
+    pub fn tools<T: Into<ToolId>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
+        self.tools.extend(tools.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets how many tools that were not named get labels of their own, 0 to 1,000; further ones
+    /// share the label `_other`.
+    pub fn max_unknown_tools(mut self, tools: usize) -> Self {
+        self.unknown = tools;
+        self
+    }
+
+    /// Sets what takes secrets out of all that is shown.
+    pub fn redactor(mut self, redactor: impl Redact + 'static) -> Self {
+        self.redactor = Arc::new(redactor);
+        self
+    }
+
+    /// Sets the secret behind `idempotencyKeyHash`, so that logs of several processes agree.
+    pub fn fingerprint_key(mut self, key: FingerprintKey) -> Self {
+        self.fingerprints = key;
+        self
+    }
+
+    /// Makes the signals.
+    ///
+    /// # Errors
+    /// Names every setting that is out of its range.
+    pub fn build(self) -> Result<Signals, ConfigError> {
+        let mut faults = Vec::new();
+        if self.unknown > 1_000 {
+            faults.push(format!("max_unknown_tools is {}, allowed is 0 to 1000", self.unknown));
+        }
+        if self.names.is_empty() {
+            faults.push("names is empty, allowed is at least one set".into());
+        }
+        if self.tools.iter().any(|tool| tool.label().is_empty()) {
+            faults.push("tools holds an empty name".into());
+        }
+        if !faults.is_empty() {
+            return Err(ConfigError::new(faults));
+        }
+        let (redactor, names) = (self.redactor, self.names);
+        let metrics =
+            |meter| Metrics::new(meter, &names, redactor.clone(), &self.tools, self.unknown);
+        Ok(Signals(Striped::new(Core {
+            logs: self.logs,
+            shapes: self.shapes,
+            utee: names.contains(&Names::Utee),
+            metrics: self.meter.map(metrics),
+            tracer: self.tracer,
+            redactor,
+            fingerprints: self.fingerprints,
+        })))
+    }
+}

@@ -1,0 +1,259 @@
+//! What is kept of a call while it runs, and told when it ends.
+use crate::{
+    log::{self, Invocation, More, Record},
+    metrics::{Ended, Series, utee},
+    notes::{self, Notes},
+    signals::Core,
+};
+use opentelemetry::{
+    Context, KeyValue,
+    trace::{Status as SpanStatus, TraceContextExt as _},
+};
+use std::{mem, thread};
+use tokio::time::Instant;
+use tr_core::{
+    Classification, Ran, Scope, Striped, Verdict, canonical::Fingerprint, code, wire::Status,
+};
+
+/// A call or an attempt that somebody wants to hear of.
+///
+/// Dropped before its end it tells of that, too.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) since: Option<Instant>,
+    /// What is counted at the end.
+    pub(crate) series: Option<(Striped<Series>, Scope)>,
+    /// Active while the call is polled.
+    pub(crate) context: Option<Context>,
+    pub(crate) story: Story,
+    pub(crate) is_over: bool,
+}
+
+/// What is told of it in words.
+#[derive(Debug)]
+pub(crate) enum Story {
+    /// Nothing: nobody logs, and the span is not recorded.
+    None,
+    Call(Box<Told>),
+    /// The attempt's number, from 1.
+    Attempt(Option<Striped<Core>>, u32),
+}
+
+/// What was said of a call at its start, redacted.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) core: Striped<Core>,
+    pub(crate) logs: bool,
+    pub(crate) notes: Notes,
+    pub(crate) tool: Box<str>,
+    pub(crate) action: Option<Box<str>>,
+    pub(crate) request_id: Option<Box<str>>,
+    pub(crate) session: Option<Box<str>>,
+    pub(crate) correlation: Option<Box<str>>,
+    pub(crate) key_hash: Option<Fingerprint>,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcome<'r> {
+    pub(crate) end: Classification<'r>,
+    pub(crate) message: Option<&'r str>,
+    pub(crate) is_from_cache: bool,
+}
+
+impl Watch {
+    /// Runs `work` as a part of this call: its span is active, and what layers say is noted.
+    #[inline]
+    pub(crate) fn within<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let _active = self.context.clone().map(Context::attach);
+        let _noting = match &mut self.story {
+            Story::Call(told) => Some(notes::enter(&mut told.notes)),
+            Story::None | Story::Attempt(..) => None,
+        };
+        work()
+    }
+
+    /// Whether anybody reads what a failure says.
+    pub(crate) const fn wants_message(&self) -> bool {
+        !matches!(self.story, Story::None)
+    }
+
+    pub(crate) fn finish(mut self, outcome: Outcome<'_>) {
+        self.end(outcome);
+    }
+
+    fn end(&mut self, outcome: Outcome<'_>) {
+        self.is_over = true;
+        let elapsed = self.since.map(|since| since.elapsed()).unwrap_or_default();
+        let (end, status) = (outcome.end, Status::of(outcome.end));
+        if let Some((series, scope)) = &self.series {
+            series.ended(Ended { status, scope: *scope, code: end.code, elapsed });
+        }
+        match mem::replace(&mut self.story, Story::None) {
+            Story::None => {}
+            Story::Call(told) => {
+                let shown = Shown::new(&told.core, &outcome);
+                if told.logs {
+                    told.log(self.context.as_ref(), &shown, &outcome, elapsed, status);
+                }
+                let breaker = told.notes.breaker;
+                self.close(told.notes.attempts(), breaker, Some(&shown), end);
+            }
+            Story::Attempt(core, attempt) => {
+                let refused = end.code == code::CIRCUIT_OPEN && end.ran == Ran::No;
+                let breaker = notes::current().and_then(|notes| notes.breaker);
+                // A breaker further in refused: there was no attempt.
+                if !refused {
+                    notes::note(|notes| notes.attempts = notes.attempts.saturating_add(1));
+                }
+                let shown = core.map(|core| Shown::new(&core, &outcome));
+                self.close(attempt, breaker, shown.as_ref(), end);
+            }
+        }
+    }
+
+    fn close(
+        &self,
+        attempt: u32,
+        breaker: Option<tr_core::BreakerState>,
+        shown: Option<&Shown>,
+        end: Classification<'_>,
+    ) {
+        let Some(context) = &self.context else { return };
+        let span = context.span();
+        if !span.is_recording() {
+            return;
+        }
+        span.set_attribute(KeyValue::new("retry.attempt", i64::from(attempt)));
+        if let Some(breaker) = breaker {
+            span.set_attribute(KeyValue::new("breaker.state", breaker.as_str()));
+        }
+        if let (false, Some(shown)) = (end.verdict.is_success(), shown) {
+            span.set_attribute(KeyValue::new("error.type", shown.code.to_string()));
+            span.set_status(SpanStatus::error(shown.message.as_deref().unwrap_or("").to_owned()));
+        }
+        span.end();
+    }
+}
+
+/// Nobody waits for it any more; or something panicked, and then nobody knows.
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let end = if thread::panicking() {
+                Classification::new(Verdict::Permanent, Ran::Unknown, code::OUTCOME_UNKNOWN)
+            } else {
+                Classification::new(Verdict::Cancelled, Ran::Unknown, code::CANCELLED)
+            };
+            self.end(Outcome { end, message: None, is_from_cache: false });
+        }
+    }
+}
+
+/// Code and message of a failure, as they may be shown.
+struct Shown {
+    code: Box<str>,
+    message: Option<Box<str>>,
+}
+
+impl Shown {
+    fn new(core: &Core, outcome: &Outcome<'_>) -> Self {
+        Self {
+            code: core.clean(outcome.end.code),
+            message: outcome.message.map(|message| core.clean_message(message)),
+        }
+    }
+}
+
+impl Told {
+    /// What every event of the call says.
+    pub(crate) fn record(&self) -> Record<'_> {
+        Record {
+            request_id: self.request_id.as_deref(),
+            tool_name: &self.tool,
+            session_key: self.session.as_deref(),
+            idempotency_key_hash: self.key_hash,
+            correlation_id: self.correlation.as_deref(),
+            ..Record::default()
+        }
+    }
+
+    fn log(
+        &self,
+        context: Option<&Context>,
+        shown: &Shown,
+        outcome: &Outcome<'_>,
+        elapsed: std::time::Duration,
+        status: Status,
+    ) {
+        let (end, notes) = (outcome.end, &self.notes);
+        let was_replayed = notes.replayed.is_some() && end.code != code::OUTCOME_UNKNOWN;
+        let from_cache = outcome.is_from_cache || was_replayed;
+        let blocked = !from_cache && is_blocked(end, notes);
+        let is_good = end.verdict.is_success();
+        let record = Record {
+            event: if blocked { "tool_call_blocked" } else { "tool_call_end" },
+            state: Some(state(end, notes)),
+            attempt: Some(if blocked || from_cache { 0 } else { notes.attempts() }),
+            elapsed: Some(elapsed),
+            from_cache: Some(from_cache),
+            error_code: (!is_good).then_some(&*shown.code),
+            retriable: (!is_good).then_some(end.verdict.is_transient() && !end.exhausted),
+            breaker_state: notes.breaker.map(tr_core::BreakerState::as_str),
+            more: More { error: shown.message.as_deref(), ..More::default() },
+            ..self.record()
+        };
+        if is_good {
+            log::info(&record);
+        } else {
+            log::warn(&record);
+        }
+        if self.core.utee {
+            self.invocation(context, elapsed, status);
+        }
+    }
+
+    fn invocation(&self, context: Option<&Context>, elapsed: std::time::Duration, status: Status) {
+        let trace = context.map(|cx| cx.span().span_context().trace_id().to_string());
+        let (tool, action) = utee::split(&self.tool, self.action.as_deref());
+        Invocation {
+            request_id: self.request_id.as_deref(),
+            trace_id: trace.as_deref(),
+            tool,
+            action: Some(action).filter(|action| !action.is_empty()),
+            elapsed,
+            status: status.as_str(),
+        }
+        .emit();
+    }
+}
+
+/// Whether a layer answered and no attempt was made.
+fn is_blocked(end: Classification<'_>, notes: &Notes) -> bool {
+    let refusals = [
+        code::CIRCUIT_OPEN,
+        code::IDEMPOTENCY_CONFLICT,
+        code::IDEMPOTENCY_IN_FLIGHT,
+        code::INVALID_ENVELOPE,
+        code::LOOP_DETECTED,
+        code::OUTCOME_UNKNOWN,
+        code::SESSION_CORRUPT,
+        code::STORE_FULL,
+        code::STORE_UNAVAILABLE,
+        code::TOOL_ERROR_LIMIT,
+    ];
+    let ran_now = end.ran != Ran::No && end.code != code::OUTCOME_UNKNOWN;
+    notes.attempts == 0 && notes.retries == 0 && !ran_now && refusals.contains(&end.code)
+}
+
+/// Where the call stands, in the words of its record.
+fn state(end: Classification<'_>, notes: &Notes) -> &'static str {
+    match (notes.replayed, end.verdict, end.code) {
+        (Some(state @ ("done" | "failed" | "cancelled" | "unknown")), ..) => state,
+        (_, Verdict::Success, _) => "done",
+        (_, Verdict::Cancelled, _) => "cancelled",
+        (_, _, code::IDEMPOTENCY_IN_FLIGHT) => "inflight",
+        (_, _, code::OUTCOME_UNKNOWN) => "unknown",
+        _ => "failed",
+    }
+}
