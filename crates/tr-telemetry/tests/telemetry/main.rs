@@ -1,0 +1,17 @@
+//! The layers and the observer, with listeners in memory.
+mod common;
+#[cfg(feature = "json")]
+mod events;
+mod laws;
+#[cfg(feature = "json")]
+mod lines;
+mod metered;
+mod metrics;
+mod prometheus;
+#[cfg(feature = "json")]
+mod redaction;
+#[cfg(feature = "http")]
+mod requests;
+mod spans;
+#[cfg(feature = "json")]
+mod transitions;

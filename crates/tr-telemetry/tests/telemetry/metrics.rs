@@ -1,0 +1,220 @@
+//! The metrics, name by name and label by label.
+use crate::common::{call, tell, telling};
+use crate::metered::Metered;
+use serde_json::json;
+use std::{collections::BTreeMap, time::Duration};
+use tower::{Service, ServiceExt, layer::Layer};
+use tr_core::{
+    BoxError, CallInfo, Effect, Event, Facts, MatchedOn, Params, Ran, Scope, ToolCall, ToolId,
+    ToolOutcome, Verdict,
+};
+use tr_telemetry::{CacheReadings, Names, Signals, TelemetryLayer};
+
+fn ok() -> Result<ToolOutcome, BoxError> {
+    Ok(ToolOutcome::success(json!("booked")))
+}
+
+fn signals(metered: &Metered, names: impl IntoIterator<Item = Names>) -> Signals {
+    Signals::builder().meter(metered.meter()).names(names).build().unwrap()
+}
+
+fn table<const N: usize>(rows: [(&str, f64); N]) -> BTreeMap<String, f64> {
+    rows.into_iter().map(|(series, value)| (series.to_owned(), value)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_end_of_a_call_has_its_status() {
+    let metered = Metered::new();
+    let signals = signals(&metered, [Names::OpenClaw]);
+    let (transient, permanent) = (Verdict::TRANSIENT, Verdict::Permanent);
+    for (code, verdict) in [
+        ("timeout", transient),
+        ("circuit_open", transient),
+        ("retry_exhausted", transient),
+        ("http_unavailable", transient),
+        ("http_client_error", permanent),
+        ("idempotency_conflict", permanent),
+    ] {
+        let tool = tower::service_fn(move |_| async move {
+            Err::<ToolOutcome, BoxError>(Facts::new(code, Ran::No, verdict).into())
+        });
+        TelemetryLayer::call(&signals).layer(tool).oneshot(call("pay")).await.unwrap_err();
+    }
+    let mut tool = TelemetryLayer::call(&signals).layer(tower::service_fn(async |_| ok()));
+    tool.ready().await.unwrap().call(call("pay")).await.unwrap();
+    let mut global = call("pay").effect(Effect::ReadOnly);
+    global.parts_mut().idempotency.scope = Scope::Global;
+    tool.ready().await.unwrap().call(global).await.unwrap();
+
+    let calls = |status: &str, scope: &str| {
+        format!("openclaw_tool_calls{{scope={scope},status={status},tool=pay}}")
+    };
+    let times =
+        |status: &str| format!("openclaw_tool_call_duration_ms{{status={status},tool=pay}}");
+    let wanted: BTreeMap<String, f64> = [
+        (calls("success", "session"), 1.0),
+        (calls("success", "global"), 1.0),
+        (calls("timeout", "session"), 1.0),
+        (calls("circuit_open", "session"), 1.0),
+        (calls("retry_exhausted", "session"), 1.0),
+        (calls("retriable_error", "session"), 1.0),
+        (calls("error", "session"), 2.0),
+        (times("success"), 2.0),
+        (times("timeout"), 1.0),
+        (times("circuit_open"), 1.0),
+        (times("retry_exhausted"), 1.0),
+        (times("retriable_error"), 1.0),
+        (times("error"), 2.0),
+    ]
+    .into();
+    assert_eq!(metered.read(), wanted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn layers_are_counted_by_what_they_tell() {
+    let metered = Metered::new();
+    let signals = signals(&metered, [Names::OpenClaw]);
+    let told = |observer: &dyn tr_core::Observer, call: &CallInfo<'_>| {
+        let (delay, latency) = (Duration::ZERO, Duration::ZERO);
+        for reason in ["timeout", "timeout", "E_TOOLS_OWN_1", "E_TOOLS_OWN_2"] {
+            tell(observer, call, Event::Retry { attempt: 0, delay, reason, latency });
+        }
+        for state in ["done", "failed", "inflight"] {
+            tell(observer, call, Event::Replayed { matched: MatchedOn::Completed, state });
+        }
+        tell(observer, call, Event::KeyConflict);
+    };
+    let tool = telling(signals.observer(), told, ok);
+    TelemetryLayer::call(&signals).layer(tool).oneshot(call("pay")).await.unwrap();
+    let wanted = table([
+        ("openclaw_tool_calls{scope=session,status=success,tool=pay}", 1.0),
+        ("openclaw_tool_call_duration_ms{status=success,tool=pay}", 1.0),
+        ("openclaw_tool_retry_attempts{reason=timeout,tool=pay}", 2.0),
+        ("openclaw_tool_retry_attempts{reason=_other,tool=pay}", 2.0),
+        ("openclaw_tool_idempotency_hits{state=done,tool=pay}", 1.0),
+        ("openclaw_tool_idempotency_hits{state=failed,tool=pay}", 1.0),
+        ("openclaw_tool_idempotency_hits{state=inflight,tool=pay}", 1.0),
+        ("openclaw_tool_idempotency_hits{state=conflict,tool=pay}", 1.0),
+    ]);
+    assert_eq!(metered.read(), wanted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_sets_have_other_names_for_the_same() {
+    let metered = Metered::new();
+    let signals = signals(&metered, [Names::Utee, Names::GenAi]);
+    let told = |observer: &dyn tr_core::Observer, call: &CallInfo<'_>| {
+        let (delay, latency) = (Duration::ZERO, Duration::ZERO);
+        tell(observer, call, Event::Retry { attempt: 0, delay, reason: "timeout", latency });
+    };
+    let failed = || Err(Facts::new("timeout", Ran::Unknown, Verdict::TRANSIENT).into());
+    for end in [ok, failed] {
+        let tool = telling(signals.observer(), told, end);
+        let tool = TelemetryLayer::call(&signals).layer(tool);
+        let send = ToolId::from_parts(Some("agents.tools"), "message", Some("send"));
+        let _ = tool.oneshot(ToolCall::new(send, Params::empty_object())).await;
+    }
+    let wanted = table([
+        ("tool.invocation.count{action=send,status=success,tool=message}", 1.0),
+        ("tool.invocation.count{action=send,status=timeout,tool=message}", 1.0),
+        ("tool.invocation.duration{action=send,tool=message}", 2.0),
+        ("tool.retry.count{error_code=timeout,tool=message}", 2.0),
+        ("tool.error.count{error_code=timeout,tool=message}", 1.0),
+        (
+            "gen_ai.execute_tool.duration{gen_ai.operation.name=execute_tool,gen_ai.tool.name=message.send}",
+            1.0,
+        ),
+        (
+            "gen_ai.execute_tool.duration{error.type=timeout,gen_ai.operation.name=execute_tool,gen_ai.tool.name=message.send}",
+            1.0,
+        ),
+    ]);
+    assert_eq!(metered.read(), wanted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_unknown_tools_share_one_label_past_the_bound() {
+    let metered = Metered::new();
+    let signals = Signals::builder().meter(metered.meter()).tools(["pay"]).build().unwrap();
+    let observer = signals.observer();
+    let mut tool = TelemetryLayer::call(&signals).layer(tower::service_fn(async |_| ok()));
+    for n in 0..10_000 {
+        let name = format!("tool-{n}");
+        tool.ready().await.unwrap().call(call(&name)).await.unwrap();
+        let (delay, latency) = (Duration::ZERO, Duration::ZERO);
+        let info = CallInfo::of(&name);
+        observer.on_event(&info, &Event::Retry { attempt: 0, delay, reason: &name, latency });
+    }
+    tool.ready().await.unwrap().call(call("pay")).await.unwrap();
+
+    let metrics = metered.read();
+    let calls = |tool: &str| {
+        metrics[&format!("openclaw_tool_calls{{scope=session,status=success,tool={tool}}}")]
+    };
+    assert_eq!((calls("tool-0"), calls("tool-99"), calls("_other")), (1.0, 1.0, 9_900.0));
+    assert_eq!(calls("pay"), 1.0, "a tool that was named has its own label, however late it comes");
+    let retries =
+        |tool: &str| metrics[&format!("openclaw_tool_retry_attempts{{reason=_other,tool={tool}}}")];
+    assert_eq!((retries("tool-0"), retries("_other")), (1.0, 9_900.0));
+    assert_eq!(
+        metrics.len(),
+        3 * 101 + 2,
+        "three kinds of series, and no retry of pay: {metrics:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_label_that_is_shared_by_namespaces_is_one_series() {
+    let metered = Metered::new();
+    let signals = Signals::builder().meter(metered.meter()).max_unknown_tools(1).build().unwrap();
+    let mut tool = TelemetryLayer::call(&signals).layer(tower::service_fn(async |_| ok()));
+    for n in 0..50 {
+        let id = ToolId::from_parts(Some(&format!("ns-{n}")), "read", None);
+        tool.ready().await.unwrap().call(ToolCall::new(id, Params::empty_object())).await.unwrap();
+    }
+    let metrics = metered.read();
+    assert_eq!(metrics["openclaw_tool_calls{scope=session,status=success,tool=read}"], 50.0);
+    assert_eq!(metrics.len(), 2);
+}
+
+#[test]
+fn the_cache_is_read_when_somebody_looks() {
+    struct Store;
+    impl CacheReadings for Store {
+        fn sizes(&self, report: &mut dyn FnMut(&str, Scope, u64)) {
+            for tool in ["pay", "a", "b", "c"] {
+                report(tool, Scope::Session, 10);
+            }
+            report("pay", Scope::Global, 3);
+        }
+
+        fn ttls(&self, report: &mut dyn FnMut(&str, &'static str, Duration)) {
+            report("pay", "done", Duration::from_secs(86_400));
+            report("pay", "inflight", Duration::from_secs(120));
+        }
+    }
+    let metered = Metered::new();
+    let signals = Signals::builder().meter(metered.meter()).tools(["pay"]);
+    let signals = signals.max_unknown_tools(1).build().unwrap();
+    signals.observe_cache(Store);
+    let wanted = table([
+        ("openclaw_tool_dedupe_cache_size{scope=session,tool=pay}", 10.0),
+        ("openclaw_tool_dedupe_cache_size{scope=global,tool=pay}", 3.0),
+        ("openclaw_tool_dedupe_cache_size{scope=session,tool=a}", 10.0),
+        ("openclaw_tool_dedupe_cache_size{scope=session,tool=_other}", 20.0),
+        ("openclaw_tool_dedupe_ttl_seconds{state=done,tool=pay}", 86_400.0),
+        ("openclaw_tool_dedupe_ttl_seconds{state=inflight,tool=pay}", 120.0),
+    ]);
+    assert_eq!(metered.read(), wanted);
+}
+
+#[test]
+fn all_faults_are_named_at_once() {
+    let error =
+        Signals::builder().max_unknown_tools(1_001).names([]).tools([""]).build().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "max_unknown_tools is 1001, allowed is 0 to 1000; names is empty, allowed is at least one \
+         set; tools holds an empty name"
+    );
+}
