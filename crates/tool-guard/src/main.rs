@@ -18,6 +18,8 @@ struct Cli {
 enum Command {
     /// Stand between an MCP client and the MCP server COMMAND, on standard input and output
     Mcp(mcp::Options),
+    /// Show what the guard is good for, side by side
+    Demo(demo::Options),
     /// Serve the demonstration's tools on standard input and output
     #[command(name = "__serve", hide = true)]
     Serve(demo::ServerOptions),
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         runtime.block_on(async {
             match cli.command {
                 Command::Mcp(options) => mcp::run(options).await,
+                Command::Demo(options) => demo::run(options).await,
                 Command::Serve(options) => {
                     demo::serve(options).await?;
                     Ok(ExitCode::SUCCESS)

@@ -92,15 +92,8 @@ where
 /// The outcome with its verdict on it.
 #[cold]
 fn judged(mut outcome: ToolOutcome, manifest: Option<&ToolManifest>) -> ToolOutcome {
-    let Some(error) = outcome.error() else { return outcome };
-    if error.verdict.is_some() && manifest.is_none_or(|tool| tool.classification.is_empty()) {
-        return outcome;
-    }
-    let found = classify::tool_error(error);
-    let found = manifest.map_or(found, |tool| found.with_manifest(tool));
-    let (verdict, ran, exhausted) = (found.end.verdict, found.end.ran, found.end.exhausted);
     if let Some(error) = &mut outcome.parts_mut().error {
-        (error.verdict, error.ran, error.exhausted) = (Some(verdict), ran, exhausted);
+        classify::stamp(error, manifest);
     }
     outcome
 }

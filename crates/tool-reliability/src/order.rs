@@ -9,16 +9,22 @@ use crate::{
 use tower_layer::Layer;
 use tr_breaker::{Breaker, BreakerLayer};
 use tr_idempotency::{Idempotency, IdempotencyLayer};
+use tr_integrity::{Integrity, IntegrityLayer};
 use tr_loopguard::{LoopGuard, LoopGuardLayer};
 use tr_retry::{Retry, RetryLayer};
+use tr_telemetry::{Telemetry, TelemetryLayer};
 use tr_timeout::{AttemptTimeout, AttemptTimeoutLayer, Deadline, DeadlineLayer};
 
 /// All layers of a stack.
 #[derive(Clone, Debug)]
 pub(crate) struct Layers {
+    /// Sees all outcomes, replayed and refused ones too.
+    pub(crate) call_telemetry: TelemetryLayer,
     /// May give the call a key and change its params, so it comes before any digest. It also
     /// speaks up for calls that had no attempt.
     pub(crate) call_hooks: HooksLayer,
+    /// Whatever happens below, each recorded use of a tool gets its result.
+    pub(crate) integrity: IntegrityLayer,
     /// Counts replayed failures too, so it stands outside the records.
     pub(crate) loop_guard: LoopGuardLayer,
     /// One claim covers all attempts.
@@ -28,6 +34,8 @@ pub(crate) struct Layers {
     pub(crate) deadline: DeadlineLayer,
     /// Each attempt goes through what is below, and an open breaker ends retrying.
     pub(crate) retry: RetryLayer,
+    /// A span per attempt.
+    pub(crate) attempt_telemetry: TelemetryLayer,
     /// Once per attempt.
     pub(crate) attempt_hooks: HooksLayer,
     /// Sees attempts, not calls; stands outside the timeout, so that timeouts count and probes
@@ -40,8 +48,10 @@ pub(crate) struct Layers {
 }
 
 /// What stands around a tool `T`.
-pub(crate) type Stacked<T> =
-    Hooked<LoopGuard<Idempotency<Deadline<Retry<Hooked<Breaker<AttemptTimeout<Adapter<T>>>>>>>>>;
+pub(crate) type Stacked<T> = Telemetry<Hooked<Integrity<LoopGuard<Idempotency<Attempts<T>>>>>>;
+
+/// What one claim covers.
+type Attempts<T> = Deadline<Retry<Telemetry<Hooked<Breaker<AttemptTimeout<Adapter<T>>>>>>>;
 
 impl Layers {
     pub(crate) fn around<T>(&self, tool: T) -> Stacked<T> {
@@ -49,10 +59,13 @@ impl Layers {
         let tool = self.attempt_timeout.layer(tool);
         let tool = self.breaker.layer(tool);
         let tool = self.attempt_hooks.layer(tool);
+        let tool = self.attempt_telemetry.layer(tool);
         let tool = self.retry.layer(tool);
         let tool = self.deadline.layer(tool);
         let tool = self.idempotency.layer(tool);
         let tool = self.loop_guard.layer(tool);
-        self.call_hooks.layer(tool)
+        let tool = self.integrity.layer(tool);
+        let tool = self.call_hooks.layer(tool);
+        self.call_telemetry.layer(tool)
     }
 }

@@ -2,16 +2,19 @@
 use crate::{
     adapter::AdapterLayer,
     hooks::{Hook, Hooked, Hooks, HooksLayer, Place},
+    observers,
     order::{Layers, Stacked},
     switch::{KillSwitch, Switch},
 };
 use std::{error::Error, fmt, sync::Arc};
 use tower_layer::Layer;
-use tr_breaker::{BreakerLayer, Registry};
+use tr_breaker::Registry;
 use tr_core::{BoxError, Observer, ToolOutcome};
 use tr_idempotency::{Handle, IdempotencyLayer};
+use tr_integrity::{IntegrityLayer, Sessions};
 use tr_loopguard::{LoopGuardLayer, Turns};
 use tr_retry::RetryLayer;
+use tr_telemetry::{Signals, TelemetryLayer};
 use tr_timeout::{AttemptTimeoutBuilder, AttemptTimeoutLayer, DeadlineLayer};
 
 /// A tool `T` with the stack around it.
@@ -34,12 +37,14 @@ impl ToolStack {
     pub fn builder() -> Builder {
         Builder {
             attempt_timeout: AttemptTimeoutLayer::builder(),
-            breaker: BreakerLayer::builder(),
+            breaker: tr_breaker::Builder::tool_reliability(),
             retry: RetryLayer::builder(),
             idempotency: IdempotencyLayer::builder(),
             loop_guard: LoopGuardLayer::builder(),
+            sessions: None,
+            telemetry: None,
             hooks: Vec::new(),
-            observer: None,
+            observers: Vec::new(),
             switch: None,
         }
     }
@@ -109,8 +114,10 @@ pub struct Builder {
     retry: tr_retry::Builder,
     idempotency: tr_idempotency::Builder,
     loop_guard: tr_loopguard::Builder,
+    sessions: Option<Sessions>,
+    telemetry: Option<Signals>,
     hooks: Vec<Arc<dyn Hook>>,
-    observer: Option<Arc<dyn Observer>>,
+    observers: Vec<Arc<dyn Observer>>,
     switch: Option<KillSwitch>,
 }
 
@@ -163,9 +170,22 @@ impl Builder {
         self
     }
 
-    /// Tells `observer` what the layers do.
+    /// Records the tool cycles of these sessions; none by default.
+    pub fn sessions(mut self, sessions: Sessions) -> Self {
+        self.sessions = Some(sessions);
+        self
+    }
+
+    /// Sends events, metrics and spans there; by default events only, to whoever subscribes to
+    /// tracing's target `tool_reliability`.
+    pub fn telemetry(mut self, signals: Signals) -> Self {
+        self.telemetry = Some(signals);
+        self
+    }
+
+    /// Tells `observer` too what the layers do.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observer = Some(observer);
+        self.observers.push(observer);
         self
     }
 
@@ -181,24 +201,23 @@ impl Builder {
     /// # Errors
     /// If any layer's settings are out of range; the faults of all layers are named at once.
     pub fn build(mut self) -> Result<ToolStack, ConfigError> {
-        if let Some(observer) = &self.observer {
-            self.attempt_timeout = self.attempt_timeout.observer(observer.clone());
-            self.breaker = self.breaker.observer(observer.clone());
-            self.retry = self.retry.observer(observer.clone());
-            self.idempotency = self.idempotency.observer(observer.clone());
-            self.loop_guard = self.loop_guard.observer(observer.clone());
-        }
-        let mut deadline = DeadlineLayer::builder();
-        if let Some(observer) = self.observer {
-            deadline = deadline.observer(observer);
-        }
         let mut faults = ConfigError(Vec::new());
-        let loop_guard = faults.gather(self.loop_guard.build());
-        let idempotency = faults.gather(self.idempotency.build());
-        let deadline = faults.gather(deadline.build());
-        let retry = faults.gather(self.retry.build());
-        let breaker = faults.gather(self.breaker.build());
-        let attempt_timeout = faults.gather(self.attempt_timeout.build());
+        let signals = match self.telemetry {
+            Some(signals) => signals,
+            None => Signals::builder().build().expect("the defaults are valid"),
+        };
+        self.observers.insert(0, signals.observer());
+        let observer = observers::all(self.observers);
+        let mut integrity = IntegrityLayer::builder().observer(observer.clone());
+        if let Some(sessions) = self.sessions {
+            integrity = integrity.sessions(sessions);
+        }
+        let loop_guard = faults.gather(self.loop_guard.observer(observer.clone()).build());
+        let idempotency = faults.gather(self.idempotency.observer(observer.clone()).build());
+        let deadline = faults.gather(DeadlineLayer::builder().observer(observer.clone()).build());
+        let retry = faults.gather(self.retry.observer(observer.clone()).build());
+        let breaker = faults.gather(self.breaker.observer(observer.clone()).build());
+        let attempt_timeout = faults.gather(self.attempt_timeout.observer(observer).build());
         let (
             Some(loop_guard),
             Some(idempotency),
@@ -212,11 +231,14 @@ impl Builder {
         };
         let hooks: Hooks = self.hooks.into();
         let layers = Layers {
+            call_telemetry: TelemetryLayer::call(&signals),
             call_hooks: HooksLayer::new(&hooks, Place::Call),
+            integrity: integrity.build(),
             loop_guard,
             idempotency,
             deadline,
             retry,
+            attempt_telemetry: TelemetryLayer::attempt(&signals),
             attempt_hooks: HooksLayer::new(&hooks, Place::Attempt),
             breaker,
             attempt_timeout,

@@ -1,4 +1,38 @@
-//! The demonstration, and the server whose tools fail in it.
+//! `tool-guard demo`: the same agent with the same tools, once without the guard and once with it.
+mod agent;
+mod report;
+mod scenes;
 mod server;
 
 pub(crate) use self::server::{Options as ServerOptions, serve};
+use self::{report::Report, scenes::SCENES};
+use agent::Guarding;
+use clap::Args;
+use futures_util::future::try_join_all;
+use std::process::ExitCode;
+
+/// Shows what the guard is good for, with a server of its own whose tools fail as tools do.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the demonstration.
+pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
+    let mut report = Report::default();
+    // All at once: each side of each scene has processes of its own, and measures its own time.
+    let plays = SCENES.iter().map(|scene| async move {
+        tokio::try_join!(scene.play(Guarding::Without), scene.play(Guarding::With))
+    });
+    for (scene, (without, with)) in SCENES.iter().zip(try_join_all(plays).await?) {
+        report.add(scene, without, with);
+    }
+    if options.json {
+        println!("{}", report.to_json());
+    } else {
+        report.print();
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -21,6 +21,11 @@ use tokio::{
     time::sleep,
 };
 
+/// How long a payment takes whose answer is too late.
+const LATE: Duration = Duration::from_millis(500);
+/// How long a backend that is down takes to say so.
+const OUTAGE: Duration = Duration::from_millis(80);
+
 /// The server's command line.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -130,9 +135,10 @@ impl Server {
         match name {
             "echo" => End::Text(arguments["text"].as_str().unwrap_or_default().to_owned()),
             "read_file" => self.read_file(arguments),
-            "charge_card" => self.charge_card(arguments),
+            "charge_card" => self.charge_card(arguments).await,
             "exchange_rate" => {
-                self.write_down("exchange_rate", "");
+                self.write_down("exchange_rate", arguments["pair"].as_str().unwrap_or_default());
+                sleep(OUTAGE).await;
                 End::Failed("Service unavailable (503): rates backend is down".into())
             }
             "slow" => self.slow(arguments, token).await,
@@ -154,7 +160,7 @@ impl Server {
     }
 
     /// Charges first; what the caller hears of it depends on `then`.
-    fn charge_card(&self, arguments: &Value) -> End {
+    async fn charge_card(&self, arguments: &Value) -> End {
         let Some(order) = arguments["order"].as_str() else {
             return End::Failed("Missing required parameter: order".into());
         };
@@ -162,6 +168,11 @@ impl Server {
         match arguments["then"].as_str() {
             Some("crash") => End::Crash,
             Some("hang") => End::Never,
+            // Later than anybody waits for it.
+            Some("late") => {
+                sleep(LATE).await;
+                End::Text(format!("charged order {order}"))
+            }
             Some("error") => End::Error(-32001, "Request timed out".into()),
             _ => End::Text(format!("charged order {order}")),
         }

@@ -169,10 +169,11 @@ impl McpCall {
     /// The answer of the latest attempt, under the client's id.
     pub(crate) fn answer(&self) -> Option<Bytes> {
         let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let id = self.id_text();
-        if answer.line[answer.id_range.clone()] == *id.as_bytes() {
+        let theirs = serde_json::from_slice(&answer.line[answer.id_range.clone()]).ok();
+        // The server may write the client's id in its own way, and would without us.
+        if theirs.and_then(Token::read).is_some_and(|theirs| theirs == self.id) {
             return Some(answer.line);
         }
-        Some(message::splice(&answer.line, &[(answer.id_range, id)]))
+        Some(message::splice(&answer.line, &[(answer.id_range, self.id_text())]))
     }
 }

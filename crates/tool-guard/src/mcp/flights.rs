@@ -171,6 +171,7 @@ impl Flights {
     /// The server has answered `wire_id`.
     pub(crate) fn answered(&mut self, wire_id: &Token) -> Answered {
         if let Some(attempt) = self.take(wire_id) {
+            self.late.remember_token(attempt.progress_token);
             let recorded = attempt.record.is_some();
             return Answered::Attempt { ending: attempt.ending, recorded };
         }
@@ -183,6 +184,7 @@ impl Flights {
     /// Nobody waits for `wire_id` any more; tells whether the server still works on it.
     pub(crate) fn abandon(&mut self, wire_id: &Token) -> bool {
         let Some(attempt) = self.take(wire_id) else { return false };
+        self.late.remember_token(attempt.progress_token);
         self.late.remember(wire_id.clone(), attempt.record, false);
         true
     }
@@ -226,6 +228,10 @@ impl Flights {
         let Some(wire_id) = call.current.take() else { return Relay::Swallow };
         let Some(attempt) = self.take(&wire_id) else { return Relay::Swallow };
         let own = wire_id == *id;
+        // Under the client's own id and token it hears what it would without us.
+        if !own {
+            self.late.remember_token(attempt.progress_token);
+        }
         self.late.remember(wire_id.clone(), attempt.record, own);
         // The attempt may have been dropped already; then nobody needs to know.
         let _ = attempt.ending.send(Ending::Cancelled);
@@ -244,7 +250,6 @@ impl Flights {
         let attempt = self.attempts.remove(wire_id)?;
         if let Some(token) = &attempt.progress_token {
             self.progress.remove(token);
-            self.late.remember_token(token.clone());
         }
         if let Some(call) = self.calls.get_mut(&attempt.client_id) {
             call.current.take_if(|current| current == wire_id);
@@ -278,7 +283,8 @@ impl Late {
         Some(found)
     }
 
-    fn remember_token(&mut self, token: Token) {
+    fn remember_token(&mut self, token: Option<Token>) {
+        let Some(token) = token else { return };
         if self.tokens.len() == LATE / 64 {
             self.tokens.pop_front();
         }

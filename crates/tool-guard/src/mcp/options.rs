@@ -25,6 +25,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
 
+    /// What is logged on standard error: each event as a JSON line, or nothing
+    #[arg(long, value_enum, default_value_t = Log::Json)]
+    pub(crate) log: Log,
+
     /// The MCP server and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -39,6 +43,15 @@ pub(crate) enum Mode {
     Shadow,
     /// Guards
     Enforce,
+}
+
+/// What is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Log {
+    /// Nothing
+    Off,
+    /// Each event as a JSON line
+    Json,
 }
 
 /// Reads `50s`, `500ms`, `10m`, `1.5h`.

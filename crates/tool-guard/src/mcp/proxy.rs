@@ -18,6 +18,7 @@ use std::{
     task::Poll,
 };
 use tokio::time::Instant;
+use tool_reliability::telemetry::TARGET;
 use tower::ServiceExt;
 use tower_service::Service;
 use tr_core::{BoxError, CallParts, Id, ToolCall, ToolOutcome, call::Attachment};
@@ -131,7 +132,7 @@ where
             Item::Line(line) if self.mode == Mode::Off => self.to_server.extend_from_slice(line),
             Item::Line(line) => self.on_client_line(line),
             Item::Oversized { bytes, id } => {
-                tracing::warn!(bytes, "a line of the client's is over the limit and was dropped");
+                tracing::warn!(target: TARGET, event = "line_dropped", from = "client", bytes);
                 let text = format!(
                     "the line has {bytes} bytes, more than the guard passes on: raise --max-line"
                 );
@@ -223,9 +224,7 @@ where
             Ok(request) => request,
             Err(_) if shadow => return,
             Err(Refused::Notification) => {
-                return tracing::warn!(
-                    "dropped a tools/call without an id: nobody could be answered"
-                );
+                return tracing::warn!(target: TARGET, event = "call_without_id_dropped");
             }
             Err(Refused::Params(why)) => return self.refuse(id_text, INVALID_PARAMS, &why),
         };
@@ -262,7 +261,7 @@ where
             Item::Line(line) if self.mode == Mode::Off => self.to_client.extend_from_slice(line),
             Item::Line(line) => self.on_server_line(line),
             Item::Oversized { bytes, id } => {
-                tracing::warn!(bytes, "a line of the server's is over the limit and was dropped");
+                tracing::warn!(target: TARGET, event = "line_dropped", from = "server", bytes);
                 self.on_oversized(*bytes, id.as_deref());
             }
         }

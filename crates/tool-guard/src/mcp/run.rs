@@ -4,6 +4,7 @@ use super::{
     effects::Effects,
     flights::Flights,
     line_reader::LineReader,
+    options::Log,
     proxy::{Parts, Proxy},
     server::Server,
     stack,
@@ -18,6 +19,9 @@ use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::{Instant, sleep_until},
 };
+use tool_reliability::telemetry::JsonLines;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::prelude::*;
 
 /// A side whose lines pile up to so many bytes is not read from until they are written.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
@@ -26,6 +30,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Runs the guard until the client leaves.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
+    let _logging = (options.log == Log::Json).then(log_to_stderr).transpose()?;
     let mut effects = Effects::default();
     if let Some(path) = &options.catalog {
         stack::declare(&mut effects, path)?;
@@ -49,6 +54,15 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         max_line: options.max_line,
     };
     streams.pump(proxy).await
+}
+
+/// Logs for as long as the result lives. A client that reads no standard error must not stop the
+/// guard, so what cannot be written at once waits, and what waits too long is lost.
+fn log_to_stderr() -> anyhow::Result<WorkerGuard> {
+    let (stderr, worker) = NonBlockingBuilder::default().lossy(true).finish(io::stderr());
+    let lines = JsonLines::new(stderr);
+    tracing_subscriber::registry().with(lines).try_init().context("cannot log")?;
+    Ok(worker)
 }
 
 struct Streams {

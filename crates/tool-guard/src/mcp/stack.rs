@@ -3,7 +3,9 @@ use super::{effects::Effects, tool::ServerTool};
 use anyhow::Context as _;
 use std::{fs, path::Path};
 use tool_reliability::{
-    Guarded, ToolStack, idempotency::Settlement, timeout::AttemptTimeoutBuilder,
+    Guarded, ToolStack,
+    idempotency::{DerivedKeys, Settlement},
+    timeout::AttemptTimeoutBuilder,
 };
 use tr_core::{Id, ToolOutcome, catalog::ToolCatalog};
 
@@ -12,8 +14,11 @@ pub(crate) type Settle = Box<dyn Fn(Id, &ToolOutcome)>;
 /// The stack around `tool`, and what settles a record whose call was given up.
 pub(crate) fn guard(tool: ServerTool) -> anyhow::Result<(Guarded<ServerTool>, Settle)> {
     // The tool bounds its attempts itself, since progress prolongs them.
-    let stack =
-        ToolStack::builder().attempt_timeout(AttemptTimeoutBuilder::only_as_requested).build()?;
+    let stack = ToolStack::builder()
+        .attempt_timeout(AttemptTimeoutBuilder::only_as_requested)
+        // Without a key two calls are two, whatever they look like: an agent may mean both.
+        .idempotency(|idempotency| idempotency.derived_keys(DerivedKeys::Off))
+        .build()?;
     let records = stack.records();
     let settle = move |id: Id, outcome: &ToolOutcome| {
         // A record that is settled already, or gone, needs nothing.

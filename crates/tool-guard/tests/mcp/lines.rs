@@ -66,3 +66,38 @@ fn what_was_sent_before_the_input_ended_is_answered() {
     assert_eq!(client.answer(1)["result"], json!({}));
     assert!(client.leave().success());
 }
+
+#[test]
+fn an_id_stays_as_the_server_writes_it() {
+    let script = r#"read call
+        echo '{"id":1,"result":{"content":[]},"jsonrpc":"2.0"}'
+        exec cat >/dev/null"#;
+    let mut client = Client::script(&[], script);
+    client.send_raw(b"{\"jsonrpc\":\"2.0\",\"id\":1.0,\"method\":\"tools/call\",\"params\":{\"name\":\"any\"}}\n");
+    assert_eq!(client.line(), b"{\"id\":1,\"result\":{\"content\":[]},\"jsonrpc\":\"2.0\"}\n");
+}
+
+#[test]
+fn arguments_without_a_canonical_form_pass() {
+    let script = r#"read -r call
+        printf '%s\n' "$call" >>"$LEDGER"
+        echo '{"id":1,"result":{"content":[]},"jsonrpc":"2.0"}'
+        exec cat >/dev/null"#;
+    let mut client = Client::script(&[], script);
+    let call = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"any","arguments":{"x":"\ud83d"}}}"#;
+    client.send_raw(call);
+    client.send_raw(b"\n");
+    assert_eq!(client.answer(1)["result"]["content"], json!([]));
+    assert_eq!(client.executions(std::str::from_utf8(call).unwrap()), 1);
+}
+
+#[test]
+fn a_client_that_reads_no_logs_is_served() {
+    let mut client = Client::guarded(&[]);
+    // Each call is logged; all of it is more than a pipe holds.
+    for id in 0..500 {
+        client.call(id, "echo", json!({ "text": "x" }));
+        client.answer(id);
+    }
+    assert!(client.leave().success());
+}

@@ -1,5 +1,5 @@
 //! A payment runs at most once per call, whatever happens to its answer.
-use crate::client::{Client, text};
+use crate::client::{Client, text, until};
 use serde_json::json;
 
 fn pay(then: &str, options: &[&str]) -> (String, usize) {
@@ -41,6 +41,18 @@ fn two_intended_payments_run_twice() {
         assert_eq!(text(&client.answer(id)), "charged order same");
     }
     assert_eq!(client.executions("charge_card same"), 2);
+}
+
+#[test]
+fn a_payment_after_a_cancelled_one_is_another() {
+    let mut client = Client::guarded(&[]);
+    for id in 1..=2 {
+        client.call(id, "charge_card", json!({ "order": "o-1", "then": "hang" }));
+        let executions = usize::try_from(id).unwrap();
+        until("it has paid", || (client.executions("charge_card") == executions).then_some(()));
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
+    }
+    assert!(client.is_quiet());
 }
 
 fn keyed(client: &mut Client, id: u32, key: &str, arguments: serde_json::Value) {

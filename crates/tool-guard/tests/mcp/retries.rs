@@ -74,3 +74,18 @@ fn a_cancelled_call_is_not_answered_and_not_repeated() {
     assert!(client.is_quiet());
     assert_eq!(client.executions("charge_card"), 1);
 }
+
+#[test]
+fn what_the_server_says_of_a_cancelled_call_is_heard() {
+    let mut client = Client::guarded(&[]);
+    let params = json!({
+        "name": "slow", "arguments": { "ms": 300, "steps": 3 }, "_meta": { "progressToken": "t" },
+    });
+    client.request(1, "tools/call", params);
+    assert_eq!(client.receive()["params"]["progress"], 1);
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }));
+    for step in 2..=3 {
+        assert_eq!(client.receive()["params"]["progress"], step);
+    }
+    assert_eq!(text(&client.answer(1)), "done");
+}

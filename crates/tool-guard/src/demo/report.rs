@@ -1,0 +1,79 @@
+//! The figures side by side.
+use super::{agent::Figures, scenes::Scene};
+use anstream::println;
+use anstyle::{AnsiColor, Style};
+use serde_json::{Value, json};
+
+const TITLE: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+const GOOD: Style = AnsiColor::Green.on_default().bold();
+const PLAIN: Style = Style::new();
+
+/// What happened in all scenes.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    rows: Vec<(Scene, Figures, Figures)>,
+}
+
+impl Report {
+    pub(crate) fn add(&mut self, scene: &Scene, without: Figures, with: Figures) {
+        self.rows.push((*scene, without, with));
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let figures = |figures: &Figures| {
+            json!({
+                "calls": figures.calls,
+                "failures": figures.failures,
+                "executions": figures.executions.len(),
+                "duplicates": figures.duplicates(),
+                "elapsedMs": u64::try_from(figures.elapsed.as_millis()).unwrap_or(u64::MAX),
+                "breakers": figures.breakers,
+            })
+        };
+        let scene = |(scene, without, with): &(Scene, Figures, Figures)| json!({ "scene": scene.name, "without": figures(without), "with": figures(with) });
+        self.rows.iter().map(scene).collect()
+    }
+
+    pub(crate) fn print(&self) {
+        println!(
+            "{TITLE}The same agent, the same tools: without a guard, and behind `tool-guard mcp`{TITLE:#}"
+        );
+        for (scene, without, with) in &self.rows {
+            println!();
+            println!("{TITLE}{}{TITLE:#}", scene.title);
+            println!("{DIM}{:<38}{:>12}{:>12}{DIM:#}", "", "without", "guarded");
+            count("calls the agent made", without.calls, with.calls);
+            count("failures it saw", without.failures, with.failures);
+            count("executions of the tool", without.executions.len(), with.executions.len());
+            if without.duplicates() + with.duplicates() > 0 {
+                count("of these, a second payment", without.duplicates(), with.duplicates());
+            }
+            line("time", &seconds(without), PLAIN, &seconds(with), PLAIN);
+            if !with.breakers.is_empty() {
+                line("breaker", "none", PLAIN, &with.breakers.join(", "), PLAIN);
+            }
+            println!("{DIM}  → {}{DIM:#}", scene.moral);
+        }
+        println!();
+        println!("Put it in front of your own server:  tool-guard mcp -- COMMAND…");
+    }
+}
+
+fn count(what: &str, without: usize, with: usize) {
+    let (left, right) = match without.cmp(&with) {
+        std::cmp::Ordering::Greater => (BAD, GOOD),
+        std::cmp::Ordering::Less => (GOOD, BAD),
+        std::cmp::Ordering::Equal => (PLAIN, PLAIN),
+    };
+    line(what, &without.to_string(), left, &with.to_string(), right);
+}
+
+fn line(what: &str, without: &str, left: Style, with: &str, right: Style) {
+    println!("  {what:<36}{left}{without:>12}{left:#}{right}{with:>12}{right:#}");
+}
+
+fn seconds(figures: &Figures) -> String {
+    format!("{:.1} s", figures.elapsed.as_secs_f64())
+}
