@@ -145,7 +145,8 @@ impl Fault {
 /// An envelope that does not have its form. The tool did not run.
 ///
 /// Terminal: no retry, no record, no breaker count. [`faults`](Self::faults) are all there are, in
-/// the order of the text; what is missing comes last. Past 100 they are only counted.
+/// the order of the text; what is missing counts as the beginning of its object. Past 100 they are
+/// only counted.
 #[derive(Debug)]
 pub struct InvalidEnvelope(Box<Refusal>);
 
