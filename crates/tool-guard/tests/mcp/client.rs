@@ -164,6 +164,26 @@ impl Client {
         self.child.wait().unwrap();
     }
 
+    /// What it has logged, once that is enough.
+    pub(crate) fn log_until(&mut self, enough: impl Fn(&str) -> bool) -> String {
+        let mut stderr = BufReader::new(self.child.stderr.take().unwrap());
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            let mut line = String::new();
+            while stderr.read_line(&mut line).unwrap_or(0) > 0
+                && sender.send(std::mem::take(&mut line)).is_ok()
+            {}
+        });
+        let mut log = String::new();
+        while !enough(&log) {
+            match lines.recv_timeout(PATIENCE) {
+                Ok(line) => log += &line,
+                Err(_) => panic!("this is all that it logged: {log}"),
+            }
+        }
+        log
+    }
+
     /// What it logged, once it has ended.
     pub(crate) fn stderr(&mut self) -> String {
         self.input = None;

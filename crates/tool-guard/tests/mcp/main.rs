@@ -5,3 +5,4 @@ mod lines;
 mod payments;
 mod process;
 mod retries;
+mod shadow;

@@ -79,7 +79,7 @@ fn a_terminated_guard_ends_its_server_first() {
         Command::new("kill").args(["-TERM", &client.id().to_string()]).status().unwrap().success()
     );
     assert_eq!(client.wait().code(), Some(143));
-    assert!(pids.iter().all(|pid| !is_alive(*pid)));
+    until("all of its processes are gone", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
 }
 
 #[test]

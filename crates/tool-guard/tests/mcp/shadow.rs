@@ -1,0 +1,54 @@
+//! In shadow mode nothing changes, and the log says what would have.
+use crate::client::{Client, text};
+use serde_json::{Value, json};
+
+fn events(log: &str) -> Vec<Value> {
+    log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+#[test]
+fn what_would_have_been_retried_or_blocked_is_only_logged() {
+    let mut client = Client::guarded(&["--mode", "shadow"]);
+    client.list_tools();
+    client.call(1, "read_file", json!({ "path": "a" }));
+    assert_eq!(text(&client.answer(1)), "read ECONNRESET");
+    for id in 2..=5 {
+        client.call(id, "read_file", json!({}));
+        assert_eq!(text(&client.answer(id)), "Missing required parameter: path");
+    }
+    assert_eq!(client.executions("read_file a"), 1);
+    assert_eq!(client.executions("read_file {}"), 4);
+    // The log is written beside the answers, so it may still be on its way.
+    let log = client.log_until(|log| {
+        let events = events(log);
+        let retried = events.iter().any(|event| event["event"] == "tool_call_retry");
+        retried && events.iter().any(|event| event["errorCode"] == "loop_detected")
+    });
+    assert!(!log.contains("\"a\""), "no value of a param is logged");
+}
+
+#[test]
+fn a_repeated_key_is_executed_again_and_logged_as_a_replay() {
+    let mut client = Client::guarded(&["--mode", "shadow"]);
+    for id in 1..=2 {
+        let params = json!({
+            "name": "charge_card", "arguments": { "order": "o" }, "_meta": { "idempotencyKey": "k" },
+        });
+        client.request(id, "tools/call", params);
+        assert_eq!(text(&client.answer(id)), "charged order o");
+    }
+    assert_eq!(client.executions("charge_card"), 2);
+    client.log_until(|log| events(log).iter().any(|event| event["fromCache"] == true));
+}
+
+#[test]
+fn a_call_with_a_task_is_guarded_up_to_its_handle() {
+    let script = r#"read call
+        echo '{"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"t-1","status":"working"}}}'
+        exec cat >/dev/null"#;
+    let mut client = Client::script(&[], script);
+    let params = json!({ "name": "long", "arguments": {}, "task": { "ttl": 60_000 } });
+    client.request(1, "tools/call", params);
+    let line = r#"{"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"t-1","status":"working"}}}"#;
+    assert_eq!(client.line(), format!("{line}\n").as_bytes());
+}
