@@ -98,7 +98,6 @@ impl BudgetBuilder {
     ///
     /// # Errors
     /// If a setting is out of its range; the error names each.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
     pub fn build(self) -> Result<Budget, ConfigError> {
         let mut faults = Faults::default();
         faults.check(

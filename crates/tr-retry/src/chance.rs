@@ -23,7 +23,6 @@ impl Stream {
     }
 
     /// Uniform in `low..=high`; `low` if that is empty.
-    #[expect(clippy::cast_possible_truncation, reason = "the product is below 2^64 times the span")]
     pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
         let span = u128::from(high.saturating_sub(low)) + 1;

@@ -4,6 +4,7 @@ use crate::{
     chance::Streams,
     config::{ConfigError, Faults},
     service::Retry,
+    terms::Terms,
 };
 use std::sync::Arc;
 use tower_layer::Layer;
@@ -12,7 +13,7 @@ use tr_core::{Effect, Observer, RetryOverride, Standard, Striped};
 /// Applies a [`Retry`].
 #[derive(Clone, Debug)]
 pub struct RetryLayer<A = Standard> {
-    policy: Policy,
+    terms: Terms,
     shared: Option<Striped<Shared>>,
     answers: A,
 }
@@ -20,6 +21,7 @@ pub struct RetryLayer<A = Standard> {
 /// What all services of a layer share, if there is anything: a bare policy shares nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
+    pub(crate) only_codes: Option<Arc<[Box<str>]>>,
     pub(crate) by_effect: Vec<(Effect, RetryOverride)>,
     pub(crate) budget: Option<Budget>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
@@ -44,24 +46,24 @@ impl RetryLayer {
 
     /// By [`Policy::tool_reliability`].
     #[must_use]
-    pub const fn tool_reliability() -> Self {
-        Self::of(Policy::tool_reliability())
+    pub fn tool_reliability() -> Self {
+        Self::of(&Policy::tool_reliability())
     }
 
     /// By [`Policy::error_handling`].
     #[must_use]
-    pub const fn error_handling() -> Self {
-        Self::of(Policy::error_handling())
+    pub fn error_handling() -> Self {
+        Self::of(&Policy::error_handling())
     }
 
     /// By [`Policy::utee`].
     #[must_use]
-    pub const fn utee() -> Self {
-        Self::of(Policy::utee())
+    pub fn utee() -> Self {
+        Self::of(&Policy::utee())
     }
 
-    const fn of(policy: Policy) -> Self {
-        Self { policy, shared: None, answers: Standard }
+    fn of(policy: &Policy) -> Self {
+        Self { terms: Terms::of(policy), shared: None, answers: Standard }
     }
 }
 
@@ -69,7 +71,10 @@ impl<A> Builder<A> {
     /// Sets the policy, [`Policy::tool_reliability`] by default.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
-        self
+        match self.policy.only_codes.clone() {
+            None if self.shared.is_none() => self,
+            only_codes => self.sharing(|shared| shared.only_codes = only_codes),
+        }
     }
 
     /// Changes the policy for tools with this effect; a manifest and a call may change it further.
@@ -119,8 +124,8 @@ impl<A> Builder<A> {
             faults.check_policy(&format!("{effect:?}: "), &changed);
         }
         faults.into_result()?;
-        let shared = self.shared.map(Striped::new);
-        Ok(RetryLayer { policy: self.policy, shared, answers: self.answers })
+        let (terms, shared) = (Terms::of(&self.policy), self.shared.map(Striped::new));
+        Ok(RetryLayer { terms, shared, answers: self.answers })
     }
 
     fn sharing(mut self, change: impl FnOnce(&mut Shared)) -> Self {
@@ -134,6 +139,6 @@ impl<S, A: Clone> Layer<S> for RetryLayer<A> {
 
     fn layer(&self, inner: S) -> Self::Service {
         let shared = self.shared.as_ref().map(Striped::whole);
-        Retry::new(inner, self.policy.clone(), shared, self.answers.clone())
+        Retry::new(inner, self.terms, shared, self.answers.clone())
     }
 }

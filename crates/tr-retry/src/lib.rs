@@ -1,4 +1,76 @@
 //! Tries a tool call again where that is safe.
+//!
+//! # When to use
+//!
+//! Outside the breaker and the attempt timeout, so that each attempt passes through both, and
+//! inside deduplication, so that one claim covers all attempts.
+//!
+//! A failed attempt is tried again if it is *transient* and a repeat can do no harm: the tool did
+//! not run, or it only reads, or a repeat changes nothing more, or somebody said that a repeat is
+//! safe. A mutating call that may have run is never repeated of our own accord.
+//!
+//! # Example
+//!
+//! ```
+//! use std::sync::atomic::{AtomicU32, Ordering};
+//! use tower::{ServiceBuilder, ServiceExt};
+//! use tr_core::{BoxError, Effect, Params, ToolCall, ToolOutcome};
+//! use tr_retry::RetryLayer;
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> Result<(), BoxError> {
+//! static ASKED: AtomicU32 = AtomicU32::new(0);
+//! let tool = ServiceBuilder::new()
+//!     .layer(RetryLayer::tool_reliability())
+//!     .service_fn(|_: ToolCall| async {
+//!         match ASKED.fetch_add(1, Ordering::Relaxed) {
+//!             0 | 1 => Err(BoxError::from("connection reset by peer")),
+//!             _ => Ok(ToolOutcome::default()),
+//!         }
+//!     });
+//!
+//! let search = ToolCall::new("flight_search", Params::empty_object()).effect(Effect::ReadOnly);
+//! let outcome = tool.oneshot(search).await?;
+//! assert_eq!(outcome.retried().len(), 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Defaults
+//!
+//! [`RetryLayer::tool_reliability`]: 4 attempts, delays drawn from 0 up to 200, 400 and 800 ms, no
+//! attempt later than 30 s after the first; no budget. The other presets are those of
+//! [`Policy`].
+//!
+//! # What stops it
+//!
+//! [`Why`] lists all reasons; [`decide`] is the decision itself, a pure function. Besides a failure
+//! that is permanent and a repeat that could do harm:
+//!
+//! - *time*: no attempt starts past the call's deadline or the policy's `max_elapsed`. A
+//!   `Retry-After` that reaches past either fails at once and hands the hint on.
+//! - *an open breaker*: its refusal ends retrying, without another delay.
+//! - *a retry further in*: what is marked as exhausted is not multiplied.
+//! - *the budget*: a [`Budget`] holds retries to a share of successes, for one tool or a group.
+//!
+//! # Errors
+//!
+//! [`RetryExhausted`], once there were retries or time or budget forbade the first one. It says
+//! whether the tool ran in *any* attempt. A call whose only attempt may not be retried keeps its own
+//! error. A response that is a failure (an HTTP 503, an outcome with an error) is never turned
+//! into an error: the last one is returned, and is told of the retries.
+//!
+//! # Cost
+//!
+//! A call that succeeds at once costs a copy of the request and a clone of the inner service: no
+//! allocation, no randomness, and a look at the clock only if it has to wait. A budget, an observer,
+//! a seed or settings by effect are shared, which adds a reference count that threads share by
+//! stripe only.
+//!
+//! # Knows nothing of
+//!
+//! other layers but by the codes of their errors, and of what a call did: it stores nothing beyond
+//! the call.
 mod bucket;
 mod budget;
 mod chance;
@@ -11,6 +83,7 @@ mod policy;
 mod run;
 mod service;
 mod sync;
+mod terms;
 
 pub use self::{
     budget::{Budget, BudgetBuilder},

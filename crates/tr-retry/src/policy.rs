@@ -137,12 +137,11 @@ impl Default for Policy {
 }
 
 /// Nanoseconds; what 64 bits cannot hold is 584 years and means "never".
-pub(crate) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+pub(crate) const fn nanos(duration: Duration) -> u64 {
+    duration.as_secs().saturating_mul(1_000_000_000).saturating_add(duration.subsec_nanos() as u64)
 }
 
 /// A cast saturates and takes a NaN for nothing, so any numbers give some delay.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
 fn scaled(nanos: u64, by: f64) -> u64 {
     (nanos as f64 * by) as u64
 }

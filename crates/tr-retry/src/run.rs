@@ -6,6 +6,7 @@ use crate::{
     decide::{decide, too_late},
     layer::Shared,
     policy::nanos,
+    terms::Terms,
 };
 use std::time::Duration;
 use tokio::time::Instant;
@@ -18,7 +19,7 @@ use tr_core::{
 pub(crate) struct Run<Req, A> {
     /// The copy that further copies are made of.
     spare: Option<Req>,
-    policy: Policy,
+    terms: Terms,
     shared: Option<Striped<Shared>>,
     answers: A,
     /// When this attempt started, once somebody had reason to look.
@@ -60,11 +61,11 @@ enum Judgement {
 impl<Req, A> Run<Req, A> {
     pub(crate) const fn new(
         spare: Option<Req>,
-        policy: Policy,
+        terms: Terms,
         shared: Option<Striped<Shared>>,
         answers: A,
     ) -> Self {
-        Self { spare, policy, shared, answers, started: None, story: None }
+        Self { spare, terms, shared, answers, started: None, story: None }
     }
 
     pub(crate) fn retries(&self) -> usize {
@@ -168,7 +169,8 @@ where
 
     /// The first failure: puts together the policy that holds for this call.
     fn open(&self, first: Instant) -> Box<Story> {
-        let mut policy = self.policy.clone();
+        let only_codes = self.shared.as_ref().and_then(|shared| shared.only_codes.clone());
+        let mut policy = self.terms.policy(only_codes);
         if let Some(spare) = &self.spare {
             let effect = self.answers.effect_of(spare);
             let by_effect = self.shared.iter().flat_map(|shared| &shared.by_effect);

@@ -1,5 +1,5 @@
 //! The service.
-use crate::{Policy, future::RetryFuture, layer::Shared, run::Run};
+use crate::{future::RetryFuture, layer::Shared, run::Run, terms::Terms};
 use std::task::{Context, Poll};
 use tower_service::Service;
 use tr_core::{BoxError, Classify, EffectOf, KeyOf, Progress, Repeat, Standard, Striped};
@@ -8,7 +8,7 @@ use tr_core::{BoxError, Classify, EffectOf, KeyOf, Progress, Repeat, Standard, S
 #[derive(Clone, Debug)]
 pub struct Retry<S, A = Standard> {
     inner: S,
-    policy: Policy,
+    terms: Terms,
     shared: Option<Striped<Shared>>,
     answers: A,
 }
@@ -16,11 +16,11 @@ pub struct Retry<S, A = Standard> {
 impl<S, A> Retry<S, A> {
     pub(crate) const fn new(
         inner: S,
-        policy: Policy,
+        terms: Terms,
         shared: Option<Striped<Shared>>,
         answers: A,
     ) -> Self {
-        Self { inner, policy, shared, answers }
+        Self { inner, terms, shared, answers }
     }
 }
 
@@ -45,7 +45,7 @@ where
             shared.settle();
         }
         let spare = self.answers.repeat(&req);
-        let run = Run::new(spare, self.policy.clone(), self.shared.clone(), self.answers.clone());
+        let run = Run::new(spare, self.terms, self.shared.clone(), self.answers.clone());
         // The one that is ready is called and stays; its clone earns readiness for each retry.
         let clone = self.inner.clone();
         RetryFuture::new(self.inner.call(req), clone, run)
