@@ -1,0 +1,183 @@
+//! What a tool call says.
+use crate::{
+    BreakerHint, DedupeMode, Effect, Id, Params, Priority, RetryOverride, Scope, ToolId,
+    ToolManifest,
+};
+use std::{
+    any::Any,
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// All that a [`ToolCall`] says. Fields are added in minor versions.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CallParts {
+    /// Which tool.
+    pub tool: ToolId,
+    /// What is known of the tool.
+    pub manifest: Option<Arc<ToolManifest>>,
+    /// Its params.
+    pub params: Params,
+    /// Names this request in logs and envelopes.
+    pub request_id: Option<Box<str>>,
+    /// The id that the model gave to the call.
+    pub tool_call_id: Option<Box<str>>,
+    /// On whose behalf.
+    pub context: CallContext,
+    /// What the tool does to the world.
+    pub effect: Effect,
+    /// Whether [`effect`](Self::effect) was declared, and not assumed.
+    pub effect_declared: bool,
+    /// Key, mode and scope of deduplication.
+    pub idempotency: IdempotencyParts,
+    /// The caller's changes to the retry policy.
+    pub retry: Option<RetryOverride>,
+    /// Which calls share a breaker.
+    pub breaker: BreakerHint,
+    /// What the caller knows of this call.
+    pub hints: CallHints,
+    /// When the answer is of no use any more.
+    pub deadline: Option<Instant>,
+    /// A hint for scheduling.
+    pub priority: Priority,
+    /// Labels of the caller's own.
+    pub tags: Vec<Box<str>>,
+    /// The hook that made the call, if one did.
+    pub from_hook: Option<Box<str>>,
+    /// Where the call stands in a trace.
+    pub trace: TraceParts,
+    /// Which turn it belongs to.
+    pub turn: Option<Box<str>>,
+    /// Which step of the turn it belongs to.
+    pub step: Option<Box<str>>,
+    /// The provider whose model asked for it.
+    pub provider: Option<Box<str>>,
+    /// The model that asked for it.
+    pub model: Option<Box<str>>,
+    /// By which it can be cancelled.
+    pub cancellation_id: Option<Box<str>>,
+    /// Something of the caller's that the layers carry along and never look at.
+    pub attachment: Attachment,
+}
+
+/// On whose behalf a call is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallContext {
+    /// The session (transcript) it belongs to.
+    pub session: Option<Box<str>>,
+    /// The user or account.
+    pub actor: Option<Box<str>>,
+    /// The tenant.
+    pub tenant: Option<Box<str>>,
+    /// The workspace.
+    pub workspace: Option<Box<str>>,
+    /// The agent.
+    pub agent: Option<Box<str>>,
+    /// Ties calls of one business operation together in logs.
+    pub correlation: Option<Box<str>>,
+}
+
+/// Key, mode and scope of deduplication.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct IdempotencyParts {
+    /// The caller's key.
+    pub key: Option<Box<str>>,
+    /// What to do with a duplicate.
+    pub mode: DedupeMode,
+    /// Whose calls the key may match.
+    pub scope: Scope,
+    /// Key and digest, where the caller has computed them already.
+    pub id: Option<Id>,
+}
+
+/// What the caller knows of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallHints {
+    /// Never retry a mutating call whose attempt may have run, whatever else says so.
+    pub safety_critical: bool,
+    /// A repeat is safe even if an earlier attempt ran.
+    pub expected_retry_safe: bool,
+    /// How long one attempt may take.
+    pub timeout: Option<Duration>,
+    /// Chunks are welcome.
+    pub prefer_streaming: bool,
+    /// Under which a cache may keep the answer of a read.
+    pub cache_key: Option<Box<str>>,
+}
+
+/// Where a call stands in a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TraceParts {
+    /// W3C `traceparent`.
+    pub traceparent: Option<Box<str>>,
+    /// W3C baggage.
+    pub baggage: Vec<(Box<str>, Box<str>)>,
+    /// The trace that the call belongs to.
+    pub trace_id: Option<Box<str>>,
+    /// The call's own span.
+    pub span_id: Option<Box<str>>,
+    /// The caller's span.
+    pub parent_span_id: Option<Box<str>>,
+}
+
+/// Something of the caller's that travels with a call: layers carry it and never look at it.
+#[derive(Clone, Default)]
+pub struct Attachment(Option<Arc<dyn Any + Send + Sync>>);
+
+impl Attachment {
+    /// Attaches `value`.
+    #[must_use]
+    pub fn new(value: impl Any + Send + Sync) -> Self {
+        Self(Some(Arc::new(value)))
+    }
+
+    /// What was attached, if it is a `T`.
+    #[must_use]
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.as_deref()?.downcast_ref()
+    }
+}
+
+impl fmt::Debug for Attachment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Attachment(..)" } else { "Attachment" })
+    }
+}
+
+impl CallParts {
+    /// A call of `tool`, everything else at its default: an undeclared tool counts as mutating.
+    #[must_use]
+    pub fn new(tool: impl Into<ToolId>, params: impl Into<Params>) -> Self {
+        Self {
+            tool: tool.into(),
+            manifest: None,
+            params: params.into(),
+            request_id: None,
+            tool_call_id: None,
+            context: CallContext::default(),
+            effect: Effect::default(),
+            effect_declared: false,
+            idempotency: IdempotencyParts::default(),
+            retry: None,
+            breaker: BreakerHint::default(),
+            hints: CallHints::default(),
+            deadline: None,
+            priority: Priority::default(),
+            tags: Vec::new(),
+            from_hook: None,
+            trace: TraceParts::default(),
+            turn: None,
+            step: None,
+            provider: None,
+            model: None,
+            cancellation_id: None,
+            attachment: Attachment::default(),
+        }
+    }
+}
