@@ -6,9 +6,8 @@ use std::{
     future::Future,
     pin::Pin,
     task::{Context, Poll},
-    time::Instant,
 };
-use tr_core::{BoxError, Classify, Standard, Verdict, code};
+use tr_core::{BoxError, Classification, Classify, Standard, Verdict, code};
 
 pin_project! {
     /// The response of a [`Breaker`](crate::Breaker). Dropped, its call counts for nothing, and a
@@ -27,20 +26,14 @@ pin_project! {
             call: F,
             permit: Option<Permit>,
             answers: A,
-            stamp: Option<Instant>,
         },
         Refused { error: Option<CircuitOpen> },
     }
 }
 
 impl<F, A> BreakerFuture<F, A> {
-    pub(crate) const fn admitted(
-        call: F,
-        permit: Option<Permit>,
-        answers: A,
-        stamp: Option<Instant>,
-    ) -> Self {
-        Self { state: State::Admitted { call, permit, answers, stamp } }
+    pub(crate) const fn admitted(call: F, permit: Option<Permit>, answers: A) -> Self {
+        Self { state: State::Admitted { call, permit, answers } }
     }
 
     pub(crate) const fn refused(error: CircuitOpen) -> Self {
@@ -59,14 +52,15 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().state.project() {
-            StateProj::Admitted { call, permit, answers, stamp } => {
+            StateProj::Admitted { call, permit, answers } => {
                 let Poll::Ready(result) = call.poll(cx) else {
-                    // Whoever waits has time for another look at the clock.
-                    *stamp = None;
+                    permit.as_mut().map(Permit::wait);
                     return Poll::Pending;
                 };
                 let result = result.map_err(Into::into);
-                settle(permit, answers, &result, *stamp);
+                if permit.is_some() {
+                    settle(permit, answers, &result);
+                }
                 Poll::Ready(result)
             }
             StateProj::Refused { error } => {
@@ -83,27 +77,35 @@ fn settle<T, A: Classify<T>>(
     permit: &mut Option<Permit>,
     answers: &A,
     result: &Result<T, BoxError>,
-    stamp: Option<Instant>,
 ) {
-    let Some(counts_rate_limits) = permit.as_ref().map(Permit::counts_rate_limits) else { return };
     let judged = answers.classify(match result {
         Ok(response) => Ok(response),
         Err(error) => Err(&**error),
     });
-    let is_ignored = !counts_rate_limits && judged.code == code::RATE_LIMITED;
-    let why = match judged.verdict {
-        Verdict::Transient { .. } if !is_ignored => Some(match result {
-            Ok(_) => why::shortened(&judged.code),
-            Err(error) => why::shortened(error),
-        }),
+    match judged.verdict {
+        Verdict::Success => {
+            if let Some(permit) = permit.take() {
+                permit.succeed();
+            }
+        }
+        _ => settle_badly(permit, judged, result.as_ref().err()),
+    }
+}
+
+#[cold]
+fn settle_badly(permit: &mut Option<Permit>, judged: Classification<'_>, error: Option<&BoxError>) {
+    let counts_rate_limits = permit.as_ref().is_some_and(Permit::counts_rate_limits);
+    let is_counted = counts_rate_limits || judged.code != code::RATE_LIMITED;
+    let why = match (judged.verdict, error) {
+        (Verdict::Transient { .. }, Some(error)) if is_counted => Some(why::shortened(error)),
+        (Verdict::Transient { .. }, None) if is_counted => Some(why::shortened(&judged.code)),
         _ => None,
     };
     let Some(permit) = permit.take() else { return };
-    match (judged.verdict, why) {
-        (Verdict::Success, _) => permit.succeed(stamp),
-        (Verdict::Transient { .. }, Some(why)) => permit.fail(why),
-        (Verdict::Permanent, _) => permit.spend(End::Permanent),
-        (Verdict::Transient { .. } | Verdict::Cancelled, _) => permit.spend(End::Neither),
+    match why {
+        Some(why) => permit.fail(why),
+        None if judged.verdict == Verdict::Permanent => permit.spend(End::Permanent),
+        None => permit.spend(End::Neither),
     }
 }
 

@@ -29,6 +29,7 @@ pub(crate) struct Gate {
     word: AtomicU64,
     /// Nanoseconds since birth at which successes have to look at the machine again.
     lap_end: AtomicU64,
+    times_calls: bool,
     lanes: [Lane; STRIPES],
     guarded: Mutex<Guarded>,
 }
@@ -68,6 +69,7 @@ impl Gate {
             hash: key.hash,
             label: label.into(),
             hub,
+            times_calls: settings.slow.is_some(),
             settings,
             born: now,
             word: AtomicU64::new(word_of(&machine)),
@@ -93,6 +95,13 @@ impl Gate {
         &self.hub
     }
 
+    /// Whether it matters how long calls take.
+    #[inline]
+    pub(crate) const fn times_calls(&self) -> bool {
+        self.times_calls
+    }
+
+    #[inline]
     pub(crate) fn is(&self, key: KeyRef<'_>) -> bool {
         self.hash == key.hash && *self.name == *key.name
     }
@@ -224,8 +233,10 @@ impl Gate {
         Some((edge, Turn(&self.guarded)))
     }
 
+    #[inline]
     fn nanos(&self, at: Instant) -> u64 {
-        u64::try_from(at.saturating_duration_since(self.born).as_nanos()).unwrap_or(u64::MAX)
+        let age = at.saturating_duration_since(self.born);
+        age.as_secs().wrapping_mul(1_000_000_000).wrapping_add(age.subsec_nanos().into())
     }
 }
 

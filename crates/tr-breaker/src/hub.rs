@@ -1,11 +1,16 @@
 //! Who listens to the breakers of one layer.
 use crate::sync::held;
-use std::sync::{Arc, RwLock};
+use std::sync::{
+    Arc, RwLock,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
 use tr_core::{CallInfo, Event, Observer};
 
 /// Who listens to the breakers of one layer. Asked only where something happened.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
+    /// There is no way back: whoever subscribed stays.
+    has_observers: AtomicBool,
     observers: RwLock<Arc<[Arc<dyn Observer>]>>,
 }
 
@@ -13,10 +18,11 @@ impl Hub {
     pub(crate) fn add(&self, observer: Arc<dyn Observer>) {
         let mut observers = held(self.observers.write());
         *observers = observers.iter().cloned().chain([observer]).collect();
+        self.has_observers.store(true, Relaxed);
     }
 
     pub(crate) fn listens(&self) -> bool {
-        self.all().iter().any(|observer| observer.enabled())
+        self.has_observers.load(Relaxed) && self.all().iter().any(|observer| observer.enabled())
     }
 
     pub(crate) fn tell(&self, call: &CallInfo<'_>, event: &Event<'_>) {

@@ -22,34 +22,42 @@ pub(crate) struct Node {
 pub(crate) struct Permit {
     node: Arc<Node>,
     ticket: Option<Ticket>,
-    /// When the call began, where that matters.
+    /// When the call began, where somebody knows it or the breaker wants to.
     began: Option<Instant>,
+    /// The call did not end at once, so that the time at which it began is not that of its end.
+    has_waited: bool,
 }
 
 impl Permit {
+    #[inline]
     pub(crate) fn new(node: Arc<Node>, ticket: Ticket, stamp: Option<Instant>) -> Self {
-        let times_calls = node.gate.settings().slow.is_some();
-        let began = times_calls.then(|| stamp.unwrap_or_else(clock::now));
-        Self { node, ticket: Some(ticket), began }
+        let began =
+            if node.gate.times_calls() { stamp.or_else(|| Some(clock::now())) } else { stamp };
+        Self { node, ticket: Some(ticket), began, has_waited: false }
+    }
+
+    #[inline]
+    pub(crate) const fn wait(&mut self) {
+        self.has_waited = true;
     }
 
     pub(crate) fn counts_rate_limits(&self) -> bool {
         self.node.gate.settings().count_rate_limits
     }
 
-    /// Spends it on a success. A stamp saves a look at the clock.
+    /// Spends it on a success.
     #[inline]
-    pub(crate) fn succeed(mut self, stamp: Option<Instant>) {
+    pub(crate) fn succeed(mut self) {
         let Some(ticket) = self.ticket.take() else { return };
-        if self.began.is_some() || ticket.probe.is_some() {
+        if ticket.probe.is_some() || self.node.gate.times_calls() {
             return self.settle(ticket, |slow| End::Success { slow }, None);
         }
-        let now = stamp.unwrap_or_else(clock::now);
+        // A look at the clock costs as much as all the rest.
+        let now = self.began.filter(|_| !self.has_waited).unwrap_or_else(clock::now);
         self.node.gate.succeed(ticket, self.node.stripe, now);
     }
 
     /// Spends it on a failure, and says why the call failed.
-    #[cold]
     pub(crate) fn fail(mut self, why: Arc<str>) {
         if let Some(ticket) = self.ticket.take() {
             self.settle(ticket, |slow| End::Failure { slow }, Some(why));
@@ -57,7 +65,6 @@ impl Permit {
     }
 
     /// Spends it on an end that says nothing of the tool, or that it answered.
-    #[cold]
     pub(crate) fn spend(mut self, end: End) {
         if let Some(ticket) = self.ticket.take() {
             self.settle(ticket, |_| end, None);
@@ -76,6 +83,7 @@ impl Permit {
 }
 
 impl Drop for Permit {
+    #[inline]
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take()
             && ticket.probe.is_some()

@@ -108,6 +108,6 @@ where
                 None => None,
             },
         };
-        BreakerFuture::admitted(self.inner.call(req), permit, self.answers.clone(), stamp)
+        BreakerFuture::admitted(self.inner.call(req), permit, self.answers.clone())
     }
 }

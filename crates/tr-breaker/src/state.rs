@@ -15,6 +15,7 @@ use crate::{
 };
 use std::{
     collections::VecDeque,
+    num::NonZeroU32,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -37,13 +38,13 @@ pub(crate) struct Machine {
 enum Phase {
     Closed,
     Open { since: Instant, cooldown: Duration },
-    HalfOpen { probes: Vec<Probe>, successes: u32, next: u32 },
+    HalfOpen { probes: Vec<Probe>, successes: u32, next: NonZeroU32 },
     Forced,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Probe {
-    id: u32,
+    id: NonZeroU32,
     since: Instant,
     row: Row,
 }
@@ -61,7 +62,7 @@ pub(crate) struct Ticket {
     pub(crate) generation: u32,
     pub(crate) row: Row,
     /// Which probe, if it is one.
-    pub(crate) probe: Option<u32>,
+    pub(crate) probe: Option<NonZeroU32>,
 }
 
 /// How a call ended.
@@ -143,7 +144,7 @@ impl Machine {
                 if probes.len() < self.settings.max_probes as usize =>
             {
                 let id = *next;
-                *next = next.wrapping_add(1);
+                *next = next.checked_add(1).unwrap_or(NonZeroU32::MIN);
                 probes.push(Probe { id, since: now, row });
                 return Ok(ticket(Some(id)));
             }
@@ -253,7 +254,11 @@ impl Machine {
                     if now.duration_since(*since) < *cooldown {
                         return;
                     }
-                    self.step(Phase::HalfOpen { probes: Vec::new(), successes: 0, next: 0 });
+                    self.step(Phase::HalfOpen {
+                        probes: Vec::new(),
+                        successes: 0,
+                        next: NonZeroU32::MIN,
+                    });
                 }
                 Phase::HalfOpen { probes, .. } => {
                     for probe in probes.iter_mut() {
@@ -285,7 +290,7 @@ impl Machine {
         }
     }
 
-    fn probe_ended(&mut self, id: u32, row: Row, end: End, now: Instant) {
+    fn probe_ended(&mut self, id: NonZeroU32, row: Row, end: End, now: Instant) {
         let Phase::HalfOpen { probes, successes, .. } = &mut self.phase else { return };
         probes.retain(|probe| probe.id != id);
         match end {
