@@ -66,10 +66,26 @@ leaf! {
     /// another. The tool did not run. Code `store_full`, transient.
     StoreFull: "no room for another call's record"
 }
-leaf! {
-    /// The call failed, and whoever asks for it again is told the same; its source leads to the
-    /// tool's own error, with its code and verdict. The facts say whether the tool ran.
-    SharedFailure: "the call failed"
+
+/// The call failed, and whoever asks for it again is told the same: its text is that of the tool's
+/// own error, and its source leads there. Code and verdict are that error's, and the facts say
+/// whether the tool ran.
+#[derive(Debug)]
+pub struct SharedFailure(Facts);
+
+impl fmt::Display for SharedFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.source() {
+            Some(cause) => cause.fmt(f),
+            None => self.0.fmt(f),
+        }
+    }
+}
+
+impl Error for SharedFailure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
 }
 
 impl KeyRejected {

@@ -6,12 +6,12 @@ use crate::{
     service::Shared,
     store::{Store, claim::serve_unknown, entry::Entry, notes::Notes},
 };
-use std::{error::Error, fmt, sync::Arc};
-use tr_core::canonical::Key;
+use std::{error::Error, fmt};
+use tr_core::{Striped, canonical::Key};
 
 /// Looks after the records of one layer.
 pub struct Handle<V> {
-    shared: Arc<Shared<V>>,
+    shared: Striped<Shared<V>>,
 }
 
 /// How a call of unknown outcome ended, as an operator found out.
@@ -54,7 +54,7 @@ pub struct Counts {
 }
 
 impl<V> Handle<V> {
-    pub(crate) const fn new(shared: Arc<Shared<V>>) -> Self {
+    pub(crate) const fn new(shared: Striped<Shared<V>>) -> Self {
         Self { shared }
     }
 
@@ -143,41 +143,39 @@ impl<V> Handle<V> {
     /// on, its end is not recorded, and who waits for it is told that the outcome is unknown.
     #[must_use = "says whether there was a record"]
     pub fn clear(&self, key: &Key) -> bool {
-        let mut table = self.store().shard(key).lock();
-        let gone = table.find(key).and_then(|at| table.remove(at));
-        drop(table);
-        let Some(Entry { waiters, record, .. }) = gone else { return false };
-        serve_unknown(waiters, record.mutating);
+        let gone = self.store().shard(key).lock().clear(key);
+        let Some((waiters, mutating, _)) = gone else { return false };
+        serve_unknown(waiters, mutating);
         true
     }
 
     /// How many records [`flush`](Self::flush) would forget.
     #[must_use]
     pub fn count(&self, filter: Filter<'_>) -> usize {
-        let count_in = |shard: &Arc<crate::store::shard::Shard<V>>| {
-            shard.lock().slots().filter(|(entry, notes)| filter.flushes(entry, notes)).count()
-        };
-        self.store().shards().map(count_in).sum()
+        let shards = self.store().shards();
+        let meant = |(entry, notes): &(&Entry<V>, &Notes)| filter.flushes(entry, notes);
+        shards.map(|shard| shard.lock().slots().filter(meant).count()).sum()
     }
 
     /// Forgets settled records and says how many. Calls in flight stay, and so do mutating calls
     /// of unknown outcome: those are [settled](Self::settle) or [cleared](Self::clear) one by one.
+    #[must_use = "says how many"]
     pub fn flush(&self, filter: Filter<'_>) -> usize {
-        let flush_in = |shard: &Arc<crate::store::shard::Shard<V>>| {
-            let gone = shard.lock().remove_all(|entry, notes| filter.flushes(entry, notes));
-            gone.len()
-        };
-        self.store().shards().map(flush_in).sum()
+        let mut count = 0;
+        for shard in self.store().shards() {
+            let gone = shard.lock().forget_all(|entry, notes| filter.flushes(entry, notes));
+            count += gone.len();
+        }
+        count
     }
 
-    /// Forgets every record whose time is over and says how many. Claims do the same bit by bit.
-    pub fn sweep(&self) -> usize {
+    /// Forgets every record whose time is over. Claims do the same bit by bit.
+    pub fn sweep(&self) {
         let now = self.store().common.clock.exactly();
-        let sweep_in = |shard: &Arc<crate::store::shard::Shard<V>>| {
+        for shard in self.store().shards() {
             let gone = shard.lock().sweep(now);
-            gone.len()
-        };
-        self.store().shards().map(sweep_in).sum()
+            drop(gone);
+        }
     }
 }
 

@@ -3,11 +3,10 @@ use crate::{
     builder::Builder,
     handle::Handle,
     service::{Idempotency, Shared},
-    striped::Striped,
 };
 use std::fmt;
 use tower_layer::Layer;
-use tr_core::{Standard, ToolOutcome};
+use tr_core::{Standard, Striped, ToolOutcome};
 
 /// Applies an [`Idempotency`]; every service it makes shares one set of records.
 ///
@@ -33,7 +32,7 @@ impl<A, V> IdempotencyLayer<A, V> {
     /// Looks after the records.
     #[must_use]
     pub fn handle(&self) -> Handle<V> {
-        Handle::new(self.shared.shared().clone())
+        Handle::new(self.shared.whole())
     }
 }
 

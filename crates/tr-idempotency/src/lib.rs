@@ -85,7 +85,6 @@ mod protocol;
 mod record;
 mod service;
 mod store;
-mod striped;
 
 pub use self::{
     bounds::{Answers, Detachable},

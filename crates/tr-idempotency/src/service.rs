@@ -5,8 +5,7 @@ use crate::{
     drive::Drive,
     error::{Conflict, InFlight, KeyRejected, OutcomeUnknown, StoreFull, TooManyWaiters},
     future::IdempotencyFuture,
-    store::{Refusal, Store, Task, notes::Notes, table::Wish},
-    striped::Striped,
+    store::{Refusal, Store, Task, apply::Wish, notes::Notes},
 };
 use std::{
     fmt,
@@ -16,7 +15,7 @@ use std::{
 use tower_service::Service;
 use tr_core::{
     BoxError, DedupeMode, DeferFuture, Derive, Effect, Event, Id, InvalidKey, MatchedOn, Observer,
-    Scope, Standard, ToolOutcome, code,
+    Scope, Standard, Striped, ToolOutcome, code,
 };
 
 /// What the services of one layer share.
@@ -81,30 +80,53 @@ where
 
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
+        self.shared.settle();
         let answers = self.answers;
         let effect = answers.effect_of(&req);
-        let (id, cut_off) = match self.id_of::<Req, S::Response>(&req, effect) {
-            Ok(Some(found)) => found,
-            Ok(None) => return IdempotencyFuture::plain(self.inner.clone(), req),
-            Err(invalid) => {
-                let refused = Event::Refused { code: code::INVALID_ENVELOPE, effect };
-                self.tell::<Req, S::Response>(&req, || refused);
-                return IdempotencyFuture::known(Err(KeyRejected::new(invalid).into()));
-            }
-        };
-        let mutating = effect == Effect::Mutating;
         let mode = answers.mode_of(&req);
-        let wish = Wish {
-            id,
+        if mode == DedupeMode::Disabled {
+            return IdempotencyFuture::plain(self.inner.clone(), req);
+        }
+        let mut cut_off = false;
+        let mut found = answers.id_of(&req);
+        if let Ok(None) = found {
+            found = self.derived::<Req, S::Response>(&req, &mut cut_off);
+        }
+        // By reference: 64 bytes of no alignment are slow to move.
+        let id = match &mut found {
+            Ok(Some(id)) => id,
+            Ok(None) => return IdempotencyFuture::plain(self.inner.clone(), req),
+            Err(invalid) => return self.reject(&req, effect, invalid.clone()),
+        };
+        if effect != Effect::ReadOnly && answers.scope_of(&req) == Scope::Global {
+            let why = "scope `global` is only for tools that are declared read-only";
+            return self.reject(&req, effect, InvalidKey::new(why));
+        }
+        if self.shared.config.conflicts == ConflictPolicy::Independent {
+            id.key = id.key.joined(&id.digest);
+        }
+        let id = &*id;
+        let mutating = effect == Effect::Mutating;
+        let now = self.shared.store.common.clock.now(answers.stamp(&req));
+        let wish = || Wish {
+            id: *id,
             mutating,
             again: mode == DedupeMode::BestEffort,
             wait: mode == DedupeMode::Enforced,
             cut_off,
-            now: self.shared.store.common.clock.now(answers.stamp(&req)),
+            now,
             ttls: self.shared.config.ttls(cut_off, answers.ttls_of(&req)),
         };
         let note = |notes: &mut Notes| notes.set(&answers.info_of(&req), &answers.record_of(&req));
-        let (claim, cell) = match self.shared.store.claim(&wish, note) {
+        let task = match self.shared.store.claim(id, now, wish, note) {
+            Ok((kept, replay)) => {
+                let replayed = Event::Replayed { matched: replay.matched_on, state: "done" };
+                self.tell::<Req, S::Response>(&req, || replayed);
+                return IdempotencyFuture::known(Ok(answers.load(kept, replay)));
+            }
+            Err(task) => task,
+        };
+        let (claim, cell) = match task {
             Task::Run(claim, cell) => (Some(claim), cell),
             Task::Alone => (None, None),
             Task::Replay(answer, replay, state) => {
@@ -131,51 +153,40 @@ where
 }
 
 impl<S, A, V> Idempotency<S, A, V> {
-    /// By what the call is recognised, and whether only a cut-off call is. `None`: it is not.
-    #[inline]
-    fn id_of<Req, Res>(&self, req: &Req, effect: Effect) -> Result<Option<(Id, bool)>, InvalidKey>
+    /// By what a call without a key is recognised, if it is, and whether only a cut-off call is.
+    fn derived<Req, Res>(&self, req: &Req, cut_off: &mut bool) -> Result<Option<Id>, InvalidKey>
     where
         A: Answers<Req, Res, V>,
     {
-        if self.answers.mode_of(req) == DedupeMode::Disabled {
+        let from = self.shared.config.derived;
+        if from == DerivedKeys::Off {
             return Ok(None);
         }
-        let id = match self.answers.id_of(req)? {
-            Some(id) => Some((self.joined(id), false)),
-            None => self.derived::<Req, Res>(req)?,
-        };
-        let global = id.is_some() && self.answers.scope_of(req) == Scope::Global;
-        if global && effect != Effect::ReadOnly {
-            let why = "scope `global` is only for tools that are declared read-only";
-            return Err(InvalidKey::new(why));
+        if from == DerivedKeys::Step
+            && let Some(id) = self.answers.derived_of(req, Derive::Step)?
+        {
+            return Ok(Some(id));
         }
-        Ok(id)
+        *cut_off = from != DerivedKeys::Session;
+        self.answers.derived_of(req, Derive::Session)
     }
 
-    fn joined(&self, id: Id) -> Id {
-        match self.shared.config.conflicts {
-            ConflictPolicy::Reject => id,
-            ConflictPolicy::Independent => Id { key: id.key.joined(&id.digest), ..id },
-        }
-    }
-
-    fn derived<Req, Res>(&self, req: &Req) -> Result<Option<(Id, bool)>, InvalidKey>
+    #[cold]
+    fn reject<S2, Req>(
+        &self,
+        req: &Req,
+        effect: Effect,
+        why: InvalidKey,
+    ) -> IdempotencyFuture<S2, Req, A, V>
     where
-        A: Answers<Req, Res, V>,
+        S2: Detachable<Req>,
+        Req: Send + 'static,
+        A: Answers<Req, S2::Response, V>,
+        V: Clone + Send + 'static,
     {
-        let derive = |from, cut_off| {
-            let id = self.answers.derived_of(req, from)?;
-            Ok(id.map(|id| (id, cut_off)))
-        };
-        match self.shared.config.derived {
-            DerivedKeys::Off => Ok(None),
-            DerivedKeys::CutOff => derive(Derive::Session, true),
-            DerivedKeys::Session => derive(Derive::Session, false),
-            DerivedKeys::Step => match derive(Derive::Step, false)? {
-                None => derive(Derive::Session, true),
-                found => Ok(found),
-            },
-        }
+        let refused = Event::Refused { code: code::INVALID_ENVELOPE, effect };
+        self.tell::<Req, S2::Response>(req, || refused);
+        IdempotencyFuture::known(Err(KeyRejected::new(why).into()))
     }
 
     #[inline]

@@ -1,9 +1,9 @@
 //! The right, and the duty, to run one call and to record its end.
 use super::{
+    apply::{Settled, Waiters},
     shard::Shard,
     spares::Cell,
-    table::Settled,
-    wait::{Delivery, Node},
+    wait::Delivery,
 };
 use crate::{
     end::{Answer, State},
@@ -99,7 +99,7 @@ impl<V> Drop for Claim<V> {
 }
 
 /// Tells waiters that nobody knows.
-pub(crate) fn serve_unknown<V>(waiters: Vec<Arc<Node<V>>>, mutating: bool) {
+pub(crate) fn serve_unknown<V>(waiters: Waiters<V>, mutating: bool) {
     for node in waiters {
         node.deliver(Delivery::Answer(Answer::Unknown { mutating, cause: None }));
     }

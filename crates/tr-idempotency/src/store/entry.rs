@@ -1,18 +1,21 @@
 //! One record, and what this process knows beside it.
-use super::{shard::Common, table::Wish, wait::Node};
+use super::{
+    apply::{Waiters, Wish},
+    shard::Common,
+};
 use crate::{
     end::{Failure, Flaw, State},
     protocol::{Ask, Millis, Record},
 };
-use std::sync::Arc;
-use tr_core::canonical::Key;
+use std::{sync::Arc, time::Duration};
+use tr_core::{MatchedOn, Replay, canonical::Key};
 
 /// One record.
 #[derive(Debug)]
 pub(crate) struct Entry<V> {
     pub(crate) key: Key,
     pub(crate) record: Record<Option<V>, Failure<V>>,
-    pub(crate) waiters: Vec<Arc<Node<V>>>,
+    pub(crate) waiters: Waiters<V>,
     pub(crate) caller: Caller,
     /// Asked for since eviction last passed by.
     pub(crate) touched: bool,
@@ -76,10 +79,20 @@ impl<V> Entry<V> {
         !matches!(self.record.state, State::Inflight) && now >= self.record.until
     }
 
-    #[inline]
-    pub(crate) fn fingerprint(&mut self, common: &Common) -> [u8; 8] {
+    /// What a duplicate that comes now is told of its answer.
+    #[inline(always)]
+    pub(crate) fn replay(&mut self, now: Millis, common: &Common) -> Replay {
         let make = || common.fingerprints.fingerprint(self.key).to_bytes();
-        *self.fingerprint.get_or_insert_with(make)
+        let fingerprint = *self.fingerprint.get_or_insert_with(make);
+        match self.record.state {
+            State::Inflight => {
+                Replay { matched_on: MatchedOn::Inflight, age: Duration::ZERO, fingerprint }
+            }
+            _ => {
+                let age = Duration::from_millis(now.saturating_sub(self.record.changed_at));
+                Replay { matched_on: MatchedOn::Completed, age, fingerprint }
+            }
+        }
     }
 
     pub(crate) const fn state_name(&self) -> &'static str {

@@ -1,4 +1,5 @@
 //! The memory store: the lease protocol over bounded tables of records.
+pub(crate) mod apply;
 pub(crate) mod claim;
 pub(crate) mod entry;
 pub(crate) mod notes;
@@ -8,19 +9,23 @@ pub(crate) mod table;
 pub(crate) mod wait;
 
 use self::{
+    apply::{Found, Wish},
     claim::Claim,
     notes::Notes,
     shard::{Common, Shard},
     spares::Cell,
-    table::{Found, Wish, hash},
+    table::{Table, hash},
     wait::Waiter,
 };
-use crate::end::{Answer, Flaw};
+use crate::{
+    end::{Answer, Flaw},
+    protocol::Millis,
+};
 use std::{
     hash::{BuildHasher, RandomState},
-    sync::Arc,
+    sync::{Arc, MutexGuard},
 };
-use tr_core::{Replay, canonical::Key};
+use tr_core::{Id, Replay, canonical::Key};
 
 /// No more shards than this.
 const SHARDS: usize = 1024;
@@ -77,12 +82,12 @@ impl<V> Store<V> {
 
     /// Tables take the low and the highest bits of the hash.
     #[inline]
-    fn index(&self, key: &Key) -> usize {
-        usize::try_from((hash(key) >> 40) & (self.shards.len() as u64 - 1)).expect("below SHARDS")
+    fn index(&self, hash: u64) -> usize {
+        (hash >> 40) as usize & (self.shards.len() - 1)
     }
 
     pub(crate) fn shard(&self, key: &Key) -> &Arc<Shard<V>> {
-        &self.shards[self.index(key)]
+        &self.shards[self.index(hash(key))]
     }
 
     /// Moves room for one record from another shard to that at `to`: the bound is the store's.
@@ -101,19 +106,41 @@ impl<V> Store<V> {
 }
 
 impl<V: Clone> Store<V> {
-    /// Claims a call, or says what else to do. `note` writes down what the record says of the
-    /// request.
+    /// Claims a call, or says what else to do. The rest of the `wish`, and the `note` for the
+    /// record, are asked for under the shard's lock, if they are needed.
     #[inline]
     pub(crate) fn claim<D: Send + 'static>(
         &self,
+        id: &Id,
+        now: Millis,
+        wish: impl FnOnce() -> Wish,
+        note: impl Fn(&mut Notes),
+    ) -> Result<(V, Replay), Task<V, D>> {
+        let hash = hash(&id.key);
+        let at = self.index(hash);
+        let mut table = self.shards[at].lock();
+        let found = table.find_hashed(hash, &id.key);
+        if let Some(at) = found
+            && let Some(hit) = table.hit(at, id, now, &self.common)
+        {
+            return Ok(hit);
+        }
+        Err(self.claim_in(hash, table, found, &wish(), note))
+    }
+
+    #[inline]
+    fn claim_in<'t, D: Send + 'static>(
+        &'t self,
+        hash: u64,
+        mut table: MutexGuard<'t, Table<V>>,
+        mut at: Option<usize>,
         wish: &Wish,
         note: impl Fn(&mut Notes),
     ) -> Task<V, D> {
-        let at = self.index(&wish.id.key);
-        let shard = &self.shards[at];
+        let index = self.index(hash);
+        let shard = &self.shards[index];
         loop {
-            let mut table = shard.lock();
-            let (found, garbage) = table.claim(wish, &self.common, &note);
+            let (found, garbage) = table.claim(hash, at, wish, &self.common, &note);
             let is_claimed = matches!(found, Found::Claimed { .. });
             let cell = if is_claimed { table.spares.take() } else { None };
             drop(table);
@@ -133,7 +160,11 @@ impl<V: Clone> Store<V> {
                 Found::InFlight => Task::Refuse(Refusal::InFlight),
                 Found::TooManyWaiters => Task::Refuse(Refusal::TooManyWaiters),
                 Found::Unknown { cause } => Task::Refuse(Refusal::Unknown(cause)),
-                Found::Full if self.borrow_room(at) => continue,
+                Found::Full if self.borrow_room(index) => {
+                    table = shard.lock();
+                    at = table.find_hashed(hash, &wish.id.key);
+                    continue;
+                }
                 Found::Full => Task::Refuse(Refusal::Full),
             };
         }

@@ -27,7 +27,9 @@ impl Notes {
             record.actor,
         ];
         for (place, field) in self.fields.iter_mut().zip(fields) {
-            self.text.push_str(field.unwrap_or_default());
+            if let Some(field) = field {
+                self.text.push_str(field);
+            }
             *place = (u32::try_from(self.text.len()).unwrap_or(u32::MAX), field.is_some());
         }
     }

@@ -2,12 +2,17 @@
 use crate::support::*;
 use std::{
     future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     task::{Context, Waker},
     time::Duration,
 };
 use tower::ServiceExt;
-use tr_core::{Ran, Verdict};
-use tr_idempotency::{Counts, RecordState};
+use tower_layer::Layer;
+use tr_core::{Ran, ToolCall, Verdict};
+use tr_idempotency::{Counts, IdempotencyLayer, RecordState};
 use tr_testkit::{
     drops,
     tool::{End, Scripted, Step},
@@ -87,10 +92,8 @@ async fn dropped_in_mid_run_a_call_is_driven_to_its_end_and_recorded() {
 
 #[tokio::test(start_paused = true)]
 async fn dropped_without_a_key_a_call_ends_with_its_caller() {
-    let layer = tr_idempotency::IdempotencyLayer::builder()
-        .derived_keys(tr_idempotency::DerivedKeys::Off)
-        .build()
-        .unwrap();
+    let layer =
+        IdempotencyLayer::builder().derived_keys(tr_idempotency::DerivedKeys::Off).build().unwrap();
     let (service, _, asked) = guarded_by(&layer, counting(SECOND));
     let caller = start(&service, unkeyed("{}")).await;
     caller.abort();
@@ -201,4 +204,52 @@ async fn dropped_at_random_points_no_claim_and_no_waiter_leaks() {
     assert_eq!((inflight, unknown, waiters), (0, 0, 0));
     assert_eq!((asked.in_flight(), asked.reserved(), asked.waiting()), (0, 0, 0));
     assert!(asked.calls() > 1_000);
+}
+
+/// The same with real threads, where hand-overs and drops race.
+#[test]
+fn callers_on_many_threads_that_vanish_neither_leak_nor_run_a_call_twice() {
+    const KEYS: usize = 500;
+    let runs: Arc<[AtomicUsize; KEYS]> = Arc::new(std::array::from_fn(|_| AtomicUsize::new(0)));
+    let tool = tower::service_fn({
+        let runs = runs.clone();
+        move |call: ToolCall| {
+            let key = call.parts().idempotency.key.as_deref().unwrap().parse::<usize>().unwrap();
+            let runs = runs.clone();
+            async move {
+                runs[key].fetch_add(1, Relaxed);
+                tokio::task::yield_now().await;
+                Ok::<_, std::convert::Infallible>(number(key))
+            }
+        }
+    });
+    let layer = IdempotencyLayer::builder().build().unwrap();
+    let records = layer.handle();
+    let service = layer.layer(tool);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).build().unwrap();
+    runtime.block_on(async {
+        let mut rng = fastrand::Rng::with_seed(5);
+        let mut tasks = Vec::new();
+        for _ in 0..20_000 {
+            let key = rng.usize(..KEYS);
+            let task = tokio::spawn(service.clone().oneshot(pay(&key.to_string())));
+            if rng.u8(..3) == 0 {
+                task.abort();
+            }
+            tasks.push((key, task));
+        }
+        for (key, task) in tasks {
+            match task.await {
+                Ok(end) => assert_eq!(answer(end), key as u64),
+                Err(error) => assert!(error.is_cancelled()),
+            }
+        }
+        while records.counts().inflight > 0 {
+            tokio::task::yield_now().await;
+        }
+    });
+    let Counts { unknown, waiters, .. } = records.counts();
+    assert_eq!((unknown, waiters), (0, 0));
+    assert!(runs.iter().all(|runs| runs.load(Relaxed) <= 1));
+    assert!(runs.iter().filter(|runs| runs.load(Relaxed) == 1).count() > KEYS / 2);
 }

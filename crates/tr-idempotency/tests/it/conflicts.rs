@@ -23,7 +23,7 @@ async fn with_record(
 ) -> (Guarded, Handle<ToolOutcome>, Asked) {
     let tool = Scripted::by(move |n, _| if n == 0 { step.clone() } else { Step::Ok(number(n)) });
     let (service, records, asked) = guarded_by(layer, tool);
-    let _ = start(&service, pay("k")).await;
+    drop(start(&service, pay("k")).await);
     let record = records.records().pop().unwrap();
     assert_eq!(record.state, state);
     (service, records, asked)

@@ -114,7 +114,7 @@ impl IdempotencyOf<Req> for ByHeader {
         let key = key.to_str().map_err(|_| InvalidKey::new("the key is not ASCII"))?;
         let parts = KeyParts {
             scope: Scope::Instance("api"),
-            namespace: req.uri().authority().map(|authority| authority.as_str()),
+            namespace: req.uri().host(),
             tool: req.uri().path(),
             action: Some(req.method().as_str()),
             source: KeySource::Caller(key),

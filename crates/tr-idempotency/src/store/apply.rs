@@ -1,0 +1,294 @@
+//! The protocol, applied to a table's records.
+use super::{
+    entry::{Caller, Entry, Run},
+    notes::Notes,
+    shard::Common,
+    table::{Slot, Table},
+    wait::Node,
+};
+use crate::{
+    end::{Answer, Flaw, State, answer},
+    protocol::{Ask, Millis, Reply, Token, Ttls},
+};
+use std::{mem, sync::Arc};
+use tr_core::{Id, Replay, canonical::Key};
+
+/// Who waits for one call.
+pub(crate) type Waiters<V> = Vec<Arc<Node<V>>>;
+
+/// The waiter that a claim passes to, and its new proof.
+pub(crate) type Heir<V> = (Arc<Node<V>>, Token);
+
+/// A call that asks for its claim.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish {
+    pub(crate) id: Id,
+    pub(crate) mutating: bool,
+    /// Runs a retriable failure again.
+    pub(crate) again: bool,
+    /// Waits for a call in flight.
+    pub(crate) wait: bool,
+    /// Joins only a call whose caller vanished.
+    pub(crate) cut_off: bool,
+    pub(crate) now: Millis,
+    pub(crate) ttls: Ttls,
+}
+
+/// What it meets.
+#[derive(Debug)]
+pub(crate) enum Found<V> {
+    Claimed {
+        at: usize,
+        token: Token,
+    },
+    Waits {
+        node: Arc<Node<V>>,
+        replay: Replay,
+    },
+    Replays {
+        answer: Answer<V>,
+        replay: Replay,
+        state: &'static str,
+    },
+    /// The same call is running for somebody who is still there: this one is another.
+    Alone,
+    Conflict,
+    InFlight,
+    TooManyWaiters,
+    Unknown {
+        cause: Option<Arc<Flaw>>,
+    },
+    Full,
+}
+
+/// What is to be done, outside the lock, once a call has ended.
+#[derive(Debug)]
+pub(crate) struct Settled<V> {
+    pub(crate) waiters: Waiters<V>,
+    pub(crate) answer: Option<Answer<V>>,
+    /// The claim was in force.
+    pub(crate) held: bool,
+    pub(crate) garbage: Option<State<V>>,
+}
+
+impl<V> Table<V> {
+    /// Forgets the record of this key and gives back who waits for it.
+    pub(crate) fn clear(&mut self, key: &Key) -> Option<(Waiters<V>, bool, State<V>)> {
+        let at = self.find(key)?;
+        let entry = self.slots[at].entry.as_mut()?;
+        let (waiters, mutating) = (mem::take(&mut entry.waiters), entry.record.mutating);
+        Some((waiters, mutating, self.forget(at)?))
+    }
+
+    /// The caller of the call is gone.
+    pub(crate) fn detach(&mut self, at: usize, token: Token) {
+        if let Some(entry) = self.held(at, token)
+            && entry.caller == Caller::Here
+        {
+            entry.caller = Caller::Gone;
+        }
+    }
+
+    /// A waiter is gone.
+    pub(crate) fn leave(&mut self, key: &Key, node: &Arc<Node<V>>) {
+        if let Some(at) = self.find(key) {
+            let entry = self.slots[at].entry.as_mut().expect("found");
+            entry.waiters.retain(|other| !Arc::ptr_eq(other, node));
+        }
+    }
+
+    /// The answer that could be given once was.
+    pub(crate) fn consume(&mut self, key: &Key) -> Option<State<V>> {
+        let at = self.find(key)?;
+        let entry = self.slots[at].entry.as_ref()?;
+        let spent = entry.caller == Caller::Gone && !matches!(entry.record.state, State::Inflight);
+        if spent { self.forget(at) } else { None }
+    }
+
+    /// Nothing was started under this claim: the longest waiter gets it, or the record goes.
+    pub(crate) fn release(
+        &mut self,
+        at: usize,
+        token: Token,
+        now: Millis,
+        ttls: &Ttls,
+    ) -> (Option<Heir<V>>, Option<State<V>>) {
+        let to = self.next();
+        let Some(entry) = self.held(at, token) else { return (None, None) };
+        if entry.waiters.is_empty() {
+            return (None, self.forget(at));
+        }
+        let heir = entry.waiters.remove(0);
+        entry.record.pass(token, to, now, ttls.inflight);
+        self.epoch = to.epoch;
+        (Some((heir, to)), None)
+    }
+
+    /// The end of this claim's call will never be known.
+    pub(crate) fn lose(
+        &mut self,
+        at: usize,
+        token: Token,
+        now: Millis,
+        ttl: Millis,
+    ) -> (Waiters<V>, Option<State<V>>) {
+        if self.held(at, token).is_none() {
+            return (Vec::new(), None);
+        }
+        self.change(at, |entry| {
+            if entry.caller == Caller::Here {
+                entry.caller = Caller::Gone;
+            }
+            let before = entry.record.finalise(token, State::Unknown(None), now, ttl);
+            (mem::take(&mut entry.waiters), before.ok())
+        })
+    }
+}
+
+impl<V: Clone> Table<V> {
+    /// The answer of a call that has succeeded: what most duplicates come for, and nothing else.
+    #[inline]
+    pub(crate) fn hit(
+        &mut self,
+        at: usize,
+        id: &Id,
+        now: Millis,
+        common: &Common,
+    ) -> Option<(V, Replay)> {
+        let entry = self.slots[at].entry.as_mut()?;
+        let State::Done(Some(value)) = &entry.record.state else { return None };
+        let plain = entry.caller == Caller::Any && entry.record.digest == id.digest;
+        if !plain || now >= entry.record.until {
+            return None;
+        }
+        let value = value.clone();
+        entry.touched = true;
+        Some((value, entry.replay(now, common)))
+    }
+
+    /// Claims a call, or says what became of it. What is left over is for the caller to drop,
+    /// outside the lock.
+    #[inline]
+    pub(crate) fn claim(
+        &mut self,
+        hash: u64,
+        found: Option<usize>,
+        wish: &Wish,
+        common: &Common,
+        note: impl FnOnce(&mut Notes),
+    ) -> (Found<V>, Option<State<V>>) {
+        let Some(at) = found else { return self.claim_new(hash, wish, note) };
+        let ask = wish.ask(self.next());
+        let entry = self.slots[at].entry.as_mut().expect("found");
+        entry.touched = true;
+        if matches!(entry.record.state, State::Inflight) {
+            // Its driver lives in this process: living renews.
+            entry.record.renew(entry.record.token, wish.now, wish.ttls.inflight);
+            if entry.is_attended() {
+                return (Found::Alone, None);
+            }
+        }
+        let (claimed_at, changed_at) = (entry.record.claimed_at, entry.record.changed_at);
+        match self.change(at, |entry| entry.record.claim(&ask)) {
+            Reply::Claimed(before) => {
+                self.epoch = ask.token.epoch;
+                let Slot { entry, notes } = &mut self.slots[at];
+                let entry = entry.as_mut().expect("found");
+                entry.caller = Caller::of(wish);
+                match &before {
+                    Some(before) if entry.record.runs > 1 => {
+                        entry.earlier.extend(Run::of(before, claimed_at, changed_at));
+                    }
+                    _ => entry.earlier.clear(),
+                }
+                note(notes);
+                (Found::Claimed { at, token: entry.record.token }, before)
+            }
+            Reply::Settled => self.replay(at, wish, common),
+            Reply::Busy => (self.join(at, wish, common), None),
+            Reply::Conflict => (Found::Conflict, None),
+            Reply::Unknown => {
+                let entry = self.slots[at].entry.as_ref().expect("found");
+                (Found::Unknown { cause: entry.cause() }, None)
+            }
+        }
+    }
+
+    fn claim_new(
+        &mut self,
+        hash: u64,
+        wish: &Wish,
+        note: impl FnOnce(&mut Notes),
+    ) -> (Found<V>, Option<State<V>>) {
+        let swept = self.sweep_one(wish.now);
+        let Some((at, evicted)) = self.room() else { return (Found::Full, swept) };
+        let token = self.next();
+        self.epoch = token.epoch;
+        note(&mut self.slots[at].notes);
+        let entry = Entry::new(wish.id.key, &wish.ask(token), Caller::of(wish));
+        self.insert(hash, at, entry);
+        (Found::Claimed { at, token }, swept.or(evicted))
+    }
+
+    #[inline]
+    fn replay(&mut self, at: usize, wish: &Wish, common: &Common) -> (Found<V>, Option<State<V>>) {
+        let entry = self.slots[at].entry.as_mut().expect("found");
+        let replay = entry.replay(wish.now, common);
+        let (state, once) = (entry.state_name(), entry.caller == Caller::Gone);
+        let answer = answer(&entry.record.state, entry.record.mutating);
+        let spent = if once { self.forget(at) } else { None };
+        (Found::Replays { answer, replay, state }, spent)
+    }
+
+    fn join(&mut self, at: usize, wish: &Wish, common: &Common) -> Found<V> {
+        let entry = self.slots[at].entry.as_mut().expect("found");
+        if !wish.wait {
+            return Found::InFlight;
+        }
+        if entry.waiters.len() >= common.max_waiters {
+            return Found::TooManyWaiters;
+        }
+        let node = Node::new();
+        entry.waiters.push(node.clone());
+        let replay = entry.replay(wish.now, common);
+        Found::Waits { node, replay }
+    }
+
+    /// Records the end of a claim's call, or forgets the call if there is none to record.
+    #[inline]
+    pub(crate) fn finish(
+        &mut self,
+        at: usize,
+        token: Token,
+        end: Option<State<V>>,
+        now: Millis,
+        ttls: &Ttls,
+    ) -> Settled<V> {
+        if self.held(at, token).is_none() {
+            return Settled { waiters: Vec::new(), answer: None, held: false, garbage: end };
+        }
+        let Some(end) = end else {
+            let entry = self.slots[at].entry.as_mut().expect("held");
+            let waiters = mem::take(&mut entry.waiters);
+            return Settled { waiters, answer: None, held: true, garbage: self.forget(at) };
+        };
+        let ttl = ttls.of(&end);
+        let (waiters, answer, told) = self.change(at, |entry| {
+            let before = entry.record.finalise(token, end, now, ttl);
+            debug_assert!(matches!(before, Ok(State::Inflight)), "the claim is held");
+            let waiters = mem::take(&mut entry.waiters);
+            let wanted = !waiters.is_empty();
+            let answer = wanted.then(|| answer(&entry.record.state, entry.record.mutating));
+            (waiters, answer, entry.caller == Caller::Here)
+        });
+        let garbage = if told { self.forget(at) } else { None };
+        Settled { waiters, answer, held: true, garbage }
+    }
+}
+
+impl Wish {
+    const fn ask(&self, token: Token) -> Ask {
+        let Self { id, mutating, again, now, ttls, .. } = *self;
+        Ask { digest: id.digest, mutating, again, token, now, ttls }
+    }
+}
