@@ -380,20 +380,6 @@ fn a_clock_that_stands_or_jumps_does_not_wedge_it() {
 }
 
 #[test]
-fn eh_3_4_permanent_errors_do_not_count() {
-    let mut bench = default_bench();
-    bench.run(Calls("PPPPP"));
-    assert_eq!((bench.state(), bench.machine.consecutive_failures()), (Closed, 0));
-}
-
-#[test]
-fn eh_7_2_a_permanent_error_between_transient_ones() {
-    let mut bench = default_bench();
-    bench.run(Calls("FPF"));
-    assert_eq!(bench.machine.consecutive_failures(), 1);
-}
-
-#[test]
 fn the_window_forgets_what_nothing_looks_at() {
     let mut bench = default_bench();
     for ms in 0..10_000 {
