@@ -59,12 +59,14 @@
 //!
 //! # Errors
 //!
-//! The layers' own; every one of them says in its [`Facts`](tr_core::Facts) whether the tool ran.
+//! [`Folded`] turns them into outcomes, for dispatchers that answer whatever happens. Else they are
+//! the layers' own; every one of them says in its [`Facts`](tr_core::Facts) whether the tool ran.
 //!
 //! # Knows nothing of
 //!
 //! anything but order and switches: all behaviour is the layers'.
 pub mod adapter;
+pub mod fold;
 pub mod hooks;
 mod observers;
 mod order;
@@ -72,6 +74,7 @@ mod stack;
 mod switch;
 
 pub use self::{
+    fold::Folded,
     hooks::Hook,
     stack::{Builder, ConfigError, Guarded, ToolStack},
     switch::{ENABLED, KillSwitch, Switch, SwitchFuture},

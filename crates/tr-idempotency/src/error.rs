@@ -76,8 +76,8 @@ pub struct SharedFailure(Facts);
 impl fmt::Display for SharedFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.source() {
-            Some(cause) => cause.fmt(f),
-            None => self.0.fmt(f),
+            Some(cause) => fmt::Display::fmt(cause, f),
+            None => fmt::Display::fmt(&self.0, f),
         }
     }
 }
@@ -166,8 +166,10 @@ struct Cause(Arc<Flaw>);
 
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the run that this call shares has failed with ")?;
-        f.write_str(&self.0.code)
+        match &self.0.error {
+            Some(error) => error.fmt(f),
+            None => f.write_str(&self.0.code),
+        }
     }
 }
 

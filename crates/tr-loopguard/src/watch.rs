@@ -93,7 +93,7 @@ impl<A, Subject> Watch<A, Subject> {
         match decision {
             Decision::Continue => {}
             Decision::LoopDetected(failures) => {
-                notes.push(message::loop_detected(found.tool, failures))
+                notes.push(message::loop_detected(found.tool, failures));
             }
             Decision::HardCap(failures) => notes.push(message::tool_error_limit(failures)),
         }

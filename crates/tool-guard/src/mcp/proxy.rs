@@ -25,6 +25,9 @@ use tr_core::{BoxError, CallParts, Id, ToolCall, ToolOutcome, call::Attachment};
 
 /// What the server answers to a request after it has ended, as MCP's own clients report it.
 const CONNECTION_CLOSED: i64 = -32000;
+/// More requests than any client leaves open; of further ones only the end of the server is not
+/// told.
+const MAX_REQUESTS: usize = 65_536;
 const INVALID_REQUEST: i64 = -32600;
 const INVALID_PARAMS: i64 = -32602;
 const PARSE_ERROR: i64 = -32700;
@@ -180,7 +183,9 @@ where
                 if method == "tools/list" {
                     self.lists.insert(id.clone());
                 }
-                self.requests.insert(id);
+                if self.requests.len() < MAX_REQUESTS {
+                    self.requests.insert(id);
+                }
             }
             _ => {}
         }

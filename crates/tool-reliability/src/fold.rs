@@ -1,0 +1,111 @@
+//! Every end as an outcome: what went wrong stands in the outcome's error.
+use pin_project_lite::pin_project;
+use std::{
+    convert::Infallible,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+use tower_service::Service;
+use tr_breaker::error::CircuitOpen;
+use tr_core::{BoxError, ToolCall, ToolError, ToolOutcome, classify, find};
+use tr_retry::RetryExhausted;
+
+/// A service that never fails: an error of the inner service becomes an outcome with that error.
+///
+/// For dispatchers that answer a model or write envelopes whatever happens. The outcome has the
+/// error's code, message, verdict and whether the tool ran, the state of the breaker that refused
+/// the call, and the retries before.
+#[derive(Debug)]
+pub struct Folded<S> {
+    inner: S,
+    /// Why `inner` will never be ready again; the next call is told.
+    broken: Option<BoxError>,
+}
+
+impl<S: Clone> Clone for Folded<S> {
+    fn clone(&self) -> Self {
+        Self::new(self.inner.clone())
+    }
+}
+
+impl<S> Folded<S> {
+    /// Folds the errors of `inner`.
+    pub const fn new(inner: S) -> Self {
+        Self { inner, broken: None }
+    }
+}
+
+impl<S> Service<ToolCall> for Folded<S>
+where
+    S: Service<ToolCall, Response = ToolOutcome>,
+    S::Error: Into<BoxError>,
+{
+    type Response = ToolOutcome;
+    type Error = Infallible;
+    type Future = FoldedFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        if self.broken.is_none() {
+            self.broken = ready!(self.inner.poll_ready(cx)).err().map(Into::into);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: ToolCall) -> Self::Future {
+        let state = match self.broken.take() {
+            Some(error) => State::Broken { error },
+            None => State::Called { inner: self.inner.call(call) },
+        };
+        FoldedFuture { state }
+    }
+}
+
+pin_project! {
+    /// The response of a [`Folded`] service.
+    #[derive(Debug)]
+    pub struct FoldedFuture<F> {
+        #[pin]
+        state: State<F>,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    #[derive(Debug)]
+    enum State<F> {
+        Called { #[pin] inner: F },
+        Broken { error: BoxError },
+    }
+}
+
+impl<F, E> Future for FoldedFuture<F>
+where
+    F: Future<Output = Result<ToolOutcome, E>>,
+    E: Into<BoxError>,
+{
+    type Output = Result<ToolOutcome, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Poll::Ready(Ok(match self.project().state.project() {
+            StateProj::Called { inner } => match ready!(inner.poll(cx)) {
+                Ok(outcome) => outcome,
+                Err(error) => outcome(&*error.into()),
+            },
+            StateProj::Broken { error } => outcome(&**error),
+        }))
+    }
+}
+
+/// The outcome that says what `error` says.
+#[must_use]
+pub fn outcome(error: &(dyn std::error::Error + Send + Sync + 'static)) -> ToolOutcome {
+    let found = classify::error(error).end;
+    let mut failure = ToolError::new(found.code, error.to_string()).classified(found);
+    failure.breaker = find::<CircuitOpen>(error).map(CircuitOpen::state);
+    let mut outcome = ToolOutcome::failure(failure);
+    if let Some(exhausted) = find::<RetryExhausted>(error) {
+        outcome.set_retried(exhausted.retried().to_vec());
+    }
+    outcome
+}
