@@ -65,8 +65,7 @@ impl fmt::Display for Rfc3339 {
         let of_year = of_era - (365 * year + year / 4 - year / 100);
         let month = (5 * of_year + 2) / 153;
         let day = of_year - (153 * month + 2) / 5 + 1;
-        let (year, month) =
-            if month < 10 { (year, month + 3) } else { (year + 1, month - 9) };
+        let (year, month) = if month < 10 { (year, month + 3) } else { (year + 1, month - 9) };
         let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);
         let (year, ms) = (era * 400 + year, ms % 1000);
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
