@@ -1,6 +1,6 @@
 //! `cargo xtask test`: all tests, first those that need only Rust, then those with foreign programs.
 
-use std::process::Command;
+use std::{env::consts::EXE_SUFFIX, path::PathBuf, process::Command};
 
 use anyhow::{Result, ensure};
 
@@ -10,6 +10,9 @@ use crate::{
     shell,
     tally::{self, Tally},
 };
+
+/// The variable that tells a test where the guard's binary is; its value is absolute.
+const GUARD: &str = "TR_TOOL_GUARD";
 
 /// Installs what is missing and runs all tests; the last lines printed are `cargo test`'s own.
 pub(crate) fn run(repo: &Repo) -> Result<Tally> {
@@ -24,7 +27,7 @@ pub(crate) fn run(repo: &Repo) -> Result<Tally> {
     let mut total = count(&mut rust)?;
     if !foreign.is_empty() {
         let mut with_peers = cargo_test(repo);
-        with_peers.env(peers::VARIABLE, &peers);
+        with_peers.env(peers::VARIABLE, &peers).env(GUARD, guard(repo)?);
         for name in &foreign {
             with_peers.args(["--package", name]);
         }
@@ -32,6 +35,12 @@ pub(crate) fn run(repo: &Repo) -> Result<Tally> {
     }
     ensure!(total.passed > 0, "no test ran");
     Ok(total)
+}
+
+/// Builds the guard as its users do.
+fn guard(repo: &Repo) -> Result<PathBuf> {
+    shell::run(repo.cargo().args(["build", "--package", "tool-guard"]))?;
+    Ok(repo.target.join("debug").join(format!("tool-guard{EXE_SUFFIX}")))
 }
 
 fn cargo_test(repo: &Repo) -> Command {
