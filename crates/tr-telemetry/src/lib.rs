@@ -1,4 +1,85 @@
 //! Events, metrics and spans of tool calls.
+//!
+//! [`Telemetry`] tells of each call and each attempt; [`TelemetryObserver`] tells of what the
+//! layers in between do. Both know nothing of these layers, and decide nothing.
+//!
+//! # When to use
+//!
+//! [`TelemetryLayer::call`] outermost, so that replayed and refused calls are seen too;
+//! [`TelemetryLayer::attempt`] inside retry; [`Signals::observer`] with every layer that takes an
+//! observer.
+//!
+//! ```text
+//! TelemetryLayer::call ─ idempotency ─ retry ─ TelemetryLayer::attempt ─ breaker ─ timeout ─ tool
+//!         │                   └──────────┴──────── observer ──────────────┴──────────┘
+//!         └── events: tracing · metrics and spans: OpenTelemetry
+//! ```
+//!
+//! # Example
+//!
+//! ```
+//! use tower::{ServiceBuilder, ServiceExt};
+//! use tr_core::{BoxError, Params, ToolCall, ToolOutcome};
+//! use tr_telemetry::{Signals, TelemetryLayer};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), BoxError> {
+//! let signals = Signals::builder()
+//!     .meter(opentelemetry::global::meter("my-agent"))
+//!     .tracer(opentelemetry::global::tracer("my-agent"))
+//!     .tools(["flight_search", "pay"])
+//!     .build()?;
+//!
+//! let tool = ServiceBuilder::new()
+//!     .layer(TelemetryLayer::call(&signals))
+//!     .layer(TelemetryLayer::attempt(&signals))
+//!     .service_fn(async |_: ToolCall| Ok::<_, BoxError>(ToolOutcome::default()));
+//! tool.oneshot(ToolCall::new("flight_search", Params::empty_object())).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is told
+//!
+//! - Events of `tracing`, target [`TARGET`]: `tool_call_start`, `tool_call_end`,
+//!   `tool_call_blocked`, `tool_call_retry`, `tool_call_circuit_state`. With the feature `json`,
+//!   `JsonLines` writes them as one JSON object per line.
+//! - Metrics in the sets of [`Names`] that were chosen.
+//! - Spans `tool_execution`, in it `tool_attempt` and `retry_delay`. They are active while the
+//!   call is polled, so spans that a tool opens are their children, and [`traceparent`] is what a
+//!   tool sends along to another process.
+//!
+//! `docs/telemetry.md` lists every field, label and attribute.
+//!
+//! # What is never told
+//!
+//! Params and results. Their shape is, if asked for ([`Builder::params_shape`]). The idempotency
+//! key is told as a keyed hash. Everything else that comes from outside passes the
+//! [redactor](redact). Ids, sessions and keys are never labels of metrics; tools past a bound
+//! share the label `_other`, as do codes that nobody knows.
+//!
+//! # Defaults
+//!
+//! Events only; see [`Builder`].
+//!
+//! # Errors
+//!
+//! None of its own but [`ConfigError`]: errors of the inner service pass through untouched. A
+//! caller that leaves is told as `cancelled`, a panic as `outcome_unknown`.
+//!
+//! # Cost
+//!
+//! Without meter and tracer, and without a subscriber that wants the target: no look at the
+//! clock, no allocation. With a meter alone: two looks at the clock, and no allocation if the
+//! feature `bound` is on. That feature binds instruments to their labels, which OpenTelemetry
+//! still calls experimental; it brings `opentelemetry_sdk`, because an SDK that does not know of
+//! bound instruments would drop what they measure. A span that is not sampled allocates once, so
+//! that what is further in knows that it is not sampled.
+//!
+//! # Knows nothing of
+//!
+//! the other layers, exporters, stores. What a layer moves to a task of its own is told by the
+//! observer, but not noted for the call.
 mod describe;
 mod error;
 pub mod future;

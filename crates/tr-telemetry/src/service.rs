@@ -105,7 +105,8 @@ where
             let series = metrics.of_call(self.answers.key_of(self.req), named);
             (series, self.answers.scope_of(self.req))
         });
-        let since = Some(Instant::now());
+        let is_told = !matches!(story, Story::None);
+        let since = (is_told || series.is_some()).then(Instant::now);
         Some(Watch { since, series, context, story, is_over: false })
     }
 

@@ -20,6 +20,7 @@ use tr_core::{
 /// Dropped before its end it tells of that, too.
 #[derive(Debug)]
 pub(crate) struct Watch {
+    /// When it began, if anybody wants to know how long it took.
     pub(crate) since: Option<Instant>,
     /// What is counted at the end.
     pub(crate) series: Option<(Striped<Series>, Scope)>,
