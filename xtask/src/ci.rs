@@ -4,7 +4,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::{deny, fuzz, gate, loom, repo::Repo, schemas, shell, tally::Tally, test, tidy};
+use crate::{
+    deny, fuzz, gate, loom,
+    repo::{BENCHES, Repo},
+    schemas, shell,
+    tally::Tally,
+    test, tidy,
+};
 
 /// How a step ended that did not fail.
 #[derive(Debug)]
@@ -112,21 +118,23 @@ fn fmt(repo: &Repo) -> Result<End> {
 }
 
 fn clippy(repo: &Repo) -> Result<End> {
-    shell::run(
-        repo.cargo()
-            .args(["clippy", "--workspace", "--all-targets", "--all-features", "--"])
-            .args(["-D", "warnings"]),
-    )
-    .map(|()| End::Passed)
+    let clippy = |packages: &[&str]| {
+        let mut cargo = repo.cargo();
+        cargo.args(["clippy", "--all-targets"]).args(packages).args(["--", "-D", "warnings"]);
+        shell::run(&mut cargo)
+    };
+    clippy(&["--workspace", "--exclude", BENCHES, "--all-features"])?;
+    clippy(&["--package", BENCHES]).map(|()| End::Passed)
 }
 
 fn docs(repo: &Repo) -> Result<End> {
-    shell::run(
-        repo.cargo()
-            .args(["doc", "--workspace", "--no-deps", "--all-features"])
-            .env("RUSTDOCFLAGS", "-D warnings"),
-    )
-    .map(|()| End::Passed)
+    let docs = |packages: &[&str]| {
+        let mut cargo = repo.cargo();
+        cargo.args(["doc", "--no-deps"]).args(packages).env("RUSTDOCFLAGS", "-D warnings");
+        shell::run(&mut cargo)
+    };
+    docs(&["--workspace", "--exclude", BENCHES, "--all-features"])?;
+    docs(&["--package", BENCHES]).map(|()| End::Passed)
 }
 
 #[expect(

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::{
     need::{self, VALGRIND},
-    repo::Repo,
+    repo::{BENCHES, Repo},
     shell,
 };
 
@@ -17,23 +17,15 @@ use crate::{
 const N: u64 = 1_000;
 
 /// Operation to instructions.
-type Counts = BTreeMap<String, u64>;
+pub(crate) type Counts = BTreeMap<String, u64>;
 
 /// Measures every case of the binary `gate` in the package `benches`; `false` if there is no such package.
 pub(crate) fn run(repo: &Repo, bless: bool) -> Result<bool> {
-    if repo.package("benches").is_none() {
+    if repo.package(BENCHES).is_none() {
         println!("no package `benches`, nothing to measure");
         return Ok(false);
     }
-    need::ensure(repo, &[&VALGRIND])?;
-    shell::run(repo.cargo().args(["build", "--release", "--package", "benches", "--bin", "gate"]))?;
-    let gate = repo.target.join("release/gate");
-    let mut measured = Counts::new();
-    for name in shell::read(repo.command(&gate).arg("list"))?.lines() {
-        let (once, twice) =
-            (instructions(repo, &gate, name, N)?, instructions(repo, &gate, name, 2 * N)?);
-        measured.insert(name.into(), per_operation(once, twice));
-    }
+    let measured = measure(repo, |_| true)?;
     let path = repo.root.join("benches/gate.toml");
     if bless {
         fs::write(&path, toml::to_string(&blessed(&measured))?)?;
@@ -53,6 +45,21 @@ pub(crate) fn run(repo: &Repo, bless: bool) -> Result<bool> {
         faults if faults.is_empty() => Ok(true),
         faults => bail!("instructions per operation: {}", faults.join("; ")),
     }
+}
+
+/// Instructions per operation of the cases that are wanted.
+pub(crate) fn measure(repo: &Repo, is_wanted: impl Fn(&str) -> bool) -> Result<Counts> {
+    need::ensure(repo, &[&VALGRIND])?;
+    shell::run(repo.cargo().args(["build", "--release", "--package", "benches", "--bin", "gate"]))?;
+    let gate = repo.target.join("release/gate");
+    let mut measured = Counts::new();
+    for name in shell::read(repo.command(&gate).arg("list"))?.lines().filter(|name| is_wanted(name))
+    {
+        let (once, twice) =
+            (instructions(repo, &gate, name, N)?, instructions(repo, &gate, name, 2 * N)?);
+        measured.insert(name.into(), per_operation(once, twice));
+    }
+    Ok(measured)
 }
 
 fn instructions(repo: &Repo, gate: &Path, name: &str, operations: u64) -> Result<u64> {

@@ -2,6 +2,7 @@
 //!
 //! Each command is a module; what decides in them is pure and has unit tests, what acts is a thin rest.
 
+mod bench;
 mod cases;
 mod ci;
 mod deny;
@@ -64,6 +65,15 @@ enum Command {
         #[arg(long, default_value_t = fuzz::SECONDS)]
         seconds: u32,
     },
+    /// Compare ours with the peers, as `benches/GOALS.md` has it.
+    Bench {
+        /// Measure less of everything.
+        #[arg(long)]
+        quick: bool,
+        /// Write the figures into `benches/GOALS.md`.
+        #[arg(long)]
+        save: bool,
+    },
     /// Compare the instructions of each measured operation with its limit in `benches/gate.toml`.
     Gate {
         /// Write what is measured, and a little more, as the new limits.
@@ -94,6 +104,7 @@ fn act(command: Command) -> Result<()> {
         Command::Schemas { check: true } => schemas::check(&repo),
         Command::Loom => loom::run(&repo).map(drop),
         Command::Fuzz { seconds } => fuzz::run(&repo, seconds).map(drop),
+        Command::Bench { quick, save } => bench::run(&repo, quick, save),
         Command::Gate { bless } => gate::run(&repo, bless).map(drop),
     }
 }

@@ -89,6 +89,9 @@ impl Repo {
     }
 }
 
+/// The package whose one feature brings in all peers: it is checked and tested without them.
+pub(crate) const BENCHES: &str = "benches";
+
 /// Whether a package has a target of this kind and name.
 pub(crate) fn has_target(package: &Package, kind: &TargetKind, name: &str) -> bool {
     package.targets.iter().any(|target| target.kind.contains(kind) && target.name == name)

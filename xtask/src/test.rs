@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 
 use crate::{
     peers,
-    repo::Repo,
+    repo::{BENCHES, Repo},
     shell,
     tally::{self, Tally},
 };
@@ -20,11 +20,12 @@ pub(crate) fn run(repo: &Repo) -> Result<Tally> {
     let foreign = repo.names_under("tests");
 
     let mut rust = cargo_test(repo);
-    rust.arg("--workspace");
+    rust.args(["--workspace", "--exclude", BENCHES]);
     for name in &foreign {
         rust.args(["--exclude", name]);
     }
     let mut total = count(&mut rust)?;
+    total += count(repo.cargo().args(["test", "--no-fail-fast", "--package", BENCHES]))?;
     if !foreign.is_empty() {
         let mut with_peers = cargo_test(repo);
         with_peers.env(peers::VARIABLE, &peers).env(GUARD, guard(repo)?);

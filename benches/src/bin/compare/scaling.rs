@@ -1,0 +1,123 @@
+//! What two threads do together, against what one does alone.
+//!
+//! Each thread is bound to a core of its own. On a busy machine a window in which a thread had to wait for its core
+//! says nothing, so such windows are thrown away.
+use crate::measure::{Effort, median};
+use benches::{
+    call, ours,
+    run::{Comes, Run},
+    small::{Leaf, Small},
+};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use std::{
+    fs,
+    future::ready,
+    hint::black_box,
+    sync::{
+        Arc, Barrier, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+use tokio::time::Instant;
+
+/// What each thread is given: a run of its own, around a service that all share.
+pub(crate) type Shared = Box<dyn Fn(u64) -> Run + Sync>;
+
+/// Clean pairs of windows that are enough, and fewer of which say nothing.
+const ENOUGH: usize = 25;
+const TOO_FEW: usize = 5;
+
+const WINDOW: Duration = Duration::from_millis(3);
+
+/// Operations of two threads in a time ÷ those of one; `None` if the machine was too busy to tell.
+pub(crate) fn two_by_one(shared: &Shared, effort: Effort) -> Option<f64> {
+    let (mut one, mut two) = (Vec::new(), Vec::new());
+    for _ in 0..effort.windows {
+        one.extend(window(1, shared));
+        two.extend(window(2, shared));
+        if one.len() >= ENOUGH && two.len() >= ENOUGH {
+            break;
+        }
+    }
+    let enough = one.len() >= TOO_FEW && two.len() >= TOO_FEW;
+    enough.then(|| median(&mut two) / median(&mut one))
+}
+
+/// Operations per nanosecond of so many threads together, unless one of them had to wait.
+fn window(threads: usize, shared: &Shared) -> Option<f64> {
+    let start = &Barrier::new(threads);
+    thread::scope(|scope| {
+        let run = |core| scope.spawn(move || on_core(core, start, shared));
+        let running: Vec<_> = (0..threads).map(run).collect();
+        running.into_iter().map(|thread| thread.join().ok()?).sum()
+    })
+}
+
+fn on_core(core: usize, start: &Barrier, shared: &Shared) -> Option<f64> {
+    let mut cores = CpuSet::new();
+    cores.set(core);
+    let bound = sched_setaffinity(None, &cores);
+    let mut run = shared(core as u64);
+    run.times(300);
+    start.wait();
+    bound.ok()?;
+    let (since, waited) = (Instant::now(), waited()?);
+    let mut times = 0;
+    while since.elapsed() < WINDOW {
+        run.times(200);
+        times += 200;
+    }
+    let (took, waited) = (since.elapsed(), self::waited()? - waited);
+    let is_clean = took < WINDOW * 4 / 3 && waited < WINDOW.as_nanos() / 20;
+    is_clean.then(|| f64::from(times) / took.as_nanos() as f64)
+}
+
+/// Nanoseconds that this thread has waited for its core.
+fn waited() -> Option<u128> {
+    let stat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    stat.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn share<S: Clone + Send + 'static>(service: S, run: fn(S, u64) -> Run) -> Shared {
+    let service = Mutex::new(service);
+    Box::new(move |thread| run(service.lock().expect("nobody panics here").clone(), thread))
+}
+
+/// One tool's closed breaker.
+pub(crate) fn breaker() -> Shared {
+    share(ours::breaker(), |service, _| Run::service(Comes::Through, service, Small::same))
+}
+
+/// One budget.
+pub(crate) fn budget() -> Shared {
+    share(ours::budgeted(), |service, _| Run::service(Comes::Through, service, Small::same))
+}
+
+/// Replays of a key for each thread, through the stack.
+pub(crate) fn replays() -> Shared {
+    share(ours::stack(), |service, thread| {
+        Run::service(Comes::Replayed, service, call::from(thread))
+    })
+}
+
+/// First calls, each with a key of its own, through the stack.
+pub(crate) fn first_calls() -> Shared {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    share(ours::stack(), |service, _| {
+        let from = NEXT.fetch_add(1 << 24, Ordering::Relaxed);
+        Run::service(Comes::Through, service, call::unique(from))
+    })
+}
+
+/// The control: a service that does no more than clone one `Arc` per call.
+pub(crate) fn one_arc() -> Shared {
+    share(Arc::new(()), |arc, _| {
+        let service = tower::service_fn(move |request: Small| {
+            let _counted = black_box(arc.clone());
+            ready(Leaf.answer(request))
+        });
+        Run::service(Comes::Through, service, Small::same)
+    })
+}

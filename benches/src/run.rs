@@ -1,0 +1,172 @@
+//! The loop around a service that everything is measured in.
+use std::{cell::Cell, fmt, hint::black_box, time::Duration};
+use tokio::{
+    runtime::{Builder, Runtime},
+    time::Instant,
+};
+use tower::{Service, ServiceExt};
+
+thread_local! {
+    static LEAF: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Notes that a leaf service ran, so that a run can show that it did the work it is named after.
+#[inline]
+pub fn note_leaf() {
+    LEAF.set(LEAF.get() + 1);
+}
+
+/// What each call of a run comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comes {
+    /// To a success of the leaf.
+    Through,
+    /// To a success without the leaf.
+    Replayed,
+    /// To an error without the leaf.
+    Refused,
+}
+
+/// Some work, to be done as often as one likes.
+pub struct Run {
+    /// Does it so often, and says how many calls succeeded.
+    work: Box<dyn FnMut(u64) -> u64>,
+    comes: Comes,
+}
+
+/// Calls after which caches are full and buffers have grown: more than [`RECORDS`](crate::ours::RECORDS).
+const WARM: u64 = 12_000;
+
+impl Run {
+    /// Calls `service`, on a current-thread runtime, with one request after the other.
+    pub fn service<S, Q>(comes: Comes, service: S, request: impl FnMut() -> Q + 'static) -> Self
+    where
+        S: Service<Q> + 'static,
+    {
+        Self::service_on(runtime(), comes, service, request)
+    }
+
+    /// The same on a runtime of the caller's.
+    pub fn service_on<S, Q>(
+        runtime: Runtime,
+        comes: Comes,
+        mut service: S,
+        mut request: impl FnMut() -> Q + 'static,
+    ) -> Self
+    where
+        S: Service<Q> + 'static,
+    {
+        let work = move |times| {
+            runtime.block_on(async {
+                let mut successes = 0;
+                for _ in 0..times {
+                    let request = black_box(request());
+                    let Ok(service) = service.ready().await else { continue };
+                    successes += u64::from(black_box(service.call(request).await).is_ok());
+                }
+                successes
+            })
+        };
+        Self { work: Box::new(work), comes }
+    }
+
+    /// Awaits, on a current-thread runtime, one future after the other.
+    pub fn futures<F, T, E>(comes: Comes, mut next: impl FnMut() -> F + 'static) -> Self
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        let runtime = runtime();
+        let work = move |times| {
+            runtime.block_on(async {
+                let mut successes = 0;
+                for _ in 0..times {
+                    successes += u64::from(black_box(next().await).is_ok());
+                }
+                successes
+            })
+        };
+        Self { work: Box::new(work), comes }
+    }
+
+    /// Calls a function; it has no leaf.
+    pub fn function<T>(mut function: impl FnMut() -> T + 'static) -> Self {
+        let work = move |times| {
+            for _ in 0..times {
+                black_box(function());
+            }
+            times
+        };
+        Self { work: Box::new(work), comes: Comes::Replayed }
+    }
+
+    /// Enters something each time before it works.
+    #[must_use]
+    pub fn within<G>(self, enter: impl Fn() -> G + 'static) -> Self {
+        let Self { mut work, comes } = self;
+        let work = move |times| {
+            let _inside = enter();
+            work(times)
+        };
+        Self { work: Box::new(work), comes }
+    }
+
+    /// Keeps something alive for as long as itself.
+    #[must_use]
+    pub fn holding(self, held: impl Sized + 'static) -> Self {
+        let Self { mut work, comes } = self;
+        let work = move |times| {
+            let _alive = &held;
+            work(times)
+        };
+        Self { work: Box::new(work), comes }
+    }
+
+    /// Does the work so often.
+    pub fn times(&mut self, times: u64) {
+        black_box((self.work)(times));
+    }
+
+    /// Does the work so often and says how long that took, for criterion.
+    pub fn timed(&mut self, times: u64) -> Duration {
+        let since = Instant::now();
+        self.times(times);
+        since.elapsed()
+    }
+
+    /// Does it until nothing about it is new any more.
+    ///
+    /// # Panics
+    /// If it does not do what it says: then all figures of it would be wrong.
+    #[must_use]
+    pub fn warm(mut self) -> Self {
+        self.times(WARM);
+        let before = LEAF.get();
+        let successes = (self.work)(100);
+        let leaf = LEAF.get() - before;
+        let wanted = match self.comes {
+            Comes::Through => (100, 100),
+            Comes::Replayed => (100, 0),
+            Comes::Refused => (0, 0),
+        };
+        assert_eq!((successes, leaf), wanted, "of 100 calls: (successes, runs of the leaf)");
+        self
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").field("comes", &self.comes).finish_non_exhaustive()
+    }
+}
+
+/// The runtime that all runs use.
+///
+/// # Panics
+/// If the system has no runtime to give.
+#[must_use]
+pub fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_time().build().expect("a current-thread runtime")
+}
+
+/// Makes a run.
+pub type Make = fn() -> Run;

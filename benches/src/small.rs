@@ -1,0 +1,165 @@
+//! A small `Copy` request with answers of its own.
+use crate::run::note_leaf;
+use std::{
+    error::Error,
+    fmt,
+    future::{Ready, ready},
+    hint::black_box,
+    task::{Context, Poll},
+};
+use tower::Service;
+use tr_core::{
+    Classification, Classify, Codec, Effect, EffectOf, End, Id, IdempotencyOf, InvalidKey, KeyOf,
+    KeyRef, Progress, Ran, Repeat, Replay, Verdict,
+    canonical::{Digest, Key},
+};
+
+/// A request of 40 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Small {
+    /// By which a repeat is recognised.
+    pub key: [u8; 32],
+    /// What the leaf answers.
+    pub id: u64,
+}
+
+/// The `id` of a request that the leaf fails.
+const FAILING: u64 = u64::MAX;
+
+impl Small {
+    /// The same request each time.
+    #[must_use]
+    pub const fn same() -> Self {
+        Self { key: [7; 32], id: 1 }
+    }
+
+    /// One that fails.
+    #[must_use]
+    pub const fn failing() -> Self {
+        Self { key: [8; 32], id: FAILING }
+    }
+
+    /// The `n`th of many with keys of their own.
+    #[must_use]
+    pub fn nth(n: u64) -> Self {
+        Self { key: nth_key(n), id: 1 }
+    }
+}
+
+/// 32 bytes that look like a hash and differ for each `n`.
+#[must_use]
+pub fn nth_key(n: u64) -> [u8; 32] {
+    let mut key = [7; 32];
+    key[..8].copy_from_slice(&(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
+    key
+}
+
+/// A counter of requests with keys of their own.
+pub fn unique() -> impl FnMut() -> Small {
+    let mut n = 0;
+    move || {
+        n += 1;
+        Small::nth(n)
+    }
+}
+
+/// The leaf's error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed;
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("failed")
+    }
+}
+
+impl Error for Failed {}
+
+/// Answers at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Leaf;
+
+impl Leaf {
+    /// What it answers, for peers that take futures instead of services.
+    ///
+    /// # Errors
+    /// [`Failed`], if the request says so.
+    #[inline(never)]
+    pub fn answer(self, request: Small) -> Result<u64, Failed> {
+        note_leaf();
+        if request.id == FAILING { Err(Failed) } else { Ok(black_box(request.id)) }
+    }
+}
+
+impl Service<Small> for Leaf {
+    type Response = u64;
+    type Error = Failed;
+    type Future = Ready<Result<u64, Failed>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Failed>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Small) -> Self::Future {
+        ready(self.answer(request))
+    }
+}
+
+/// What our layers want to know of a [`Small`] and of what it comes to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answers;
+
+impl KeyOf<Small> for Answers {
+    #[inline]
+    fn key_of<'r>(&self, _: &'r Small) -> KeyRef<'r> {
+        KeyRef { hash: 0x9E37_79B9_7F4A_7C15, name: "bench" }
+    }
+}
+
+impl Classify<u64> for Answers {
+    #[inline]
+    fn classify<'r>(&self, end: End<'r, u64>) -> Classification<'r> {
+        match end {
+            Ok(_) => Classification::SUCCESS,
+            Err(_) => Classification::new(Verdict::TRANSIENT, Ran::Yes, "failed"),
+        }
+    }
+}
+
+impl EffectOf<Small> for Answers {
+    #[inline]
+    fn effect_of(&self, _: &Small) -> Effect {
+        Effect::ReadOnly
+    }
+}
+
+impl Repeat<Small> for Answers {
+    #[inline]
+    fn repeat(&self, request: &Small) -> Option<Small> {
+        Some(*request)
+    }
+}
+
+impl Progress<Small> for Answers {}
+
+impl IdempotencyOf<Small> for Answers {
+    #[inline]
+    fn id_of(&self, request: &Small) -> Result<Option<Id>, InvalidKey> {
+        let digest = Digest::from_bytes(request.key);
+        Ok(Some(Id { key: Key::from_bytes(request.key), digest }))
+    }
+}
+
+impl Codec<u64> for Answers {
+    type Stored = u64;
+
+    #[inline]
+    fn store(&self, answer: &u64) -> Option<u64> {
+        Some(*answer)
+    }
+
+    #[inline]
+    fn load(&self, stored: u64, _: Replay) -> u64 {
+        stored
+    }
+}
