@@ -61,6 +61,7 @@ where
         end: answers.classify(asked),
         message: message.as_deref(),
         is_from_cache: end.as_ref().is_ok_and(|response| answers.is_from_cache(response)),
+        is_dropped: false,
     });
 }
 

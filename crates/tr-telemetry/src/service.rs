@@ -11,7 +11,11 @@ use crate::{
     watch::{Story, Told, Watch},
 };
 use opentelemetry::{Context as Trace, KeyValue, trace::TraceContextExt as _};
-use std::task::{Context, Poll};
+use std::{
+    marker::PhantomData,
+    task::{Context, Poll},
+    time::Duration,
+};
 use tokio::time::Instant;
 use tower_service::Service;
 use tr_core::{BoxError, CallInfo, Classify, KeyOf, Standard, Striped};
@@ -74,7 +78,7 @@ struct Asked<'c, A, Req, Res> {
     core: &'c Striped<Core>,
     answers: &'c A,
     req: &'c Req,
-    res: std::marker::PhantomData<Res>,
+    res: PhantomData<Res>,
 }
 
 impl<'c, A, Req, Res> Asked<'c, A, Req, Res>
@@ -83,7 +87,7 @@ where
 {
     #[inline]
     const fn new(core: &'c Striped<Core>, answers: &'c A, req: &'c Req) -> Self {
-        Self { core, answers, req, res: std::marker::PhantomData }
+        Self { core, answers, req, res: PhantomData }
     }
 
     #[inline]
@@ -154,7 +158,6 @@ where
             request_id: clean(info.request_id),
             session: clean(info.session),
             correlation: clean(info.correlation),
-            key_hash,
         });
         if let Some(span) = span {
             let span = span.span();
@@ -188,7 +191,7 @@ where
             event: "tool_call_start",
             state: Some("inflight"),
             attempt: Some(1),
-            elapsed: Some(std::time::Duration::ZERO),
+            elapsed: Some(Duration::ZERO),
             from_cache: Some(false),
             more,
             ..told.record()

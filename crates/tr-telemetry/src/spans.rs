@@ -56,14 +56,16 @@ pub(crate) fn planned<const N: usize>(
     length: Duration,
     attributes: impl FnOnce() -> [KeyValue; N],
 ) {
-    Context::map_current(|current| {
-        if current.span().is_recording() {
-            let now = opentelemetry::time::now();
-            let builder = SpanBuilder::from_name(name).with_start_time(now);
-            let child = tracer.start(builder.with_attributes(attributes()), current);
-            child.span().end_with_timestamp(now + length);
-        }
+    let now = opentelemetry::time::now();
+    let child = Context::map_current(|current| {
+        let builder = || SpanBuilder::from_name(name).with_start_time(now);
+        let is_recording = current.span().is_recording();
+        is_recording.then(|| tracer.start(builder().with_attributes(attributes()), current))
     });
+    // Outside of `map_current`, because exporters attach contexts of their own.
+    if let Some(child) = child {
+        child.span().end_with_timestamp(now + length);
+    }
 }
 
 /// Adds an event to the active span, if that is recorded.

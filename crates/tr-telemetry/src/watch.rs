@@ -9,11 +9,9 @@ use opentelemetry::{
     Context, KeyValue,
     trace::{Status as SpanStatus, TraceContextExt as _},
 };
-use std::{mem, thread};
+use std::{mem, thread, time::Duration};
 use tokio::time::Instant;
-use tr_core::{
-    Classification, Ran, Scope, Striped, Verdict, canonical::Fingerprint, code, wire::Status,
-};
+use tr_core::{BreakerState, Classification, Ran, Scope, Striped, Verdict, code, wire::Status};
 
 /// A call or an attempt that somebody wants to hear of.
 ///
@@ -51,7 +49,6 @@ pub(crate) struct Told {
     pub(crate) request_id: Option<Box<str>>,
     pub(crate) session: Option<Box<str>>,
     pub(crate) correlation: Option<Box<str>>,
-    pub(crate) key_hash: Option<Fingerprint>,
 }
 
 /// How it ended.
@@ -60,6 +57,8 @@ pub(crate) struct Outcome<'r> {
     pub(crate) end: Classification<'r>,
     pub(crate) message: Option<&'r str>,
     pub(crate) is_from_cache: bool,
+    /// Nobody waited for the end.
+    pub(crate) is_dropped: bool,
 }
 
 impl Watch {
@@ -97,8 +96,7 @@ impl Watch {
                 if told.logs {
                     told.log(self.context.as_ref(), &shown, &outcome, elapsed, status);
                 }
-                let breaker = told.notes.breaker;
-                self.close(told.notes.attempts(), breaker, Some(&shown), end);
+                self.close(told.attempts(&outcome), told.notes.breaker, Some(&shown), end);
             }
             Story::Attempt(core, attempt) => {
                 let refused = end.code == code::CIRCUIT_OPEN && end.ran == Ran::No;
@@ -116,7 +114,7 @@ impl Watch {
     fn close(
         &self,
         attempt: u32,
-        breaker: Option<tr_core::BreakerState>,
+        breaker: Option<BreakerState>,
         shown: Option<&Shown>,
         end: Classification<'_>,
     ) {
@@ -146,7 +144,7 @@ impl Drop for Watch {
             } else {
                 Classification::new(Verdict::Cancelled, Ran::Unknown, code::CANCELLED)
             };
-            self.end(Outcome { end, message: None, is_from_cache: false });
+            self.end(Outcome { end, message: None, is_from_cache: false, is_dropped: true });
         }
     }
 }
@@ -173,10 +171,30 @@ impl Told {
             request_id: self.request_id.as_deref(),
             tool_name: &self.tool,
             session_key: self.session.as_deref(),
-            idempotency_key_hash: self.key_hash,
+            idempotency_key_hash: self.notes.key_hash,
             correlation_id: self.correlation.as_deref(),
             ..Record::default()
         }
+    }
+
+    fn is_from_cache(&self, outcome: &Outcome<'_>) -> bool {
+        // A record that says "unknown" answers nothing.
+        let was_replayed = self.notes.replayed.is_some();
+        outcome.is_from_cache || (was_replayed && outcome.end.code != code::OUTCOME_UNKNOWN)
+    }
+
+    /// Whether a layer answered and no attempt was made.
+    fn is_blocked(&self, outcome: &Outcome<'_>) -> bool {
+        let (end, notes) = (outcome.end, &self.notes);
+        let had_attempt = notes.attempts > 0 || notes.retries > 0;
+        let is_refusal = REFUSALS.contains(&end.code)
+            && (end.ran == Ran::No || end.code == code::OUTCOME_UNKNOWN);
+        is_refusal && !had_attempt && !outcome.is_dropped && !self.is_from_cache(outcome)
+    }
+
+    fn attempts(&self, outcome: &Outcome<'_>) -> u32 {
+        let none = self.is_blocked(outcome) || self.is_from_cache(outcome);
+        if none { 0 } else { self.notes.attempts() }
     }
 
     fn log(
@@ -184,23 +202,20 @@ impl Told {
         context: Option<&Context>,
         shown: &Shown,
         outcome: &Outcome<'_>,
-        elapsed: std::time::Duration,
+        elapsed: Duration,
         status: Status,
     ) {
         let (end, notes) = (outcome.end, &self.notes);
-        let was_replayed = notes.replayed.is_some() && end.code != code::OUTCOME_UNKNOWN;
-        let from_cache = outcome.is_from_cache || was_replayed;
-        let blocked = !from_cache && is_blocked(end, notes);
         let is_good = end.verdict.is_success();
         let record = Record {
-            event: if blocked { "tool_call_blocked" } else { "tool_call_end" },
+            event: if self.is_blocked(outcome) { "tool_call_blocked" } else { "tool_call_end" },
             state: Some(state(end, notes)),
-            attempt: Some(if blocked || from_cache { 0 } else { notes.attempts() }),
+            attempt: Some(self.attempts(outcome)),
             elapsed: Some(elapsed),
-            from_cache: Some(from_cache),
+            from_cache: Some(self.is_from_cache(outcome)),
             error_code: (!is_good).then_some(&*shown.code),
             retriable: (!is_good).then_some(end.verdict.is_transient() && !end.exhausted),
-            breaker_state: notes.breaker.map(tr_core::BreakerState::as_str),
+            breaker_state: notes.breaker.map(BreakerState::as_str),
             more: More { error: shown.message.as_deref(), ..More::default() },
             ..self.record()
         };
@@ -214,7 +229,7 @@ impl Told {
         }
     }
 
-    fn invocation(&self, context: Option<&Context>, elapsed: std::time::Duration, status: Status) {
+    fn invocation(&self, context: Option<&Context>, elapsed: Duration, status: Status) {
         let trace = context.map(|cx| cx.span().span_context().trace_id().to_string());
         let (tool, action) = utee::split(&self.tool, self.action.as_deref());
         Invocation {
@@ -229,23 +244,19 @@ impl Told {
     }
 }
 
-/// Whether a layer answered and no attempt was made.
-fn is_blocked(end: Classification<'_>, notes: &Notes) -> bool {
-    let refusals = [
-        code::CIRCUIT_OPEN,
-        code::IDEMPOTENCY_CONFLICT,
-        code::IDEMPOTENCY_IN_FLIGHT,
-        code::INVALID_ENVELOPE,
-        code::LOOP_DETECTED,
-        code::OUTCOME_UNKNOWN,
-        code::SESSION_CORRUPT,
-        code::STORE_FULL,
-        code::STORE_UNAVAILABLE,
-        code::TOOL_ERROR_LIMIT,
-    ];
-    let ran_now = end.ran != Ran::No && end.code != code::OUTCOME_UNKNOWN;
-    notes.attempts == 0 && notes.retries == 0 && !ran_now && refusals.contains(&end.code)
-}
+/// The codes of answers that layers give in place of an attempt.
+const REFUSALS: [&str; 10] = [
+    code::CIRCUIT_OPEN,
+    code::IDEMPOTENCY_CONFLICT,
+    code::IDEMPOTENCY_IN_FLIGHT,
+    code::INVALID_ENVELOPE,
+    code::LOOP_DETECTED,
+    code::OUTCOME_UNKNOWN,
+    code::SESSION_CORRUPT,
+    code::STORE_FULL,
+    code::STORE_UNAVAILABLE,
+    code::TOOL_ERROR_LIMIT,
+];
 
 /// Where the call stands, in the words of its record.
 fn state(end: Classification<'_>, notes: &Notes) -> &'static str {

@@ -212,6 +212,7 @@ fn a_tool_that_panics_leaves_an_unknown_outcome() {
     let running = std::panic::AssertUnwindSafe(|| runtime.block_on(tool.oneshot(call("pay"))));
     std::panic::catch_unwind(running).unwrap_err();
     let end = &lines.events()[1];
+    assert_eq!((&end["event"], &end["attempt"]), (&json!("tool_call_end"), &json!(1)));
     assert_eq!((&end["state"], &end["errorCode"]), (&json!("unknown"), &json!("outcome_unknown")));
 }
 

@@ -139,6 +139,8 @@ async fn a_refusal_shows_the_breaker_and_what_was_decided() {
         let attributes = attributes(span);
         assert_eq!(attributes["breaker.state"], "OPEN", "{}", span.name);
         assert_eq!(attributes["error.type"], "circuit_open");
+        let attempt = if span.name == "tool_execution" { "0" } else { "1" };
+        assert_eq!(attributes["retry.attempt"], attempt);
         assert!(matches!(span.status, Status::Error { .. }));
     }
     let events: Vec<_> = spans[0].events.iter().map(|event| &*event.name).collect();
