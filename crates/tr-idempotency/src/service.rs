@@ -90,7 +90,7 @@ where
         let mut cut_off = false;
         let mut found = answers.id_of(&req);
         if let Ok(None) = found {
-            found = self.derived::<Req, S::Response>(&req, &mut cut_off);
+            found = Ok(self.derived::<Req, S::Response>(&req, &mut cut_off));
         }
         // By reference: 64 bytes of no alignment are slow to move.
         let id = match &mut found {
@@ -154,21 +154,24 @@ where
 
 impl<S, A, V> Idempotency<S, A, V> {
     /// By what a call without a key is recognised, if it is, and whether only a cut-off call is.
-    fn derived<Req, Res>(&self, req: &Req, cut_off: &mut bool) -> Result<Option<Id>, InvalidKey>
+    /// Params without a canonical form have no key, which is no reason to refuse a call that asked
+    /// for none.
+    fn derived<Req, Res>(&self, req: &Req, cut_off: &mut bool) -> Option<Id>
     where
         A: Answers<Req, Res, V>,
     {
         let from = self.shared.config.derived;
         if from == DerivedKeys::Off {
-            return Ok(None);
+            return None;
         }
+        let derive = |from| self.answers.derived_of(req, from).ok().flatten();
         if from == DerivedKeys::Step
-            && let Some(id) = self.answers.derived_of(req, Derive::Step)?
+            && let Some(id) = derive(Derive::Step)
         {
-            return Ok(Some(id));
+            return Some(id);
         }
         *cut_off = from != DerivedKeys::Session;
-        self.answers.derived_of(req, Derive::Session)
+        derive(Derive::Session)
     }
 
     #[cold]

@@ -128,3 +128,16 @@ async fn off_derives_nothing() {
     }
     assert_eq!((asked.calls(), records.counts().records), (2, 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn params_that_no_key_can_be_derived_from_run_without_one() {
+    let (service, records, asked) = guarded(counting(SECOND));
+    // A lone surrogate has no canonical form.
+    for n in 0..2 {
+        assert_eq!(answer(call(&service, unkeyed(r#"{"x":"\ud83d"}"#)).await), n);
+    }
+    assert_eq!((asked.calls(), records.counts().records), (2, 0));
+    // With a key of the caller's it cannot be compared, so it does not run.
+    let error = call(&service, with_params("k", r#"{"x":"\ud83d"}"#)).await.unwrap_err();
+    assert_eq!((tr_core::facts(&*error).unwrap().ran(), asked.calls()), (Ran::No, 2));
+}
