@@ -34,10 +34,11 @@ pub(crate) struct Layers {
     pub(crate) deadline: DeadlineLayer,
     /// Each attempt goes through what is below, and an open breaker ends retrying.
     pub(crate) retry: RetryLayer,
-    /// A span per attempt.
-    pub(crate) attempt_telemetry: TelemetryLayer,
-    /// Once per attempt.
+    /// Once per attempt. It notes the attempt on the call that all attempts share, so it stands
+    /// outside of what may change one attempt's copy.
     pub(crate) attempt_hooks: HooksLayer,
+    /// A span per attempt, under which the tool is told to go on.
+    pub(crate) attempt_telemetry: TelemetryLayer,
     /// Sees attempts, not calls; stands outside the timeout, so that timeouts count and probes
     /// end.
     pub(crate) breaker: BreakerLayer,
@@ -51,15 +52,15 @@ pub(crate) struct Layers {
 pub(crate) type Stacked<T> = Telemetry<Hooked<Integrity<LoopGuard<Idempotency<Attempts<T>>>>>>;
 
 /// What one claim covers.
-type Attempts<T> = Deadline<Retry<Telemetry<Hooked<Breaker<AttemptTimeout<Adapter<T>>>>>>>;
+type Attempts<T> = Deadline<Retry<Hooked<Telemetry<Breaker<AttemptTimeout<Adapter<T>>>>>>>;
 
 impl Layers {
     pub(crate) fn around<T>(&self, tool: T) -> Stacked<T> {
         let tool = self.adapter.layer(tool);
         let tool = self.attempt_timeout.layer(tool);
         let tool = self.breaker.layer(tool);
-        let tool = self.attempt_hooks.layer(tool);
         let tool = self.attempt_telemetry.layer(tool);
+        let tool = self.attempt_hooks.layer(tool);
         let tool = self.retry.layer(tool);
         let tool = self.deadline.layer(tool);
         let tool = self.idempotency.layer(tool);

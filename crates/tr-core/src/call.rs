@@ -245,8 +245,9 @@ mod tests {
     }
 
     #[test]
-    fn debug_shows_no_params() {
+    fn debug_shows_neither_params_nor_key() {
         let params = Params::from_text(r#"{"password":"hunter2"}"#).unwrap();
-        assert!(!format!("{:?}", ToolCall::new("x", params)).contains("hunter2"));
+        let shown = format!("{:?}", ToolCall::new("x", params).idempotency_key("order-hunter2"));
+        assert!(!shown.contains("hunter2"), "{shown}");
     }
 }

@@ -59,7 +59,8 @@ pub(crate) fn outcome(answer: &Message<'_>, recorded: bool) -> ToolOutcome {
 }
 
 fn bounded(text: &str) -> &str {
-    &text[..text.floor_char_boundary(MAX_TEXT)]
+    let end = (0..=MAX_TEXT.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or_default()]
 }
 
 fn text(content: Option<&RawValue>) -> String {

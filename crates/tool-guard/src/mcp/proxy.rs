@@ -6,6 +6,7 @@ use super::{
     flights::{Answered, InUse, Relay, token},
     lines::Item,
     message::{self, Line, Message, NoteParams, Token},
+    stack::Settle,
     tool::Wire,
 };
 use bytes::{Bytes, BytesMut};
@@ -21,7 +22,7 @@ use tokio::time::Instant;
 use tool_reliability::telemetry::TARGET;
 use tower::ServiceExt;
 use tower_service::Service;
-use tr_core::{BoxError, CallParts, Id, ToolCall, ToolOutcome, call::Attachment};
+use tr_core::{BoxError, CallParts, ToolCall, ToolOutcome, call::Attachment};
 
 /// What the server answers to a request after it has ended, as MCP's own clients report it.
 const CONNECTION_CLOSED: i64 = -32000;
@@ -63,7 +64,7 @@ pub(crate) struct Proxy<S> {
     mode: Mode,
     wire: Arc<Wire>,
     stack: S,
-    settle: Box<dyn Fn(Id, &ToolOutcome)>,
+    settle: Settle,
     session: Box<str>,
     effects: Effects,
     /// The calls that are under way.
@@ -84,7 +85,7 @@ pub(crate) struct Parts<S> {
     pub(crate) wire: Arc<Wire>,
     pub(crate) stack: S,
     /// Told of an answer that came after its call was given up.
-    pub(crate) settle: Box<dyn Fn(Id, &ToolOutcome)>,
+    pub(crate) settle: Settle,
     pub(crate) session: Box<str>,
     pub(crate) effects: Effects,
 }
@@ -238,7 +239,7 @@ where
             Ok(()) => self.start(request),
             Err(InUse) if shadow => {}
             Err(InUse) => {
-                self.refuse(id_text, INVALID_REQUEST, "a call with this id is still under way")
+                self.refuse(id_text, INVALID_REQUEST, "a call with this id is still under way");
             }
         }
     }

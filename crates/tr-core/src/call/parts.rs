@@ -81,7 +81,7 @@ pub struct CallContext {
 }
 
 /// Key, mode and scope of deduplication.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct IdempotencyParts {
     /// The caller's key.
@@ -92,6 +92,18 @@ pub struct IdempotencyParts {
     pub scope: Scope,
     /// Key and digest, where the caller has computed them already.
     pub id: Option<Id>,
+}
+
+impl fmt::Debug for IdempotencyParts {
+    /// Shows whether there is a key, not the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IdempotencyParts")
+            .field("key", &self.key.as_ref().map(|_| ".."))
+            .field("mode", &self.mode)
+            .field("scope", &self.scope)
+            .field("id", &self.id)
+            .finish()
+    }
 }
 
 /// What the caller knows of a call.

@@ -3,11 +3,12 @@ use super::{Classify, EffectOf, End, KeyOf, Progress, Repeat, Standard};
 use crate::{Classification, Effect, KeyRef, Ran, SystemClock, classify};
 use ::http::{HeaderName, HeaderValue, Method, Request, Response};
 
-/// The authority: calls of one host share a breaker.
+/// Host and port: calls of one host share a breaker. User and password never become a name.
 impl<B> KeyOf<Request<B>> for Standard {
     fn key_of<'r>(&self, req: &'r Request<B>) -> KeyRef<'r> {
-        let host = req.uri().authority().map(::http::uri::Authority::as_str);
-        KeyRef::new(host.or_else(|| req.headers().get("host")?.to_str().ok()).unwrap_or(""))
+        let authority = req.uri().authority().map(::http::uri::Authority::as_str);
+        let named = authority.or_else(|| req.headers().get("host")?.to_str().ok()).unwrap_or("");
+        KeyRef::new(named.rsplit_once('@').map_or(named, |(_, host)| host))
     }
 }
 
@@ -62,5 +63,18 @@ impl<B> Classify<Response<B>> for Standard {
 
     fn note_attempts(&self, res: &mut Response<B>, ran: Ran, exhausted: bool) {
         res.extensions_mut().insert(Attempts { ran, exhausted });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_no_part_of_the_name() {
+        let req = Request::get("http://ada:secret@example.org:8080/x").body(()).unwrap();
+        assert_eq!(Standard.key_of(&req).name, "example.org:8080");
+        let req = Request::get("/x").header("host", "example.org").body(()).unwrap();
+        assert_eq!(Standard.key_of(&req).name, "example.org");
     }
 }

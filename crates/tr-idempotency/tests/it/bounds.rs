@@ -159,16 +159,6 @@ async fn the_global_scope_is_for_tools_that_only_read() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_key_with_params_that_have_no_canonical_form_is_refused() {
-    let (service, records, asked) = guarded(counting(Duration::ZERO));
-    for call in [with_params("k", r#"{"a":1,"a":2}"#), unkeyed(r#"{"a":1,"a":2}"#)] {
-        let refused = told("invalid_envelope", Ran::No, Verdict::Permanent);
-        assert_eq!(refusal(crate::support::call(&service, call).await), refused);
-    }
-    assert_eq!((asked.calls(), records.counts().records), (0, 0));
-}
-
 #[test]
 fn build_reports_every_fault() {
     let built = IdempotencyLayer::<_, ()>::builder()

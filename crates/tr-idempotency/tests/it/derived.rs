@@ -137,7 +137,10 @@ async fn params_that_no_key_can_be_derived_from_run_without_one() {
         assert_eq!(answer(call(&service, unkeyed(r#"{"x":"\ud83d"}"#)).await), n);
     }
     assert_eq!((asked.calls(), records.counts().records), (2, 0));
-    // With a key of the caller's it cannot be compared, so it does not run.
-    let error = call(&service, with_params("k", r#"{"x":"\ud83d"}"#)).await.unwrap_err();
-    assert_eq!((tr_core::facts(&*error).unwrap().ran(), asked.calls()), (Ran::No, 2));
+    // With a key of the caller's they cannot be compared, so the call is refused.
+    for params in [r#"{"x":"\ud83d"}"#, r#"{"a":1,"a":2}"#] {
+        let refused = told("invalid_envelope", Ran::No, Verdict::Permanent);
+        assert_eq!(refusal(call(&service, with_params("k", params)).await), refused);
+    }
+    assert_eq!((asked.calls(), records.counts().records), (2, 0));
 }
