@@ -1,5 +1,8 @@
 //! From the server's answer to an outcome, and from an outcome to the client's line.
-use super::{call::McpCall, message::Message};
+use super::{
+    call::McpCall,
+    message::{self, Message},
+};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -35,15 +38,15 @@ struct RpcError<'l> {
 /// What the server's answer says. A success is copied only if it is to be `recorded`.
 pub(crate) fn outcome(answer: &Message<'_>, recorded: bool) -> ToolOutcome {
     if let Some(raw) = answer.error {
-        let error: RpcError<'_> = serde_json::from_str(raw.get())
-            .unwrap_or(RpcError { code: 0, message: Cow::Borrowed("") });
+        let error: RpcError<'_> = message::object(raw.get())
+            .unwrap_or(RpcError { code: 0, message: Cow::Borrowed(raw.get()) });
         let end = classify::json_rpc(error.code, &error.message).end;
         let mut failure = ToolError::new(end.code, bounded(&error.message)).classified(end);
         failure.details = Some(raw.to_owned().into());
         return ToolOutcome::failure(failure);
     }
     let Some(raw) = answer.result else { return ToolOutcome::default() };
-    let result: Result<CallResult<'_>, _> = serde_json::from_str(raw.get());
+    let result: Result<CallResult<'_>, _> = message::object(raw.get());
     match result {
         Ok(result) if result.is_error => {
             let text = text(result.content);
@@ -89,7 +92,7 @@ pub(crate) fn line(call: &McpCall, end: &Result<ToolOutcome, BoxError>) -> Bytes
         Ok(outcome) => made(id, outcome),
         Err(error) => {
             let found = classify::error(&**error).end;
-            let mut text = message(&**error);
+            let mut text = in_full(&**error);
             if found.ran == Ran::Unknown && !text.contains("may have run") {
                 text.push_str(" (the tool may have run: check before you repeat the call)");
             }
@@ -105,7 +108,7 @@ pub(crate) fn line(call: &McpCall, end: &Result<ToolOutcome, BoxError>) -> Bytes
 }
 
 /// The error and the causes that say more than it does.
-fn message(error: &(dyn std::error::Error + 'static)) -> String {
+fn in_full(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     for cause in tr_core::causes(error).skip(1).filter(|cause| !cause.is::<tr_core::Facts>()) {
         let cause = cause.to_string();
@@ -124,8 +127,10 @@ fn made(id: &str, outcome: &ToolOutcome) -> Bytes {
         (Some(content), _) => result_line(id, &with_notes(content, &parts.notes)),
         (None, Some(error)) => {
             let details = error.details.as_ref().and_then(|details| details.parse().ok());
-            let mut body: Value =
-                details.unwrap_or_else(|| json!({ "code": -32603, "message": &*error.message }));
+            // A server may send any JSON as its error; only an object can carry our notes.
+            let mut body = details
+                .filter(Value::is_object)
+                .unwrap_or_else(|| json!({ "code": -32603, "message": &*error.message }));
             let message = body["message"].as_str().unwrap_or_default().to_owned();
             let notes = parts.notes.iter().map(|note| &**note);
             body["message"] =
@@ -136,14 +141,27 @@ fn made(id: &str, outcome: &ToolOutcome) -> Bytes {
     }
 }
 
-fn with_notes(content: &Json, notes: &[Box<str>]) -> String {
-    let mut result: Value = content.parse().unwrap_or_default();
-    let blocks = notes.iter().map(|note| json!({ "type": "text", "text": &**note }));
-    match result.get_mut("content").and_then(Value::as_array_mut) {
-        Some(content) => content.extend(blocks),
-        None => result["content"] = blocks.collect(),
-    }
-    result.to_string()
+/// The result with further blocks of text; all else stays as the server wrote it.
+fn with_notes(result: &Json, notes: &[Box<str>]) -> String {
+    let result = result.get();
+    let blocks = notes.iter().map(|note| json!({ "type": "text", "text": &**note }).to_string());
+    let blocks = blocks.collect::<Vec<_>>().join(",");
+    let content = message::object::<CallResult<'_>>(result).ok().and_then(|result| result.content);
+    let (at, text) = match content {
+        // A failure says that it is one, so it has a member for this one to stand before.
+        None => (1..1, format!("\"content\":[{blocks}],")),
+        Some(content) => {
+            let inside = content.get().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+            let own = match inside.map(str::trim) {
+                Some(inside) => inside.to_owned(),
+                None => json!({ "type": "text", "text": content.get() }).to_string(),
+            };
+            let comma = if own.is_empty() { "" } else { "," };
+            (message::range(result.as_bytes(), content), format!("[{own}{comma}{blocks}]"))
+        }
+    };
+    let line = message::splice(result.as_bytes(), &[(at, &text)]);
+    String::from_utf8(line.into()).expect("text put into text")
 }
 
 fn result_line(id: &str, result: &str) -> Bytes {
@@ -157,4 +175,62 @@ fn error_line(id: &str, error: &Value) -> Bytes {
 /// A JSON-RPC error of our own; `id` is JSON text, `null` where there is none.
 pub(crate) fn refusal(id: &str, code: i64, message: &str) -> Bytes {
     error_line(id, &json!({ "code": code, "message": message }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noted(line: &str) -> String {
+        let message::Line::One(answer) = message::read(line.as_bytes()) else { panic!() };
+        let mut outcome = outcome(&answer, false);
+        outcome.parts_mut().notes = vec!["note".into()];
+        String::from_utf8(made("1", &outcome).to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_note_joins_whatever_a_server_says_of_a_failure() {
+        let note = r#"{"text":"note","type":"text"}"#;
+        let cases = [
+            (r#"[{"text":"a"}]"#, r#"[{"text":"a"},NOTE]"#),
+            ("[ ]", "[NOTE]"),
+            (r#""a""#, r#"[{"text":"\"a\"","type":"text"},NOTE]"#),
+            ("7", r#"[{"text":"7","type":"text"},NOTE]"#),
+        ];
+        for (content, with_note) in cases {
+            let line = format!(
+                r#"{{"id":1,"result":{{"big":12345678901234567890123, "isError":true,"content":{content},"x":1.0}}}}"#
+            );
+            let with_note = with_note.replace("NOTE", note);
+            assert_eq!(
+                noted(&line),
+                format!(
+                    "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"big\":12345678901234567890123, \"isError\":true,\"content\":{with_note},\"x\":1.0}}}}\n"
+                )
+            );
+        }
+        assert_eq!(
+            noted(r#"{"id":1,"result":{"isError":true}}"#),
+            format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"content\":[{note}],\"isError\":true}}}}\n"
+            )
+        );
+    }
+
+    #[test]
+    fn a_failure_of_any_depth_stays_a_failure_with_its_note() {
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        let line = format!(r#"{{"id":1,"result":{{"isError":true,"content":[{{"x":{deep}}}]}}}}"#);
+        let noted = noted(&line);
+        assert!(noted.contains(r#""isError":true"#) && noted.contains(&deep), "{noted}");
+    }
+
+    #[test]
+    fn an_error_that_is_no_object_can_be_noted() {
+        for error in ["\"boom\"", "[5]", "7", "true"] {
+            let line = format!(r#"{{"id":1,"error":{error}}}"#);
+            let answer: Value = serde_json::from_str(&noted(&line)).unwrap();
+            assert_eq!(answer["error"]["message"], format!("{error}\nnote"));
+        }
+    }
 }

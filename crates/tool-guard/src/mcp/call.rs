@@ -111,7 +111,7 @@ fn part<'l, T: serde::Deserialize<'l> + Default>(
     name: &str,
 ) -> Result<T, Refused> {
     let Some(raw) = raw else { return Ok(T::default()) };
-    serde_json::from_str(raw.get()).map_err(|error| Refused::Params(format!("{name}: {error}")))
+    message::object(raw.get()).map_err(|error| Refused::Params(format!("{name}: {error}")))
 }
 
 impl McpCall {

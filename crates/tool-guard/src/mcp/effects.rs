@@ -1,4 +1,5 @@
 //! What the server's own `tools/list` says of its tools.
+use super::message;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::{collections::HashMap, sync::Arc};
@@ -22,27 +23,27 @@ struct Listed<'l> {
 }
 
 #[derive(Deserialize)]
-struct Tool {
+struct Tool<'l> {
     name: Box<str>,
-    #[serde(default)]
-    annotations: Annotations,
+    #[serde(borrow)]
+    annotations: Option<&'l RawValue>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct Annotations {
-    #[serde(default, rename = "readOnlyHint")]
-    read_only: bool,
-    #[serde(default, rename = "idempotentHint")]
-    idempotent: bool,
+    #[serde(rename = "readOnlyHint")]
+    read_only: Option<bool>,
+    #[serde(rename = "idempotentHint")]
+    idempotent: Option<bool>,
 }
 
 impl Annotations {
     /// As MCP's defaults have it: what is not said to be harmless is not.
     const fn effect(&self) -> Option<Effect> {
         match (self.read_only, self.idempotent) {
-            (true, _) => Some(Effect::ReadOnly),
-            (false, true) => Some(Effect::Idempotent),
-            (false, false) => None,
+            (Some(true), _) => Some(Effect::ReadOnly),
+            (_, Some(true)) => Some(Effect::Idempotent),
+            _ => None,
         }
     }
 }
@@ -55,14 +56,15 @@ impl Effects {
 
     /// Takes over a page of the server's list.
     pub(crate) fn learn(&mut self, result: &RawValue) {
-        let Ok(listed) = serde_json::from_str::<Listed<'_>>(result.get()) else { return };
+        let Ok(listed) = message::object::<Listed<'_>>(result.get()) else { return };
         for tool in listed.tools {
-            let Ok(tool) = serde_json::from_str::<Tool>(tool.get()) else { continue };
+            let Ok(tool) = message::object::<Tool<'_>>(tool.get()) else { continue };
             if self.listed.len() >= MAX_TOOLS {
                 break;
             }
             let mut manifest = ToolManifest::new(&*tool.name);
-            manifest.effect = tool.annotations.effect();
+            let annotations = tool.annotations.and_then(|raw| message::object(raw.get()).ok());
+            manifest.effect = annotations.as_ref().and_then(Annotations::effect);
             self.listed.insert(tool.name, Arc::new(manifest));
         }
     }
@@ -87,7 +89,10 @@ mod tests {
         let raw: Box<RawValue> = serde_json::from_str(
             r#"{"tools":[{"name":"r","annotations":{"readOnlyHint":true,"idempotentHint":false}},
                 {"name":"i","annotations":{"idempotentHint":true}},{"name":"m"},
-                {"name":"odd","annotations":{"readOnlyHint":"yes"}},7]}"#,
+                {"name":"odd","annotations":{"readOnlyHint":"yes"}},7,
+                {"name":"null","annotations":null},["array",[true,true]],
+                {"name":"fields","annotations":[true,true]},
+                {"name":"nulls","annotations":{"readOnlyHint":true,"idempotentHint":null}}]}"#,
         )
         .unwrap();
         let mut effects = Effects::default();
@@ -95,7 +100,11 @@ mod tests {
         let effect = |name| effects.of(name).and_then(|tool| tool.effect);
         assert_eq!(effect("r"), Some(Effect::ReadOnly));
         assert_eq!(effect("i"), Some(Effect::Idempotent));
-        assert_eq!((effect("m"), effect("odd"), effect("unheard of")), (None, None, None));
+        assert_eq!(effect("nulls"), Some(Effect::ReadOnly));
+        assert!(effects.of("null").is_some() && effects.of("array").is_none());
+        for name in ["m", "odd", "fields", "unheard of"] {
+            assert_eq!(effect(name), None, "{name}");
+        }
         effects.forget();
         assert!(effects.of("r").is_none());
     }

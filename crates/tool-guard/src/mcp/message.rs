@@ -94,6 +94,14 @@ pub(crate) fn read(line: &[u8]) -> Line<'_> {
     }
 }
 
+/// Reads an object. Without this, an array would do as well: its elements for the fields in order.
+pub(crate) fn object<'l, T: Deserialize<'l>>(text: &'l str) -> serde_json::Result<T> {
+    if text.starts_with('{') {
+        return serde_json::from_str(text);
+    }
+    Err(serde::de::Error::custom("is no object"))
+}
+
 /// Escapes could spell the method in many ways, so any escape counts as a maybe.
 fn may_call_tool(text: &[u8]) -> bool {
     memchr::memmem::find(text, b"tools/call").is_some() || memchr::memchr(b'\\', text).is_some()

@@ -195,7 +195,7 @@ where
 
     fn on_cancel(&mut self, line: &Bytes, message: &Message<'_>) {
         let params =
-            message.params.and_then(|raw| serde_json::from_str::<NoteParams<'_>>(raw.get()).ok());
+            message.params.and_then(|raw| message::object::<NoteParams<'_>>(raw.get()).ok());
         let raw_id = params.and_then(|params| params.request_id);
         let relay = match token(raw_id) {
             Some(id) => self.wire.lock().flights.cancel(&id),
@@ -290,7 +290,7 @@ where
 
     fn on_progress(&mut self, line: &Bytes, message: &Message<'_>) {
         let params =
-            message.params.and_then(|raw| serde_json::from_str::<NoteParams<'_>>(raw.get()).ok());
+            message.params.and_then(|raw| message::object::<NoteParams<'_>>(raw.get()).ok());
         let progress = params.as_ref().and_then(|params| params.progress);
         let raw = params.and_then(|params| params.progress_token);
         let now = Instant::now().into_std();
