@@ -1,4 +1,68 @@
 //! Keeps an agent's session valid, whatever happens to its tool calls.
+//!
+//! A provider refuses a session in which one tool use lacks its result, and then refuses every
+//! further call of it. [`Validator`] finds such faults before they are sent, [`Repair`] mends
+//! them without losing what a tool answered, [`Session`] rolls back to checkpoints, and two layers
+//! keep the faults from arising: [`IntegrityLayer`] around tools, [`ModelGuardLayer`] around the
+//! model's API.
+//!
+//! # When to use
+//!
+//! The layers in an agent that keeps its own transcript: [`IntegrityLayer`] outside the loop guard
+//! and idempotency, so that each recorded use gets its result whatever happens below it. The
+//! validator and the repair alone on transcripts that come from elsewhere.
+//!
+//! ```text
+//! ModelGuardLayer ─ model's API          IntegrityLayer ─ loop guard ─ … ─ tool
+//!        └──────────────┬───────────────────────┘
+//!                    Sessions
+//! ```
+//!
+//! # Example
+//!
+//! ```
+//! use tower::{ServiceBuilder, ServiceExt};
+//! use tr_core::{BoxError, Json, Params, ToolCall, ToolOutcome};
+//! use tr_integrity::{Format, IntegrityLayer, Sessions};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), BoxError> {
+//! let sessions = Sessions::new(Format::AnthropicMessages);
+//! let tool = ServiceBuilder::new()
+//!     .layer(IntegrityLayer::new(sessions.clone()))
+//!     .service_fn(async |_: ToolCall| {
+//!         Ok::<_, BoxError>(ToolOutcome::success(Json::from_text(r#""receipt 7""#)?))
+//!     });
+//!
+//! let call = ToolCall::new("pay", Params::empty_object()).session("s-1").tool_call_id("toolu_1");
+//! tool.oneshot(call).await?;
+//!
+//! sessions.with("s-1", |session, _now| {
+//!     assert_eq!(session.transcript().len(), 2); // the use, and its result
+//!     assert!(session.validate().valid);
+//! });
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Defaults
+//!
+//! Those of [`Layer0Config`]: enabled, validating before each call of the model, repairs offered
+//! and not made, 10 committed checkpoints kept, no snapshots. A failed cycle is treated by
+//! [`CycleMode::Preserve`]: rolled back if the tool did not run, else recorded with its error or
+//! with [`OUTCOME_UNKNOWN`]. A call without a session or without an id of the model's passes
+//! through and costs no allocation.
+//!
+//! # Errors
+//!
+//! [`SessionCorrupt`] (`session_corrupt`, permanent, [`Ran::No`](tr_core::Ran::No)): the
+//! transcript was not sent; the repair is in the error. [`ContentFiltered`] (`content_filter`,
+//! permanent, [`Ran::Yes`](tr_core::Ran::Yes)): the session was rolled back; the error's text is
+//! for the user. Errors of tools and of the model pass through untouched. The guard refuses in
+//! `call`: it must not sit directly on a capacity limit.
+//!
+//! # Knows nothing of
+//!
+//! disks and databases, an async runtime, retries, and what tools do.
 mod config;
 mod cycle;
 mod format;

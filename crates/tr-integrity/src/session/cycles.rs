@@ -56,6 +56,8 @@ impl Session {
     pub fn fail_cycle(&mut self, id: CycleId, answer: &Answer<'_>, now: u64) -> ToolCycleResult {
         let error = answer.content.as_ref();
         let content = match (self.mode, answer.ran) {
+            // The session went on and kept its place: that can only be told the truth.
+            (_, Ran::No) if self.keeps_place_of(id) => error.into(),
             (CycleMode::Rollback, _) | (CycleMode::Preserve, Ran::No) => {
                 return self.roll_back_cycle(id, error, now);
             }
@@ -96,6 +98,14 @@ impl Session {
     #[must_use]
     pub fn cycles(&self) -> &[ToolCycleTransaction] {
         &self.cycles
+    }
+
+    /// Whether the transcript has the cycle's use, and something in the place of its result.
+    fn keeps_place_of(&self, id: CycleId) -> bool {
+        self.cycles.iter().find(|cycle| cycle.id == id).is_some_and(|cycle| {
+            let id = &cycle.tool_use.id;
+            cycle.in_transcript && !self.is_pending(id) && self.validator.last_use_of(id).is_some()
+        })
     }
 
     fn take_cycle(&mut self, id: CycleId) -> Option<ToolCycleTransaction> {
@@ -163,8 +173,26 @@ impl Session {
         }
     }
 
+    /// Records a cycle that is over: in the step that waits for it, else as a pair of messages.
+    pub(super) fn record(&mut self, tool_use: ToolUse, result: ToolResult) {
+        if !self.is_pending(&tool_use.id) {
+            return self.append_pair(tool_use, result);
+        }
+        self.cycles_begun += 1;
+        self.cycles.push(ToolCycleTransaction {
+            id: CycleId(self.cycles_begun),
+            checkpoint: Box::default(),
+            tool_use,
+            state: CycleState::Recording,
+            abandoned: false,
+            in_transcript: true,
+            held: Some(result),
+        });
+        self.flush_tail();
+    }
+
     /// Use and result as two messages, before a live tail if there is one.
-    pub(super) fn append_pair(&mut self, tool_use: ToolUse, result: ToolResult) {
+    fn append_pair(&mut self, tool_use: ToolUse, result: ToolResult) {
         let format = self.transcript.format();
         let used_before = self.validator.last_use_of(&tool_use.id);
         let mut pair = vec![format.write_uses(&[tool_use.to_write()])];
@@ -221,7 +249,6 @@ impl Session {
 
     /// Takes the uses that were rolled back out of the live tail, but for those to `keep`.
     pub(super) fn take_back_from_tail(&mut self, keep: impl Fn(&str) -> bool) {
-        let Some(step) = self.validator.live_step() else { return };
         let format = self.transcript.format();
         let gone: Vec<Box<str>> = self
             .cycles
@@ -231,9 +258,7 @@ impl Session {
             .filter(|id| self.is_pending(id))
             .collect();
         self.cycles.retain(|cycle| cycle.state != CycleState::RolledBack);
-        if gone.is_empty() {
-            return;
-        }
+        let Some(step) = self.validator.live_step().filter(|_| !gone.is_empty()) else { return };
         let message = self.transcript.messages()[step].clone();
         let blocks = message.blocks().iter().enumerate();
         let kept = blocks

@@ -1,6 +1,7 @@
 //! What to do about a call of the model that failed.
 use super::{
-    CycleMode, Done, ErrorRecovery, RecoveryAction, ResetOptions, Session, ToolResult, ToolUse,
+    Checkpoint, CycleMode, Done, ErrorRecovery, Operation, RecoveryAction, ResetOptions, Session,
+    ToolResult, ToolUse,
 };
 use crate::{provider::ModelEnd, repair::Repair};
 use serde_json::{Map, Value};
@@ -9,15 +10,16 @@ use std::mem;
 impl Session {
     /// Does what a failed call of the model asks for: back to its checkpoint, or a repair.
     ///
-    /// Without `checkpoint`, the latest whose operation is still on its way is meant. Tool cycles
-    /// that completed since then stay, unless the mode is `rollback`.
+    /// Without `checkpoint`, the latest whose operation is still on its way is meant, but for those
+    /// of tool cycles, which settle their own. Tool cycles that completed since then stay, unless
+    /// the mode is `rollback`.
     pub fn handle_error(
         &mut self,
         end: ModelEnd,
         checkpoint: Option<&str>,
         now: u64,
     ) -> ErrorRecovery {
-        let active = || self.active().map(|active| active.id.clone());
+        let active = || self.active_call().map(|active| active.id.clone());
         let checkpoint = checkpoint.map(Into::into).or_else(active);
         let rolled_back = checkpoint.and_then(|id| self.roll_back_call(end, id, now));
         match (end, rolled_back) {
@@ -35,24 +37,27 @@ impl Session {
         }
     }
 
+    fn active_call(&self) -> Option<&Checkpoint> {
+        self.checkpoints.iter().rfind(|checkpoint| {
+            let is_open = !checkpoint.is_committed && self.holds(checkpoint);
+            is_open && checkpoint.operation != Operation::ToolCycle
+        })
+    }
+
     /// Back to the checkpoint before the call; `None` if that is refused.
     fn roll_back_call(&mut self, end: ModelEnd, id: Box<str>, now: u64) -> Option<ErrorRecovery> {
         let found = self.checkpoints.iter().find(|checkpoint| checkpoint.id == id)?;
+        if !self.holds(found) {
+            return None;
+        }
         let kept = self.cycles_since(found.message_index);
-        let waiting = self.cycles.clone();
-        let rolled_back = self.rollback(&id, now);
-        let Ok(rolled_back) = rolled_back else { return None };
-        if self.mode == CycleMode::Preserve {
-            // What was waiting for its step may still find it; the rest is recorded in pairs.
-            let (tail, lost): (Vec<_>, Vec<_>) = waiting
-                .into_iter()
-                .filter(|cycle| cycle.held.is_some())
-                .partition(|cycle| self.is_pending(&cycle.tool_use.id));
-            self.cycles.extend(tail);
-            let lost = lost.into_iter().filter_map(|cycle| Some((cycle.tool_use, cycle.held?)));
-            for (tool_use, result) in kept.iter().cloned().chain(lost) {
-                self.append_pair(tool_use, result);
-            }
+        let held = self.cycles.iter().filter_map(|c| Some((c.tool_use.clone(), c.held.clone()?)));
+        let kept: Vec<_> = kept.into_iter().chain(held).collect();
+        let Ok(rolled_back) = self.rollback(&id, now) else { return None };
+        let is_kept = self.mode == CycleMode::Preserve && !kept.is_empty();
+        let count = kept.len();
+        if is_kept {
+            kept.into_iter().for_each(|(tool_use, result)| self.record(tool_use, result));
         }
         let (kind, what) = match end {
             ModelEnd::Filtered => ("content_filter", "Content filter triggered."),
@@ -63,8 +68,8 @@ impl Session {
         let message = format!("{what} Rolled back {removed} messages.");
         let mut recovery = ErrorRecovery::new(RecoveryAction::RolledBack, &message);
         recovery.checkpoint = Some(id);
-        if !kept.is_empty() && self.mode == CycleMode::Preserve {
-            recovery.detail("cyclesKept", kept.len());
+        if is_kept {
+            recovery.detail("cyclesKept", count);
         }
         Some(recovery)
     }

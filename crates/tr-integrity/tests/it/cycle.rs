@@ -10,7 +10,7 @@ use tr_core::{
     Params, Ran, Standard, ToolCall, ToolError, ToolOutcome, Verdict, code,
 };
 use tr_integrity::{
-    CycleMode, CycleState, Format, IntegrityLayer, Layer0Config, OUTCOME_UNKNOWN, Sessions,
+    CycleMode, CycleState, Format, IntegrityLayer, Layer0Config, Message, OUTCOME_UNKNOWN, Sessions,
 };
 use tr_testkit::{
     drops,
@@ -271,7 +271,7 @@ async fn parallel_calls_of_one_step() {
             assert_eq!(session.validator().findings(), []);
             assert_eq!(session.validator().pending().count(), 0);
             let answered: Vec<_> =
-                session.transcript().messages().iter().flat_map(|m| m.tool_results()).collect();
+                session.transcript().messages().iter().flat_map(Message::tool_results).collect();
             assert_eq!(answered, ["a", "b", "c"]);
         });
     }
@@ -352,7 +352,7 @@ impl CycleOf<u64> for Numbers {
 
 impl AnswerOf<u64> for Numbers {
     fn answer_of<'r>(&self, end: End<'r, u64>) -> Answer<'r> {
-        let content = end.map_or_else(|error| error.to_string(), u64::to_string).into();
+        let content = end.map_or_else(ToString::to_string, u64::to_string).into();
         Answer { content, is_error: end.is_err(), ran: Ran::Yes }
     }
 }

@@ -2,6 +2,7 @@
 mod common;
 mod cycle;
 mod guard;
+mod life;
 mod lossless;
 mod property;
 mod repair;

@@ -3,7 +3,7 @@
 use crate::common::{
     self, FORMATS, anthropic, message, of, openai, result_block, results, tool, user, uses,
 };
-use tr_integrity::{Fault, Format, Severity, Transcript, ValidationResult, Validator};
+use tr_integrity::{Fault, Finding, Format, Severity, Transcript, ValidationResult, Validator};
 
 fn validate(transcript: &Transcript) -> ValidationResult {
     Validator::of(transcript).result()
@@ -224,7 +224,7 @@ fn what_openai_says() {
     let format = Format::OpenAiChat;
     let errors = |messages: &[String]| -> Vec<_> {
         let validator = Validator::of(&of(format, messages));
-        validator.findings().iter().filter_map(|finding| finding.provider_error()).collect()
+        validator.findings().iter().filter_map(Finding::provider_error).collect()
     };
     assert_eq!(
         errors(&[uses(format, &["a", "b"]), tool("a", "1"), user("hm")]),
