@@ -16,7 +16,8 @@ use tr_core::{BoxError, Defer, DeferFuture, ToolCall};
 /// The variable that turns the stack off: `TOOL_RELIABILITY_ENABLED=false`.
 pub const ENABLED: &str = "TOOL_RELIABILITY_ENABLED";
 
-/// Turns a stack off and on again while it runs. Calls under way end as they began.
+/// Turns a stack off and on again while it runs. Calls under way end as they began. Off holds for
+/// the very next call, on for the next that asks for readiness.
 #[derive(Clone, Debug)]
 pub struct KillSwitch(Arc<AtomicBool>);
 
@@ -54,12 +55,37 @@ pub struct Switch<On, Off> {
     on: On,
     off: Defer<Off>,
     switch: KillSwitch,
+    /// Which of the two was asked for readiness since the last call.
+    asked: Option<Side>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    On,
+    Off,
 }
 
 impl<On, Off> Switch<On, Off> {
     /// Switches between `on` and `off`.
     pub(crate) const fn new(on: On, off: Off, switch: KillSwitch) -> Self {
-        Self { on, off: Defer::new(off), switch }
+        Self { on, off: Defer::new(off), switch, asked: None }
+    }
+
+    fn side(&self) -> Side {
+        if self.switch.is_on() { Side::On } else { Side::Off }
+    }
+
+    /// Gives back what `side` has reserved: both share the tool, and what one holds and does not
+    /// use the other may wait for.
+    fn release(&mut self, side: Side)
+    where
+        On: Clone,
+        Off: Clone,
+    {
+        match side {
+            Side::On => self.on = self.on.clone(),
+            Side::Off => self.off = self.off.clone(),
+        }
     }
 
     /// The switch.
@@ -71,7 +97,9 @@ impl<On, Off> Switch<On, Off> {
 
 impl<On: Clone, Off: Clone> Clone for Switch<On, Off> {
     fn clone(&self) -> Self {
-        Self { on: self.on.clone(), off: self.off.clone(), switch: self.switch.clone() }
+        // Readiness is per instance: a clone must earn its own.
+        let (on, off, switch) = (self.on.clone(), self.off.clone(), self.switch.clone());
+        Self { on, off, switch, asked: None }
     }
 }
 
@@ -83,7 +111,7 @@ impl<On, Off> fmt::Debug for Switch<On, Off> {
 
 impl<On, Off> Service<ToolCall> for Switch<On, Off>
 where
-    On: Service<ToolCall, Response = Off::Response, Error = BoxError>,
+    On: Service<ToolCall, Response = Off::Response, Error = BoxError> + Clone,
     Off: Service<ToolCall> + Clone,
     Off::Error: Into<BoxError>,
 {
@@ -91,24 +119,33 @@ where
     type Error = BoxError;
     type Future = SwitchFuture<On::Future, Off>;
 
-    /// Both are asked, since the switch may turn before the call; the bare tool is not insisted
-    /// on, since the stack may hold the same capacity.
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        if !self.switch.is_on()
-            && let Poll::Ready(Err(error)) = self.off.poll_ready(cx)
-        {
-            return Poll::Ready(Err(error.into()));
+        let side = self.side();
+        if let Some(before) = self.asked.replace(side).filter(|before| *before != side) {
+            self.release(before);
         }
-        self.on.poll_ready(cx)
+        if side == Side::On {
+            return self.on.poll_ready(cx);
+        }
+        match self.off.poll_ready(cx) {
+            Poll::Ready(Ok(())) if !self.off.is_ready() => Poll::Pending,
+            polled => polled.map_err(Into::into),
+        }
     }
 
     #[inline]
     fn call(&mut self, call: ToolCall) -> Self::Future {
-        let state = if self.switch.is_on() {
-            State::On { future: self.on.call(call) }
-        } else {
-            State::Off { future: self.off.call(call) }
+        let side = self.side();
+        let asked = self.asked.take().unwrap_or(side);
+        let state = match (asked, side) {
+            (Side::On, Side::On) => State::On { future: self.on.call(call) },
+            (Side::On, Side::Off) => {
+                self.release(Side::On);
+                State::Off { future: self.off.call(call) }
+            }
+            // The stack was not asked for readiness, and must not be called without.
+            (Side::Off, _) => State::Off { future: self.off.call(call) },
         };
         SwitchFuture { state }
     }

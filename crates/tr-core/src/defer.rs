@@ -30,6 +30,12 @@ impl<S> Defer<S> {
         &self.inner
     }
 
+    /// Whether the inner service is ready, and the next call goes to it at once.
+    #[must_use]
+    pub const fn is_ready(&self) -> bool {
+        self.ready
+    }
+
     /// Asks for readiness; always ready itself.
     ///
     /// # Errors
