@@ -129,11 +129,9 @@ impl Transcript {
         messages.into_iter().for_each(|message| self.push(message));
     }
 
-    /// Takes the messages from `at` on away, as a transcript of their own.
-    pub(crate) fn split_off(&mut self, at: usize) -> Self {
-        let mut rest = Self::new(self.format);
-        rest.messages = self.messages.split_off(at);
-        rest
+    /// The messages from `at` on, as a transcript of their own.
+    pub(crate) fn from_message(&self, at: usize) -> Self {
+        Self { messages: self.messages[at..].to_vec(), ..Self::new(self.format) }
     }
 
     /// The text.

@@ -166,8 +166,7 @@ impl Session {
                 let at = self.validator.live_step().unwrap_or(self.transcript.len());
                 self.insert(at, late);
                 self.mend(step);
-                let at = self.transcript.len();
-                self.done.push(Done { at, tool_use: cycle.tool_use, result });
+                self.done.push(Done { at: step + 1, tool_use: cycle.tool_use, result });
             }
             None => self.append_pair(cycle.tool_use, result),
         }

@@ -70,6 +70,7 @@ pub struct Session {
 /// A cycle that is recorded.
 #[derive(Clone, Debug)]
 struct Done {
+    /// Where its result is, or was put first.
     at: usize,
     tool_use: ToolUse,
     result: ToolResult,
@@ -334,7 +335,7 @@ impl Session {
 
     /// Repairs what stands from `from` on, the beginning of a step.
     fn mend(&mut self, from: usize) {
-        let tail = self.transcript.clone().split_off(from);
+        let tail = self.transcript.from_message(from);
         let plan = Repair::preserve().plan(&tail);
         if !plan.is_empty() {
             let messages = plan.messages().to_vec();

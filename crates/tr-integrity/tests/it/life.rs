@@ -109,6 +109,9 @@ fn check(session: &Session, event: &Event) -> Result<(), TestCaseError> {
     let json = session.transcript().to_json();
     let fresh = Validator::of(session.transcript());
     prop_assert!(session.validate().valid, "{event:?}: {:?}\n{json}", session.validate());
+    for n in 0..40 {
+        prop_assert!(json.matches(&format!("answer {n};")).count() <= 1, "{event:?}: {n}\n{json}");
+    }
     prop_assert_eq!(session.validator().findings(), fresh.findings());
     prop_assert!(session.validator().pending().eq(fresh.pending()), "{event:?}\n{json}");
     // The chain of hashes is that of a session which is loaded with these messages.
