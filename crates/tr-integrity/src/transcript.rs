@@ -130,7 +130,7 @@ impl Transcript {
     }
 
     /// The messages from `at` on, as a transcript of their own.
-    pub(crate) fn from_message(&self, at: usize) -> Self {
+    pub(crate) fn rest(&self, at: usize) -> Self {
         Self { messages: self.messages[at..].to_vec(), ..Self::new(self.format) }
     }
 

@@ -335,7 +335,7 @@ impl Session {
 
     /// Repairs what stands from `from` on, the beginning of a step.
     fn mend(&mut self, from: usize) {
-        let tail = self.transcript.from_message(from);
+        let tail = self.transcript.rest(from);
         let plan = Repair::preserve().plan(&tail);
         if !plan.is_empty() {
             let messages = plan.messages().to_vec();
