@@ -7,4 +7,5 @@ mod lossless;
 mod property;
 mod repair;
 mod session;
+mod steps;
 mod validate;
