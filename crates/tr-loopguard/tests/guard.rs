@@ -33,7 +33,7 @@ fn call(tool: &str, params: &str) -> ToolCall {
 
 async fn notes(guard: &Guard, call: ToolCall) -> Vec<String> {
     let outcome = guard.clone().oneshot(call).await.unwrap();
-    outcome.parts().notes.iter().map(|note| note.to_string()).collect()
+    outcome.parts().notes.iter().map(ToString::to_string).collect()
 }
 
 fn missing() -> Step<ToolOutcome> {
