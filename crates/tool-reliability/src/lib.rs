@@ -39,15 +39,15 @@
 //! | | layer | |
 //! |---|---|---|
 //! | 0 | [`Switch`] | off is a true bypass: the bare tool, with its hooks |
-//! | 1 | [telemetry](tr_telemetry) of the call | sees all outcomes, replayed and refused ones too |
+//! | 1 | [`telemetry`] of the call | sees all outcomes, replayed and refused ones too |
 //! | 2 | call hooks | may give a key and change params, so before any digest |
-//! | 3 | [integrity](tr_integrity) | each recorded use gets its result |
-//! | 4 | [loop guard](tr_loopguard) | counts replayed failures too |
-//! | 5 | [idempotency](tr_idempotency) | one claim covers all attempts |
-//! | 6 | [deadline](tr_timeout), [retry](tr_retry) | each attempt goes through what is below |
+//! | 3 | [`integrity`] | each recorded use gets its result |
+//! | 4 | [loop guard](loopguard) | counts replayed failures too |
+//! | 5 | [`idempotency`] | one claim covers all attempts |
+//! | 6 | [deadline](timeout), [`retry`] | each attempt goes through what is below |
 //! | 7 | telemetry of the attempt, attempt hooks | once per attempt |
-//! | 8 | [breaker](tr_breaker) | sees attempts, and timeouts among them |
-//! | 9 | [attempt timeout](tr_timeout) | the tool, and its readiness, within bounds |
+//! | 8 | [`breaker`] | sees attempts, and timeouts among them |
+//! | 9 | [attempt timeout](timeout) | the tool, and its readiness, within bounds |
 //! | 10 | [`adapter`] | judges the tool's own errors, once for all |
 //!
 //! # Defaults

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// All that a [`ToolCall`] says. Fields are added in minor versions.
+/// All that a [`ToolCall`](crate::ToolCall) says. Fields are added in minor versions.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CallParts {
