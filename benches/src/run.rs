@@ -32,10 +32,12 @@ pub struct Run {
     /// Does it so often, and says how many calls succeeded.
     work: Box<dyn FnMut(u64) -> u64>,
     comes: Comes,
+    /// Calls until nothing about it is new any more.
+    warm: u64,
 }
 
-/// Calls after which caches are full and buffers have grown: more than [`RECORDS`](crate::ours::RECORDS).
-const WARM: u64 = 12_000;
+/// Calls after which every part of a cache of [`RECORDS`](crate::ours::RECORDS) is full and all buffers have grown.
+const WARM: u64 = 4 * crate::ours::RECORDS as u64;
 
 impl Run {
     /// Calls `service`, on a current-thread runtime, with one request after the other.
@@ -67,7 +69,7 @@ impl Run {
                 successes
             })
         };
-        Self { work: Box::new(work), comes }
+        Self { work: Box::new(work), comes, warm: WARM }
     }
 
     /// Awaits, on a current-thread runtime, one future after the other.
@@ -85,7 +87,7 @@ impl Run {
                 successes
             })
         };
-        Self { work: Box::new(work), comes }
+        Self { work: Box::new(work), comes, warm: WARM }
     }
 
     /// Calls a function; it has no leaf.
@@ -96,29 +98,29 @@ impl Run {
             }
             times
         };
-        Self { work: Box::new(work), comes: Comes::Replayed }
+        Self { work: Box::new(work), comes: Comes::Replayed, warm: 100 }
     }
 
     /// Enters something each time before it works.
     #[must_use]
     pub fn within<G>(self, enter: impl Fn() -> G + 'static) -> Self {
-        let Self { mut work, comes } = self;
+        let Self { mut work, comes, warm } = self;
         let work = move |times| {
             let _inside = enter();
             work(times)
         };
-        Self { work: Box::new(work), comes }
+        Self { work: Box::new(work), comes, warm }
     }
 
     /// Keeps something alive for as long as itself.
     #[must_use]
     pub fn holding(self, held: impl Sized + 'static) -> Self {
-        let Self { mut work, comes } = self;
+        let Self { mut work, comes, warm } = self;
         let work = move |times| {
             let _alive = &held;
             work(times)
         };
-        Self { work: Box::new(work), comes }
+        Self { work: Box::new(work), comes, warm }
     }
 
     /// Does the work so often.
@@ -139,7 +141,7 @@ impl Run {
     /// If it does not do what it says: then all figures of it would be wrong.
     #[must_use]
     pub fn warm(mut self) -> Self {
-        self.times(WARM);
+        self.times(self.warm);
         let before = LEAF.get();
         let successes = (self.work)(100);
         let leaf = LEAF.get() - before;

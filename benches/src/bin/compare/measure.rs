@@ -56,7 +56,7 @@ fn batch_size(run: &mut Run, lasting: f64) -> u64 {
 
 /// Allocations per operation.
 pub(crate) fn allocations(run: Run) -> f64 {
-    const TIMES: u64 = 2_000;
+    const TIMES: u64 = 10_000;
     let mut run = run.warm();
     alloc::count(|| run.times(TIMES)).count as f64 / TIMES as f64
 }
