@@ -197,7 +197,10 @@ impl<A> Builder<A> {
     }
 
     /// How many breakers are kept. Past that, one that is closed and remembers no failure makes
-    /// room; where there is none, new keys share one breaker.
+    /// room; where there is none, new keys share one breaker. The first 256, and at most half of
+    /// all, never make room: their calls share no lock.
+    ///
+    /// A breaker whose tool succeeds takes up less than 256 bytes, however many there are.
     pub fn capacity(mut self, breakers: usize) -> Self {
         self.capacity = breakers;
         self

@@ -12,24 +12,27 @@ pub struct CircuitOpen {
     breaker: Arc<str>,
     state: BreakerState,
     retry_after: Option<Duration>,
-    last_failure: Option<Arc<str>>,
     facts: Facts,
 }
 
 /// What the last call said that failed, somebody else's perhaps.
 #[derive(Debug)]
-struct LastFailure(Arc<str>);
+pub(crate) struct LastFailure(pub(crate) Arc<str>);
 
 impl CircuitOpen {
-    pub(crate) fn new(breaker: Arc<str>, refusal: Refusal, last_failure: Option<Arc<str>>) -> Self {
-        let retry_after = refusal.left;
-        let facts = Facts::new(code::CIRCUIT_OPEN, Ran::No, Verdict::Transient { retry_after });
-        let facts = match last_failure.clone() {
-            Some(message) => facts.because(LastFailure(message)),
+    pub(crate) fn new(
+        breaker: Arc<str>,
+        refusal: Refusal,
+        last_failure: Option<Arc<LastFailure>>,
+    ) -> Self {
+        let Refusal { state, left: retry_after, .. } = refusal;
+        let verdict = Verdict::Transient { retry_after };
+        let facts = Facts::new(code::CIRCUIT_OPEN, Ran::No, verdict).exhausted();
+        let facts = match last_failure {
+            Some(shared) => facts.because_shared(shared),
             None => facts,
         };
-        let (state, facts) = (refusal.state, facts.exhausted());
-        Self { breaker, state, retry_after, last_failure, facts }
+        Self { breaker, state, retry_after, facts }
     }
 
     /// The breaker's key.
@@ -53,7 +56,7 @@ impl CircuitOpen {
     /// What the last failure said, shortened.
     #[must_use]
     pub fn last_failure(&self) -> Option<&str> {
-        self.last_failure.as_deref()
+        Some(&self.facts.source()?.downcast_ref::<LastFailure>()?.0)
     }
 }
 

@@ -1,5 +1,5 @@
 //! Future types.
-use crate::{error::CircuitOpen, permit::Permit, state::End, why};
+use crate::{permit::Permit, state::End, why};
 use pin_project_lite::pin_project;
 use std::{
     fmt,
@@ -27,7 +27,7 @@ pin_project! {
             permit: Option<Permit>,
             answers: A,
         },
-        Refused { error: Option<CircuitOpen> },
+        Refused { error: Option<BoxError> },
     }
 }
 
@@ -36,7 +36,7 @@ impl<F, A> BreakerFuture<F, A> {
         Self { state: State::Admitted { call, permit, answers } }
     }
 
-    pub(crate) const fn refused(error: CircuitOpen) -> Self {
+    pub(crate) const fn refused(error: BoxError) -> Self {
         Self { state: State::Refused { error: Some(error) } }
     }
 }
@@ -58,54 +58,42 @@ where
                     return Poll::Pending;
                 };
                 let result = result.map_err(Into::into);
-                if permit.is_some() {
+                if let Some(permit) = permit {
                     settle(permit, answers, &result);
                 }
                 Poll::Ready(result)
             }
             StateProj::Refused { error } => {
-                Poll::Ready(Err(error.take().expect("polled after completion").into()))
+                Poll::Ready(Err(error.take().expect("polled after completion")))
             }
         }
     }
 }
 
-/// Spends the permit on the end of its call. It stays where it is while foreign code judges, so
-/// that a panic there gives it back.
+/// Spends the permit on the end of its call. Should foreign code panic when it judges, nothing is
+/// spent, and the permit goes back when it is dropped.
 #[inline]
-fn settle<T, A: Classify<T>>(
-    permit: &mut Option<Permit>,
-    answers: &A,
-    result: &Result<T, BoxError>,
-) {
+fn settle<T, A: Classify<T>>(permit: &mut Permit, answers: &A, result: &Result<T, BoxError>) {
     let judged = answers.classify(match result {
         Ok(response) => Ok(response),
         Err(error) => Err(&**error),
     });
     match judged.verdict {
-        Verdict::Success => {
-            if let Some(permit) = permit.take() {
-                permit.succeed();
-            }
-        }
+        Verdict::Success => permit.succeed(),
         _ => settle_badly(permit, judged, result.as_ref().err()),
     }
 }
 
 #[cold]
-fn settle_badly(permit: &mut Option<Permit>, judged: Classification<'_>, error: Option<&BoxError>) {
-    let counts_rate_limits = permit.as_ref().is_some_and(Permit::counts_rate_limits);
-    let is_counted = counts_rate_limits || judged.code != code::RATE_LIMITED;
-    let why = match (judged.verdict, error) {
-        (Verdict::Transient { .. }, Some(error)) if is_counted => Some(why::shortened(error)),
-        (Verdict::Transient { .. }, None) if is_counted => Some(why::shortened(&judged.code)),
-        _ => None,
-    };
-    let Some(permit) = permit.take() else { return };
-    match why {
-        Some(why) => permit.fail(why),
-        None if judged.verdict == Verdict::Permanent => permit.spend(End::Permanent),
-        None => permit.spend(End::Neither),
+fn settle_badly(permit: &mut Permit, judged: Classification<'_>, error: Option<&BoxError>) {
+    let is_counted = permit.counts_rate_limits() || judged.code != code::RATE_LIMITED;
+    match judged.verdict {
+        Verdict::Transient { .. } if is_counted => permit.fail(match error {
+            Some(error) => why::shortened(error),
+            None => why::shortened(&judged.code),
+        }),
+        Verdict::Permanent => permit.spend(End::Permanent),
+        _ => permit.spend(End::Neither),
     }
 }
 

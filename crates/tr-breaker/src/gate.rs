@@ -1,43 +1,46 @@
 //! The state machine behind a word that says "closed" without a lock.
 use crate::{
+    error::LastFailure,
+    ground::Ground,
     hub::Hub,
-    lane::Lane,
+    lane::Lanes,
     settings::{Mode, Row, Settings},
     state::{Edge, End, Machine, Refusal, Ticket},
     sync::{
-        AtomicU64, Mutex, MutexGuard,
+        AtomicU64, Mutex,
         Ordering::{Acquire, Relaxed, Release},
-        STRIPES, held,
+        held,
     },
 };
-use std::{array, fmt, sync::Arc, time::Instant};
+use std::{fmt, sync::Arc, time::Instant};
 use tr_core::{BreakerState, CallInfo, Event, KeyRef};
 
 /// One breaker.
 ///
 /// While it is closed and far from opening, a call reads one word when it starts and adds one to
-/// the lane of its threads when it succeeds. All else goes through the machine, under a lock.
+/// a lane when it succeeds. All else goes through the machine, under a lock.
+///
+/// There may be a million of these. One that knows of nothing but a few successes has no machine:
+/// the words tell all of it, and it is made when it is needed.
 pub(crate) struct Gate {
     name: Arc<str>,
     hash: u64,
-    /// What events call the tool.
-    label: Box<str>,
-    settings: Arc<Settings>,
-    hub: Arc<Hub>,
-    born: Instant,
+    /// What events call the tool, where that is not the name.
+    label: Option<Box<str>>,
+    ground: Arc<Ground>,
     /// The generation, above [`CLOSED`] and [`FREE`].
     word: AtomicU64,
-    /// Nanoseconds since birth at which successes have to look at the machine again.
+    /// When successes have to look at the machine again, as the ground tells the time; 0 before
+    /// the first of them.
     lap_end: AtomicU64,
-    times_calls: bool,
-    lanes: [Lane; STRIPES],
-    guarded: Mutex<Guarded>,
+    lanes: Lanes,
+    guarded: Mutex<Option<Box<Guarded>>>,
 }
 
 struct Guarded {
     machine: Machine,
     /// What the last failure said.
-    last_failure: Option<Arc<str>>,
+    last_failure: Option<Arc<LastFailure>>,
     /// Some thread is telling the observers.
     is_telling: bool,
 }
@@ -52,30 +55,21 @@ const FREE: u64 = 2;
 pub(crate) enum Admission {
     Counted(Ticket),
     Free,
-    Refused(Refusal, Option<Arc<str>>),
+    Refused(Refusal, Option<Arc<LastFailure>>),
 }
 
 impl Gate {
-    pub(crate) fn new(
-        key: KeyRef<'_>,
-        label: &str,
-        settings: Arc<Settings>,
-        hub: Arc<Hub>,
-        now: Instant,
-    ) -> Self {
-        let machine = Machine::new(settings.clone());
+    pub(crate) fn new(key: KeyRef<'_>, label: &str, ground: Arc<Ground>, lanes: Lanes) -> Self {
+        let machine = Machine::new(ground.settings.clone());
         Self {
             name: key.name.into(),
             hash: key.hash,
-            label: label.into(),
-            hub,
-            times_calls: settings.slow.is_some(),
-            settings,
-            born: now,
+            label: (label != key.name).then(|| label.into()),
+            ground,
             word: AtomicU64::new(word_of(&machine)),
             lap_end: AtomicU64::new(0),
-            lanes: array::from_fn(|_| Lane::shut_from_the_start()),
-            guarded: Mutex::new(Guarded { machine, last_failure: None, is_telling: false }),
+            lanes,
+            guarded: Mutex::new(None),
         }
     }
 
@@ -88,17 +82,17 @@ impl Gate {
     }
 
     pub(crate) fn settings(&self) -> &Settings {
-        &self.settings
+        &self.ground.settings
     }
 
     pub(crate) fn hub(&self) -> &Hub {
-        &self.hub
+        &self.ground.hub
     }
 
     /// Whether it matters how long calls take.
     #[inline]
-    pub(crate) const fn times_calls(&self) -> bool {
-        self.times_calls
+    pub(crate) fn times_calls(&self) -> bool {
+        self.ground.times_calls
     }
 
     #[inline]
@@ -121,12 +115,13 @@ impl Gate {
 
     /// Counts a success.
     #[inline]
-    pub(crate) fn succeed(&self, ticket: Ticket, stripe: usize, now: Instant) {
-        let added = ticket.probe.is_none()
-            && self.nanos(now) < self.lap_end.load(Relaxed)
-            && self.lanes[stripe].add(ticket.generation);
+    pub(crate) fn succeed(&self, ticket: Ticket, stripe: usize, now: impl Fn() -> Instant) {
+        let is_in_lap =
+            || self.ground.is_timeless || self.ground.nanos(now()) < self.lap_end.load(Relaxed);
+        let added =
+            ticket.probe.is_none() && is_in_lap() && self.lanes.of(stripe).add(ticket.generation);
         if !added {
-            self.end(ticket, End::Success { slow: false }, now, None);
+            self.end(ticket, End::Success { slow: false }, now(), None);
         }
     }
 
@@ -134,8 +129,10 @@ impl Gate {
     #[cold]
     pub(crate) fn end(&self, ticket: Ticket, end: End, now: Instant, why: Option<Arc<str>>) {
         self.work(now, |guarded| {
-            if guarded.machine.end(ticket, end, now) && why.is_some() {
-                guarded.last_failure = why;
+            if guarded.machine.end(ticket, end, now)
+                && let Some(why) = why
+            {
+                guarded.last_failure = Some(Arc::new(LastFailure(why)));
             }
         });
     }
@@ -152,17 +149,20 @@ impl Gate {
     pub(crate) fn inspect<R>(
         &self,
         now: Instant,
-        look: impl FnOnce(&mut Machine, Option<&Arc<str>>) -> R,
+        look: impl FnOnce(&mut Machine, Option<&LastFailure>) -> R,
     ) -> R {
         self.work(now, |guarded| {
             guarded.machine.state(now);
-            look(&mut guarded.machine, guarded.last_failure.as_ref())
+            look(&mut guarded.machine, guarded.last_failure.as_deref())
         })
     }
 
     /// Whether a new breaker would decide the same.
     pub(crate) fn is_blank(&self, now: Instant) -> bool {
-        held(self.guarded.lock()).machine.is_blank(now)
+        match &*held(self.guarded.lock()) {
+            Some(guarded) => guarded.machine.is_blank(now),
+            None => !self.settings().force_open,
+        }
     }
 
     /// Interferes by hand, once time has done its part.
@@ -172,6 +172,11 @@ impl Gate {
 
     #[cold]
     fn ask(&self, row: Row, now: Instant) -> Admission {
+        if let Some(guarded) = &*held(self.guarded.lock())
+            && let Some(refusal) = guarded.machine.refuses(now)
+        {
+            return Admission::Refused(refusal, guarded.last_failure.clone());
+        }
         self.work(now, |guarded| match guarded.machine.admit(row, now) {
             Ok(Some(ticket)) => Admission::Counted(ticket),
             Ok(None) => Admission::Free,
@@ -179,33 +184,59 @@ impl Gate {
         })
     }
 
-    /// The one way to the machine: takes in what the lanes have counted, works, and publishes.
+    /// The one way to change the machine: takes in what the lanes have counted, works, and
+    /// publishes.
     fn work<R>(&self, now: Instant, job: impl FnOnce(&mut Guarded) -> R) -> R {
-        let mut guarded = held(self.guarded.lock());
+        let mut place = held(self.guarded.lock());
+        let mut woken = None;
+        let guarded = match &mut *place {
+            Some(guarded) => guarded,
+            None => woken.insert(self.wake()),
+        };
         let before = guarded.machine.generation();
         if guarded.machine.is_closed() {
-            let counted = self.lanes.iter().map(|lane| u64::from(lane.shut())).sum();
-            guarded.machine.add_successes(counted);
+            guarded.machine.add_successes(self.lanes.shut());
         }
-        let done = job(&mut guarded);
+        let done = job(guarded);
         if guarded.machine.is_closed() && guarded.machine.generation() != before {
             guarded.last_failure = None;
         }
-        self.publish(&guarded.machine, now);
+        let plain = guarded.machine.only_successes().filter(|_| !guarded.is_telling);
+        self.publish(&guarded.machine, now, plain);
         let has_edges = guarded.machine.has_edges();
-        drop(guarded);
+        if plain.is_some() {
+            *place = None;
+        } else if woken.is_some() {
+            *place = woken;
+        }
+        drop(place);
         if has_edges {
             self.tell();
         }
         done
     }
 
-    fn publish(&self, machine: &Machine, now: Instant) {
-        if let Some(end) = machine.fast_lane(now) {
-            self.lap_end.store(self.nanos(end), Relaxed);
-            for lane in &self.lanes {
-                lane.open(machine.generation());
+    /// The machine as the words tell it, but for what the lanes have counted.
+    fn wake(&self) -> Box<Guarded> {
+        let since = match self.lap_end.load(Relaxed) {
+            0 => None,
+            end => self.ground.instant(end).checked_sub(self.settings().lap()),
+        };
+        let generation = (self.word.load(Relaxed) >> 2) as u32;
+        let machine = Machine::resumed(self.ground.settings.clone(), generation, since);
+        Box::new(Guarded { machine, last_failure: None, is_telling: false })
+    }
+
+    /// Puts in words what calls go by; all of it, if the machine knows of so many successes only.
+    fn publish(&self, machine: &Machine, now: Instant, plain: Option<u64>) {
+        match machine.fast_lane(now) {
+            Some(end) => {
+                // More than a window holds need not be known.
+                let counted = plain.unwrap_or(0).min(self.settings().window.into()) as u32;
+                self.lap_end.store(self.ground.nanos(end), Relaxed);
+                self.lanes.open(machine.generation(), counted);
             }
+            None => self.lap_end.store(0, Relaxed),
         }
         // Every call reads this word: its line stays shared unless there is news.
         let word = word_of(machine);
@@ -219,24 +250,17 @@ impl Gate {
     fn tell(&self) {
         while let Some((Edge { from, to }, _turn)) = self.next_edge() {
             let event = Event::Breaker { breaker: &self.name, from, to };
-            self.hub.tell(&CallInfo::of(&self.label), &event);
+            let label = self.label.as_deref().unwrap_or(&self.name);
+            self.hub().tell(&CallInfo::of(label), &event);
         }
     }
 
     fn next_edge(&self) -> Option<(Edge, Turn<'_>)> {
-        let mut guarded = held(self.guarded.lock());
-        if guarded.is_telling {
-            return None;
-        }
+        let mut place = held(self.guarded.lock());
+        let guarded = place.as_mut().filter(|guarded| !guarded.is_telling)?;
         let edge = guarded.machine.next_edge()?;
         guarded.is_telling = true;
         Some((edge, Turn(&self.guarded)))
-    }
-
-    #[inline]
-    fn nanos(&self, at: Instant) -> u64 {
-        let age = at.saturating_duration_since(self.born);
-        age.as_secs().wrapping_mul(1_000_000_000).wrapping_add(age.subsec_nanos().into())
     }
 }
 
@@ -250,12 +274,13 @@ fn word_of(machine: &Machine) -> u64 {
 }
 
 /// The turn to tell the observers; given back also when one of them panics.
-struct Turn<'g>(&'g Mutex<Guarded>);
+struct Turn<'g>(&'g Mutex<Option<Box<Guarded>>>);
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        let mut guarded: MutexGuard<'_, Guarded> = held(self.0.lock());
-        guarded.is_telling = false;
+        if let Some(guarded) = &mut *held(self.0.lock()) {
+            guarded.is_telling = false;
+        }
     }
 }
 

@@ -83,6 +83,9 @@ pub struct BreakerHandle {
 }
 
 /// What a breaker has counted.
+///
+/// Where no rule looks at rates or slow calls, no success looks at the clock: it counts as old as
+/// what came before it and did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
@@ -148,10 +151,11 @@ impl BreakerHandle {
         self.gate.inspect(now, |machine, _| machine.time_left(now))
     }
 
-    /// What the last failure said, shortened; none since the breaker was closed or reset.
+    /// What the last failure said, shortened; none since the breaker was closed or reset, or where
+    /// the failure is so old that it counts for nothing.
     #[must_use]
     pub fn last_failure(&self) -> Option<Arc<str>> {
-        self.gate.inspect(clock::now(), |_, last| last.cloned())
+        self.gate.inspect(clock::now(), |_, last| last.map(|last| last.0.clone()))
     }
 
     /// `FORCED_OPEN`: refuses all calls until it is [`reset`](Self::reset). In

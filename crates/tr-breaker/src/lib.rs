@@ -66,6 +66,7 @@ mod clock;
 pub mod error;
 pub mod future;
 mod gate;
+mod ground;
 mod handle;
 mod hub;
 mod lane;
@@ -78,6 +79,7 @@ mod service;
 mod settings;
 mod state;
 mod sync;
+mod table;
 mod why;
 mod window;
 

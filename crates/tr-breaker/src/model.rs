@@ -2,6 +2,8 @@
 use crate::{
     builder::Builder,
     gate::{Admission, Gate},
+    ground::Ground,
+    lane::Lanes,
     settings::Row,
     state::{End, Machine, Ticket},
 };
@@ -23,8 +25,19 @@ impl Model {
     /// Goes by these settings; its life begins now.
     #[must_use]
     pub fn new(builder: &Builder) -> Self {
-        let (zero, settings) = (crate::clock::now(), Arc::new(builder.settings()));
-        let gate = Gate::new(KeyRef::new("tool"), "tool", settings, Arc::default(), zero);
+        Self::with(builder, Lanes::striped())
+    }
+
+    /// The same with one lane for all threads.
+    #[must_use]
+    pub fn of_one_lane(builder: &Builder) -> Self {
+        Self::with(builder, Lanes::one())
+    }
+
+    fn with(builder: &Builder, lanes: Lanes) -> Self {
+        let zero = crate::clock::now();
+        let ground = Arc::new(Ground::new(builder.settings(), Arc::default(), zero));
+        let gate = Gate::new(KeyRef::new("tool"), "tool", ground, lanes);
         Self { gate, zero }
     }
 
@@ -42,7 +55,7 @@ impl Model {
 
     /// The call succeeded, on a thread of this stripe.
     pub fn succeed(&self, call: Call, stripe: usize, ms: u64) {
-        self.gate.succeed(call.0, stripe, self.at(ms));
+        self.gate.succeed(call.0, stripe, || self.at(ms));
     }
 
     /// The call failed.

@@ -17,10 +17,35 @@ pub(crate) struct Node {
     pub(crate) stripe: usize,
 }
 
+/// How a call holds its breaker.
+#[derive(Debug)]
+pub(crate) enum Held {
+    Apart(Arc<Node>),
+    Shared(Arc<Gate>),
+}
+
+impl Held {
+    #[inline]
+    fn gate(&self) -> &Gate {
+        match self {
+            Self::Apart(node) => &node.gate,
+            Self::Shared(gate) => gate,
+        }
+    }
+
+    #[inline]
+    fn stripe(&self) -> usize {
+        match self {
+            Self::Apart(node) => node.stripe,
+            Self::Shared(_) => 0,
+        }
+    }
+}
+
 /// The right to make one call. Dropped unspent, a probe goes back and another may go out.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    node: Arc<Node>,
+    held: Held,
     ticket: Option<Ticket>,
     /// When the call began, where somebody knows it or the breaker wants to.
     began: Option<Instant>,
@@ -30,10 +55,10 @@ pub(crate) struct Permit {
 
 impl Permit {
     #[inline]
-    pub(crate) fn new(node: Arc<Node>, ticket: Ticket, stamp: Option<Instant>) -> Self {
+    pub(crate) fn new(held: Held, ticket: Ticket, stamp: Option<Instant>) -> Self {
         let began =
-            if node.gate.times_calls() { stamp.or_else(|| Some(clock::now())) } else { stamp };
-        Self { node, ticket: Some(ticket), began, has_waited: false }
+            if held.gate().times_calls() { stamp.or_else(|| Some(clock::now())) } else { stamp };
+        Self { held, ticket: Some(ticket), began, has_waited: false }
     }
 
     #[inline]
@@ -42,30 +67,31 @@ impl Permit {
     }
 
     pub(crate) fn counts_rate_limits(&self) -> bool {
-        self.node.gate.settings().count_rate_limits
+        self.held.gate().settings().count_rate_limits
     }
 
     /// Spends it on a success.
     #[inline]
-    pub(crate) fn succeed(mut self) {
+    pub(crate) fn succeed(&mut self) {
         let Some(ticket) = self.ticket.take() else { return };
-        if ticket.probe.is_some() || self.node.gate.times_calls() {
+        let gate = self.held.gate();
+        if ticket.probe.is_some() || gate.times_calls() {
             return self.settle(ticket, |slow| End::Success { slow }, None);
         }
         // A look at the clock costs as much as all the rest.
-        let now = self.began.filter(|_| !self.has_waited).unwrap_or_else(clock::now);
-        self.node.gate.succeed(ticket, self.node.stripe, now);
+        let now = || self.began.filter(|_| !self.has_waited).unwrap_or_else(clock::now);
+        gate.succeed(ticket, self.held.stripe(), now);
     }
 
     /// Spends it on a failure, and says why the call failed.
-    pub(crate) fn fail(mut self, why: Arc<str>) {
+    pub(crate) fn fail(&mut self, why: Arc<str>) {
         if let Some(ticket) = self.ticket.take() {
             self.settle(ticket, |slow| End::Failure { slow }, Some(why));
         }
     }
 
     /// Spends it on an end that says nothing of the tool, or that it answered.
-    pub(crate) fn spend(mut self, end: End) {
+    pub(crate) fn spend(&mut self, end: End) {
         if let Some(ticket) = self.ticket.take() {
             self.settle(ticket, |_| end, None);
         }
@@ -77,8 +103,9 @@ impl Permit {
         let slower_than = |limit: Duration| {
             self.began.is_some_and(|began| now.saturating_duration_since(began) > limit)
         };
-        let slow = self.node.gate.settings().slow.is_some_and(|slow| slower_than(slow.longer_than));
-        self.node.gate.end(ticket, end(slow), now, why);
+        let slow =
+            self.held.gate().settings().slow.is_some_and(|slow| slower_than(slow.longer_than));
+        self.held.gate().end(ticket, end(slow), now, why);
     }
 }
 
@@ -88,7 +115,7 @@ impl Drop for Permit {
         if let Some(ticket) = self.ticket.take()
             && ticket.probe.is_some()
         {
-            self.node.gate.end(ticket, End::Neither, clock::now(), None);
+            self.held.gate().end(ticket, End::Neither, clock::now(), None);
         }
     }
 }

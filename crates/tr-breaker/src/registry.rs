@@ -2,47 +2,52 @@
 use crate::{
     clock,
     gate::Gate,
+    ground::Ground,
     hub::Hub,
-    permit::Node,
+    lane::Lanes,
+    permit::Held,
     settings::Settings,
     sync::{STRIPES, held},
+    table::{Place, Table},
 };
 use hashbrown::HashTable;
 use std::{
-    array, fmt,
-    sync::{Arc, Mutex, RwLock, RwLockWriteGuard},
+    fmt,
+    sync::{Arc, RwLock},
 };
 use tr_core::{KeyRef, manifest::BreakerOverride, stripe};
 
 /// The breakers of one layer by key.
 ///
-/// Locks are taken in this order: that of the breakers, the shards' by stripe, a breaker's own.
+/// Those that come first stay, and are found without a lock; the others come and go.
 pub(crate) struct Breakers {
-    settings: Arc<Settings>,
-    hub: Arc<Hub>,
+    ground: Arc<Ground>,
     capacity: usize,
+    first: Table,
+    others: RwLock<Others>,
     /// What the keys share for which there is no room.
-    overflow: Arc<Gate>,
-    listed: Mutex<Listed>,
-    shards: [Shard; STRIPES],
+    overflow: Place,
 }
 
-/// Which breakers there are.
 #[derive(Default)]
-struct Listed {
+struct Others {
+    /// How many came first.
+    first: usize,
     slots: Vec<Arc<Gate>>,
     /// Where in `slots` a key's breaker is.
-    index: HashTable<usize>,
+    index: HashTable<u32>,
     /// Where the search for one that may go continues.
     hand: usize,
 }
 
-/// The breakers that threads of one stripe have met, under a lock of their own.
-#[repr(align(128))]
-struct Shard {
-    met: RwLock<HashTable<Arc<Node>>>,
-    overflow: Arc<Node>,
+/// A key's breaker.
+pub(crate) enum Found<'b> {
+    First(&'b Place),
+    Other(Arc<Gate>),
 }
+
+/// At most this many stay for good, and at most half of all.
+const FIRST: usize = 256;
 
 /// Breakers looked at for one that may go, before a new key is sent to the overflow.
 const LOOKS: usize = 16;
@@ -60,134 +65,141 @@ pub(crate) struct Seed<'r> {
 
 impl Breakers {
     pub(crate) fn new(settings: Settings, capacity: usize, hub: Hub) -> Self {
-        let (settings, hub) = (Arc::new(settings), Arc::new(hub));
+        let ground = Arc::new(Ground::new(settings, Arc::new(hub), clock::now()));
         let key = KeyRef::new(OVERFLOW);
-        let overflow = Gate::new(key, OVERFLOW, settings.clone(), hub.clone(), clock::now());
-        let overflow = Arc::new(overflow);
-        let shards = array::from_fn(|stripe| Shard {
-            met: RwLock::default(),
-            overflow: Arc::new(Node { gate: overflow.clone(), stripe }),
-        });
-        Self { settings, hub, capacity, overflow, listed: Mutex::default(), shards }
+        let overflow = Gate::new(key, OVERFLOW, ground.clone(), Lanes::striped());
+        Self {
+            ground,
+            capacity,
+            first: Table::new(FIRST.min(capacity / 2)),
+            others: RwLock::default(),
+            overflow: Place::new(Arc::new(overflow)),
+        }
     }
 
-    /// The breaker of this key, as this thread's stripe holds it; made if there is room.
+    /// The breaker of this key; made if there is room.
     #[inline]
-    pub(crate) fn node<'r>(&self, key: KeyRef<'_>, seed: impl FnOnce() -> Seed<'r>) -> Arc<Node> {
-        let stripe = stripe() % STRIPES;
-        let met = held(self.shards[stripe].met.read());
-        if let Some(node) = met.find(key.hash, |node| node.gate.is(key)) {
-            return node.clone();
+    pub(crate) fn find<'r>(&self, key: KeyRef<'_>, seed: impl FnOnce() -> Seed<'r>) -> Found<'_> {
+        match self.first.get(key) {
+            Some(place) => Found::First(place),
+            None => self.find_other(key, seed),
         }
-        drop(met);
-        self.meet(stripe, key, seed())
     }
 
     #[cold]
-    fn meet(&self, stripe: usize, key: KeyRef<'_>, seed: Seed<'_>) -> Arc<Node> {
-        let shard = &self.shards[stripe];
-        // Held to the end: else the breaker could be evicted, and met after that.
-        let mut listed = held(self.listed.lock());
-        let Some(gate) = self.find_or_make(&mut listed, key, seed) else {
-            return shard.overflow.clone();
-        };
-        let mut met = held(shard.met.write());
-        if let Some(node) = met.find(key.hash, |node| node.gate.is(key)) {
-            return node.clone();
+    fn find_other<'r>(&self, key: KeyRef<'_>, seed: impl FnOnce() -> Seed<'r>) -> Found<'_> {
+        let known = held(self.others.read()).get(key);
+        match known {
+            Some(gate) => Found::Other(gate),
+            None => self.find_or_make(key, seed()),
         }
-        let node = Arc::new(Node { gate, stripe });
-        met.insert_unique(key.hash, node.clone(), |node| node.gate.hash());
-        node
     }
 
     pub(crate) fn hub(&self) -> &Hub {
-        &self.hub
+        &self.ground.hub
     }
 
     pub(crate) fn get(&self, key: KeyRef<'_>) -> Option<Arc<Gate>> {
-        held(self.listed.lock()).get(key)
+        let first = self.first.get(key).map(|place| place.gate().clone());
+        first.or_else(|| held(self.others.read()).get(key))
     }
 
     pub(crate) fn get_or_make(&self, key: KeyRef<'_>) -> Arc<Gate> {
-        let seed = Seed { label: key.name, change: BreakerOverride::default() };
-        let mut listed = held(self.listed.lock());
-        self.find_or_make(&mut listed, key, seed).unwrap_or_else(|| self.overflow.clone())
+        let seed = || Seed { label: key.name, change: BreakerOverride::default() };
+        self.find(key, seed).into_gate()
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Gate>> {
-        held(self.listed.lock()).slots.clone()
+        let others = held(self.others.read());
+        self.first.iter().chain(&others.slots).cloned().collect()
     }
 
     pub(crate) const fn overflow(&self) -> &Arc<Gate> {
-        &self.overflow
+        self.overflow.gate()
     }
 
-    /// `None` if there is no room.
-    fn find_or_make(
-        &self,
-        listed: &mut Listed,
-        key: KeyRef<'_>,
-        seed: Seed<'_>,
-    ) -> Option<Arc<Gate>> {
-        if let Some(gate) = listed.get(key) {
-            return Some(gate);
+    fn find_or_make(&self, key: KeyRef<'_>, seed: Seed<'_>) -> Found<'_> {
+        // Held to the end, so that a key gets one breaker whoever else asks for it.
+        let mut others = held(self.others.write());
+        if let Some(place) = self.first.get(key) {
+            return Found::First(place);
         }
-        let room = if listed.slots.len() < self.capacity {
-            listed.slots.len()
-        } else {
-            self.make_room(listed)?
+        if let Some(gate) = others.get(key) {
+            return Found::Other(gate);
+        }
+        let ground = || match seed.change {
+            change if change == BreakerOverride::default() => self.ground.clone(),
+            change => Arc::new(self.ground.with(self.ground.settings.with(change))),
         };
-        let settings = match seed.change {
-            change if change == BreakerOverride::default() => self.settings.clone(),
-            change => Arc::new(self.settings.with(change)),
-        };
-        let gate = Gate::new(key, seed.label, settings, self.hub.clone(), clock::now());
-        Some(listed.put(room, Arc::new(gate)))
-    }
-
-    /// Frees the slot of a breaker that would decide the same if it were made anew.
-    fn make_room(&self, listed: &mut Listed) -> Option<usize> {
-        let count = listed.slots.len();
-        let freed = (0..count.min(LOOKS))
-            .map(|step| (listed.hand + step) % count)
-            .find(|slot| self.forget(&listed.slots[*slot]));
-        listed.hand = (freed.map_or(listed.hand + LOOKS - 1, |slot| slot) + 1) % count;
-        freed.inspect(|slot| listed.unlist(*slot))
-    }
-
-    /// Makes all stripes forget a breaker, unless it remembers failures, is not closed, or is in
-    /// somebody's hands: a call that runs or a handle.
-    fn forget(&self, gate: &Arc<Gate>) -> bool {
-        if !gate.is_blank(clock::now()) {
-            return false;
+        let gate = |lanes| Arc::new(Gate::new(key, seed.label, ground(), lanes));
+        if others.first < FIRST.min(self.capacity / 2) {
+            others.first += 1;
+            return Found::First(self.first.insert(key, gate(Lanes::striped())));
         }
-        let mut tables: Vec<Table<'_>> =
-            self.shards.iter().map(|shard| held(shard.met.write())).collect();
-        let is_it = |node: &Arc<Node>| Arc::ptr_eq(&node.gate, gate);
-
-        // With all stripes locked nobody can come by a new reference, except from an old one.
-        let nodes: Vec<_> = tables.iter().filter_map(|t| t.find(gate.hash(), is_it)).collect();
-        let is_held = nodes.iter().any(|node| Arc::strong_count(node) > 1)
-            || Arc::strong_count(gate) > 1 + nodes.len();
-        // Once more: the last call may have failed before it let go.
-        if is_held || !gate.is_blank(clock::now()) {
-            return false;
+        match others.room(self.capacity) {
+            Some(slot) => Found::Other(others.put(slot, gate(Lanes::one()))),
+            None => Found::First(&self.overflow),
         }
-        for table in &mut tables {
-            if let Ok(entry) = table.find_entry(gate.hash(), is_it) {
-                entry.remove();
-            }
-        }
-        true
     }
 }
 
-type Table<'s> = RwLockWriteGuard<'s, HashTable<Arc<Node>>>;
+impl Found<'_> {
+    #[inline]
+    pub(crate) fn gate(&self) -> &Gate {
+        match self {
+            Self::First(place) => place.gate(),
+            Self::Other(gate) => gate,
+        }
+    }
 
-impl Listed {
+    /// As a call holds it.
+    #[inline]
+    pub(crate) fn held(&self) -> Held {
+        match self {
+            Self::First(place) => place.held(stripe() % STRIPES),
+            Self::Other(gate) => Held::Shared(gate.clone()),
+        }
+    }
+
+    fn into_gate(self) -> Arc<Gate> {
+        match self {
+            Self::First(place) => place.gate().clone(),
+            Self::Other(gate) => gate,
+        }
+    }
+}
+
+impl Others {
     fn get(&self, key: KeyRef<'_>) -> Option<Arc<Gate>> {
-        let slot = self.index.find(key.hash, |slot| self.slots[*slot].is(key))?;
-        Some(self.slots[*slot].clone())
+        let slot = self.index.find(key.hash, |slot| self.slots[*slot as usize].is(key))?;
+        Some(self.slots[*slot as usize].clone())
+    }
+
+    /// A slot that is free, or freed.
+    fn room(&mut self, capacity: usize) -> Option<usize> {
+        let count = self.slots.len();
+        if self.first + count < capacity {
+            return Some(count);
+        }
+        let looks = (0..count.min(LOOKS)).map(|step| (self.hand + step) % count);
+        let (mut hand, mut freed) = (self.hand, None);
+        for slot in looks {
+            hand = (slot + 1) % count;
+            if self.may_go(slot) {
+                freed = Some(slot);
+                break;
+            }
+        }
+        self.hand = hand;
+        freed.inspect(|slot| self.unlist(*slot))
+    }
+
+    /// Whether a breaker would decide the same if it were made anew, and is in nobody's hands: no
+    /// call that runs, no handle. Only who may write asks: nobody takes it in hand meanwhile.
+    fn may_go(&self, slot: usize) -> bool {
+        let gate = &self.slots[slot];
+        // In this order: the last call may fail before it lets go.
+        Arc::strong_count(gate) == 1 && gate.is_blank(clock::now())
     }
 
     /// Puts a breaker in a slot that is unlisted or the next.
@@ -198,13 +210,14 @@ impl Listed {
             self.slots[slot] = gate.clone();
         }
         let slots = &self.slots;
-        self.index.insert_unique(gate.hash(), slot, |slot| slots[*slot].hash());
+        let place = u32::try_from(slot).expect("capacities are below");
+        self.index.insert_unique(gate.hash(), place, |slot| slots[*slot as usize].hash());
         gate
     }
 
     fn unlist(&mut self, slot: usize) {
         let hash = self.slots[slot].hash();
-        if let Ok(entry) = self.index.find_entry(hash, |listed| *listed == slot) {
+        if let Ok(entry) = self.index.find_entry(hash, |listed| *listed as usize == slot) {
             entry.remove();
         }
     }
@@ -212,7 +225,8 @@ impl Listed {
 
 impl fmt::Debug for Breakers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = held(self.listed.lock()).slots.len();
+        let others = held(self.others.read());
+        let count = others.first + others.slots.len();
         f.debug_struct("Breakers").field("count", &count).finish_non_exhaustive()
     }
 }

@@ -1,10 +1,10 @@
 //! The service.
 use crate::{
     clock,
-    error::CircuitOpen,
+    error::{CircuitOpen, LastFailure},
     future::BreakerFuture,
-    gate::Admission,
-    permit::{Node, Permit},
+    gate::{Admission, Gate},
+    permit::Permit,
     registry::{Breakers, Seed},
     settings::Row,
     state::Refusal,
@@ -59,20 +59,20 @@ impl<S, A> Breaker<S, A> {
     fn refused<Req>(
         &self,
         req: &Req,
-        node: &Node,
+        gate: &Gate,
         refusal: Refusal,
-        last_failure: Option<Arc<str>>,
-    ) -> Option<CircuitOpen>
+        last_failure: Option<Arc<LastFailure>>,
+    ) -> Option<BoxError>
     where
         A: KeyOf<Req>,
     {
         let Refusal { state, shadow, .. } = refusal;
-        let (name, hub) = (node.gate.name(), node.gate.hub());
+        let (name, hub) = (gate.name(), gate.hub());
         if hub.listens() {
             let event = Event::BreakerRefused { breaker: name, state, shadow };
             hub.tell(&self.answers.info_of(req), &event);
         }
-        (!shadow).then(|| CircuitOpen::new(name.clone(), refusal, last_failure))
+        (!shadow).then(|| CircuitOpen::new(name.clone(), refusal, last_failure).into())
     }
 }
 
@@ -99,11 +99,12 @@ where
             false => Row::Undeclared,
         };
         let key = self.answers.breaker_of(&req);
-        let node = self.breakers.node(key, || self.seed_of(&req));
-        let permit = match node.gate.admit(row, clock::now) {
-            Admission::Counted(ticket) => Some(Permit::new(node, ticket, stamp)),
+        let found = self.breakers.find(key, || self.seed_of(&req));
+        let gate = found.gate();
+        let permit = match gate.admit(row, clock::now) {
+            Admission::Counted(ticket) => Some(Permit::new(found.held(), ticket, stamp)),
             Admission::Free => None,
-            Admission::Refused(refusal, last) => match self.refused(&req, &node, refusal, last) {
+            Admission::Refused(refusal, last) => match self.refused(&req, gate, refusal, last) {
                 Some(error) => return BreakerFuture::refused(error),
                 None => None,
             },

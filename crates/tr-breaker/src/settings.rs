@@ -98,6 +98,11 @@ impl Settings {
         self.probe_lease.unwrap_or(self.rules(row).cooldown)
     }
 
+    /// Whether no rule asks how old a success is, or how long it took.
+    pub(crate) fn is_timeless(&self) -> bool {
+        self.slow.is_none() && self.rules.iter().all(|rules| rules.rate.is_none())
+    }
+
     /// As fine as the age of a success is known: a sixteenth of the rolling window.
     pub(crate) fn lap(&self) -> Duration {
         (self.rolling / 16).max(Duration::from_nanos(1))

@@ -114,6 +114,22 @@ impl Machine {
         }
     }
 
+    /// A closed one that knows of nothing but successes, all of them as old as that.
+    pub(crate) fn resumed(
+        settings: Arc<Settings>,
+        generation: u32,
+        since: Option<Instant>,
+    ) -> Self {
+        let window = since.map_or_else(Window::default, Window::begun);
+        Self { generation, window, ..Self::new(settings) }
+    }
+
+    /// How many successes it knows of, if [`resumed`](Self::resumed) could take its place.
+    pub(crate) fn only_successes(&self) -> Option<u64> {
+        let is_plain = self.is_closed() && self.is_as_set() && self.edges.is_empty();
+        self.window.only_successes().filter(|_| is_plain)
+    }
+
     pub(crate) const fn generation(&self) -> u32 {
         self.generation
     }
@@ -152,6 +168,20 @@ impl Machine {
         }
         let (left, shadow) = (self.time_left(now), self.mode == Mode::Shadow);
         Err(Refusal { state: self.phase.state(), left, shadow })
+    }
+
+    /// Whether it refuses, where no step of the clock comes first.
+    pub(crate) fn refuses(&self, now: Instant) -> Option<Refusal> {
+        let left = match self.phase {
+            Phase::Open { since, cooldown } => {
+                Some(cooldown.checked_sub(now.checked_duration_since(since)?)?)
+            }
+            Phase::Forced => None,
+            Phase::Closed | Phase::HalfOpen { .. } => return None,
+        };
+        let is_over = left.is_some_and(|left| left.is_zero());
+        let (state, shadow) = (self.phase.state(), self.mode == Mode::Shadow);
+        (!is_over).then_some(Refusal { state, left, shadow })
     }
 
     /// Counts successes of calls of this generation, while [`fast_lane`](Self::fast_lane) allows.
@@ -238,10 +268,12 @@ impl Machine {
     /// Whether a new breaker would decide the same for the same key.
     pub(crate) fn is_blank(&self, now: Instant) -> bool {
         let tally = self.tally(now);
-        self.is_closed()
-            && self.mode == self.settings.mode
-            && !self.settings.force_open
-            && (tally.failures, tally.slow) == (0, 0)
+        self.is_closed() && self.is_as_set() && (tally.failures, tally.slow) == (0, 0)
+    }
+
+    /// Whether nobody has interfered that a new machine would not know of.
+    fn is_as_set(&self) -> bool {
+        self.mode == self.settings.mode && !self.settings.force_open
     }
 
     /// Makes the steps that time alone makes, each at its own moment.

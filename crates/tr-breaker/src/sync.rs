@@ -1,12 +1,12 @@
 //! The primitives that loom replaces when it explores schedules.
 #[cfg(tr_loom)]
 pub(crate) use loom::sync::{
-    Mutex, MutexGuard,
+    Mutex,
     atomic::{AtomicU64, Ordering},
 };
 #[cfg(not(tr_loom))]
 pub(crate) use std::sync::{
-    Mutex, MutexGuard,
+    Mutex,
     atomic::{AtomicU64, Ordering},
 };
 

@@ -52,6 +52,18 @@ pub(crate) struct Tally {
 }
 
 impl Window {
+    /// A window whose successes are as old as this.
+    pub(crate) fn begun(at: Instant) -> Self {
+        let lap = Mark { at, successes: 0, what: What::Lap };
+        Self { marks: VecDeque::from([lap]), ..Self::default() }
+    }
+
+    /// How many successes there were, if that and the time of the only mark is all it knows.
+    pub(crate) fn only_successes(&self) -> Option<u64> {
+        let is_simple = self.marks.len() <= 1 && self.bad == 0 && self.run() == 0;
+        is_simple.then(|| self.successes - self.marks.front().map_or(0, |mark| mark.successes))
+    }
+
     /// Counts successes that ended before the end of the lap.
     pub(crate) fn add_successes(&mut self, count: u64) {
         self.successes += count;

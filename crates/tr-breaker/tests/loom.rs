@@ -86,6 +86,24 @@ fn no_success_is_lost_or_counted_twice() {
 }
 
 #[test]
+fn one_lane_for_all_threads_loses_none_either() {
+    explore(|| {
+        let breaker = Arc::new(Model::of_one_lane(&builder()));
+        let [first, second] = [breaker.admit(0).unwrap(), breaker.admit(0).unwrap()];
+        let third = breaker.admit(0).unwrap();
+        both(
+            &breaker,
+            move |breaker| breaker.succeed(first, 0, 1),
+            move |breaker| {
+                breaker.succeed(second, 1, 1);
+                breaker.fail(third, 1);
+            },
+        );
+        assert_eq!(breaker.counts(1), (3, 1, (0, 0)));
+    });
+}
+
+#[test]
 fn a_success_that_fills_up_the_least_number_of_calls_opens() {
     explore(|| {
         let breaker = warm(&builder().consecutive_failures(None));

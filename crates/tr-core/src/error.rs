@@ -4,7 +4,7 @@
 //! whose source is the cause: leaf → facts → cause. The outermost facts win, so reading them is
 //! one walk and needs no knowledge of the crate that made the error.
 use crate::{Classification, Ran, Verdict};
-use std::{borrow::Cow, error::Error, fmt, iter};
+use std::{borrow::Cow, error::Error, fmt, iter, sync::Arc};
 
 /// A type-erased error, as tower uses it between layers.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -16,8 +16,15 @@ pub struct Facts {
     ran: Ran,
     verdict: Verdict,
     exhausted: bool,
-    cause: Option<BoxError>,
+    cause: Option<Cause>,
     earlier: Option<BoxError>,
+}
+
+/// What lies behind facts.
+#[derive(Debug)]
+enum Cause {
+    Own(BoxError),
+    Shared(Arc<dyn Error + Send + Sync>),
 }
 
 impl Facts {
@@ -50,7 +57,15 @@ impl Facts {
     /// Puts `cause` behind these facts.
     #[must_use]
     pub fn because(mut self, cause: impl Into<BoxError>) -> Self {
-        self.cause = Some(cause.into());
+        self.cause = Some(Cause::Own(cause.into()));
+        self
+    }
+
+    /// Puts a cause behind these facts that other errors share.
+    #[must_use]
+    #[inline]
+    pub fn because_shared(mut self, cause: Arc<dyn Error + Send + Sync>) -> Self {
+        self.cause = Some(Cause::Shared(cause));
         self
     }
 
@@ -118,7 +133,10 @@ impl fmt::Display for Facts {
 
 impl Error for Facts {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.cause.as_deref().map(|cause| cause as _)
+        match self.cause.as_ref()? {
+            Cause::Own(cause) => Some(&**cause),
+            Cause::Shared(cause) => Some(&**cause),
+        }
     }
 }
 

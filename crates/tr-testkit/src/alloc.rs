@@ -58,6 +58,7 @@ pub struct Allocations {
 thread_local! {
     // Const and without a destructor: to touch it never allocates, at any point of a thread's life.
     static HERE: Cell<Allocations> = const { Cell::new(Allocations { count: 0, bytes: 0 }) };
+    static FREED: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The system's allocator, counting.
@@ -70,6 +71,10 @@ impl CountingAllocator {
             let Allocations { count, bytes } = here.get();
             here.set(Allocations { count: count + 1, bytes: bytes + size as u64 });
         });
+    }
+
+    fn note_freed(size: usize) {
+        FREED.with(|freed| freed.set(freed.get() + size as u64));
     }
 }
 
@@ -94,11 +99,13 @@ unsafe impl GlobalAlloc for CountingAllocator {
 
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         Self::note(new_size);
+        Self::note_freed(layout.size());
         // SAFETY: the caller keeps the contract of `GlobalAlloc::realloc`; the block came from `System`.
         unsafe { System.realloc(ptr, layout, new_size) }
     }
 
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        Self::note_freed(layout.size());
         // SAFETY: the caller keeps the contract of `GlobalAlloc::dealloc`; the block came from `System`.
         unsafe { System.dealloc(ptr, layout) }
     }
@@ -112,6 +119,16 @@ pub fn count<T>(work: impl FnOnce() -> T) -> Allocations {
     let made = HERE.get() - before;
     drop(result);
     made
+}
+
+/// What `work` returns, and the bytes that it has allocated on this thread and not given back: what its result and its
+/// lasting effects take up.
+pub fn kept<T>(work: impl FnOnce() -> T) -> (T, u64) {
+    require_installed();
+    let (made, freed) = (HERE.get().bytes, FREED.get());
+    let result = work();
+    let (made, freed) = (HERE.get().bytes - made, FREED.get() - freed);
+    (result, made.saturating_sub(freed))
 }
 
 /// The output of `future`, and what its polls allocate on the threads that poll it.

@@ -1,6 +1,6 @@
 //! Against a slow obvious model: it keeps every call of the period and counts anew each time.
 use super::*;
-use crate::Builder;
+use crate::{Builder, sync::STRIPES};
 use proptest::prelude::*;
 use std::{sync::Mutex, time::Duration};
 use tr_core::{BreakerState as Is, Observer};
@@ -196,12 +196,13 @@ impl Observer for Edges {
     }
 }
 
-fn check(settings: Settings, steps: &[Step]) -> Result<(), TestCaseError> {
+fn check(settings: Settings, lanes: Lanes, steps: &[Step]) -> Result<(), TestCaseError> {
     let (edges, hub) = (Arc::new(Edges::default()), Hub::default());
     hub.add(edges.clone());
     let mut now = crate::clock::now();
     let key = KeyRef::new("tool");
-    let gate = Gate::new(key, "tool", Arc::new(settings.clone()), Arc::new(hub), now);
+    let ground = Arc::new(Ground::new(settings.clone(), Arc::new(hub), now));
+    let gate = Gate::new(key, "tool", ground, lanes);
     let mut model = Model {
         mode: settings.mode,
         settings,
@@ -236,7 +237,7 @@ fn check(settings: Settings, steps: &[Step]) -> Result<(), TestCaseError> {
             Step::End(which, end) if !flying.is_empty() => {
                 let (ticket, call, epoch) = flying.swap_remove(which.index(flying.len()));
                 match end {
-                    End::Success { slow: false } => gate.succeed(ticket, call % STRIPES, now),
+                    End::Success { slow: false } => gate.succeed(ticket, call % STRIPES, || now),
                     end => gate.end(ticket, end, now, None),
                 }
                 model.end(call, epoch, ticket.row, end, now);
@@ -275,8 +276,9 @@ proptest! {
     #[test]
     fn does_what_the_obvious_model_does(
         settings in settings(),
+        striped: bool,
         steps in prop::collection::vec(step(), 1..300),
     ) {
-        check(settings, &steps)?;
+        check(settings, if striped { Lanes::striped() } else { Lanes::one() }, &steps)?;
     }
 }
