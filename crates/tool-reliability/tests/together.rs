@@ -1,0 +1,79 @@
+//! One call through all layers of one stack, each of which leaves its trace.
+use std::sync::{Arc, Mutex};
+use tool_reliability::{
+    ToolStack,
+    integrity::{Format, Sessions},
+};
+use tower::ServiceExt;
+use tr_core::{
+    BreakerState, CallInfo, Effect, Event, KeyRef, Observer, Params, Ran, ToolCall, Verdict,
+};
+use tr_testkit::calls::{ScriptedTool, answers, fails};
+
+#[derive(Debug, Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl Observer for Heard {
+    fn on_event(&self, call: &CallInfo<'_>, event: &Event<'_>) {
+        let what = match event {
+            Event::Retry { attempt, reason, .. } => format!("retry after {attempt}: {reason}"),
+            Event::Replayed { state, .. } => format!("replay: {state}"),
+            other => format!("{other:?}"),
+        };
+        self.0.lock().unwrap().push(format!("{} {what}", call.tool));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_layer_does_its_part() {
+    let sessions = Sessions::new(Format::AnthropicMessages);
+    let heard = Arc::new(Heard::default());
+    let stack =
+        ToolStack::builder().sessions(sessions.clone()).observer(heard.clone()).build().unwrap();
+    let script = [fails("connection_reset", Verdict::TRANSIENT, Ran::Unknown), answers("42 EUR")];
+    let tool = stack.service(ScriptedTool::script(script));
+
+    let call = |id: &str| {
+        ToolCall::new("price", Params::from_text(r#"{"of": "tea"}"#).unwrap())
+            .effect(Effect::ReadOnly)
+            .session("s-1")
+            .turn("t-1")
+            .tool_call_id(id)
+            .idempotency_key("tea-1")
+    };
+    let first = tool.clone().oneshot(call("toolu_1")).await.unwrap();
+    assert_eq!(first.retried().len(), 1);
+    let again = tool.oneshot(call("toolu_2")).await.unwrap();
+    assert!(again.from_cache() && again.content() == first.content());
+
+    // Retry and idempotency told the observer; the breaker counted; the loop guard saw no failure.
+    let heard = heard.0.lock().unwrap().clone();
+    assert_eq!(heard, ["price retry after 0: connection_reset", "price replay: done"]);
+    let breaker = stack.breakers().get(KeyRef::new("price")).unwrap();
+    assert_eq!((breaker.state(), breaker.counts().consecutive_failures), (BreakerState::Closed, 0));
+    assert_eq!(stack.records().records().len(), 1);
+
+    // Both uses have their results: a replay is an answer too.
+    sessions.with("s-1", |session, _| {
+        assert!(session.validate().valid);
+        assert_eq!(session.transcript().len(), 4);
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn si_10_a_successful_cycle_is_persisted_whole_and_a_failed_one_by_what_is_known() {
+    let sessions = Sessions::new(Format::AnthropicMessages);
+    let stack = ToolStack::builder().sessions(sessions.clone()).build().unwrap();
+    let script = [answers("ok"), fails("invalid_input", Verdict::Permanent, Ran::No)];
+    let tool = stack.service(ScriptedTool::script(script));
+    let call = |id: &str| {
+        ToolCall::new("pay", Params::empty_object()).session("s").turn("t").tool_call_id(id)
+    };
+    tool.clone().oneshot(call("toolu_1")).await.unwrap();
+    tool.oneshot(call("toolu_2")).await.unwrap_err();
+    sessions.with("s", |session, _| {
+        assert!(session.validate().valid);
+        // The second did not run, so nothing of it stays.
+        assert_eq!(session.transcript().len(), 2);
+    });
+}
