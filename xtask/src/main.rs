@@ -15,6 +15,7 @@ mod pins;
 mod repo;
 mod schemas;
 mod shell;
+mod simulate;
 mod tally;
 mod test;
 mod tidy;
@@ -74,6 +75,12 @@ enum Command {
         #[arg(long)]
         save: bool,
     },
+    /// Send clients through an outage in virtual time, under our rules and others'.
+    Simulate {
+        /// Run less of everything, and leave `docs/` alone.
+        #[arg(long)]
+        quick: bool,
+    },
     /// Compare the instructions of each measured operation with its limit in `benches/gate.toml`.
     Gate {
         /// Write what is measured, and a little more, as the new limits.
@@ -105,6 +112,7 @@ fn act(command: Command) -> Result<()> {
         Command::Loom => loom::run(&repo).map(drop),
         Command::Fuzz { seconds } => fuzz::run(&repo, seconds).map(drop),
         Command::Bench { quick, save } => bench::run(&repo, quick, save),
+        Command::Simulate { quick } => simulate::run(&repo, quick),
         Command::Gate { bless } => gate::run(&repo, bless).map(drop),
     }
 }
