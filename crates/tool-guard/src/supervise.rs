@@ -2,9 +2,10 @@
 //!
 //! A guard that is killed cannot clean up, so a process between it and the server does: it is
 //! told by the kernel when its parent dies.
-use rustix::process::{Pid, Signal, getppid, kill_process_group};
+use rustix::process::{Pid, Signal, getppid, kill_process_group, test_kill_process_group};
 use std::{
     ffi::OsString,
+    fs::OpenOptions,
     io,
     os::unix::process::ExitStatusExt,
     process::{ExitCode, ExitStatus},
@@ -46,12 +47,42 @@ pub(crate) async fn run(parent: i32, command: &[OsString]) -> io::Result<ExitCod
             return Ok(ExitCode::from(if found { NOT_STARTED } else { NOT_FOUND }));
         }
     };
+    let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    release_stdio()?;
     tokio::select! {
-        status = child.wait() => Ok(exit_code(status?)),
+        status = child.wait() => {
+            let status = status?;
+            if let Some(group) = group {
+                end_rest(group).await;
+            }
+            Ok(exit_code(status))
+        }
         () = orphaned => end(&mut child).await,
         _ = term.recv() => end(&mut child).await,
         _ = int.recv() => end(&mut child).await,
         _ = hup.recv() => end(&mut child).await,
+    }
+}
+
+/// Whoever reads the server's output, or writes its input, is to hear of its end, and not of ours.
+fn release_stdio() -> io::Result<()> {
+    let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    Ok(rustix::stdio::dup2_stdout(&null)?)
+}
+
+/// Ends what the server leaves behind in its group: its end is theirs.
+async fn end_rest(group: Pid) {
+    if kill_process_group(group, Signal::TERM).is_err() {
+        return; // Nobody is left.
+    }
+    let gone = async {
+        while test_kill_process_group(group).is_ok() {
+            sleep(GRACE / 100).await;
+        }
+    };
+    if timeout(GRACE, gone).await.is_err() {
+        let _ = kill_process_group(group, Signal::KILL);
     }
 }
 

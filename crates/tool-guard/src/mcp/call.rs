@@ -57,6 +57,8 @@ pub(crate) struct Request {
 pub(crate) enum Refused {
     /// It has no id, so nobody waits for an answer.
     Notification,
+    /// Its id is neither string nor number, or a number that readers take for different ones.
+    Id,
     /// The params can be read in more than one way, or not at all.
     Params(String),
 }
@@ -64,9 +66,8 @@ pub(crate) enum Refused {
 impl Request {
     /// Reads a `tools/call` message of `line`.
     pub(crate) fn read(line: &Bytes, message: &Message<'_>) -> Result<Self, Refused> {
-        let (Some(raw_id), Some(id)) = (message.id, message.id.and_then(Token::read)) else {
-            return Err(Refused::Notification);
-        };
+        let raw_id = message.id.ok_or(Refused::Notification)?;
+        let id = Token::read(raw_id).ok_or(Refused::Id)?;
         let params: CallParams<'_> = part(message.params, "params")?;
         let meta: Meta<'_> = part(params.meta, "params._meta")?;
         let token = meta

@@ -1,7 +1,8 @@
 //! Which answers, progress and cancellations belong to which attempt of which call.
 //!
 //! The first attempt of a call travels under the client's own id; each further one gets an id of
-//! ours. A client's id is on the wire once, so an answer always tells which attempt it ends.
+//! ours. A client's id is on the wire once, so an answer always tells which attempt it ends; a
+//! client that uses an id again while its answer may still come gets an id of ours at once.
 use super::{
     call::{Ending, McpCall},
     message::{self, Token},
@@ -17,6 +18,9 @@ use tr_core::Id;
 
 /// How many abandoned attempts are remembered, so that their late answers are recognised.
 const LATE: usize = 4096;
+
+/// More calls than any client has under way.
+const MAX_CALLS: usize = 10_000;
 
 /// The calls and attempts that are under way.
 #[derive(Debug)]
@@ -96,9 +100,14 @@ pub(crate) enum Relay {
     Swallow,
 }
 
-/// The client has used this id for a call that is still under way.
-#[derive(Debug)]
-pub(crate) struct InUse;
+/// Why a call cannot begin.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unopened {
+    /// The client has used this id for a call that is still under way.
+    InUse,
+    /// As many calls as allowed are under way.
+    TooMany,
+}
 
 impl Flights {
     /// Ids of ours will begin with `prefix`, which no client's id may.
@@ -114,10 +123,13 @@ impl Flights {
     }
 
     /// A client's call begins.
-    pub(crate) fn open(&mut self, call: &McpCall) -> Result<(), InUse> {
+    pub(crate) fn open(&mut self, call: &McpCall) -> Result<(), Unopened> {
         let id = call.id();
         if self.calls.contains_key(id) || self.attempts.contains_key(id) {
-            return Err(InUse);
+            return Err(Unopened::InUse);
+        }
+        if self.calls.len() >= MAX_CALLS {
+            return Err(Unopened::TooMany);
         }
         let progress_token = call.progress_token().map(|(_, text)| text.into());
         self.calls.insert(id.clone(), CallState { progress_token, ..CallState::default() });
@@ -140,7 +152,7 @@ impl Flights {
         if state.cancelled {
             return None;
         }
-        let own_id = call.take_own_id();
+        let own_id = call.take_own_id() && !self.late.knows(call.id());
         let (wire_id, wire_token, line) = if own_id {
             let token = call.progress_token().map(|(token, _)| token.clone());
             (call.id().clone(), token, call.line().clone())
@@ -168,15 +180,30 @@ impl Flights {
         Some(Launched { wire_id, line, ending })
     }
 
+    /// The client uses `id` anew, and its line is on the wire already.
+    pub(crate) fn forget(&mut self, id: &Token) {
+        self.late.take(id);
+    }
+
+    /// Whether `id` is that of an attempt, or was.
+    pub(crate) fn knows(&self, id: &Token) -> bool {
+        self.attempts.contains_key(id) || self.late.knows(id) || self.is_ours(id)
+    }
+
+    /// Whether we made this id or token: no client knows it.
+    fn is_ours(&self, token: &Token) -> bool {
+        matches!(token, Token::Text(text) if text.starts_with(&*self.prefix))
+    }
+
     /// The server has answered `wire_id`.
     pub(crate) fn answered(&mut self, wire_id: &Token) -> Answered {
         if let Some(attempt) = self.take(wire_id) {
-            self.late.remember_token(attempt.progress_token);
             let recorded = attempt.record.is_some();
             return Answered::Attempt { ending: attempt.ending, recorded };
         }
         match self.late.take(wire_id) {
             Some((record, pass)) => Answered::Late { record, pass },
+            None if self.is_ours(wire_id) => Answered::Late { record: None, pass: false },
             None => Answered::Stranger,
         }
     }
@@ -184,7 +211,9 @@ impl Flights {
     /// Nobody waits for `wire_id` any more; tells whether the server still works on it.
     pub(crate) fn abandon(&mut self, wire_id: &Token) -> bool {
         let Some(attempt) = self.take(wire_id) else { return false };
-        self.late.remember_token(attempt.progress_token);
+        if !self.is_ours(wire_id) {
+            self.late.remember_token(attempt.progress_token);
+        }
         self.late.remember(wire_id.clone(), attempt.record, false);
         true
     }
@@ -202,7 +231,8 @@ impl Flights {
         now: Instant,
     ) -> Relay {
         let Some(wire_id) = self.progress.get(token) else {
-            return if self.late.knows_token(token) { Relay::Swallow } else { Relay::Raw };
+            let unheard = self.is_ours(token) || self.late.knows_token(token);
+            return if unheard { Relay::Swallow } else { Relay::Raw };
         };
         let Some(attempt) = self.attempts.get_mut(wire_id) else { return Relay::Swallow };
         attempt.last_sign = now;
@@ -227,11 +257,8 @@ impl Flights {
         call.cancelled = true;
         let Some(wire_id) = call.current.take() else { return Relay::Swallow };
         let Some(attempt) = self.take(&wire_id) else { return Relay::Swallow };
-        let own = wire_id == *id;
         // Under the client's own id and token it hears what it would without us.
-        if !own {
-            self.late.remember_token(attempt.progress_token);
-        }
+        let own = wire_id == *id;
         self.late.remember(wire_id.clone(), attempt.record, own);
         // The attempt may have been dropped already; then nobody needs to know.
         let _ = attempt.ending.send(Ending::Cancelled);
@@ -248,7 +275,9 @@ impl Flights {
 
     fn take(&mut self, wire_id: &Token) -> Option<Attempt> {
         let attempt = self.attempts.remove(wire_id)?;
-        if let Some(token) = &attempt.progress_token {
+        if let Some(token) = &attempt.progress_token
+            && self.progress.get(token) == Some(wire_id)
+        {
             self.progress.remove(token);
         }
         if let Some(call) = self.calls.get_mut(&attempt.client_id) {
@@ -258,7 +287,7 @@ impl Flights {
     }
 }
 
-/// The newest abandoned attempts and their progress tokens.
+/// The newest abandoned attempts and the client's progress tokens among theirs.
 #[derive(Debug, Default)]
 struct Late {
     attempts: HashMap<Token, (Option<Id>, bool)>,
@@ -283,6 +312,10 @@ impl Late {
         Some(found)
     }
 
+    fn knows(&self, wire_id: &Token) -> bool {
+        self.attempts.contains_key(wire_id)
+    }
+
     fn remember_token(&mut self, token: Option<Token>) {
         let Some(token) = token else { return };
         if self.tokens.len() == LATE / 64 {
@@ -300,3 +333,6 @@ impl Late {
 pub(crate) fn token(raw: Option<&serde_json::value::RawValue>) -> Option<Token> {
     raw.and_then(message::Token::read)
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Self { reader: Some(reader), lines: Lines::new(limit) }
     }
 
+    /// Lines over the limit come in parts.
+    pub(crate) fn in_parts(reader: R, limit: usize) -> Self {
+        Self { reader: Some(reader), lines: Lines::in_parts(limit) }
+    }
+
     /// The next item; `None` where the stream has ended without one.
     pub(crate) async fn next(&mut self) -> Option<Item> {
         loop {

@@ -1,4 +1,5 @@
-//! Bytes into lines, with a limit: what is longer is skipped, and its `id` remembered.
+//! Bytes into lines, with a limit: what is longer is skipped or passed in parts, and its `id`
+//! remembered.
 use super::scan::IdScan;
 use bytes::{Bytes, BytesMut};
 
@@ -9,7 +10,11 @@ pub(crate) struct Lines {
     /// How far `buffer` is known to hold no newline.
     scanned: usize,
     limit: usize,
+    /// The parts of what is too long are items as well.
+    parts: bool,
     skipping: Option<Skipped>,
+    /// A line too long that has ended, after its last part.
+    ended: Option<Item>,
 }
 
 /// What a stream consists of.
@@ -17,13 +22,21 @@ pub(crate) struct Lines {
 pub(crate) enum Item {
     /// A line with its newline, as it came.
     Line(Bytes),
-    /// A line over the limit, which was not kept.
-    Oversized {
-        /// Its length.
-        bytes: usize,
-        /// The JSON text of its top-level `id`, if it has one.
-        id: Option<Box<str>>,
-    },
+    /// A part of a line over the limit, where such lines pass.
+    Part(Bytes),
+    /// The end of a line over the limit, which was not kept.
+    Oversized(Oversized),
+}
+
+/// What is known of a line over the limit.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Oversized {
+    /// Its length.
+    pub(crate) bytes: usize,
+    /// The JSON text of its top-level `id`, if it has one.
+    pub(crate) id: Option<Box<str>>,
+    /// It is a request or notification, and no answer.
+    pub(crate) asks: bool,
 }
 
 #[derive(Debug, Default)]
@@ -33,8 +46,21 @@ struct Skipped {
 }
 
 impl Lines {
+    /// Lines over the limit are skipped.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { buffer: BytesMut::with_capacity(64 * 1024), scanned: 0, limit, skipping: None }
+        Self {
+            buffer: BytesMut::with_capacity(64 * 1024),
+            scanned: 0,
+            limit,
+            parts: false,
+            skipping: None,
+            ended: None,
+        }
+    }
+
+    /// Lines over the limit come in parts.
+    pub(crate) fn in_parts(limit: usize) -> Self {
+        Self { parts: true, ..Self::new(limit) }
     }
 
     /// Where the next bytes go.
@@ -45,6 +71,9 @@ impl Lines {
 
     /// The next item, if the bytes so far hold one.
     pub(crate) fn next(&mut self) -> Option<Item> {
+        if let Some(ended) = self.ended.take() {
+            return Some(ended);
+        }
         let newline = memchr::memchr(b'\n', &self.buffer[self.scanned..]);
         let end = newline.map(|at| self.scanned + at + 1);
         match (end, self.skipping.take()) {
@@ -54,17 +83,22 @@ impl Lines {
             }
             (Some(end), skipped) => {
                 let mut skipped = skipped.unwrap_or_default();
-                self.skip(&mut skipped, end);
-                Some(skipped.into())
+                let part = self.skip(&mut skipped, end);
+                if part.is_none() {
+                    return Some(skipped.into());
+                }
+                self.ended = Some(skipped.into());
+                part
             }
             (None, skipped) => {
                 self.scanned = self.buffer.len();
-                if skipped.is_some() || self.scanned > self.limit {
-                    let mut skipped = skipped.unwrap_or_default();
-                    self.skip(&mut skipped, self.scanned);
-                    self.skipping = Some(skipped);
+                if skipped.is_none() && self.scanned <= self.limit {
+                    return None;
                 }
-                None
+                let mut skipped = skipped.unwrap_or_default();
+                let part = self.skip(&mut skipped, self.scanned);
+                self.skipping = Some(skipped);
+                part
             }
         }
     }
@@ -79,16 +113,20 @@ impl Lines {
         }
     }
 
-    fn skip(&mut self, skipped: &mut Skipped, end: usize) {
-        skipped.bytes += end;
-        skipped.id.feed(&self.buffer.split_to(end));
+    /// Drops what is skipped, or makes it an item.
+    fn skip(&mut self, skipped: &mut Skipped, end: usize) -> Option<Item> {
+        let part = self.buffer.split_to(end);
         self.scanned = 0;
+        skipped.bytes += end;
+        skipped.id.feed(&part);
+        (self.parts && !part.is_empty()).then(|| Item::Part(part.freeze()))
     }
 }
 
 impl From<Skipped> for Item {
     fn from(skipped: Skipped) -> Self {
-        Self::Oversized { bytes: skipped.bytes, id: skipped.id.found() }
+        let asks = skipped.id.asks();
+        Self::Oversized(Oversized { bytes: skipped.bytes, id: skipped.id.found(), asks })
     }
 }
 
@@ -98,7 +136,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn items(limit: usize, chunks: &[&[u8]]) -> Vec<Item> {
-        let mut lines = Lines::new(limit);
+        items_of(Lines::new(limit), chunks)
+    }
+
+    fn items_of(mut lines: Lines, chunks: &[&[u8]]) -> Vec<Item> {
         let mut items = Vec::new();
         for chunk in chunks {
             lines.buffer().extend_from_slice(chunk);
@@ -118,7 +159,11 @@ mod tests {
             items(50, &[b"short\n", head, tail, b"next\n"]),
             [
                 Item::Line(Bytes::from_static(b"short\n")),
-                Item::Oversized { bytes: long.len(), id: Some("\"x\"".into()) },
+                Item::Oversized(Oversized {
+                    bytes: long.len(),
+                    id: Some("\"x\"".into()),
+                    asks: false,
+                }),
                 Item::Line(Bytes::from_static(b"next\n")),
             ]
         );
@@ -131,7 +176,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_byte_is_lost_or_added(data: Vec<u8>, cuts in prop::collection::vec(0usize..64, 0..20)) {
+        fn no_byte_is_lost_or_added(
+            data: Vec<u8>, cuts in prop::collection::vec(0usize..64, 0..20),
+            limit in prop_oneof![Just(usize::MAX), 1usize..40],
+        ) {
             let mut rest = &data[..];
             let mut chunks = Vec::new();
             for cut in cuts {
@@ -140,13 +188,23 @@ mod tests {
                 rest = tail;
             }
             chunks.push(rest);
-            let joined: Vec<u8> = items(usize::MAX, &chunks)
-                .into_iter()
-                .flat_map(|item| match item {
-                    Item::Line(line) => line.to_vec(),
-                    Item::Oversized { .. } => unreachable!("no limit"),
-                })
-                .collect();
+            let (mut joined, mut part) = (Vec::new(), 0);
+            for item in items_of(Lines::in_parts(limit), &chunks) {
+                match item {
+                    Item::Line(line) => {
+                        prop_assert!(line.len() <= limit && part == 0);
+                        joined.extend_from_slice(&line);
+                    }
+                    Item::Part(bytes) => {
+                        part += bytes.len();
+                        joined.extend_from_slice(&bytes);
+                    }
+                    Item::Oversized(line) => {
+                        prop_assert_eq!(line.bytes, std::mem::take(&mut part));
+                        prop_assert!(line.bytes > limit);
+                    }
+                }
+            }
             prop_assert_eq!(joined, data);
         }
 

@@ -7,7 +7,8 @@ use std::{borrow::Cow, fmt, ops::Range};
 /// The top level of a line.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Message<'l> {
-    #[serde(borrow)]
+    /// `null` is an id too, if one that nobody can be answered by.
+    #[serde(borrow, default, deserialize_with = "present")]
     pub(crate) id: Option<&'l RawValue>,
     #[serde(borrow)]
     pub(crate) method: Option<Cow<'l, str>>,
@@ -78,11 +79,9 @@ pub(crate) fn read(line: &[u8]) -> Line<'_> {
     if first == Some(&b'[') {
         return match serde_json::from_slice::<Vec<&RawValue>>(line) {
             Ok(all) => Line::Batch {
-                calls_tool: all.iter().any(|one| {
-                    match serde_json::from_str::<Message<'_>>(one.get()) {
-                        Ok(message) => message.is_tool_call(),
-                        Err(_) => may_call_tool(one.get().as_bytes()),
-                    }
+                calls_tool: all.iter().any(|one| match object::<Message<'_>>(one.get()) {
+                    Ok(message) => message.is_tool_call(),
+                    Err(_) => may_call_tool(one.get().as_bytes()),
                 }),
             },
             Err(_) => Line::Unreadable { may_call_tool: may_call_tool(line) },
@@ -94,12 +93,21 @@ pub(crate) fn read(line: &[u8]) -> Line<'_> {
     }
 }
 
+fn present<'l, D: serde::Deserializer<'l>>(from: D) -> Result<Option<&'l RawValue>, D::Error> {
+    Deserialize::deserialize(from).map(Some)
+}
+
 /// Reads an object. Without this, an array would do as well: its elements for the fields in order.
 pub(crate) fn object<'l, T: Deserialize<'l>>(text: &'l str) -> serde_json::Result<T> {
     if text.starts_with('{') {
         return serde_json::from_str(text);
     }
     Err(serde::de::Error::custom("is no object"))
+}
+
+/// The messages of a batch.
+pub(crate) fn members(line: &[u8]) -> Vec<&RawValue> {
+    serde_json::from_slice(line).unwrap_or_default()
 }
 
 /// Escapes could spell the method in many ways, so any escape counts as a maybe.

@@ -8,6 +8,7 @@ mod line_reader;
 mod lines;
 mod message;
 mod options;
+mod out;
 mod proxy;
 mod run;
 mod scan;

@@ -1,6 +1,7 @@
 //! The command line of `tool-guard mcp`.
 use clap::{Args, ValueEnum};
 use std::{ffi::OsString, path::PathBuf, time::Duration};
+use tool_reliability::idempotency::DerivedKeys;
 
 /// Guards the tool calls of an MCP client to the MCP server COMMAND.
 #[derive(Debug, Args)]
@@ -25,6 +26,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
 
+    /// Which calls without a key are taken for repeats of one another
+    #[arg(long, value_enum, default_value_t = DeriveKeys::Off, value_name = "FROM")]
+    pub(crate) derive_keys: DeriveKeys,
+
     /// What is logged on standard error: each event as a JSON line, or nothing
     #[arg(long, value_enum, default_value_t = Log::Json)]
     pub(crate) log: Log,
@@ -43,6 +48,25 @@ pub(crate) enum Mode {
     Shadow,
     /// Guards
     Enforce,
+}
+
+/// Which calls without a key are repeats. The library knows two more ways, by a call's step and for
+/// callers that vanish; calls of MCP name no step, and on a pipe the guard ends with its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeriveKeys {
+    /// None: two calls are two
+    Off,
+    /// All calls of the connection with the same tool and arguments: they run once
+    Session,
+}
+
+impl From<DeriveKeys> for DerivedKeys {
+    fn from(keys: DeriveKeys) -> Self {
+        match keys {
+            DeriveKeys::Off => Self::Off,
+            DeriveKeys::Session => Self::Session,
+        }
+    }
 }
 
 /// What is logged.

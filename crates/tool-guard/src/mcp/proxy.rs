@@ -3,20 +3,21 @@ use super::{
     Mode, answer,
     call::{Answer, Ending, McpCall, Refused, Request},
     effects::Effects,
-    flights::{Answered, InUse, Relay, token},
-    lines::Item,
+    flights::{Answered, Relay, Unopened, token},
+    lines::{Item, Oversized},
     message::{self, Line, Message, NoteParams, Token},
+    out::Out,
     stack::Settle,
     tool::Wire,
 };
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::{
     collections::HashSet,
     future::{Future, poll_fn},
     pin::Pin,
     sync::Arc,
-    task::Poll,
+    task::{Context, Poll, Waker},
 };
 use tokio::time::Instant;
 use tool_reliability::telemetry::TARGET;
@@ -27,8 +28,10 @@ use tr_core::{BoxError, CallParts, ToolCall, ToolOutcome, call::Attachment};
 /// What the server answers to a request after it has ended, as MCP's own clients report it.
 const CONNECTION_CLOSED: i64 = -32000;
 /// More requests than any client leaves open; of further ones only the end of the server is not
-/// told.
+/// told, and no list of tools is read.
 const MAX_REQUESTS: usize = 65_536;
+/// A call that we have no room for.
+const OVERLOADED: i64 = -32000;
 const INVALID_REQUEST: i64 = -32600;
 const INVALID_PARAMS: i64 = -32602;
 const PARSE_ERROR: i64 = -32700;
@@ -36,10 +39,12 @@ const PARSE_ERROR: i64 = -32700;
 /// A call's end, and whose call it was.
 pub(crate) type Finished = (Arc<McpCall>, Result<ToolOutcome, BoxError>);
 
+type Running = Pin<Box<dyn Future<Output = Finished>>>;
+
 /// The calls that are under way.
 pub(crate) struct Calls {
     wire: Arc<Wire>,
-    running: FuturesUnordered<Pin<Box<dyn Future<Output = Finished>>>>,
+    running: FuturesUnordered<Running>,
 }
 
 impl Calls {
@@ -74,9 +79,9 @@ pub(crate) struct Proxy<S> {
     /// Those of them that ask for the list of tools.
     lists: HashSet<Token>,
     /// Lines for the client that are not written yet.
-    pub(crate) to_client: BytesMut,
+    pub(crate) to_client: Out,
     /// Lines for the server that are not written yet.
-    pub(crate) to_server: BytesMut,
+    pub(crate) to_server: Out,
 }
 
 /// What a proxy is made of.
@@ -106,18 +111,22 @@ where
             effects,
             requests: HashSet::new(),
             lists: HashSet::new(),
-            to_client: BytesMut::new(),
-            to_server: BytesMut::new(),
+            to_client: Out::default(),
+            to_server: Out::default(),
         }
     }
 
-    /// Calls went on. Take this step before the next line: it is what keeps lines in order.
+    pub(crate) const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Calls went on.
     pub(crate) fn on_step(&mut self, finished: Option<Finished>) {
         self.collect();
         let Some((call, end)) = finished else { return };
         let wanted = self.wire.lock().flights.close(call.id());
         if wanted && self.mode == Mode::Enforce {
-            self.to_client.extend_from_slice(&answer::line(&call, &end));
+            self.to_client.line(&answer::line(&call, &end));
         }
     }
 
@@ -125,7 +134,7 @@ where
     fn collect(&mut self) {
         let mut wire = self.wire.lock();
         for line in wire.outbox.drain(..) {
-            self.to_server.extend_from_slice(&line);
+            self.to_server.line(&line);
         }
     }
 
@@ -133,47 +142,69 @@ where
     pub(crate) fn on_client(&mut self, item: &Item) {
         self.collect();
         match item {
-            Item::Line(line) if self.mode == Mode::Off => self.to_server.extend_from_slice(line),
-            Item::Line(line) => self.on_client_line(line),
-            Item::Oversized { bytes, id } => {
-                tracing::warn!(target: TARGET, event = "line_dropped", from = "client", bytes);
-                let text = format!(
-                    "the line has {bytes} bytes, more than the guard passes on: raise --max-line"
-                );
-                let line = answer::refusal(id.as_deref().unwrap_or("null"), INVALID_REQUEST, &text);
-                self.to_client.extend_from_slice(&line);
+            Item::Line(line) => {
+                if self.mode != Mode::Enforce {
+                    self.to_server.line(line);
+                }
+                if self.mode != Mode::Off {
+                    self.on_client_line(line);
+                }
             }
+            Item::Part(part) => self.to_server.part(part),
+            Item::Oversized(line) if self.mode == Mode::Enforce => {
+                tracing::warn!(target: TARGET, event = "line_dropped", from = "client", bytes = line.bytes);
+                let refusal = too_long(line, if line.asks { "line" } else { "answer" });
+                match (&line.id, line.asks) {
+                    // An answer to the server, whose ids are a space of their own.
+                    (Some(_), false) => self.to_server.line(&refusal),
+                    _ => self.to_client.line(&refusal),
+                }
+            }
+            Item::Oversized(_) => {}
+        }
+    }
+
+    /// Passes a line on; outside of [`Mode::Enforce`] it has passed already.
+    fn pass_to_server(&mut self, line: &[u8]) {
+        if self.mode == Mode::Enforce {
+            self.to_server.line(line);
+        }
+    }
+
+    fn pass_to_client(&mut self, line: &[u8]) {
+        if self.mode == Mode::Enforce {
+            self.to_client.line(line);
         }
     }
 
     fn on_client_line(&mut self, line: &Bytes) {
-        let enforce = self.mode == Mode::Enforce;
         match message::read(line) {
             Line::One(message) if message.is_tool_call() => self.on_call(line, &message),
             Line::One(message) => self.on_client_message(line, &message),
-            Line::Batch { calls_tool: true } if enforce => self.refuse(
+            Line::Batch { calls_tool: true } => self.refuse(
                 "null",
                 INVALID_REQUEST,
                 "tools/call in a batch cannot be guarded: send it as a message of its own",
             ),
-            Line::Unreadable { may_call_tool: true } if enforce => self.refuse(
+            Line::Unreadable { may_call_tool: true } => self.refuse(
                 "null",
                 PARSE_ERROR,
                 "the line is not unambiguous JSON (bad syntax, bad UTF-8 or a name twice), and could be a tool call",
             ),
-            Line::Batch { .. } | Line::Unreadable { .. } => self.to_server.extend_from_slice(line),
+            Line::Batch { .. } | Line::Unreadable { .. } => self.pass_to_server(line),
         }
     }
 
+    /// Answers with an error of our own, if it is on us to answer.
     fn refuse(&mut self, id: &str, code: i64, text: &str) {
-        self.to_client.extend_from_slice(&answer::refusal(id, code, text));
+        self.pass_to_client(&answer::refusal(id, code, text));
     }
 
     fn on_client_message(&mut self, line: &Bytes, message: &Message<'_>) {
         match (message.method.as_deref(), token(message.id)) {
             (Some("notifications/cancelled"), None) => return self.on_cancel(line, message),
             (Some(method), Some(id)) => {
-                if self.wire.lock().gone && self.mode == Mode::Enforce {
+                if self.mode == Mode::Enforce && self.wire.lock().gone {
                     let id = message.id.map_or("null", |id| id.get());
                     return self.refuse(
                         id,
@@ -181,16 +212,16 @@ where
                         "Connection closed: the MCP server has ended",
                     );
                 }
-                if method == "tools/list" {
-                    self.lists.insert(id.clone());
-                }
                 if self.requests.len() < MAX_REQUESTS {
+                    if method == "tools/list" {
+                        self.lists.insert(id.clone());
+                    }
                     self.requests.insert(id);
                 }
             }
             _ => {}
         }
-        self.to_server.extend_from_slice(line);
+        self.pass_to_server(line);
     }
 
     fn on_cancel(&mut self, line: &Bytes, message: &Message<'_>) {
@@ -201,45 +232,41 @@ where
             Some(id) => self.wire.lock().flights.cancel(&id),
             None => Relay::Raw,
         };
-        Self::relay(self.mode, &mut self.to_server, line, raw_id, &relay);
-    }
-
-    fn relay(
-        mode: Mode,
-        out: &mut BytesMut,
-        line: &Bytes,
-        part: Option<&serde_json::value::RawValue>,
-        relay: &Relay,
-    ) {
-        match (relay, part) {
-            (Relay::With(text), Some(raw)) if mode == Mode::Enforce => {
-                out.extend_from_slice(&message::splice(line, &[(message::range(line, raw), text)]));
-            }
-            (Relay::Swallow, _) if mode == Mode::Enforce => {}
-            _ => out.extend_from_slice(line),
+        if let Some(line) = relayed(line, raw_id, &relay) {
+            self.pass_to_server(&line);
         }
     }
 
     fn on_call(&mut self, line: &Bytes, message: &Message<'_>) {
-        let shadow = self.mode == Mode::Shadow;
-        if shadow {
-            self.to_server.extend_from_slice(line);
-        }
         let id_text = message.id.map_or("null", |id| id.get());
         let request = match Request::read(line, message) {
             Ok(request) => request,
-            Err(_) if shadow => return,
             Err(Refused::Notification) => {
                 return tracing::warn!(target: TARGET, event = "call_without_id_dropped");
             }
+            Err(Refused::Id) => {
+                let why = "the id of tools/call must be a string, or a number that has one value";
+                return self.refuse("null", INVALID_REQUEST, why);
+            }
             Err(Refused::Params(why)) => return self.refuse(id_text, INVALID_PARAMS, &why),
         };
-        let opened = self.wire.lock().flights.open(&request.call);
+        let mut wire = self.wire.lock();
+        if wire.observe {
+            wire.flights.forget(request.call.id());
+        }
+        let opened = wire.flights.open(&request.call);
+        drop(wire);
         match opened {
             Ok(()) => self.start(request),
-            Err(InUse) if shadow => {}
-            Err(InUse) => {
+            Err(Unopened::InUse) => {
                 self.refuse(id_text, INVALID_REQUEST, "a call with this id is still under way");
+            }
+            Err(Unopened::TooMany) => {
+                self.refuse(
+                    id_text,
+                    OVERLOADED,
+                    "too many calls are under way: the tool did not run",
+                );
             }
         }
     }
@@ -258,34 +285,89 @@ where
             call = call.manifested(manifest.clone());
         }
         let stack = self.stack.clone();
-        self.calls.running.push(Box::pin(async move { (mcp, stack.oneshot(call).await) }));
+        let mut running: Running = Box::pin(async move { (mcp, stack.oneshot(call).await) });
+        // Begun at once, the call keeps its place before the client's next line. Whatever wakes it
+        // later is told by the next poll, which comes with the set.
+        match running.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(finished) => self.on_step(Some(finished)),
+            Poll::Pending => {
+                self.calls.running.push(running);
+                self.collect();
+            }
+        }
     }
 
     /// Something came from the server.
     pub(crate) fn on_server(&mut self, item: &Item) {
         match item {
-            Item::Line(line) if self.mode == Mode::Off => self.to_client.extend_from_slice(line),
-            Item::Line(line) => self.on_server_line(line),
-            Item::Oversized { bytes, id } => {
-                tracing::warn!(target: TARGET, event = "line_dropped", from = "server", bytes);
-                self.on_oversized(*bytes, id.as_deref());
+            Item::Line(line) => {
+                if self.mode != Mode::Enforce {
+                    self.to_client.line(line);
+                }
+                if self.mode != Mode::Off {
+                    self.on_server_line(line);
+                }
             }
+            Item::Part(part) => self.to_client.part(part),
+            Item::Oversized(_) if self.mode == Mode::Off => {}
+            Item::Oversized(line) => self.on_oversized(line),
         }
     }
 
     fn on_server_line(&mut self, line: &Bytes) {
-        let Line::One(message) = message::read(line) else {
-            return self.to_client.extend_from_slice(line);
-        };
+        match message::read(line) {
+            Line::One(message) => self.on_server_message(line, &message),
+            Line::Batch { .. } => self.on_server_batch(line),
+            Line::Unreadable { .. } => self.on_unreadable(line),
+        }
+    }
+
+    fn on_server_message(&mut self, line: &Bytes, message: &Message<'_>) {
         match message.method.as_deref() {
-            None if message.id.is_some() => self.on_answer(line, &message),
-            Some("notifications/progress") => self.on_progress(line, &message),
+            None if message.id.is_some() => self.on_answer(line, message),
+            Some("notifications/progress") => self.on_progress(line, message),
             Some("notifications/tools/list_changed") => {
                 self.effects.forget();
-                self.to_client.extend_from_slice(line);
+                self.pass_to_client(line);
             }
-            _ => self.to_client.extend_from_slice(line),
+            _ => self.pass_to_client(line),
         }
+    }
+
+    /// A batch passes whole, unless something in it belongs to a call: then its messages pass one
+    /// by one.
+    fn on_server_batch(&mut self, line: &Bytes) {
+        let members = message::members(line);
+        let concerns = |message: &Message<'_>| {
+            let answers = message.method.is_none().then(|| token(message.id)).flatten();
+            let answers = answers.is_some_and(|id| self.wire.lock().flights.knows(&id));
+            answers || message.method.as_deref() == Some("notifications/progress")
+        };
+        if !members.iter().filter_map(|raw| message::object(raw.get()).ok()).any(|m| concerns(&m)) {
+            return self.pass_to_client(line);
+        }
+        for raw in members {
+            let line = Bytes::from(format!("{}\n", raw.get()));
+            match message::object::<Message<'_>>(raw.get()) {
+                Ok(_) => self.on_server_line(&line),
+                Err(_) => self.pass_to_client(&line),
+            }
+        }
+    }
+
+    /// Bytes that are no UTF-8 are what a client's decoder would make of them, if that helps a
+    /// call to its answer.
+    fn on_unreadable(&mut self, line: &Bytes) {
+        if std::str::from_utf8(line).is_err() {
+            let repaired = Bytes::from(String::from_utf8_lossy(line).into_owned());
+            if let Line::One(message) = message::read(&repaired)
+                && message.method.is_none()
+                && token(message.id).is_some_and(|id| self.wire.lock().flights.knows(&id))
+            {
+                return self.on_answer(&repaired, &message);
+            }
+        }
+        self.pass_to_client(line);
     }
 
     fn on_progress(&mut self, line: &Bytes, message: &Message<'_>) {
@@ -298,19 +380,14 @@ where
             Some(token) => self.wire.lock().flights.progressed(&token, progress, now),
             None => Relay::Raw,
         };
-        Self::relay(self.mode, &mut self.to_client, line, raw, &relay);
+        if let Some(line) = relayed(line, raw, &relay) {
+            self.pass_to_client(&line);
+        }
     }
 
     fn on_answer(&mut self, line: &Bytes, message: &Message<'_>) {
-        let enforce = self.mode == Mode::Enforce;
-        if !enforce {
-            self.to_client.extend_from_slice(line);
-        }
         let (Some(raw), Some(id)) = (message.id, token(message.id)) else {
-            if enforce {
-                self.to_client.extend_from_slice(line);
-            }
-            return;
+            return self.pass_to_client(line);
         };
         let answered = self.wire.lock().flights.answered(&id);
         match answered {
@@ -324,8 +401,8 @@ where
                 if let Some(record) = record {
                     (self.settle)(record, &answer::outcome(message, true));
                 }
-                if pass && enforce {
-                    self.to_client.extend_from_slice(line);
+                if pass {
+                    self.pass_to_client(line);
                 }
             }
             Answered::Stranger => {
@@ -335,31 +412,32 @@ where
                 {
                     self.effects.learn(result);
                 }
-                if enforce {
-                    self.to_client.extend_from_slice(line);
-                }
+                self.pass_to_client(line);
             }
         }
     }
 
-    /// The answer itself is lost; whoever waits for it is told so.
-    fn on_oversized(&mut self, bytes: usize, id: Option<&str>) {
-        let Some(text) = id else { return };
-        let parsed: Option<&serde_json::value::RawValue> = serde_json::from_str(text).ok();
+    /// The line itself is lost; whoever waits for what it says is told so.
+    fn on_oversized(&mut self, line: &Oversized) {
+        if self.mode == Mode::Enforce {
+            tracing::warn!(target: TARGET, event = "line_dropped", from = "server", bytes = line.bytes);
+        }
+        let parsed = line.id.as_deref().and_then(|text| serde_json::from_str(text).ok());
         let Some(id) = token(parsed) else { return };
-        let why = format!(
-            "the answer has {bytes} bytes, more than the guard passes on: raise --max-line"
-        );
+        if line.asks {
+            // The server's ids are a space of their own: this one answers no call.
+            return self.pass_to_server(&too_long(line, "line"));
+        }
         let answered = self.wire.lock().flights.answered(&id);
         match answered {
             Answered::Attempt { ending, .. } => {
-                let _ = ending.send(Ending::Oversized(bytes));
+                let _ = ending.send(Ending::Oversized(line.bytes));
             }
             Answered::Late { .. } => {}
             Answered::Stranger => {
+                self.lists.remove(&id);
                 if self.requests.remove(&id) {
-                    self.lists.remove(&id);
-                    self.refuse(text, INVALID_REQUEST, &why);
+                    self.pass_to_client(&too_long(line, "answer"));
                 }
             }
         }
@@ -382,7 +460,34 @@ where
                 CONNECTION_CLOSED,
                 "Connection closed: the MCP server has ended",
             );
-            self.to_client.extend_from_slice(&line);
+            self.to_client.line(&line);
         }
     }
 }
+
+/// The line as `relay` has it, `None` if it goes no further.
+fn relayed(
+    line: &Bytes,
+    part: Option<&serde_json::value::RawValue>,
+    relay: &Relay,
+) -> Option<Bytes> {
+    match (relay, part) {
+        (Relay::With(text), Some(raw)) => {
+            Some(message::splice(line, &[(message::range(line, raw), text)]))
+        }
+        (Relay::Swallow, _) => None,
+        _ => Some(line.clone()),
+    }
+}
+
+/// Tells a sender that its line, or what it waits for, was too long.
+fn too_long(line: &Oversized, what: &str) -> Bytes {
+    let text = format!(
+        "the {what} has {} bytes, more than the guard passes on: raise --max-line",
+        line.bytes
+    );
+    answer::refusal(line.id.as_deref().unwrap_or("null"), INVALID_REQUEST, &text)
+}
+
+#[cfg(test)]
+mod tests;

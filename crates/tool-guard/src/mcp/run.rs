@@ -15,7 +15,7 @@ use crate::supervise::{NOT_FOUND, NOT_STARTED};
 use anyhow::Context as _;
 use std::{future::pending, io, process::ExitCode, sync::Arc, time::Duration};
 use tokio::{
-    io::AsyncWriteExt,
+    io::{AsyncRead, AsyncWriteExt},
     signal::unix::{Signal, SignalKind, signal},
     time::{Instant, sleep_until},
 };
@@ -39,8 +39,9 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     // No client can know the prefix before it sees it, and then it would have to want to.
     let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
     let observe = options.mode == Mode::Shadow;
-    let wire = Arc::new(Wire::new(Flights::new(prefix), limits, observe));
-    let (stack, settle) = stack::guard(ServerTool(wire.clone()))?;
+    let keys = options.derive_keys.into();
+    let wire = Arc::new(Wire::new(Flights::new(prefix), limits, observe, keys));
+    let (stack, settle) = stack::guard(ServerTool(wire.clone()), keys)?;
     let session = format!("mcp-{:016x}", fastrand::u64(..)).into();
     let proxy = Proxy::new(Parts { mode: options.mode, wire, stack, settle, session, effects });
 
@@ -48,7 +49,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let client_out = Output::open().context("cannot write standard output")?;
     let server = Server::start(&options.command).context("cannot start the MCP server")?;
     let streams = Streams {
-        from_client: LineReader::new(client_in, options.max_line),
+        from_client: reader(options.mode, client_in, options.max_line),
         client_out: Some(client_out),
         server,
         max_line: options.max_line,
@@ -84,12 +85,15 @@ impl Streams {
             + 'static,
     {
         let mut signals = Signals::new()?;
-        let mut from_server = LineReader::new(self.server.take_output(), self.max_line);
-        let (mut heard, mut gone) = (false, false);
+        let mut from_server = reader(proxy.mode(), self.server.take_output(), self.max_line);
+        let (mut heard, mut gone, mut ended_first) = (false, false, false);
         let mut patience: Option<Instant> = None;
         loop {
             let client_open = self.from_client.is_open();
-            let reading_client = client_open && proxy.to_server.len() < HIGH_WATER;
+            // Refusals pile up too where a client writes and does not read.
+            let reading_client = client_open
+                && proxy.to_server.len() < HIGH_WATER
+                && proxy.to_client.len() < HIGH_WATER;
             let reading_server = from_server.is_open() && proxy.to_client.len() < HIGH_WATER;
             if !client_open && proxy.to_server.is_empty() {
                 self.server.close_input();
@@ -104,14 +108,14 @@ impl Streams {
             tokio::select! {
                 biased;
                 finished = proxy.calls.step() => proxy.on_step(finished),
-                wrote = self.server.write(&mut proxy.to_server), if !proxy.to_server.is_empty() => {
+                wrote = self.server.write(&mut proxy.to_server.bytes), if !proxy.to_server.is_empty() => {
                     if wrote.is_err() {
                         // Its output may still hold answers; the end of that tells the rest.
                         proxy.to_server.clear();
                         self.server.close_input();
                     }
                 }
-                wrote = write(&mut self.client_out, &mut proxy.to_client), if !proxy.to_client.is_empty() => {
+                wrote = write(&mut self.client_out, &mut proxy.to_client.bytes), if !proxy.to_client.is_empty() => {
                     if wrote.is_err() {
                         proxy.to_client.clear();
                         self.client_out = None;
@@ -142,17 +146,28 @@ impl Streams {
                 }
             }
             if !from_server.is_open() && !std::mem::replace(&mut gone, true) {
+                ended_first = self.from_client.is_open();
                 proxy.on_server_gone();
             }
         }
-        let code = self.server.end().await;
-        Ok(code)
+        // A server whose output has ended is about to end, and may have something to clean up.
+        let code = if gone { self.server.wait().await } else { None };
+        self.server.end().await;
+        Ok(ExitCode::from(code.filter(|_| ended_first).unwrap_or(0)))
     }
 
     /// The exit code of a server that never was one.
     async fn not_started(&mut self) -> Option<ExitCode> {
         let code = self.server.wait().await?;
         matches!(code, NOT_FOUND | NOT_STARTED).then(|| ExitCode::from(code))
+    }
+}
+
+/// Where every byte passes, a line too long does as well.
+fn reader<R: AsyncRead + Unpin>(mode: Mode, reader: R, limit: usize) -> LineReader<R> {
+    match mode {
+        Mode::Off | Mode::Shadow => LineReader::in_parts(reader, limit),
+        Mode::Enforce => LineReader::new(reader, limit),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Finds the top-level `id` of a JSON object that is too long to be kept.
+//! Finds the top-level `id` of a JSON object that is too long to be kept, and whether it asks.
 
 /// The longest id that is remembered, in bytes of JSON text.
 const MAX_ID: usize = 256;
@@ -16,6 +16,7 @@ pub(crate) struct IdScan {
     /// A value, and not a name, comes next.
     value: bool,
     found: Option<Box<str>>,
+    asks: bool,
 }
 
 impl IdScan {
@@ -29,6 +30,11 @@ impl IdScan {
     /// The id's JSON text, if it was a string or a number.
     pub(crate) fn found(self) -> Option<Box<str>> {
         self.found
+    }
+
+    /// Whether it is a request or notification, and no answer.
+    pub(crate) const fn asks(&self) -> bool {
+        self.asks
     }
 
     fn step(&mut self, byte: u8) {
@@ -59,6 +65,7 @@ impl IdScan {
             }
             b':' if self.depth == 1 => {
                 self.is_id = self.token == b"\"id\"";
+                self.asks |= self.token == b"\"method\"";
                 self.token.clear();
                 self.value = true;
             }
@@ -91,6 +98,17 @@ mod tests {
         let mut scan = IdScan::default();
         text.as_bytes().chunks(3).for_each(|chunk| scan.feed(chunk));
         scan.found()
+    }
+
+    #[test]
+    fn tells_what_asks_from_what_answers() {
+        let asks = |text: &str| {
+            let mut scan = IdScan::default();
+            scan.feed(text.as_bytes());
+            scan.asks()
+        };
+        assert!(asks(r#"{"id":1,"params":{},"method":"x"}"#));
+        assert!(!asks(r#"{"id":1,"result":{"method":"x"},"error":"method"}"#));
     }
 
     #[test]

@@ -1,13 +1,7 @@
 //! The server process, under its supervisor.
 use bytes::BytesMut;
 use rustix::process::{Pid, Signal, kill_process};
-use std::{
-    env,
-    ffi::OsString,
-    io,
-    process::{ExitCode, Stdio},
-    time::Duration,
-};
+use std::{env, ffi::OsString, io, process::Stdio, time::Duration};
 use tokio::{
     io::AsyncWriteExt,
     process::{Child, ChildStdin, ChildStdout, Command},
@@ -60,17 +54,12 @@ impl Server {
     /// Waits for its end; the exit code, or none if it takes too long.
     pub(crate) async fn wait(&mut self) -> Option<u8> {
         let status = timeout(GRACE, self.supervisor.wait()).await.ok()?.ok()?;
-        u8::try_from(status.code()?).ok()
+        Some(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
     }
 
-    /// Ends it, and all that it started; the exit code is its own.
-    pub(crate) async fn end(&mut self) -> ExitCode {
+    /// Ends it, and all that it started.
+    pub(crate) async fn end(&mut self) {
         self.close_input();
-        if let Ok(Some(status)) = self.supervisor.try_wait() {
-            return ExitCode::from(
-                status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1),
-            );
-        }
         let id = self.supervisor.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         if let Some(id) = id {
             let _ = kill_process(id, Signal::TERM);
@@ -78,6 +67,5 @@ impl Server {
         if self.wait().await.is_none() {
             let _ = self.supervisor.kill().await;
         }
-        ExitCode::SUCCESS
     }
 }

@@ -7,22 +7,27 @@ use tool_reliability::{
     idempotency::{DerivedKeys, Settlement},
     timeout::AttemptTimeoutBuilder,
 };
-use tr_core::{Id, ToolOutcome, catalog::ToolCatalog};
+use tr_core::{Id, Ran, ToolOutcome, catalog::ToolCatalog};
 
 pub(crate) type Settle = Box<dyn Fn(Id, &ToolOutcome)>;
 
 /// The stack around `tool`, and what settles a record whose call was given up.
-pub(crate) fn guard(tool: ServerTool) -> anyhow::Result<(Guarded<ServerTool>, Settle)> {
+pub(crate) fn guard(
+    tool: ServerTool,
+    keys: DerivedKeys,
+) -> anyhow::Result<(Guarded<ServerTool>, Settle)> {
     // The tool bounds its attempts itself, since progress prolongs them.
     let stack = ToolStack::builder()
         .attempt_timeout(AttemptTimeoutBuilder::only_as_requested)
-        // Without a key two calls are two, whatever they look like: an agent may mean both.
-        .idempotency(|idempotency| idempotency.derived_keys(DerivedKeys::Off))
+        .idempotency(|idempotency| idempotency.derived_keys(keys))
         .build()?;
     let records = stack.records();
     let settle = move |id: Id, outcome: &ToolOutcome| {
+        let did_not_run = outcome.error().is_some_and(|error| error.ran == Ran::No);
+        let how =
+            if did_not_run { Settlement::DidNotRun } else { Settlement::Done(outcome.clone()) };
         // A record that is settled already, or gone, needs nothing.
-        let _ = records.settle(&id.key, Settlement::Done(outcome.clone()));
+        let _ = records.settle(&id.key, how);
     };
     Ok((stack.service(tool), Box::new(settle)))
 }

@@ -19,14 +19,17 @@ use tokio::{
     sync::oneshot,
     time::{Instant, Sleep, sleep_until},
 };
+use tool_reliability::idempotency::DerivedKeys;
 use tower_service::Service;
-use tr_core::{BoxError, Facts, Ran, ToolCall, ToolOutcome, Verdict, code};
+use tr_core::{BoxError, Derive, Facts, Id, Ran, ToolCall, ToolOutcome, Verdict, code};
 
 /// What the service and the proxy's loop share. Nobody else locks it.
 #[derive(Debug)]
 pub(crate) struct Wire {
     state: Mutex<WireState>,
     limits: Limits,
+    /// Calls without a key leave records too.
+    derived: bool,
 }
 
 /// How long an attempt may take.
@@ -50,9 +53,21 @@ pub(crate) struct WireState {
 }
 
 impl Wire {
-    pub(crate) const fn new(flights: Flights, limits: Limits, observe: bool) -> Self {
+    pub(crate) const fn new(
+        flights: Flights,
+        limits: Limits,
+        observe: bool,
+        keys: DerivedKeys,
+    ) -> Self {
         let state = WireState { flights, outbox: Vec::new(), observe, gone: false };
-        Self { state: Mutex::new(state), limits }
+        Self { state: Mutex::new(state), limits, derived: !matches!(keys, DerivedKeys::Off) }
+    }
+
+    /// The record that the call leaves. A key that cannot be used was refused by the layer that
+    /// records, and a call that none can be derived for leaves none.
+    fn record_of(&self, call: &ToolCall) -> Option<Id> {
+        let own = call.id().ok().flatten();
+        own.or_else(|| self.derived.then(|| call.derived_id(Derive::Session).ok().flatten())?)
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, WireState> {
@@ -85,8 +100,7 @@ impl Service<ToolCall> for ServerTool {
         }
         mcp.forget();
         let now = Instant::now();
-        // A key that cannot be used was refused by the layer that records.
-        let record = call.id().ok().flatten();
+        let record = self.0.record_of(&call);
         let Some(launched) = wire.flights.launch(mcp, record, now.into_std()) else {
             return Attempt::refused(Failure::CANCELLED_BEFORE);
         };

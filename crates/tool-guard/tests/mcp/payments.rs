@@ -89,3 +89,28 @@ fn a_keyed_payment_whose_end_nobody_knows_is_not_repeated() {
     assert_eq!(answer["result"]["_meta"]["tool-reliability/error"]["code"], "outcome_unknown");
     assert_eq!(client.executions("charge_card"), 1);
 }
+
+#[test]
+fn keys_are_derived_only_as_asked_for() {
+    for (from, executions) in [("off", 2), ("session", 1)] {
+        let mut client = Client::guarded(&["--derive-keys", from]);
+        for id in 1..=2 {
+            client.call(id, "charge_card", json!({ "order": "same" }));
+            assert_eq!(text(&client.answer(id)), "charged order same", "{from}");
+        }
+        assert_eq!(client.executions("charge_card same"), executions, "{from}");
+    }
+}
+
+#[test]
+fn a_payment_that_nobody_knows_the_end_of_is_repeated_only_without_derived_keys() {
+    for (from, executions) in [("off", 2), ("session", 1)] {
+        let mut client = Client::guarded(&["--timeout", "300ms", "--derive-keys", from]);
+        for id in 1..=2 {
+            client.call(id, "charge_card", json!({ "order": "o-1", "then": "hang" }));
+            let said = text(&client.answer(id));
+            assert!(said.contains("may have run"), "{from}: {said}");
+        }
+        assert_eq!(client.executions("charge_card"), executions, "{from}");
+    }
+}

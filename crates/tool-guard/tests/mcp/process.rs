@@ -83,6 +83,47 @@ fn a_terminated_guard_ends_its_server_first() {
 }
 
 #[test]
+fn a_server_that_ends_takes_its_helpers_along() {
+    // The helper holds the server's output open, so that only its end is the output's.
+    let script = r#"sleep 1000 & echo $! >>"$LEDGER"; read call; exit 3"#;
+    let path = ledger();
+    let mut command = Command::new(BIN);
+    command.args(["mcp", "--", "sh", "-c", script]).env("LEDGER", &path);
+    let mut client = Client::start(command, path.clone());
+    client.call(1, "any", json!({}));
+    assert!(text(&client.answer(1)).contains("may have run"));
+    let pids = family(&path);
+    until("its helper is gone", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
+    assert_eq!(client.leave().code(), Some(3));
+}
+
+#[test]
+fn a_server_that_closes_its_output_is_gone() {
+    let mut client = Client::script(&[], "read call; exec >/dev/null; read more");
+    client.call(1, "any", json!({}));
+    assert!(text(&client.answer(1)).contains("may have run"));
+    client.call(2, "any", json!({}));
+    assert!(text(&client.answer(2)).contains("did not run"));
+}
+
+#[test]
+fn the_exit_code_is_the_servers_only_if_it_ended_first() {
+    // Whether the server is quick or slow to end, the client left first.
+    for script in ["cat >/dev/null; exit 3", "cat >/dev/null; exec >&-; sleep 0.3; exit 3"] {
+        assert_eq!(Client::script(&[], script).leave().code(), Some(0), "{script}");
+    }
+}
+
+#[test]
+fn a_server_that_dies_in_the_middle_of_an_answer_is_answered_for() {
+    let script = r#"read call; printf '{"jsonrpc":"2.0","id":1,"resu'; exit 1"#;
+    let mut client = Client::script(&[], script);
+    client.call(1, "any", json!({}));
+    assert_eq!(client.line(), b"{\"jsonrpc\":\"2.0\",\"id\":1,\"resu\n");
+    assert!(text(&client.answer(1)).contains("may have run"));
+}
+
+#[test]
 fn a_client_that_leaves_in_the_middle_of_a_call_ends_it_all() {
     let mut client = Client::guarded(&["--timeout", "500ms"]);
     client.call(1, "charge_card", json!({ "order": "o", "then": "hang" }));

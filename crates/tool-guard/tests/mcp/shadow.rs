@@ -52,3 +52,17 @@ fn a_call_with_a_task_is_guarded_up_to_its_handle() {
     let line = r#"{"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"t-1","status":"working"}}}"#;
     assert_eq!(client.line(), format!("{line}\n").as_bytes());
 }
+
+#[test]
+fn a_line_too_long_passes_where_every_byte_does() {
+    for mode in ["off", "shadow"] {
+        let mut client = Client::script(&["--mode", mode, "--max-line", "2000"], "exec cat");
+        for id in ["big", "small"] {
+            let text = "x".repeat(if id == "big" { 300_000 } else { 3 });
+            let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
+                "params": { "name": "echo", "arguments": { "text": text } } });
+            client.send(&call);
+            assert_eq!(client.receive(), call);
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The proxy without processes: lines in, lines out.
+mod fuzz;
+
+use super::*;
+use crate::mcp::{
+    flights::Flights,
+    stack,
+    tool::{Limits, ServerTool},
+};
+use futures_util::FutureExt;
+use std::time::Duration;
+use tokio::task::yield_now;
+use tool_reliability::{Guarded, idempotency::DerivedKeys};
+
+/// What ids of the guard's own begin with.
+const PREFIX: &str = "guards-own-";
+
+struct Bench {
+    proxy: Proxy<Guarded<ServerTool>>,
+}
+
+impl Bench {
+    fn new(mode: Mode) -> Self {
+        let limits = Limits { idle: Duration::from_secs(50), hard: Duration::from_secs(600) };
+        let flights = Flights::new(PREFIX);
+        let keys = DerivedKeys::Off;
+        let wire = Arc::new(Wire::new(flights, limits, mode == Mode::Shadow, keys));
+        let (stack, settle) = stack::guard(ServerTool(wire.clone()), keys).unwrap();
+        let effects = Effects::default();
+        let session = "s".into();
+        Self { proxy: Proxy::new(Parts { mode, wire, stack, settle, session, effects }) }
+    }
+
+    fn client(&mut self, line: &[u8]) {
+        self.proxy.on_client(&Item::Line(Bytes::copy_from_slice(line)));
+    }
+
+    fn server(&mut self, line: &[u8]) {
+        self.proxy.on_server(&Item::Line(Bytes::copy_from_slice(line)));
+    }
+
+    /// Lets all calls go as far as they can.
+    async fn settle(&mut self) {
+        let mut idle = 0;
+        while idle < 2 {
+            match self.proxy.calls.step().now_or_never() {
+                Some(finished) => {
+                    self.proxy.on_step(finished);
+                    idle = 0;
+                }
+                None => idle += 1,
+            }
+            yield_now().await;
+        }
+    }
+
+    fn client_gets(&mut self) -> String {
+        String::from_utf8(self.proxy.to_client.bytes.split().to_vec()).unwrap()
+    }
+
+    fn server_gets(&mut self) -> String {
+        String::from_utf8(self.proxy.to_server.bytes.split().to_vec()).unwrap()
+    }
+
+    /// Lets a list pass by that says `read` only reads.
+    fn list(&mut self) {
+        self.client(b"{\"id\":\"list\",\"method\":\"tools/list\"}\n");
+        self.server(b"{\"id\":\"list\",\"result\":{\"tools\":[{\"name\":\"read\",\"annotations\":{\"readOnlyHint\":true}}]}}\n");
+        self.client_gets();
+        self.server_gets();
+    }
+}
+
+fn call(id: &str, tool: &str) -> String {
+    format!("{{\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"{tool}\"}}}}\n")
+}
+
+fn done(id: &str) -> String {
+    format!("{{\"id\":{id},\"result\":{{\"content\":[]}}}}\n")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_keeps_its_place_however_many_others_wake_up() {
+    let mut bench = Bench::new(Mode::Enforce);
+    for id in 0..1000 {
+        bench.client(call(&id.to_string(), "pay").as_bytes());
+    }
+    bench.settle().await;
+    bench.server_gets();
+    for id in 0..1000 {
+        bench.server(done(&id.to_string()).as_bytes());
+    }
+    // One step between two lines, as the loop has it.
+    let (first, second) = (call("\"a\"", "pay"), "{\"id\":\"b\",\"method\":\"ping\"}\n");
+    bench.client(first.as_bytes());
+    if let Some(finished) = bench.proxy.calls.step().now_or_never() {
+        bench.proxy.on_step(finished);
+    }
+    bench.client(second.as_bytes());
+    assert_eq!(bench.server_gets(), first + second);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_follows_a_line_that_never_ended_is_a_line_of_its_own() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.client(call("1", "pay").as_bytes());
+    bench.server(b"{\"id\":1,\"resu");
+    bench.proxy.on_server_gone();
+    bench.settle().await;
+    let said = bench.client_gets();
+    let (torn, answer) = said.split_once('\n').unwrap();
+    assert_eq!(torn, "{\"id\":1,\"resu");
+    let answer: serde_json::Value = serde_json::from_str(answer).unwrap();
+    assert_eq!(answer["id"], 1);
+    assert!(answer.to_string().contains("may have run"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_id_that_is_used_again_gets_its_own_answer() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.client(call("1", "pay").as_bytes());
+    bench.settle().await;
+    tokio::time::advance(Duration::from_secs(51)).await;
+    bench.settle().await;
+    assert!(bench.client_gets().contains("Tool timeout after 50s"));
+    bench.server_gets();
+
+    bench.client(call("1", "pay").as_bytes());
+    bench.settle().await;
+    let line = bench.server_gets();
+    assert_eq!(line, call(&format!("\"{PREFIX}1\""), "pay"));
+    bench.server(done("1").replace("[]", "[\"late\"]").as_bytes());
+    bench.settle().await;
+    assert_eq!(bench.client_gets(), "", "the answer to the first call is late");
+    bench.server(done(&format!("\"{PREFIX}1\"")).as_bytes());
+    bench.settle().await;
+    assert_eq!(bench.client_gets(), done("1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_client_never_sees_an_id_of_ours() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.list();
+    bench.client(
+        br#"{"id":1,"method":"tools/call","params":{"name":"read","_meta":{"progressToken":"t"}}}"#,
+    );
+    bench.settle().await;
+    bench.server(br#"{"id":1,"error":{"code":-32603,"message":"connection refused"}}"#);
+    bench.settle().await;
+    tokio::time::advance(Duration::from_secs(5)).await;
+    bench.settle().await;
+    assert!(bench.server_gets().contains(PREFIX));
+    let ours = format!("\"{PREFIX}1\"");
+    for _ in 0..2 {
+        bench.server(done(&ours).as_bytes());
+        bench.settle().await;
+    }
+    let progress = format!(
+        "{{\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{ours},\"progress\":1}}}}\n"
+    );
+    bench.server(progress.as_bytes());
+    assert_eq!(bench.client_gets(), done("1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_in_a_batch_or_with_bad_bytes_is_an_answer() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.client(call("1", "pay").as_bytes());
+    bench.client(call("2", "pay").as_bytes());
+    bench.settle().await;
+    let note = "{\"method\":\"notifications/message\",\"params\":{}}";
+    bench.server(format!("[{note},{}]\n", done("1").trim()).as_bytes());
+    bench.server(b"{\"id\":2,\"result\":{\"content\":[\"\xff\"]}}\n");
+    bench.settle().await;
+    let said = bench.client_gets();
+    let answer_2 = done("2").replace("[]", "[\"\u{fffd}\"]");
+    assert_eq!(said, format!("{note}\n{}{answer_2}", done("1")));
+    let batch = format!("[{note}]\n");
+    bench.server(batch.as_bytes());
+    assert_eq!(bench.client_gets(), batch);
+    assert!(bench.proxy.calls.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_with_an_id_that_cannot_be_matched_is_answered() {
+    let mut bench = Bench::new(Mode::Enforce);
+    for id in ["null", "true", "{}", "[1]", "1e400"] {
+        bench.client(call(id, "pay").as_bytes());
+        let answer: serde_json::Value = serde_json::from_str(&bench.client_gets()).unwrap();
+        assert_eq!(answer["error"]["code"], -32600, "{id}");
+        assert!(answer["id"].is_null() && bench.server_gets().is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ids_are_matched_by_what_they_mean() {
+    for (sent, answered) in [
+        ("1", "1.0"),
+        ("\"a\"", "\"\\u0061\""),
+        ("12345678901234567890", "12345678901234567890"),
+        ("-0", "0"),
+    ] {
+        let mut bench = Bench::new(Mode::Enforce);
+        bench.client(call(sent, "pay").as_bytes());
+        bench.settle().await;
+        bench.server(done(answered).as_bytes());
+        bench.settle().await;
+        assert_eq!(bench.client_gets(), done(answered), "the server's spelling, as without us");
+        assert!(bench.proxy.calls.is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn params_in_an_array_mean_nothing_to_us() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.client(call("1", "pay").as_bytes());
+    bench.settle().await;
+    bench.server_gets();
+    let cancel = "{\"method\":\"notifications/cancelled\",\"params\":[1]}\n";
+    bench.client(cancel.as_bytes());
+    bench.server(done("1").as_bytes());
+    bench.settle().await;
+    assert_eq!((bench.server_gets(), bench.client_gets()), (cancel.to_owned(), done("1")));
+    bench.client(b"{\"id\":2,\"method\":\"tools/call\",\"params\":[\"pay\"]}\n");
+    assert!(bench.client_gets().contains("-32602") && bench.server_gets().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_line_too_long_is_refused_to_whoever_sent_it() {
+    let too_long = |asks| Item::Oversized(Oversized { bytes: 99, id: Some("1".into()), asks });
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.client(call("1", "pay").as_bytes());
+    bench.settle().await;
+    bench.server_gets();
+    // The server asks, and the client answers, under an id that is a call's too.
+    bench.proxy.on_server(&too_long(true));
+    bench.proxy.on_client(&too_long(false));
+    bench.settle().await;
+    assert_eq!(bench.client_gets(), "");
+    let refusals = bench.server_gets();
+    assert!(
+        refusals.lines().count() == 2 && refusals.lines().all(|line| line.contains("\"id\":1"))
+    );
+    bench.proxy.on_client(&too_long(true));
+    assert!(bench.client_gets().contains("raise --max-line"));
+    bench.proxy.on_server(&too_long(false));
+    bench.settle().await;
+    assert!(bench.client_gets().contains("The tool ran, but its answer has 99 bytes"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_answer_that_the_tool_did_not_run_frees_its_key() {
+    let mut bench = Bench::new(Mode::Enforce);
+    let keyed = |id: &str| {
+        format!(
+            "{{\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"pay\",\"_meta\":{{\"idempotencyKey\":\"k\"}}}}}}\n"
+        )
+    };
+    bench.client(keyed("1").as_bytes());
+    bench.settle().await;
+    tokio::time::advance(Duration::from_secs(51)).await;
+    bench.settle().await;
+    bench.client(keyed("2").as_bytes());
+    bench.settle().await;
+    assert!(bench.client_gets().contains("outcome_unknown"));
+    bench.server(b"{\"id\":1,\"error\":{\"code\":-32000,\"message\":\"429 Too Many Requests\"}}\n");
+    bench.server_gets();
+    bench.client(keyed("3").as_bytes());
+    bench.settle().await;
+    assert_eq!(bench.server_gets(), keyed("3"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_calls_than_fit_are_refused() {
+    let mut bench = Bench::new(Mode::Enforce);
+    for id in 0..10_000 {
+        bench.client(call(&id.to_string(), "pay").as_bytes());
+    }
+    assert_eq!(bench.client_gets(), "");
+    bench.server_gets();
+    bench.client(call("\"one more\"", "pay").as_bytes());
+    assert!(bench.client_gets().contains("did not run"));
+    assert_eq!(bench.server_gets(), "");
+}
