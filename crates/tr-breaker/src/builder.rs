@@ -3,6 +3,7 @@ use crate::{
     error::ConfigError,
     handle::Registry,
     hub::Hub,
+    jitter::{Jitter, own_seed},
     layer::BreakerLayer,
     registry::Breakers,
     settings::{COUNTS, Mode, Row, Rules, Settings, Slow, TIMES, is_rate},
@@ -30,6 +31,7 @@ const CAPACITIES: RangeInclusive<usize> = 1..=1_000_000;
 /// | [`cooldown`](Self::cooldown) | 30 s |
 /// | [`max_probes`](Self::max_probes), [`successes_to_close`](Self::successes_to_close) | 1, 2 |
 /// | [`probe_lease`](Self::probe_lease) | the cooldown |
+/// | [`cooldown_jitter`](Self::cooldown_jitter), [`ramp`](Self::ramp) | off |
 /// | [`count_rate_limits`](Self::count_rate_limits) | yes |
 /// | [`mode`](Self::mode), [`forced_open`](Self::forced_open) | [`Mode::Enforce`], no |
 /// | [`capacity`](Self::capacity) | 10,000 breakers |
@@ -45,6 +47,9 @@ pub struct Builder<A = Standard> {
     max_probes: u32,
     successes_to_close: u32,
     probe_lease: Option<Duration>,
+    jitter: Option<f64>,
+    seed: Option<u64>,
+    ramp: Option<Duration>,
     count_rate_limits: bool,
     mode: Mode,
     forced_open: bool,
@@ -71,6 +76,9 @@ impl Builder {
             max_probes: 1,
             successes_to_close: 2,
             probe_lease: None,
+            jitter: None,
+            seed: None,
+            ramp: None,
             count_rate_limits: true,
             mode: Mode::Enforce,
             forced_open: false,
@@ -177,6 +185,27 @@ impl<A> Builder<A> {
         self
     }
 
+    /// Makes each cooldown longer by up to this share of it, so that breakers that opened together
+    /// do not probe together.
+    pub fn cooldown_jitter(mut self, share: f64) -> Self {
+        self.jitter = Some(share);
+        self
+    }
+
+    /// Draws the jitter under `seed`: the same breaker gets the same cooldowns in the same order,
+    /// whichever process it is in. Without it each layer has a seed of its own.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// After probes have closed it, lets pass a share of the calls that grows from a tenth to all
+    /// within this time, and refuses the others; its state is `CLOSED`.
+    pub fn ramp(mut self, lasts: Duration) -> Self {
+        self.ramp = Some(lasts);
+        self
+    }
+
     /// Whether errors of the code [`RATE_LIMITED`](tr_core::code::RATE_LIMITED), such as a 429,
     /// are failures. Else they count for nothing.
     pub fn count_rate_limits(mut self, count: bool) -> Self {
@@ -224,6 +253,9 @@ impl<A> Builder<A> {
             max_probes: self.max_probes,
             successes_to_close: self.successes_to_close,
             probe_lease: self.probe_lease,
+            jitter: self.jitter,
+            seed: self.seed,
+            ramp: self.ramp,
             count_rate_limits: self.count_rate_limits,
             mode: self.mode,
             forced_open: self.forced_open,
@@ -272,6 +304,10 @@ impl<A> Builder<A> {
             max_probes: self.max_probes,
             successes_to_close: self.successes_to_close,
             probe_lease: self.probe_lease,
+            jitter: self
+                .jitter
+                .map(|share| Jitter { share, seed: self.seed.unwrap_or_else(own_seed) }),
+            ramp: self.ramp,
             count_rate_limits: self.count_rate_limits,
             mode: self.mode,
             force_open: self.forced_open,
@@ -293,6 +329,12 @@ impl<A> Builder<A> {
         faults.range("capacity", self.capacity, CAPACITIES);
         if let Some(lease) = self.probe_lease {
             faults.range("probe_lease", lease, TIMES);
+        }
+        if let Some(share) = self.jitter {
+            faults.rate("cooldown_jitter", share);
+        }
+        if let Some(lasts) = self.ramp {
+            faults.range("ramp", lasts, TIMES);
         }
         if let Some(slow) = self.slow {
             faults.range("slow_calls, longer than", slow.longer_than, TIMES);

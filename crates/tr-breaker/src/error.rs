@@ -47,7 +47,8 @@ impl CircuitOpen {
         self.state
     }
 
-    /// Until the next probe may go out; `None` while probes are out, and when it was forced open.
+    /// Until the next probe may go out; `None` while probes are out, when it was forced open, and
+    /// while it lets only some calls pass after closing.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         self.retry_after
@@ -65,6 +66,7 @@ impl fmt::Display for CircuitOpen {
         write!(f, "circuit breaker of {} is {}", self.breaker, self.state.as_str())?;
         match (self.retry_after, self.state) {
             (Some(left), _) => write!(f, " for another {left:.0?}"),
+            (None, BreakerState::Closed) => f.write_str(" and lets only some calls pass yet"),
             (None, BreakerState::HalfOpen) => f.write_str(" and waits for its probe"),
             (None, _) => f.write_str(" until it is reset"),
         }

@@ -60,13 +60,15 @@ pub(crate) enum Admission {
 
 impl Gate {
     pub(crate) fn new(key: KeyRef<'_>, label: &str, ground: Arc<Ground>, lanes: Lanes) -> Self {
-        let machine = Machine::new(ground.settings.clone());
+        let name: Arc<str> = key.name.into();
+        let machine = Machine::new(name.clone(), ground.settings.clone());
+        let word = AtomicU64::new(word_of(&machine));
         Self {
-            name: key.name.into(),
+            name,
             hash: key.hash,
             label: (label != key.name).then(|| label.into()),
             ground,
-            word: AtomicU64::new(word_of(&machine)),
+            word,
             lap_end: AtomicU64::new(0),
             lanes,
             guarded: Mutex::new(None),
@@ -223,7 +225,8 @@ impl Gate {
             end => self.ground.instant(end).checked_sub(self.settings().lap()),
         };
         let generation = (self.word.load(Relaxed) >> 2) as u32;
-        let machine = Machine::resumed(self.ground.settings.clone(), generation, since);
+        let machine =
+            Machine::resumed(self.name.clone(), self.ground.settings.clone(), generation, since);
         Box::new(Guarded { machine, last_failure: None, is_telling: false })
     }
 
@@ -267,7 +270,7 @@ impl Gate {
 fn word_of(machine: &Machine) -> u64 {
     let flags = match machine.mode() {
         Mode::Disabled => FREE,
-        Mode::Enforce | Mode::Shadow if machine.is_closed() => CLOSED,
+        Mode::Enforce | Mode::Shadow if machine.lets_all_pass() => CLOSED,
         Mode::Enforce | Mode::Shadow => 0,
     };
     u64::from(machine.generation()) << 2 | flags

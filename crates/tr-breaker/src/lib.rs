@@ -69,11 +69,13 @@ mod gate;
 mod ground;
 mod handle;
 mod hub;
+mod jitter;
 mod lane;
 mod layer;
 #[cfg(tr_loom)]
 pub mod model;
 mod permit;
+mod ramp;
 mod registry;
 mod service;
 mod settings;

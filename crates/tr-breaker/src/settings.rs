@@ -1,4 +1,5 @@
 //! What a breaker goes by: values that were checked, and what follows from them.
+use crate::jitter::Jitter;
 use std::{ops::RangeInclusive, time::Duration};
 use tr_core::{Effect, manifest::BreakerOverride};
 
@@ -84,6 +85,9 @@ pub(crate) struct Settings {
     pub(crate) successes_to_close: u32,
     /// After which a probe counts as hung; the cooldown where it is `None`.
     pub(crate) probe_lease: Option<Duration>,
+    pub(crate) jitter: Option<Jitter>,
+    /// How long after closing not all calls pass.
+    pub(crate) ramp: Option<Duration>,
     pub(crate) count_rate_limits: bool,
     pub(crate) mode: Mode,
     pub(crate) force_open: bool,

@@ -10,6 +10,7 @@
 //!   any ── force_open ──▶ FORCED_OPEN        any ── reset ──▶ CLOSED
 //! ```
 use crate::{
+    ramp::Ramp,
     settings::{Mode, Row, Settings},
     window::{Bad, Tally, Window},
 };
@@ -24,12 +25,15 @@ use tr_core::BreakerState;
 /// The state machine of one breaker.
 #[derive(Debug)]
 pub(crate) struct Machine {
+    name: Arc<str>,
     settings: Arc<Settings>,
     mode: Mode,
     phase: Phase,
     /// Counts the steps: a call that was admitted in another generation changes nothing.
     generation: u32,
     window: Window,
+    /// Since probes have closed it, where not all calls pass at once.
+    ramp: Option<Ramp>,
     /// Steps that nobody was told of yet.
     edges: VecDeque<Edge>,
 }
@@ -102,26 +106,29 @@ impl Phase {
 }
 
 impl Machine {
-    pub(crate) fn new(settings: Arc<Settings>) -> Self {
+    pub(crate) fn new(name: Arc<str>, settings: Arc<Settings>) -> Self {
         let phase = if settings.force_open { Phase::Forced } else { Phase::Closed };
         Self {
+            name,
             mode: settings.mode,
             settings,
             phase,
             generation: 0,
             window: Window::default(),
+            ramp: None,
             edges: VecDeque::new(),
         }
     }
 
     /// A closed one that knows of nothing but successes, all of them as old as that.
     pub(crate) fn resumed(
+        name: Arc<str>,
         settings: Arc<Settings>,
         generation: u32,
         since: Option<Instant>,
     ) -> Self {
         let window = since.map_or_else(Window::default, Window::begun);
-        Self { generation, window, ..Self::new(settings) }
+        Self { generation, window, ..Self::new(name, settings) }
     }
 
     /// How many successes it knows of, if [`resumed`](Self::resumed) could take its place.
@@ -142,6 +149,11 @@ impl Machine {
         matches!(self.phase, Phase::Closed)
     }
 
+    /// Whether it is closed, and no call is refused.
+    pub(crate) const fn lets_all_pass(&self) -> bool {
+        self.is_closed() && self.ramp.is_none()
+    }
+
     /// The state; where the clock alone changed it, that counts from now on.
     pub(crate) fn state(&mut self, now: Instant) -> BreakerState {
         self.settle(now);
@@ -155,7 +167,9 @@ impl Machine {
         let ticket = |probe| Some(Ticket { generation, row, probe });
         match &mut self.phase {
             Phase::Closed if self.mode == Mode::Disabled => return Ok(None),
-            Phase::Closed => return Ok(ticket(None)),
+            Phase::Closed if self.ramp.as_mut().is_none_or(|ramp| ramp.admits(now)) => {
+                return Ok(ticket(None));
+            }
             Phase::HalfOpen { probes, next, .. }
                 if probes.len() < self.settings.max_probes as usize =>
             {
@@ -164,7 +178,7 @@ impl Machine {
                 probes.push(Probe { id, since: now, row });
                 return Ok(ticket(Some(id)));
             }
-            Phase::HalfOpen { .. } | Phase::Open { .. } | Phase::Forced => {}
+            Phase::Closed | Phase::HalfOpen { .. } | Phase::Open { .. } | Phase::Forced => {}
         }
         let (left, shadow) = (self.time_left(now), self.mode == Mode::Shadow);
         Err(Refusal { state: self.phase.state(), left, shadow })
@@ -273,7 +287,7 @@ impl Machine {
 
     /// Whether nobody has interfered that a new machine would not know of.
     fn is_as_set(&self) -> bool {
-        self.mode == self.settings.mode && !self.settings.force_open
+        self.mode == self.settings.mode && !self.settings.force_open && self.ramp.is_none()
     }
 
     /// Makes the steps that time alone makes, each at its own moment.
@@ -303,7 +317,13 @@ impl Machine {
                     }
                     self.open(hung, row);
                 }
-                Phase::Closed | Phase::Forced => return,
+                Phase::Closed => {
+                    if self.ramp.as_mut().is_some_and(|ramp| ramp.left(now).is_none()) {
+                        self.ramp = None;
+                    }
+                    return;
+                }
+                Phase::Forced => return,
             }
         }
     }
@@ -330,6 +350,7 @@ impl Machine {
                 *successes += 1;
                 if *successes >= self.settings.successes_to_close {
                     self.close();
+                    self.ramp = self.settings.ramp.map(|lasts| Ramp::new(now, lasts));
                 }
             }
             End::Success { .. } | End::Failure { .. } => self.open(now, row),
@@ -338,7 +359,10 @@ impl Machine {
     }
 
     fn open(&mut self, since: Instant, row: Row) {
-        let cooldown = self.settings.rules(row).cooldown;
+        let mut cooldown = self.settings.rules(row).cooldown;
+        if let Some(jitter) = self.settings.jitter {
+            cooldown = jitter.lengthen(cooldown, &self.name, self.generation);
+        }
         self.step(Phase::Open { since, cooldown });
     }
 
@@ -349,7 +373,7 @@ impl Machine {
 
     fn step(&mut self, phase: Phase) {
         let edge = Edge { from: self.phase.state(), to: phase.state() };
-        self.phase = phase;
+        (self.phase, self.ramp) = (phase, None);
         self.generation = self.generation.wrapping_add(1);
         if edge.from != edge.to {
             self.edges.push_back(edge);

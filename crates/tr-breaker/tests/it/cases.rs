@@ -251,3 +251,18 @@ async fn slow_calls_count_where_the_rule_is_set() {
     rig.calls([ok()]).await;
     assert_eq!(rig.state(), Open);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_ramp_after_closing_lets_pass_some_calls_at_first() {
+    let rig = Rig::new(Builder::error_handling().ramp(10 * SECOND)).opened().await;
+    advance(30 * SECOND).await;
+    rig.call().await.unwrap();
+    let refused = rig.call().await;
+    assert_eq!((refusal(&refused).state(), refusal(&refused).retry_after()), (Closed, None));
+    let text = "circuit breaker of flight_search is CLOSED and lets only some calls pass yet";
+    assert_eq!(refusal(&refused).to_string(), text);
+    advance(10 * SECOND).await;
+    for _ in 0..20 {
+        rig.call().await.unwrap();
+    }
+}
