@@ -57,6 +57,7 @@ struct InFlight {
 #[derive(Default)]
 struct Model {
     open: Vec<Arc<McpCall>>,
+    cancelled: Vec<Token>,
     in_flight: Vec<InFlight>,
     /// All ids that were ever on the wire.
     wired: Vec<Token>,
@@ -116,7 +117,10 @@ proptest! {
                     if model.in_flight.iter().any(|attempt| Arc::ptr_eq(&attempt.call, &call)) {
                         continue;
                     }
-                    let Some(launched) = flights.launch(&call, None, now) else { continue };
+                    let launched = flights.launch(&call, None, now);
+                    let cancelled = model.cancelled.contains(call.id());
+                    prop_assert_eq!(launched.is_none(), cancelled, "a withdrawn call runs no more");
+                    let Some(launched) = launched else { continue };
                     let fresh = !model.in_flight.iter().any(|at| at.wire_id == launched.wire_id);
                     prop_assert!(fresh, "two attempts under one id");
                     if is_ours(&launched.wire_id) {
@@ -152,6 +156,9 @@ proptest! {
                 Event::Cancel { id } => {
                     let id = call(id, None).id().clone();
                     let relay = flights.cancel(&id);
+                    if model.open.iter().any(|open| *open.id() == id) {
+                        model.cancelled.push(id);
+                    }
                     let ended = model.reap(|ending| matches!(ending, Ending::Cancelled));
                     prop_assert!(ended <= 1);
                     match relay {
@@ -184,6 +191,7 @@ proptest! {
                     flights.close(call.id());
                     prop_assert!(!flights.close(call.id()), "a call is answered once");
                     model.open.retain(|open| !Arc::ptr_eq(open, &call));
+                    model.cancelled.retain(|id| id != call.id());
                 }
                 Event::Gone => {
                     flights.server_gone();

@@ -216,12 +216,12 @@ async fn params_in_an_array_mean_nothing_to_us() {
     bench.client(call("1", "pay").as_bytes());
     bench.settle().await;
     bench.server_gets();
-    let cancel = "{\"method\":\"notifications/cancelled\",\"params\":[1]}\n";
+    let cancel = "{\"method\":\"notifications/cancelled\",\"params\":[1,null,null]}\n";
     bench.client(cancel.as_bytes());
     bench.server(done("1").as_bytes());
     bench.settle().await;
     assert_eq!((bench.server_gets(), bench.client_gets()), (cancel.to_owned(), done("1")));
-    bench.client(b"{\"id\":2,\"method\":\"tools/call\",\"params\":[\"pay\"]}\n");
+    bench.client(b"{\"id\":2,\"method\":\"tools/call\",\"params\":[\"pay\",{},null,null,null]}\n");
     assert!(bench.client_gets().contains("-32602") && bench.server_gets().is_empty());
 }
 
@@ -268,6 +268,22 @@ async fn a_late_answer_that_the_tool_did_not_run_frees_its_key() {
     bench.client(keyed("3").as_bytes());
     bench.settle().await;
     assert_eq!(bench.server_gets(), keyed("3"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_withdrawn_before_its_retry_is_not_retried() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.list();
+    bench.client(call("1", "read").as_bytes());
+    bench.settle().await;
+    bench.server(b"{\"id\":1,\"error\":{\"code\":-32603,\"message\":\"connection refused\"}}\n");
+    bench.settle().await;
+    bench.server_gets();
+    bench.client(b"{\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n");
+    tokio::time::advance(Duration::from_secs(5)).await;
+    bench.settle().await;
+    assert_eq!((bench.server_gets(), bench.client_gets()), (String::new(), String::new()));
+    assert!(bench.proxy.calls.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
