@@ -30,8 +30,8 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = DeriveKeys::Off, value_name = "FROM")]
     pub(crate) derive_keys: DeriveKeys,
 
-    /// What is logged on standard error: each event as a JSON line, or nothing
-    #[arg(long, value_enum, default_value_t = Log::Json)]
+    /// Which events are logged on standard error, as JSON lines
+    #[arg(long, value_enum, default_value_t = Log::Warn)]
     pub(crate) log: Log,
 
     /// The MCP server and its arguments
@@ -69,13 +69,15 @@ impl From<DeriveKeys> for DerivedKeys {
     }
 }
 
-/// What is logged.
+/// Which events are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Log {
-    /// Nothing
+    /// None
     Off,
-    /// Each event as a JSON line
-    Json,
+    /// Failures, refusals, retries, breakers that change
+    Warn,
+    /// Each call too
+    Info,
 }
 
 /// Reads `50s`, `500ms`, `10m`, `1.5h`.

@@ -21,7 +21,7 @@ use tokio::{
 };
 use tool_reliability::telemetry::JsonLines;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::prelude::*;
+use tracing_subscriber::{filter::LevelFilter, prelude::*};
 
 /// A side whose lines pile up to so many bytes is not read from until they are written.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
@@ -30,7 +30,11 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Runs the guard until the client leaves.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
-    let _logging = (options.log == Log::Json).then(log_to_stderr).transpose()?;
+    let _logging = match options.log {
+        Log::Off => None,
+        Log::Warn => Some(log_to_stderr(LevelFilter::WARN)?),
+        Log::Info => Some(log_to_stderr(LevelFilter::INFO)?),
+    };
     let mut effects = Effects::default();
     if let Some(path) = &options.catalog {
         stack::declare(&mut effects, path)?;
@@ -59,10 +63,10 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
 
 /// Logs for as long as the result lives. A client that reads no standard error must not stop the
 /// guard, so what cannot be written at once waits, and what waits too long is lost.
-fn log_to_stderr() -> anyhow::Result<WorkerGuard> {
+fn log_to_stderr(level: LevelFilter) -> anyhow::Result<WorkerGuard> {
     let (stderr, worker) = NonBlockingBuilder::default().lossy(true).finish(io::stderr());
     let lines = JsonLines::new(stderr);
-    tracing_subscriber::registry().with(lines).try_init().context("cannot log")?;
+    tracing_subscriber::registry().with(lines).with(level).try_init().context("cannot log")?;
     Ok(worker)
 }
 

@@ -93,7 +93,7 @@ fn arguments_without_a_canonical_form_pass() {
 
 #[test]
 fn a_client_that_reads_no_logs_is_served() {
-    let mut client = Client::guarded(&[]);
+    let mut client = Client::guarded(&["--log", "info"]);
     // Each call is logged; all of it is more than a pipe holds.
     for id in 0..500 {
         client.call(id, "echo", json!({ "text": "x" }));

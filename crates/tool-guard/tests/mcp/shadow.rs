@@ -29,7 +29,7 @@ fn what_would_have_been_retried_or_blocked_is_only_logged() {
 
 #[test]
 fn a_repeated_key_is_executed_again_and_logged_as_a_replay() {
-    let mut client = Client::guarded(&["--mode", "shadow"]);
+    let mut client = Client::guarded(&["--mode", "shadow", "--log", "info"]);
     for id in 1..=2 {
         let params = json!({
             "name": "charge_card", "arguments": { "order": "o" }, "_meta": { "idempotencyKey": "k" },
