@@ -1,6 +1,6 @@
 //! What a run comes to: a few figures of its tape, and their medians over seeds.
 use crate::{
-    plan::Plan,
+    plan::{Plan, index},
     tape::{Second, Tape},
 };
 
@@ -31,8 +31,8 @@ pub(crate) struct Figures {
 
 impl Figures {
     pub(crate) fn of(tape: &Tape, plan: &Plan) -> Self {
-        let (start, recovery) = (crate::plan::index(plan.outage.start), plan.recovery());
-        let watched = &tape.seconds()[..crate::plan::index(plan.end)];
+        let (start, recovery) = (index(plan.outage.start), plan.recovery());
+        let watched = &tape.seconds()[..index(plan.end)];
         let after = &watched[recovery..];
         let peak = |seconds: &[Second]| seconds.iter().map(|second| second.attempts).max();
         let capacity = f64::from(plan.capacity);

@@ -2,8 +2,8 @@
 use crate::{
     figures::median,
     plan::{Plan, index},
-    study::Result,
-    tape::Second,
+    study::Runs,
+    tape::{Second, Tape},
 };
 use std::fmt::Write as _;
 
@@ -43,7 +43,7 @@ impl Panel {
 }
 
 /// Draws the medians over all seeds.
-pub(crate) fn svg(results: &[Result], plan: &Plan) -> String {
+pub(crate) fn svg(results: &[Runs], plan: &Plan) -> String {
     let load = |second: &Second, plan: &Plan| f64::from(second.attempts) / f64::from(plan.capacity);
     let lines: Vec<_> = results.iter().map(|result| medians(result, plan, load)).collect();
     let most = lines.iter().flatten().fold(1.0_f64, |most, value| most.max(*value)).ceil();
@@ -81,9 +81,9 @@ pub(crate) fn svg(results: &[Result], plan: &Plan) -> String {
 }
 
 /// The median of each second.
-fn medians(result: &Result, plan: &Plan, value: fn(&Second, &Plan) -> f64) -> Vec<f64> {
+fn medians(result: &Runs, plan: &Plan, value: fn(&Second, &Plan) -> f64) -> Vec<f64> {
     let of_second = |second: usize| {
-        let of = |tape: &crate::tape::Tape| value(&tape.seconds()[second], plan);
+        let of = |tape: &Tape| value(&tape.seconds()[second], plan);
         let mut values: Vec<_> = result.tapes.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
         median(&values)
@@ -127,7 +127,7 @@ fn line(svg: &mut String, panel: &Panel, plan: &Plan, values: &[f64], nth: usize
     let _ = writeln!(svg, "<polyline points=\"{}\" {}/>", points.trim_end(), stroke(nth));
 }
 
-fn legend(svg: &mut String, results: &[Result], plan: &Plan) {
+fn legend(svg: &mut String, results: &[Runs], plan: &Plan) {
     let left = RIGHT + 20.0;
     for (nth, result) in results.iter().enumerate() {
         let y = 72.0 + 24.0 * nth as f64;

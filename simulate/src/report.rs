@@ -3,7 +3,7 @@ use crate::{
     figures::{Figures, Spread},
     nested::{Attempts, DEEPEST},
     rules::{COOLDOWN, Whose},
-    study::{Effort, Result as Study},
+    study::{Effort, Runs},
 };
 use serde_json::{Value, json};
 use tr_core::BoxError;
@@ -29,7 +29,7 @@ impl Goal {
 }
 
 /// How we stand: our worst run, and the worst of the peers'.
-pub(crate) fn goals(results: &[Study], nested: &[Attempts]) -> Vec<Goal> {
+pub(crate) fn goals(results: &[Runs], nested: &[Attempts]) -> Vec<Goal> {
     let deepest = |of: fn(&Attempts) -> f64| Spread::of(nested.iter().map(of)).worst;
     let worst = |whose, figure: fn(&Figures) -> f64| {
         let of = results.iter().filter(|result| result.rules.whose == whose);
@@ -114,7 +114,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 /// Everything that was measured, as Markdown.
-pub(crate) fn tables(results: &[Study], nested: &[Attempts], effort: Effort) -> String {
+pub(crate) fn tables(results: &[Runs], nested: &[Attempts], effort: Effort) -> String {
     let mut text = format!("Median and, in brackets, worst of {} seeds:\n\n", effort.seeds);
     text += &row("rules", COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
     text += &row("---", COLUMNS.iter().map(|_| "---".to_owned()));

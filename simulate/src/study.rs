@@ -36,7 +36,7 @@ impl Effort {
 
 /// What one rule's runs came to.
 #[derive(Debug)]
-pub(crate) struct Result {
+pub(crate) struct Runs {
     pub(crate) rules: Named,
     /// By seed.
     pub(crate) tapes: Vec<Tape>,
@@ -45,7 +45,7 @@ pub(crate) struct Result {
     pub(crate) elsewhere: Vec<Figures>,
 }
 
-impl Result {
+impl Runs {
     pub(crate) fn spread(&self, figure: fn(&Figures) -> f64) -> Spread {
         Spread::of(self.figures.iter().map(figure))
     }
@@ -64,14 +64,13 @@ struct Job {
 }
 
 /// Runs everything, on all cores.
-pub(crate) fn run(plan: &Plan, effort: Effort) -> Vec<Result> {
+pub(crate) fn run(plan: &Plan, effort: Effort) -> Vec<Runs> {
     let jobs = jobs(plan, effort);
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
-        while let Some((number, job)) = {
-            let n = next.fetch_add(1, Relaxed);
-            jobs.get(n).map(|job| (n, job))
-        } {
+        loop {
+            let number = next.fetch_add(1, Relaxed);
+            let Some(job) = jobs.get(number) else { break };
             let tape = (ALL[job.rules].run)(&job.plan, job.seed);
             done.lock().expect("no run panicked").push((number, tape));
         }
@@ -83,7 +82,7 @@ pub(crate) fn run(plan: &Plan, effort: Effort) -> Vec<Result> {
     });
     let mut done = done.into_inner().expect("no run panicked");
     done.sort_by_key(|(number, _)| *number);
-    let new = |rules: &Named| Result {
+    let new = |rules: &Named| Runs {
         rules: *rules,
         tapes: Vec::new(),
         figures: Vec::new(),

@@ -134,16 +134,14 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::ALL;
+    use crate::{rules::ALL, tape::Second};
 
     #[test]
     fn every_call_ends_once_and_no_more_is_served_than_can_be() {
         let plan = Plan::tiny();
         for rules in ALL {
             let tape = (rules.run)(&plan, 1);
-            let sum = |count: fn(&crate::tape::Second) -> u32| {
-                tape.seconds().iter().map(count).sum::<u32>()
-            };
+            let sum = |count: fn(&Second) -> u32| tape.seconds().iter().map(count).sum::<u32>();
             assert!(sum(|second| second.calls) > 3_000, "{}", rules.name);
             assert_eq!(sum(|second| second.calls), sum(|s| s.good + s.bad), "{}", rules.name);
             assert!(tape.seconds().iter().all(|s| s.good + s.bad == s.calls));
