@@ -1,9 +1,11 @@
 //! What the guard does with each line, in the order in which they come.
+mod from_server;
+
 use super::{
     Mode, answer,
-    call::{Answer, Ending, McpCall, Refused, Request},
+    call::{McpCall, Refused, Request},
     effects::Effects,
-    flights::{Answered, Relay, Unopened, token},
+    flights::{Relay, Unopened, token},
     lines::{Item, Oversized},
     message::{self, Line, Message, NoteParams, Token},
     out::Out,
@@ -19,7 +21,6 @@ use std::{
     sync::Arc,
     task::{Context, Poll, Waker},
 };
-use tokio::time::Instant;
 use tool_reliability::telemetry::TARGET;
 use tower::ServiceExt;
 use tower_service::Service;
@@ -294,173 +295,6 @@ where
                 self.calls.running.push(running);
                 self.collect();
             }
-        }
-    }
-
-    /// Something came from the server.
-    pub(crate) fn on_server(&mut self, item: &Item) {
-        match item {
-            Item::Line(line) => {
-                if self.mode != Mode::Enforce {
-                    self.to_client.line(line);
-                }
-                if self.mode != Mode::Off {
-                    self.on_server_line(line);
-                }
-            }
-            Item::Part(part) => self.to_client.part(part),
-            Item::Oversized(_) if self.mode == Mode::Off => {}
-            Item::Oversized(line) => self.on_oversized(line),
-        }
-    }
-
-    fn on_server_line(&mut self, line: &Bytes) {
-        match message::read(line) {
-            Line::One(message) => self.on_server_message(line, &message),
-            Line::Batch { .. } => self.on_server_batch(line),
-            Line::Unreadable { .. } => self.on_unreadable(line),
-        }
-    }
-
-    fn on_server_message(&mut self, line: &Bytes, message: &Message<'_>) {
-        match message.method.as_deref() {
-            None if message.id.is_some() => self.on_answer(line, message),
-            Some("notifications/progress") => self.on_progress(line, message),
-            Some("notifications/tools/list_changed") => {
-                self.effects.forget();
-                self.pass_to_client(line);
-            }
-            _ => self.pass_to_client(line),
-        }
-    }
-
-    /// A batch passes whole, unless something in it belongs to a call: then its messages pass one
-    /// by one.
-    fn on_server_batch(&mut self, line: &Bytes) {
-        let members = message::members(line);
-        let concerns = |message: &Message<'_>| {
-            let answers = message.method.is_none().then(|| token(message.id)).flatten();
-            let answers = answers.is_some_and(|id| self.wire.lock().flights.knows(&id));
-            answers || message.method.as_deref() == Some("notifications/progress")
-        };
-        if !members.iter().filter_map(|raw| message::object(raw.get()).ok()).any(|m| concerns(&m)) {
-            return self.pass_to_client(line);
-        }
-        for raw in members {
-            let line = Bytes::from(format!("{}\n", raw.get()));
-            match message::object::<Message<'_>>(raw.get()) {
-                Ok(_) => self.on_server_line(&line),
-                Err(_) => self.pass_to_client(&line),
-            }
-        }
-    }
-
-    /// Bytes that are no UTF-8 are what a client's decoder would make of them, if that helps a
-    /// call to its answer.
-    fn on_unreadable(&mut self, line: &Bytes) {
-        if std::str::from_utf8(line).is_err() {
-            let repaired = Bytes::from(String::from_utf8_lossy(line).into_owned());
-            if let Line::One(message) = message::read(&repaired)
-                && message.method.is_none()
-                && token(message.id).is_some_and(|id| self.wire.lock().flights.knows(&id))
-            {
-                return self.on_answer(&repaired, &message);
-            }
-        }
-        self.pass_to_client(line);
-    }
-
-    fn on_progress(&mut self, line: &Bytes, message: &Message<'_>) {
-        let params =
-            message.params.and_then(|raw| message::object::<NoteParams<'_>>(raw.get()).ok());
-        let progress = params.as_ref().and_then(|params| params.progress);
-        let raw = params.and_then(|params| params.progress_token);
-        let now = Instant::now().into_std();
-        let relay = match token(raw) {
-            Some(token) => self.wire.lock().flights.progressed(&token, progress, now),
-            None => Relay::Raw,
-        };
-        if let Some(line) = relayed(line, raw, &relay) {
-            self.pass_to_client(&line);
-        }
-    }
-
-    fn on_answer(&mut self, line: &Bytes, message: &Message<'_>) {
-        let (Some(raw), Some(id)) = (message.id, token(message.id)) else {
-            return self.pass_to_client(line);
-        };
-        let answered = self.wire.lock().flights.answered(&id);
-        match answered {
-            Answered::Attempt { ending, recorded } => {
-                let outcome = answer::outcome(message, recorded);
-                let answer = Answer { line: line.clone(), id_range: message::range(line, raw) };
-                // A receiver that is gone has given up between two polls; its drop said so.
-                let _ = ending.send(Ending::Answered(answer, outcome));
-            }
-            Answered::Late { record, pass } => {
-                if let Some(record) = record {
-                    (self.settle)(record, &answer::outcome(message, true));
-                }
-                if pass {
-                    self.pass_to_client(line);
-                }
-            }
-            Answered::Stranger => {
-                self.requests.remove(&id);
-                if self.lists.remove(&id)
-                    && let Some(result) = message.result
-                {
-                    self.effects.learn(result);
-                }
-                self.pass_to_client(line);
-            }
-        }
-    }
-
-    /// The line itself is lost; whoever waits for what it says is told so.
-    fn on_oversized(&mut self, line: &Oversized) {
-        if self.mode == Mode::Enforce {
-            tracing::warn!(target: TARGET, event = "line_dropped", from = "server", bytes = line.bytes);
-        }
-        let parsed = line.id.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        let Some(id) = token(parsed) else { return };
-        if line.asks {
-            // The server's ids are a space of their own: this one answers no call.
-            return self.pass_to_server(&too_long(line, "line"));
-        }
-        let answered = self.wire.lock().flights.answered(&id);
-        match answered {
-            Answered::Attempt { ending, .. } => {
-                let _ = ending.send(Ending::Oversized(line.bytes));
-            }
-            Answered::Late { .. } => {}
-            Answered::Stranger => {
-                self.lists.remove(&id);
-                if self.requests.remove(&id) {
-                    self.pass_to_client(&too_long(line, "answer"));
-                }
-            }
-        }
-    }
-
-    /// The server has ended: whatever waits for it is answered.
-    pub(crate) fn on_server_gone(&mut self) {
-        let mut wire = self.wire.lock();
-        wire.gone = true;
-        wire.flights.server_gone();
-        drop(wire);
-        self.to_server.clear();
-        self.lists.clear();
-        if self.mode != Mode::Enforce {
-            return self.requests.clear();
-        }
-        for id in std::mem::take(&mut self.requests) {
-            let line = answer::refusal(
-                &id.to_json(),
-                CONNECTION_CLOSED,
-                "Connection closed: the MCP server has ended",
-            );
-            self.to_client.line(&line);
         }
     }
 }
