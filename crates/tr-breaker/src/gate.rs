@@ -1,16 +1,19 @@
 //! The state machine behind a word that says "closed" without a lock.
 use crate::{
+    epoch::Epoch,
     error::LastFailure,
     ground::Ground,
     hub::Hub,
     lane::Lanes,
     settings::{Mode, Row, Settings},
+    snapshot::Saved,
     state::{Edge, End, Machine, Refusal, Ticket},
     sync::{
         AtomicU64, Mutex,
         Ordering::{Acquire, Relaxed, Release},
         held,
     },
+    why,
 };
 use std::{fmt, sync::Arc, time::Instant};
 use tr_core::{BreakerState, CallInfo, Event, KeyRef};
@@ -165,6 +168,25 @@ impl Gate {
             Some(guarded) => guarded.machine.is_blank(now),
             None => !self.settings().force_open,
         }
+    }
+
+    /// What it knows, if a new breaker would not know the same.
+    pub(crate) fn saved(&self, epoch: Epoch) -> Option<Saved> {
+        (!self.is_blank(epoch.now)).then(|| {
+            self.inspect(epoch.now, |machine, last| {
+                let last_failure = last.map(|last| last.0.as_ref().to_owned());
+                Saved { last_failure, ..machine.saved(epoch) }
+            })
+        })
+    }
+
+    /// Takes over what another one knew; its own calls in flight change nothing any more.
+    pub(crate) fn restore(&self, saved: &Saved, epoch: Epoch) {
+        self.work(epoch.now, |guarded| {
+            guarded.machine.restore(saved, epoch);
+            let why = saved.last_failure.as_ref().map(|why| why::shortened(why));
+            guarded.last_failure = why.map(|why| Arc::new(LastFailure(why)));
+        });
     }
 
     /// Interferes by hand, once time has done its part.

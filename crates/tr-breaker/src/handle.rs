@@ -1,7 +1,9 @@
 //! Asking and controlling breakers while they work.
-use crate::{clock, gate::Gate, registry::Breakers, settings::Mode, state::Machine};
+use crate::{
+    clock, gate::Gate, registry::Breakers, settings::Mode, snapshot::Snapshot, state::Machine,
+};
 use std::{fmt, sync::Arc, time::Duration};
-use tr_core::{BreakerState, KeyRef, Observer, Striped};
+use tr_core::{BreakerState, KeyRef, Observer, Striped, WallClock};
 
 /// The breakers of one [`BreakerLayer`](crate::BreakerLayer), and of all services that it made.
 ///
@@ -52,6 +54,33 @@ impl Registry {
     #[must_use]
     pub fn overflow(&self) -> BreakerHandle {
         BreakerHandle::new(self.breakers.overflow().clone())
+    }
+
+    /// What the breakers know, with wall times.
+    #[must_use]
+    pub fn save(&self, clock: &dyn WallClock) -> Snapshot {
+        self.breakers.save(clock.unix_ms())
+    }
+
+    /// Gives back to breakers what was saved: to those that there are, and to the others when they
+    /// are made. What is left of a cooldown is at least nothing and at most a cooldown, whatever
+    /// the wall clock did meanwhile. Observers are told where a state changes.
+    ///
+    /// ```
+    /// use tr_breaker::BreakerLayer;
+    /// use tr_core::{BreakerState, SystemClock, ToolId};
+    ///
+    /// let (payments, before) = (ToolId::new("payments"), BreakerLayer::tool_reliability());
+    /// before.registry().breaker(payments.key()).force_open();
+    /// let saved = before.registry().save(&SystemClock);
+    ///
+    /// let after = BreakerLayer::tool_reliability();
+    /// after.registry().restore(&saved, &SystemClock);
+    /// let breaker = after.registry().breaker(payments.key());
+    /// assert_eq!(breaker.state(), BreakerState::ForcedOpen);
+    /// ```
+    pub fn restore(&self, snapshot: &Snapshot, clock: &dyn WallClock) {
+        self.breakers.restore(snapshot, clock.unix_ms());
     }
 
     /// Tells `observer` of every step of every breaker from now on: each once, in the order of the

@@ -63,6 +63,7 @@
 //! other layers, stores, exporters. It spawns nothing and never sleeps.
 mod builder;
 mod clock;
+mod epoch;
 pub mod error;
 pub mod future;
 mod gate;
@@ -79,6 +80,7 @@ mod ramp;
 mod registry;
 mod service;
 mod settings;
+mod snapshot;
 mod state;
 mod sync;
 mod table;
@@ -92,4 +94,5 @@ pub use self::{
     layer::BreakerLayer,
     service::Breaker,
     settings::Mode,
+    snapshot::Snapshot,
 };

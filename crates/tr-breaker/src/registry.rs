@@ -1,19 +1,22 @@
 //! The breakers of one layer by key, bounded.
 use crate::{
     clock,
+    epoch::Epoch,
     gate::Gate,
     ground::Ground,
     hub::Hub,
     lane::Lanes,
     permit::Held,
     settings::Settings,
+    snapshot::{Saved, Snapshot},
     sync::{STRIPES, held},
     table::{Place, Table},
 };
 use hashbrown::HashTable;
 use std::{
+    collections::HashMap,
     fmt,
-    sync::{Arc, RwLock},
+    sync::{Arc, RwLock, RwLockWriteGuard},
 };
 use tr_core::{KeyRef, manifest::BreakerOverride, stripe};
 
@@ -38,6 +41,8 @@ struct Others {
     index: HashTable<u32>,
     /// Where the search for one that may go continues.
     hand: usize,
+    /// What was known of breakers that nobody has asked for since.
+    restored: HashMap<String, (Saved, Epoch)>,
 }
 
 /// A key's breaker.
@@ -118,8 +123,54 @@ impl Breakers {
         self.overflow.gate()
     }
 
+    pub(crate) fn save(&self, unix_ms: u64) -> Snapshot {
+        let gates = self.all();
+        let epoch = Epoch { now: clock::now(), unix_ms };
+        let known = gates.iter().chain([self.overflow()]).filter_map(|gate| gate.saved(epoch));
+        let mut breakers: Vec<_> = known.collect();
+        let others = held(self.others.read());
+        breakers.extend(others.restored.values().map(|(saved, _)| saved.clone()));
+        Snapshot { breakers }
+    }
+
+    pub(crate) fn restore(&self, snapshot: &Snapshot, unix_ms: u64) {
+        let epoch = Epoch { now: clock::now(), unix_ms };
+        let mut saved: HashMap<&str, &Saved> =
+            snapshot.breakers.iter().map(|saved| (&*saved.name, saved)).collect();
+        // Whatever is made from here on finds what waits for it.
+        let gates = {
+            let mut others = held(self.others.write());
+            let gates = self.first.iter().chain(&others.slots).chain([self.overflow()]);
+            let gates: Vec<_> = gates
+                .filter_map(|gate| Some((gate.clone(), saved.remove(&**gate.name())?)))
+                .collect();
+            let waiting = saved.into_iter().take(self.capacity);
+            others.restored =
+                waiting.map(|(name, saved)| (name.to_owned(), (saved.clone(), epoch))).collect();
+            gates
+        };
+        for (gate, saved) in gates {
+            gate.restore(saved, epoch);
+        }
+    }
+
+    /// A breaker that was made now takes over what was known of it.
+    fn made<'b>(&'b self, made: Found<'b>, others: RwLockWriteGuard<'_, Others>) -> Found<'b> {
+        let mut others = others;
+        let restored = match others.restored.is_empty() {
+            true => None,
+            false => others.restored.remove(&**made.gate().name()),
+        };
+        // Observers may ask for breakers when they are told.
+        drop(others);
+        if let Some((saved, epoch)) = restored {
+            made.gate().restore(&saved, epoch);
+        }
+        made
+    }
+
     fn find_or_make(&self, key: KeyRef<'_>, seed: Seed<'_>) -> Found<'_> {
-        // Held to the end, so that a key gets one breaker whoever else asks for it.
+        // Held until it is there, so that a key gets one breaker whoever else asks for it.
         let mut others = held(self.others.write());
         if let Some(place) = self.first.get(key) {
             return Found::First(place);
@@ -134,12 +185,14 @@ impl Breakers {
         let gate = |lanes| Arc::new(Gate::new(key, seed.label, ground(), lanes));
         if others.first < FIRST.min(self.capacity / 2) {
             others.first += 1;
-            return Found::First(self.first.insert(key, gate(Lanes::striped())));
+            let first = self.first.insert(key, gate(Lanes::striped()));
+            return self.made(Found::First(first), others);
         }
-        match others.room(self.capacity) {
-            Some(slot) => Found::Other(others.put(slot, gate(Lanes::one()))),
-            None => Found::First(&self.overflow),
-        }
+        let Some(slot) = others.room(self.capacity) else {
+            return Found::First(&self.overflow);
+        };
+        let other = others.put(slot, gate(Lanes::one()));
+        self.made(Found::Other(other), others)
     }
 }
 

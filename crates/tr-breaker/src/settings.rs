@@ -17,6 +17,7 @@ pub(crate) fn is_rate(rate: f64) -> bool {
 
 /// What a breaker does with its decisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Mode {
     /// Refuses calls.
     #[default]
@@ -96,6 +97,12 @@ pub(crate) struct Settings {
 impl Settings {
     pub(crate) const fn rules(&self, row: Row) -> &Rules {
         &self.rules[row as usize]
+    }
+
+    /// No breaker stays open for longer.
+    pub(crate) fn longest_cooldown(&self) -> Duration {
+        let longest = self.rules.iter().map(|rules| rules.cooldown).max().unwrap_or_default();
+        longest + longest.mul_f64(self.jitter.map_or(0.0, |jitter| jitter.share))
     }
 
     pub(crate) fn lease(&self, row: Row) -> Duration {

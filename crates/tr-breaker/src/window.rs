@@ -1,5 +1,9 @@
 //! The last calls, sliding by count and by time.
-use crate::settings::{Rules, Settings};
+use crate::{
+    epoch::Epoch,
+    settings::{Rules, Settings},
+    snapshot::{SavedMark, SavedWindow},
+};
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
@@ -37,7 +41,7 @@ enum What {
 }
 
 /// A call that speaks against the tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bad {
     pub(crate) failed: bool,
     pub(crate) slow: bool,
@@ -51,6 +55,15 @@ pub(crate) struct Tally {
     pub(crate) slow: u32,
 }
 
+impl Mark {
+    const fn bad(&self) -> Option<Bad> {
+        match self.what {
+            What::Lap => None,
+            What::Bad(bad) => Some(bad),
+        }
+    }
+}
+
 impl Window {
     /// A window whose successes are as old as this.
     pub(crate) fn begun(at: Instant) -> Self {
@@ -62,6 +75,33 @@ impl Window {
     pub(crate) fn only_successes(&self) -> Option<u64> {
         let is_simple = self.marks.len() <= 1 && self.bad == 0 && self.run() == 0;
         is_simple.then(|| self.successes - self.marks.front().map_or(0, |mark| mark.successes))
+    }
+
+    /// What it knows, with wall times.
+    pub(crate) fn saved(&self, epoch: Epoch) -> SavedWindow {
+        let ends = self.marks.iter().skip(1).map(|next| next.successes).chain([self.successes]);
+        let marks = self.marks.iter().zip(ends).map(|(mark, end)| {
+            let bad = mark.bad().unwrap_or_default();
+            let successes = end - mark.successes;
+            SavedMark { at: epoch.wall(mark.at), failed: bad.failed, slow: bad.slow, successes }
+        });
+        SavedWindow { marks: marks.collect(), run: self.run() }
+    }
+
+    /// A window that knows what was saved, as far as that can still matter.
+    pub(crate) fn restored(saved: &SavedWindow, epoch: Epoch, settings: &Settings) -> Self {
+        let mut window = Self::default();
+        // Laps are few; somebody else may have written down more.
+        let most = settings.keep() as usize + 32;
+        for mark in &saved.marks[saved.marks.len().saturating_sub(most)..] {
+            let Some(at) = epoch.past(mark.at) else { continue };
+            let bad = Bad { failed: mark.failed, slow: mark.slow };
+            let what = if bad == Bad::default() { What::Lap } else { What::Bad(bad) };
+            window.push(at, what, settings);
+            window.successes += mark.successes.min(settings.keep().into());
+        }
+        (window.run, window.run_at) = (saved.run, window.successes);
+        window
     }
 
     /// Counts successes that ended before the end of the lap.

@@ -135,6 +135,8 @@ fn settings_are_refused_with_all_faults_named() {
         .max_probes(0)
         .successes_to_close(u32::MAX)
         .probe_lease(Duration::ZERO)
+        .cooldown_jitter(1.5)
+        .ramp(Duration::ZERO)
         .slow_calls(Duration::from_nanos(1), f64::INFINITY)
         .capacity(0);
     let text = all.clone().build().unwrap_err().to_string();
@@ -151,10 +153,12 @@ fn settings_are_refused_with_all_faults_named() {
          `successes_to_close` is 4294967295, allowed is 1 to 10000; \
          `capacity` is 0, allowed is 1 to 1000000; \
          `probe_lease` is 0ns, allowed is 1ms to 31536000s; \
+         `cooldown_jitter` is 1.5, allowed is more than 0, at most 1; \
+         `ramp` is 0ns, allowed is 1ms to 31536000s; \
          `slow_calls, longer than` is 1ns, allowed is 1ms to 31536000s; \
          `slow_calls, rate` is inf, allowed is more than 0, at most 1"
     );
-    assert_eq!(faults(all).len(), 12);
+    assert_eq!(faults(all).len(), 14);
 
     for rate in [0.0, -0.5, 1.000_001, f64::NEG_INFINITY] {
         assert_eq!(faults(BreakerLayer::builder().failure_rate(rate)).len(), 1, "{rate}");

@@ -3,4 +3,5 @@ mod cases;
 mod contract;
 mod peers;
 mod registry;
+mod restart;
 mod rig;

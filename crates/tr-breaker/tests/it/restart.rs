@@ -1,0 +1,141 @@
+//! What outlives the process.
+use crate::rig::{Rig, call, failure, is_refused, ok, refusal};
+use std::time::Duration;
+use tokio::time::advance;
+use tr_breaker::{Builder, Mode, Snapshot};
+use tr_core::{
+    BreakerState::{Closed, ForcedOpen, HalfOpen, Open},
+    KeyRef, SetClock,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Some time after the epoch, in milliseconds.
+const THEN: u64 = 1_771_672_800_000;
+
+fn save(rig: &Rig, unix_ms: u64) -> Snapshot {
+    let saved = rig.layer.registry().save(&SetClock::at(unix_ms));
+    #[cfg(feature = "serde")]
+    let saved = {
+        let text = serde_json::to_string(&saved).unwrap();
+        let read: Snapshot = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, saved);
+        read
+    };
+    saved
+}
+
+fn restored(builder: Builder, saved: &Snapshot, unix_ms: u64) -> Rig {
+    let rig = Rig::new(builder);
+    rig.layer.registry().restore(saved, &SetClock::at(unix_ms));
+    rig
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_breaker_stays_open_for_the_rest_of_its_cooldown() {
+    let rig = Rig::new(Builder::error_handling()).opened().await;
+    advance(10 * SECOND).await;
+    let saved = save(&rig, THEN);
+    let wall_and_left = [
+        (THEN, Some(20)),
+        (THEN + 5_000, Some(15)),
+        (THEN + 20_000, None),
+        (THEN + 86_400_000, None),
+        // The wall clock was put back: never longer than a cooldown.
+        (THEN - 86_400_000, Some(30)),
+    ];
+    for (wall, left) in wall_and_left {
+        let rig = restored(Builder::error_handling(), &saved, wall);
+        let answer = rig.call().await;
+        assert_eq!(is_refused(&answer), left.is_some(), "{wall}");
+        if let Some(left) = left {
+            assert_eq!(refusal(&answer).retry_after(), Some(left * SECOND), "{wall}");
+            let why = "timeout: the tool may have run";
+            assert_eq!(refusal(&answer).last_failure(), Some(why));
+            let heard = ["CLOSED to OPEN", "OPEN refuses"];
+            assert_eq!(
+                rig.heard.take(),
+                heard.map(|x| format!("flight_search flight_search: {x}"))
+            );
+        } else {
+            assert_eq!(rig.state(), Closed, "one success closes");
+        }
+    }
+
+    let shorter = Builder::error_handling().cooldown(5 * SECOND);
+    let rig = restored(shorter, &saved, THEN);
+    assert_eq!(refusal(&rig.call().await).retry_after(), Some(5 * SECOND), "by today's rules");
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_before_and_after_a_restart_add_up_while_they_count() {
+    let rig = Rig::new(Builder::error_handling());
+    rig.calls([ok(), failure("timeout"), failure("timeout")]).await;
+    advance(60 * SECOND).await;
+    rig.calls([failure("timeout"), failure("timeout")]).await;
+    let saved = save(&rig, THEN);
+    for (later, state) in [(60, Open), (61, Closed)] {
+        let rig = restored(Builder::error_handling(), &saved, THEN + later * 1_000);
+        assert_eq!(rig.state(), Closed);
+        let counts = rig.breaker().counts();
+        assert_eq!(counts.consecutive_failures, 4);
+        assert_eq!((counts.failures, counts.calls), if later == 60 { (4, 5) } else { (2, 2) });
+        rig.calls([failure("timeout")]).await;
+        assert_eq!(rig.state(), state, "{later} s later");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_open_and_forced_open_and_modes_are_kept() {
+    let rig = Rig::new(Builder::tool_reliability()).opened().await;
+    advance(30 * SECOND).await;
+    rig.call().await.unwrap();
+    assert_eq!(rig.breaker().counts().probe_successes, 1);
+    let again = restored(Builder::tool_reliability(), &save(&rig, THEN), THEN);
+    assert_eq!((again.state(), again.breaker().counts().probe_successes), (HalfOpen, 1));
+    again.call().await.unwrap();
+    assert_eq!(again.state(), Closed, "the second of two");
+
+    rig.breaker().force_open();
+    rig.breaker().shadow();
+    let again = restored(Builder::tool_reliability(), &save(&rig, THEN), THEN + 1_000_000);
+    assert_eq!((again.state(), again.breaker().mode()), (ForcedOpen, Mode::Shadow));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_is_known_is_saved_and_what_nobody_asked_for_is_passed_on() {
+    let rig = Rig::new(Builder::error_handling());
+    rig.call().await.unwrap();
+    assert!(save(&rig, THEN).is_empty(), "a success is nothing to know");
+
+    let rig = rig.opened().await;
+    rig.layer.registry().overflow().force_open();
+    let saved = save(&rig, THEN);
+    assert_eq!(saved.len(), 2);
+    let waiting = restored(Builder::error_handling(), &saved, THEN);
+    assert_eq!(waiting.layer.registry().all().len(), 0, "made when it is asked for");
+    assert_eq!(waiting.layer.registry().overflow().state(), ForcedOpen);
+    let mut passed_on = save(&waiting, THEN);
+    assert_eq!(passed_on.len(), 2);
+    passed_on = save(&restored(Builder::error_handling(), &passed_on, THEN), THEN);
+    let rig = restored(Builder::error_handling(), &passed_on, THEN);
+    assert_eq!(rig.state(), Open);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_that_is_there_takes_it_over_and_late_ends_change_nothing() {
+    let opened = Rig::new(Builder::error_handling()).opened().await;
+    let rig = Rig::new(Builder::error_handling());
+    rig.then([tr_testkit::tool::Step::after(SECOND, failure("timeout"))]);
+    let late = tokio::spawn({
+        use tower::ServiceExt;
+        rig.service.clone().oneshot(call())
+    });
+    tokio::task::yield_now().await;
+    rig.layer.registry().restore(&save(&opened, THEN), &SetClock::at(THEN));
+    assert_eq!(rig.state(), Open);
+    advance(30 * SECOND).await;
+    late.await.unwrap().unwrap_err();
+    assert_eq!(rig.state(), HalfOpen, "it was admitted before");
+    assert_eq!(rig.layer.registry().get(KeyRef::new("unknown")).map(|b| b.state()), None);
+}
