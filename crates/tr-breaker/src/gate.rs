@@ -105,17 +105,21 @@ impl Gate {
         self.hash == key.hash && *self.name == *key.name
     }
 
-    /// Decides about a call.
+    /// Lets a call pass that needs no decision.
     #[inline]
-    pub(crate) fn admit(&self, row: Row, now: impl FnOnce() -> Instant) -> Admission {
+    pub(crate) fn pass(&self, row: Row) -> Option<Ticket> {
         let word = self.word.load(Acquire);
-        if word & CLOSED != 0 {
-            return Admission::Counted(Ticket { generation: (word >> 2) as u32, row, probe: None });
+        let ticket = Ticket { generation: (word >> 2) as u32, row, probe: None };
+        (word & CLOSED != 0).then_some(ticket)
+    }
+
+    /// Decides about a call.
+    pub(crate) fn admit(&self, row: Row, now: impl FnOnce() -> Instant) -> Admission {
+        match self.pass(row) {
+            Some(ticket) => Admission::Counted(ticket),
+            None if self.word.load(Acquire) & FREE != 0 => Admission::Free,
+            None => self.ask(row, now()),
         }
-        if word & FREE != 0 {
-            return Admission::Free;
-        }
-        self.ask(row, now())
     }
 
     /// Counts a success.

@@ -49,8 +49,6 @@ pub(crate) struct Permit {
     ticket: Option<Ticket>,
     /// When the call began, where somebody knows it or the breaker wants to.
     began: Option<Instant>,
-    /// The call did not end at once, so that the time at which it began is not that of its end.
-    has_waited: bool,
 }
 
 impl Permit {
@@ -58,12 +56,15 @@ impl Permit {
     pub(crate) fn new(held: Held, ticket: Ticket, stamp: Option<Instant>) -> Self {
         let began =
             if held.gate().times_calls() { stamp.or_else(|| Some(clock::now())) } else { stamp };
-        Self { held, ticket: Some(ticket), began, has_waited: false }
+        Self { held, ticket: Some(ticket), began }
     }
 
+    /// The call does not end at once, so that the time at which it began is not that of its end.
     #[inline]
-    pub(crate) const fn wait(&mut self) {
-        self.has_waited = true;
+    pub(crate) fn wait(&mut self) {
+        if !self.held.gate().times_calls() {
+            self.began = None;
+        }
     }
 
     pub(crate) fn counts_rate_limits(&self) -> bool {
@@ -79,7 +80,7 @@ impl Permit {
             return self.settle(ticket, |slow| End::Success { slow }, None);
         }
         // A look at the clock costs as much as all the rest.
-        let now = || self.began.filter(|_| !self.has_waited).unwrap_or_else(clock::now);
+        let now = || self.began.unwrap_or_else(clock::now);
         gate.succeed(ticket, self.held.stripe(), now);
     }
 

@@ -101,6 +101,10 @@ where
         let key = self.answers.breaker_of(&req);
         let found = self.breakers.find(key, || self.seed_of(&req));
         let gate = found.gate();
+        if let Some(ticket) = gate.pass(row) {
+            let permit = Some(Permit::new(found.held(), ticket, stamp));
+            return BreakerFuture::admitted(self.inner.call(req), permit, self.answers.clone());
+        }
         let permit = match gate.admit(row, clock::now) {
             Admission::Counted(ticket) => Some(Permit::new(found.held(), ticket, stamp)),
             Admission::Free => None,

@@ -271,7 +271,11 @@ fn check(settings: Settings, lanes: Lanes, steps: &[Step]) -> Result<(), TestCas
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+    // About 150,000 steps; more by PROPTEST_CASES.
+    #![proptest_config(ProptestConfig {
+        cases: ProptestConfig::default().cases.max(1_000),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn does_what_the_obvious_model_does(

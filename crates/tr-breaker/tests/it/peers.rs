@@ -1,5 +1,5 @@
 //! Where other breakers fail: one test for each failure, and a few of our own kind.
-use crate::rig::{Heard, Rig, call, failure, is_refused, ok};
+use crate::rig::{Heard, Rig, call, failure, is_refused, ok, permanent};
 use std::{sync::Arc, time::Duration};
 use tokio::time::{advance, sleep, timeout};
 use tokio_test::{assert_pending, task};
@@ -55,6 +55,30 @@ async fn probes_killed_by_an_outer_timeout_come_back() {
         assert_eq!((rig.state(), rig.breaker().counts().probes), (HalfOpen, 0));
     }
     rig.calls([ok(), ok()]).await;
+    assert_eq!(rig.state(), Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelled_calls_are_no_failures() {
+    let rig = Rig::new(Builder::error_handling());
+    rig.then((0..20).map(|_| Step::Hang));
+    for _ in 0..20 {
+        timeout(SECOND, rig.call()).await.unwrap_err();
+    }
+    let counts = rig.breaker().counts();
+    assert_eq!((rig.state(), counts.calls, counts.consecutive_failures), (Closed, 0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_that_do_not_count_eat_no_probe() {
+    let builder = Builder::error_handling().count_rate_limits(false);
+    let rig = Rig::new(builder).opened().await;
+    advance(30 * SECOND).await;
+    for _ in 0..10 {
+        rig.calls([permanent(), failure("rate_limited")]).await;
+        assert_eq!((rig.state(), rig.breaker().counts().probes), (HalfOpen, 0));
+    }
+    rig.calls([ok()]).await;
     assert_eq!(rig.state(), Closed);
 }
 
