@@ -113,12 +113,17 @@ impl Gate {
         (word & CLOSED != 0).then_some(ticket)
     }
 
-    /// Decides about a call.
-    pub(crate) fn admit(&self, row: Row, now: impl FnOnce() -> Instant) -> Admission {
+    /// Decides about a call, for which somebody has looked at the clock perhaps.
+    pub(crate) fn admit(
+        &self,
+        row: Row,
+        stamp: Option<Instant>,
+        now: impl Fn() -> Instant,
+    ) -> Admission {
         match self.pass(row) {
             Some(ticket) => Admission::Counted(ticket),
             None if self.word.load(Acquire) & FREE != 0 => Admission::Free,
-            None => self.ask(row, now()),
+            None => self.ask(row, stamp, now),
         }
     }
 
@@ -199,12 +204,14 @@ impl Gate {
     }
 
     #[cold]
-    fn ask(&self, row: Row, now: Instant) -> Admission {
+    fn ask(&self, row: Row, stamp: Option<Instant>, now: impl Fn() -> Instant) -> Admission {
         if let Some(guarded) = &*held(self.guarded.lock())
-            && let Some(refusal) = guarded.machine.refuses(now)
+            && let Some(refusal) = guarded.machine.refuses(stamp.unwrap_or_else(&now))
         {
             return Admission::Refused(refusal, guarded.last_failure.clone());
         }
+        // The stamp may be older than the state, which must not seem to have begun before it did.
+        let now = now();
         self.work(now, |guarded| match guarded.machine.admit(row, now) {
             Ok(Some(ticket)) => Admission::Counted(ticket),
             Ok(None) => Admission::Free,

@@ -47,7 +47,7 @@ impl Model {
 
     /// Asks for a call; `None`: refused.
     pub fn admit(&self, ms: u64) -> Option<Call> {
-        match self.gate.admit(Row::Undeclared, || self.at(ms)) {
+        match self.gate.admit(Row::Undeclared, None, || self.at(ms)) {
             Admission::Counted(ticket) => Some(Call(ticket)),
             Admission::Free | Admission::Refused(..) => None,
         }

@@ -105,7 +105,7 @@ where
             let permit = Some(Permit::new(found.held(), ticket, stamp));
             return BreakerFuture::admitted(self.inner.call(req), permit, self.answers.clone());
         }
-        let permit = match gate.admit(row, clock::now) {
+        let permit = match gate.admit(row, stamp, clock::now) {
             Admission::Counted(ticket) => Some(Permit::new(found.held(), ticket, stamp)),
             Admission::Free => None,
             Admission::Refused(refusal, last) => match self.refused(&req, gate, refusal, last) {

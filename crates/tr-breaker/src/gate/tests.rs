@@ -221,19 +221,21 @@ fn check(settings: Settings, lanes: Lanes, steps: &[Step]) -> Result<(), TestCas
         match *step {
             Step::Advance(ms) => now += Duration::from_millis(ms),
             Step::Look => prop_assert_eq!(gate.state(now), model.is),
-            Step::Admit(row) => match (gate.admit(row, || now), model.admit(number, row, now)) {
-                (Admission::Free, expected) => prop_assert_eq!(expected, Some(Admitted::Free)),
-                (Admission::Counted(ticket), Some(Admitted::Counted(epoch))) => {
-                    flying.push((ticket, number, epoch));
+            Step::Admit(row) => {
+                match (gate.admit(row, None, || now), model.admit(number, row, now)) {
+                    (Admission::Free, expected) => prop_assert_eq!(expected, Some(Admitted::Free)),
+                    (Admission::Counted(ticket), Some(Admitted::Counted(epoch))) => {
+                        flying.push((ticket, number, epoch));
+                    }
+                    (Admission::Refused(refusal, _), None) => {
+                        prop_assert_eq!(refusal.state, model.is);
+                        prop_assert_eq!(refusal.shadow, model.mode == Mode::Shadow);
+                        let until = model.open_until.filter(|_| model.is == Is::Open);
+                        prop_assert_eq!(refusal.left, until.map(|until| until - now));
+                    }
+                    (got, expected) => prop_assert!(false, "{got:?}, expected {expected:?}"),
                 }
-                (Admission::Refused(refusal, _), None) => {
-                    prop_assert_eq!(refusal.state, model.is);
-                    prop_assert_eq!(refusal.shadow, model.mode == Mode::Shadow);
-                    let until = model.open_until.filter(|_| model.is == Is::Open);
-                    prop_assert_eq!(refusal.left, until.map(|until| until - now));
-                }
-                (got, expected) => prop_assert!(false, "{got:?}, expected {expected:?}"),
-            },
+            }
             Step::End(which, end) if !flying.is_empty() => {
                 let (ticket, call, epoch) = flying.swap_remove(which.index(flying.len()));
                 match end {

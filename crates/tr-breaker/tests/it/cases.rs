@@ -266,3 +266,19 @@ async fn a_ramp_after_closing_lets_pass_some_calls_at_first() {
         rig.call().await.unwrap();
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_stamped_before_it_opened_is_refused_and_shortens_no_cooldown() {
+    let rig = Rig::new(Builder::error_handling());
+    let mut old = call();
+    old.set_stamp(Some(Instant::now().into_std()));
+    advance(20 * SECOND).await;
+    let rig = rig.opened().await;
+    let mut fresh = call();
+    fresh.set_stamp(Some(Instant::now().into_std()));
+    for call in [old, fresh] {
+        let refused = rig.service.clone().oneshot(call).await;
+        assert_eq!(refusal(&refused).retry_after(), Some(30 * SECOND));
+    }
+    assert_eq!(rig.breaker().time_left(), Some(30 * SECOND));
+}
