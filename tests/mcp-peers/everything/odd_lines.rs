@@ -41,7 +41,6 @@ const UNANSWERED: &[&[u8]] = &[
     br#"{"jsonrpc":"1.0","id":201,"method":"ping"}"#,
     br#"{"jsonrpc":"2.0","id":202,"method":"ping","method":"ping","id":{}}"#,
     br#"[{"jsonrpc":"2.0","id":203,"method":"ping"},{"jsonrpc":"2.0","id":204,"method":"tools/list"}]"#,
-    br#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"echo","arguments":{"message":"x"}}}"#,
     br#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"echo","arguments":{"message":"x"}}}"#,
     br#"{"jsonrpc":"2.0","method":"notifications/no/such/thing","params":{}}"#,
     br#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}"#,

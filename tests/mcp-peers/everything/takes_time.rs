@@ -49,12 +49,12 @@ fn progress(session: &mut Session) {
 }
 
 fn cancellation(session: &mut Session) {
-    for token in [json!("c"), json!(1)] {
+    for (id, token) in [("c", json!("c")), ("d", json!(1))] {
         let params = operation(0.9, 4, Some(token));
-        let call = json!({ "jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": params });
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
         session.step(format!("{call}\n").as_bytes(), |note| note["params"]["progress"] == 1);
         // The server keeps on to the end, and says nothing then.
-        let cancel = json!({ "requestId": "c", "reason": "changed my mind" });
+        let cancel = json!({ "requestId": id, "reason": "changed my mind" });
         session.notify("notifications/cancelled", cancel, |note| note["params"]["progress"] == 4);
         session.aside(b"");
     }
