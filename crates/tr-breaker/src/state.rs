@@ -9,11 +9,11 @@
 //!
 //!   any ── force_open ──▶ FORCED_OPEN        any ── reset ──▶ CLOSED
 //! ```
+mod saving;
+
 use crate::{
-    epoch::Epoch,
     ramp::Ramp,
     settings::{Mode, Row, Settings},
-    snapshot::{Saved, SavedState},
     window::{Bad, Tally, Window},
 };
 use std::{
@@ -239,42 +239,6 @@ impl Machine {
     pub(crate) fn reset(&mut self) {
         self.mode = self.settings.mode;
         self.close();
-    }
-
-    /// What it knows, with wall times; the name and the last failure are for others to add.
-    pub(crate) fn saved(&self, epoch: Epoch) -> Saved {
-        let state = match &self.phase {
-            Phase::Closed => SavedState::Closed,
-            Phase::Open { .. } => {
-                let left = self.time_left(epoch.now).unwrap_or_default();
-                SavedState::Open { until: epoch.wall_after(left) }
-            }
-            Phase::HalfOpen { successes, .. } => SavedState::HalfOpen { successes: *successes },
-            Phase::Forced => SavedState::ForcedOpen,
-        };
-        let (name, window) = (self.name.as_ref().to_owned(), self.window.saved(epoch));
-        Saved { name, mode: self.mode, state, window, last_failure: None }
-    }
-
-    /// Takes over what another one knew.
-    pub(crate) fn restore(&mut self, saved: &Saved, epoch: Epoch) {
-        let settings = &self.settings;
-        let phase = match saved.state {
-            SavedState::Closed => Phase::Closed,
-            SavedState::Open { until } => {
-                let cooldown = epoch.until(until).min(settings.longest_cooldown());
-                Phase::Open { since: epoch.now, cooldown }
-            }
-            SavedState::HalfOpen { successes } => Phase::HalfOpen {
-                probes: Vec::new(),
-                // The last one that it takes is still to come.
-                successes: successes.min(settings.successes_to_close - 1),
-                next: NonZeroU32::MIN,
-            },
-            SavedState::ForcedOpen => Phase::Forced,
-        };
-        (self.mode, self.window) = (saved.mode, Window::restored(&saved.window, epoch, settings));
-        self.step(phase);
     }
 
     pub(crate) fn set_mode(&mut self, mode: Mode) {
