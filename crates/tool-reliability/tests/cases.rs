@@ -245,6 +245,29 @@ async fn eh_7_2_mixed_transient_and_permanent() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn eh_7_3_timeout_during_retry() {
+    let seconds = Duration::from_secs;
+    let stack = ToolStack::builder()
+        .retry(|retry| retry.policy(Policy::error_handling()))
+        .attempt_timeout(|timeout| timeout.after(seconds(30)))
+        .build()
+        .unwrap();
+    let slowly =
+        Step::After(seconds(25), Box::new(fails("timeout", Verdict::TRANSIENT, Ran::Unknown)));
+    let (tool, handle) = around(&stack, [slowly, Step::Hang]);
+    let started = Instant::now();
+    let flight_search =
+        call("flight_search").effect(Effect::ReadOnly).deadline((started + seconds(60)).into_std());
+    let error = tool.oneshot(flight_search).await.unwrap_err();
+    // Attempt 2 is terminated at 55 s and treated as transient, so attempt 3 starts; the 60 s of
+    // the turn end that.
+    assert_eq!(handle.starts(), [seconds(0), seconds(25), seconds(55)]);
+    assert_eq!(handle.ends(), [seconds(25), seconds(55), seconds(60)]);
+    assert_eq!(started.elapsed(), seconds(60));
+    assert_eq!(facts(&*error).unwrap().code(), code::TIMEOUT);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_mutating_tool_never_runs_twice_for_one_key() {
     let stack = ToolStack::default();
     let (tool, handle) = around(&stack, [Step::Hang]);
