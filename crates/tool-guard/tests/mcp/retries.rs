@@ -18,12 +18,12 @@ fn a_read_is_retried_once_the_tools_were_listed() {
 
 #[test]
 fn progress_keeps_a_slow_call_alive() {
-    let mut client = Client::guarded(&["--timeout", "500ms"]);
+    let mut client = Client::guarded(&["--timeout", "1s"]);
     let params = json!({
-        "name": "slow", "arguments": { "ms": 1500, "steps": 10 }, "_meta": { "progressToken": "t" },
+        "name": "slow", "arguments": { "ms": 2000, "steps": 20 }, "_meta": { "progressToken": "t" },
     });
     client.request(1, "tools/call", params);
-    for step in 1..=10 {
+    for step in 1..=20 {
         let note = client.receive();
         assert_eq!(
             (&note["params"]["progressToken"], &note["params"]["progress"]),
