@@ -7,6 +7,7 @@
 //! | leaks nothing when its futures are dropped anywhere | [`drops`] |
 //! | allocates nothing on its fast path | [`mod@alloc`] |
 //! | ran the tool once, even over a killed process | [`ledger`] |
+//! | holds over many rounds, few in every run and all in a soak | [`fn@rounds`] |
 //!
 //! All of it works for any request and response; [`calls`] adds what tr-core's `ToolCall` and `ToolOutcome` need.
 //!
@@ -31,6 +32,8 @@ mod drive;
 pub mod drops;
 pub mod laws;
 pub mod ledger;
+mod rounds;
 pub mod tool;
 
+pub use rounds::{SOAK, rounds};
 pub use tr_core::BoxError;
