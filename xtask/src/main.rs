@@ -14,6 +14,7 @@ mod peers;
 mod pins;
 mod repo;
 mod schemas;
+mod services;
 mod shell;
 mod simulate;
 mod tally;

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
+use cargo_metadata::Package;
 
-use crate::{repo::Repo, shell};
+use crate::{repo::Repo, services::Asleep, shell};
 
 /// A program that some command needs.
 #[derive(Debug)]
@@ -14,18 +15,49 @@ pub(crate) struct Need {
     probe: &'static [&'static str],
     /// Debian's packages that bring it.
     debian: &'static [&'static str],
+    /// The service that comes with them, which nobody here wants to run.
+    service: Option<&'static str>,
 }
 
-pub(crate) const NODE: Need = Need { program: "node", probe: &["--version"], debian: &["nodejs"] };
-pub(crate) const NPM: Need = Need { program: "npm", probe: &["--version"], debian: &["npm"] };
+pub(crate) const NODE: Need = Need::program("node", &["nodejs"]);
+pub(crate) const NPM: Need = Need::program("npm", &["npm"]);
 pub(crate) const PYTHON: Need = Need {
-    program: "python3",
     probe: &["-c", "import ensurepip, venv"],
-    debian: &["python3", "python3-venv"],
+    ..Need::program("python3", &["python3", "python3-venv"])
 };
-pub(crate) const VALGRIND: Need =
-    Need { program: "valgrind", probe: &["--version"], debian: &["valgrind"] };
-pub(crate) const CPP: Need = Need { program: "c++", probe: &["--version"], debian: &["g++"] };
+pub(crate) const VALGRIND: Need = Need::program("valgrind", &["valgrind"]);
+pub(crate) const CPP: Need = Need::program("c++", &["g++"]);
+const REDIS: Need =
+    Need { service: Some("redis-server"), ..Need::program("redis-server", &["redis-server"]) };
+
+/// What a package can ask for in its manifest: `[package.metadata.xtask]`, `needs = ["PROGRAM"]`.
+const BY_PACKAGES: &[&Need] = &[&REDIS];
+
+impl Need {
+    const fn program(program: &'static str, debian: &'static [&'static str]) -> Self {
+        Self { program, probe: &["--version"], debian, service: None }
+    }
+}
+
+/// What the manifests of these packages ask for, each once.
+pub(crate) fn of<'p>(packages: impl Iterator<Item = &'p Package>) -> Result<Vec<&'static Need>> {
+    let mut needs: Vec<&Need> = Vec::new();
+    for package in packages {
+        let asked = package.metadata["xtask"]["needs"].as_array().into_iter().flatten();
+        for program in asked.map(|program| program.as_str().unwrap_or("?")) {
+            let need = known(program).with_context(|| format!("package {}", package.name))?;
+            if !needs.iter().any(|other| other.program == program) {
+                needs.push(need);
+            }
+        }
+    }
+    Ok(needs)
+}
+
+fn known(program: &str) -> Result<&'static Need> {
+    let need = BY_PACKAGES.iter().find(|need| need.program == program).copied();
+    need.with_context(|| format!("nobody knows how to get {program}: add it to xtask/src/need.rs"))
+}
 
 /// What to do about programs that are missing.
 #[derive(Debug, PartialEq)]
@@ -65,9 +97,11 @@ pub(crate) fn ensure(repo: &Repo, needs: &[&Need]) -> Result<()> {
                 apt
             };
             shell::run(apt().args(["update", "-qq"]))?;
+            let asleep = Asleep::new(missing.iter().filter_map(|need| need.service))?;
             shell::run(
                 apt().args(["install", "-y", "-qq", "--no-install-recommends"]).args(packages),
-            )
+            )?;
+            asleep.disable(repo)
         }
     }
 }
@@ -99,5 +133,12 @@ mod tests {
         let Plan::Refuse(why) = plan(&[&CPP, &PYTHON], false) else { panic!("must refuse") };
         assert!(why.contains("c++, python3"), "{why}");
         assert!(why.contains("apt-get install g++ python3 python3-venv"), "{why}");
+    }
+
+    #[test]
+    fn a_package_asks_for_what_is_known() {
+        assert_eq!(known("redis-server").unwrap().debian, ["redis-server"]);
+        let error = known("memcached").unwrap_err().to_string();
+        assert_eq!(error, "nobody knows how to get memcached: add it to xtask/src/need.rs");
     }
 }

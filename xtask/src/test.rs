@@ -5,7 +5,7 @@ use std::{env::consts::EXE_SUFFIX, path::PathBuf, process::Command};
 use anyhow::{Result, ensure};
 
 use crate::{
-    peers,
+    need, peers,
     repo::{BENCHES, Repo},
     shell,
     tally::{self, Tally},
@@ -18,6 +18,8 @@ const GUARD: &str = "TR_TOOL_GUARD";
 pub(crate) fn run(repo: &Repo) -> Result<Tally> {
     let peers = peers::ensure(repo)?;
     let foreign = repo.names_under("tests");
+    let manifests = foreign.iter().filter_map(|name| repo.package(name));
+    need::ensure(repo, &need::of(manifests)?)?;
 
     let mut rust = cargo_test(repo);
     rust.args(["--workspace", "--exclude", BENCHES]);
