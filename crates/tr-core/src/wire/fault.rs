@@ -19,7 +19,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub(crate) fn new(
+    /// A mistake at `pointer`, for readers of other forms.
+    pub fn new(
         pointer: impl Into<Box<str>>,
         expected: impl Into<Cow<'static, str>>,
         found: impl Into<Box<str>>,
@@ -37,7 +38,9 @@ impl Fault {
         self
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<Box<str>>) -> Self {
+    /// The same with a hint how to mend it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<Box<str>>) -> Self {
         self.hint = Some(hint.into());
         self
     }

@@ -63,6 +63,7 @@ pub use self::{
     fault::{Fault, InvalidEnvelope},
     normalise::{EMPTY_RESULT, NONZERO_EXIT, NOT_OK, Normaliser, thrown},
     status::Status,
+    suggest::closest,
 };
 use std::time::Duration;
 

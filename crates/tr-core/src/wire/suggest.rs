@@ -1,7 +1,13 @@
 //! What somebody may have meant by a name that is not known.
 
 /// The known name that is most like `name`, if one is like it at all.
-pub(crate) fn closest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+///
+/// ```
+/// use tr_core::wire::closest;
+///
+/// assert_eq!(closest("serch", ["search", "book"]), Some("search"));
+/// ```
+pub fn closest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     // A long name is no slip of the pen, and comparing it costs its length times the other's.
     if name.len() > 64 {
         return None;
