@@ -7,6 +7,7 @@
 //! | leaks nothing when its futures are dropped anywhere | [`drops`] |
 //! | allocates nothing on its fast path | [`mod@alloc`] |
 //! | ran the tool once, even over a killed process | [`ledger`] |
+//! | syncs no more than it must, and stands a disk that is slow or fails (feature `syncs`, Linux) | `syncs` |
 //! | holds over many rounds, few in every run and all in a soak | [`fn@rounds`] |
 //!
 //! All of it works for any request and response; [`calls`] adds what tr-core's `ToolCall` and `ToolOutcome` need.
@@ -33,6 +34,8 @@ pub mod drops;
 pub mod laws;
 pub mod ledger;
 mod rounds;
+#[cfg(all(feature = "syncs", target_os = "linux"))]
+pub mod syncs;
 pub mod tool;
 
 pub use rounds::{SOAK, rounds};

@@ -1,0 +1,102 @@
+//! Counts the syncs to disk of this process, and makes them slow or fail.
+//!
+//! # When to use
+//!
+//! In a test or benchmark of a store: how many syncs an operation costs, what it does on a slow disk, what it says
+//! when the disk fails. The count is the whole process's, so such a test has a binary of its own.
+//!
+//! # Example
+//!
+//! ```
+//! use std::{fs::File, time::Duration};
+//! use tr_testkit::syncs;
+//!
+//! # fn main() -> std::io::Result<()> {
+//! # let path = std::env::temp_dir().join(format!("syncs-doc-{}", std::process::id()));
+//! let file = File::create(&path)?;
+//! let before = syncs::count();
+//! file.sync_all()?;
+//! file.sync_data()?;
+//! assert_eq!(syncs::count() - before, 2);
+//!
+//! syncs::slow(Duration::from_millis(1)); // each sync from now on
+//! syncs::fail(1); // the next one
+//! assert!(file.sync_all().is_err());
+//! assert!(file.sync_all().is_ok());
+//! # std::fs::remove_file(&path)
+//! # }
+//! ```
+//!
+//! # How
+//!
+//! This module defines `fsync` and `fdatasync` themselves. The linker takes the first definition it meets, so all of a
+//! program's calls come here, those of C libraries in it too, and go on to the kernel. Linux only.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    thread,
+    time::Duration,
+};
+
+static COUNT: AtomicU64 = AtomicU64::new(0);
+static DELAY_NS: AtomicU64 = AtomicU64::new(0);
+static FAILING: AtomicU64 = AtomicU64::new(0);
+
+/// How often this process has synced a file, in vain too.
+#[must_use]
+pub fn count() -> u64 {
+    COUNT.load(Relaxed)
+}
+
+/// Adds this time to each sync from now on. Zero is no delay.
+pub fn slow(by: Duration) {
+    DELAY_NS.store(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+}
+
+/// Makes the next `syncs` fail as a broken disk does (`EIO`), and not reach the disk.
+pub fn fail(syncs: u64) {
+    FAILING.store(syncs, Relaxed);
+}
+
+/// Whether this sync is to go on.
+fn note() -> bool {
+    COUNT.fetch_add(1, Relaxed);
+    let delay = Duration::from_nanos(DELAY_NS.load(Relaxed));
+    if !delay.is_zero() {
+        #[expect(clippy::disallowed_methods, reason = "a slow disk takes real time")]
+        thread::sleep(delay);
+    }
+    FAILING.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_err()
+}
+
+fn sync(call: libc::c_long, fd: libc::c_int) -> libc::c_int {
+    if note() {
+        // SAFETY: the kernel checks the descriptor, and nothing is handed over but this number.
+        #[allow(
+            unsafe_code,
+            reason = "the kernel is asked past libc, whose function this replaces"
+        )]
+        let end = unsafe { libc::syscall(call, fd) };
+        return if end == 0 { 0 } else { -1 };
+    }
+    // SAFETY: it points to this thread's own `errno`.
+    #[allow(unsafe_code, reason = "C's way to say what failed")]
+    unsafe {
+        *libc::__errno_location() = libc::EIO;
+    }
+    -1
+}
+
+// SAFETY: name, parameter and result are those of POSIX, and so is what it does.
+#[allow(unsafe_code, reason = "takes the place of libc's function")]
+#[unsafe(no_mangle)]
+extern "C" fn fsync(fd: libc::c_int) -> libc::c_int {
+    sync(libc::SYS_fsync, fd)
+}
+
+// SAFETY: as above.
+#[allow(unsafe_code, reason = "takes the place of libc's function")]
+#[unsafe(no_mangle)]
+extern "C" fn fdatasync(fd: libc::c_int) -> libc::c_int {
+    sync(libc::SYS_fdatasync, fd)
+}
