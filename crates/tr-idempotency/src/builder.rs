@@ -4,9 +4,9 @@ use crate::{
     config::{Config, ConflictPolicy, DerivedKeys},
     error::ConfigError,
     layer::IdempotencyLayer,
+    local::{Store, shard::Common},
     protocol::Ttls,
     service::Shared,
-    store::{Store, shard::Common},
 };
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 use tr_core::{Observer, Standard, SystemClock, WallClock, canonical::FingerprintKey};

@@ -3,7 +3,7 @@ use crate::{
     bounds::{Answers, Detachable},
     end::{Failure, Flaw, State, failed},
     error::{OutcomeUnknown, SharedFailure},
-    store::{claim::Claim, spares::Cell},
+    local::{claim::Claim, spares::Cell},
 };
 use std::{
     fmt,

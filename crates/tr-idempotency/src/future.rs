@@ -3,7 +3,7 @@ use crate::{
     bounds::{Answers, Detachable},
     drive::{Attended, Drive},
     error::WaitTimedOut,
-    store::wait::{Delivery, Waiter},
+    local::wait::{Delivery, Waiter},
 };
 use pin_project_lite::pin_project;
 use std::{

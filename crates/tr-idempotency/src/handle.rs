@@ -2,9 +2,9 @@
 use crate::{
     end::State,
     janitor::Janitor,
+    local::{Store, claim::serve_unknown, entry::Entry, notes::Notes},
     record::DedupeRecord,
     service::Shared,
-    store::{Store, claim::serve_unknown, entry::Entry, notes::Notes},
 };
 use std::{error::Error, fmt};
 use tr_core::{Striped, canonical::Key};
@@ -132,7 +132,7 @@ impl<V> Handle<V> {
         let ttl = self.shared.config.ttls.of(&state);
         let mut table = self.store().shard(key).lock();
         let at = table.find(key).ok_or(NotUnknown(()))?;
-        let garbage = table.change(at, |entry| entry.record.settle(state, now, ttl));
+        let garbage = table.settle(at, state, now, ttl);
         drop(table);
         garbage.map(drop).map_err(|_| NotUnknown(()))
     }

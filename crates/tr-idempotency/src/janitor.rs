@@ -1,5 +1,5 @@
 //! A task that keeps the store's coarse clock and sweeps it, for who wants one.
-use crate::store::{Store, shard::Common};
+use crate::local::{Store, shard::Common};
 use std::{
     sync::{Arc, Weak},
     time::Duration,

@@ -81,10 +81,11 @@ pub mod future;
 mod handle;
 mod janitor;
 mod layer;
-mod protocol;
+mod local;
+pub mod protocol;
 mod record;
 mod service;
-mod store;
+pub mod store;
 
 pub use self::{
     bounds::{Answers, Detachable},

@@ -12,47 +12,67 @@
 //!            (never started)   └── claim again: cancelled; failed, if it may be;
 //!                                               unknown, unless the call is mutating
 //! ```
-use std::mem;
+//!
+//! # When to use
+//!
+//! To write a [`RecordStore`](crate::store::RecordStore): read the record, apply one of its
+//! methods, write it back, all in one transaction; or do the same in the engine's own language.
+//!
+//! A store computes states on query. What is written as in flight and whose lease has ended *is*
+//! unknown, whether or not somebody has written that yet: [`Record::expire`] says so first.
+use std::{fmt, mem};
 use tr_core::canonical::Digest;
 
-/// Milliseconds on the store's clock.
-pub(crate) type Millis = u64;
+mod phase;
+
+pub use self::phase::{Phase, UnknownPhase};
+
+/// Milliseconds on the store's clock: since the Unix epoch, for records that outlive a process.
+pub type Millis = u64;
 
 /// Proves a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Token {
-    /// Grows with every claim of a key: whoever holds an older one has lost it.
-    pub(crate) epoch: u64,
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Token {
+    /// Grows with every claim of a key, also past records long forgotten: whoever holds an older
+    /// one has lost it. The fencing token of what the tool writes elsewhere.
+    pub epoch: u64,
     /// Drawn anew for each claim, so that a claim sent twice is recognised as one.
-    pub(crate) owner: u64,
+    pub owner: u64,
 }
 
-/// How long each state lasts.
+/// How long each state lasts, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ttls {
-    pub(crate) done: Millis,
-    pub(crate) failed: Millis,
-    pub(crate) inflight: Millis,
-    pub(crate) unknown: Millis,
+pub struct Ttls {
+    /// A success.
+    pub done: Millis,
+    /// A failure, or a call withdrawn before it started.
+    pub failed: Millis,
+    /// The lease of a call that runs.
+    pub inflight: Millis,
+    /// A call of unknown outcome.
+    pub unknown: Millis,
 }
 
 /// A wish to run a call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask {
-    pub(crate) digest: Digest,
+pub struct Ask {
+    /// What the call asks for.
+    pub digest: Digest,
     /// A second run may do harm.
-    pub(crate) mutating: bool,
+    pub mutating: bool,
     /// Run it again if it failed and may succeed now.
-    pub(crate) again: bool,
+    pub again: bool,
     /// The claim's token, if it is granted. Its epoch is above all earlier ones of the key.
-    pub(crate) token: Token,
-    pub(crate) now: Millis,
-    pub(crate) ttls: Ttls,
+    pub token: Token,
+    /// The store's time.
+    pub now: Millis,
+    /// How long the claim's states last.
+    pub ttls: Ttls,
 }
 
 /// How a call stands. `D` is what is kept of a success, `F` of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum State<D, F> {
+pub enum State<D, F> {
     /// Somebody runs it.
     Inflight,
     /// It succeeded.
@@ -66,8 +86,8 @@ pub(crate) enum State<D, F> {
 }
 
 /// Whether a failed call may be run again before its record expires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Again {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Again {
     /// It would fail again.
     Never,
     /// If the caller wishes so.
@@ -77,25 +97,33 @@ pub(crate) enum Again {
 }
 
 /// One call's record.
-#[derive(Clone, Debug)]
-pub(crate) struct Record<D, F> {
-    pub(crate) digest: Digest,
-    pub(crate) mutating: bool,
-    pub(crate) token: Token,
-    pub(crate) state: State<D, F>,
-    /// Counts changes.
-    pub(crate) version: u64,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record<D, F> {
+    /// What the call asks for: another digest is another call.
+    pub digest: Digest,
+    /// A second run may do harm.
+    pub mutating: bool,
+    /// Of the claim in force, or the last one.
+    pub token: Token,
+    /// How it stands.
+    pub state: State<D, F>,
+    /// Counts changes, renewals apart.
+    pub version: u64,
     /// Counts runs.
-    pub(crate) runs: u32,
-    pub(crate) claimed_at: Millis,
-    pub(crate) changed_at: Millis,
+    pub runs: u32,
+    /// When the claim in force, or the last one, was granted.
+    pub claimed_at: Millis,
+    /// When the state last changed.
+    pub changed_at: Millis,
     /// In flight: when the lease ends. Else: when the record does.
-    pub(crate) until: Millis,
+    pub until: Millis,
+    /// How long the record lasts as unknown, once its lease has ended.
+    pub unknown_ttl: Millis,
 }
 
 /// What a wish to run a call meets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Reply<D, F> {
+pub enum Reply<D, F> {
     /// Run it, as [`Record::token`] says. With what the record said before, if it said anything.
     Claimed(Option<State<D, F>>),
     /// Somebody else runs it.
@@ -108,8 +136,15 @@ pub(crate) enum Reply<D, F> {
     Conflict,
 }
 
+impl Token {
+    /// What settles a record by hand holds no claim.
+    pub const BY_HAND: u64 = 0;
+}
+
 impl Ttls {
-    pub(crate) const fn of<D, F>(&self, state: &State<D, F>) -> Millis {
+    /// How long this state lasts.
+    #[must_use]
+    pub const fn of<D, F>(&self, state: &State<D, F>) -> Millis {
         match state {
             State::Inflight => self.inflight,
             State::Done(_) => self.done,
@@ -121,7 +156,8 @@ impl Ttls {
 
 impl<D, F> Record<D, F> {
     /// The first claim of a key.
-    pub(crate) const fn new(ask: &Ask) -> Self {
+    #[must_use]
+    pub const fn new(ask: &Ask) -> Self {
         Self {
             digest: ask.digest,
             mutating: ask.mutating,
@@ -132,19 +168,25 @@ impl<D, F> Record<D, F> {
             claimed_at: ask.now,
             changed_at: ask.now,
             until: ask.now.saturating_add(ask.ttls.inflight),
+            unknown_ttl: ask.ttls.unknown,
         }
     }
 
     /// A further claim.
-    pub(crate) fn claim(&mut self, ask: &Ask) -> Reply<D, F> {
-        if self.expire(ask.now, ask.ttls.unknown) {
+    pub fn claim(&mut self, ask: &Ask) -> Reply<D, F> {
+        if self.expire(ask.now) {
             return Reply::Claimed(Some(mem::replace(self, Self::new(ask)).state));
         }
         if self.digest != ask.digest {
             return Reply::Conflict;
         }
         let free = match &self.state {
-            State::Inflight if self.token.owner == ask.token.owner => return Reply::Claimed(None),
+            // The reply to this very claim got lost: it is sent again before anything has started.
+            State::Inflight if self.is_of(ask) => return Reply::Claimed(None),
+            State::Unknown(None) if self.is_of(ask) => {
+                self.turn(State::Inflight, ask.now, ask.ttls.inflight);
+                return Reply::Claimed(None);
+            }
             State::Inflight => return Reply::Busy,
             State::Done(_) => false,
             State::Failed(_, Again::Never) => false,
@@ -162,22 +204,34 @@ impl<D, F> Record<D, F> {
         Reply::Claimed(Some(mem::replace(self, claimed).state))
     }
 
-    /// Whether `token` is the claim in force.
-    pub(crate) fn is_held_by(&self, token: Token) -> bool {
+    const fn is_of(&self, ask: &Ask) -> bool {
+        self.token.owner == ask.token.owner
+    }
+
+    /// Whether `token` is the claim in force, its lease aside.
+    #[must_use]
+    pub fn is_held_by(&self, token: Token) -> bool {
         self.token == token && matches!(self.state, State::Inflight)
     }
 
-    /// Prolongs a lease; `false` if it is lost.
-    pub(crate) fn renew(&mut self, token: Token, now: Millis, lease: Millis) -> bool {
-        let held = self.is_held_by(token);
-        if held {
-            self.until = self.until.max(now.saturating_add(lease));
+    /// Prolongs a lease; `false` if it is lost. One that has ended is revived while nobody else
+    /// has claimed or settled the call: its owner knows best.
+    #[must_use = "a lost lease is not renewed"]
+    pub fn renew(&mut self, token: Token, now: Millis, lease: Millis) -> bool {
+        let until = now.saturating_add(lease);
+        let held = self.token == token;
+        match self.state {
+            State::Inflight if held => self.until = self.until.max(until),
+            State::Unknown(None) if held => {
+                self.turn(State::Inflight, now, lease);
+            }
+            _ => return false,
         }
-        held
+        true
     }
 
     /// Passes a claim under which nothing was started to somebody else.
-    pub(crate) fn pass(&mut self, from: Token, to: Token, now: Millis, lease: Millis) -> bool {
+    pub fn pass(&mut self, from: Token, to: Token, now: Millis, lease: Millis) -> bool {
         let held = self.is_held_by(from);
         if held {
             debug_assert!(to.epoch > from.epoch, "epochs grow");
@@ -188,25 +242,43 @@ impl<D, F> Record<D, F> {
         held
     }
 
-    /// Records the end. Late is fine while nobody else has claimed or settled it: the owner knows
-    /// best. Gives back what was there before, or `end` itself if the claim is lost.
-    pub(crate) fn finalise(
+    /// Whether this owner, under whose claim nothing was started, may have the record forgotten:
+    /// the claim is in force, or its lease has ended and nobody else has claimed or settled it.
+    #[must_use]
+    pub const fn is_released_by(&self, owner: u64) -> bool {
+        self.token.owner == owner && matches!(self.state, State::Inflight | State::Unknown(None))
+    }
+
+    /// Records the end, and gives back what was there before. Late is fine while nobody else has
+    /// claimed or settled it: the owner knows best. Sent again, it is recognised and changes
+    /// nothing (`Ok(None)`).
+    ///
+    /// # Errors
+    /// `end` itself, if the claim is lost.
+    pub fn finalise(
         &mut self,
         token: Token,
         end: State<D, F>,
         now: Millis,
         ttl: Millis,
-    ) -> Result<State<D, F>, State<D, F>> {
-        let open = matches!(self.state, State::Inflight | State::Unknown(_));
-        if self.token != token || !open {
+    ) -> Result<Option<State<D, F>>, State<D, F>> {
+        if self.token != token {
             return Err(end);
         }
-        Ok(self.turn(end, now, ttl))
+        match self.state {
+            State::Inflight | State::Unknown(_) => Ok(Some(self.turn(end, now, ttl))),
+            _ => Ok(None),
+        }
     }
 
-    /// Says how a call of unknown outcome ended. Gives back `to` if its outcome is not unknown.
-    pub(crate) fn settle(
+    /// Says how a call of unknown outcome ended, in the name of `by`, whose epoch is above all
+    /// earlier ones: who held the claim has lost it.
+    ///
+    /// # Errors
+    /// `to` itself, if the outcome is not unknown.
+    pub fn settle(
         &mut self,
+        by: Token,
         to: State<D, F>,
         now: Millis,
         ttl: Millis,
@@ -214,19 +286,32 @@ impl<D, F> Record<D, F> {
         if !matches!(self.state, State::Unknown(_)) {
             return Err(to);
         }
+        debug_assert!(by.epoch > self.token.epoch, "epochs grow");
+        self.token = by;
         Ok(self.turn(to, now, ttl))
     }
 
     /// Lets time pass: a lease that has ended leaves `unknown`. Says whether the record is over.
-    pub(crate) fn expire(&mut self, now: Millis, unknown: Millis) -> bool {
+    pub fn expire(&mut self, now: Millis) -> bool {
         if matches!(self.state, State::Inflight) && now >= self.until {
-            self.turn(State::Unknown(None), self.until, unknown);
+            self.turn(State::Unknown(None), self.until, self.unknown_ttl);
         }
         !matches!(self.state, State::Inflight) && now >= self.until
     }
 
-    /// Whether forgetting this record could run a call twice or lose an answer.
-    pub(crate) const fn is_pinned(&self) -> bool {
+    /// When a store may forget the record, if nothing changes it before: never when its lease
+    /// ends.
+    #[must_use]
+    pub const fn over_at(&self) -> Millis {
+        match self.state {
+            State::Inflight => self.until.saturating_add(self.unknown_ttl),
+            _ => self.until,
+        }
+    }
+
+    /// Whether forgetting this record before its time could run a call twice.
+    #[must_use]
+    pub const fn is_pinned(&self) -> bool {
         match self.state {
             State::Inflight => true,
             State::Unknown(_) => self.mutating,
@@ -239,6 +324,12 @@ impl<D, F> Record<D, F> {
         self.changed_at = at;
         self.until = at.saturating_add(ttl);
         mem::replace(&mut self.state, to)
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Token({}, {:016x})", self.epoch, self.owner)
     }
 }
 

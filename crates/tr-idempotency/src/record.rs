@@ -1,11 +1,11 @@
 //! Records as operators see them.
 use crate::{
-    protocol::Millis,
-    store::{
+    local::{
         entry::{Entry, Run, flaw},
         notes::Notes,
         shard::Common,
     },
+    protocol::Millis,
 };
 use serde::Serialize;
 use tr_core::canonical::Key;

@@ -5,7 +5,7 @@ use crate::{
     drive::Drive,
     error::{Conflict, InFlight, KeyRejected, OutcomeUnknown, StoreFull, TooManyWaiters},
     future::IdempotencyFuture,
-    store::{Refusal, Store, Task, apply::Wish, notes::Notes},
+    local::{Refusal, Store, Task, apply::Wish, notes::Notes},
 };
 use std::{
     fmt,

@@ -149,8 +149,9 @@ impl World {
     /// The reply to a claim got lost: sent again, it is the same claim or it is over.
     fn resend(&mut self, worker: usize) {
         let Some(token) = self.held[worker] else { return };
+        let over = self.is_over();
         let Some(claim) = self.claim_of(token).copied() else { return };
-        if claim.end.is_some() || self.now >= claim.lease {
+        if claim.end.is_some() || claim.started || over {
             return;
         }
         let Some(record) = &mut self.record else { panic!("history without a record") };
@@ -159,6 +160,9 @@ impl World {
         let ask = Ask { digest, mutating, again: false, token, now, ttls: TTLS };
         assert_eq!(record.claim(&ask), Reply::Claimed(None));
         assert_eq!(record.token, token);
+        if now >= claim.lease {
+            self.claim_of(token).expect("claimed").lease = now + TTLS.inflight;
+        }
     }
 
     /// Renews first, as whoever slept since the claim has to.
@@ -181,7 +185,7 @@ impl World {
         let Some(token) = self.held[worker] else { return false };
         let now = self.now;
         let Some(record) = &mut self.record else { return false };
-        // A record that has lapsed unseen may be renewed: nobody was told of it.
+        // A lease that has ended may be renewed while nobody else has claimed the call.
         let renewed = record.renew(token, now, TTLS.inflight);
         let claim = self.claim_of(token).filter(|claim| claim.end.is_none());
         assert!(!renewed || claim.is_some(), "a lost claim is renewed");
@@ -203,6 +207,12 @@ impl World {
         let Some(record) = &mut self.record else { return };
         let accepted = record.finalise(token, state(end), now, ttl(end)).is_ok();
         assert_eq!(accepted, open, "{end:?} by {token:?}");
+        if accepted && end != End::Unknown {
+            // The reply got lost: sent again, it is recognised.
+            let before = record.clone();
+            assert_eq!(record.finalise(token, state(end), now, ttl(end)), Ok(None));
+            assert_eq!(*record, before);
+        }
         if accepted {
             self.claim_of(token).expect("open").end = Some((end, now));
         }
@@ -215,14 +225,20 @@ impl World {
         }
         self.held[worker] = None;
         let to = self.token();
-        let Some(record) = self.record.as_mut().filter(|record| record.is_held_by(token)) else {
+        let over = self.is_over();
+        let lapsed = self.last().is_some_and(|(_, end)| end.is_some());
+        let Some(record) = self.record.as_mut().filter(|record| record.token == token) else {
             return;
         };
-        let Some(heir) = heir else {
+        record.expire(self.now);
+        if over || lapsed || heir.is_none() {
+            // It may go, whether its lease has ended or not.
+            assert!(record.is_released_by(token.owner));
             self.record = None;
             self.history.clear();
             return;
-        };
+        }
+        let Some(heir) = heir else { return };
         assert!(record.pass(token, to, self.now, TTLS.inflight));
         let lease = self.now + TTLS.inflight;
         let claim = self.claim_of(token).expect("held");
@@ -233,13 +249,14 @@ impl World {
     fn settle(&mut self, done: bool) {
         let (now, over) = (self.now, self.is_over());
         let unknown = matches!(self.last(), Some((_, Some((End::Unknown, _)))));
+        let by = Token { owner: Token::BY_HAND, ..self.token() };
         let Some(record) = &mut self.record else { return };
-        assert_eq!(record.expire(now, TTLS.unknown), over);
+        assert_eq!(record.expire(now), over);
         if over {
             return;
         }
         let end = if done { End::Done } else { End::Cancelled };
-        assert_eq!(record.settle(state(end), now, ttl(end)).is_ok(), unknown);
+        assert_eq!(record.settle(by, state(end), now, ttl(end)).is_ok(), unknown);
         if unknown {
             self.history.last_mut().expect("unknown").end = Some((end, now));
         }
@@ -327,5 +344,5 @@ fn an_older_epoch_is_refused_everything() {
     assert!(!record.pass(old, ask(3).token, 21, 10));
     assert_eq!(record.finalise(old, State::Done(()), 21, 100), Err(State::Done(())));
     assert!(record.is_held_by(ask(2).token));
-    assert_eq!(record.finalise(ask(2).token, State::Done(()), 21, 100), Ok(State::Inflight));
+    assert_eq!(record.finalise(ask(2).token, State::Done(()), 21, 100), Ok(Some(State::Inflight)));
 }

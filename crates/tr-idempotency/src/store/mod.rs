@@ -1,172 +1,114 @@
-//! The memory store: the lease protocol over bounded tables of records.
-pub(crate) mod apply;
-pub(crate) mod claim;
-pub(crate) mod entry;
-pub(crate) mod notes;
-pub(crate) mod shard;
-pub(crate) mod spares;
-pub(crate) mod table;
-pub(crate) mod wait;
+//! Stores of records that outlive the process, or that several processes share.
+//!
+//! Without a store the layer keeps its records in its own tables: fast, and gone with the process.
+//! With one those tables stay in front: they join the duplicates within the process, so that of
+//! all its callers one asks the store, and one watches for another process's end.
+//!
+//! # A call's way
+//!
+//! 1. [`claim`](RecordStore::claim): one request. Granted, the call runs; [`Claimed`] says what
+//!    else there is.
+//! 2. [`renew`](RecordStore::renew) at a third of the lease, while it runs.
+//! 3. [`finalise`](RecordStore::finalise): one request. Then the process's own waiters are served.
+//!
+//! A call that is given up before it starts is [released](RecordStore::release). Who finds it busy
+//! [watches](RecordStore::watch) and claims again.
+//!
+//! # Writing a store
+//!
+//! Each operation is one atomic transition of [`protocol`](crate::protocol), of one record, on the
+//! store's own clock; callers' clocks differ. A store that is written in Rust applies
+//! [`ClaimRequest::apply`] and the methods of [`Record`](crate::protocol::Record) in a
+//! transaction; [`Memory`] is the shortest example. A store's `body`, `notes` and `session` are
+//! bytes and text that it does not look into: they may be encrypted.
+//!
+//! Futures may be dropped at any await. What was sent may then happen or not; every operation can
+//! be sent again with the same arguments and is recognised.
+//!
+mod error;
+mod memory;
+mod types;
 
-use self::{
-    apply::{Found, Wish},
-    claim::Claim,
-    notes::Notes,
-    shard::{Common, Shard},
-    spares::Cell,
-    table::{Table, hash},
-    wait::Waiter,
+pub use self::{
+    error::{StoreError, StoreErrorKind},
+    memory::Memory,
+    types::{
+        Before, ClaimRequest, Claimed, End, Grant, Query, Seen, Stored, StoredRecord, StoredState,
+        Which, Whose,
+    },
 };
-use crate::{
-    end::{Answer, Flaw},
-    protocol::Millis,
-};
-use std::{
-    hash::{BuildHasher, RandomState},
-    sync::{Arc, MutexGuard},
-};
-use tr_core::{Id, Replay, canonical::Key};
+use crate::protocol::{Millis, Token};
+use std::{fmt, future::Future, pin::Pin};
+use tr_core::canonical::Key;
 
-/// No more shards than this.
-const SHARDS: usize = 1024;
+/// What a store's operations return. They are I/O: a box is nothing beside it.
+pub type StoreFuture<'s, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 's>>;
 
-/// Fewer shards rather than fewer records in each.
-const RECORDS_PER_SHARD: usize = 64;
+/// Keeps records of calls, one per key, and changes each by the lease
+/// [`protocol`](crate::protocol) only.
+///
+/// Share one between layers and processes as far as a key is to hold. Every operation is atomic
+/// and can be repeated with the same arguments, in case its reply was lost. Times are those of the
+/// store's own clock, in milliseconds since the Unix epoch.
+///
+/// # Errors
+/// Each operation's are [`StoreError`]s; their kind says whether it may have happened.
+pub trait RecordStore: fmt::Debug + Send + Sync + 'static {
+    /// Claims a call: the one request before it runs.
+    ///
+    /// A granted token's epoch is above all earlier ones of the key, also of records that were
+    /// cleared or are over. A claim of the same owner that is in force already is granted again,
+    /// with the same token. Where no other record can be forgotten to make room, the reply is
+    /// [`Claimed::Full`], and nothing is.
+    fn claim<'s>(&'s self, claim: &'s ClaimRequest) -> StoreFuture<'s, Claimed>;
 
-/// Bounded records in memory. Calls in flight and mutating calls of unknown outcome are never
-/// forgotten: where there is nothing else, the store is full.
-#[derive(Debug)]
-pub(crate) struct Store<V> {
-    shards: Box<[Arc<Shard<V>>]>,
-    pub(crate) common: Arc<Common>,
-}
+    /// Prolongs a lease to `lease` from now; `false` if the claim is lost.
+    fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool>;
 
-/// What a call that asks for its claim is to do.
-#[derive(Debug)]
-pub(crate) enum Task<V, D> {
-    /// Run, and record how it ends. Perhaps in a used cell.
-    Run(Claim<V>, Option<Cell<D>>),
-    /// Run without a record.
-    Alone,
-    Wait(Waiter<V>, Replay),
-    Replay(Answer<V>, Replay, &'static str),
-    Refuse(Refusal),
-}
+    /// Forgets a claim under which nothing was started, and wakes who watches; `false` if this
+    /// owner has none. The owner alone proves it: who never saw the reply to its claim knows no
+    /// epoch.
+    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool>;
 
-/// Why a call is not run.
-#[derive(Debug)]
-pub(crate) enum Refusal {
-    Conflict,
-    InFlight,
-    TooManyWaiters,
-    Unknown(Option<Arc<Flaw>>),
-    Full,
-}
+    /// Records how a call ended, and wakes who watches; `false` if the claim is lost. Late is fine
+    /// while nobody else has claimed or settled it. Sent again it changes nothing and is `true`.
+    fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool>;
 
-impl<V> Store<V> {
-    pub(crate) fn new(capacity: usize, common: Common) -> Self {
-        let common = Arc::new(common);
-        let shards = (capacity / RECORDS_PER_SHARD).clamp(1, SHARDS);
-        let shards = 1 << shards.ilog2();
-        let quota = |shard| capacity / shards + usize::from(shard < capacity % shards);
-        let seed = RandomState::new().hash_one(capacity);
-        let shards = (0..shards)
-            .map(|shard| Arc::new(Shard::new(common.clone(), quota(shard), seed)))
-            .collect();
-        Self { shards, common }
-    }
+    /// Says how a call of unknown outcome ended, and wakes who watches; `false` if there is none,
+    /// or it is not that `of` this claim. The record passes to [`Token::BY_HAND`] at a higher
+    /// epoch, so whoever held it has lost it.
+    fn settle<'s>(&'s self, key: &'s Key, of: Option<Token>, end: &'s End)
+    -> StoreFuture<'s, bool>;
 
-    pub(crate) fn shards(&self) -> impl Iterator<Item = &Arc<Shard<V>>> {
-        self.shards.iter()
-    }
+    /// The record of this key as it stands now: a lease that has ended reads as unknown, and a
+    /// record whose time is over is not there.
+    fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>>;
 
-    /// Tables take the low and the highest bits of the hash.
-    #[inline]
-    fn index(&self, hash: u64) -> usize {
-        (hash >> 40) as usize & (self.shards.len() - 1)
-    }
+    /// Waits until the record may differ from what was `seen`: finalised, released, settled,
+    /// cleared, claimed by another. At once, if it does already. May end early; whoever waits
+    /// claims again, and looks again by itself when the lease that it was told of ends, so a store
+    /// need not watch leases. Neither spins nor holds a connection that others need.
+    fn watch<'s>(&'s self, key: &'s Key, seen: Seen) -> StoreFuture<'s, ()>;
 
-    pub(crate) fn shard(&self, key: &Key) -> &Arc<Shard<V>> {
-        &self.shards[self.index(hash(key))]
-    }
+    /// Up to `limit` records, in no order. For operators; may be slow.
+    fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>>;
 
-    /// Moves room for one record from another shard to that at `to`: the bound is the store's.
-    fn borrow_room(&self, to: usize) -> bool {
-        let others = (1..self.shards.len()).map(|by| (to + by) % self.shards.len());
-        let lent = others.into_iter().any(|from| {
-            let (lent, evicted) = self.shards[from].lock().lend();
-            drop(evicted);
-            lent
-        });
-        if lent {
-            self.shards[to].lock().borrow();
-        }
-        lent
-    }
-}
+    /// How many records there are of these. For operators; may be slow.
+    fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64>;
 
-impl<V: Clone> Store<V> {
-    /// Claims a call, or says what else to do. The rest of the `wish`, and the `note` for the
-    /// record, are asked for under the shard's lock, if they are needed.
-    #[inline]
-    pub(crate) fn claim<D: Send + 'static>(
-        &self,
-        id: &Id,
-        now: Millis,
-        wish: impl FnOnce() -> Wish,
-        note: impl Fn(&mut Notes),
-    ) -> Result<(V, Replay), Task<V, D>> {
-        let hash = hash(&id.key);
-        let at = self.index(hash);
-        let mut table = self.shards[at].lock();
-        let found = table.find_hashed(hash, &id.key);
-        if let Some(at) = found
-            && let Some(hit) = table.hit(at, id, now, &self.common)
-        {
-            return Ok(hit);
-        }
-        Err(self.claim_in(hash, table, found, &wish(), note))
-    }
+    /// Forgets these records and says how many, but for those in flight and mutating ones of
+    /// unknown outcome ([`is_pinned`](crate::protocol::Record::is_pinned)).
+    fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64>;
 
-    #[inline]
-    fn claim_in<'t, D: Send + 'static>(
-        &'t self,
-        hash: u64,
-        mut table: MutexGuard<'t, Table<V>>,
-        mut at: Option<usize>,
-        wish: &Wish,
-        note: impl Fn(&mut Notes),
-    ) -> Task<V, D> {
-        let index = self.index(hash);
-        let shard = &self.shards[index];
-        loop {
-            let (found, garbage) = table.claim(hash, at, wish, &self.common, &note);
-            let is_claimed = matches!(found, Found::Claimed { .. });
-            let cell = if is_claimed { table.spares.take() } else { None };
-            drop(table);
-            drop(garbage);
-            return match found {
-                Found::Claimed { at, token } => {
-                    let claim = Claim::new(shard.clone(), at, token, wish.ttls, wish.mutating);
-                    Task::Run(claim, cell)
-                }
-                Found::Waits { node, replay } => {
-                    let key = wish.id.key;
-                    Task::Wait(Waiter::new(node, shard.clone(), key, wish.cut_off), replay)
-                }
-                Found::Replays { answer, replay, state } => Task::Replay(answer, replay, state),
-                Found::Alone => Task::Alone,
-                Found::Conflict => Task::Refuse(Refusal::Conflict),
-                Found::InFlight => Task::Refuse(Refusal::InFlight),
-                Found::TooManyWaiters => Task::Refuse(Refusal::TooManyWaiters),
-                Found::Unknown { cause } => Task::Refuse(Refusal::Unknown(cause)),
-                Found::Full if self.borrow_room(index) => {
-                    table = shard.lock();
-                    at = table.find_hashed(hash, &wish.id.key);
-                    continue;
-                }
-                Found::Full => Task::Refuse(Refusal::Full),
-            };
-        }
-    }
+    /// Forgets the record of this key, whatever it says, and wakes who watches; `false` if there
+    /// is none.
+    fn clear<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, bool>;
+
+    /// Forgets records whose time is over, a bounded number at a time, and says how many. A store
+    /// that does so by itself has nothing to do.
+    fn sweep(&self) -> StoreFuture<'_, u64>;
+
+    /// Whether the store can be reached and keeps its promises as it is set up, for start-up and
+    /// health checks. Gives warnings of what it cannot rule out, each with what to do about it.
+    fn check(&self) -> StoreFuture<'_, Vec<String>>;
 }

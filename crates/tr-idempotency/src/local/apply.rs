@@ -105,6 +105,19 @@ impl<V> Table<V> {
         if spent { self.forget(at) } else { None }
     }
 
+    /// Says how a call of unknown outcome ended; gives back `to` if it is not unknown.
+    pub(crate) fn settle(
+        &mut self,
+        at: usize,
+        to: State<V>,
+        now: Millis,
+        ttl: Millis,
+    ) -> Result<State<V>, State<V>> {
+        let by = Token { owner: Token::BY_HAND, ..self.next() };
+        self.epoch = by.epoch;
+        self.change(at, |entry| entry.record.settle(by, to, now, ttl))
+    }
+
     /// Nothing was started under this claim: the longest waiter gets it, or the record goes.
     pub(crate) fn release(
         &mut self,
@@ -140,7 +153,7 @@ impl<V> Table<V> {
                 entry.caller = Caller::Gone;
             }
             let before = entry.record.finalise(token, State::Unknown(None), now, ttl);
-            (mem::take(&mut entry.waiters), before.ok())
+            (mem::take(&mut entry.waiters), before.ok().flatten())
         })
     }
 }
@@ -183,7 +196,8 @@ impl<V: Clone> Table<V> {
         entry.touched = true;
         if matches!(entry.record.state, State::Inflight) {
             // Its driver lives in this process: living renews.
-            entry.record.renew(entry.record.token, wish.now, wish.ttls.inflight);
+            let renewed = entry.record.renew(entry.record.token, wish.now, wish.ttls.inflight);
+            debug_assert!(renewed, "it is in flight");
             if entry.is_attended() {
                 return (Found::Alone, None);
             }
@@ -275,7 +289,7 @@ impl<V: Clone> Table<V> {
         let ttl = ttls.of(&end);
         let (waiters, answer, told) = self.change(at, |entry| {
             let before = entry.record.finalise(token, end, now, ttl);
-            debug_assert!(matches!(before, Ok(State::Inflight)), "the claim is held");
+            debug_assert!(matches!(before, Ok(Some(State::Inflight))), "the claim is held");
             let waiters = mem::take(&mut entry.waiters);
             let wanted = !waiters.is_empty();
             let answer = wanted.then(|| answer(&entry.record.state, entry.record.mutating));

@@ -1,0 +1,172 @@
+//! The memory store: the lease protocol over bounded tables of records.
+pub(crate) mod apply;
+pub(crate) mod claim;
+pub(crate) mod entry;
+pub(crate) mod notes;
+pub(crate) mod shard;
+pub(crate) mod spares;
+pub(crate) mod table;
+pub(crate) mod wait;
+
+use self::{
+    apply::{Found, Wish},
+    claim::Claim,
+    notes::Notes,
+    shard::{Common, Shard},
+    spares::Cell,
+    table::{Table, hash},
+    wait::Waiter,
+};
+use crate::{
+    end::{Answer, Flaw},
+    protocol::Millis,
+};
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, MutexGuard},
+};
+use tr_core::{Id, Replay, canonical::Key};
+
+/// No more shards than this.
+const SHARDS: usize = 1024;
+
+/// Fewer shards rather than fewer records in each.
+const RECORDS_PER_SHARD: usize = 64;
+
+/// Bounded records in memory. Calls in flight and mutating calls of unknown outcome are never
+/// forgotten: where there is nothing else, the store is full.
+#[derive(Debug)]
+pub(crate) struct Store<V> {
+    shards: Box<[Arc<Shard<V>>]>,
+    pub(crate) common: Arc<Common>,
+}
+
+/// What a call that asks for its claim is to do.
+#[derive(Debug)]
+pub(crate) enum Task<V, D> {
+    /// Run, and record how it ends. Perhaps in a used cell.
+    Run(Claim<V>, Option<Cell<D>>),
+    /// Run without a record.
+    Alone,
+    Wait(Waiter<V>, Replay),
+    Replay(Answer<V>, Replay, &'static str),
+    Refuse(Refusal),
+}
+
+/// Why a call is not run.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    Conflict,
+    InFlight,
+    TooManyWaiters,
+    Unknown(Option<Arc<Flaw>>),
+    Full,
+}
+
+impl<V> Store<V> {
+    pub(crate) fn new(capacity: usize, common: Common) -> Self {
+        let common = Arc::new(common);
+        let shards = (capacity / RECORDS_PER_SHARD).clamp(1, SHARDS);
+        let shards = 1 << shards.ilog2();
+        let quota = |shard| capacity / shards + usize::from(shard < capacity % shards);
+        let seed = RandomState::new().hash_one(capacity);
+        let shards = (0..shards)
+            .map(|shard| Arc::new(Shard::new(common.clone(), quota(shard), seed)))
+            .collect();
+        Self { shards, common }
+    }
+
+    pub(crate) fn shards(&self) -> impl Iterator<Item = &Arc<Shard<V>>> {
+        self.shards.iter()
+    }
+
+    /// Tables take the low and the highest bits of the hash.
+    #[inline]
+    fn index(&self, hash: u64) -> usize {
+        (hash >> 40) as usize & (self.shards.len() - 1)
+    }
+
+    pub(crate) fn shard(&self, key: &Key) -> &Arc<Shard<V>> {
+        &self.shards[self.index(hash(key))]
+    }
+
+    /// Moves room for one record from another shard to that at `to`: the bound is the store's.
+    fn borrow_room(&self, to: usize) -> bool {
+        let others = (1..self.shards.len()).map(|by| (to + by) % self.shards.len());
+        let lent = others.into_iter().any(|from| {
+            let (lent, evicted) = self.shards[from].lock().lend();
+            drop(evicted);
+            lent
+        });
+        if lent {
+            self.shards[to].lock().borrow();
+        }
+        lent
+    }
+}
+
+impl<V: Clone> Store<V> {
+    /// Claims a call, or says what else to do. The rest of the `wish`, and the `note` for the
+    /// record, are asked for under the shard's lock, if they are needed.
+    #[inline]
+    pub(crate) fn claim<D: Send + 'static>(
+        &self,
+        id: &Id,
+        now: Millis,
+        wish: impl FnOnce() -> Wish,
+        note: impl Fn(&mut Notes),
+    ) -> Result<(V, Replay), Task<V, D>> {
+        let hash = hash(&id.key);
+        let at = self.index(hash);
+        let mut table = self.shards[at].lock();
+        let found = table.find_hashed(hash, &id.key);
+        if let Some(at) = found
+            && let Some(hit) = table.hit(at, id, now, &self.common)
+        {
+            return Ok(hit);
+        }
+        Err(self.claim_in(hash, table, found, &wish(), note))
+    }
+
+    #[inline]
+    fn claim_in<'t, D: Send + 'static>(
+        &'t self,
+        hash: u64,
+        mut table: MutexGuard<'t, Table<V>>,
+        mut at: Option<usize>,
+        wish: &Wish,
+        note: impl Fn(&mut Notes),
+    ) -> Task<V, D> {
+        let index = self.index(hash);
+        let shard = &self.shards[index];
+        loop {
+            let (found, garbage) = table.claim(hash, at, wish, &self.common, &note);
+            let is_claimed = matches!(found, Found::Claimed { .. });
+            let cell = if is_claimed { table.spares.take() } else { None };
+            drop(table);
+            drop(garbage);
+            return match found {
+                Found::Claimed { at, token } => {
+                    let claim = Claim::new(shard.clone(), at, token, wish.ttls, wish.mutating);
+                    Task::Run(claim, cell)
+                }
+                Found::Waits { node, replay } => {
+                    let key = wish.id.key;
+                    Task::Wait(Waiter::new(node, shard.clone(), key, wish.cut_off), replay)
+                }
+                Found::Replays { answer, replay, state } => Task::Replay(answer, replay, state),
+                Found::Alone => Task::Alone,
+                Found::Conflict => Task::Refuse(Refusal::Conflict),
+                Found::InFlight => Task::Refuse(Refusal::InFlight),
+                Found::TooManyWaiters => Task::Refuse(Refusal::TooManyWaiters),
+                Found::Unknown { cause } => Task::Refuse(Refusal::Unknown(cause)),
+                Found::Full if self.borrow_room(index) => {
+                    table = shard.lock();
+                    at = table.find_hashed(hash, &wish.id.key);
+                    continue;
+                }
+                Found::Full => Task::Refuse(Refusal::Full),
+            };
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What goes wrong between the layer and a store.
+use std::{error::Error, fmt};
+use tr_core::BoxError;
+
+/// A store's failure. [`kind`](Self::kind) says what may have happened and what is safe; its
+/// source is the engine's own error.
+#[derive(Debug)]
+pub struct StoreError {
+    kind: StoreErrorKind,
+    cause: BoxError,
+}
+
+/// What a store's failure means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// The request never reached the store: nothing has changed. Sending it again is safe.
+    Unreachable,
+    /// No reply: what was asked may have been done. Sending the same again is safe and tells.
+    Uncertain,
+    /// The record cannot be read: a newer version wrote it, or it is corrupt. Nothing has changed,
+    /// and sending it again does not help. The call may have run; it is not run.
+    Unreadable,
+    /// The store refuses: it is full for good, read-only, or set up so that it cannot keep its
+    /// promises. Nothing has changed, and sending it again does not help.
+    Refused,
+}
+
+impl StoreError {
+    /// A failure of this kind, because of `cause`.
+    #[must_use]
+    pub fn new(kind: StoreErrorKind, cause: impl Into<BoxError>) -> Self {
+        Self { kind, cause: cause.into() }
+    }
+
+    /// [`StoreErrorKind::Unreachable`]
+    #[must_use]
+    pub fn unreachable(cause: impl Into<BoxError>) -> Self {
+        Self::new(StoreErrorKind::Unreachable, cause)
+    }
+
+    /// [`StoreErrorKind::Uncertain`]
+    #[must_use]
+    pub fn uncertain(cause: impl Into<BoxError>) -> Self {
+        Self::new(StoreErrorKind::Uncertain, cause)
+    }
+
+    /// [`StoreErrorKind::Unreadable`]
+    #[must_use]
+    pub fn unreadable(cause: impl Into<BoxError>) -> Self {
+        Self::new(StoreErrorKind::Unreadable, cause)
+    }
+
+    /// [`StoreErrorKind::Refused`]
+    #[must_use]
+    pub fn refused(cause: impl Into<BoxError>) -> Self {
+        Self::new(StoreErrorKind::Refused, cause)
+    }
+
+    /// What it means.
+    #[must_use]
+    pub const fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+
+    /// Whether sending the same request again may help.
+    #[must_use]
+    pub const fn is_passing(&self) -> bool {
+        matches!(self.kind, StoreErrorKind::Unreachable | StoreErrorKind::Uncertain)
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.kind {
+            StoreErrorKind::Unreachable => {
+                "the record store cannot be reached; nothing has changed, and trying again is safe"
+            }
+            StoreErrorKind::Uncertain => {
+                "the record store did not answer; sending the same again is safe and tells"
+            }
+            StoreErrorKind::Unreadable => {
+                "the record cannot be read: update this program, or look what became of the call and clear the record"
+            }
+            StoreErrorKind::Refused => "the record store refuses; nothing has changed",
+        })?;
+        write!(f, ": {}", self.cause)
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.cause)
+    }
+}

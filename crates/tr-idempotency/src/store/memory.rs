@@ -1,0 +1,250 @@
+//! A store in memory: the reference for others, and several processes within one test.
+use super::{ClaimRequest, Claimed, End, Query, RecordStore, Seen, StoreFuture, Stored};
+use crate::protocol::{Millis, Token};
+use std::{
+    collections::HashMap,
+    future::ready,
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio::{sync::Notify, time::Instant};
+use tr_core::{SystemClock, WallClock, canonical::Key};
+
+/// Records a new store has room for.
+const CAPACITY: usize = 1 << 20;
+
+/// Records that one sweep looks at.
+const SWEPT: usize = 10_000;
+
+/// Records in memory, behind the trait that durable stores implement.
+///
+/// # When to use
+///
+/// In tests, where each layer over a clone of one `Memory` is a process of its own; and as the
+/// example to write a store by. To keep records in this process only, give the layer no store:
+/// that is many times faster.
+///
+/// Its clock is tokio's, so tests can pause it. Past its capacity (a million records) the oldest
+/// settled ones are forgotten; where there are none, it is full. A clone shares the records.
+#[derive(Clone, Debug)]
+pub struct Memory(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    table: Mutex<Table>,
+    changed: Notify,
+    capacity: usize,
+    made: Instant,
+    made_unix_ms: u64,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    records: HashMap<Key, Stored>,
+    /// Of the last claim or settlement, whichever its key.
+    epoch: u64,
+}
+
+impl Memory {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_capacity(CAPACITY)
+    }
+
+    /// An empty store with room for so many records.
+    #[must_use]
+    pub fn with_capacity(records: usize) -> Self {
+        Self(Arc::new(Shared {
+            table: Mutex::default(),
+            changed: Notify::new(),
+            capacity: records,
+            made: Instant::now(),
+            made_unix_ms: SystemClock.unix_ms(),
+        }))
+    }
+
+    fn now(&self) -> Millis {
+        self.0.made_unix_ms + crate::clock::millis(self.0.made.elapsed())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the record of this key as it stands now, and wakes who watches if that did
+    /// anything.
+    fn change(&self, key: &Key, change: impl FnOnce(&mut Stored, Millis) -> bool) -> bool {
+        let now = self.now();
+        let mut table = self.lock();
+        let Some(stored) = table.get(key, now) else { return false };
+        let changed = change(stored, now);
+        drop(table);
+        if changed {
+            self.0.changed.notify_waiters();
+        }
+        changed
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Table {
+    /// The record as it stands; one whose time is over is forgotten.
+    fn get(&mut self, key: &Key, now: Millis) -> Option<&mut Stored> {
+        if self.records.get_mut(key)?.record.expire(now) {
+            self.records.remove(key);
+            return None;
+        }
+        self.records.get_mut(key)
+    }
+
+    /// Makes room for one record more.
+    fn room(&mut self, capacity: usize) -> bool {
+        if self.records.len() < capacity {
+            return true;
+        }
+        let free = self.records.values().filter(|stored| !stored.record.is_pinned());
+        let oldest = free.min_by_key(|stored| stored.record.changed_at).map(|stored| stored.key);
+        oldest.is_some_and(|key| self.records.remove(&key).is_some())
+    }
+
+    fn meant<'t>(&'t self, query: &'t Query, now: Millis) -> impl Iterator<Item = Stored> + 't {
+        let standing = self.records.values().filter_map(move |stored| stored.clone().at(now));
+        standing.filter(|stored| query.means(stored))
+    }
+}
+
+/// What needs no waiting.
+fn done<'s, T: Send + 's>(value: T) -> StoreFuture<'s, T> {
+    Box::pin(ready(Ok(value)))
+}
+
+impl RecordStore for Memory {
+    fn claim<'s>(&'s self, claim: &'s ClaimRequest) -> StoreFuture<'s, Claimed> {
+        let now = self.now();
+        let mut table = self.lock();
+        let mut found = table.get(&claim.key, now).cloned();
+        if found.is_none() && !table.room(self.0.capacity) {
+            return done(Claimed::Full);
+        }
+        let claimed = claim.apply(&mut found, table.epoch + 1, now);
+        if let (Claimed::Run(_), Some(stored)) = (&claimed, found) {
+            table.epoch = table.epoch.max(stored.record.token.epoch);
+            table.records.insert(claim.key, stored);
+            self.0.changed.notify_waiters();
+        }
+        done(claimed)
+    }
+
+    fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool> {
+        let now = self.now();
+        let renew = |stored: &mut Stored| stored.record.renew(token, now, lease);
+        done(self.lock().get(key, now).is_some_and(renew))
+    }
+
+    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
+        let now = self.now();
+        let mut table = self.lock();
+        let free = table.get(key, now).is_some_and(|stored| stored.record.is_released_by(owner));
+        if free {
+            table.records.remove(key);
+            self.0.changed.notify_waiters();
+        }
+        done(free)
+    }
+
+    fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
+        done(self.change(key, |stored, now| {
+            stored.record.finalise(token, end.state.clone(), now, end.ttl).is_ok()
+        }))
+    }
+
+    fn settle<'s>(
+        &'s self,
+        key: &'s Key,
+        of: Option<Token>,
+        end: &'s End,
+    ) -> StoreFuture<'s, bool> {
+        let epoch = {
+            let mut table = self.lock();
+            table.epoch += 1;
+            table.epoch
+        };
+        let by = Token { epoch, owner: Token::BY_HAND };
+        done(self.change(key, |stored, now| {
+            of.is_none_or(|of| of == stored.record.token)
+                && stored.record.settle(by, end.state.clone(), now, end.ttl).is_ok()
+        }))
+    }
+
+    fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>> {
+        let now = self.now();
+        let found = self.lock().get(key, now).cloned();
+        done(found.and_then(|stored| stored.at(now)))
+    }
+
+    fn watch<'s>(&'s self, key: &'s Key, seen: Seen) -> StoreFuture<'s, ()> {
+        Box::pin(async move {
+            loop {
+                let mut changed = pin!(self.0.changed.notified());
+                changed.as_mut().enable();
+                let now = self.now();
+                let same = self.lock().get(key, now).is_some_and(|it| it.seen() == seen);
+                if !same {
+                    return Ok(());
+                }
+                changed.await;
+            }
+        })
+    }
+
+    fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
+        done(self.lock().meant(query, self.now()).take(limit).collect())
+    }
+
+    fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
+        done(self.lock().meant(query, self.now()).count() as u64)
+    }
+
+    fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
+        let mut table = self.lock();
+        let free = |stored: &Stored| !stored.record.is_pinned();
+        let meant: Vec<_> =
+            table.meant(query, self.now()).filter(free).map(|stored| stored.key).collect();
+        for key in &meant {
+            table.records.remove(key);
+        }
+        done(meant.len() as u64)
+    }
+
+    fn clear<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, bool> {
+        let now = self.now();
+        let mut table = self.lock();
+        let there = table.get(key, now).is_some();
+        if there {
+            table.records.remove(key);
+            self.0.changed.notify_waiters();
+        }
+        done(there)
+    }
+
+    fn sweep(&self) -> StoreFuture<'_, u64> {
+        let now = self.now();
+        let mut table = self.lock();
+        let over = table.records.values().filter(|stored| stored.record.over_at() <= now);
+        let keys: Vec<_> = over.map(|stored| stored.key).take(SWEPT).collect();
+        for key in &keys {
+            table.records.remove(key);
+        }
+        done(keys.len() as u64)
+    }
+
+    fn check(&self) -> StoreFuture<'_, Vec<String>> {
+        done(vec!["records die with this process: give the layer a durable store".into()])
+    }
+}
