@@ -8,6 +8,8 @@
 //! | allocates nothing on its fast path | [`mod@alloc`] |
 //! | ran the tool once, even over a killed process | [`ledger`] |
 //! | syncs no more than it must, and stands a disk that is slow or fails (feature `syncs`, Linux) | `syncs` |
+//! | holds with a real Redis server, killed, paused and restarted (feature `redis`) | `redis::Server` |
+//! | holds over a bad network (feature `faults`) | `faults::Proxy` |
 //! | holds over many rounds, few in every run and all in a soak | [`fn@rounds`] |
 //!
 //! All of it works for any request and response; [`calls`] adds what tr-core's `ToolCall` and `ToolOutcome` need.
@@ -23,7 +25,8 @@
 //! Laws::new(|n| n, |request: &u64| request * 10).check(|inner| ConcurrencyLimit::new(inner, 1));
 //! ```
 //!
-//! Nothing here sleeps: time is tokio's and paused, chance comes from a seed.
+//! Nothing here sleeps: time is tokio's and paused, chance comes from a seed. What needs a feature works with real
+//! programs, in real time.
 //!
 //! This crate knows nothing of any layer.
 
@@ -31,11 +34,19 @@ pub mod alloc;
 pub mod calls;
 mod drive;
 pub mod drops;
+#[cfg(all(unix, feature = "faults"))]
+pub mod faults;
 pub mod laws;
 pub mod ledger;
+#[cfg(all(unix, feature = "redis"))]
+pub mod redis;
+#[cfg(all(unix, any(feature = "faults", feature = "redis")))]
+mod resp;
 mod rounds;
 #[cfg(all(feature = "syncs", target_os = "linux"))]
 pub mod syncs;
+#[cfg(all(unix, feature = "redis"))]
+mod tether;
 pub mod tool;
 
 pub use rounds::{SOAK, rounds};

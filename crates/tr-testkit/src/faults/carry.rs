@@ -1,0 +1,163 @@
+//! One connection: bytes both ways, through the weather.
+
+use super::{
+    Shared, Weather,
+    frames::{Frames, Piece},
+    loss::{Loss, Then},
+};
+use std::{
+    collections::VecDeque,
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpStream,
+        tcp::{ReadHalf, WriteHalf},
+    },
+    sync::{oneshot::Sender, watch},
+    time::sleep,
+};
+
+/// Carries the bytes of one connection.
+#[derive(Debug)]
+pub(super) struct Carrier {
+    weather: watch::Receiver<Weather>,
+    shared: Arc<Shared>,
+    /// How often connections had been reset before this one.
+    resets: u64,
+    /// The commands that are not answered yet; no name, if it cannot be told.
+    asked: Mutex<VecDeque<Option<String>>>,
+}
+
+/// The connection is to be reset.
+#[derive(Debug)]
+struct Broken;
+
+impl From<io::Error> for Broken {
+    fn from(_: io::Error) -> Self {
+        Self
+    }
+}
+
+/// The proxy is gone.
+impl From<watch::error::RecvError> for Broken {
+    fn from(_: watch::error::RecvError) -> Self {
+        Self
+    }
+}
+
+impl Carrier {
+    pub(super) fn new(weather: watch::Receiver<Weather>, shared: Arc<Shared>) -> Self {
+        let resets = weather.borrow().resets;
+        Self { weather, shared, resets, asked: Mutex::default() }
+    }
+
+    /// Until both ends have closed it, or it is reset.
+    pub(super) async fn carry(self, mut client: TcpStream, server: SocketAddr) {
+        let mut weather = self.weather.clone();
+        let reset = weather.wait_for(|weather| weather.resets != self.resets);
+        let Ok(mut server) = TcpStream::connect(server).await else {
+            return drop(client.set_zero_linger());
+        };
+        // Small pieces go at once; if that cannot be had, they are late.
+        let _ = (client.set_nodelay(true), server.set_nodelay(true));
+        let ((from_client, to_client), (from_server, to_server)) = (client.split(), server.split());
+        let both = async {
+            tokio::try_join!(
+                self.requests(from_client, to_server),
+                self.replies(from_server, to_client)
+            )
+        };
+        let is_closed = tokio::select! {
+            ended = both => ended.is_ok(),
+            _ = reset => false,
+        };
+        if !is_closed {
+            // What is not sent yet is dropped, and the other end told so.
+            let _ = (client.set_zero_linger(), server.set_zero_linger());
+        }
+    }
+
+    async fn requests(&self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Result<(), Broken> {
+        let (mut weather, mut frames, mut chunk) =
+            (self.weather.clone(), Frames::new(), [0; 16 * 1024]);
+        loop {
+            let count = from.read(&mut chunk).await?;
+            for piece in frames.add(&chunk[..count]).iter().filter(|piece| piece.counts()) {
+                self.asked().push_back(piece.command().map(str::to_owned));
+            }
+            let delay = weather.wait_for(|weather| !weather.requests_cut).await?.delay;
+            if count == 0 {
+                return Ok(to.shutdown().await?);
+            }
+            if !delay.is_zero() {
+                sleep(delay).await;
+            }
+            to.write_all(&chunk[..count]).await?;
+        }
+    }
+
+    async fn replies(&self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Result<(), Broken> {
+        let (mut weather, mut frames, mut chunk) =
+            (self.weather.clone(), Frames::new(), [0; 16 * 1024]);
+        loop {
+            let count = from.read(&mut chunk).await?;
+            let pieces = frames.add(&chunk[..count]);
+            weather.wait_for(|weather| !weather.replies_cut).await?;
+            for piece in &pieces {
+                match self.loss(piece) {
+                    None => to.write_all(&piece.bytes).await?,
+                    Some(loss) => return self.lose(loss, piece, &mut from, &mut to).await,
+                }
+            }
+            if count == 0 {
+                to.write_all(&frames.rest()).await?;
+                return Ok(to.shutdown().await?);
+            }
+        }
+    }
+
+    /// What is to be lost of this piece, if something is, and who is to be told.
+    fn loss(&self, piece: &Piece) -> Option<(Loss, Sender<()>)> {
+        if !piece.is_reply {
+            return None;
+        }
+        let command = if piece.counts() { self.asked().pop_front().flatten() } else { None };
+        self.shared.losses.take(command.as_deref())
+    }
+
+    /// Loses the rest of a piece and, until the connection is reset, all that follows.
+    async fn lose(
+        &self,
+        (Loss { kept, then }, fired): (Loss, Sender<()>),
+        piece: &Piece,
+        from: &mut ReadHalf<'_>,
+        to: &mut WriteHalf<'_>,
+    ) -> Result<(), Broken> {
+        to.write_all(&piece.bytes[..kept.min(piece.bytes.len())]).await?;
+        let mut weather = self.weather.clone();
+        let heals = weather.borrow().heals;
+        // Whether somebody waits for it is theirs to know.
+        let _ = fired.send(());
+        if then == Then::Silence {
+            let (mut sink, mut is_open) = ([0; 16 * 1024], true);
+            loop {
+                tokio::select! {
+                    healed = weather.wait_for(|weather| weather.heals != heals) => {
+                        healed?;
+                        break;
+                    }
+                    count = from.read(&mut sink), if is_open => is_open = count? > 0,
+                }
+            }
+        }
+        Err(Broken)
+    }
+
+    fn asked(&self) -> MutexGuard<'_, VecDeque<Option<String>>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

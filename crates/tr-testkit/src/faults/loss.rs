@@ -1,0 +1,84 @@
+//! Losses that happen once: armed by the test, fired by the reply that fits.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+use tokio::sync::oneshot;
+
+/// What a connection does after a part of a reply was lost on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// It is reset: the client knows at once that it knows nothing.
+    Reset,
+    /// Requests still arrive, no reply does; it is reset when the proxy is healed.
+    Silence,
+}
+
+/// Resolves when the loss has happened. Dropping it changes nothing.
+///
+/// # Panics
+///
+/// If that never happens, because the proxy was healed before or is gone.
+#[derive(Debug)]
+#[must_use = "await it to know that the loss has happened, or drop it"]
+pub struct Fired(oneshot::Receiver<()>);
+
+impl Future for Fired {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        Pin::new(&mut self.0).poll(cx).map(|fired| fired.expect("the loss still may happen"))
+    }
+}
+
+/// The losses that have not happened yet, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Losses(Mutex<Vec<Armed>>);
+
+#[derive(Debug)]
+struct Armed {
+    /// Of the command whose reply it waits for; any reply, if none.
+    name: Option<String>,
+    loss: Loss,
+    fired: oneshot::Sender<()>,
+}
+
+/// What is lost of a reply: all after the first `kept` bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Loss {
+    pub(super) kept: usize,
+    pub(super) then: Then,
+}
+
+impl Losses {
+    pub(super) fn arm(&self, name: Option<&str>, kept: usize, then: Then) -> Fired {
+        let (fired, happened) = oneshot::channel();
+        let name = name.map(str::to_owned);
+        self.armed().push(Armed { name, loss: Loss { kept, then }, fired });
+        Fired(happened)
+    }
+
+    pub(super) fn clear(&self) {
+        self.armed().clear();
+    }
+
+    /// What is to be lost of the reply to a command of this name, if something is.
+    pub(super) fn take(&self, command: Option<&str>) -> Option<(Loss, oneshot::Sender<()>)> {
+        let mut armed = self.armed();
+        let fits = |armed: &Armed| match (&armed.name, command) {
+            (None, _) => true,
+            (Some(name), Some(command)) => name.eq_ignore_ascii_case(command),
+            (Some(_), None) => false,
+        };
+        let at = armed.iter().position(fits)?;
+        let Armed { loss, fired, .. } = armed.remove(at);
+        Some((loss, fired))
+    }
+
+    fn armed(&self) -> MutexGuard<'_, Vec<Armed>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,117 @@
+//! What a server is like.
+
+use super::Server;
+use std::fmt;
+
+/// What a server is like. Without options: nothing kept on disk, unbounded memory, no password, a primary.
+#[derive(Clone, Default)]
+#[must_use]
+pub struct Options {
+    pub(super) persistence: Persistence,
+    pub(super) password: Option<String>,
+    pub(super) replica_of: Option<(u16, Option<String>)>,
+    /// Directives of `redis.conf`, each with its values.
+    pub(super) directives: Vec<Vec<String>>,
+}
+
+/// What outlives a server that is killed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Persistence {
+    /// Nothing.
+    #[default]
+    None,
+    /// All but about the last second (`appendfsync everysec`). What the process had handed to the kernel
+    /// outlives a kill of the process alone, so all that was answered does.
+    EverySecond,
+    /// All that was answered, also if the machine dies (`appendfsync always`).
+    Always,
+}
+
+impl Options {
+    /// What outlives a kill.
+    pub fn persistence(mut self, persistence: Persistence) -> Self {
+        self.persistence = persistence;
+        self
+    }
+
+    /// Bounds the memory, in bytes, and says what goes when it is full: `noeviction`, `allkeys-lru`, …
+    pub fn max_memory(self, bytes: u64, policy: &str) -> Self {
+        self.set("maxmemory", [bytes.to_string()]).set("maxmemory-policy", [policy])
+    }
+
+    /// Asks clients for a password. It may hold letters and digits only, so that it stands in an address as it is.
+    pub fn password(mut self, password: &str) -> Self {
+        self.password = Some(password.to_owned());
+        self
+    }
+
+    /// Makes it a replica; it is ready once it is in step with its primary.
+    pub fn replica_of(mut self, primary: &Server) -> Self {
+        self.replica_of = Some((primary.port, primary.options.password.clone()));
+        self
+    }
+
+    /// Any other directive of `redis.conf` with its values, for example `("maxclients", ["3"])`.
+    pub fn set<V: Into<String>>(
+        mut self,
+        directive: &str,
+        values: impl IntoIterator<Item = V>,
+    ) -> Self {
+        let values = values.into_iter().map(Into::into);
+        self.directives.push([directive.to_owned()].into_iter().chain(values).collect());
+        self
+    }
+
+    /// The whole configuration as arguments.
+    pub(super) fn args(&self, folder: &str, socket: &str, port: u16) -> Vec<String> {
+        let (appends, syncs) = match self.persistence {
+            Persistence::None => ("no", "no"),
+            Persistence::EverySecond => ("yes", "everysec"),
+            Persistence::Always => ("yes", "always"),
+        };
+        let port = port.to_string();
+        let mut args: Vec<String> = [
+            ["--bind", "127.0.0.1"],
+            ["--port", &port],
+            ["--unixsocket", socket],
+            ["--dir", folder],
+            ["--daemonize", "no"],
+            ["--save", ""],
+            ["--appendonly", appends],
+            ["--appendfsync", syncs],
+            ["--enable-debug-command", "local"],
+            // A replica need not wait for others to join.
+            ["--repl-diskless-sync-delay", "0"],
+        ]
+        .concat()
+        .into_iter()
+        .map(Into::into)
+        .collect();
+        if let Some(password) = &self.password {
+            args.extend(["--requirepass".into(), password.clone()]);
+        }
+        if let Some((primary, password)) = &self.replica_of {
+            args.extend(["--replicaof".into(), "127.0.0.1".into(), primary.to_string()]);
+            if let Some(password) = password {
+                args.extend(["--masterauth".into(), password.clone()]);
+            }
+        }
+        for directive in &self.directives {
+            args.push(format!("--{}", directive[0]));
+            args.extend_from_slice(&directive[1..]);
+        }
+        args
+    }
+}
+
+/// Without the passwords.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("persistence", &self.persistence)
+            .field("has_password", &self.password.is_some())
+            .field("replica_of", &self.replica_of.as_ref().map(|(port, _)| port))
+            .field("directives", &self.directives)
+            .finish()
+    }
+}

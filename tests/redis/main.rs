@@ -1,0 +1,3 @@
+//! What holds with real Redis servers: killed, paused, cut off and started again.
+
+mod launcher;
