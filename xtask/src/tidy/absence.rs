@@ -14,6 +14,11 @@ const CODE: &[(&str, &[&str], &str)] = &[
         &["spawn", "sleep", "sleep_until"],
         "tr-breaker spawns nothing and never sleeps",
     ),
+    (
+        "tr-sqlite",
+        &["tokio : : spawn", "tokio : : time", "SystemTime"],
+        "tr-sqlite needs no runtime and reads no wall clock",
+    ),
     ("tr-retry", &["HashMap", "BTreeMap", "HashTable", "Store"], "tr-retry stores nothing"),
     ("tool-reliability", &["spawn", "sleep", "sleep_until"], "the facade only orders and switches"),
 ];

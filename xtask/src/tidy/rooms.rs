@@ -36,8 +36,8 @@ const ENGINES: &[&str] = &[
 fn below(name: &str) -> Option<Vec<&'static str>> {
     let core = ["tr-core"];
     Some(match name {
-        "tr-core" => Vec::new(),
-        "tr-testkit" | "tr-sqlite" => core.into(),
+        "tr-core" | "tr-sqlite" => Vec::new(),
+        "tr-testkit" => core.into(),
         "tr-idempotency" | "tr-integrity" => vec!["tr-core", "tr-sqlite"],
         layer if LAYERS.contains(&layer) => core.into(),
         "tool-reliability" => [&core, LAYERS].concat(),

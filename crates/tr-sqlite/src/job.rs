@@ -1,0 +1,113 @@
+//! Jobs: closures on a connection, and where their answers go.
+use crate::error::Error;
+use rusqlite::Connection;
+use std::{
+    any::Any,
+    fmt,
+    future::Future,
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    task::{Context, Poll},
+};
+use tokio::sync::oneshot;
+
+/// A job in a queue.
+pub(crate) trait Job: Send {
+    /// Does the work and remembers what came of it; `false` if it has to be undone.
+    fn run(&mut self, connection: &Connection) -> bool;
+
+    /// Sends what came of it, or why nothing could.
+    fn answer(self: Box<Self>, fate: Result<(), &Error>);
+}
+
+struct Typed<F, T, E> {
+    state: State<F, T, E>,
+    answer: oneshot::Sender<Result<T, E>>,
+}
+
+enum State<F, T, E> {
+    Waits(F),
+    Ended(Result<T, E>),
+    Lost,
+}
+
+/// What a job will answer. Dropping it changes nothing: the job is done all the same.
+///
+/// # Errors
+///
+/// What the job returned, or an [`Error`] if it was not done or not kept.
+#[must_use = "says whether it was kept"]
+pub struct Pending<T, E = Error>(Result<oneshot::Receiver<Result<T, E>>, Option<Error>>);
+
+/// A job from a closure, and its answer.
+pub(crate) fn job<T, E, F>(work: F) -> (Box<dyn Job>, Pending<T, E>)
+where
+    F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+    T: Send + 'static,
+    E: From<Error> + Send + 'static,
+{
+    let (answer, pending) = oneshot::channel();
+    (Box::new(Typed { state: State::Waits(work), answer }), Pending(Ok(pending)))
+}
+
+impl<F, T, E> Job for Typed<F, T, E>
+where
+    F: FnOnce(&Connection) -> Result<T, E> + Send,
+    T: Send,
+    E: From<Error> + Send,
+{
+    fn run(&mut self, connection: &Connection) -> bool {
+        let State::Waits(work) = mem::replace(&mut self.state, State::Lost) else { return false };
+        // What the closure broke is its own: the connection's changes are undone.
+        let end = catch_unwind(AssertUnwindSafe(|| work(connection)))
+            .unwrap_or_else(|panic| Err(Error::panicked(message(&*panic)).into()));
+        let is_kept = end.is_ok();
+        self.state = State::Ended(end);
+        is_kept
+    }
+
+    fn answer(self: Box<Self>, fate: Result<(), &Error>) {
+        let end = match (self.state, fate) {
+            (State::Ended(Err(error)), _) => Err(error),
+            (State::Ended(end), Ok(())) => end,
+            (_, Err(error)) => Err(error.clone().into()),
+            (_, Ok(())) => Err(Error::closed().into()),
+        };
+        // Whoever asked may be gone; the job is done all the same.
+        drop(self.answer.send(end));
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
+impl<T, E> Pending<T, E> {
+    pub(crate) const fn refused(why: Error) -> Self {
+        Self(Err(Some(why)))
+    }
+}
+
+impl<T, E: From<Error>> Future for Pending<T, E> {
+    type Output = Result<T, E>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            // Sent back unanswered: the queue was given up.
+            Ok(pending) => Pin::new(pending)
+                .poll(cx)
+                .map(|end| end.unwrap_or_else(|_| Err(Error::closed().into()))),
+            Err(why) => Poll::Ready(Err(why.take().expect("polled after completion").into())),
+        }
+    }
+}
+
+impl<T, E> Unpin for Pending<T, E> {}
+
+impl<T, E> fmt::Debug for Pending<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending").finish_non_exhaustive()
+    }
+}

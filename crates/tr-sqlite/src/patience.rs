@@ -1,0 +1,43 @@
+//! Waiting for another process's lock.
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The first pause is at most this long; each may be twice as long as the one before.
+const FIRST: Duration = Duration::from_micros(250);
+
+/// No pause is longer. A busy writer leaves its lock for some 50 µs between two commits: who wants
+/// it has to ask often.
+const LONGEST: Duration = Duration::from_millis(4);
+
+/// Pauses of random length, until the time is up.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    since: Instant,
+    limit: Duration,
+    ceiling: Duration,
+}
+
+impl Patience {
+    pub(crate) fn new(limit: Duration) -> Self {
+        Self { since: now(), limit, ceiling: FIRST }
+    }
+
+    /// Waits a little; `false` at once if the time is up.
+    pub(crate) fn wait(&mut self) -> bool {
+        if self.since.elapsed() >= self.limit {
+            return false;
+        }
+        let ceiling = u64::try_from(self.ceiling.as_nanos()).unwrap_or(u64::MAX);
+        thread::park_timeout(Duration::from_nanos(fastrand::u64(0..=ceiling)));
+        self.ceiling = (self.ceiling * 2).min(LONGEST);
+        true
+    }
+}
+
+/// The time, on threads that no runtime knows of and whose waiting is real.
+#[expect(clippy::disallowed_methods, reason = "no tokio here, and no clock that could be paused")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,125 @@
+//! The way from many tasks to one thread.
+use crate::{
+    error::{Error, ErrorKind},
+    job::{Job, Pending, job},
+};
+use rusqlite::Connection;
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
+    time::Duration,
+};
+use tokio::sync::oneshot;
+
+enum Message {
+    Job(Box<dyn Job>),
+    /// What was sent before is done, nothing else; dropped when that is so.
+    Close(oneshot::Sender<()>),
+}
+
+/// Where jobs go in. Bounded: what is sent past the limit is refused.
+#[derive(Clone)]
+pub(crate) struct Entrance {
+    sender: Sender<Message>,
+    waiting: Arc<AtomicUsize>,
+    limit: usize,
+}
+
+/// Where jobs come out, in the order they were sent.
+pub(crate) struct Queue {
+    receiver: Receiver<Message>,
+    waiting: Arc<AtomicUsize>,
+    closed: Option<oneshot::Sender<()>>,
+}
+
+pub(crate) fn queue(limit: usize) -> (Entrance, Queue) {
+    let (sender, receiver) = channel();
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let entrance = Entrance { sender, waiting: waiting.clone(), limit };
+    (entrance, Queue { receiver, waiting, closed: None })
+}
+
+impl Entrance {
+    pub(crate) fn send<T, E, F>(&self, work: F) -> Pending<T, E>
+    where
+        F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        if self.waiting.fetch_add(1, Relaxed) >= self.limit {
+            self.waiting.fetch_sub(1, Relaxed);
+            return Pending::refused(Error::new(ErrorKind::Overloaded));
+        }
+        let (job, pending) = job(work);
+        // Sent to nobody, the job is dropped, and its answer is that the queue is closed.
+        drop(self.sender.send(Message::Job(job)));
+        pending
+    }
+
+    /// Ends once all that was sent before is done and the other side is gone.
+    pub(crate) async fn close(&self) {
+        let (closing, closed) = oneshot::channel();
+        drop(self.sender.send(Message::Close(closing)));
+        // Nothing is ever sent here: it is dropped.
+        drop(closed.await);
+    }
+}
+
+impl Queue {
+    /// The next job, as soon as there is one; `None` once the queue is closed.
+    pub(crate) fn wait(&mut self) -> Option<Box<dyn Job>> {
+        if self.closed.is_some() {
+            return None;
+        }
+        let message = self.receiver.recv().ok()?;
+        self.open(message)
+    }
+
+    /// The next job, if it is there within this time.
+    pub(crate) fn wait_for(&mut self, time: Duration) -> Option<Box<dyn Job>> {
+        if self.closed.is_some() {
+            return None;
+        }
+        match self.receiver.recv_timeout(time) {
+            Ok(message) => self.open(message),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+        }
+    }
+
+    /// The next job, if it is there.
+    pub(crate) fn poll(&mut self) -> Option<Box<dyn Job>> {
+        if self.closed.is_some() {
+            return None;
+        }
+        let message = self.receiver.try_recv().ok()?;
+        self.open(message)
+    }
+
+    /// How many jobs there are.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.load(Relaxed)
+    }
+
+    fn open(&mut self, message: Message) -> Option<Box<dyn Job>> {
+        match message {
+            Message::Job(job) => {
+                self.waiting.fetch_sub(1, Relaxed);
+                Some(job)
+            }
+            Message::Close(closed) => {
+                self.closed = Some(closed);
+                None
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Entrance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entrance").field("waiting", &self.waiting).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,65 @@
+//! Formats of the file, and the way from each to the next.
+use crate::error::{Error, ErrorKind, Result};
+use rusqlite::{Connection, OptionalExtension};
+
+/// The tables of one part of the program, as the steps that made them.
+///
+/// Each step is a batch of SQL and brings the part's format from `n` to `n + 1`. Steps are only
+/// ever added at the end: a released one stays as it is, for the files that have taken it.
+///
+/// ```
+/// use tr_sqlite::Schema;
+///
+/// const NOTES: Schema = Schema::new(
+///     "notes",
+///     &[
+///         "CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT",
+///         "ALTER TABLE notes ADD COLUMN at INTEGER NOT NULL DEFAULT 0",
+///     ],
+/// );
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Schema {
+    name: &'static str,
+    steps: &'static [&'static str],
+}
+
+/// Which format each part has.
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS tr_schema (
+    part TEXT NOT NULL PRIMARY KEY,
+    format INTEGER NOT NULL
+) STRICT, WITHOUT ROWID";
+
+impl Schema {
+    /// The part called `name`, which these steps make.
+    #[must_use]
+    pub const fn new(name: &'static str, steps: &'static [&'static str]) -> Self {
+        Self { name, steps }
+    }
+
+    /// Takes the steps that the file has not taken yet. One transaction: all or none.
+    pub(crate) fn migrate(&self, connection: &Connection) -> Result<()> {
+        connection.execute_batch(TABLE)?;
+        let found = connection
+            .query_row("SELECT format FROM tr_schema WHERE part = ?1", [self.name], |row| {
+                row.get::<_, u32>(0)
+            })
+            .optional()?
+            .unwrap_or(0);
+        let known = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
+        if found > known {
+            return Err(Error::new(ErrorKind::Newer { part: self.name.into(), found, known }));
+        }
+        for step in &self.steps[found as usize..] {
+            connection.execute_batch(step)?;
+        }
+        if found < known {
+            connection.execute(
+                "INSERT INTO tr_schema (part, format) VALUES (?1, ?2)
+                 ON CONFLICT (part) DO UPDATE SET format = excluded.format",
+                (self.name, known),
+            )?;
+        }
+        Ok(())
+    }
+}

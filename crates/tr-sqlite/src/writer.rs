@@ -1,0 +1,126 @@
+//! The one thread that writes: many jobs, one transaction, one sync.
+use crate::{
+    connect::{Identity, Place},
+    database::Counters,
+    error::{Error, ErrorKind, Result},
+    group::Group,
+    job::Job,
+    patience::{Patience, now},
+    queue::Queue,
+};
+use rusqlite::Connection;
+use std::{
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
+
+/// A group that has so many jobs takes no more: its first is waiting for its answer.
+const JOBS: usize = 512;
+
+/// A timer is no more precise than this: shorter waits are not worth their while.
+const SHORTEST_WAIT: Duration = Duration::from_micros(50);
+
+/// The writer and what it knows of its last group. The connection is closed before the queue is
+/// given up, which is what [`Entrance::close`](crate::queue::Entrance::close) waits for.
+pub(crate) struct Writer {
+    connection: Connection,
+    place: Place,
+    /// The file that was opened.
+    file: Option<Identity>,
+    counters: Arc<Counters>,
+    last: Last,
+    queue: Queue,
+}
+
+/// How many jobs the last group had, and how long its commit took.
+#[derive(Clone, Copy, Default)]
+struct Last {
+    jobs: usize,
+    commit: Duration,
+}
+
+impl Writer {
+    pub(crate) fn new(
+        connection: Connection,
+        place: Place,
+        counters: Arc<Counters>,
+        queue: Queue,
+    ) -> Self {
+        let file = Identity::of(&place.path);
+        Self { connection, place, file, counters, last: Last::default(), queue }
+    }
+
+    /// Works until the queue is closed and empty.
+    pub(crate) fn run(mut self) {
+        while let Some(job) = self.queue.wait() {
+            let waiting = self.queue.len();
+            match begin(&self.connection, &self.place, self.file) {
+                Ok(group) => {
+                    let group = fill(group, job, &mut self.queue, self.last);
+                    self.last = finish(group, &self.place, &self.counters);
+                }
+                Err(error) => refuse(job, waiting, &mut self.queue, &error.at(&self.place.path)),
+            }
+        }
+    }
+}
+
+/// Begins a group as soon as no other process writes.
+fn begin<'c>(
+    connection: &'c Connection,
+    place: &Place,
+    file: Option<Identity>,
+) -> Result<Group<'c>> {
+    if Identity::of(&place.path) != file {
+        return Err(Error::new(ErrorKind::Moved));
+    }
+    let mut patience = Patience::new(place.lock_wait);
+    loop {
+        match Group::begin(connection) {
+            Err(error) if *error.kind() == ErrorKind::Locked && patience.wait() => {}
+            end => return end,
+        }
+    }
+}
+
+/// Does the first job, and all that come while there are some.
+///
+/// Whoever was answered with the last group may be about to ask again. So a group that is smaller
+/// than the last one is held open for a quarter of what its sync will cost: less than a sync of
+/// its own would cost those who come too late.
+fn fill<'c>(mut group: Group<'c>, first: Box<dyn Job>, queue: &mut Queue, last: Last) -> Group<'c> {
+    let patience = last.commit / 4;
+    let mut until = None;
+    let mut next = Some(first);
+    while let Some(job) = next {
+        group.add(job);
+        if group.is_broken() || group.len() >= JOBS {
+            break;
+        }
+        next = queue.poll();
+        if next.is_none() && group.len() < last.jobs && patience >= SHORTEST_WAIT {
+            let until = *until.get_or_insert_with(|| now() + patience);
+            next = queue.wait_for(until.saturating_duration_since(now()));
+        }
+    }
+    group
+}
+
+fn finish(group: Group<'_>, place: &Place, counters: &Counters) -> Last {
+    let (jobs, begun) = (group.len(), now());
+    let ended = group.commit(|error| error.at(&place.path));
+    let last = Last { jobs, commit: begun.elapsed() };
+    counters.jobs.fetch_add(jobs as u64, Relaxed);
+    counters.commits.fetch_add(1, Relaxed);
+    ended.answer();
+    last
+}
+
+/// Tells all who have waited that it was in vain. Who came meanwhile has a wait of its own.
+fn refuse(first: Box<dyn Job>, waiting: usize, queue: &mut Queue, error: &Error) {
+    first.answer(Err(error));
+    for _ in 0..waiting {
+        let Some(job) = queue.poll() else { return };
+        job.answer(Err(error));
+    }
+}

@@ -1,0 +1,7 @@
+//! What tr-sqlite promises, on real files.
+mod faults;
+mod jobs;
+mod processes;
+mod reads;
+mod schema;
+mod scratch;
