@@ -74,6 +74,8 @@ mod bounds;
 mod builder;
 mod clock;
 mod config;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod drive;
 mod end;
 pub mod error;

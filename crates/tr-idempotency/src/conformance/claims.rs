@@ -1,0 +1,255 @@
+//! Who may run a call.
+use super::{Verdict, must, ok, subject::*};
+use crate::{
+    protocol::{Again, State, Token},
+    store::{Claimed, RecordStore},
+};
+use std::{
+    collections::HashSet,
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+};
+use tr_core::canonical::Digest;
+
+type Cx<'c, 's, S> = &'c Case<'s, S>;
+
+pub(super) async fn a_new_key_is_granted<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let claim = cx.claim("a");
+    let grant = cx.run(&claim).await?;
+    must!(grant.token.owner == claim.owner => "the owner is another: {:?}", grant.token);
+    must!(grant.runs == 1 && grant.before.is_none() => "it is not the first: {grant:?}");
+    must!(grant.lease_left <= LONG && grant.lease_left > LONG / 2 => "its lease: {grant:?}");
+    granted(ok(cx.other.claim(&cx.claim("b")).await)?).map(drop)
+}
+
+pub(super) async fn a_claim_in_force_makes_others_busy<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let token = cx.run(&cx.claim("a")).await?.token;
+    for store in [&cx.store, &cx.other] {
+        let mut claim = cx.claim("a");
+        for (mutating, again) in [(true, false), (true, true), (false, false), (false, true)] {
+            (claim.mutating, claim.again) = (mutating, again);
+            let Claimed::Busy { seen, lease_left } = ok(store.claim(&claim).await)? else {
+                return Err("a second claim was not told that the call is in flight".into());
+            };
+            must!(seen.token == token => "it was told of another claim: {seen:?}");
+            must!(lease_left <= LONG => "the lease is too long: {lease_left}");
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn a_claim_sent_again_is_the_same_claim<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let claim = cx.claim("a");
+    let token = cx.run(&claim).await?.token;
+    for store in [&cx.store, &cx.other] {
+        let again = granted(ok(store.claim(&claim).await)?)?;
+        must!(again.token == token => "it got another token: {:?}, {token:?}", again.token);
+        must!(again.runs == 1 => "it counts as another run");
+    }
+    let renewed = ok(cx.store.renew(&claim.key, token, LONG).await)?;
+    must!(renewed => "the first grant counts no more");
+    Ok(())
+}
+
+pub(super) async fn a_claim_whose_reply_was_lost_is_recognised<S: Subject>(
+    cx: Cx<'_, '_, S>,
+) -> Verdict {
+    for polls in 0..4 {
+        let claim = cx.claim(&format!("a{polls}"));
+        {
+            let mut lost = pin!(cx.store.claim(&claim));
+            let mut left = polls;
+            poll_fn(|task| {
+                let over = left == 0 || lost.as_mut().poll(task).is_ready();
+                left -= usize::from(!over);
+                if over { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
+        }
+        let grant = cx.run(&claim).await?;
+        must!(grant.runs == 1 => "the lost claim counts as another run");
+        let other = ok(cx.other.claim(&cx.claim(&format!("a{polls}"))).await)?;
+        must!(matches!(other, Claimed::Busy { .. }) => "another got it too: {other:?}");
+    }
+    Ok(())
+}
+
+pub(super) async fn of_many_claims_one_is_granted<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    for round in 0..8 {
+        let key = format!("a{round}");
+        let claims: Vec<_> = (0..16).map(|_| cx.claim(&key)).collect();
+        let mut asked: Vec<_> = claims
+            .iter()
+            .enumerate()
+            .map(
+                |(n, claim)| if n % 2 == 0 { cx.store.claim(claim) } else { cx.other.claim(claim) },
+            )
+            .map(Some)
+            .collect();
+        let mut ends = Vec::new();
+        poll_fn(|task| {
+            for slot in &mut asked {
+                let Some(future) = slot else { continue };
+                if let Poll::Ready(end) = future.as_mut().poll(task) {
+                    ends.push(end);
+                    *slot = None;
+                }
+            }
+            if asked.iter().all(Option::is_none) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        let mut won = 0;
+        for end in ends {
+            match ok(end)? {
+                Claimed::Run(_) => won += 1,
+                Claimed::Busy { .. } => {}
+                other => return Err(format!("a claim met {other:?}")),
+            }
+        }
+        must!(won == 1 => "{won} of 16 claims were granted");
+    }
+    Ok(())
+}
+
+pub(super) async fn other_params_are_a_conflict_in_every_state<S: Subject>(
+    cx: Cx<'_, '_, S>,
+) -> Verdict {
+    cx.run(&cx.claim("inflight")).await?;
+    let body = || b"x".to_vec();
+    let ends = [
+        ("done", State::Done(body())),
+        ("never", State::Failed(body(), Again::Never)),
+        ("asked", State::Failed(body(), Again::WhenAsked)),
+        ("freely", State::Failed(body(), Again::Freely)),
+        ("cancelled", State::Cancelled(None)),
+        ("unknown", State::Unknown(Some(body()))),
+    ];
+    for (key, state) in ends.iter().cloned() {
+        cx.end(&cx.claim(key), state).await?;
+    }
+    for key in ["inflight"].into_iter().chain(ends.iter().map(|(key, _)| *key)) {
+        for again in [false, true] {
+            let mut claim = cx.claim(key);
+            (claim.digest, claim.again) = (Digest::of_bytes("other"), again);
+            let met = ok(cx.other.claim(&claim).await)?;
+            must!(met == Claimed::Conflict => "{key}: other params met {met:?}");
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn a_done_call_is_given_again<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let token = cx.end(&cx.claim("a"), done("answer")).await?;
+    for (store, again) in [(&cx.store, true), (&cx.other, false)] {
+        let mut claim = cx.claim("a");
+        claim.again = again;
+        let Claimed::Settled(stored) = ok(store.claim(&claim).await)? else {
+            return Err("a claim of a done call was not given its record".into());
+        };
+        must!(stored.record.state == done("answer") => "it says {:?}", stored.record.state);
+        must!(stored.record.token == token => "it is another's: {stored:?}");
+        must!(stored.record.digest == claim.digest => "the params' digest is lost");
+        must!(stored.now >= stored.record.changed_at => "it changed in the future: {stored:?}");
+    }
+    Ok(())
+}
+
+pub(super) async fn a_failed_call_runs_again_as_its_record_says<S: Subject>(
+    cx: Cx<'_, '_, S>,
+) -> Verdict {
+    for (how, plain, asked) in
+        [(Again::Never, false, false), (Again::WhenAsked, false, true), (Again::Freely, true, true)]
+    {
+        for (again, runs) in [(false, plain), (true, asked)] {
+            let key = format!("{how:?}{again}");
+            let token = cx.end(&cx.claim(&key), State::Failed(b"no".to_vec(), how)).await?;
+            let mut claim = cx.claim(&key);
+            claim.again = again;
+            match ok(cx.other.claim(&claim).await)? {
+                Claimed::Run(grant) if runs => {
+                    must!(grant.token.epoch > token.epoch => "the epoch does not grow");
+                    let busy = ok(cx.store.claim(&cx.claim(&key)).await)?;
+                    must!(matches!(busy, Claimed::Busy { .. }) => "two run it: {busy:?}");
+                }
+                Claimed::Settled(stored) if !runs => {
+                    let same = stored.record.state == State::Failed(b"no".to_vec(), how);
+                    must!(same => "it says {:?}", stored.record.state);
+                }
+                other => return Err(format!("failed, {how:?}, asked {again}: met {other:?}")),
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn a_cancelled_call_runs_again<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let token = cx.end(&cx.claim("a"), State::Cancelled(Some(b"why".to_vec()))).await?;
+    let grant = granted(ok(cx.other.claim(&cx.claim("a")).await)?)?;
+    must!(grant.token.epoch > token.epoch => "the epoch does not grow");
+    Ok(())
+}
+
+pub(super) async fn a_claim_tells_what_was_before<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let failed = State::Failed(b"no".to_vec(), Again::Freely);
+    cx.end(&cx.claim("a"), failed.clone()).await?;
+    let mut claim = cx.claim("a");
+    (claim.notes, claim.tool) = (b"later".to_vec(), cx.name("later"));
+    let grant = granted(ok(cx.other.claim(&claim).await)?)?;
+    must!(grant.runs == 2 => "it is run {} of the call", grant.runs);
+    let Some(before) = grant.before else { return Err("it tells nothing".into()) };
+    must!(before.state == failed => "it tells {:?}", before.state);
+    must!(before.claimed_at <= before.changed_at => "it tells {before:?}");
+    let stored = cx.stands("a", &State::Inflight).await?;
+    must!(stored.notes == b"later" && stored.tool == claim.tool => "the notes are the old ones");
+    Ok(())
+}
+
+pub(super) async fn epochs_grow_past_records_that_are_gone<S: Subject>(
+    cx: Cx<'_, '_, S>,
+) -> Verdict {
+    let mut last = 0;
+    let grows = |epoch: u64, last: &mut u64| {
+        let grown = epoch > *last;
+        *last = epoch;
+        if grown { Ok(()) } else { Err(format!("epoch {epoch} is not above all earlier ones")) }
+    };
+    for _ in 0..3 {
+        let claim = cx.claim("a");
+        grows(cx.run(&claim).await?.token.epoch, &mut last)?;
+        ok(cx.store.release(&claim.key, claim.owner).await)?;
+        grows(cx.run(&cx.claim("a")).await?.token.epoch, &mut last)?;
+        ok(cx.other.clear(&claim.key).await)?;
+        let claim = cx.claim("a");
+        let token = cx.run(&claim).await?.token;
+        grows(token.epoch, &mut last)?;
+        let end = crate::store::End { state: done("x"), ttl: cx.short() };
+        ok(cx.store.finalise(&claim.key, token, &end).await)?;
+        cx.outlast().await;
+    }
+    Ok(())
+}
+
+pub(super) async fn a_full_store_refuses_and_forgets_no_claim<S: Subject>(
+    cx: Cx<'_, '_, S>,
+) -> Verdict {
+    let Some(store) = cx.subject.with_room_for(4).await else { return Ok(()) };
+    let mut held: Vec<(_, Token)> = Vec::new();
+    let mut full = false;
+    for n in 0..64 {
+        let claim = cx.claim(&format!("a{n}"));
+        match ok(store.claim(&claim).await)? {
+            Claimed::Run(grant) => held.push((claim.key, grant.token)),
+            Claimed::Full => full = true,
+            other => return Err(format!("a new key met {other:?}")),
+        }
+    }
+    must!(full => "64 claims were granted where there is room for 4");
+    let keys: HashSet<_> = held.iter().map(|(key, _)| *key).collect();
+    must!(keys.len() == held.len() => "a claim was granted twice");
+    for (key, token) in held {
+        let held = ok(RecordStore::renew(&*store, &key, token, LONG).await)?;
+        must!(held => "a claim in force was forgotten");
+    }
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! How a call ends, is settled, is given up, is forgotten.
+use super::{Verdict, must, ok, subject::*};
+use crate::{
+    protocol::{Again, State, Token},
+    store::Claimed,
+};
+
+type Cx<'c, 's, S> = &'c Case<'s, S>;
+
+/// What was lost by one owner and claimed by another.
+async fn taken_over<S: Subject>(cx: Cx<'_, '_, S>) -> Result<(Token, Token), String> {
+    let mut claim = cx.short_claim("a");
+    claim.mutating = false;
+    let old = cx.lose(&claim).await?.token;
+    let mut claim = cx.claim("a");
+    claim.mutating = false;
+    let new = granted(ok(cx.other.claim(&claim).await)?)?.token;
+    Ok((old, new))
+}
+
+pub(super) async fn an_older_claim_neither_records_nor_deletes<S: Subject>(
+    cx: Cx<'_, '_, S>,
+) -> Verdict {
+    let (old, new) = taken_over(cx).await?;
+    let key = cx.key("a");
+    for state in [done("late"), State::Failed(b"late".to_vec(), Again::Freely)] {
+        let recorded = ok(cx.store.finalise(&key, old, &lasting(state)).await)?;
+        must!(!recorded => "the end of an older claim was recorded");
+    }
+    must!(!ok(cx.store.release(&key, old.owner).await)? => "an older claim was released");
+    for half in [Token { owner: old.owner, ..new }, Token { epoch: old.epoch, ..new }] {
+        let recorded = ok(cx.store.finalise(&key, half, &lasting(done("half"))).await)?;
+        must!(!recorded => "half a token is as good as a whole one");
+    }
+    cx.stands("a", &State::Inflight).await?;
+    let recorded = ok(cx.other.finalise(&key, new, &lasting(done("new"))).await)?;
+    must!(recorded => "the newer claim was lost by that");
+    cx.stands("a", &done("new")).await.map(drop)
+}
+
+pub(super) async fn a_late_end_counts_while_nobody_else_claimed<S: Subject>(
+    cx: Cx<'_, '_, S>,
+) -> Verdict {
+    for (key, state) in [("a", State::Unknown(Some(b"?".to_vec()))), ("b", done("late"))] {
+        let token = cx.lose(&cx.short_claim(key)).await?.token;
+        cx.stands(key, &State::Unknown(None)).await?;
+        for state in [state, done("late")] {
+            let recorded =
+                ok(cx.other.finalise(&cx.key(key), token, &lasting(state.clone())).await)?;
+            must!(recorded => "a late end was refused, although nobody else had claimed it");
+            cx.stands(key, &state).await?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn an_end_sent_again_is_recognised<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let token = cx.end(&cx.claim("a"), done("x")).await?;
+    let before = cx.stands("a", &done("x")).await?;
+    for store in [&cx.store, &cx.other] {
+        let known = ok(store.finalise(&cx.key("a"), token, &lasting(done("x"))).await)?;
+        must!(known => "an end that was sent again counts as lost");
+    }
+    let after = cx.stands("a", &done("x")).await?;
+    must!(after.record == before.record => "sent again it changed {before:?} to {after:?}");
+    Ok(())
+}
+
+pub(super) async fn the_first_end_stands<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let token = cx.end(&cx.claim("a"), done("first")).await?;
+    for state in [done("second"), State::Cancelled(None), State::Unknown(None)] {
+        ok(cx.store.finalise(&cx.key("a"), token, &lasting(state)).await)?;
+        cx.stands("a", &done("first")).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn bytes_come_back_as_they_are<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let all: Vec<u8> = (0..=255).collect();
+    let bodies = [Vec::new(), vec![0], all.clone(), all.repeat(1_024)];
+    for (n, body) in bodies.into_iter().enumerate() {
+        let key = format!("a{n}");
+        let mut claim = cx.claim(&key);
+        claim.notes = all.clone();
+        claim.session = Some(cx.name("séance ' \" \0 % _ * [é] {x} \\ :"));
+        claim.tool = cx.name("tool ' \" \0 % _ * [é] {x} \\ :");
+        cx.end(&claim, State::Done(body.clone())).await?;
+        let stored = ok(cx.other.read(&claim.key).await)?;
+        let Some(stored) = stored else { return Err("there is no record".into()) };
+        let bytes = body.len();
+        must!(stored.record.state == State::Done(body) => "{bytes} bytes came back changed");
+        must!(stored.notes == all => "the notes came back changed");
+        must!(stored.session == claim.session => "the session came back changed");
+        must!(stored.tool == claim.tool => "the tool came back changed");
+    }
+    let mut claim = cx.claim("b");
+    claim.session = None;
+    cx.end(&claim, State::Cancelled(None)).await?;
+    let stored = cx.stands("b", &State::Cancelled(None)).await?;
+    must!(stored.session.is_none() => "no session became one");
+    Ok(())
+}
+
+pub(super) async fn a_released_claim_leaves_nothing<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let claim = cx.claim("a");
+    cx.run(&claim).await?;
+    must!(ok(cx.other.release(&claim.key, claim.owner).await)? => "it could not be released");
+    must!(cx.read("a").await?.is_none() => "a released claim left a record");
+    must!(!ok(cx.store.release(&claim.key, claim.owner).await)? => "it was released twice");
+    granted(ok(cx.other.claim(&cx.claim("a")).await)?).map(drop)
+}
+
+pub(super) async fn a_release_by_somebody_else_does_nothing<S: Subject>(
+    cx: Cx<'_, '_, S>,
+) -> Verdict {
+    let claim = cx.claim("a");
+    let token = cx.run(&claim).await?.token;
+    let rejected = cx.claim("a");
+    ok(cx.other.claim(&rejected).await)?;
+    let released = ok(cx.other.release(&claim.key, rejected.owner).await)?;
+    must!(!released => "a rejected duplicate released the claim of another");
+    let held = ok(cx.store.renew(&claim.key, token, LONG).await)?;
+    must!(held => "a rejected duplicate deleted the claim of another");
+    Ok(())
+}
+
+pub(super) async fn a_call_that_has_ended_is_not_released<S: Subject>(
+    cx: Cx<'_, '_, S>,
+) -> Verdict {
+    for (key, state) in [("a", done("x")), ("b", State::Unknown(Some(b"?".to_vec())))] {
+        let claim = cx.claim(key);
+        cx.end(&claim, state.clone()).await?;
+        let released = ok(cx.store.release(&claim.key, claim.owner).await)?;
+        must!(!released => "a call that has ended was released");
+        cx.stands(key, &state).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn a_lapsed_claim_can_be_released<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let claim = cx.short_claim("a");
+    cx.lose(&claim).await?;
+    let released = ok(cx.store.release(&claim.key, claim.owner).await)?;
+    must!(released => "who knows that nothing was started could not release it");
+    granted(ok(cx.other.claim(&cx.claim("a")).await)?).map(drop)
+}
+
+pub(super) async fn an_unknown_call_is_settled_once<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let token = cx.lose(&cx.short_claim("a")).await?.token;
+    let settled = ok(cx.other.settle(&cx.key("a"), Some(token), &lasting(done("x"))).await)?;
+    must!(settled => "a call of unknown outcome could not be settled");
+    let stored = cx.stands("a", &done("x")).await?;
+    must!(stored.record.token.epoch > token.epoch => "the epoch does not grow");
+    must!(stored.record.token.owner == Token::BY_HAND => "who settled it holds a claim");
+    let again = ok(cx.store.settle(&cx.key("a"), None, &lasting(done("y"))).await)?;
+    must!(!again => "it was settled twice");
+    let met = ok(cx.store.claim(&cx.claim("a")).await)?;
+    must!(matches!(met, Claimed::Settled(_)) => "settled as done, it met {met:?}");
+
+    cx.end(&cx.claim("b"), State::Unknown(Some(b"?".to_vec()))).await?;
+    let settled = ok(cx.store.settle(&cx.key("b"), None, &lasting(State::Cancelled(None))).await)?;
+    must!(settled => "a call that ended as unknown could not be settled");
+    granted(ok(cx.other.claim(&cx.claim("b")).await)?).map(drop)
+}
+
+pub(super) async fn only_unknown_calls_are_settled<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    cx.run(&cx.claim("inflight")).await?;
+    cx.end(&cx.claim("done"), done("x")).await?;
+    cx.end(&cx.claim("failed"), State::Failed(b"no".to_vec(), Again::Never)).await?;
+    for key in ["inflight", "done", "failed", "none"] {
+        let settled = ok(cx.store.settle(&cx.key(key), None, &lasting(done("y"))).await)?;
+        must!(!settled => "{key}: it was settled");
+    }
+    cx.stands("done", &done("x")).await?;
+    cx.stands("inflight", &State::Inflight).await.map(drop)
+}
+
+pub(super) async fn a_later_run_is_not_settled<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let (old, new) = taken_over(cx).await?;
+    let key = cx.key("a");
+    ok(cx.other.finalise(&key, new, &lasting(State::Unknown(Some(b"?".to_vec())))).await)?;
+    let settled = ok(cx.store.settle(&key, Some(old), &lasting(State::Cancelled(None))).await)?;
+    must!(!settled => "what was found out of an earlier run settled a later one");
+    must!(
+        ok(cx.store.settle(&key, Some(new), &lasting(State::Cancelled(None))).await)?
+            => "the later run could not be settled"
+    );
+    Ok(())
+}
+
+pub(super) async fn who_was_settled_over_records_nothing<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let claim = cx.short_claim("a");
+    let token = cx.lose(&claim).await?.token;
+    ok(cx.other.settle(&claim.key, Some(token), &lasting(done("settled"))).await)?;
+    let late = ok(cx.store.finalise(&claim.key, token, &lasting(done("late"))).await)?;
+    must!(!late => "who was settled over recorded its end");
+    must!(!ok(cx.store.renew(&claim.key, token, LONG).await)? => "and renewed its lease");
+    must!(!ok(cx.store.release(&claim.key, claim.owner).await)? => "and released its claim");
+    cx.stands("a", &done("settled")).await.map(drop)
+}
+
+pub(super) async fn a_cleared_record_is_gone_in_every_state<S: Subject>(
+    cx: Cx<'_, '_, S>,
+) -> Verdict {
+    let token = cx.run(&cx.claim("inflight")).await?.token;
+    cx.end(&cx.claim("done"), done("x")).await?;
+    cx.end(&cx.claim("unknown"), State::Unknown(None)).await?;
+    for key in ["inflight", "done", "unknown"] {
+        must!(ok(cx.other.clear(&cx.key(key)).await)? => "{key}: there was none to clear");
+        must!(!ok(cx.other.clear(&cx.key(key)).await)? => "{key}: it was cleared twice");
+        must!(cx.read(key).await?.is_none() => "{key}: it is still there");
+    }
+    let key = cx.key("inflight");
+    let late = ok(cx.store.finalise(&key, token, &lasting(done("late"))).await)?;
+    must!(!late => "a cleared call recorded its end");
+    for key in ["inflight", "done", "unknown"] {
+        granted(ok(cx.store.claim(&cx.claim(key)).await)?)?;
+    }
+    Ok(())
+}

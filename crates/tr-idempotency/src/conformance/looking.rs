@@ -1,0 +1,178 @@
+//! What operators see and forget, and what outlives a restart.
+use super::{Verdict, must, ok, subject::*};
+use crate::{
+    protocol::{Again, State},
+    store::{Claimed, Query, Which, Whose},
+};
+use std::collections::HashSet;
+
+type Cx<'c, 's, S> = &'c Case<'s, S>;
+
+fn query(whose: Whose, which: Which) -> Query {
+    Query { whose, which }
+}
+
+/// Which keys a query finds, by any client, and that they are counted alike.
+async fn found<S: Subject>(
+    cx: Cx<'_, '_, S>,
+    query: &Query,
+    names: &[&str],
+) -> Result<Vec<String>, String> {
+    let listed = ok(cx.other.list(query, 1_000).await)?;
+    let count = ok(cx.store.count(query).await)?;
+    if count != listed.len() as u64 {
+        return Err(format!("{query:?}: {count} are counted, {} listed", listed.len()));
+    }
+    let keys: HashSet<_> = listed.iter().map(|stored| stored.key).collect();
+    let mut found: Vec<_> =
+        names.iter().filter(|name| keys.contains(&cx.key(name))).map(|&it| it.to_owned()).collect();
+    found.resize(listed.len().max(found.len()), "another's".to_owned());
+    Ok(found)
+}
+
+pub(super) async fn a_record_reads_as_it_stands<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let claim = cx.claim("a");
+    let token = cx.run(&claim).await?.token;
+    for store in [&cx.store, &cx.other] {
+        let Some(stored) = ok(store.read(&claim.key).await)? else {
+            return Err("a call in flight has no record".into());
+        };
+        let record = &stored.record;
+        must!(stored.key == claim.key && record.token == token => "it is another's: {stored:?}");
+        must!(record.digest == claim.digest && record.mutating => "it forgets what was claimed");
+        must!(record.unknown_ttl == claim.ttls.unknown => "it forgets how long unknown lasts");
+        must!(
+            record.claimed_at <= stored.now && record.until > stored.now
+                => "its times are {}, {} at {}", record.claimed_at, record.until, stored.now
+        );
+    }
+    must!(cx.read("none").await?.is_none() => "there is a record that never was");
+    Ok(())
+}
+
+pub(super) async fn records_are_found_by_session_and_by_tool<S: Subject>(
+    cx: Cx<'_, '_, S>,
+) -> Verdict {
+    for (key, session, tool) in [
+        ("a", Some("one"), "mail.send"),
+        ("b", Some("one"), "mail.read"),
+        ("c", Some("two"), "pay"),
+        ("d", None, "mail.%"),
+    ] {
+        let mut claim = cx.claim(key);
+        claim.session = session.map(|session| cx.name(session));
+        claim.tool = format!("{}.{tool}", cx.name("x"));
+        cx.end(&claim, done("x")).await?;
+    }
+    let all = ["a", "b", "c", "d"];
+    let tool = |tool: &str| Whose::Tool(format!("{}.{tool}", cx.name("x")));
+    for (whose, expected) in [
+        (Whose::Session(cx.name("one")), &["a", "b"][..]),
+        (Whose::Session(cx.name("two")), &["c"]),
+        (Whose::Session(cx.name("three")), &[]),
+        (tool("mail"), &["a", "b", "d"]),
+        (tool("mail.send"), &["a"]),
+        (tool("mail.%"), &["d"]),
+        (tool("p_y"), &[]),
+    ] {
+        let query = query(whose, Which::Any);
+        let found = found(cx, &query, &all).await?;
+        must!(found == expected => "{query:?} finds {found:?}, not {expected:?}");
+    }
+    let some = ok(cx.store.list(&query(tool(""), Which::Any), 2).await)?;
+    must!(some.len() == 2 => "asked for two, it lists {}", some.len());
+    Ok(())
+}
+
+pub(super) async fn stale_and_unknown_calls_are_found<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let old = cx.claim("old");
+    cx.run(&old).await?;
+    cx.lose(&cx.short_claim("lost")).await?;
+    cx.run(&cx.claim("new")).await?;
+    cx.end(&cx.claim("unknown"), State::Unknown(Some(b"?".to_vec()))).await?;
+    cx.end(&cx.claim("done"), done("x")).await?;
+    let all = ["old", "lost", "new", "unknown", "done"];
+    let session = || Whose::Session(cx.name("session"));
+    for (which, expected) in [
+        (Which::Inflight { at_least: cx.short() }, &["old"][..]),
+        (Which::Inflight { at_least: 0 }, &["old", "new"]),
+        (Which::Unknown, &["lost", "unknown"]),
+        (Which::Any, &all),
+    ] {
+        let found = found(cx, &query(session(), which), &all).await?;
+        must!(found == expected => "{which:?} finds {found:?}, not {expected:?}");
+    }
+    Ok(())
+}
+
+pub(super) async fn a_flush_spares_what_may_run_twice<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let failed = State::Failed(b"no".to_vec(), Again::Never);
+    cx.run(&cx.claim("inflight")).await?;
+    cx.end(&cx.claim("unknown"), State::Unknown(None)).await?;
+    cx.lose(&cx.short_claim("lost")).await?;
+    let mut read = cx.claim("read");
+    read.mutating = false;
+    cx.end(&read, State::Unknown(None)).await?;
+    cx.end(&cx.claim("done"), done("x")).await?;
+    cx.end(&cx.claim("failed"), failed).await?;
+    let mut elsewhere = cx.claim("elsewhere");
+    elsewhere.session = Some(cx.name("other"));
+    cx.end(&elsewhere, done("x")).await?;
+
+    let session = query(Whose::Session(cx.name("session")), Which::Any);
+    let gone = ok(cx.other.flush(&session).await)?;
+    for key in ["inflight", "unknown", "lost"] {
+        must!(cx.read(key).await?.is_some() => "{key}: it was forgotten, and may run twice");
+    }
+    for key in ["read", "done", "failed"] {
+        must!(cx.read(key).await?.is_none() => "{key}: it is still there");
+    }
+    must!(gone == 3 => "it forgot 3 and says {gone}");
+    cx.stands("elsewhere", &done("x")).await?;
+    let again = ok(cx.store.flush(&session).await)?;
+    must!(again == 0 => "it forgot {again} more");
+    Ok(())
+}
+
+pub(super) async fn a_sweep_forgets_only_what_is_over<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let over = cx.claim("over");
+    let token = cx.run(&over).await?.token;
+    let end = crate::store::End { state: done("x"), ttl: cx.short() };
+    ok(cx.store.finalise(&over.key, token, &end).await)?;
+    cx.end(&cx.claim("done"), done("x")).await?;
+    cx.run(&cx.claim("inflight")).await?;
+    cx.lose(&cx.short_claim("lost")).await?;
+    ok(cx.other.sweep().await)?;
+    must!(cx.read("over").await?.is_none() => "what is over is still there");
+    cx.stands("done", &done("x")).await?;
+    cx.stands("inflight", &State::Inflight).await?;
+    cx.stands("lost", &State::Unknown(None)).await.map(drop)
+}
+
+pub(super) async fn a_check_answers<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    for warning in ok(cx.store.check().await)? {
+        must!(!warning.trim().is_empty() => "it warns of nothing");
+    }
+    Ok(())
+}
+
+pub(super) async fn records_survive_a_restart<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let token = cx.end(&cx.claim("done"), done("answer")).await?;
+    let running = cx.claim("inflight");
+    let held = cx.run(&running).await?.token;
+    cx.end(&cx.claim("unknown"), State::Unknown(Some(b"?".to_vec()))).await?;
+    if !cx.subject.restart().await {
+        return Ok(());
+    }
+    let cx = &cx.reconnected();
+    let stored = cx.stands("done", &done("answer")).await?;
+    must!(stored.record.token == token => "it is another's: {stored:?}");
+    cx.stands("unknown", &State::Unknown(Some(b"?".to_vec()))).await?;
+    let met = ok(cx.other.claim(&cx.claim("inflight")).await)?;
+    must!(matches!(met, Claimed::Busy { .. }) => "a call in flight met {met:?}");
+    let recorded = ok(cx.store.finalise(&running.key, held, &lasting(done("x"))).await)?;
+    must!(recorded => "a claim from before the restart is lost");
+    let grant = cx.run(&cx.claim("new")).await?;
+    must!(grant.token.epoch > held.epoch => "epochs begin anew: {:?}", grant.token);
+    Ok(())
+}

@@ -1,0 +1,250 @@
+//! The rules that a store of records keeps, each as a case with a name.
+//!
+//! # When to use
+//!
+//! Against a [`RecordStore`] of your own: implement [`Subject`] and let [`conformance!`] write a
+//! test for each case.
+//!
+//! ```
+//! use std::{sync::Arc, time::Duration};
+//! use tr_idempotency::{
+//!     conformance::{self, Subject},
+//!     store::{Memory, RecordStore},
+//! };
+//!
+//! struct Mine(Memory);
+//!
+//! impl Subject for Mine {
+//!     fn store(&self) -> Arc<dyn RecordStore> {
+//!         Arc::new(self.0.clone())
+//!     }
+//!     async fn pass(&self, time: Duration) {
+//!         tokio::time::sleep(time).await;
+//!     }
+//! }
+//!
+//! // In tests, one for each rule:
+//! conformance::conformance! {
+//!     #[tokio::test]
+//!     async { Mine(Memory::new()) }
+//! }
+//!
+//! // Or all of them:
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+//! conformance::check(async || Mine(Memory::new())).await.unwrap();
+//! # }
+//! ```
+//!
+//! Each case gets a subject of its own: an empty store, or one where its keys, which are drawn
+//! anew, are not in use. Counts are of sessions and tools of the case's own, so a shared server
+//! will do.
+mod claims;
+mod ends;
+mod leases;
+mod looking;
+mod subject;
+mod watching;
+
+pub use self::subject::Subject;
+pub use crate::conformance_tests as conformance;
+
+use self::{claims::*, ends::*, leases::*, looking::*, subject::Case, watching::*};
+use crate::store::RecordStore;
+use std::{error::Error, fmt};
+
+/// What a case says of a store that breaks its rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    case: &'static str,
+    what: String,
+}
+
+/// Every rule that a store breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violations(Vec<Violation>);
+
+/// Runs every case against a subject that `make` makes for it.
+///
+/// # Errors
+/// The rules that the store breaks, all at once.
+pub async fn check<S: Subject>(make: impl AsyncFn() -> S) -> Result<(), Violations> {
+    let mut broken = Vec::new();
+    for case in CASES {
+        broken.extend(run(case, &make().await).await.err());
+    }
+    if broken.is_empty() { Ok(()) } else { Err(Violations(broken)) }
+}
+
+/// The one list of the cases, given to another macro behind what that is given itself.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conformance_cases {
+    ($to:path: $given:tt) => {
+        $to! {
+            $given
+            a_new_key_is_granted
+            a_claim_in_force_makes_others_busy
+            a_claim_sent_again_is_the_same_claim
+            a_claim_whose_reply_was_lost_is_recognised
+            of_many_claims_one_is_granted
+            other_params_are_a_conflict_in_every_state
+            a_done_call_is_given_again
+            a_failed_call_runs_again_as_its_record_says
+            a_cancelled_call_runs_again
+            a_claim_tells_what_was_before
+            epochs_grow_past_records_that_are_gone
+            a_full_store_refuses_and_forgets_no_claim
+            a_lease_that_ends_leaves_unknown
+            a_lost_call_that_is_not_mutating_runs_again
+            a_mutating_claim_of_a_lost_call_is_refused
+            a_lapsed_claim_sent_again_is_leased_anew
+            a_renewed_lease_lasts
+            a_lapsed_lease_is_renewed_while_nobody_else_claimed
+            a_lost_claim_is_not_renewed
+            an_unknown_call_lasts_for_its_time
+            a_record_lasts_for_its_time
+            an_older_claim_neither_records_nor_deletes
+            a_late_end_counts_while_nobody_else_claimed
+            an_end_sent_again_is_recognised
+            the_first_end_stands
+            bytes_come_back_as_they_are
+            a_released_claim_leaves_nothing
+            a_release_by_somebody_else_does_nothing
+            a_call_that_has_ended_is_not_released
+            a_lapsed_claim_can_be_released
+            an_unknown_call_is_settled_once
+            only_unknown_calls_are_settled
+            a_later_run_is_not_settled
+            who_was_settled_over_records_nothing
+            a_cleared_record_is_gone_in_every_state
+            a_watcher_wakes_when_the_call_ends
+            a_watcher_wakes_when_the_claim_is_released
+            a_watcher_wakes_when_the_record_is_cleared
+            a_watcher_wakes_when_the_call_is_settled
+            a_watcher_of_what_has_passed_wakes_at_once
+            a_renewal_is_no_change
+            a_record_reads_as_it_stands
+            records_are_found_by_session_and_by_tool
+            stale_and_unknown_calls_are_found
+            a_flush_spares_what_may_run_twice
+            a_sweep_forgets_only_what_is_over
+            a_check_answers
+            records_survive_a_restart
+        }
+    };
+}
+
+/// Writes a test for each rule: attributes, then an `async` block that makes the [`Subject`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conformance_tests {
+    ($(#[$attribute:meta])* async $make:block) => {
+        $crate::conformance_cases! { $crate::conformance_test: { $(#[$attribute])* async $make } }
+    };
+}
+
+/// The tests of these cases.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conformance_test {
+    ({ $(#[$attribute:meta])* async $make:block }) => {};
+    ({ $(#[$attribute:meta])* async $make:block } $case:ident $($rest:ident)*) => {
+        $(#[$attribute])*
+        async fn $case() {
+            let subject = async $make.await;
+            let end = $crate::conformance::run(stringify!($case), &subject).await;
+            if let Err(violation) = end {
+                panic!("{violation}");
+            }
+        }
+        $crate::conformance_test! { { $(#[$attribute])* async $make } $($rest)* }
+    };
+}
+
+macro_rules! cases {
+    ({} $($case:ident)*) => {
+        /// The names of the cases.
+        pub const CASES: &[&str] = &[$(stringify!($case),)*];
+
+        /// Runs the case of this name.
+        ///
+        /// # Errors
+        /// What the store did that breaks the rule.
+        ///
+        /// # Panics
+        /// If there is no case of this name.
+        pub async fn run<S: Subject>(case: &str, subject: &S) -> Result<(), Violation> {
+            let cx = Case::new(subject);
+            let (case, end) = match case {
+                $(stringify!($case) => (stringify!($case), $case(&cx).await),)*
+                _ => panic!("no case is called {case}"),
+            };
+            end.map_err(|what| Violation { case, what })
+        }
+    };
+}
+
+conformance_cases! { cases: {} }
+
+impl Violation {
+    /// The case that found it.
+    #[must_use]
+    pub const fn case(&self) -> &'static str {
+        self.case
+    }
+}
+
+impl Violations {
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Violation> {
+        self.0.iter()
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.case, self.what)
+    }
+}
+
+impl Error for Violation {}
+
+impl fmt::Display for Violations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|violation| writeln!(f, "{violation}"))
+    }
+}
+
+impl Error for Violations {}
+
+/// Ends a case that finds something other than the rule says.
+macro_rules! must {
+    ($($condition:tt)+) => {
+        $crate::conformance::must_be!([] $($condition)+)
+    };
+}
+
+/// Splits the condition from what is said of it at the last `=>`.
+macro_rules! must_be {
+    ([$($condition:tt)+] => $what:literal $(, $argument:expr)*) => {
+        if !($($condition)+) {
+            return Err(format!($what $(, $argument)*));
+        }
+    };
+    ([$($condition:tt)*] $next:tt $($rest:tt)*) => {
+        $crate::conformance::must_be!([$($condition)* $next] $($rest)*)
+    };
+}
+
+pub(crate) use {must, must_be};
+
+/// What a case gives back.
+type Verdict = Result<(), String>;
+
+/// What goes wrong in an operation that the case needs.
+fn ok<T>(end: Result<T, crate::store::StoreError>) -> Result<T, String> {
+    end.map_err(|error| format!("the store failed: {error}"))
+}
+
+/// Shorter to write.
+type Store<'s> = &'s dyn RecordStore;

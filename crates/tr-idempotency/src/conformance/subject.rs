@@ -1,0 +1,181 @@
+//! What is examined, and what the cases do with it again and again.
+use super::ok;
+use crate::{
+    protocol::{Millis, State, Token, Ttls},
+    store::{ClaimRequest, Claimed, End, Grant, RecordStore, Stored, StoredState},
+};
+use std::{
+    future::{Future, ready},
+    hash::{BuildHasher, RandomState},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+use tr_core::canonical::{Digest, Key};
+
+/// A store to be examined, and what the cases may do to it.
+pub trait Subject: Sync {
+    /// A client of the store.
+    fn store(&self) -> Arc<dyn RecordStore>;
+
+    /// Another client of the same records, as another process has it; by default one more of the
+    /// first kind.
+    fn another(&self) -> Arc<dyn RecordStore> {
+        self.store()
+    }
+
+    /// A store of its own with room for `records`; `None` if that cannot be had, and the case
+    /// about it is passed over.
+    fn with_room_for(&self, _records: usize) -> impl Future<Output = Option<Arc<dyn RecordStore>>> {
+        ready(None)
+    }
+
+    /// Stops the store as a crash would and starts it again; `false` if it cannot, and the case
+    /// about it is passed over. Clients that were made before reconnect by themselves, or are
+    /// made anew by [`store`](Self::store).
+    fn restart(&self) -> impl Future<Output = bool> {
+        ready(false)
+    }
+
+    /// Lets time pass on the store's clock.
+    fn pass(&self, time: Duration) -> impl Future<Output = ()>;
+
+    /// The time that a short lease lasts: short enough to wait for, long enough for a few
+    /// requests. 200 ms by default.
+    fn short(&self) -> Duration {
+        Duration::from_millis(200)
+    }
+}
+
+/// Longer than any case takes, in milliseconds.
+pub(super) const LONG: Millis = 3_600_000;
+
+/// How long a case waits for what must come.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One case at work: its store, another client, and names of its own.
+pub(super) struct Case<'s, S> {
+    pub(super) subject: &'s S,
+    pub(super) store: Arc<dyn RecordStore>,
+    pub(super) other: Arc<dyn RecordStore>,
+    seed: u64,
+    owners: AtomicU64,
+}
+
+impl<'s, S: Subject> Case<'s, S> {
+    pub(super) fn new(subject: &'s S) -> Self {
+        Self {
+            subject,
+            store: subject.store(),
+            other: subject.another(),
+            seed: RandomState::new().hash_one("case"),
+            owners: AtomicU64::new(1),
+        }
+    }
+
+    /// The same case with new clients.
+    pub(super) fn reconnected(&self) -> Self {
+        Self {
+            seed: self.seed,
+            owners: self.owners.load(Relaxed).into(),
+            ..Self::new(self.subject)
+        }
+    }
+
+    pub(super) fn short(&self) -> Millis {
+        crate::clock::millis(self.subject.short())
+    }
+
+    /// Lets a short lease end.
+    pub(super) async fn outlast(&self) {
+        self.subject.pass(self.subject.short() + self.subject.short() / 4).await;
+    }
+
+    /// A name that no other case uses.
+    pub(super) fn name(&self, name: &str) -> String {
+        format!("{name}-{:016x}", self.seed)
+    }
+
+    pub(super) fn key(&self, name: &str) -> Key {
+        Key::from_bytes(*Digest::of_bytes(self.name(name)).as_bytes())
+    }
+
+    /// A claim of a mutating call, by an owner of its own.
+    pub(super) fn claim(&self, key: &str) -> ClaimRequest {
+        ClaimRequest {
+            key: self.key(key),
+            digest: Digest::of_bytes("params"),
+            mutating: true,
+            again: false,
+            owner: self.seed.wrapping_add(self.owners.fetch_add(1, Relaxed)).max(1),
+            ttls: Ttls { done: LONG, failed: LONG, inflight: LONG, unknown: LONG },
+            tool: self.name("tool"),
+            session: Some(self.name("session")),
+            notes: b"notes".to_vec(),
+        }
+    }
+
+    /// The same with a lease that ends soon.
+    pub(super) fn short_claim(&self, key: &str) -> ClaimRequest {
+        let mut claim = self.claim(key);
+        claim.ttls.inflight = self.short();
+        claim
+    }
+
+    /// Claims, and must be granted.
+    pub(super) async fn run(&self, claim: &ClaimRequest) -> Result<Grant, String> {
+        granted(ok(self.store.claim(claim).await)?)
+    }
+
+    /// Claims and lets the lease end.
+    pub(super) async fn lose(&self, claim: &ClaimRequest) -> Result<Grant, String> {
+        let grant = self.run(claim).await?;
+        self.outlast().await;
+        Ok(grant)
+    }
+
+    /// Claims and ends.
+    pub(super) async fn end(
+        &self,
+        claim: &ClaimRequest,
+        state: StoredState,
+    ) -> Result<Token, String> {
+        let token = self.run(claim).await?.token;
+        let end = End { state, ttl: LONG };
+        match ok(self.store.finalise(&claim.key, token, &end).await)? {
+            true => Ok(token),
+            false => Err("the holder of a claim could not record its end".into()),
+        }
+    }
+
+    pub(super) async fn read(&self, key: &str) -> Result<Option<Stored>, String> {
+        ok(self.store.read(&self.key(key)).await)
+    }
+
+    /// What is recorded must be this.
+    pub(super) async fn stands(&self, key: &str, state: &StoredState) -> Result<Stored, String> {
+        match self.read(key).await? {
+            Some(stored) if stored.record.state == *state => Ok(stored),
+            Some(stored) => Err(format!("recorded is {:?}, not {state:?}", stored.record.state)),
+            None => Err(format!("no record, where {state:?} was recorded")),
+        }
+    }
+}
+
+/// The claim must have been granted.
+pub(super) fn granted(claimed: Claimed) -> Result<Grant, String> {
+    match claimed {
+        Claimed::Run(grant) => Ok(grant),
+        other => Err(format!("the claim was not granted: {other:?}")),
+    }
+}
+
+pub(super) fn done(body: &str) -> StoredState {
+    State::Done(body.as_bytes().to_vec())
+}
+
+pub(super) const fn lasting(state: StoredState) -> End {
+    End { state, ttl: LONG }
+}

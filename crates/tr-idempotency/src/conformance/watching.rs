@@ -1,0 +1,110 @@
+//! Waiting for what another process does.
+use super::{Store, Verdict, must, ok, subject::*};
+use crate::{
+    protocol::{State, Token},
+    store::{Claimed, Seen},
+};
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+};
+
+type Cx<'c, 's, S> = &'c Case<'s, S>;
+
+/// What a second caller is told to watch.
+async fn seen<S: Subject>(cx: Cx<'_, '_, S>, key: &str) -> Result<Seen, String> {
+    match ok(cx.other.claim(&cx.claim(key)).await)? {
+        Claimed::Busy { seen, .. } => Ok(seen),
+        other => Err(format!("it should be in flight, and met {other:?}")),
+    }
+}
+
+/// Watches through one client while something is done through the other, and must wake then.
+async fn wakes<S: Subject>(
+    cx: Cx<'_, '_, S>,
+    key: &str,
+    seen: Seen,
+    act: impl AsyncFnOnce(Store<'_>) -> Verdict,
+) -> Verdict {
+    let key = cx.key(key);
+    let mut watch = pin!(cx.other.watch(&key, seen));
+    // Far enough for the watch to be in place, where a poll is enough for that.
+    let early = poll_fn(|task| Poll::Ready(watch.as_mut().poll(task))).await;
+    act(&*cx.store).await?;
+    if early.is_ready() {
+        return Ok(()); // It may end early.
+    }
+    match tokio::time::timeout(PATIENCE, watch).await {
+        Ok(end) => ok(end),
+        Err(_) => Err(format!("who watches was not woken within {PATIENCE:?}")),
+    }
+}
+
+pub(super) async fn a_watcher_wakes_when_the_call_ends<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let claim = cx.claim("a");
+    let token = cx.run(&claim).await?.token;
+    let seen = seen(cx, "a").await?;
+    let end = lasting(done("x"));
+    wakes(cx, "a", seen, async |store| ok(store.finalise(&claim.key, token, &end).await).map(drop))
+        .await
+}
+
+pub(super) async fn a_watcher_wakes_when_the_claim_is_released<S: Subject>(
+    cx: Cx<'_, '_, S>,
+) -> Verdict {
+    let claim = cx.claim("a");
+    cx.run(&claim).await?;
+    let seen = seen(cx, "a").await?;
+    wakes(cx, "a", seen, async |store| ok(store.release(&claim.key, claim.owner).await).map(drop))
+        .await
+}
+
+pub(super) async fn a_watcher_wakes_when_the_record_is_cleared<S: Subject>(
+    cx: Cx<'_, '_, S>,
+) -> Verdict {
+    let claim = cx.claim("a");
+    cx.run(&claim).await?;
+    let seen = seen(cx, "a").await?;
+    wakes(cx, "a", seen, async |store| ok(store.clear(&claim.key).await).map(drop)).await
+}
+
+pub(super) async fn a_watcher_wakes_when_the_call_is_settled<S: Subject>(
+    cx: Cx<'_, '_, S>,
+) -> Verdict {
+    let claim = cx.short_claim("a");
+    cx.lose(&claim).await?;
+    let seen = cx.stands("a", &State::Unknown(None)).await?.seen();
+    let end = lasting(done("x"));
+    wakes(cx, "a", seen, async |store| ok(store.settle(&claim.key, None, &end).await).map(drop))
+        .await
+}
+
+pub(super) async fn a_watcher_of_what_has_passed_wakes_at_once<S: Subject>(
+    cx: Cx<'_, '_, S>,
+) -> Verdict {
+    let claim = cx.claim("a");
+    let token = cx.run(&claim).await?.token;
+    let then = seen(cx, "a").await?;
+    ok(cx.store.finalise(&claim.key, token, &lasting(done("x"))).await)?;
+    let never = Seen { token: Token { epoch: 1, owner: 1 }, version: 1 };
+    for (key, seen) in [("a", then), ("none", never)] {
+        let key = cx.key(key);
+        match tokio::time::timeout(PATIENCE, cx.other.watch(&key, seen)).await {
+            Ok(end) => ok(end)?,
+            Err(_) => return Err("a change between looking and watching is missed".into()),
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn a_renewal_is_no_change<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let claim = cx.claim("a");
+    let token = cx.run(&claim).await?.token;
+    let before = seen(cx, "a").await?;
+    must!(before.token == token => "it is another's: {before:?}");
+    ok(cx.store.renew(&claim.key, token, LONG).await)?;
+    let after = seen(cx, "a").await?;
+    must!(after == before => "a renewal changed {before:?} to {after:?}: all who watch wake");
+    Ok(())
+}
