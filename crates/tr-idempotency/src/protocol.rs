@@ -334,4 +334,6 @@ impl fmt::Debug for Token {
 }
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;
