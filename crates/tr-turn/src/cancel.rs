@@ -1,0 +1,137 @@
+//! Withdrawing calls, and whole turns.
+use crate::error::Stopped;
+use pin_project_lite::pin_project;
+use std::{
+    collections::HashMap,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tower_layer::Layer;
+use tower_service::Service;
+use tr_core::{BoxError, Ran, ToolCall};
+
+/// Withdraws calls of a turn by their cancellation ids, or the whole turn. A clone does the same.
+#[derive(Clone, Debug)]
+pub struct Canceller {
+    pub(crate) turn: CancellationToken,
+    pub(crate) calls: Arc<HashMap<Box<str>, CancellationToken>>,
+}
+
+impl Canceller {
+    /// Withdraws the calls with this cancellation id: their own, or else their name. What runs is
+    /// dropped, what waits never starts. `false` if the plan knows no such id.
+    #[must_use = "`false` says that nothing was cancelled"]
+    pub fn cancel(&self, id: &str) -> bool {
+        let token = self.calls.get(id);
+        token.inspect(|token| token.cancel()).is_some()
+    }
+
+    /// Withdraws all that has not ended. The turn ends at once, with the results so far.
+    pub fn cancel_turn(&self) {
+        self.turn.cancel();
+    }
+}
+
+/// What a call carries inward, so that who runs it further in hears of its withdrawal.
+#[derive(Clone, Debug)]
+pub(crate) struct Withdrawal(pub(crate) CancellationToken);
+
+/// Applies [`Cancellable`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CancelLayer(());
+
+impl CancelLayer {
+    /// Directly around the tool, inside of the stack.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(())
+    }
+}
+
+impl<S> Layer<S> for CancelLayer {
+    type Service = Cancellable<S>;
+
+    fn layer(&self, inner: S) -> Cancellable<S> {
+        Cancellable { inner }
+    }
+}
+
+/// Ends an attempt when its call is withdrawn.
+///
+/// A turn drops a call that is withdrawn. Where calls have keys, a dropped call runs on for the
+/// sake of its record; this layer ends such a run too, and no retry follows.
+///
+/// # Errors
+/// Code `cancelled`. What was running was dropped, so the tool may have run
+/// ([`Ran::Unknown`]), unless the attempt had not begun ([`Ran::No`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Cancellable<S> {
+    inner: S,
+}
+
+impl<S> Service<ToolCall> for Cancellable<S>
+where
+    S: Service<ToolCall>,
+    S::Error: Into<BoxError>,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = CancellableFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, call: ToolCall) -> Self::Future {
+        let withdrawal = call.parts().attachment.get::<Withdrawal>().map(|own| own.0.clone());
+        if withdrawal.as_ref().is_some_and(CancellationToken::is_cancelled) {
+            return CancellableFuture { attempt: None, withdrawn: None };
+        }
+        let withdrawn = withdrawal.map(CancellationToken::cancelled_owned);
+        CancellableFuture { attempt: Some(self.inner.call(call)), withdrawn }
+    }
+}
+
+pin_project! {
+    /// The response of a [`Cancellable`] service.
+    pub struct CancellableFuture<F> {
+        // `None`: the call was withdrawn before this attempt.
+        #[pin]
+        attempt: Option<F>,
+        #[pin]
+        withdrawn: Option<WaitForCancellationFutureOwned>,
+    }
+}
+
+impl<F, T, E> Future for CancellableFuture<F>
+where
+    F: Future<Output = Result<T, E>>,
+    E: Into<BoxError>,
+{
+    type Output = Result<T, BoxError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let Some(attempt) = this.attempt.as_mut().as_pin_mut() else {
+            return Poll::Ready(Err(Stopped::withdrawn(Ran::No).into()));
+        };
+        if let Poll::Ready(end) = attempt.poll(cx) {
+            return Poll::Ready(end.map_err(Into::into));
+        }
+        let Some(withdrawn) = this.withdrawn.as_pin_mut() else { return Poll::Pending };
+        ready!(withdrawn.poll(cx));
+        this.attempt.set(None);
+        Poll::Ready(Err(Stopped::withdrawn(Ran::Unknown).into()))
+    }
+}
+
+impl<F> fmt::Debug for CancellableFuture<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cancellable = self.withdrawn.is_some();
+        f.debug_struct("CancellableFuture").field("cancellable", &cancellable).finish()
+    }
+}

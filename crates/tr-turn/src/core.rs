@@ -1,0 +1,222 @@
+//! What a turn knows and decides, apart from polling: each step takes the time as an argument.
+use crate::{
+    cancel::{Canceller, Withdrawal},
+    error::Stopped,
+    plan::{Node, Plan, Way},
+    planner::{Planner, Settled, Start, Step},
+    recorder::Recorder,
+    report::{CallReport, CutShort, Report},
+    running::About,
+    summary,
+    trace::{Fact, Log, Outcome, Run},
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tr_core::{
+    BoxError, BreakerState, CallParts, Effect, KeyOf, Params, Ran, Standard, ToolCall,
+    call::Attachment,
+};
+
+mod ended;
+
+/// Tells the requests of all turns of this process apart.
+static REQUESTS: AtomicU64 = AtomicU64::new(0);
+
+/// A turn that runs, without its futures.
+#[derive(Debug)]
+pub(crate) struct Core {
+    plan: Plan,
+    planner: Planner,
+    log: Arc<Log>,
+    recorder: Option<Recorder>,
+    canceller: Canceller,
+    deadline: Instant,
+    calls: Vec<CallReport>,
+    /// Calls that the end of the turn has ended, before the turn itself was asked.
+    late: Vec<(usize, Ran, Effect)>,
+    steps: Vec<Step>,
+}
+
+/// A call that is to run.
+#[derive(Debug)]
+pub(crate) struct Launch {
+    pub(crate) index: usize,
+    pub(crate) call: ToolCall,
+    /// When the call's own time is over, and how long it has.
+    pub(crate) until: Option<(Instant, Duration)>,
+    pub(crate) token: CancellationToken,
+    pub(crate) about: About,
+}
+
+impl Core {
+    /// Begins the turn.
+    pub(crate) fn new(
+        plan: Plan,
+        log: Arc<Log>,
+        recorder: Option<Recorder>,
+        canceller: Canceller,
+    ) -> Self {
+        let (now, timeout) = (log.began, plan.limits().timeout);
+        log.of_turn(now, Fact::TurnStarted { calls: plan.nodes().len(), timeout });
+        let mut steps = Vec::new();
+        let planner = Planner::new(plan.clone(), &mut steps);
+        let calls = plan.nodes().iter().map(CallReport::of).collect();
+        let deadline = now + timeout;
+        let late = Vec::new();
+        let mut core =
+            Self { plan, planner, log, recorder, canceller, deadline, calls, late, steps };
+        core.take_steps(now);
+        core
+    }
+
+    pub(crate) const fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    pub(crate) const fn is_over(&self) -> bool {
+        self.planner.is_over()
+    }
+
+    /// The next call that is due; none any more once the time is over.
+    pub(crate) fn launch(&mut self, now: Instant) -> Option<Launch> {
+        while now < self.deadline && !self.canceller.turn.is_cancelled() {
+            let start = self.planner.start_next()?;
+            match self.prepare(start, now) {
+                Ok(launch) => return Some(launch),
+                Err((run, stopped)) => self.stopped(now, start.call, &run, stopped),
+            }
+        }
+        None
+    }
+
+    fn prepare(&mut self, start: Start, now: Instant) -> Result<Launch, (Arc<Run>, BoxError)> {
+        let plan = self.plan.clone();
+        let node = &plan.nodes()[start.call];
+        let way = &node.ways[start.way];
+        let token = self.canceller.token(node);
+        let report = &mut self.calls[start.call];
+        report.tool = way.label.clone();
+        let mut run = Run::new(self.log.clone(), node.name.clone(), way);
+        if token.is_cancelled() {
+            return Err((Arc::new(run), Stopped::withdrawn(Ran::No).into()));
+        }
+        for need in node.needs.iter().filter(|_| way.is_own) {
+            if self.planner.settled(need.of) != Some(Settled::Result) {
+                let instead_of = plan.nodes()[need.of].name.clone();
+                run.push(now, 0, Fact::DefaultValueUsed { instead_of });
+            }
+        }
+        let params = match way.params.fill(|name| self.value(node, name)) {
+            Ok(params) => params,
+            Err(stopped) => return Err((Arc::new(run), stopped)),
+        };
+        self.calls[start.call].started.get_or_insert(self.log.since(now));
+        let own_limit = node.timeout.or(plan.limits().call_timeout);
+        let until = own_limit.map(|limit| (now + limit, limit));
+        let deadline = until.map_or(self.deadline, |(at, _)| self.deadline.min(at));
+        let call = self.call(node, way, params, deadline, token.clone());
+        run.breaker = Standard.breaker_of(&call).name.into();
+        run.push(now, 0, Fact::ToolStarted);
+        let run = Arc::new(run);
+        let listed = self.recorder.as_ref().zip(call.parts().request_id.clone());
+        let listed = listed.map(|(recorder, id)| recorder.list(id, run.clone()));
+        let about = About { run, effect: call.parts().effect, _listed: listed };
+        Ok(Launch { index: start.call, call, until, token, about })
+    }
+
+    fn call(
+        &self,
+        node: &Node,
+        way: &Way,
+        params: Params,
+        deadline: Instant,
+        token: CancellationToken,
+    ) -> ToolCall {
+        let number = REQUESTS.fetch_add(1, Ordering::Relaxed);
+        let mut parts = CallParts::new(way.tool.clone(), params);
+        (parts.effect, parts.effect_declared) = way.effect;
+        parts.manifest = way.manifest.clone();
+        parts.request_id = Some(format!("{}/{}/{number}", self.log.turn, node.name).into());
+        parts.turn = Some((&*self.log.turn).into());
+        parts.context.session = self.plan.session().map(Into::into);
+        parts.priority = node.priority;
+        parts.deadline = Some(deadline.into_std());
+        parts.hints.timeout = node.attempt_timeout.or(self.plan.limits().attempt_timeout);
+        parts.idempotency.key = node.idempotency_key.clone();
+        parts.cancellation_id = Some(node.cancellation_id().into());
+        parts.attachment = Attachment::new(Withdrawal(token));
+        parts.into()
+    }
+
+    /// The result of the call of this name, or what stands in for it.
+    fn value<'p>(&'p self, node: &'p Node, name: &str) -> &'p str {
+        let nodes = self.plan.nodes();
+        let Some(need) = node.needs.iter().find(|need| *nodes[need.of].name == *name) else {
+            unreachable!("params take from what the call needs")
+        };
+        let value = match self.planner.settled(need.of) {
+            Some(Settled::Result) => self.calls[need.of].content(),
+            _ => self.plan.default_for(need),
+        };
+        value.map_or("null", |value| value.get())
+    }
+
+    /// The state of a run's breaker, as far as anybody has heard.
+    fn breaker(&self, run: &Run) -> BreakerState {
+        let recorder = self.recorder.as_ref();
+        recorder.map_or(BreakerState::Closed, |recorder| recorder.breaker(&run.breaker))
+    }
+
+    /// The turn is over: what it came to.
+    pub(crate) fn report(&mut self, now: Instant, cut_short: Option<CutShort>) -> Report {
+        let calls = std::mem::take(&mut self.calls);
+        let summary = summary::sentence(&calls);
+        self.log.of_turn(now, Fact::TurnEnded { summary: summary.as_str().into() });
+        Report { summary, calls, cut_short, took: self.log.since(now), trace: self.log.take() }
+    }
+}
+
+impl Canceller {
+    /// One token for each cancellation id.
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let turn = CancellationToken::new();
+        let ids = plan.nodes().iter().map(Node::cancellation_id);
+        let calls = ids.map(|id| (id.into(), turn.child_token())).collect();
+        Self { turn, calls: Arc::new(calls) }
+    }
+
+    fn token(&self, node: &Node) -> CancellationToken {
+        self.calls.get(node.cancellation_id()).expect("the plan's own").clone()
+    }
+}
+
+impl Node {
+    fn cancellation_id(&self) -> &str {
+        self.cancellation_id.as_deref().unwrap_or(&self.name)
+    }
+}
+
+impl CallReport {
+    fn of(node: &Node) -> Self {
+        Self {
+            name: node.name.clone(),
+            tool: node.tool.clone(),
+            outcome: Outcome::Skipped,
+            ran: Ran::No,
+            attempts: 0,
+            answer: None,
+            failure: None,
+            decision: None,
+            started: None,
+            ended: Duration::ZERO,
+            required: node.required,
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What follows the end of a call.
+use super::Core;
+use crate::{
+    decide::{Cause, Recovery},
+    error::Stopped,
+    planner::{Fall, Step},
+    report::{CutShort, Failure, Report},
+    running::{About, End},
+    summary::words,
+    trace::{Fact, Outcome, Run, log::Failed},
+};
+use std::{error::Error, iter, sync::Arc};
+use tokio::time::Instant;
+use tool_reliability::retry::RetryExhausted;
+use tr_core::{BoxError, Effect, Facts, Ran, ToolOutcome, Verdict, code, find};
+
+impl Core {
+    /// A call came to an end of whatever kind.
+    pub(crate) fn ended(&mut self, now: Instant, index: usize, about: &About, end: End) {
+        let run = &about.run;
+        match end {
+            End::Answered(Ok(outcome)) if outcome.error().is_none() => {
+                self.succeeded(now, index, run, outcome);
+            }
+            End::Answered(end) => {
+                let made = match &end {
+                    Ok(outcome) => outcome.retried().len() + 1,
+                    Err(error) => {
+                        find::<RetryExhausted>(&**error).map_or(1, RetryExhausted::attempts)
+                    }
+                };
+                self.fell(now, index, run, about.effect, end, made);
+            }
+            End::TimedOut(after, ran) => {
+                let made = usize::from(ran != Ran::No);
+                run.timed_out(now, run.notes().attempts.max(1), after);
+                let error = Stopped::call_timeout(after, ran);
+                self.fell(now, index, run, about.effect, Err(error.into()), made);
+            }
+            End::Withdrawn(ran) => {
+                let made = usize::from(ran != Ran::No);
+                let error = Stopped::withdrawn(ran);
+                self.fell(now, index, run, about.effect, Err(error.into()), made);
+            }
+            End::Panicked => {
+                let error = Stopped::panicked();
+                self.fell(now, index, run, about.effect, Err(error.into()), 1);
+            }
+        }
+    }
+
+    /// A call was to start, and could not.
+    pub(super) fn stopped(&mut self, now: Instant, index: usize, run: &Run, stopped: BoxError) {
+        self.fell(now, index, run, Effect::Mutating, Err(stopped), 0);
+    }
+
+    fn succeeded(&mut self, now: Instant, index: usize, run: &Run, outcome: ToolOutcome) {
+        let retried = u32::try_from(outcome.retried().len()).unwrap_or(u32::MAX);
+        let attempts = run.notes().attempts.max(retried.saturating_add(1));
+        let message = match attempts {
+            1 => "Tool succeeded".into(),
+            attempt => format!("Tool succeeded on retry {attempt}").into(),
+        };
+        let report = &mut self.calls[index];
+        report.attempts = report.attempts.saturating_add(attempts);
+        (report.outcome, report.ran) = (Outcome::Success, report.ran.or(Ran::Yes));
+        (report.answer, report.failure, report.decision) = (Some(outcome), None, None);
+        report.ended = self.log.since(now);
+        let ran = report.ran;
+        run.push(now, attempts, Fact::ToolOutcome { outcome: Outcome::Success, ran, message });
+        self.planner.succeeded(index, &mut self.steps);
+        self.take_steps(now);
+    }
+
+    fn fell(
+        &mut self,
+        now: Instant,
+        index: usize,
+        run: &Run,
+        effect: Effect,
+        end: Result<ToolOutcome, BoxError>,
+        made: usize,
+    ) {
+        let failed = Failed::of(end.as_ref()).expect("it failed");
+        let found = failed.finding(run.manifest.as_deref()).end;
+        let (verdict, ran) = (found.verdict, found.ran);
+        let notes = *run.notes();
+        let attempts = notes.attempts.max(u32::try_from(made).unwrap_or(u32::MAX));
+        let timed_out = is_timeout(failed, found.code);
+        let cut_short = match verdict {
+            Verdict::Cancelled => self.canceller.turn.is_cancelled(),
+            _ => timed_out && now >= self.deadline,
+        };
+        let report = &mut self.calls[index];
+        report.attempts = report.attempts.saturating_add(attempts);
+        report.ran = report.ran.or(ran);
+        if cut_short {
+            // The deadline of the call was the turn's own; what that means is said for all at once.
+            self.late.push((index, ran, effect));
+            return;
+        }
+        report.outcome = match verdict {
+            Verdict::Cancelled => Outcome::Cancelled,
+            _ if timed_out => Outcome::TimedOut,
+            _ => Outcome::Failed,
+        };
+        report.failure = Some(Failure {
+            code: self.log.shown(found.code),
+            message: self.log.shown(&failed.message()),
+            verdict,
+        });
+        // Who hears of attempts has written their errors down.
+        if notes.errors == 0 {
+            run.failed(now, attempts, failed, self.breaker(run));
+        }
+        let cause = match verdict {
+            Verdict::Cancelled => Cause::Cancelled,
+            verdict => Cause::Failed(verdict),
+        };
+        self.calls[index].answer = end.ok();
+        self.planner.fell(index, Fall { cause, ran, effect }, &mut self.steps);
+        self.take_steps(now);
+    }
+
+    /// Ends all that has not ended, and the turn. `running` says of each call that runs whether
+    /// its tool did.
+    pub(crate) fn expire<'r>(
+        &mut self,
+        now: Instant,
+        cut_short: CutShort,
+        running: impl Iterator<Item = (usize, Ran, &'r About)>,
+    ) -> Report {
+        let cause = match cut_short {
+            CutShort::TimedOut => Cause::TurnTimeout,
+            CutShort::Cancelled => Cause::Cancelled,
+        };
+        let mut falls: Vec<Option<(Ran, Effect)>> = vec![None; self.calls.len()];
+        for (index, ran, about) in running {
+            let attempts = about.run.notes().attempts.max(u32::from(ran != Ran::No));
+            if cut_short == CutShort::TimedOut {
+                about.run.timed_out(now, attempts, self.plan.limits().timeout);
+            }
+            let report = &mut self.calls[index];
+            report.attempts = report.attempts.saturating_add(attempts);
+            report.ran = report.ran.or(ran);
+            falls[index] = Some((ran, about.effect));
+        }
+        for (index, ran, effect) in self.late.drain(..) {
+            falls[index] = Some((ran, effect));
+        }
+        let fall_of = |index: usize| falls[index].expect("what runs has a future, or has ended");
+        self.planner.expire(cause, fall_of, &mut self.steps);
+        self.take_steps(now);
+        self.report(now, Some(cut_short))
+    }
+
+    /// Writes down what the planner has decided.
+    pub(super) fn take_steps(&mut self, now: Instant) {
+        for step in std::mem::take(&mut self.steps) {
+            self.take_step(now, &step);
+        }
+    }
+
+    fn take_step(&mut self, now: Instant, step: &Step) {
+        let plan = self.plan.clone();
+        let node = &plan.nodes()[step.call];
+        self.note_fall(step, &plan);
+        let report = &mut self.calls[step.call];
+        (report.decision, report.ended) = (Some(step.decision), self.log.since(now));
+        let (tool, ran, outcome) = (report.tool.clone(), report.ran, report.outcome);
+        let attempt = report.attempts;
+        let push = |tool: &Arc<str>, fact| {
+            let (call, tool) = (Some(node.name.clone()), Some(tool.clone()));
+            self.log.push(crate::Entry { at: self.log.since(now), call, tool, attempt, fact });
+        };
+        push(
+            &tool,
+            Fact::RecoveryDecision {
+                decision: step.decision.recovery.as_str(),
+                reason: step.decision.reason.into(),
+                delay: None,
+            },
+        );
+        if step.decision.recovery == Recovery::UseAlternative {
+            let next = step.way.map_or(0, |way| way + 1);
+            push(&node.ways[next].label, Fact::AlternativeToolUsed { instead_of: tool });
+            return;
+        }
+        let message = match (outcome, node.required, step.fall.cause) {
+            (Outcome::Skipped, true, Cause::Dependency) => {
+                "Required tool skipped due to dependency failure"
+            }
+            (Outcome::Skipped, _, Cause::Dependency) => "Skipped (dependency failed)",
+            (Outcome::Skipped, ..) => "Skipped (no such tool)",
+            (Outcome::TimedOut, ..) => "Tool timed out",
+            (Outcome::Cancelled, ..) => "Tool cancelled",
+            _ => "Tool failed",
+        };
+        push(&tool, Fact::ToolOutcome { outcome, ran, message: message.into() });
+        if step.decision.recovery == Recovery::Escalate {
+            let failure = self.calls[step.call].failure.as_ref();
+            let why = failure.map_or("", |failure| &failure.message);
+            let may_have_run = match (ran, step.fall.effect) {
+                (Ran::Unknown, Effect::Mutating | Effect::Idempotent) => " (it may have run)",
+                _ => "",
+            };
+            let what = match outcome {
+                Outcome::Skipped => "was skipped",
+                Outcome::TimedOut => "timed out",
+                _ => "failed",
+            };
+            let message = format!("{} {what}: {why}{may_have_run}", words(&node.name)).into();
+            push(&tool, Fact::Escalated { message });
+        }
+    }
+
+    /// Notes why a call that did not end by itself has no result.
+    fn note_fall(&mut self, step: &Step, plan: &crate::Plan) {
+        let report = &mut self.calls[step.call];
+        let (outcome, stopped) = match step.fall.cause {
+            Cause::Dependency => {
+                let of = step.of.map_or("", |of| &plan.nodes()[of].name);
+                (Outcome::Skipped, Stopped::dependency(of))
+            }
+            Cause::NoTool => (Outcome::Skipped, Stopped::no_tool(&report.tool)),
+            Cause::TurnTimeout => {
+                let after = plan.limits().timeout;
+                (Outcome::TimedOut, Stopped::turn_timeout(after, step.fall.ran))
+            }
+            Cause::Cancelled => (Outcome::Cancelled, Stopped::withdrawn(step.fall.ran)),
+            Cause::Failed(_) => return,
+        };
+        let found = tr_core::facts(&stopped).expect("it says so");
+        report.failure = Some(Failure {
+            code: found.code().into(),
+            message: self.log.shown(&stopped.to_string()),
+            verdict: found.verdict(),
+        });
+        report.outcome = outcome;
+    }
+}
+
+/// Whether time ran out in the last attempt, whatever was said of the call because of it.
+fn is_timeout(failed: Failed<'_>, code: &str) -> bool {
+    let in_chain = |error: &(dyn Error + 'static)| {
+        iter::successors(Some(error), |&error| error.source())
+            .filter_map(|error| error.downcast_ref::<Facts>())
+            .any(|facts| facts.code() == code::TIMEOUT)
+    };
+    code == code::TIMEOUT || matches!(failed, Failed::Error(error) if in_chain(error))
+}

@@ -1,0 +1,115 @@
+//! How a call ends that has no end of its own.
+use std::{error::Error, fmt, time::Duration};
+use tr_core::{Facts, Ran, Verdict, code};
+
+/// A call that the turn ended, or never started.
+///
+/// Whether the tool ran stands in its [`Facts`].
+#[derive(Debug)]
+pub(crate) struct Stopped {
+    why: Why,
+    facts: Facts,
+}
+
+#[derive(Debug)]
+enum Why {
+    Call(Duration),
+    Turn(Duration),
+    Panicked,
+    Missing { call: Box<str>, at: Box<str> },
+    NoTool(Box<str>),
+    Dependency(Box<str>),
+    Withdrawn,
+}
+
+impl Stopped {
+    const fn new(why: Why, code: &'static str, ran: Ran, verdict: Verdict) -> Self {
+        Self { why, facts: Facts::new(code, ran, verdict) }
+    }
+
+    /// The call's time was over.
+    pub(crate) const fn call_timeout(after: Duration, ran: Ran) -> Self {
+        Self::new(Why::Call(after), code::TIMEOUT, ran, Verdict::TRANSIENT)
+    }
+
+    /// The turn's time was over.
+    pub(crate) const fn turn_timeout(after: Duration, ran: Ran) -> Self {
+        Self::new(Why::Turn(after), code::TIMEOUT, ran, Verdict::TRANSIENT)
+    }
+
+    /// The tool panicked, or a layer around it did.
+    pub(crate) const fn panicked() -> Self {
+        Self::new(Why::Panicked, "panicked", Ran::Unknown, Verdict::Permanent)
+    }
+
+    /// The result of `call` has nothing where the params look for it.
+    pub(crate) const fn missing(call: Box<str>, at: Box<str>) -> Self {
+        Self::new(Why::Missing { call, at }, "missing_input", Ran::No, Verdict::Permanent)
+    }
+
+    /// None of its tools is there.
+    pub(crate) fn no_tool(tool: &str) -> Self {
+        Self::new(Why::NoTool(tool.into()), "no_such_tool", Ran::No, Verdict::Permanent)
+    }
+
+    /// What it needs has no result.
+    pub(crate) fn dependency(of: &str) -> Self {
+        Self::new(Why::Dependency(of.into()), "dependency_failed", Ran::No, Verdict::Permanent)
+    }
+
+    /// Somebody withdrew it.
+    pub(crate) const fn withdrawn(ran: Ran) -> Self {
+        Self::new(Why::Withdrawn, code::CANCELLED, ran, Verdict::Cancelled)
+    }
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.why {
+            Why::Call(after) => write!(f, "Call timeout after {}", Compact(*after)),
+            Why::Turn(after) => write!(f, "Turn timeout after {}", Compact(*after)),
+            Why::Panicked => f.write_str("The tool panicked"),
+            Why::Missing { call, at } => {
+                write!(f, "The result of {call} has nothing at {at:?}")
+            }
+            Why::NoTool(tool) => write!(f, "There is no tool {tool}"),
+            Why::Dependency(of) => write!(f, "It needs {of}, which has no result"),
+            Why::Withdrawn => f.write_str("Cancelled by the caller"),
+        }
+    }
+}
+
+impl Error for Stopped {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}
+
+/// `30s`, `1.5s`, `500ms`, as tr-timeout writes it.
+struct Compact(Duration);
+
+impl fmt::Display for Compact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_millis() {
+            millis @ ..1000 => write!(f, "{millis}ms"),
+            millis => write!(f, "{}s", millis as f64 / 1e3),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_names_itself() {
+        let seconds = Duration::from_secs_f64;
+        for (error, text) in [
+            (Stopped::call_timeout(seconds(30.0), Ran::Unknown), "Call timeout after 30s"),
+            (Stopped::turn_timeout(seconds(1.5), Ran::No), "Turn timeout after 1.5s"),
+            (Stopped::call_timeout(seconds(0.25), Ran::Unknown), "Call timeout after 250ms"),
+        ] {
+            assert_eq!(error.to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! From a draft to a plan: names that are known, no circles, a way for all that is required.
+use super::{
+    Body, Call, Draft, MAX_CALLS, Need, Node, Plan, PlanError, Tools, Way,
+    graph::{self, Edge},
+    limits::timeout,
+};
+use crate::{
+    json::{at, below},
+    template::Template,
+};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+use tr_core::{
+    ToolId, ToolManifest,
+    canonical::Pointer,
+    wire::{Fault, closest},
+};
+
+/// Checks all of it, whatever was wrong with its text.
+pub(super) fn plan(
+    draft: &Draft,
+    tools: &Tools,
+    mut faults: Vec<Fault>,
+) -> Result<Plan, PlanError> {
+    draft.limits.check(&mut faults);
+    let count = draft.calls.len();
+    // A draft that could not be read has no calls, and a fault that says why.
+    if count > MAX_CALLS || (count == 0 && faults.is_empty()) {
+        faults.push(Fault::new("/calls", "1 to 10000 calls", count.to_string()));
+        return Err(PlanError::new(faults));
+    }
+    let manifests = tools.by_label();
+    let names = Names::of(&draft.calls, &mut faults);
+    let mut nodes = Vec::with_capacity(count);
+    let mut edges = Vec::with_capacity(count);
+    for (own, call) in draft.calls.iter().enumerate() {
+        let place = below("/calls", own);
+        let manifest = manifests.get(&*call.tool).copied();
+        let ways = ways(call, manifest, tools, &manifests, &place, &mut faults);
+        edges.push(names.needs(own, call, manifest, &ways, &place, &mut faults));
+        timeout(call.timeout, &place, "timeout_ms", &mut faults);
+        timeout(call.attempt_timeout, &place, "attempt_timeout_ms", &mut faults);
+        nodes.push(node(call, manifest, ways));
+    }
+    check_defaults(&draft.calls, &edges, &names, &mut faults);
+    for (own, needs) in edges.iter().enumerate() {
+        let defaults: HashMap<_, _> =
+            draft.calls[own].defaults.iter().map(|(of, value)| (&**of, value)).collect();
+        for Edge { to, .. } in needs {
+            let default = defaults.get(&*draft.calls[*to].name).copied().cloned();
+            nodes[own].needs.push(Need { of: *to, default });
+            nodes[*to].needed_by.push(own);
+        }
+    }
+    let (circles, order) = graph::walk(&edges);
+    for circle in &circles {
+        let on_it: Vec<_> = circle.calls.iter().map(|call| &*draft.calls[*call].name).collect();
+        faults.push(Fault::new(&*circle.edge.at, "no circle of calls", on_it.join(" → ")));
+    }
+    if circles.is_empty() {
+        check_values(&nodes, &mut faults);
+        check_ways(&nodes, &order, &mut faults);
+    }
+    if !faults.is_empty() {
+        return Err(PlanError::new(faults));
+    }
+    let (turn, session, limits) = (draft.turn.clone(), draft.session.clone(), draft.limits);
+    Ok(Plan(Arc::new(Body { turn, session, limits, nodes })))
+}
+
+fn node(call: &Call, manifest: Option<&Arc<ToolManifest>>, ways: Vec<Way>) -> Node {
+    let manifest = manifest.map(|manifest| &**manifest);
+    let value = || manifest.and_then(|manifest| manifest.default_value.clone());
+    Node {
+        name: (&*call.name).into(),
+        tool: (&*call.tool).into(),
+        ways,
+        needs: Vec::new(),
+        needed_by: Vec::new(),
+        required: call.required.unwrap_or_else(|| manifest.is_some_and(|tool| tool.required)),
+        default_value: call.default_value.clone().or_else(value),
+        priority: call
+            .priority
+            .unwrap_or_else(|| manifest.map(|tool| tool.priority).unwrap_or_default()),
+        timeout: call.timeout,
+        attempt_timeout: call.attempt_timeout,
+        idempotency_key: call.idempotency_key.clone(),
+        cancellation_id: call.cancellation_id.clone(),
+    }
+}
+
+/// The tools that can do what the call is for, those that are there.
+fn ways(
+    call: &Call,
+    manifest: Option<&Arc<ToolManifest>>,
+    tools: &Tools,
+    manifests: &HashMap<&str, &Arc<ToolManifest>>,
+    place: &str,
+    faults: &mut Vec<Fault>,
+) -> Vec<Way> {
+    let own = Template::of(&call.params, &below(place, "params"), faults);
+    let mut seen = HashSet::from([&*call.tool]);
+    let mut wanted = vec![(&*call.tool, own.clone())];
+    match (&call.alternatives, manifest) {
+        (Some(all), _) => {
+            for (i, one) in all.iter().enumerate() {
+                let at = format!("{place}/alternatives/{i}");
+                let params = one.params.as_ref();
+                let params =
+                    params.map(|params| Template::of(params, &below(&at, "params"), faults));
+                if seen.insert(&one.tool) {
+                    wanted.push((&one.tool, params.unwrap_or_else(|| own.clone())));
+                } else {
+                    let found = format!("{:?} again", one.tool);
+                    faults.push(Fault::new(at, "each tool once", found));
+                }
+            }
+        }
+        (None, Some(manifest)) => {
+            let others = manifest.alternatives.iter().filter(|label| seen.insert(label));
+            wanted.extend(others.map(|label| (&**label, own.clone())));
+        }
+        (None, None) => {}
+    }
+    let wanted = wanted.into_iter().enumerate().map(|(i, (label, params))| {
+        let manifest = manifests.get(label).copied().cloned();
+        let tool = manifest.as_ref().map_or_else(|| ToolId::new(label), |m| m.tool.clone());
+        let declared = manifest.as_ref().and_then(|manifest| manifest.effect).or(call.effect);
+        let effect = (declared.unwrap_or(tools.undeclared_effect()), declared.is_some());
+        Way { tool, label: label.into(), is_own: i == 0, manifest, effect, params }
+    });
+    wanted.filter(|way| tools.offers(&way.tool)).collect()
+}
+
+struct Names<'d> {
+    calls: HashMap<&'d str, usize>,
+    tools: HashMap<&'d str, Vec<usize>>,
+}
+
+impl<'d> Names<'d> {
+    fn of(calls: &'d [Call], faults: &mut Vec<Fault>) -> Self {
+        let mut names = Self { calls: HashMap::new(), tools: HashMap::new() };
+        for (own, call) in calls.iter().enumerate() {
+            names.tools.entry(&call.tool).or_default().push(own);
+            // A call without a tool was reported as such where it was read.
+            let place = || format!("/calls/{own}/name");
+            if call.name.is_empty() {
+                if faults.is_empty() {
+                    faults.push(Fault::new(place(), "a name", "an empty string"));
+                }
+            } else if let Some(first) = names.calls.insert(&call.name, own) {
+                names.calls.insert(&call.name, first);
+                let found = format!("{:?}, as /calls/{first} is", call.name);
+                let fault = Fault::new(place(), "a name of its own", found);
+                faults.push(fault.hint("give calls of one tool different names"));
+            }
+        }
+        names
+    }
+
+    /// What a call needs: what it says itself, what its params take from, what its manifest says.
+    fn needs(
+        &self,
+        own: usize,
+        call: &Call,
+        manifest: Option<&Arc<ToolManifest>>,
+        ways: &[Way],
+        place: &str,
+        faults: &mut Vec<Fault>,
+    ) -> Vec<Edge> {
+        let mut needs: Vec<Edge> = Vec::new();
+        let mut seen = HashSet::new();
+        for (i, name) in call.after.iter().enumerate() {
+            let at = format!("{place}/depends_on/{i}");
+            match self.find(own, name, &at, faults) {
+                Some(to) if seen.insert(to) => needs.push(Edge { to, at }),
+                Some(_) => {
+                    let found = format!("{name:?} again");
+                    faults.push(Fault::new(at, "each call once", found));
+                }
+                None => {}
+            }
+        }
+        let sources = ways.iter().flat_map(|way| way.params.sources());
+        for name in sources.map(|(name, _)| name).collect::<HashSet<_>>() {
+            let at = below(place, "params");
+            if let Some(to) = self.find(own, name, &at, faults)
+                && seen.insert(to)
+            {
+                needs.push(Edge { to, at });
+            }
+        }
+        let tools = manifest.into_iter().flat_map(|manifest| &manifest.depends_on);
+        for to in tools.filter_map(|tool| self.tools.get(&**tool)).flatten() {
+            if *to != own && seen.insert(*to) {
+                needs.push(Edge { to: *to, at: below(place, "tool") });
+            }
+        }
+        needs.sort_by_key(|need| need.to);
+        needs
+    }
+
+    fn find(&self, own: usize, name: &str, at: &str, faults: &mut Vec<Fault>) -> Option<usize> {
+        const EXPECTED: &str = "the name of another call";
+        match self.calls.get(name) {
+            Some(to) if *to != own => return Some(*to),
+            Some(_) => faults.push(Fault::new(at, EXPECTED, "its own")),
+            // What is no name at all was reported where it was read.
+            None if name.is_empty() && !faults.is_empty() => {}
+            None => {
+                let fault = Fault::new(at, EXPECTED, format!("{name:?}"));
+                faults.push(match closest(name, self.calls.keys().copied()) {
+                    Some(like) => fault.hint(format!("did you mean {like:?}?")),
+                    None => fault,
+                });
+            }
+        }
+        None
+    }
+}
+
+/// A default must be for a call that is needed.
+fn check_defaults(calls: &[Call], edges: &[Vec<Edge>], names: &Names<'_>, faults: &mut Vec<Fault>) {
+    for (own, call) in calls.iter().enumerate() {
+        let mut seen = HashSet::new();
+        for (of, _) in &call.defaults {
+            let at = below(&format!("/calls/{own}/defaults"), of);
+            let needed = |to: &usize| edges[own].iter().any(|edge| edge.to == *to);
+            if !names.calls.get(&**of).is_some_and(needed) {
+                let found = format!("{of:?}");
+                faults.push(Fault::new(at, "the name of a call that this one needs", found));
+            } else if !seen.insert(&**of) {
+                faults.push(Fault::new(at, "each call once", format!("{of:?} again")));
+            }
+        }
+    }
+}
+
+/// What params take from a result must be found in what stands in for that result, too.
+fn check_values(nodes: &[Node], faults: &mut Vec<Fault>) {
+    for (own, node) in nodes.iter().enumerate() {
+        let mut seen: HashSet<(&str, &Pointer)> = HashSet::new();
+        for (name, pointer) in node.ways.iter().flat_map(|way| way.params.sources()) {
+            let Some(need) = node.needs.iter().find(|need| *nodes[need.of].name == *name) else {
+                continue;
+            };
+            let value = need.default.as_ref().or(nodes[need.of].default_value.as_ref());
+            let missing = value.is_some_and(|value| at(value.get(), pointer).is_none());
+            if missing && seen.insert((name, pointer)) {
+                let place = match need.default {
+                    Some(_) => below(&format!("/calls/{own}/defaults"), name),
+                    None => format!("/calls/{}/default_value", need.of),
+                };
+                let expected = format!("a value with something at {pointer:?}");
+                let found = format!("none, and /calls/{own}/params takes it from there");
+                faults.push(Fault::new(place, expected, found));
+            }
+        }
+    }
+}
+
+/// What is required must have a tool, and so must all that it cannot do without.
+fn check_ways(nodes: &[Node], order: &[usize], faults: &mut Vec<Fault>) {
+    let mut has_way = vec![true; nodes.len()];
+    for own in order {
+        let node = &nodes[*own];
+        let is_met = |need: &&Need| {
+            has_way[need.of] || need.default.is_some() || nodes[need.of].default_value.is_some()
+        };
+        let unmet = node.needs.iter().find(|need| !is_met(need)).map(|need| need.of);
+        has_way[*own] = !node.ways.is_empty() && unmet.is_none();
+        if has_way[*own] || !node.required {
+            continue;
+        }
+        let place = format!("/calls/{own}");
+        let (place, found) = match unmet {
+            Some(of) => (place, format!("that it needs {:?}, which has none", nodes[of].name)),
+            None => (below(&place, "tool"), format!("{:?}, which is not there", node.tool)),
+        };
+        faults.push(Fault::new(place, "a way for a required call", found));
+    }
+}

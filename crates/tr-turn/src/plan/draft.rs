@@ -1,0 +1,208 @@
+//! A plan as it is written down, before it is checked.
+use super::Limits;
+use std::time::Duration;
+use tr_core::{Effect, Json, Params, Priority};
+
+/// A plan as it is written down: calls of tools, what they need of one another, and limits.
+///
+/// It may hold any mistake; [`check`](Self::check) names all of them, or makes a
+/// [`Plan`](super::Plan) of it.
+#[derive(Clone, Debug, Default)]
+pub struct Draft {
+    pub(crate) turn: Option<Box<str>>,
+    pub(crate) session: Option<Box<str>>,
+    pub(crate) limits: Limits,
+    pub(crate) calls: Vec<Call>,
+}
+
+/// One call of a plan.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub(crate) name: Box<str>,
+    pub(crate) tool: Box<str>,
+    pub(crate) params: Params,
+    pub(crate) after: Vec<Box<str>>,
+    pub(crate) defaults: Vec<(Box<str>, Json)>,
+    pub(crate) required: Option<bool>,
+    pub(crate) default_value: Option<Json>,
+    pub(crate) alternatives: Option<Vec<Alternative>>,
+    pub(crate) priority: Option<Priority>,
+    pub(crate) effect: Option<Effect>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) attempt_timeout: Option<Duration>,
+    pub(crate) idempotency_key: Option<Box<str>>,
+    pub(crate) cancellation_id: Option<Box<str>>,
+}
+
+/// A tool that stands in for another one.
+#[derive(Clone, Debug)]
+pub(crate) struct Alternative {
+    pub(crate) tool: Box<str>,
+    /// Those of the call it stands in for, unless it wants others.
+    pub(crate) params: Option<Params>,
+}
+
+impl Draft {
+    /// A plan without calls. `turn` names it in traces.
+    #[must_use]
+    pub fn new(turn: impl Into<Box<str>>) -> Self {
+        Self { turn: Some(turn.into()), ..Self::default() }
+    }
+
+    /// Adds a call. The order matters only between calls of the same priority.
+    #[must_use]
+    pub fn call(mut self, call: Call) -> Self {
+        self.calls.push(call);
+        self
+    }
+
+    /// Sets the session on whose behalf the calls are made.
+    #[must_use]
+    pub fn session(mut self, session: impl Into<Box<str>>) -> Self {
+        self.session = Some(session.into());
+        self
+    }
+
+    /// Sets how long and how wide the turn may be.
+    #[must_use]
+    pub const fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+}
+
+impl Call {
+    /// A call of the tool of this name, without params, known by the tool's name.
+    #[must_use]
+    pub fn new(tool: impl Into<Box<str>>) -> Self {
+        let tool = tool.into();
+        Self {
+            name: tool.clone(),
+            tool,
+            params: Params::empty_object(),
+            after: Vec::new(),
+            defaults: Vec::new(),
+            required: None,
+            default_value: None,
+            alternatives: None,
+            priority: None,
+            effect: None,
+            timeout: None,
+            attempt_timeout: None,
+            idempotency_key: None,
+            cancellation_id: None,
+        }
+    }
+
+    /// Names the call; a tool that is called twice needs two names.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<Box<str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Sets its params. `{"$from": CALL}` in them is replaced by that call's result, and
+    /// `{"$from": CALL, "at": POINTER}` by what is there in it; the call waits for those.
+    #[must_use]
+    pub fn params(mut self, params: impl Into<Params>) -> Self {
+        self.params = params.into();
+        self
+    }
+
+    /// Waits for the call of this name, and needs it to succeed.
+    #[must_use]
+    pub fn after(mut self, call: impl Into<Box<str>>) -> Self {
+        self.after.push(call.into());
+        self
+    }
+
+    /// Takes `value` for the result of `call` if that fails; before that call's own
+    /// [`default_value`](Self::default_value).
+    #[must_use]
+    pub fn or_default(mut self, call: impl Into<Box<str>>, value: impl Into<Json>) -> Self {
+        self.defaults.push((call.into(), value.into()));
+        self
+    }
+
+    /// The turn cannot do without it: if it has no way to succeed, the user is told.
+    #[must_use]
+    pub const fn required(mut self) -> Self {
+        self.required = Some(true);
+        self
+    }
+
+    /// The turn can do without it: if it fails, it is left out quietly. So it is where neither the
+    /// plan nor the tool's manifest says otherwise.
+    #[must_use]
+    pub const fn optional(mut self) -> Self {
+        self.required = Some(false);
+        self
+    }
+
+    /// What its dependents get if it fails.
+    #[must_use]
+    pub fn default_value(mut self, value: impl Into<Json>) -> Self {
+        self.default_value = Some(value.into());
+        self
+    }
+
+    /// Lets another tool stand in for it, with the same params, after those named before.
+    #[must_use]
+    pub fn alternative(self, tool: impl Into<Box<str>>) -> Self {
+        self.push(Alternative { tool: tool.into(), params: None })
+    }
+
+    /// Lets another tool stand in for it, with params of its own.
+    #[must_use]
+    pub fn alternative_with(self, tool: impl Into<Box<str>>, params: impl Into<Params>) -> Self {
+        self.push(Alternative { tool: tool.into(), params: Some(params.into()) })
+    }
+
+    fn push(mut self, alternative: Alternative) -> Self {
+        self.alternatives.get_or_insert_default().push(alternative);
+        self
+    }
+
+    /// Starts it before or after others that are due.
+    #[must_use]
+    pub const fn priority(mut self, priority: Priority) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+
+    /// Declares what its tool, and whatever stands in for it, does to the world, where no manifest
+    /// does.
+    #[must_use]
+    pub const fn effect(mut self, effect: Effect) -> Self {
+        self.effect = Some(effect);
+        self
+    }
+
+    /// Sets how long it may take, with all its attempts.
+    #[must_use]
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets how long an attempt may take.
+    #[must_use]
+    pub const fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.attempt_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets the key by which a repeat of the call is recognised.
+    #[must_use]
+    pub fn idempotency_key(mut self, key: impl Into<Box<str>>) -> Self {
+        self.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// Sets the id by which the call can be cancelled; its name, unless it is set.
+    #[must_use]
+    pub fn cancellation_id(mut self, id: impl Into<Box<str>>) -> Self {
+        self.cancellation_id = Some(id.into());
+        self
+    }
+}

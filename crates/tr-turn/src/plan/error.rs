@@ -1,0 +1,64 @@
+//! What is wrong with a plan.
+use std::{error::Error, fmt};
+use tr_core::{Facts, Ran, Verdict, code, wire::Fault};
+
+/// Faults past this many are only counted.
+const KEPT: usize = 100;
+
+/// A plan that cannot be run: every mistake, each with its JSON pointer. No tool ran.
+///
+/// ```
+/// use tr_turn::{Plan, Tools};
+///
+/// let error = Plan::from_json(r#"{
+///     "limits": {"concurrency": 0},
+///     "calls": [
+///         {"tool": "flight_search", "depends_on": ["itinerary"]},
+///         {"name": "itinerary", "tool": "create_itinerary", "depends_on": ["flight_serch"]}
+///     ]
+/// }"#, &Tools::any()).unwrap_err();
+/// assert_eq!(error.to_string(), r#"the plan has 2 mistakes
+/// /limits/concurrency: expected 1 to 1000 calls at once, found 0
+/// /calls/1/depends_on/0: expected the name of another call, found "flight_serch" (did you mean "flight_search"?)"#);
+/// ```
+#[derive(Debug)]
+pub struct PlanError {
+    faults: Vec<Fault>,
+    more: usize,
+    facts: Facts,
+}
+
+impl PlanError {
+    pub(super) fn new(mut faults: Vec<Fault>) -> Self {
+        let more = faults.len().saturating_sub(KEPT);
+        faults.truncate(KEPT);
+        let facts = Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent);
+        Self { faults, more, facts }
+    }
+
+    /// Every mistake. Past 100 they are only counted.
+    #[must_use]
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.faults.len() + self.more {
+            1 => f.write_str("the plan has a mistake")?,
+            count => write!(f, "the plan has {count} mistakes")?,
+        }
+        self.faults.iter().try_for_each(|fault| write!(f, "\n{fault}"))?;
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more"),
+        }
+    }
+}
+
+impl Error for PlanError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}

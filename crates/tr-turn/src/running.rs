@@ -1,0 +1,124 @@
+//! One call under its limits.
+use crate::{recorder::Listed, trace::Run};
+use pin_project_lite::pin_project;
+use std::{
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+use tokio::{
+    task::coop,
+    time::{Instant, Sleep, sleep_until},
+};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tower_service::Service;
+use tr_core::{BoxError, DeferFuture, Effect, Ran, ToolCall, ToolOutcome};
+
+pin_project! {
+    /// A call that runs: until it ends, its time is over, or somebody withdraws it.
+    pub(crate) struct Running<S>
+    where
+        S: Service<ToolCall>,
+    {
+        call: usize,
+        // `None` once it was dropped.
+        #[pin]
+        answer: Option<DeferFuture<S, ToolCall>>,
+        #[pin]
+        timer: Option<Sleep>,
+        limit: Duration,
+        #[pin]
+        withdrawn: WaitForCancellationFutureOwned,
+        // Until the end.
+        about: Option<About>,
+    }
+}
+
+/// What outlives the call itself.
+#[derive(Debug)]
+pub(crate) struct About {
+    pub(crate) run: Arc<Run>,
+    pub(crate) effect: Effect,
+    /// Its attempts are heard of for as long as this lives.
+    pub(crate) _listed: Option<Listed>,
+}
+
+/// How it ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    Answered(Result<ToolOutcome, BoxError>),
+    TimedOut(Duration, Ran),
+    Withdrawn(Ran),
+    Panicked,
+}
+
+impl<S: Service<ToolCall>> Running<S> {
+    pub(crate) fn new(
+        call: usize,
+        answer: DeferFuture<S, ToolCall>,
+        until: Option<(Instant, Duration)>,
+        token: CancellationToken,
+        about: About,
+    ) -> Self {
+        let limit = until.map_or(Duration::MAX, |(_, limit)| limit);
+        let timer = until.map(|(at, _)| sleep_until(at));
+        Self {
+            call,
+            answer: Some(answer),
+            timer,
+            limit,
+            withdrawn: token.cancelled_owned(),
+            about: Some(about),
+        }
+    }
+
+    pub(crate) const fn call(&self) -> usize {
+        self.call
+    }
+
+    pub(crate) fn about(&self) -> &About {
+        self.about.as_ref().expect("it has not ended")
+    }
+
+    /// Whether the tool may have run: before it is called, it cannot have.
+    pub(crate) fn ran(&self) -> Ran {
+        let called = self.answer.as_ref().is_some_and(DeferFuture::is_called);
+        if called { Ran::Unknown } else { Ran::No }
+    }
+}
+
+impl<S> Future for Running<S>
+where
+    S: Service<ToolCall, Response = ToolOutcome>,
+    S::Error: Into<BoxError>,
+{
+    type Output = (usize, About, End);
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let mut answer = this.answer.as_mut().as_pin_mut().expect("polled after completion");
+        // A tool that panics is one call's misfortune, not the turn's: its future is never polled
+        // again.
+        let polled = catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx)));
+        let ran = if answer.is_called() { Ran::Unknown } else { Ran::No };
+        // The call's own end comes first: it knows best whether the tool ran, and whatever fires
+        // further in names itself.
+        let end = match polled {
+            Ok(Poll::Ready(end)) => End::Answered(end.map_err(Into::into)),
+            Err(_) => End::Panicked,
+            Ok(Poll::Pending) if this.withdrawn.poll(cx).is_ready() => End::Withdrawn(ran),
+            Ok(Poll::Pending) => {
+                let Some(timer) = this.timer.as_pin_mut() else { return Poll::Pending };
+                // A call that uses up its task's budget must not keep the timer from firing.
+                ready!(Pin::new(&mut coop::unconstrained(timer)).poll(cx));
+                End::TimedOut(*this.limit, ran)
+            }
+        };
+        // Dropped now, not when the others are done.
+        this.answer.set(None);
+        Poll::Ready((*this.call, this.about.take().expect("it ends once"), end))
+    }
+}

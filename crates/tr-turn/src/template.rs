@@ -1,0 +1,185 @@
+//! Params that take values from the results of other calls.
+use crate::{
+    error::Stopped,
+    json::{self, at, below, members},
+};
+use std::ops::Range;
+use tr_core::{BoxError, Json, canonical::Pointer, wire::Fault};
+
+/// Params, and what in them is put in when the call starts.
+///
+/// `{"$from": "flights"}` stands for the whole result of the call `flights`, and
+/// `{"$from": "flights", "at": "/0/price"}` for what is there in it. `{"$literal": …}` stands for
+/// what it holds, whatever that looks like.
+#[derive(Clone, Debug)]
+pub(crate) struct Template {
+    text: Json,
+    holes: Vec<Hole>,
+}
+
+#[derive(Clone, Debug)]
+struct Hole {
+    range: Range<usize>,
+    filling: Filling,
+}
+
+#[derive(Clone, Debug)]
+enum Filling {
+    From(Box<str>, Pointer),
+    Literal(Range<usize>),
+}
+
+const FORM: &str = r#"{"$from": CALL} or {"$from": CALL, "at": POINTER}"#;
+
+impl Template {
+    /// Finds the holes in `params`, which stand at `pointer`.
+    pub(crate) fn of(params: &Json, pointer: &str, faults: &mut Vec<Fault>) -> Self {
+        let mut holes = Vec::new();
+        // Most params take nothing from anywhere.
+        if params.get().contains("\"$from\"") || params.get().contains("\"$literal\"") {
+            let mut search = Search { whole: params.get(), holes: &mut holes, faults };
+            search.value(params.get(), pointer);
+        }
+        Self { text: params.clone(), holes }
+    }
+
+    /// The calls whose results are put in.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (&str, &Pointer)> {
+        self.holes.iter().filter_map(|hole| match &hole.filling {
+            Filling::From(call, at) => Some((&**call, at)),
+            Filling::Literal(_) => None,
+        })
+    }
+
+    /// The params with everything put in.
+    pub(crate) fn fill<'r>(&self, result: impl Fn(&str) -> &'r str) -> Result<Json, BoxError> {
+        if self.holes.is_empty() {
+            return Ok(self.text.clone());
+        }
+        let (text, mut filled, mut done) = (self.text.get(), String::new(), 0);
+        for hole in &self.holes {
+            filled.push_str(&text[done..hole.range.start]);
+            filled.push_str(match &hole.filling {
+                Filling::Literal(range) => &text[range.clone()],
+                Filling::From(call, pointer) => {
+                    let missing = || Stopped::missing(call.clone(), pointer.to_string().into());
+                    at(result(call), pointer).ok_or_else(missing)?
+                }
+            });
+            done = hole.range.end;
+        }
+        filled.push_str(&text[done..]);
+        Ok(Json::from_text(filled).expect("values in the places of values"))
+    }
+}
+
+struct Search<'s> {
+    whole: &'s str,
+    holes: &'s mut Vec<Hole>,
+    faults: &'s mut Vec<Fault>,
+}
+
+impl Search<'_> {
+    /// Recursion is bounded: a plan nests at most 128 levels deep.
+    fn value(&mut self, text: &str, pointer: &str) {
+        match text.as_bytes().first() {
+            Some(b'{') => self.object(text, pointer),
+            Some(b'[') => {
+                for (i, element) in json::elements(text).into_iter().flatten().enumerate() {
+                    self.value(element, &below(pointer, i));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn object(&mut self, text: &str, pointer: &str) {
+        let members = members(text).unwrap_or_default();
+        let get = |name: &str| members.iter().find(|(own, _)| own == name).map(|(_, value)| *value);
+        let filling = match (get("$from"), get("$literal")) {
+            (Some(from), None) => self.from(from, get("at"), members.len(), pointer),
+            (None, Some(literal)) if members.len() == 1 => {
+                Some(Filling::Literal(self.range(literal)))
+            }
+            (None, None) => {
+                for (name, value) in &members {
+                    self.value(value, &below(pointer, name));
+                }
+                return;
+            }
+            _ => {
+                self.faults.push(Fault::new(pointer, r#"{"$literal": VALUE} alone"#, "more"));
+                None
+            }
+        };
+        if let Some(filling) = filling {
+            self.holes.push(Hole { range: self.range(text), filling });
+        }
+    }
+
+    fn from(
+        &mut self,
+        from: &str,
+        at: Option<&str>,
+        members: usize,
+        pointer: &str,
+    ) -> Option<Filling> {
+        let text = |raw: &str| serde_json::from_str::<String>(raw).ok();
+        let call = text(from);
+        let inside: Option<Pointer> = text(at.unwrap_or("\"\"")).and_then(|at| at.parse().ok());
+        match (call, inside) {
+            (Some(call), Some(inside)) if members == 1 + usize::from(at.is_some()) => {
+                Some(Filling::From(call.into(), inside))
+            }
+            _ => {
+                self.faults.push(Fault::new(pointer, FORM, "something else"));
+                None
+            }
+        }
+    }
+
+    fn range(&self, part: &str) -> Range<usize> {
+        let start = part.as_ptr() as usize - self.whole.as_ptr() as usize;
+        start..start + part.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template(text: &str) -> (Template, Vec<Fault>) {
+        let mut faults = Vec::new();
+        let template = Template::of(&Json::from_text(text).unwrap(), "/p", &mut faults);
+        (template, faults)
+    }
+
+    #[test]
+    fn results_are_put_in_as_they_are() {
+        let (template, faults) = template(
+            r#"{"id": 123456789012345678901, "of": [{"$from": "a", "at": "/x/0"}, {"$from":"b"}], "raw": {"$literal": {"$from": "c"}}}"#,
+        );
+        assert!(faults.is_empty());
+        assert_eq!(template.sources().map(|(call, _)| call).collect::<Vec<_>>(), ["a", "b"]);
+        let filled = template.fill(|call| if call == "a" { r#"{"x":[1.50]}"# } else { "null" });
+        assert_eq!(
+            filled.unwrap().get(),
+            r#"{"id": 123456789012345678901, "of": [1.50, null], "raw": {"$from": "c"}}"#
+        );
+        let missing = template.fill(|_| "[]").unwrap_err().to_string();
+        assert_eq!(missing, r#"The result of a has nothing at "/x/0""#);
+    }
+
+    #[test]
+    fn half_a_reference_is_a_fault_with_its_place() {
+        for (text, at) in [
+            (r#"{"a": {"$from": 1}}"#, "/p/a"),
+            (r#"[{"$from": "a", "at": "x"}]"#, "/p/0"),
+            (r#"{"$from": "a", "and": 1}"#, "/p"),
+            (r#"{"$literal": 1, "more": 2}"#, "/p"),
+        ] {
+            let (_, faults) = template(text);
+            assert_eq!(faults.iter().map(Fault::pointer).collect::<Vec<_>>(), [at], "{text}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! A trace while it is written: by the turn, and by whoever hears of its attempts.
+use super::{Entry, Fact, Trace};
+use crate::{
+    plan::Way,
+    watch::{TurnInfo, Watch},
+};
+use std::{
+    error::Error,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::time::Instant;
+use tool_reliability::telemetry::redact::Redact;
+use tr_core::{BreakerState, ToolError, ToolManifest, ToolOutcome, classify};
+
+/// No message in a trace is longer.
+const LONGEST: usize = 500;
+
+/// The trace of a turn that runs.
+pub(crate) struct Log {
+    pub(crate) turn: Arc<str>,
+    pub(crate) session: Option<Box<str>>,
+    pub(crate) calls: usize,
+    pub(crate) began: Instant,
+    pub(crate) began_ms: u64,
+    pub(crate) watchers: Arc<[Arc<dyn Watch>]>,
+    pub(crate) redactor: Arc<dyn Redact>,
+    pub(crate) entries: Mutex<Vec<Entry>>,
+}
+
+impl Log {
+    pub(crate) fn since(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.began)
+    }
+
+    pub(crate) fn push(&self, entry: Entry) {
+        let turn =
+            TurnInfo { turn: &self.turn, session: self.session.as_deref(), calls: self.calls };
+        self.watchers.iter().for_each(|watcher| watcher.on_entry(&turn, &entry));
+        lock(&self.entries).push(entry);
+    }
+
+    pub(crate) fn of_turn(&self, now: Instant, fact: Fact) {
+        self.push(Entry { at: self.since(now), call: None, tool: None, attempt: 0, fact });
+    }
+
+    /// `text` as people may read it: without secrets, and not too much of it.
+    pub(crate) fn shown(&self, text: &str) -> Box<str> {
+        let clean = self.redactor.redact(text);
+        match clean.char_indices().nth(LONGEST) {
+            Some((end, _)) => format!("{}…", &clean[..end]).into(),
+            None => clean.into(),
+        }
+    }
+
+    pub(crate) fn take(&self) -> Trace {
+        let entries = std::mem::take(&mut *lock(&self.entries));
+        Trace { turn: self.turn.clone(), began_ms: self.began_ms, entries }
+    }
+}
+
+/// One tool's run for one call, with all its attempts.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) log: Arc<Log>,
+    pub(crate) call: Arc<str>,
+    pub(crate) tool: Arc<str>,
+    pub(crate) manifest: Option<Arc<ToolManifest>>,
+    /// By which its breaker is known.
+    pub(crate) breaker: Box<str>,
+    pub(crate) notes: Mutex<Notes>,
+}
+
+/// What is known of a run's attempts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Notes {
+    /// How many attempts there were.
+    pub(crate) attempts: u32,
+    /// How many errors the trace has.
+    pub(crate) errors: u32,
+    /// When time ran out last.
+    pub(crate) timed_out: Option<Instant>,
+}
+
+/// How an attempt failed: the tool said so, or an error did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Failed<'e> {
+    Reported(&'e ToolError),
+    Error(&'e (dyn Error + Send + Sync + 'static)),
+}
+
+impl<'e> Failed<'e> {
+    pub(crate) fn of<E>(end: Result<&'e ToolOutcome, &'e E>) -> Option<Self>
+    where
+        E: AsRef<dyn Error + Send + Sync + 'static>,
+    {
+        match end {
+            Ok(outcome) => outcome.error().map(Self::Reported),
+            Err(error) => Some(Self::Error(error.as_ref())),
+        }
+    }
+
+    pub(crate) fn finding(self, manifest: Option<&ToolManifest>) -> classify::Finding<'e> {
+        let found = match self {
+            Self::Reported(error) => classify::tool_error(error),
+            Self::Error(error) => classify::error(error),
+        };
+        manifest.map_or(found, |manifest| found.with_manifest(manifest))
+    }
+
+    pub(crate) fn message(self) -> String {
+        match self {
+            Self::Reported(error) => error.message.to_string(),
+            Self::Error(error) => error.to_string(),
+        }
+    }
+}
+
+impl Run {
+    pub(crate) fn new(log: Arc<Log>, call: Arc<str>, way: &Way) -> Self {
+        let (tool, manifest) = (way.label.clone(), way.manifest.clone());
+        Self { log, call, tool, manifest, breaker: Box::default(), notes: Mutex::default() }
+    }
+
+    pub(crate) fn notes(&self) -> MutexGuard<'_, Notes> {
+        lock(&self.notes)
+    }
+
+    pub(crate) fn push(&self, now: Instant, attempt: u32, fact: Fact) {
+        let (call, tool) = (Some(self.call.clone()), Some(self.tool.clone()));
+        self.log.push(Entry { at: self.log.since(now), call, tool, attempt, fact });
+    }
+
+    pub(crate) fn began(&self, attempt: u32) {
+        let mut notes = self.notes();
+        notes.attempts = notes.attempts.max(attempt);
+    }
+
+    pub(crate) fn failed(
+        &self,
+        now: Instant,
+        attempt: u32,
+        failed: Failed<'_>,
+        breaker: BreakerState,
+    ) {
+        self.notes().errors += 1;
+        let found = failed.finding(self.manifest.as_deref());
+        let fact = Fact::ToolError {
+            code: self.log.shown(found.end.code),
+            error: self.log.shown(&failed.message()),
+            verdict: found.end.verdict,
+            reason: found.reason(),
+            ran: found.end.ran,
+            breaker,
+        };
+        self.push(now, attempt, fact);
+    }
+
+    /// Time ran out, unless that is written down already.
+    pub(crate) fn timed_out(&self, now: Instant, attempt: u32, after: Duration) {
+        if self.notes().timed_out.replace(now) != Some(now) {
+            self.push(now, attempt, Fact::ToolTimeout { after });
+        }
+    }
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log").field("turn", &self.turn).finish_non_exhaustive()
+    }
+}
+
+/// Nothing that is done under these locks can leave them half done.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

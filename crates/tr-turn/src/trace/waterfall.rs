@@ -1,0 +1,173 @@
+//! A trace for people: a bar per call, then what went wrong and what was done about it.
+use super::{Entry, Fact, Outcome, Trace, json::class, text::Took};
+use std::{fmt, time::Duration};
+use tr_core::BreakerState;
+
+/// How many columns the whole turn is wide.
+const WIDTH: usize = 40;
+
+/// A call's line.
+struct Row<'t> {
+    name: &'t str,
+    tool: &'t str,
+    /// When it ran and when it waited for the next attempt, in order.
+    spans: Vec<Span>,
+    end: Option<(&'t Entry, Outcome)>,
+    attempts: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Span {
+    from: Duration,
+    to: Duration,
+    runs: bool,
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let total = self.entries.last().map_or(Duration::ZERO, |entry| entry.at);
+        write!(f, "{} · {}", self.turn, Took(total))?;
+        let summary = self.entries.iter().rev().find_map(|entry| match &entry.fact {
+            Fact::TurnEnded { summary } => Some(summary),
+            _ => None,
+        });
+        if let Some(summary) = summary {
+            write!(f, " · {summary}")?;
+        }
+        writeln!(f, "\n")?;
+        let rows = rows(&self.entries);
+        let longest = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+        for row in &rows {
+            let took = match (row.spans.first(), row.spans.last()) {
+                (Some(first), Some(last)) => Took(last.to.saturating_sub(first.from)).to_string(),
+                _ => "–".to_owned(),
+            };
+            let bar = bar(&row.spans, total);
+            writeln!(f, "{:<longest$} │{bar}│ {took:>6}  {}", row.name, row.ending())?;
+        }
+        let mut noted = false;
+        for entry in &self.entries {
+            let Some(note) = note(entry) else { continue };
+            if !std::mem::replace(&mut noted, true) {
+                writeln!(f)?;
+            }
+            let name = entry.call.as_deref().unwrap_or_default();
+            writeln!(f, "{:>6}  {name:<longest$}  {note}", Took(entry.at))?;
+        }
+        Ok(())
+    }
+}
+
+/// One row per call, in the order in which they come up.
+fn rows(entries: &[Entry]) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    let mut index = std::collections::HashMap::new();
+    for entry in entries {
+        let (Some(name), Some(tool)) = (entry.call.as_deref(), entry.tool.as_deref()) else {
+            continue;
+        };
+        let at = *index.entry(name).or_insert_with(|| {
+            let end = None;
+            rows.push(Row { name, tool, spans: Vec::new(), end, attempts: 0 });
+            rows.len() - 1
+        });
+        rows[at].take(entry);
+    }
+    rows
+}
+
+impl<'t> Row<'t> {
+    fn take(&mut self, entry: &'t Entry) {
+        let at = entry.at;
+        self.attempts = self.attempts.max(entry.attempt);
+        match entry.fact {
+            Fact::ToolStarted => self.spans.push(Span { from: at, to: at, runs: true }),
+            Fact::RecoveryDecision { delay: Some(delay), .. } => {
+                self.close(at);
+                let again = at + delay;
+                self.spans.push(Span { from: at, to: again, runs: false });
+                self.spans.push(Span { from: again, to: again, runs: true });
+            }
+            Fact::AlternativeToolUsed { .. } => self.close(at),
+            Fact::ToolOutcome { outcome, .. } => {
+                self.close(at);
+                self.end = Some((entry, outcome));
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends what runs; what was to run later never did.
+    fn close(&mut self, at: Duration) {
+        while self.spans.last().is_some_and(|span| span.from > at) {
+            self.spans.pop();
+        }
+        if let Some(span) = self.spans.last_mut().filter(|span| span.runs || span.to > at) {
+            span.to = at;
+        }
+    }
+
+    fn ending(&self) -> String {
+        let Some((entry, outcome)) = self.end else { return String::new() };
+        let mut text = match (outcome, entry.fact.sentence(entry)) {
+            (Outcome::Skipped, Some(sentence)) => sentence,
+            _ => outcome.to_string(),
+        };
+        if self.attempts > 1 {
+            text += &format!(", {} attempts", self.attempts);
+        }
+        if let Some(tool) = entry.tool.as_deref().filter(|tool| *tool != self.tool) {
+            text += &format!(", by {tool}");
+        }
+        text
+    }
+}
+
+/// `█` where it ran, `░` where it waited for the next attempt.
+fn bar(spans: &[Span], total: Duration) -> String {
+    let column = |at: Duration| {
+        let share = if total.is_zero() { 0.0 } else { at.div_duration_f64(total) };
+        ((share * WIDTH as f64).round() as usize).min(WIDTH)
+    };
+    let mut cells = [' '; WIDTH];
+    for span in spans {
+        let from = column(span.from).min(WIDTH - 1);
+        // What took no time is seen all the same, but hides nothing.
+        let to = column(span.to).max(from + 1);
+        for cell in &mut cells[from..to] {
+            match (span.runs, *cell) {
+                (true, ' ') => *cell = '█',
+                (false, ' ') => *cell = '░',
+                _ => {}
+            }
+        }
+    }
+    cells.iter().collect()
+}
+
+/// What is worth a line.
+fn note(entry: &Entry) -> Option<String> {
+    Some(match &entry.fact {
+        Fact::ToolTimeout { after } => format!("timeout after {}", Took(*after)),
+        Fact::ToolError { error, verdict, reason, breaker, .. } => {
+            let circuit = match breaker {
+                BreakerState::Closed => String::new(),
+                other => format!("; circuit {}", other.as_str()),
+            };
+            let class = class(*verdict);
+            format!("attempt {}: {error} [{class}: {reason}{circuit}]", entry.attempt.max(1))
+        }
+        Fact::RecoveryDecision { decision, reason, delay } => match delay {
+            Some(delay) if delay.is_zero() => format!("→ {decision} at once: {reason}"),
+            Some(delay) => format!("→ {decision} in {}: {reason}", Took(*delay)),
+            None => format!("→ {decision}: {reason}"),
+        },
+        Fact::ToolOutcome { outcome: Outcome::Success, .. } if entry.attempt <= 1 => return None,
+        Fact::ToolOutcome { outcome: Outcome::Success, .. }
+        | Fact::CircuitBreaker { .. }
+        | Fact::DefaultValueUsed { .. }
+        | Fact::AlternativeToolUsed { .. } => entry.fact.sentence(entry)?,
+        Fact::Escalated { message } => format!("! {message}"),
+        _ => return None,
+    })
+}

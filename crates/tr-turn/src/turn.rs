@@ -1,0 +1,232 @@
+//! Running turns: the future that polls its calls itself.
+use crate::{
+    cancel::Canceller,
+    core::Core,
+    plan::Plan,
+    recorder::Recorder,
+    report::{CutShort, Report},
+    running::Running,
+    trace::Log,
+    watch::Watch,
+};
+use futures_util::stream::{FuturesUnordered, Stream};
+use pin_project_lite::pin_project;
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll, ready},
+};
+use tokio::{
+    task::coop,
+    time::{Instant, Sleep, sleep_until},
+};
+use tokio_util::sync::WaitForCancellationFutureOwned;
+use tool_reliability::telemetry::redact::{Redact, Redactor};
+use tower_service::Service;
+use tr_core::{BoxError, DeferFuture, SystemClock, ToolCall, ToolOutcome, WallClock};
+
+/// Names turns that have no name.
+static TURNS: AtomicU64 = AtomicU64::new(1);
+
+/// Runs turns over a tool service.
+///
+/// Each call gets a clone of the service. Everything else that is shared (breakers, records, loop
+/// guard) is the service's: put [`ToolStack`](tool_reliability::ToolStack) around the tools.
+#[derive(Clone)]
+pub struct Turns<S> {
+    service: S,
+    recorder: Option<Recorder>,
+    watchers: Vec<Arc<dyn Watch>>,
+    redactor: Arc<dyn Redact>,
+    clock: Arc<dyn WallClock>,
+}
+
+impl<S> Turns<S> {
+    /// Turns over `service`.
+    pub fn new(service: S) -> Self {
+        Self {
+            service,
+            recorder: None,
+            watchers: Vec::new(),
+            redactor: Arc::new(Redactor::default()),
+            clock: Arc::new(SystemClock),
+        }
+    }
+
+    /// Puts what happens inside of calls into the traces; the stack must have the same recorder.
+    #[must_use]
+    pub fn recorder(mut self, recorder: Recorder) -> Self {
+        self.recorder = Some(recorder);
+        self
+    }
+
+    /// Tells `watcher` everything, as it happens.
+    #[must_use]
+    pub fn watch(mut self, watcher: impl Watch + 'static) -> Self {
+        self.watchers.push(Arc::new(watcher));
+        self
+    }
+
+    /// Takes secrets out of messages with `redactor`; by default with the usual one.
+    #[must_use]
+    pub fn redactor(mut self, redactor: impl Redact + 'static) -> Self {
+        self.redactor = Arc::new(redactor);
+        self
+    }
+
+    /// Takes the traces' timestamps from `clock`; by default from the machine's.
+    #[must_use]
+    pub fn clock(mut self, clock: impl WallClock + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// A turn that does what `plan` says. It begins when it is first polled.
+    pub fn run(&self, plan: Plan) -> Turn<S>
+    where
+        S: Service<ToolCall> + Clone,
+    {
+        let canceller = Canceller::of(&plan);
+        let withdrawn = canceller.turn.clone().cancelled_owned();
+        Turn {
+            turns: Turns {
+                service: self.service.clone(),
+                recorder: self.recorder.clone(),
+                watchers: self.watchers.clone(),
+                redactor: self.redactor.clone(),
+                clock: self.clock.clone(),
+            },
+            plan,
+            canceller,
+            core: None,
+            running: FuturesUnordered::new(),
+            timer: None,
+            withdrawn,
+        }
+    }
+
+    fn log(&self, plan: &Plan) -> Log {
+        let number = || format!("turn-{}", TURNS.fetch_add(1, Ordering::Relaxed));
+        Log {
+            turn: plan.turn().map_or_else(number, str::to_owned).into(),
+            session: plan.session().map(Into::into),
+            calls: plan.calls().len(),
+            began: Instant::now(),
+            began_ms: self.clock.unix_ms(),
+            watchers: self.watchers.clone().into(),
+            redactor: self.redactor.clone(),
+            entries: Mutex::default(),
+        }
+    }
+}
+
+impl<S> fmt::Debug for Turns<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turns")
+            .field("recorder", &self.recorder)
+            .field("watchers", &self.watchers)
+            .finish_non_exhaustive()
+    }
+}
+
+pin_project! {
+    /// A turn: ends with a [`Report`], never with an error, and within its timeout.
+    ///
+    /// It spawns nothing: it polls its calls itself, and dropped, it drops them. What a stack with
+    /// records does with a call that is dropped (it runs it to its end) is the stack's promise.
+    pub struct Turn<S>
+    where
+        S: Service<ToolCall>,
+    {
+        turns: Turns<S>,
+        plan: Plan,
+        canceller: Canceller,
+        // Once it has begun.
+        core: Option<Core>,
+        running: FuturesUnordered<Running<S>>,
+        #[pin]
+        timer: Option<Sleep>,
+        #[pin]
+        withdrawn: WaitForCancellationFutureOwned,
+    }
+}
+
+impl<S: Service<ToolCall>> Turn<S> {
+    /// What withdraws its calls, or all of it.
+    #[must_use]
+    pub fn canceller(&self) -> Canceller {
+        self.canceller.clone()
+    }
+}
+
+impl<S> Future for Turn<S>
+where
+    S: Service<ToolCall, Response = ToolOutcome> + Clone,
+    S::Error: Into<BoxError>,
+{
+    type Output = Report;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Report> {
+        let mut this = self.project();
+        let core = match this.core {
+            Some(core) => core,
+            None => {
+                let log = Arc::new(this.turns.log(this.plan));
+                let recorder = this.turns.recorder.clone();
+                let core = Core::new(this.plan.clone(), log, recorder, this.canceller.clone());
+                this.timer.set(Some(sleep_until(core.deadline())));
+                this.core.insert(core)
+            }
+        };
+        // What has ended by now counts, even if the time is over.
+        loop {
+            while let Some(launch) = core.launch(Instant::now()) {
+                let answer = DeferFuture::waiting(this.turns.service.clone(), launch.call);
+                let (until, token) = (launch.until, launch.token);
+                this.running.push(Running::new(launch.index, answer, until, token, launch.about));
+            }
+            match Pin::new(&mut *this.running).poll_next(cx) {
+                Poll::Ready(Some((index, about, end))) => {
+                    core.ended(Instant::now(), index, &about, end);
+                }
+                Poll::Ready(None) if core.is_over() => {
+                    return Poll::Ready(core.report(Instant::now(), None));
+                }
+                // Nothing runs, and what is due may not start any more.
+                Poll::Ready(None) | Poll::Pending => break,
+            }
+        }
+        let cut_short = if this.withdrawn.poll(cx).is_ready() {
+            CutShort::Cancelled
+        } else {
+            let timer = this.timer.as_pin_mut().expect("it has begun");
+            // Calls that use up the task's budget must not keep the timer from firing.
+            ready!(Pin::new(&mut coop::unconstrained(timer)).poll(cx));
+            CutShort::TimedOut
+        };
+        let running = Pin::new(&*this.running).iter_pin_ref();
+        let running = running.map(|one| {
+            let one = one.get_ref();
+            (one.call(), one.ran(), one.about())
+        });
+        let report = core.expire(Instant::now(), cut_short, running);
+        // Dropped before anybody is told.
+        *this.running = FuturesUnordered::new();
+        Poll::Ready(report)
+    }
+}
+
+impl<S: Service<ToolCall>> fmt::Debug for Turn<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn")
+            .field("plan", &self.plan)
+            .field("begun", &self.core.is_some())
+            .field("running", &self.running.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,119 @@
+//! Cancellation by id, of the turn, and of calls with records.
+use super::*;
+use tr_core::Ran;
+use tr_turn::{CutShort, Outcome, Turns};
+
+#[tokio::test(start_paused = true)]
+async fn ut_09_calls_are_cancelled_by_their_ids() {
+    let bench = Bench::new([("slow", vec![Step::Hang]), ("quick", ok()), ("next", ok())]);
+    let draft = Draft::new("t")
+        .call(reads("slow").cancellation_id("stop-1"))
+        .call(reads("slow").named("queued").after("quick").cancellation_id("stop-1"))
+        .call(reads("quick"))
+        .call(reads("next").after("slow"));
+    let turn = bench.turns.run(draft.check(&Tools::any()).unwrap());
+    let canceller = turn.canceller();
+    let cancel = async {
+        tokio::time::sleep(seconds(2)).await;
+        assert!(!canceller.cancel("nobody's"));
+        assert!(canceller.cancel("stop-1"));
+    };
+    let (report, ()) = tokio::join!(turn, cancel);
+    assert_eq!((report.took, report.cut_short), (seconds(2), None));
+    let slow = report.call("slow").unwrap();
+    assert_eq!((slow.outcome, slow.ran), (Outcome::Cancelled, Ran::Unknown));
+    assert_eq!(report.call("next").unwrap().outcome, Outcome::Skipped);
+    assert_eq!(report.call("quick").unwrap().outcome, Outcome::Success);
+    // The call is told in the requirement's words which id it can be cancelled by.
+    let id = bench.handle.requests()[0].parts().cancellation_id.clone();
+    assert_eq!(id.as_deref(), Some("stop-1"));
+    assert_eq!((bench.handle.in_flight(), bench.handle.cancelled()), (0, 2));
+    // Nobody is bothered with what he did himself.
+    assert_eq!(report.escalated().count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ut_09_a_call_cancelled_before_it_starts_never_runs() {
+    let bench = Bench::new([("slow", vec![after(5, answers("ok"))])]);
+    let draft =
+        Draft::new("t").call(reads("slow")).call(reads("slow").named("later").after("slow"));
+    let turn = bench.turns.run(draft.check(&Tools::any()).unwrap());
+    assert!(turn.canceller().cancel("later"));
+    let report = turn.await;
+    let later = report.call("later").unwrap();
+    assert_eq!((later.outcome, later.ran, later.attempts), (Outcome::Cancelled, Ran::No, 0));
+    assert_eq!(bench.handle.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_turn_ends_at_once_with_what_there_is() {
+    let bench = Bench::new([("slow", vec![Step::Hang]), ("quick", ok())]);
+    let draft = Draft::new("t")
+        .call(reads("quick"))
+        .call(reads("slow"))
+        .call(reads("quick").named("after").after("slow"));
+    let turn = bench.turns.run(draft.check(&Tools::any()).unwrap());
+    let canceller = turn.canceller();
+    let cancel = async {
+        tokio::time::sleep(seconds(2)).await;
+        canceller.cancel_turn();
+    };
+    let (report, ()) = tokio::join!(turn, cancel);
+    assert_eq!((report.took, report.cut_short), (seconds(2), Some(CutShort::Cancelled)));
+    assert_eq!(report.summary, "Completed quick, but slow and after were cancelled");
+    assert_eq!(report.call("after").unwrap().ran, Ran::No);
+}
+
+/// A call with a key that is dropped runs on for its record's sake; one that is withdrawn does not.
+#[tokio::test(start_paused = true)]
+async fn a_withdrawn_call_with_a_key_ends_inside_of_the_stack_too() {
+    let bench = Bench::with_timeout(1000, [("pay", vec![after(60, answers("paid"))])]);
+    let pay = || tr_turn::Call::new("pay").effect(Effect::Mutating).idempotency_key("order-42");
+    let draft = Draft::new("t").session("s").call(pay());
+    let turn = bench.turns.run(draft.check(&Tools::any()).unwrap());
+    let canceller = turn.canceller();
+    let cancel = async {
+        tokio::time::sleep(seconds(2)).await;
+        assert!(canceller.cancel("pay"));
+    };
+    let (report, ()) = tokio::join!(turn, cancel);
+    assert_eq!((report.calls[0].outcome, report.calls[0].ran), (Outcome::Cancelled, Ran::Unknown));
+    tokio::time::sleep(seconds(600)).await;
+    assert_eq!((bench.handle.cancelled(), bench.handle.completed()), (1, 0));
+    // Nobody knows whether it ran, so it never runs again.
+    let report = bench.run(Draft::new("t2").session("s").call(pay())).await;
+    assert_eq!((bench.handle.calls(), report.calls[0].ran), (1, Ran::Unknown));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_is_dropped_drops_its_calls() {
+    let tool = tr_testkit::calls::ScriptedTool::script([Step::Hang]).then_repeat_last();
+    let (handle, turns) = (tool.handle(), Turns::new(tool));
+    let draft = Draft::new("t").call(reads("slow")).call(reads("slow").named("other"));
+    let plan = draft.check(&Tools::any()).unwrap();
+    let turn = turns.run(plan.clone());
+    let _ = tokio::time::timeout(seconds(3), turn).await.unwrap_err();
+    assert_eq!((handle.calls(), handle.in_flight()), (2, 0));
+    // One that was never polled has not begun.
+    drop(turns.run(plan));
+    assert_eq!(handle.calls(), 2);
+}
+
+/// A turn needs no stack: any tool service will do.
+#[tokio::test(start_paused = true)]
+async fn a_panic_is_one_call_s_misfortune() {
+    let tool =
+        tr_testkit::tool::Scripted::by(|_, call: &ToolCall| match call.parts().tool.label() {
+            "bad" => Step::Panic,
+            "worse" => Step::PanicInCall,
+            _ => answers("ok"),
+        });
+    let draft = ["bad", "worse", "good"]
+        .into_iter()
+        .fold(Draft::new("t"), |draft, tool| draft.call(reads(tool)));
+    let report = Turns::new(tool).run(draft.check(&Tools::any()).unwrap()).await;
+    let ends: Vec<_> = report.calls.iter().map(|call| (call.outcome, call.ran)).collect();
+    let failed = (Outcome::Failed, Ran::Unknown);
+    assert_eq!(ends, [failed, failed, (Outcome::Success, Ran::Yes)]);
+    assert_eq!(&*report.calls[0].failure.as_ref().unwrap().code, "panicked");
+}

@@ -1,0 +1,163 @@
+//! 001, category 6: who hears of errors, and what is decided.
+use super::*;
+use std::sync::Mutex;
+use tr_core::{Ran, Verdict};
+use tr_testkit::calls::fails;
+use tr_turn::{Entry, Fact, Outcome, Recovery, TurnInfo, Watch};
+
+fn timeout() -> Step<ToolOutcome> {
+    fails("timeout", Verdict::TRANSIENT, Ran::Unknown)
+}
+
+/// An error handler that notes what it can see.
+#[derive(Clone, Debug, Default)]
+struct Handler(Arc<Mutex<Vec<String>>>);
+
+impl Watch for Handler {
+    fn on_entry(&self, turn: &TurnInfo<'_>, entry: &Entry) {
+        if let Fact::ToolError { code, error, ran, .. } = &entry.fact {
+            let (tool, attempt) = (entry.tool.as_deref().unwrap(), entry.attempt);
+            let (name, session) = (turn.turn, turn.session.unwrap());
+            self.0.lock().unwrap().push(format!(
+                "{name} of {session}: attempt {attempt} of {tool}: {code}: {error} ({ran:?})"
+            ));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_6_1_the_error_handler_is_notified() {
+    let bench = Bench::new([("flight_search", vec![timeout(), says("ECONNRESET"), answers("ok")])]);
+    let handler = Handler::default();
+    let turns = bench.turns.clone().watch(handler.clone());
+    let draft = Draft::new("t-7").session("s-1").call(reads("flight_search"));
+    let report = turns.run(draft.check(&Tools::any()).unwrap()).await;
+    assert!(report.is_complete());
+    assert_eq!(
+        *handler.0.lock().unwrap(),
+        [
+            "t-7 of s-1: attempt 1 of flight_search: timeout: timeout: the tool may have run (Unknown)",
+            "t-7 of s-1: attempt 2 of flight_search: connection_reset: ECONNRESET (Unknown)",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_6_2_the_recovery_strategy_is_decided() {
+    let bench = Bench::new([("flight_search", vec![timeout(), answers("ok")])]);
+    let report = bench.run(Draft::new("t").call(reads("flight_search"))).await;
+    let reason = "Transient error + circuit closed + retries available".to_owned();
+    assert_eq!(decisions(&report), [("flight_search".to_owned(), "Retry", reason)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_6_3_a_retry_succeeds_after_a_transient_error() {
+    let bench = Bench::new([("flight_search", vec![timeout(), answers("ok")])]);
+    let report = bench.run(Draft::new("t").call(reads("flight_search"))).await;
+    assert_eq!((report.calls[0].outcome, report.calls[0].attempts), (Outcome::Success, 2));
+    assert!(has(&report, "flight_search", "Tool succeeded on retry 2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_6_4_an_alternative_tool_is_used_when_the_primary_fails() {
+    let bench = Bench::new([
+        ("flight_search", vec![says("Invalid airport code: XYZ")]),
+        ("flight_search_backup", ok()),
+    ]);
+    let call = reads("flight_search").alternative("flight_search_backup");
+    let report = bench.run(Draft::new("t").call(call)).await;
+    assert_eq!(bench.calls("flight_search") + bench.calls("flight_search_backup"), 2);
+    assert_eq!(decisions(&report)[0].1, "UseAlternative");
+    assert!(has(&report, "flight_search_backup", "Used alternative tool"));
+    assert!(has(&report, "flight_search_backup", "Tool succeeded"));
+    let call = &report.calls[0];
+    assert_eq!((call.outcome, &*call.tool), (Outcome::Success, "flight_search_backup"));
+    assert_eq!(report.summary, "Completed flight search");
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_6_5_permanent_errors_escalate() {
+    let bench = Bench::new([("flight_search", vec![says("Invalid airport code: XYZ")])]);
+    let report = bench.run(Draft::new("t").call(reads("flight_search"))).await;
+    let decision = report.calls[0].decision.unwrap();
+    assert_eq!(
+        (decision.recovery, decision.reason),
+        (Recovery::Escalate, "Permanent error (no retry)")
+    );
+    assert_eq!(bench.handle.calls(), 1);
+    // The user is told.
+    assert!(has(&report, "flight_search", "flight search failed: Invalid airport code: XYZ"));
+    assert_eq!(report.escalated().count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_6_6_the_trace_records_all_error_handling_decisions() {
+    let bench = Bench::new([
+        ("flight_search", vec![timeout(), answers("ok")]),
+        ("hotel_search", vec![says("Invalid city")]),
+        ("hotel_search_backup", vec![says("Authentication failed (401)")]),
+        ("compare_prices", ok()),
+        ("pay", vec![timeout()]),
+    ]);
+    let hotel = reads("hotel_search").alternative("hotel_search_backup");
+    let pay = tr_turn::Call::new("pay").effect(Effect::Mutating).alternative("hotel_search");
+    let draft = Draft::new("t")
+        .call(reads("flight_search"))
+        .call(hotel)
+        .call(reads("compare_prices").after("hotel_search"))
+        .call(pay);
+    let report = bench.run(draft).await;
+    let errors: Vec<_> = report
+        .trace
+        .entries()
+        .iter()
+        .filter_map(|entry| match &entry.fact {
+            Fact::ToolError { verdict, reason, breaker, .. } => {
+                Some((entry.tool.as_deref().unwrap(), *verdict, *reason, breaker.as_str()))
+            }
+            _ => None,
+        })
+        .collect();
+    let (transient, permanent) = (Verdict::TRANSIENT, Verdict::Permanent);
+    let invalid = "Invalid input won't change on retry";
+    assert_eq!(
+        errors,
+        [
+            ("flight_search", transient, "Timeout is temporary", "CLOSED"),
+            ("hotel_search", permanent, invalid, "CLOSED"),
+            ("pay", transient, "Timeout is temporary", "CLOSED"),
+            ("hotel_search_backup", permanent, "Auth won't change on retry", "CLOSED"),
+        ]
+    );
+    let decided: Vec<_> =
+        decisions(&report).into_iter().map(|(tool, what, _)| format!("{tool}: {what}")).collect();
+    assert_eq!(
+        decided,
+        [
+            "flight_search: Retry",
+            "hotel_search: UseAlternative",
+            "pay: NoRetry",
+            // Another tool could pay twice.
+            "pay: Escalate",
+            "hotel_search_backup: Escalate",
+            "compare_prices: Skip",
+        ]
+    );
+    let outcomes: Vec<_> =
+        report.calls.iter().map(|call| (&*call.name, call.outcome, call.ran)).collect();
+    assert_eq!(
+        outcomes,
+        [
+            ("flight_search", Outcome::Success, Ran::Yes),
+            ("hotel_search", Outcome::Failed, Ran::Yes),
+            ("compare_prices", Outcome::Skipped, Ran::No),
+            ("pay", Outcome::TimedOut, Ran::Unknown),
+        ]
+    );
+    let told = "pay timed out: timeout: the tool may have run (it may have run)";
+    assert!(
+        sentences(&report).iter().any(|(_, sentence)| sentence == told),
+        "{:#?}",
+        sentences(&report)
+    );
+}

@@ -1,0 +1,158 @@
+//! 001, category 4 and the timeouts of category 7.
+use super::*;
+use tr_core::{Ran, Verdict, code};
+use tr_testkit::calls::fails;
+use tr_turn::{CutShort, Fact, Limits, Outcome};
+
+fn turn_of(secs: u64) -> Limits {
+    Limits { timeout: seconds(secs), ..Limits::default() }
+}
+
+fn down() -> Step<ToolOutcome> {
+    fails("connection_reset", Verdict::TRANSIENT, Ran::Unknown)
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_4_1_the_tool_timeout_terminates_the_tool() {
+    let bench = Bench::new([("flight_search", vec![Step::Hang, answers("late but there")])]);
+    let report = bench.run(Draft::new("t").call(reads("flight_search"))).await;
+    // Terminated at 30 s, at that moment, and retried.
+    assert_eq!(bench.handle.ends()[0], seconds(30));
+    let errors: Vec<_> = report
+        .trace
+        .entries()
+        .iter()
+        .filter_map(|entry| match &entry.fact {
+            Fact::ToolError { error, verdict, ran, .. } => {
+                Some((entry.at, &**error, *verdict, *ran))
+            }
+            _ => None,
+        })
+        .collect();
+    let timeout = (seconds(30), "Tool timeout after 30s", Verdict::TRANSIENT, Ran::Unknown);
+    assert_eq!(errors, [timeout]);
+    assert_eq!(decisions(&report)[0].1, "Retry");
+    assert_eq!((report.calls[0].outcome, report.calls[0].attempts), (Outcome::Success, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_4_2_the_turn_timeout_collects_partial_results() {
+    let bench = Bench::with_timeout(
+        400,
+        [
+            ("flight_search", vec![after(50, answers("LH 1"))]),
+            ("hotel_search", vec![Step::Hang]),
+            ("activity_search", vec![Step::Hang]),
+        ],
+    );
+    let one_late = Draft::new("t").call(reads("flight_search")).call(reads("hotel_search"));
+    let report = bench.run(one_late.limits(turn_of(300))).await;
+    assert_eq!(report.summary, "Completed flight search, but hotel search timed out");
+
+    let began = tokio::time::Instant::now();
+    let all = Draft::new("t")
+        .call(reads("flight_search"))
+        .call(reads("hotel_search"))
+        .call(reads("activity_search").required())
+        .call(reads("never_started").after("hotel_search"));
+    let report = bench.run(all.limits(turn_of(300))).await;
+    assert_eq!(began.elapsed(), seconds(300));
+    assert_eq!((report.took, report.cut_short), (seconds(300), Some(CutShort::TimedOut)));
+    assert_eq!(
+        report.summary,
+        "Completed flight search, but hotel search, activity search and never started timed out"
+    );
+    let flights = report.call("flight_search").unwrap();
+    assert_eq!(flights.content().unwrap().get(), r#""LH 1""#);
+    assert_eq!((flights.ended, flights.ran), (seconds(50), Ran::Yes));
+    let ends: Vec<_> = report.calls[1..].iter().map(|call| (call.outcome, call.ran)).collect();
+    let late = Outcome::TimedOut;
+    assert_eq!(ends, [(late, Ran::Unknown), (late, Ran::Unknown), (late, Ran::No)]);
+    // What the turn cannot do without is told to the user.
+    let told: Vec<_> = report.escalated().map(|call| &*call.name).collect();
+    assert_eq!(told, ["activity_search"]);
+    assert_eq!(bench.handle.in_flight(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_4_3_a_timeout_is_transient() {
+    let bench = Bench::new([("flight_search", vec![Step::Hang, answers("ok")])]);
+    let report = bench.run(Draft::new("t").call(reads("flight_search"))).await;
+    let error = report.trace.entries().iter().find_map(|entry| match &entry.fact {
+        Fact::ToolError { verdict, reason, .. } => Some((*verdict, *reason)),
+        _ => None,
+    });
+    assert_eq!(error, Some((Verdict::TRANSIENT, "Timeout is temporary")));
+    assert_eq!(decisions(&report)[0].1, "Retry");
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_4_4_timeouts_are_recorded_in_the_trace() {
+    let bench = Bench::new([("flight_search", vec![Step::Hang, answers("ok")])]);
+    let report = bench.run(Draft::new("t-1").call(reads("flight_search"))).await;
+    let lines = report.trace.to_json_lines();
+    let line = lines.lines().find(|line| line.contains("ToolTimeout")).unwrap();
+    // The four fields of the requirement, then ours.
+    assert_eq!(
+        line,
+        concat!(
+            r#"{"event_type":"ToolTimeout","tool_id":"flight_search","timeout_ms":30000,"timestamp":"2025-11-05T10:30:45Z","#,
+            r#""turn_id":"t-1","call":"flight_search","attempt":1,"at_ms":30000}"#
+        )
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_7_3_timeout_during_retry() {
+    let bench = Bench::new([("flight_search", vec![after(25, down()), Step::Hang])]);
+    let draft = Draft::new("t").call(reads("flight_search")).limits(turn_of(60));
+    let report = bench.run(draft).await;
+    // Attempt 2 is terminated at 55 s and treated as transient, so attempt 3 starts; the turn ends
+    // it at 60 s.
+    assert_eq!(bench.handle.starts(), [0, 25, 55].map(seconds));
+    assert_eq!(bench.handle.ends(), [25, 55, 60].map(seconds));
+    assert_eq!((report.took, report.calls[0].outcome), (seconds(60), Outcome::TimedOut));
+    assert_eq!(report.calls[0].attempts, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn eh_7_4_turn_timeout_during_retry() {
+    let bench = Bench::with_timeout(
+        40,
+        [("flight_search", vec![after(25, down()), Step::Hang]), ("hotel_search", ok())],
+    );
+    let draft = Draft::new("t").call(reads("flight_search").alternative("hotel_search"));
+    let draft = draft.call(reads("hotel_search")).limits(turn_of(60));
+    let report = bench.run(draft).await;
+    // Attempt 2 is interrupted at 60 s; none follows, and no other tool is tried.
+    assert_eq!(bench.calls("flight_search"), 2);
+    assert_eq!(bench.calls("hotel_search"), 1);
+    let flights = bench.handle.attempts();
+    assert_eq!(flights[2].started - flights[0].started, seconds(25));
+    assert_eq!(flights[2].ended.unwrap().0 - flights[0].started, seconds(60));
+    assert_eq!(report.summary, "Completed hotel search, but flight search timed out");
+    assert_eq!(report.calls[0].decision.unwrap().reason, "The turn timed out");
+    let failure = report.calls[0].failure.as_ref().unwrap();
+    assert_eq!((&*failure.code, report.calls[0].ran), (code::TIMEOUT, Ran::Unknown));
+    tokio::time::sleep(seconds(600)).await;
+    assert_eq!(bench.handle.calls(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_call_s_own_timeout_covers_all_its_attempts() {
+    let bench = Bench::new([("flight_search", vec![after(25, down()), Step::Hang])]);
+    let draft = Draft::new("t").call(reads("flight_search").timeout(seconds(40)));
+    let report = bench.run(draft).await;
+    assert_eq!((report.took, report.cut_short), (seconds(40), None));
+    assert_eq!(report.calls[0].outcome, Outcome::TimedOut);
+    assert_eq!(&*report.calls[0].failure.as_ref().unwrap().message, "Call timeout after 40s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempt_timeouts_of_the_plan_reach_the_stack() {
+    let bench = Bench::new([("flight_search", vec![Step::Hang, answers("ok")])]);
+    let call = reads("flight_search").attempt_timeout(seconds(2));
+    let report = bench.run(Draft::new("t").call(call)).await;
+    assert_eq!(bench.handle.ends()[0], seconds(2));
+    assert_eq!(report.calls[0].outcome, Outcome::Success);
+}
