@@ -54,6 +54,14 @@ impl<T> Striped<T> {
         }
     }
 
+    /// The same as to [`settle`](Self::settle) and then to clone.
+    #[inline]
+    #[must_use]
+    pub fn hold(&mut self) -> Self {
+        self.settle();
+        Self { mine: self.mine.clone(), all: None }
+    }
+
     #[cold]
     fn here(&self) -> Arc<Node<T>> {
         let all = self.all.clone().or_else(|| self.mine.all.upgrade());

@@ -1,5 +1,9 @@
 //! Future types.
-use crate::run::{Next, Run};
+use crate::{
+    Retry,
+    rare::Rare,
+    run::{Call, Judgement, Next, Run},
+};
 use pin_project_lite::pin_project;
 use std::{
     fmt,
@@ -9,35 +13,46 @@ use std::{
 };
 use tokio::time::{Instant, Sleep, sleep};
 use tower_service::Service;
-use tr_core::{BoxError, Classify, EffectOf, KeyOf, Progress, Repeat};
+use tr_core::{BoxError, Classification, Classify, EffectOf, KeyOf, Progress, Repeat};
 
 pin_project! {
     /// The response of a [`Retry`](crate::Retry).
+    ///
+    /// It holds little more than the first attempt: what further attempts need is made when one
+    /// fails.
+    // In this order the compiler puts it together in fewer moves than in its own.
+    #[repr(C)]
     pub struct RetryFuture<S, Req, A>
     where
         S: Service<Req>,
     {
+        // `None` between two attempts.
         #[pin]
-        state: State<S::Future>,
-        service: S,
-        run: Run<Req, A>,
+        attempt: Option<S::Future>,
+        // The copy that further copies are made of.
+        spare: Option<Req>,
+        // When this attempt started, once somebody had reason to look.
+        started: Option<Instant>,
+        later: Rare<Later>,
+        retry: Retry<S, A>,
     }
 }
 
-pin_project! {
-    #[project = StateProj]
-    enum State<F> {
-        Attempt { #[pin] attempt: F },
-        Backoff { #[pin] sleep: Sleep },
-        Readiness,
-    }
+/// What is there once an attempt has failed.
+struct Later {
+    run: Run,
+    /// `None` once it has ended, or if there is nothing to wait for.
+    backoff: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S: Service<Req>, Req, A> RetryFuture<S, Req, A> {
-    pub(crate) const fn new(attempt: S::Future, service: S, run: Run<Req, A>) -> Self {
-        Self { state: State::Attempt { attempt }, service, run }
+    #[inline]
+    pub(crate) const fn new(attempt: S::Future, retry: Retry<S, A>, spare: Option<Req>) -> Self {
+        Self { attempt: Some(attempt), retry, spare, started: None, later: Rare::NOTHING }
     }
 }
+
+type End<S, Req> = Result<<S as Service<Req>>::Response, BoxError>;
 
 impl<S, Req, A> Future for RetryFuture<S, Req, A>
 where
@@ -45,42 +60,113 @@ where
     S::Error: Into<BoxError>,
     A: Classify<S::Response> + EffectOf<Req> + KeyOf<Req> + Progress<Req> + Repeat<Req>,
 {
-    type Output = Result<S::Response, BoxError>;
+    type Output = End<S, Req>;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.later.is_there() {
+            return self.go_on(cx);
+        }
+        let this = self.as_mut().project();
+        let first = this.attempt.as_pin_mut().expect("the first attempt is under way");
+        let Poll::Ready(end) = first.poll(cx) else {
+            // Only an attempt that does not answer at once is worth a look at the clock.
+            this.started.get_or_insert_with(Instant::now);
+            return Poll::Pending;
+        };
+        let end = end.map_err(Into::into);
+        let judgement = match &end {
+            Ok(res) => {
+                let seen = this.retry.answers.classify(Ok(res));
+                if seen.verdict.is_success() {
+                    this.retry.succeeded();
+                    return Poll::Ready(end);
+                }
+                self.as_mut().judge(seen)
+            }
+            Err(error) => {
+                let seen = this.retry.answers.classify(Err(&**error));
+                self.as_mut().judge(seen)
+            }
+        };
+        match self.as_mut().follow(judgement, end) {
+            Some(end) => Poll::Ready(end),
+            None => self.go_on(cx),
+        }
+    }
+}
+
+impl<S, Req, A> RetryFuture<S, Req, A>
+where
+    S: Service<Req>,
+    S::Error: Into<BoxError>,
+    A: Classify<S::Response> + EffectOf<Req> + KeyOf<Req> + Progress<Req> + Repeat<Req>,
+{
+    /// After a failure: backoff, readiness, the next attempt.
+    #[cold]
+    fn go_on(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<End<S, Req>> {
         loop {
-            match this.state.as_mut().project() {
-                StateProj::Attempt { attempt } => {
-                    let Poll::Ready(end) = attempt.poll(cx) else {
-                        this.run.waits();
-                        return Poll::Pending;
-                    };
-                    match this.run.ended(end.map_err(Into::into)) {
-                        Next::Done(end) => return Poll::Ready(end),
-                        Next::Retry(delay) if delay.is_zero() => {
-                            this.state.set(State::Readiness);
-                        }
-                        Next::Retry(delay) => {
-                            this.state.set(State::Backoff { sleep: sleep(delay) });
-                        }
-                    }
+            let mut this = self.as_mut().project();
+            if this.attempt.is_none() {
+                let later = this.later.get_mut().expect("an attempt failed");
+                if let Some(backoff) = &mut later.backoff {
+                    ready!(backoff.as_mut().poll(cx));
+                    later.backoff = None;
                 }
-                StateProj::Backoff { sleep } => {
-                    ready!(sleep.poll(cx));
-                    this.state.set(State::Readiness);
+                let ready = ready!(this.retry.inner.poll_ready(cx));
+                let call = Call::of(this.retry, this.spare.as_ref());
+                if let Err(error) = ready {
+                    return Poll::Ready(Err(call.unready(&mut later.run, error.into())));
                 }
-                StateProj::Readiness => {
-                    if let Err(error) = ready!(this.service.poll_ready(cx)) {
-                        return Poll::Ready(Err(this.run.unready(error.into())));
-                    }
-                    let req = match this.run.begin(Instant::now()) {
-                        Ok(req) => req,
-                        Err(error) => return Poll::Ready(Err(error)),
-                    };
-                    this.state.set(State::Attempt { attempt: this.service.call(req) });
-                }
+                let now = Instant::now();
+                let copy = match call.begin(&mut later.run, now) {
+                    Ok(copy) => copy,
+                    Err(error) => return Poll::Ready(Err(error)),
+                };
+                // A request that can be copied only so often: the last copy is the original.
+                let mut req = copy.or_else(|| this.spare.take()).expect("a retry has a spare");
+                this.retry.answers.set_attempt(&mut req, later.run.attempt());
+                this.retry.answers.set_stamp(&mut req, Some(now.into_std()));
+                *this.started = Some(now);
+                this.attempt.set(Some(this.retry.inner.call(req)));
+            }
+            let attempt = this.attempt.as_pin_mut().expect("an attempt is under way");
+            let end = ready!(attempt.poll(cx)).map_err(Into::into);
+            let seen = match &end {
+                Ok(res) => this.retry.answers.classify(Ok(res)),
+                Err(error) => this.retry.answers.classify(Err(&**error)),
+            };
+            let judgement = self.as_mut().judge(seen);
+            if let Some(end) = self.as_mut().follow(judgement, end) {
+                return Poll::Ready(end);
+            }
+        }
+    }
+
+    /// What an end comes to that is not a success at once.
+    #[cold]
+    fn judge(self: Pin<&mut Self>, seen: Classification<'_>) -> Judgement {
+        let this = self.project();
+        let now = Instant::now();
+        let started = this.started.take().unwrap_or(now);
+        let call = Call::of(this.retry, this.spare.as_ref());
+        let open = || Later { run: call.open(started), backoff: None };
+        call.judge(&mut this.later.get_or_insert_with(open).run, seen, started, now)
+    }
+
+    /// The call's end, unless another attempt follows.
+    #[cold]
+    fn follow(self: Pin<&mut Self>, judgement: Judgement, end: End<S, Req>) -> Option<End<S, Req>> {
+        let mut this = self.project();
+        let later = this.later.get_mut().expect("judged");
+        let call = Call::of(this.retry, this.spare.as_ref());
+        match call.follow(&mut later.run, judgement, end) {
+            Next::Done(end) => Some(end),
+            Next::Retry(delay) => {
+                later.backoff = (!delay.is_zero()).then(|| Box::pin(sleep(delay)));
+                // Now, and not after the backoff: it may hold a connection.
+                this.attempt.set(None);
+                None
             }
         }
     }
@@ -88,14 +174,15 @@ where
 
 impl<S: Service<Req>, Req, A> fmt::Debug for RetryFuture<S, Req, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match self.state {
-            State::Attempt { .. } => "attempt",
-            State::Backoff { .. } => "backoff",
-            State::Readiness => "readiness",
+        let later = self.later.get();
+        let state = match (&self.attempt, later.and_then(|later| later.backoff.as_ref())) {
+            (Some(_), _) => "attempt",
+            (None, Some(_)) => "backoff",
+            (None, None) => "readiness",
         };
         f.debug_struct("RetryFuture")
             .field("state", &state)
-            .field("retries", &self.run.retries())
+            .field("retries", &later.map_or(0, |later| later.run.attempt()))
             .finish_non_exhaustive()
     }
 }

@@ -4,111 +4,104 @@ use crate::{
     chance::Streams,
     config::{ConfigError, Faults},
     service::Retry,
-    terms::Terms,
+    terms::{Settings, Terms},
 };
 use std::sync::Arc;
 use tower_layer::Layer;
-use tr_core::{Effect, Observer, RetryOverride, Standard, Striped};
+use tr_core::{Effect, Observer, RetryOverride, Standard};
 
 /// Applies a [`Retry`].
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct RetryLayer<A = Standard> {
     terms: Terms,
-    shared: Option<Striped<Shared>>,
     answers: A,
 }
 
-/// What all services of a layer share, if there is anything: a bare policy shares nothing.
-#[derive(Debug, Default)]
-pub(crate) struct Shared {
-    pub(crate) only_codes: Option<Arc<[Box<str>]>>,
-    pub(crate) by_effect: Vec<(Effect, RetryOverride)>,
-    pub(crate) budget: Option<Budget>,
-    pub(crate) observer: Option<Arc<dyn Observer>>,
-    pub(crate) streams: Option<Streams>,
-    pub(crate) opt_in: bool,
+impl<A: Clone> Clone for RetryLayer<A> {
+    fn clone(&self) -> Self {
+        Self { terms: self.terms.whole(), answers: self.answers.clone() }
+    }
 }
 
 /// Configures a [`RetryLayer`].
 #[derive(Debug)]
 #[must_use]
 pub struct Builder<A = Standard> {
-    policy: Policy,
-    shared: Option<Shared>,
+    settings: Settings,
     answers: A,
 }
 
 impl RetryLayer {
     /// Starts from [`tool_reliability`](Self::tool_reliability).
     pub const fn builder() -> Builder {
-        Builder { policy: Policy::tool_reliability(), shared: None, answers: Standard }
+        Builder { settings: Settings::of(Policy::tool_reliability()), answers: Standard }
     }
 
     /// By [`Policy::tool_reliability`].
     #[must_use]
     pub fn tool_reliability() -> Self {
-        Self::of(&Policy::tool_reliability())
+        Self::of(Policy::tool_reliability())
     }
 
     /// By [`Policy::error_handling`].
     #[must_use]
     pub fn error_handling() -> Self {
-        Self::of(&Policy::error_handling())
+        Self::of(Policy::error_handling())
     }
 
     /// By [`Policy::utee`].
     #[must_use]
     pub fn utee() -> Self {
-        Self::of(&Policy::utee())
+        Self::of(Policy::utee())
     }
 
-    fn of(policy: &Policy) -> Self {
-        Self { terms: Terms::of(policy), shared: None, answers: Standard }
+    fn of(policy: Policy) -> Self {
+        Self { terms: Terms::of(Settings::of(policy)), answers: Standard }
     }
 }
 
 impl<A> Builder<A> {
     /// Sets the policy, [`Policy::tool_reliability`] by default.
     pub fn policy(mut self, policy: Policy) -> Self {
-        self.policy = policy;
-        match self.policy.only_codes.clone() {
-            None if self.shared.is_none() => self,
-            only_codes => self.sharing(|shared| shared.only_codes = only_codes),
-        }
+        self.settings.policy = policy;
+        self
     }
 
     /// Changes the policy for tools with this effect; a manifest and a call may change it further.
-    pub fn for_effect(self, effect: Effect, changes: RetryOverride) -> Self {
-        self.sharing(|shared| {
-            shared.by_effect.retain(|(other, _)| *other != effect);
-            shared.by_effect.push((effect, changes));
-        })
+    pub fn for_effect(mut self, effect: Effect, changes: RetryOverride) -> Self {
+        self.settings.by_effect.retain(|(other, _)| *other != effect);
+        self.settings.by_effect.push((effect, changes));
+        self
     }
 
     /// Bounds retries by a budget, which other layers may share. None by default.
-    pub fn budget(self, budget: Budget) -> Self {
-        self.sharing(|shared| shared.budget = Some(budget))
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.settings.budget = Some(budget);
+        self
     }
 
     /// Retries only calls that bring changes to the policy of their own, and so ask for it.
-    pub fn opt_in(self) -> Self {
-        self.sharing(|shared| shared.opt_in = true)
+    pub const fn opt_in(mut self) -> Self {
+        self.settings.opt_in = true;
+        self
     }
 
     /// Draws delays from streams under `seed`: the same calls in the same order get the same
     /// delays. By default each process has a seed of its own.
-    pub fn seed(self, seed: u64) -> Self {
-        self.sharing(|shared| shared.streams = Some(Streams::new(seed)))
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.settings.streams = Some(Streams::new(seed));
+        self
     }
 
     /// Tells `observer` of each retry, and of each that was not made.
-    pub fn observer(self, observer: Arc<dyn Observer>) -> Self {
-        self.sharing(|shared| shared.observer = Some(observer))
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.settings.observer = Some(observer);
+        self
     }
 
     /// Asks `answers` about requests and responses.
     pub fn answers<B>(self, answers: B) -> Builder<B> {
-        Builder { policy: self.policy, shared: self.shared, answers }
+        Builder { settings: self.settings, answers }
     }
 
     /// The layer.
@@ -117,20 +110,15 @@ impl<A> Builder<A> {
     /// If settings are out of their ranges; the error names each.
     pub fn build(self) -> Result<RetryLayer<A>, ConfigError> {
         let mut faults = Faults::default();
-        faults.check_policy("", &self.policy);
-        for (effect, changes) in self.shared.iter().flat_map(|shared| &shared.by_effect) {
-            let mut changed = self.policy.clone();
+        let policy = &self.settings.policy;
+        faults.check_policy("", policy);
+        for (effect, changes) in &self.settings.by_effect {
+            let mut changed = policy.clone();
             changed.apply(changes);
             faults.check_policy(&format!("{effect:?}: "), &changed);
         }
         faults.into_result()?;
-        let (terms, shared) = (Terms::of(&self.policy), self.shared.map(Striped::new));
-        Ok(RetryLayer { terms, shared, answers: self.answers })
-    }
-
-    fn sharing(mut self, change: impl FnOnce(&mut Shared)) -> Self {
-        change(self.shared.get_or_insert_default());
-        self
+        Ok(RetryLayer { terms: Terms::of(self.settings), answers: self.answers })
     }
 }
 
@@ -138,7 +126,6 @@ impl<S, A: Clone> Layer<S> for RetryLayer<A> {
     type Service = Retry<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        let shared = self.shared.as_ref().map(Striped::whole);
-        Retry::new(inner, self.terms, shared, self.answers.clone())
+        Retry { inner, terms: self.terms.whole(), answers: self.answers.clone() }
     }
 }

@@ -63,9 +63,9 @@
 //! # Cost
 //!
 //! A call that succeeds at once costs a copy of the request and a clone of the inner service: no
-//! allocation, no randomness, and a look at the clock only if it has to wait. A budget, an observer,
-//! a seed or settings by effect are shared, which adds a reference count that threads share by
-//! stripe only.
+//! allocation, no randomness, and a look at the clock only if it has to wait. What further attempts
+//! need is made when one fails. A policy that is no preset, a budget, an observer, a seed or settings
+//! by effect are shared, which adds a reference count that threads share by stripe only.
 //!
 //! # Knows nothing of
 //!
@@ -80,6 +80,7 @@ mod error;
 pub mod future;
 mod layer;
 mod policy;
+mod rare;
 mod run;
 mod service;
 mod sync;

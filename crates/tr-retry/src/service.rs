@@ -1,26 +1,24 @@
 //! The service.
-use crate::{future::RetryFuture, layer::Shared, run::Run, terms::Terms};
+use crate::{future::RetryFuture, terms::Terms};
 use std::task::{Context, Poll};
 use tower_service::Service;
-use tr_core::{BoxError, Classify, EffectOf, KeyOf, Progress, Repeat, Standard, Striped};
+use tr_core::{BoxError, Classify, EffectOf, KeyOf, Progress, Repeat, Standard};
 
 /// Tries a call again where that is safe.
 #[derive(Clone, Debug)]
 pub struct Retry<S, A = Standard> {
-    inner: S,
-    terms: Terms,
-    shared: Option<Striped<Shared>>,
-    answers: A,
+    pub(crate) inner: S,
+    pub(crate) terms: Terms,
+    pub(crate) answers: A,
 }
 
 impl<S, A> Retry<S, A> {
-    pub(crate) const fn new(
-        inner: S,
-        terms: Terms,
-        shared: Option<Striped<Shared>>,
-        answers: A,
-    ) -> Self {
-        Self { inner, terms, shared, answers }
+    /// A call has succeeded.
+    #[inline]
+    pub(crate) fn succeeded(&self) {
+        if let Some(budget) = self.terms.budget() {
+            budget.success();
+        }
     }
 }
 
@@ -41,13 +39,10 @@ where
 
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
-        if let Some(shared) = &mut self.shared {
-            shared.settle();
-        }
         let spare = self.answers.repeat(&req);
-        let run = Run::new(spare, self.terms, self.shared.clone(), self.answers.clone());
         // The one that is ready is called and stays; its clone earns readiness for each retry.
-        let clone = self.inner.clone();
-        RetryFuture::new(self.inner.call(req), clone, run)
+        let (inner, answers) = (self.inner.clone(), self.answers.clone());
+        let clone = Self { inner, terms: self.terms.hold(), answers };
+        RetryFuture::new(self.inner.call(req), clone, spare)
     }
 }

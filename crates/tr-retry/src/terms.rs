@@ -1,56 +1,92 @@
-//! A policy's numbers, small enough to be copied into every call.
-use crate::{Anchor, Policy, policy::nanos};
-use std::{sync::Arc, time::Duration};
+//! What a layer goes by, and how its services hold on to it.
+use crate::{Budget, Policy, chance::Streams};
+use std::{fmt, ops::Deref, sync::Arc};
+use tr_core::{Effect, Observer, RetryOverride, Striped};
 
-/// A policy's numbers. A service keeps these rather than the policy: they are copied for every
-/// call, and most calls never look at them.
-#[derive(Clone, Copy, Debug)]
+/// All that a layer goes by.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) policy: Policy,
+    pub(crate) by_effect: Vec<(Effect, RetryOverride)>,
+    pub(crate) budget: Option<Budget>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+    pub(crate) streams: Option<Streams>,
+    pub(crate) opt_in: bool,
+}
+
+impl Settings {
+    pub(crate) const fn of(policy: Policy) -> Self {
+        Self {
+            policy,
+            by_effect: Vec::new(),
+            budget: None,
+            observer: None,
+            streams: None,
+            opt_in: false,
+        }
+    }
+
+    /// Whether there is nothing but the policy.
+    const fn is_bare(&self) -> bool {
+        let Self { policy: _, by_effect, budget, observer, streams, opt_in } = self;
+        let shares_nothing = budget.is_none() && observer.is_none() && streams.is_none();
+        shares_nothing && by_effect.is_empty() && !*opt_in
+    }
+}
+
+/// The presets without anything else.
+static PRESETS: [Settings; 3] = [
+    Settings::of(Policy::tool_reliability()),
+    Settings::of(Policy::error_handling()),
+    Settings::of(Policy::utee()),
+];
+
+/// A hold on settings, which every call takes. The presets' are free; others are counted.
+#[derive(Clone)]
 pub(crate) struct Terms {
-    base: u64,
-    multiplier: f64,
-    /// All ones where there is none, as for `max_elapsed`.
-    cap: u64,
-    max_elapsed: u64,
-    jitter: (f64, f64),
-    attempts: u32,
-    anchor: Anchor,
+    shared: Option<Striped<Settings>>,
+    /// What holds if nothing is shared.
+    preset: &'static Settings,
 }
 
 impl Terms {
-    pub(crate) const fn of(policy: &Policy) -> Self {
-        let &Policy { attempts, base, multiplier, cap, jitter, anchor, max_elapsed, .. } = policy;
-        Self {
-            base: nanos(base),
-            multiplier,
-            cap: or_never(cap),
-            max_elapsed: or_never(max_elapsed),
-            jitter,
-            attempts,
-            anchor,
+    pub(crate) fn of(settings: Settings) -> Self {
+        let preset = |preset: &&Settings| settings.is_bare() && preset.policy == settings.policy;
+        match PRESETS.iter().find(preset) {
+            Some(preset) => Self { shared: None, preset },
+            None => Self { shared: Some(Striped::new(settings)), preset: &PRESETS[0] },
         }
     }
 
-    /// The policy again.
-    pub(crate) fn policy(self, only_codes: Option<Arc<[Box<str>]>>) -> Policy {
-        let Self { base, multiplier, cap, max_elapsed, jitter, attempts, anchor } = self;
-        let unless_never = |nanos| (nanos < u64::MAX).then(|| Duration::from_nanos(nanos));
-        Policy {
-            attempts,
-            base: Duration::from_nanos(base),
-            multiplier,
-            cap: unless_never(cap),
-            jitter,
-            anchor,
-            max_elapsed: unless_never(max_elapsed),
-            only_codes,
-        }
+    /// The hold of a service.
+    pub(crate) fn whole(&self) -> Self {
+        Self { shared: self.shared.as_ref().map(Striped::whole), preset: self.preset }
+    }
+
+    /// The hold of one call, by this thread's count.
+    #[inline]
+    pub(crate) fn hold(&mut self) -> Self {
+        Self { shared: self.shared.as_mut().map(Striped::hold), preset: self.preset }
+    }
+
+    /// The budget; presets have none.
+    #[inline]
+    pub(crate) fn budget(&self) -> Option<&Budget> {
+        self.shared.as_ref()?.budget.as_ref()
     }
 }
 
-const fn or_never(duration: Option<Duration>) -> u64 {
-    match duration {
-        Some(duration) => nanos(duration),
-        None => u64::MAX,
+impl Deref for Terms {
+    type Target = Settings;
+
+    fn deref(&self) -> &Settings {
+        self.shared.as_deref().unwrap_or(self.preset)
+    }
+}
+
+impl fmt::Debug for Terms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
     }
 }
 
@@ -59,10 +95,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_lost() {
+    fn a_bare_preset_is_not_counted_and_anything_else_is() {
+        let is_preset = |settings| Terms::of(settings).shared.is_none();
         for policy in [Policy::tool_reliability(), Policy::error_handling(), Policy::utee()] {
-            assert_eq!(Terms::of(&policy).policy(None), policy);
+            assert!(is_preset(Settings::of(policy.clone())));
+            assert_eq!(Terms::of(Settings::of(policy.clone())).policy, policy);
+            assert!(!is_preset(Settings { opt_in: true, ..Settings::of(policy) }));
         }
-        assert!(size_of::<Terms>() <= 56);
+        let policy = Policy { attempts: 2, ..Policy::utee() };
+        assert!(!is_preset(Settings::of(policy.clone())));
+        assert_eq!(Terms::of(Settings::of(policy.clone())).policy, policy);
     }
 }

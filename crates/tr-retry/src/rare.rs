@@ -1,0 +1,32 @@
+//! A place for what is rarely there.
+use std::sync::Arc;
+
+/// A value on the heap that is rarely there, so that the place is one word.
+///
+/// The `Arc` is never shared. It is there for its drop, which is one comparison where there is
+/// nothing; a `Box` would have all of the value's own drop stand in the way of every call.
+#[derive(Debug)]
+pub(crate) struct Rare<T>(Option<Arc<T>>);
+
+impl<T> Rare<T> {
+    /// Nothing yet.
+    pub(crate) const NOTHING: Self = Self(None);
+
+    #[inline]
+    pub(crate) const fn is_there(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(crate) fn get(&self) -> Option<&T> {
+        self.0.as_deref()
+    }
+
+    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
+        Arc::get_mut(self.0.as_mut()?)
+    }
+
+    pub(crate) fn get_or_insert_with(&mut self, make: impl FnOnce() -> T) -> &mut T {
+        let there = self.0.get_or_insert_with(|| Arc::new(make()));
+        Arc::get_mut(there).expect("never shared")
+    }
+}
