@@ -7,6 +7,8 @@ pub(crate) mod shard;
 pub(crate) mod spares;
 pub(crate) mod table;
 pub(crate) mod wait;
+#[cfg(test)]
+mod walk;
 
 use self::{
     apply::{Found, Wish},

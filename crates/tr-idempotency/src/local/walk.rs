@@ -1,0 +1,298 @@
+//! Long random walks over the real table: small, so that it is always full, under callers that
+//! claim, wait, leave, fail, vanish and are cleared.
+//!
+//! The protocol's own tests cover one record. Here it is what the table adds: places, eviction,
+//! waiters and heirs. After each step the table must be sound and have what it promised.
+use super::{
+    apply::{Found, Settled, Wish},
+    shard::Common,
+    table::{Table, hash},
+    wait::Node,
+};
+use crate::{
+    clock::Clock,
+    end::{Failure, Flaw, State},
+    protocol::{Again, Millis, Token, Ttls},
+};
+use proptest::prelude::*;
+use std::{collections::HashSet, sync::Arc};
+use tr_core::{
+    Classification, Id, Ran, SystemClock, Verdict,
+    canonical::{Digest, FingerprintKey, Key},
+};
+
+const QUOTA: usize = 3;
+const WAITERS: usize = 2;
+const TTLS: Ttls = Ttls { done: 60, failed: 20, inflight: 10, unknown: 40 };
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Ask { key: u8, again: bool, wait: bool, cut_off: bool, other: bool },
+    Finish { claim: usize, end: u8 },
+    Lose { claim: usize },
+    Release { claim: usize },
+    Detach { claim: usize },
+    Leave { waiter: usize },
+    Settle { key: u8, done: bool },
+    Clear { key: u8 },
+    Flush,
+    Sweep,
+    Pass(Millis),
+}
+
+/// A claim that was granted and not given back.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    key: u8,
+    at: usize,
+    token: Token,
+}
+
+struct Walk {
+    table: Table<u32>,
+    common: Common,
+    now: Millis,
+    held: Vec<Held>,
+    waiting: Vec<(u8, Arc<Node<u32>>)>,
+    /// Mutating calls of unknown outcome, and until when they stay.
+    unknown: Vec<(u8, Millis)>,
+    epoch: u64,
+}
+
+/// Calls with even keys are mutating.
+const fn is_mutating(key: u8) -> bool {
+    key.is_multiple_of(2)
+}
+
+fn key_of(key: u8) -> Key {
+    Key::from_bytes([key; 32])
+}
+
+fn state(end: u8) -> Option<State<u32>> {
+    let flaw = Flaw::new(Classification::new(Verdict::TRANSIENT, Ran::Yes, "x"), None);
+    let failure = Failure { flaw: Arc::new(flaw), response: None };
+    Some(match end {
+        0 | 1 => State::Done(Some(7)),
+        2 => State::Done(None),
+        3 => State::Failed(failure, Again::Never),
+        4 => State::Failed(failure, Again::WhenAsked),
+        5 => State::Failed(failure, Again::Freely),
+        6 => State::Cancelled(Some(failure)),
+        7 => State::Unknown(Some(failure)),
+        _ => return None,
+    })
+}
+
+impl Walk {
+    fn new() -> Self {
+        let clock = Clock::new(&SystemClock);
+        let common =
+            Common { clock, fingerprints: FingerprintKey::new([1; 32]), max_waiters: WAITERS };
+        let (held, waiting, unknown) = (Vec::new(), Vec::new(), Vec::new());
+        let table = Table::new(QUOTA, 1_000);
+        Self { table, common, now: 0, held, waiting, unknown, epoch: 0 }
+    }
+
+    fn ask(&mut self, key: u8, again: bool, wait: bool, cut_off: bool, other: bool) {
+        let id = Id { key: key_of(key), digest: Digest::of_bytes([u8::from(other)]) };
+        let (mutating, now, ttls) = (is_mutating(key), self.now, TTLS);
+        let wish = Wish { id, mutating, again, wait, cut_off, now, ttls };
+        let at = self.table.find(&id.key);
+        if let Some(at) = at
+            && self.table.hit(at, &id, now, &self.common).is_some()
+        {
+            assert!(self.held.iter().all(|held| held.key != key), "a replay of a call in flight");
+            return;
+        }
+        let (found, _) = self.table.claim(hash(&id.key), at, &wish, &self.common, |_| {});
+        let is_held = self.held.iter().any(|held| held.key == key);
+        let is_unknown = self.unknown.iter().any(|&(it, until)| it == key && now < until);
+        match found {
+            Found::Claimed { at, token } => {
+                assert!(!is_held, "claimed twice");
+                assert!(!is_unknown, "a mutating call of unknown outcome is claimed again");
+                assert!(token.epoch > self.epoch, "epochs grow");
+                self.epoch = token.epoch;
+                self.held.push(Held { key, at, token });
+            }
+            Found::Waits { node, .. } => {
+                assert!(is_held && wait, "nobody to wait for");
+                self.waiting.push((key, node));
+            }
+            Found::InFlight => assert!(is_held && !wait),
+            Found::TooManyWaiters => assert!(is_held && wait),
+            Found::Alone => assert!(is_held),
+            Found::Unknown { .. } => assert!(mutating && !is_held),
+            Found::Replays { .. } => assert!(!is_held),
+            Found::Conflict => {}
+            Found::Full => {
+                let pinned = self.table.slots().filter(|(entry, _)| entry.record.is_pinned());
+                assert_eq!(pinned.count(), QUOTA, "full, and something could be forgotten");
+            }
+        }
+    }
+
+    /// A claim that its holder is done with.
+    fn take(&mut self, claim: usize) -> Option<Held> {
+        let at = claim.checked_rem(self.held.len())?;
+        Some(self.held.swap_remove(at))
+    }
+
+    fn served(&mut self, key: u8, nodes: &[Arc<Node<u32>>]) {
+        let before = self.waiting.len();
+        self.waiting.retain(|(_, waits)| !nodes.iter().any(|node| Arc::ptr_eq(node, waits)));
+        assert_eq!(before - self.waiting.len(), nodes.len(), "somebody is served twice");
+        assert!(self.waiting.iter().all(|(waits, _)| *waits != key), "somebody is left waiting");
+    }
+
+    fn note_unknown(&mut self, key: u8, cut_off: bool) {
+        self.unknown.retain(|(it, _)| *it != key);
+        if is_mutating(key) && !cut_off {
+            self.unknown.push((key, self.now + TTLS.unknown));
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Ask { key, again, wait, cut_off, other } => {
+                self.ask(key, again, wait, cut_off, other);
+            }
+            Step::Finish { claim, end } => {
+                let Some(Held { key, at, token }) = self.take(claim) else { return };
+                let end = state(end);
+                let is_unknown = matches!(end, Some(State::Unknown(_)));
+                let Settled { waiters, held, .. } =
+                    self.table.finish(at, token, end, self.now, &TTLS);
+                assert!(held, "a live claim was lost");
+                self.served(key, &waiters);
+                let is_there = self.table.find(&key_of(key)).is_some();
+                if is_unknown && is_there {
+                    self.note_unknown(key, false);
+                }
+            }
+            Step::Lose { claim } => {
+                let Some(Held { key, at, token }) = self.take(claim) else { return };
+                let (waiters, before) = self.table.lose(at, token, self.now, TTLS.unknown);
+                assert!(before.is_some(), "a live claim was lost");
+                self.served(key, &waiters);
+                let (entry, _) = self.table.get(&key_of(key)).expect("lost, not forgotten");
+                let once = entry.caller != super::entry::Caller::Any;
+                self.note_unknown(key, once);
+            }
+            Step::Release { claim } => {
+                let Some(Held { key, at, token }) = self.take(claim) else { return };
+                let (heir, forgotten) = self.table.release(at, token, self.now, &TTLS);
+                assert!(heir.is_some() != forgotten.is_some(), "it is passed on or goes");
+                if let Some((node, token)) = heir {
+                    let place = self.waiting.iter().position(|(_, it)| Arc::ptr_eq(it, &node));
+                    self.waiting.remove(place.expect("the heir waits"));
+                    assert!(token.epoch > self.epoch, "epochs grow");
+                    self.epoch = token.epoch;
+                    self.held.push(Held { key, at, token });
+                }
+            }
+            Step::Detach { claim } => {
+                let Some(at) = claim.checked_rem(self.held.len()) else { return };
+                self.table.detach(self.held[at].at, self.held[at].token);
+            }
+            Step::Leave { waiter } => {
+                let Some(at) = waiter.checked_rem(self.waiting.len()) else { return };
+                let (key, node) = self.waiting.swap_remove(at);
+                self.table.leave(&key_of(key), &node);
+            }
+            Step::Settle { key, done } => {
+                let Some(at) = self.table.find(&key_of(key)) else { return };
+                let to = if done { State::Done(Some(7)) } else { State::Cancelled(None) };
+                if self.table.settle(at, to, self.now, TTLS.done).is_ok() {
+                    self.unknown.retain(|(it, _)| *it != key);
+                }
+                self.epoch = self.table.epoch.max(self.epoch);
+            }
+            Step::Clear { key } => {
+                if let Some((waiters, ..)) = self.table.clear(&key_of(key)) {
+                    self.served(key, &waiters);
+                    self.held.retain(|held| held.key != key);
+                    self.unknown.retain(|(it, _)| *it != key);
+                }
+            }
+            Step::Flush => {
+                self.table.forget_all(|entry, _| !entry.record.is_pinned());
+            }
+            Step::Sweep => {
+                self.table.sweep(self.now);
+            }
+            Step::Pass(time) => self.now += time,
+        }
+        self.audit();
+    }
+
+    fn audit(&self) {
+        self.table.audit();
+        let now = self.now;
+        for Held { key, token, .. } in &self.held {
+            let (entry, _) = self.table.get(&key_of(*key)).expect("a live claim stays");
+            assert!(entry.record.is_held_by(*token), "a live claim stays its owner's");
+        }
+        for (key, until) in &self.unknown {
+            let found = self.table.get(&key_of(*key));
+            let is = |state: &State<u32>| matches!(state, State::Unknown(_));
+            let stays = found.is_some_and(|(entry, _)| is(&entry.record.state));
+            let is_claimed = self.held.iter().any(|held| held.key == *key);
+            assert!(stays || now >= *until, "a mutating call of unknown outcome was forgotten");
+            assert!(!is_claimed || now >= *until);
+        }
+        let waiting: usize = self.table.slots().map(|(entry, _)| entry.waiters.len()).sum();
+        assert_eq!(waiting, self.waiting.len(), "who waits is served or waits on");
+    }
+}
+
+impl Table<u32> {
+    /// What must hold between its parts.
+    fn audit(&self) {
+        let places: HashSet<_> =
+            self.slots().map(|(entry, _)| self.find(&entry.key).expect("found by key")).collect();
+        assert_eq!(places.len(), self.len(), "each record has one place");
+        assert!(self.len() <= QUOTA, "the table is bounded");
+        for (entry, _) in self.slots() {
+            let is_live = matches!(entry.record.state, State::Inflight);
+            assert!(is_live || entry.waiters.is_empty(), "who waits, waits for a call in flight");
+            assert!(entry.waiters.len() <= WAITERS);
+        }
+    }
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let key = 0..6_u8;
+    let which = 0..8_usize;
+    let rare = || prop::bool::weighted(0.1);
+    prop_oneof![
+        12 => (key.clone(), any::<bool>(), prop::bool::weighted(0.8), rare(), rare()).prop_map(
+            |(key, again, wait, cut_off, other)| Step::Ask { key, again, wait, cut_off, other }),
+        6 => (which.clone(), 0..9_u8).prop_map(|(claim, end)| Step::Finish { claim, end }),
+        1 => which.clone().prop_map(|claim| Step::Lose { claim }),
+        2 => which.clone().prop_map(|claim| Step::Release { claim }),
+        1 => which.clone().prop_map(|claim| Step::Detach { claim }),
+        1 => which.prop_map(|waiter| Step::Leave { waiter }),
+        1 => (key.clone(), any::<bool>()).prop_map(|(key, done)| Step::Settle { key, done }),
+        1 => key.prop_map(|key| Step::Clear { key }),
+        1 => Just(Step::Flush),
+        1 => Just(Step::Sweep),
+        4 => (0..15_u64).prop_map(Step::Pass),
+        1 => (15..70_u64).prop_map(Step::Pass),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: tr_testkit::rounds(64, 2_000) as u32,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn the_table_keeps_what_it_promised(steps in prop::collection::vec(step(), 1..600)) {
+        let mut walk = Walk::new();
+        for step in steps {
+            walk.step(step);
+        }
+    }
+}
