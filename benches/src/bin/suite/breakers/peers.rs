@@ -1,0 +1,82 @@
+//! Their breakers, each set up by its own means.
+use super::{Came, Circuit, Rules, Trip, Work};
+use ::failsafe::{Config, Error, backoff, failure_policy, futures::CircuitBreaker as _};
+use ::recloser::{AsyncRecloser, Recloser};
+use benches::small::Failed;
+use tower::{Layer, service_fn};
+use tower_resilience::circuitbreaker::{
+    CircuitBreakerError, CircuitBreakerLayer, SlidingWindowType,
+};
+
+pub(super) fn tower_resilience(rules: &Rules) -> Result<Circuit, &'static str> {
+    let builder = CircuitBreakerLayer::builder()
+        .name("suite")
+        .wait_duration_in_open(rules.cooldown)
+        .permitted_calls_in_half_open(rules.probes as usize);
+    let builder = match rules.trip {
+        Trip::InARow(failures) => builder.consecutive_failures(failures as usize),
+        Trip::HalfOf(calls) => {
+            builder.failure_rate_threshold(0.5).sliding_window_size(calls as usize)
+        }
+        Trip::HalfWithin(time) => builder
+            .failure_rate_threshold(0.5)
+            .sliding_window_type(SlidingWindowType::TimeBased)
+            .sliding_window_duration(time)
+            .minimum_number_of_calls(5),
+    };
+    let layer = if rules.shared {
+        builder.build_with_handle().map(|(layer, _)| layer)
+    } else {
+        builder.build()
+    };
+    let layer = layer.map_err(|_| "refuses these rules")?;
+    let apply = || {
+        let service = layer.layer(service_fn(|work: Work| work.0));
+        Circuit::of(service, |error: &CircuitBreakerError<Failed>| {
+            matches!(error, CircuitBreakerError::OpenCircuit)
+        })
+    };
+    Ok(apply().twice(apply()))
+}
+
+pub(super) fn failsafe(rules: &Rules) -> Result<Circuit, &'static str> {
+    let failures = match rules.trip {
+        Trip::InARow(failures) => failures,
+        // It has no window of calls; its own default is five in a row, or a rate over 30 s.
+        Trip::HalfOf(_) => 5,
+        Trip::HalfWithin(_) => return Err("closes at the first success"),
+    };
+    let policy = failure_policy::consecutive_failures(failures, backoff::constant(rules.cooldown));
+    let breaker = Config::new().failure_policy(policy).build();
+    Ok(Circuit::new(move |work| {
+        let breaker = breaker.clone();
+        Box::pin(async move {
+            match breaker.call(work.0).await {
+                Ok(()) => Came::Succeeded,
+                Err(Error::Rejected) => Came::Refused,
+                Err(Error::Inner(_)) => Came::Failed,
+            }
+        })
+    }))
+}
+
+pub(super) fn recloser(rules: &Rules) -> Result<Circuit, &'static str> {
+    let custom = Recloser::custom().open_wait(rules.cooldown).half_open_len(rules.probes as usize);
+    let custom = match rules.trip {
+        // It knows rates only: all of the last ones.
+        Trip::InARow(failures) => custom.error_rate_closed(1.0).closed_len(failures as usize),
+        Trip::HalfOf(calls) => custom.error_rate(0.5).closed_len(calls as usize),
+        Trip::HalfWithin(_) => return Err("no window of time"),
+    };
+    let breaker = AsyncRecloser::from(custom.build());
+    Ok(Circuit::new(move |work| {
+        let breaker = breaker.clone();
+        Box::pin(async move {
+            match breaker.call(work.0).await {
+                Ok(()) => Came::Succeeded,
+                Err(::recloser::Error::Rejected) => Came::Refused,
+                Err(::recloser::Error::Inner(_)) => Came::Failed,
+            }
+        })
+    }))
+}
