@@ -5,6 +5,7 @@
 mod bench;
 mod cases;
 mod ci;
+mod compare;
 mod deny;
 mod fuzz;
 mod gate;
@@ -17,6 +18,7 @@ mod schemas;
 mod services;
 mod shell;
 mod simulate;
+mod soak;
 mod tally;
 mod test;
 mod tidy;
@@ -76,6 +78,14 @@ enum Command {
         #[arg(long)]
         save: bool,
     },
+    /// Run ours and its peers through what users need, and compare with `docs/peers.md`.
+    Compare {
+        /// Write the results into `docs/peers.md`.
+        #[arg(long)]
+        save: bool,
+    },
+    /// Run the tests that repeat themselves, for their full number of rounds.
+    Soak,
     /// Send clients through an outage in virtual time, under our rules and others'.
     Simulate {
         /// Run less of everything, and leave `docs/` alone.
@@ -113,6 +123,8 @@ fn act(command: Command) -> Result<()> {
         Command::Loom => loom::run(&repo).map(drop),
         Command::Fuzz { seconds } => fuzz::run(&repo, seconds).map(drop),
         Command::Bench { quick, save } => bench::run(&repo, quick, save),
+        Command::Compare { save } => compare::run(&repo, save),
+        Command::Soak => soak::run(&repo),
         Command::Simulate { quick } => simulate::run(&repo, quick),
         Command::Gate { bless } => gate::run(&repo, bless).map(drop),
     }

@@ -16,10 +16,8 @@ const GUARD: &str = "TR_TOOL_GUARD";
 
 /// Installs what is missing and runs all tests; the last lines printed are `cargo test`'s own.
 pub(crate) fn run(repo: &Repo) -> Result<Tally> {
-    let peers = peers::ensure(repo)?;
     let foreign = repo.names_under("tests");
-    let manifests = foreign.iter().filter_map(|name| repo.package(name));
-    need::ensure(repo, &need::of(manifests)?)?;
+    let parts = Foreign::ensure(repo, &foreign)?;
 
     let mut rust = cargo_test(repo);
     rust.args(["--workspace", "--exclude", BENCHES]);
@@ -29,15 +27,37 @@ pub(crate) fn run(repo: &Repo) -> Result<Tally> {
     let mut total = count(&mut rust)?;
     total += count(repo.cargo().args(["test", "--no-fail-fast", "--package", BENCHES]))?;
     if !foreign.is_empty() {
-        let mut with_peers = cargo_test(repo);
-        with_peers.env(peers::VARIABLE, &peers).env(GUARD, guard(repo)?);
+        let mut with_parts = cargo_test(repo);
+        parts.tell(&mut with_parts);
         for name in &foreign {
-            with_peers.args(["--package", name]);
+            with_parts.args(["--package", name]);
         }
-        total += count(&mut with_peers)?;
+        total += count(&mut with_parts)?;
     }
     ensure!(total.passed > 0, "no test ran");
     Ok(total)
+}
+
+/// What the packages under `tests/` are given.
+#[derive(Debug)]
+pub(crate) struct Foreign {
+    peers: PathBuf,
+    guard: PathBuf,
+}
+
+impl Foreign {
+    /// Installs and builds what is missing of what these packages need.
+    pub(crate) fn ensure(repo: &Repo, packages: &[&str]) -> Result<Self> {
+        let peers = peers::ensure(repo)?;
+        let manifests = packages.iter().filter_map(|name| repo.package(name));
+        need::ensure(repo, &need::of(manifests)?)?;
+        Ok(Self { peers, guard: guard(repo)? })
+    }
+
+    /// Tells tests where it is.
+    pub(crate) fn tell(&self, cargo: &mut Command) {
+        cargo.env(peers::VARIABLE, &self.peers).env(GUARD, &self.guard);
+    }
 }
 
 /// Builds the guard as its users do.
@@ -52,7 +72,8 @@ fn cargo_test(repo: &Repo) -> Command {
     cargo
 }
 
-fn count(cargo: &mut Command) -> Result<Tally> {
+/// Runs tests and counts them.
+pub(crate) fn count(cargo: &mut Command) -> Result<Tally> {
     let mut total = Tally::default();
     shell::watch(cargo, |line| {
         if let Some(binary) = tally::closing(line) {
