@@ -87,6 +87,8 @@ mod local;
 pub mod protocol;
 mod record;
 mod service;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 pub mod store;
 
 pub use self::{

@@ -43,6 +43,7 @@ pub struct Database {
     writes: Entrance,
     reads: Entrance,
     path: Arc<Path>,
+    durability: Durability,
     counters: Arc<Counters>,
 }
 
@@ -152,6 +153,12 @@ impl Database {
         &self.path
     }
 
+    /// What a confirmed write outlives.
+    #[must_use]
+    pub const fn durability(&self) -> Durability {
+        self.durability
+    }
+
     /// How much was written.
     #[must_use]
     pub fn stats(&self) -> Stats {
@@ -196,6 +203,7 @@ impl Builder {
         let (writes, write_queue) = queue(limit);
         let (reads, read_queue) = queue(limit);
         let counters = Arc::new(Counters::default());
+        let durability = place.durability;
         let path: Arc<Path> = place.path.as_path().into();
         let (opened, opening) = oneshot::channel();
         let counted = counters.clone();
@@ -208,7 +216,7 @@ impl Builder {
         })
         .map_err(|error| error.at(&path))?;
         opening.await.unwrap_or_else(|_| Err(Error::closed()))?;
-        Ok(Database { writes, reads, path, counters })
+        Ok(Database { writes, reads, path, durability, counters })
     }
 }
 
@@ -227,9 +235,10 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
 
 impl fmt::Debug for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { writes, reads, path, .. } = self;
+        let Self { writes, reads, path, durability, counters: _ } = self;
         f.debug_struct("Database")
             .field("path", path)
+            .field("durability", durability)
             .field("writes", writes)
             .field("reads", reads)
             .field("stats", &self.stats())

@@ -37,6 +37,12 @@ impl Schema {
         Self { name, steps }
     }
 
+    /// The steps, for tests of what they make.
+    #[must_use]
+    pub const fn steps(&self) -> &'static [&'static str] {
+        self.steps
+    }
+
     /// Takes the steps that the file has not taken yet. One transaction: all or none.
     pub(crate) fn migrate(&self, connection: &Connection) -> Result<()> {
         connection.execute_batch(TABLE)?;

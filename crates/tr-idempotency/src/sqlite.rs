@@ -1,0 +1,271 @@
+//! Records in a SQLite file, shared by the processes of one machine.
+//!
+//! # When to use
+//!
+//! Where records have to outlive the process, and all processes that share them run on one
+//! machine. Several processes may open the file at once. Past one machine, use a store that is a
+//! server.
+//!
+//! # Example
+//!
+//! ```
+//! use tr_idempotency::{sqlite::Sqlite, store::{Query, RecordStore}};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tr_core::BoxError> {
+//! # let path = std::env::temp_dir().join(format!("tr-calls-doc-{}.db", std::process::id()));
+//! # let _ = std::fs::remove_file(&path);
+//! let store = Sqlite::open(&path).await?;
+//! assert_eq!(store.count(&Query::ALL).await?, 0);
+//! store.close().await;
+//! # std::fs::remove_file(&path)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What holds
+//!
+//! - A claim and an end are on the disk before the store says so. Calls that come in while the
+//!   disk is busy share one sync. [`Durability`] says what they outlive.
+//! - Each operation is one transition of [`protocol`](crate::protocol), in a transaction that no
+//!   other process can come between.
+//! - Time is the machine's, read once when the file is opened and then counted on, so it does not
+//!   jump while the process lives. It never runs backwards over what the file has seen, whatever
+//!   the machine's clock says after a restart. A clock that was ahead makes records end early.
+//! - Who watches another process's call looks at the record every 50 ms.
+//!
+//! # Looking into the file
+//!
+//! `sqlite3 calls.db 'SELECT * FROM calls_now'` shows each record as it stands, with times that
+//! can be read. Rows of `calls` may be deleted by hand: that clears the record.
+//!
+//! # Errors
+//!
+//! The file's are [`tr_sqlite::Error`]s, the sources of [`StoreError`]s: a lock held by another
+//! process is [`Unreachable`](crate::store::StoreErrorKind::Unreachable), a disk that failed in
+//! the middle of a commit [`Uncertain`](crate::store::StoreErrorKind::Uncertain), damage
+//! [`Unreadable`](crate::store::StoreErrorKind::Unreadable), a full disk, a file that was replaced
+//! and missing rights [`Refused`](crate::store::StoreErrorKind::Refused).
+mod change;
+mod clock;
+mod fault;
+mod layout;
+mod meant;
+#[cfg(test)]
+mod plans;
+mod row;
+mod table;
+
+pub use tr_sqlite::{Database, Durability};
+
+use self::{clock::Steady, fault::Fault, meant::Meant, table::Table};
+use crate::{
+    protocol::{Millis, Token},
+    store::{
+        ClaimRequest, Claimed, End, Query, RecordStore, Seen, StoreError, StoreFuture, Stored,
+    },
+};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use tr_core::{WallClock, canonical::Key};
+
+/// Records that a new store has room for.
+const CAPACITY: u64 = 1_000_000;
+
+/// Rows that one transaction removes: others' writes wait for it.
+const AT_ONCE: usize = 1_000;
+
+/// How often who watches looks.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Records in a SQLite file. A clone shares the file.
+#[derive(Clone)]
+pub struct Sqlite {
+    database: Database,
+    settings: Arc<Settings>,
+}
+
+/// How to keep records in a SQLite file.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Builder {
+    capacity: u64,
+    clock: Option<Arc<dyn WallClock>>,
+}
+
+#[derive(Debug)]
+struct Settings {
+    capacity: u64,
+    clock: Arc<dyn WallClock>,
+}
+
+impl Sqlite {
+    /// Opens this file with the defaults, or makes it. [`builder`](Self::builder) has choices.
+    ///
+    /// # Errors
+    /// See [`tr_sqlite::Builder::open`] and [`tr_sqlite::Database::migrate`]. A file that is
+    /// refused was not changed.
+    pub async fn open(path: impl Into<PathBuf>) -> Result<Self, tr_sqlite::Error> {
+        let database = Database::open(path).await?;
+        Self::builder().on(database).await
+    }
+
+    /// Begins with the defaults: room for a million records.
+    pub const fn builder() -> Builder {
+        Builder { capacity: CAPACITY, clock: None }
+    }
+
+    /// The file, which others may share.
+    #[must_use]
+    pub const fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Writes what was sent, and closes the file for all who share it.
+    pub async fn close(&self) {
+        self.database.close().await;
+    }
+
+    /// Applies a change in a transaction.
+    async fn change<T, F>(&self, change: F) -> Result<T, StoreError>
+    where
+        F: FnOnce(&Table<'_>) -> fault::Result<T> + Send + 'static,
+        T: Send + 'static,
+    {
+        let settings = self.settings.clone();
+        let changed = self
+            .database
+            .write(move |connection| change(&Table::new(connection, &*settings.clock)?));
+        changed.await.map_err(Fault::into_store)
+    }
+
+    /// Looks at the records of one moment.
+    async fn look<T, F>(&self, look: F) -> Result<T, StoreError>
+    where
+        F: FnOnce(&Table<'_>) -> fault::Result<T> + Send + 'static,
+        T: Send + 'static,
+    {
+        let settings = self.settings.clone();
+        let seen =
+            self.database.read(move |connection| look(&Table::new(connection, &*settings.clock)?));
+        seen.await.map_err(Fault::into_store)
+    }
+}
+
+impl Builder {
+    /// How many records there may be; a million by default. Past it the settled ones that would
+    /// end next are forgotten. Where all are of calls in flight or of unknown outcome, the store
+    /// is full.
+    pub const fn capacity(mut self, records: u64) -> Self {
+        self.capacity = records;
+        self
+    }
+
+    /// Takes the time from here and not from the machine.
+    pub fn clock(mut self, clock: Arc<dyn WallClock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Keeps records in this database, beside what others keep there.
+    ///
+    /// # Errors
+    /// See [`tr_sqlite::Database::migrate`].
+    pub async fn on(self, database: Database) -> Result<Sqlite, tr_sqlite::Error> {
+        let Self { capacity, clock } = self;
+        database.migrate(layout::CALLS).await?;
+        let clock = clock.unwrap_or_else(|| Arc::new(Steady::new()));
+        Ok(Sqlite { database, settings: Arc::new(Settings { capacity, clock }) })
+    }
+}
+
+impl RecordStore for Sqlite {
+    fn claim<'s>(&'s self, claim: &'s ClaimRequest) -> StoreFuture<'s, Claimed> {
+        let (claim, capacity) = (claim.clone(), self.settings.capacity);
+        Box::pin(self.change(move |table| change::claim(table, &claim, capacity)))
+    }
+
+    fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool> {
+        let key = *key;
+        Box::pin(self.change(move |table| change::renew(table, &key, token, lease)))
+    }
+
+    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
+        let key = *key;
+        Box::pin(self.change(move |table| change::release(table, &key, owner)))
+    }
+
+    fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
+        let (key, end) = (*key, end.clone());
+        Box::pin(self.change(move |table| change::finalise(table, &key, token, end)))
+    }
+
+    fn settle<'s>(
+        &'s self,
+        key: &'s Key,
+        of: Option<Token>,
+        end: &'s End,
+    ) -> StoreFuture<'s, bool> {
+        let (key, end) = (*key, end.clone());
+        Box::pin(self.change(move |table| change::settle(table, &key, of, end)))
+    }
+
+    fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>> {
+        let key = *key;
+        Box::pin(self.look(move |table| table.standing(&key)))
+    }
+
+    fn watch<'s>(&'s self, key: &'s Key, seen: Seen) -> StoreFuture<'s, ()> {
+        Box::pin(async move {
+            while self.read(key).await?.is_some_and(|stored| stored.seen() == seen) {
+                tokio::time::sleep(LOOK).await;
+            }
+            Ok(())
+        })
+    }
+
+    fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
+        let meant = Meant::of(query);
+        Box::pin(self.look(move |table| table.list(&meant, limit)))
+    }
+
+    fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
+        let meant = Meant::of(query);
+        Box::pin(self.look(move |table| table.count(&meant)))
+    }
+
+    fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
+        Box::pin(async move {
+            let mut flushed = 0;
+            loop {
+                let meant = Meant::of(query);
+                match self.change(move |table| table.flush(&meant, AT_ONCE)).await? {
+                    0 => return Ok(flushed),
+                    some => flushed += some,
+                }
+            }
+        })
+    }
+
+    fn clear<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, bool> {
+        let key = *key;
+        Box::pin(self.change(move |table| table.clear(&key)))
+    }
+
+    fn sweep(&self) -> StoreFuture<'_, u64> {
+        Box::pin(self.change(|table| table.sweep(AT_ONCE)))
+    }
+
+    fn check(&self) -> StoreFuture<'_, Vec<String>> {
+        let settings = self.settings.clone();
+        let durability = self.database.durability();
+        Box::pin(self.change(move |table| change::check(table, settings.capacity, durability)))
+    }
+}
+
+impl fmt::Debug for Sqlite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sqlite")
+            .field("database", &self.database)
+            .field("settings", &self.settings)
+            .finish()
+    }
+}

@@ -1,0 +1,23 @@
+//! The time that records are written with.
+use crate::clock::millis;
+use tokio::time::Instant;
+use tr_core::{SystemClock, WallClock};
+
+/// The machine's time, read once and then counted on: it does not jump when the machine's does.
+#[derive(Debug)]
+pub(super) struct Steady {
+    made: Instant,
+    made_unix_ms: u64,
+}
+
+impl Steady {
+    pub(super) fn new() -> Self {
+        Self { made: Instant::now(), made_unix_ms: SystemClock.unix_ms() }
+    }
+}
+
+impl WallClock for Steady {
+    fn unix_ms(&self) -> u64 {
+        self.made_unix_ms.saturating_add(millis(self.made.elapsed()))
+    }
+}

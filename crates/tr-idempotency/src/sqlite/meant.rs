@@ -1,0 +1,108 @@
+//! Which records are meant, as a condition on the rows of `calls`.
+use super::row::time;
+use crate::store::{Query, Which, Whose};
+use tr_sqlite::rusqlite::ToSql;
+
+/// What the index of open calls holds: said in full, or SQLite does not use it.
+pub(super) const OPEN: &str = "state IN ('inflight', 'unknown')";
+
+/// A condition and its parameters, `:now` apart.
+#[derive(Debug)]
+pub(super) struct Meant {
+    sql: String,
+    params: Vec<(&'static str, Value)>,
+}
+
+#[derive(Debug)]
+enum Value {
+    Text(String),
+    Whole(i64),
+}
+
+impl Meant {
+    /// Not [`is_pinned`](crate::protocol::Record::is_pinned), as the record stands now.
+    pub(super) const FREE: &str =
+        "(pinned = 0 OR (state = 'inflight' AND until <= :now AND NOT mutating))";
+
+    pub(super) fn of(query: &Query) -> Self {
+        let mut params = Vec::new();
+        let mut sql = "over_at > :now".to_owned();
+        match &query.whose {
+            Whose::All => {}
+            Whose::Session(session) => {
+                sql += " AND session = :session";
+                params.push((":session", Value::Text(session.clone())));
+            }
+            Whose::Tool(prefix) => {
+                sql += " AND tool >= :tool";
+                params.push((":tool", Value::Text(prefix.clone())));
+                if let Some(past) = past(prefix) {
+                    sql += " AND tool < :past";
+                    params.push((":past", Value::Text(past)));
+                }
+            }
+        }
+        if query.which != Which::Any {
+            sql = format!("{sql} AND {OPEN}");
+        }
+        match query.which {
+            Which::Any => {}
+            Which::Inflight { at_least } => {
+                sql += " AND state = 'inflight' AND until > :now AND \
+                        max(:now - claimed_at, 0) >= :at_least";
+                params.push((":at_least", Value::Whole(time(at_least))));
+            }
+            Which::Unknown => {
+                sql += " AND (state = 'unknown' OR (state = 'inflight' AND until <= :now))";
+            }
+        }
+        Self { sql, params }
+    }
+
+    pub(super) fn sql(&self) -> &str {
+        &self.sql
+    }
+
+    pub(super) fn params<'p>(&'p self, now: &'p i64) -> Vec<(&'static str, &'p dyn ToSql)> {
+        let mut params: Vec<(_, &dyn ToSql)> = vec![(":now", now)];
+        params.extend(self.params.iter().map(|(name, value)| {
+            let value: &dyn ToSql = match value {
+                Value::Text(text) => text,
+                Value::Whole(whole) => whole,
+            };
+            (*name, value)
+        }));
+        params
+    }
+}
+
+/// The first text after all that begin with `prefix`; `None` if there is none.
+fn past(prefix: &str) -> Option<String> {
+    let mut past = prefix.to_owned();
+    while let Some(last) = past.pop() {
+        // Steps over the surrogates, which are no characters.
+        if let Some(next) = (last..=char::MAX).nth(1) {
+            past.push(next);
+            return Some(past);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::past;
+
+    #[test]
+    fn what_begins_so_lies_before_its_past() {
+        for prefix in ["pay", "pay.", "z", "\u{d7ff}", "a\u{10ffff}", "é"] {
+            let past = past(prefix).unwrap();
+            assert!(*prefix < *past);
+            assert!(format!("{prefix}\u{10ffff}\u{10ffff}") < past);
+            assert!(!past.starts_with(prefix));
+        }
+        assert_eq!(past(""), None);
+        assert_eq!(past("\u{10ffff}"), None);
+        assert_eq!(past("a\u{10ffff}").as_deref(), Some("b"));
+    }
+}

@@ -1,0 +1,61 @@
+//! Every statement finds its rows by an index: a million records must not slow a claim.
+use super::{layout::CALLS, meant::Meant, table::evictions};
+use crate::store::{Query, Which, Whose};
+use tr_sqlite::rusqlite::Connection;
+
+fn calls() -> Connection {
+    let connection = Connection::open_in_memory().unwrap();
+    for step in CALLS.steps() {
+        connection.execute_batch(step).unwrap();
+    }
+    connection
+}
+
+/// What SQLite does for this statement, one line for each table.
+fn plan(connection: &Connection, sql: &str) -> Vec<String> {
+    let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let mut rows = plan.raw_query();
+    let mut lines = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        lines.push(row.get(3).unwrap());
+    }
+    lines
+}
+
+fn count(whose: Whose, which: Which) -> String {
+    let meant = Meant::of(&Query { whose, which });
+    format!("SELECT count(*) FROM calls WHERE {}", meant.sql())
+}
+
+#[test]
+fn a_claim_reads_one_row() {
+    let plan = plan(&calls(), "SELECT * FROM calls WHERE key = ?1");
+    assert_eq!(plan, ["SEARCH calls USING INDEX sqlite_autoindex_calls_1 (key=?)"]);
+}
+
+#[test]
+fn room_is_made_without_a_search() {
+    let connection = calls();
+    for (evict, index) in evictions().iter().zip(["calls_by_end", "calls_by_end", "calls_open"]) {
+        let plan = plan(&connection, evict);
+        assert!(plan.iter().any(|line| line.contains(index)), "{evict}: {plan:?}");
+        assert!(!plan.iter().any(|line| line.starts_with("SCAN calls")), "{evict}: {plan:?}");
+        assert!(!plan.iter().any(|line| line.contains("TEMP B-TREE")), "{evict}: {plan:?}");
+    }
+}
+
+#[test]
+fn operators_questions_have_an_index() {
+    let connection = calls();
+    let session = || Whose::Session("s".into());
+    for (whose, which, index) in [
+        (session(), Which::Any, "calls_by_session"),
+        (Whose::Tool("pay.".into()), Which::Any, "calls_by_tool"),
+        (Whose::All, Which::Unknown, "calls_open"),
+        (Whose::All, Which::Inflight { at_least: 1 }, "calls_open"),
+    ] {
+        let plan = plan(&connection, &count(whose, which));
+        assert!(plan[0].starts_with("SEARCH"), "{which:?}: {plan:?}");
+        assert!(plan[0].contains(index), "{which:?}: {plan:?}");
+    }
+}

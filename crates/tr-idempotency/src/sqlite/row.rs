@@ -1,0 +1,82 @@
+//! A record as a row of `calls`, and back.
+use super::fault::{Fault, Result};
+use crate::{
+    protocol::{Millis, Phase, Record, State, Token},
+    store::{Stored, StoredRecord},
+};
+use tr_core::canonical::{Digest, Key};
+use tr_sqlite::rusqlite::Row;
+
+/// In the order in which [`stored`] reads them. A macro, to be part of statements.
+macro_rules! columns {
+    () => {
+        "key, digest, mutating, state, epoch, owner, version, runs, claimed_at, changed_at, \
+         until, unknown_ttl, tool, session, notes, body"
+    };
+}
+pub(super) use columns;
+
+/// Times past this are for ever: two of them can be added, and SQLite's integers hold the sum.
+const LATEST: u64 = i64::MAX.cast_unsigned() / 2;
+
+/// A time as a column.
+pub(super) fn time(at: Millis) -> i64 {
+    at.min(LATEST).cast_signed()
+}
+
+/// A record's fields as columns.
+pub(super) struct Fields<'r> {
+    pub(super) state: &'static str,
+    pub(super) epoch: i64,
+    pub(super) owner: i64,
+    pub(super) version: i64,
+    pub(super) runs: u32,
+    pub(super) claimed_at: i64,
+    pub(super) changed_at: i64,
+    pub(super) until: i64,
+    pub(super) unknown_ttl: i64,
+    pub(super) body: Option<&'r Vec<u8>>,
+}
+
+impl<'r> Fields<'r> {
+    pub(super) fn of(record: &'r StoredRecord) -> Self {
+        Self {
+            state: record.state.phase().as_str(),
+            epoch: record.token.epoch.cast_signed(),
+            owner: record.token.owner.cast_signed(),
+            version: record.version.cast_signed(),
+            runs: record.runs,
+            claimed_at: time(record.claimed_at),
+            changed_at: time(record.changed_at),
+            until: time(record.until),
+            unknown_ttl: time(record.unknown_ttl),
+            body: record.state.body(),
+        }
+    }
+}
+
+/// Reads a row of [`columns`], as it was written.
+pub(super) fn stored(row: &Row<'_>, now: Millis) -> Result<Stored> {
+    let whole = |at: usize| row.get::<_, i64>(at).map(i64::cast_unsigned);
+    let phase = row.get_ref(3)?.as_str().map_err(Fault::unreadable)?;
+    let phase = phase.parse::<Phase>().map_err(Fault::unreadable)?;
+    Ok(Stored {
+        key: Key::from_bytes(row.get(0)?),
+        record: Record {
+            digest: Digest::from_bytes(row.get(1)?),
+            mutating: row.get(2)?,
+            state: State::of(phase, row.get(15)?),
+            token: Token { epoch: whole(4)?, owner: whole(5)? },
+            version: whole(6)?,
+            runs: row.get(7)?,
+            claimed_at: whole(8)?,
+            changed_at: whole(9)?,
+            until: whole(10)?,
+            unknown_ttl: whole(11)?,
+        },
+        tool: row.get(12)?,
+        session: row.get(13)?,
+        notes: row.get(14)?,
+        now,
+    })
+}

@@ -1,0 +1,172 @@
+//! The statements, on one connection and at one moment.
+use super::{
+    fault::Result,
+    meant::{Meant, OPEN},
+    row::{Fields, columns, stored, time},
+};
+use crate::{
+    protocol::Millis,
+    store::{Stored, StoredRecord},
+};
+use tr_core::{WallClock, canonical::Key};
+use tr_sqlite::rusqlite::{CachedStatement, Connection, OptionalExtension, named_params, params};
+
+/// The record's time is over, as the index has it.
+const ENDED: &str = "pinned IN (0, 1) AND over_at <= :now";
+
+/// Forgets the rows that this selects.
+fn removal(rows: &str) -> String {
+    format!("DELETE FROM calls WHERE rowid IN (SELECT rowid FROM calls WHERE {rows})")
+}
+
+/// What makes room for one record, one after the other.
+pub(super) fn evictions() -> [String; 3] {
+    [
+        removal(&format!("{ENDED} LIMIT 1")),
+        removal("pinned = 0 AND over_at > :now ORDER BY over_at LIMIT 1"),
+        removal(&format!("{OPEN} AND {} LIMIT 1", Meant::FREE)),
+    ]
+}
+
+/// The calls within one transaction.
+pub(super) struct Table<'c> {
+    connection: &'c Connection,
+    pub(super) head: Head,
+    /// What the clock says, even if the file has seen a later time.
+    pub(super) clock: Millis,
+    /// The store's time.
+    pub(super) now: Millis,
+}
+
+/// What is true of all calls.
+pub(super) struct Head {
+    /// Of the last claim or settlement, whichever its key.
+    pub(super) epoch: u64,
+    /// The latest time at which there was one.
+    pub(super) clock: Millis,
+    pub(super) records: u64,
+}
+
+impl<'c> Table<'c> {
+    pub(super) fn new(connection: &'c Connection, clock: &dyn WallClock) -> Result<Self> {
+        let mut head = connection.prepare_cached("SELECT epoch, clock, records FROM calls_head")?;
+        let head = head.query_row([], |row| {
+            let whole = |at: usize| row.get::<_, i64>(at).map(i64::cast_unsigned);
+            Ok(Head { epoch: whole(0)?, clock: whole(1)?, records: whole(2)? })
+        })?;
+        let clock = clock.unix_ms();
+        Ok(Self { connection, clock, now: clock.max(head.clock), head })
+    }
+
+    fn prepare(&self, sql: &str) -> Result<CachedStatement<'c>> {
+        Ok(self.connection.prepare_cached(sql)?)
+    }
+
+    /// Remembers the last epoch and the time.
+    pub(super) fn note(&self, epoch: u64) -> Result<()> {
+        let mut note = self.prepare("UPDATE calls_head SET epoch = ?1, clock = ?2")?;
+        note.execute(params![epoch.cast_signed(), time(self.now)])?;
+        Ok(())
+    }
+
+    /// The record of this key as it was written.
+    pub(super) fn find(&self, key: &Key) -> Result<Option<Stored>> {
+        let mut find =
+            self.prepare(concat!("SELECT ", columns!(), " FROM calls WHERE key = ?1"))?;
+        let mut rows = find.query([key.as_bytes()])?;
+        rows.next()?.map(|row| stored(row, self.now)).transpose()
+    }
+
+    /// The record of this key as it stands now.
+    pub(super) fn standing(&self, key: &Key) -> Result<Option<Stored>> {
+        Ok(self.find(key)?.and_then(|stored| stored.at(self.now)))
+    }
+
+    pub(super) fn insert(&self, stored: &Stored) -> Result<()> {
+        let mut insert = self.prepare(concat!(
+            "INSERT INTO calls (",
+            columns!(),
+            ") VALUES (:key, :digest, :mutating, :state, :epoch, \
+             :owner, :version, :runs, :claimed_at, :changed_at, :until, :unknown_ttl, :tool, \
+             :session, :notes, :body)"
+        ))?;
+        let Stored { key, record, tool, session, notes, .. } = stored;
+        let it = Fields::of(record);
+        insert.execute(named_params! {
+            ":key": key.as_bytes(), ":digest": record.digest.as_bytes(),
+            ":mutating": record.mutating, ":state": it.state, ":epoch": it.epoch,
+            ":owner": it.owner, ":version": it.version, ":runs": it.runs,
+            ":claimed_at": it.claimed_at, ":changed_at": it.changed_at, ":until": it.until,
+            ":unknown_ttl": it.unknown_ttl, ":tool": tool, ":session": session,
+            ":notes": notes, ":body": it.body,
+        })?;
+        Ok(())
+    }
+
+    /// Writes the fields that change with the state.
+    pub(super) fn update(&self, key: &Key, record: &StoredRecord) -> Result<()> {
+        let mut update = self.prepare(
+            "UPDATE calls SET state = :state, epoch = :epoch, owner = :owner, version = :version, \
+             changed_at = :changed_at, until = :until, body = :body WHERE key = :key",
+        )?;
+        let it = Fields::of(record);
+        update.execute(named_params! {
+            ":key": key.as_bytes(), ":state": it.state, ":epoch": it.epoch, ":owner": it.owner,
+            ":version": it.version, ":changed_at": it.changed_at, ":until": it.until,
+            ":body": it.body,
+        })?;
+        Ok(())
+    }
+
+    /// Forgets the record of this key; `false` if there is none, or its time is over.
+    pub(super) fn clear(&self, key: &Key) -> Result<bool> {
+        let mut clear = self.prepare("DELETE FROM calls WHERE key = ?1 RETURNING over_at")?;
+        let over_at = clear.query_row([key.as_bytes()], |row| row.get::<_, i64>(0)).optional()?;
+        Ok(over_at.is_some_and(|over_at| over_at > time(self.now)))
+    }
+
+    /// Forgets a record that may be forgotten before its time: that which would end next.
+    pub(super) fn evict(&self) -> Result<bool> {
+        for evict in evictions() {
+            let mut evict = self.prepare(&evict)?;
+            if evict.execute(named_params! { ":now": time(self.now) })? > 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Forgets up to `limit` records whose time is over.
+    pub(super) fn sweep(&self, limit: usize) -> Result<u64> {
+        let mut sweep = self.prepare(&removal(&format!("{ENDED} LIMIT {limit}")))?;
+        Ok(sweep.execute(named_params! { ":now": time(self.now) })? as u64)
+    }
+
+    pub(super) fn list(&self, meant: &Meant, limit: usize) -> Result<Vec<Stored>> {
+        let mut list = self.prepare(&format!(
+            concat!("SELECT ", columns!(), " FROM calls WHERE {} LIMIT {}"),
+            meant.sql(),
+            i64::try_from(limit).unwrap_or(i64::MAX)
+        ))?;
+        let mut rows = list.query(&*meant.params(&time(self.now)))?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.extend(stored(row, self.now)?.at(self.now));
+        }
+        Ok(found)
+    }
+
+    pub(super) fn count(&self, meant: &Meant) -> Result<u64> {
+        let mut count =
+            self.prepare(&format!("SELECT count(*) FROM calls WHERE {}", meant.sql()))?;
+        let count = count.query_row(&*meant.params(&time(self.now)), |row| row.get::<_, i64>(0))?;
+        Ok(count.cast_unsigned())
+    }
+
+    /// Forgets up to `limit` of these records, and no pinned ones.
+    pub(super) fn flush(&self, meant: &Meant, limit: usize) -> Result<u64> {
+        let (meant_sql, free) = (meant.sql(), Meant::FREE);
+        let mut flush = self.prepare(&removal(&format!("{meant_sql} AND {free} LIMIT {limit}")))?;
+        Ok(flush.execute(&*meant.params(&time(self.now)))? as u64)
+    }
+}

@@ -1,0 +1,6 @@
+//! Records in a SQLite file keep the rules of all stores, and some of their own.
+mod clocks;
+mod conform;
+mod faults;
+mod shared;
+mod subject;
