@@ -1,18 +1,23 @@
 //! Error types.
-use crate::state::Refusal;
-use std::{error::Error, fmt, sync::Arc, time::Duration};
+use crate::{gate::Gate, state::Refusal};
+use std::{
+    error::Error,
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 use tr_core::{BreakerState, Facts, Ran, Verdict, code};
 
 /// A breaker refused the call. The tool did not run.
 ///
 /// Its facts: code `circuit_open`, [`Ran::No`], transient with the time left as `retry_after`, and
 /// exhausted, so that nobody retries it on the spot. Behind them lies what the last failure said.
-#[derive(Debug)]
 pub struct CircuitOpen {
-    breaker: Arc<str>,
+    gate: Arc<Gate>,
     state: BreakerState,
     retry_after: Option<Duration>,
-    facts: Facts,
+    /// Made when somebody asks: most refusals are only counted.
+    facts: OnceLock<Box<Facts>>,
 }
 
 /// What the last call said that failed, somebody else's perhaps.
@@ -20,25 +25,27 @@ pub struct CircuitOpen {
 pub(crate) struct LastFailure(pub(crate) Arc<str>);
 
 impl CircuitOpen {
-    pub(crate) fn new(
-        breaker: Arc<str>,
-        refusal: Refusal,
-        last_failure: Option<Arc<LastFailure>>,
-    ) -> Self {
+    #[inline]
+    pub(crate) const fn new(gate: Arc<Gate>, refusal: Refusal) -> Self {
         let Refusal { state, left: retry_after, .. } = refusal;
-        let verdict = Verdict::Transient { retry_after };
-        let facts = Facts::new(code::CIRCUIT_OPEN, Ran::No, verdict).exhausted();
-        let facts = match last_failure {
-            Some(shared) => facts.because_shared(shared),
-            None => facts,
-        };
-        Self { breaker, state, retry_after, facts }
+        Self { gate, state, retry_after, facts: OnceLock::new() }
+    }
+
+    fn facts(&self) -> &Facts {
+        self.facts.get_or_init(|| {
+            let verdict = Verdict::Transient { retry_after: self.retry_after };
+            let facts = Facts::new(code::CIRCUIT_OPEN, Ran::No, verdict).exhausted();
+            Box::new(match self.gate.last_failure() {
+                Some(shared) => facts.because_shared(shared),
+                None => facts,
+            })
+        })
     }
 
     /// The breaker's key.
     #[must_use]
     pub fn breaker(&self) -> &str {
-        &self.breaker
+        self.gate.name()
     }
 
     /// The state in which it refused.
@@ -54,16 +61,17 @@ impl CircuitOpen {
         self.retry_after
     }
 
-    /// What the last failure said, shortened.
+    /// What the last failure said, shortened, as the breaker knew it when this, or a source, was
+    /// asked for first; none if it was closed by then.
     #[must_use]
     pub fn last_failure(&self) -> Option<&str> {
-        Some(&self.facts.source()?.downcast_ref::<LastFailure>()?.0)
+        Some(&self.facts().source()?.downcast_ref::<LastFailure>()?.0)
     }
 }
 
 impl fmt::Display for CircuitOpen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "circuit breaker of {} is {}", self.breaker, self.state.as_str())?;
+        write!(f, "circuit breaker of {} is {}", self.breaker(), self.state.as_str())?;
         match (self.retry_after, self.state) {
             (Some(left), _) => write!(f, " for another {left:.0?}"),
             (None, BreakerState::Closed) => f.write_str(" and lets only some calls pass yet"),
@@ -75,7 +83,17 @@ impl fmt::Display for CircuitOpen {
 
 impl Error for CircuitOpen {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
+        Some(self.facts())
+    }
+}
+
+impl fmt::Debug for CircuitOpen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CircuitOpen")
+            .field("breaker", &self.breaker())
+            .field("state", &self.state)
+            .field("retry_after", &self.retry_after)
+            .finish_non_exhaustive()
     }
 }
 

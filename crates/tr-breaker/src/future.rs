@@ -7,7 +7,7 @@ use std::{
     pin::Pin,
     task::{Context, Poll},
 };
-use tr_core::{BoxError, Classification, Classify, Standard, Verdict, code};
+use tr_core::{BoxError, Classification, Classify, Standard, Verdict};
 
 pin_project! {
     /// The response of a [`Breaker`](crate::Breaker). Dropped, its call counts for nothing, and a
@@ -24,7 +24,7 @@ pin_project! {
         Admitted {
             #[pin]
             call: F,
-            permit: Option<Permit>,
+            permit: Permit,
             answers: A,
         },
         Refused { error: Option<BoxError> },
@@ -32,7 +32,7 @@ pin_project! {
 }
 
 impl<F, A> BreakerFuture<F, A> {
-    pub(crate) const fn admitted(call: F, permit: Option<Permit>, answers: A) -> Self {
+    pub(crate) const fn admitted(call: F, permit: Permit, answers: A) -> Self {
         Self { state: State::Admitted { call, permit, answers } }
     }
 
@@ -49,20 +49,24 @@ where
 {
     type Output = Result<T, BoxError>;
 
-    #[inline]
+    #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().state.project() {
-            StateProj::Admitted { call, permit, answers } => {
-                let Poll::Ready(result) = call.poll(cx) else {
-                    permit.as_mut().map(Permit::wait);
-                    return Poll::Pending;
-                };
-                let result = result.map_err(Into::into);
-                if let Some(permit) = permit {
-                    settle(permit, answers, &result);
+            StateProj::Admitted { call, permit, answers } => match call.poll(cx) {
+                Poll::Ready(Ok(response)) => {
+                    settle(permit, answers.classify(Ok(&response)), None);
+                    Poll::Ready(Ok(response))
                 }
-                Poll::Ready(result)
-            }
+                Poll::Ready(Err(error)) => {
+                    let error = error.into();
+                    settle(permit, answers.classify(Err(&*error)), Some(&error));
+                    Poll::Ready(Err(error))
+                }
+                Poll::Pending => {
+                    permit.wait();
+                    Poll::Pending
+                }
+            },
             StateProj::Refused { error } => {
                 Poll::Ready(Err(error.take().expect("polled after completion")))
             }
@@ -70,27 +74,22 @@ where
     }
 }
 
-/// Spends the permit on the end of its call. Should foreign code panic when it judges, nothing is
-/// spent, and the permit goes back when it is dropped.
+/// Spends the permit on the end of its call. Where foreign code panicked when it should judge,
+/// nothing is spent, and the permit goes back when it is dropped.
 #[inline]
-fn settle<T, A: Classify<T>>(permit: &mut Permit, answers: &A, result: &Result<T, BoxError>) {
-    let judged = answers.classify(match result {
-        Ok(response) => Ok(response),
-        Err(error) => Err(&**error),
-    });
+fn settle(permit: &mut Permit, judged: Classification<'_>, error: Option<&BoxError>) {
     match judged.verdict {
         Verdict::Success => permit.succeed(),
-        _ => settle_badly(permit, judged, result.as_ref().err()),
+        verdict => settle_badly(permit, verdict, judged.code, error),
     }
 }
 
 #[cold]
-fn settle_badly(permit: &mut Permit, judged: Classification<'_>, error: Option<&BoxError>) {
-    let is_counted = permit.counts_rate_limits() || judged.code != code::RATE_LIMITED;
-    match judged.verdict {
-        Verdict::Transient { .. } if is_counted => permit.fail(match error {
+fn settle_badly(permit: &mut Permit, verdict: Verdict, code: &str, error: Option<&BoxError>) {
+    match verdict {
+        Verdict::Transient { .. } if permit.counts(code) => permit.fail(match error {
             Some(error) => why::shortened(error),
-            None => why::shortened(&judged.code),
+            None => why::shortened(&code),
         }),
         Verdict::Permanent => permit.spend(End::Permanent),
         _ => permit.spend(End::Neither),

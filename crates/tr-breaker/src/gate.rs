@@ -1,27 +1,27 @@
 //! The state machine behind a word that says "closed" without a lock.
 use crate::{
+    clock,
     epoch::Epoch,
     error::LastFailure,
     ground::Ground,
     hub::Hub,
     lane::Lanes,
-    settings::{Mode, Row, Settings},
+    settings::{Row, Settings},
     snapshot::Saved,
-    state::{Edge, End, Machine, Refusal, Ticket},
-    sync::{
-        AtomicU64, Mutex,
-        Ordering::{Acquire, Relaxed, Release},
-        held,
-    },
+    stand::Stand,
+    state::{End, Machine, Refusal, Ticket},
+    sync::{Mutex, held},
     why,
+    word::Words,
 };
 use std::{fmt, sync::Arc, time::Instant};
-use tr_core::{BreakerState, CallInfo, Event, KeyRef};
+use tr_core::{BreakerState, KeyRef};
 
 /// One breaker.
 ///
 /// While it is closed and far from opening, a call reads one word when it starts and adds one to
-/// a lane when it succeeds. All else goes through the machine, under a lock.
+/// a lane when it succeeds; while it is open, a call reads three words. All else goes through the
+/// machine, under a lock.
 ///
 /// There may be a million of these. One that knows of nothing but a few successes has no machine:
 /// the words tell all of it, and it is made when it is needed.
@@ -31,11 +31,7 @@ pub(crate) struct Gate {
     /// What events call the tool, where that is not the name.
     label: Option<Box<str>>,
     ground: Arc<Ground>,
-    /// The generation, above [`CLOSED`] and [`FREE`].
-    word: AtomicU64,
-    /// When successes have to look at the machine again, as the ground tells the time; 0 before
-    /// the first of them.
-    lap_end: AtomicU64,
+    words: Words,
     lanes: Lanes,
     guarded: Mutex<Option<Box<Guarded>>>,
 }
@@ -48,34 +44,42 @@ struct Guarded {
     is_telling: bool,
 }
 
-/// Calls pass and are counted.
-const CLOSED: u64 = 1;
-/// Calls pass and are not counted.
-const FREE: u64 = 2;
-
 /// What becomes of a call.
 #[derive(Debug)]
 pub(crate) enum Admission {
     Counted(Ticket),
     Free,
-    Refused(Refusal, Option<Arc<LastFailure>>),
+    Refused(Refusal),
 }
 
 impl Gate {
     pub(crate) fn new(key: KeyRef<'_>, label: &str, ground: Arc<Ground>, lanes: Lanes) -> Self {
         let name: Arc<str> = key.name.into();
-        let machine = Machine::new(name.clone(), ground.settings.clone());
-        let word = AtomicU64::new(word_of(&machine));
+        let (settings, first) = (ground.settings.clone(), lanes.first_generation());
+        let words = Words::new(&Machine::resumed(name.clone(), settings, first, None));
         Self {
             name,
             hash: key.hash,
             label: (label != key.name).then(|| label.into()),
             ground,
-            word,
-            lap_end: AtomicU64::new(0),
+            words,
             lanes,
             guarded: Mutex::new(None),
         }
+    }
+
+    /// One that calls find again from where they left their successes.
+    pub(crate) fn shared(
+        key: KeyRef<'_>,
+        label: &str,
+        ground: Arc<Ground>,
+        lanes: Lanes,
+    ) -> Arc<Self> {
+        let gate = Arc::new(Self::new(key, label, ground, lanes));
+        if let Lanes::Striped(stand) = &gate.lanes {
+            stand.settle(Arc::downgrade(&gate));
+        }
+        gate
     }
 
     pub(crate) const fn name(&self) -> &Arc<str> {
@@ -94,10 +98,17 @@ impl Gate {
         &self.ground.hub
     }
 
+    /// Where all calls of this breaker leave their successes, if it has such a place.
+    pub(crate) const fn stand(&self) -> Option<&'static Stand> {
+        match &self.lanes {
+            Lanes::Striped(lease) => Some(lease.stand()),
+            Lanes::One(..) => None,
+        }
+    }
+
     /// Whether it matters how long calls take.
-    #[inline]
     pub(crate) fn times_calls(&self) -> bool {
-        self.ground.times_calls
+        self.words.word().is_timed()
     }
 
     #[inline]
@@ -105,36 +116,54 @@ impl Gate {
         self.hash == key.hash && *self.name == *key.name
     }
 
-    /// Lets a call pass that needs no decision.
+    /// Lets a call pass that needs no decision, and no look at the clock.
     #[inline]
     pub(crate) fn pass(&self, row: Row) -> Option<Ticket> {
-        let word = self.word.load(Acquire);
-        let ticket = Ticket { generation: (word >> 2) as u32, row, probe: None };
-        (word & CLOSED != 0).then_some(ticket)
+        let word = self.words.word();
+        let ticket = Ticket { generation: word.generation(), row, probe: None };
+        word.is_plain().then_some(ticket)
     }
 
-    /// Decides about a call, for which somebody has looked at the clock perhaps.
-    pub(crate) fn admit(
-        &self,
-        row: Row,
-        stamp: Option<Instant>,
-        now: impl Fn() -> Instant,
-    ) -> Admission {
-        match self.pass(row) {
-            Some(ticket) => Admission::Counted(ticket),
-            None if self.word.load(Acquire) & FREE != 0 => Admission::Free,
-            None => self.ask(row, stamp, now),
+    /// Refuses a call where that takes no decision. `now` may be somewhat old: what it says of a
+    /// time before the breaker opened is no matter.
+    #[inline]
+    pub(crate) fn refuse(&self, now: impl FnOnce() -> Instant) -> Option<Refusal> {
+        self.words.refusal(now)
+    }
+
+    /// Decides about a call.
+    pub(crate) fn admit(&self, row: Row, now: impl Fn() -> Instant) -> Admission {
+        let word = self.words.word();
+        if word.is_closed() {
+            let generation = word.generation();
+            return Admission::Counted(Ticket { generation, row, probe: None });
+        }
+        if word.is_free() {
+            return Admission::Free;
+        }
+        let now = now();
+        match self.refuse(|| now) {
+            Some(refusal) => Admission::Refused(refusal),
+            None => self.ask(row, now),
         }
     }
 
-    /// Counts a success.
+    /// Counts a success, unless the machine has to be asked.
     #[inline]
+    pub(crate) fn count(
+        &self,
+        ticket: Ticket,
+        stripe: usize,
+        began: Option<Instant>,
+        now: impl Fn() -> Instant,
+    ) -> bool {
+        self.lanes.count(ticket.generation, stripe, began, now)
+    }
+
+    /// Counts a success that was not slow.
+    #[cfg(all(test, not(tr_loom)))]
     pub(crate) fn succeed(&self, ticket: Ticket, stripe: usize, now: impl Fn() -> Instant) {
-        let is_in_lap =
-            || self.ground.is_timeless || self.ground.nanos(now()) < self.lap_end.load(Relaxed);
-        let added =
-            ticket.probe.is_none() && is_in_lap() && self.lanes.of(stripe).add(ticket.generation);
-        if !added {
+        if ticket.probe.is_some() || !self.count(ticket, stripe, None, &now) {
             self.end(ticket, End::Success { slow: false }, now(), None);
         }
     }
@@ -153,10 +182,15 @@ impl Gate {
 
     /// The state, as the clock and the machine have it.
     pub(crate) fn state(&self, now: Instant) -> BreakerState {
-        match self.word.load(Acquire) & (CLOSED | FREE) {
-            0 => self.inspect(now, |machine, _| machine.state(now)),
-            _ => BreakerState::Closed,
+        match self.words.word() {
+            word if word.is_closed() || word.is_free() => BreakerState::Closed,
+            _ => self.inspect(now, |machine, _| machine.state(now)),
         }
+    }
+
+    /// What the last failure said, without looking at the clock.
+    pub(crate) fn last_failure(&self) -> Option<Arc<LastFailure>> {
+        held(self.guarded.lock()).as_ref()?.last_failure.clone()
     }
 
     /// Looks at the machine, once time has done its part.
@@ -204,18 +238,11 @@ impl Gate {
     }
 
     #[cold]
-    fn ask(&self, row: Row, stamp: Option<Instant>, now: impl Fn() -> Instant) -> Admission {
-        if let Some(guarded) = &*held(self.guarded.lock())
-            && let Some(refusal) = guarded.machine.refuses(stamp.unwrap_or_else(&now))
-        {
-            return Admission::Refused(refusal, guarded.last_failure.clone());
-        }
-        // The stamp may be older than the state, which must not seem to have begun before it did.
-        let now = now();
+    fn ask(&self, row: Row, now: Instant) -> Admission {
         self.work(now, |guarded| match guarded.machine.admit(row, now) {
             Ok(Some(ticket)) => Admission::Counted(ticket),
             Ok(None) => Admission::Free,
-            Err(refusal) => Admission::Refused(refusal, guarded.last_failure.clone()),
+            Err(refusal) => Admission::Refused(refusal),
         })
     }
 
@@ -253,11 +280,11 @@ impl Gate {
 
     /// The machine as the words tell it, but for what the lanes have counted.
     fn wake(&self) -> Box<Guarded> {
-        let since = match self.lap_end.load(Relaxed) {
+        let since = match self.lanes.pace().lap_end() {
             0 => None,
-            end => self.ground.instant(end).checked_sub(self.settings().lap()),
+            end => clock::instant(end).checked_sub(self.settings().lap()),
         };
-        let generation = (self.word.load(Relaxed) >> 2) as u32;
+        let generation = self.words.word().generation();
         let machine =
             Machine::resumed(self.name.clone(), self.ground.settings.clone(), generation, since);
         Box::new(Guarded { machine, last_failure: None, is_telling: false })
@@ -265,57 +292,21 @@ impl Gate {
 
     /// Puts in words what calls go by; all of it, if the machine knows of so many successes only.
     fn publish(&self, machine: &Machine, now: Instant, plain: Option<u64>) {
-        match machine.fast_lane(now) {
-            Some(end) => {
-                // More than a window holds need not be known.
-                let counted = plain.unwrap_or(0).min(self.settings().window.into()) as u32;
-                self.lap_end.store(self.ground.nanos(end), Relaxed);
-                self.lanes.open(machine.generation(), counted);
-            }
-            None => self.lap_end.store(0, Relaxed),
+        let lap_end = machine.fast_lane(now);
+        self.lanes.pace().set_lap_end(lap_end.map_or(0, clock::nanos));
+        if lap_end.is_some() {
+            // More than a window holds need not be known.
+            let counted = plain.unwrap_or(0).min(self.settings().window.into()) as u32;
+            self.lanes.open(machine.generation(), counted);
         }
-        // Every call reads this word: its line stays shared unless there is news.
-        let word = word_of(machine);
-        if self.word.load(Relaxed) != word {
-            self.word.store(word, Release);
-        }
-    }
-
-    /// Tells the observers of all steps, without a lock. One thread at a time does so, that they
-    /// hear them in their order; who finds another at it leaves its own steps to that one.
-    fn tell(&self) {
-        while let Some((Edge { from, to }, _turn)) = self.next_edge() {
-            let event = Event::Breaker { breaker: &self.name, from, to };
-            let label = self.label.as_deref().unwrap_or(&self.name);
-            self.hub().tell(&CallInfo::of(label), &event);
-        }
-    }
-
-    fn next_edge(&self) -> Option<(Edge, Turn<'_>)> {
-        let mut place = held(self.guarded.lock());
-        let guarded = place.as_mut().filter(|guarded| !guarded.is_telling)?;
-        let edge = guarded.machine.next_edge()?;
-        guarded.is_telling = true;
-        Some((edge, Turn(&self.guarded)))
+        self.words.publish(machine);
     }
 }
 
-fn word_of(machine: &Machine) -> u64 {
-    let flags = match machine.mode() {
-        Mode::Disabled => FREE,
-        Mode::Enforce | Mode::Shadow if machine.lets_all_pass() => CLOSED,
-        Mode::Enforce | Mode::Shadow => 0,
-    };
-    u64::from(machine.generation()) << 2 | flags
-}
-
-/// The turn to tell the observers; given back also when one of them panics.
-struct Turn<'g>(&'g Mutex<Option<Box<Guarded>>>);
-
-impl Drop for Turn<'_> {
+impl Drop for Gate {
     fn drop(&mut self) {
-        if let Some(guarded) = &mut *held(self.0.lock()) {
-            guarded.is_telling = false;
+        if let Lanes::Striped(stand) = &self.lanes {
+            stand.leave(self.words.word().generation());
         }
     }
 }
@@ -325,6 +316,8 @@ impl fmt::Debug for Gate {
         f.debug_struct("Gate").field("name", &self.name).finish_non_exhaustive()
     }
 }
+
+mod telling;
 
 #[cfg(all(test, not(tr_loom)))]
 mod tests;

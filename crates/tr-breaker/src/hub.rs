@@ -21,6 +21,7 @@ impl Hub {
         self.has_observers.store(true, Relaxed);
     }
 
+    #[inline]
     pub(crate) fn listens(&self) -> bool {
         self.has_observers.load(Relaxed) && self.all().iter().any(|observer| observer.enabled())
     }

@@ -1,6 +1,11 @@
 //! A count of successes that one stripe of threads adds to.
-use crate::sync::{AtomicU64, Ordering::Relaxed, STRIPES};
-use std::array;
+use crate::{
+    pace::Pace,
+    settings::Settings,
+    stand::Lease,
+    sync::{AtomicU64, Ordering::Relaxed},
+};
+use std::time::Instant;
 
 /// Successes of one generation, in one word: the generation above, the count below.
 ///
@@ -14,49 +19,71 @@ pub(crate) struct Lane(AtomicU64);
 #[derive(Debug)]
 pub(crate) enum Lanes {
     /// All threads share one: the least memory.
-    One(Lane),
+    One(Pace, Lane),
     /// One for each stripe.
-    Striped(Box<[Apart; STRIPES]>),
+    Striped(Lease),
 }
 
-/// On a line of its own (two, since processors fetch pairs), so that threads of different stripes
-/// do not disturb one another.
-#[derive(Debug)]
-#[repr(align(128))]
-pub(crate) struct Apart(Lane);
-
 impl Lanes {
-    pub(crate) fn one() -> Self {
-        Self::One(Lane::shut_from_the_start())
+    pub(crate) fn one(settings: &Settings) -> Self {
+        Self::One(Pace::new(settings), Lane::shut_from_the_start())
     }
 
-    pub(crate) fn striped() -> Self {
-        Self::Striped(Box::new(array::from_fn(|_| Apart(Lane::shut_from_the_start()))))
+    pub(crate) fn striped(settings: &Settings) -> Self {
+        Self::Striped(Lease::new(settings))
     }
 
-    /// The lane of this stripe.
+    /// Counts a success, or says that the machine has to be asked.
     #[inline]
-    pub(crate) fn of(&self, stripe: usize) -> &Lane {
+    pub(crate) fn count(
+        &self,
+        generation: u32,
+        stripe: usize,
+        began: Option<Instant>,
+        now: impl Fn() -> Instant,
+    ) -> bool {
         match self {
-            Self::One(lane) => lane,
-            Self::Striped(lanes) => &lanes[stripe].0,
+            Self::One(pace, lane) => {
+                (pace.is_timeless() || pace.allows(began, now()))
+                    && lane.add(generation, pace.enough())
+            }
+            Self::Striped(stand) => stand.count(generation, stripe, began, now),
+        }
+    }
+
+    /// The first generation that no call in flight can be of.
+    pub(crate) fn first_generation(&self) -> u32 {
+        match self {
+            Self::One(..) => 0,
+            Self::Striped(stand) => stand.first_generation(),
+        }
+    }
+
+    pub(crate) fn pace(&self) -> &Pace {
+        match self {
+            Self::One(pace, _) => pace,
+            Self::Striped(stand) => &stand.pace,
         }
     }
 
     /// Shuts all and takes what was counted.
     pub(crate) fn shut(&self) -> u64 {
-        self.each().map(|lane| u64::from(lane.shut())).sum()
+        match self {
+            Self::One(_, lane) => lane.shut().into(),
+            Self::Striped(stand) => stand.lanes().map(|lane| u64::from(lane.shut())).sum(),
+        }
     }
 
     /// Opens all to successes of this generation, so many being counted already.
     pub(crate) fn open(&self, generation: u32, counted: u32) {
-        for (n, lane) in self.each().enumerate() {
-            lane.open(generation, if n == 0 { counted } else { 0 });
+        match self {
+            Self::One(_, lane) => lane.open(generation, counted),
+            Self::Striped(stand) => {
+                for (n, lane) in stand.lanes().enumerate() {
+                    lane.open(generation, if n == 0 { counted } else { 0 });
+                }
+            }
         }
-    }
-
-    fn each(&self) -> impl Iterator<Item = &Lane> {
-        (0..if let Self::One(_) = self { 1 } else { STRIPES }).map(|stripe| self.of(stripe))
     }
 }
 
@@ -64,18 +91,23 @@ impl Lanes {
 const SHUT: u32 = u32::MAX;
 
 impl Lane {
-    fn shut_from_the_start() -> Self {
+    pub(crate) fn shut_from_the_start() -> Self {
         Self(AtomicU64::new(word(0, SHUT)))
     }
 
     /// Adds a success, or says that the machine has to be asked.
+    ///
+    /// Where there are `enough` it writes nothing, so that lines stay where they are while all is
+    /// well.
     #[inline]
-    pub(crate) fn add(&self, generation: u32) -> bool {
+    pub(crate) fn add(&self, generation: u32, enough: u32) -> bool {
         let mut seen = self.0.load(Relaxed);
         loop {
-            // A full lane is emptied by asking.
-            if seen >= word(generation, SHUT - 1) || seen < word(generation, 0) {
+            if (seen >> 32) as u32 != generation || seen as u32 == SHUT {
                 return false;
+            }
+            if seen as u32 >= enough {
+                return true;
             }
             match self.0.compare_exchange_weak(seen, seen + 1, Relaxed, Relaxed) {
                 Ok(_) => return true,
@@ -85,7 +117,7 @@ impl Lane {
     }
 
     /// Shuts it and takes what was counted.
-    fn shut(&self) -> u32 {
+    pub(crate) fn shut(&self) -> u32 {
         match self.0.swap(word(0, SHUT), Relaxed) as u32 {
             SHUT => 0,
             count => count,
@@ -93,7 +125,7 @@ impl Lane {
     }
 
     /// Opens it to successes of this generation.
-    fn open(&self, generation: u32, counted: u32) {
+    pub(crate) fn open(&self, generation: u32, counted: u32) {
         self.0.store(word(generation, counted), Relaxed);
     }
 }
@@ -109,20 +141,23 @@ mod tests {
     #[test]
     fn counts_only_its_own_generation() {
         let lane = Lane::shut_from_the_start();
-        assert!(!lane.add(0), "shut");
+        assert!(!lane.add(0, 9), "shut");
         lane.open(7, 0);
-        assert!(lane.add(7) && lane.add(7));
-        assert!(!lane.add(6) && !lane.add(8));
+        assert!(lane.add(7, 9) && lane.add(7, 9));
+        assert!(!lane.add(6, 9) && !lane.add(8, 9));
         assert_eq!(lane.shut(), 2);
-        assert!(!lane.add(7), "shut again");
+        assert!(!lane.add(7, 9), "shut again");
         assert_eq!(lane.shut(), 0);
     }
 
     #[test]
-    fn a_full_lane_asks_to_be_emptied_and_loses_nothing() {
-        let lane = Lane(AtomicU64::new(word(3, SHUT - 2)));
-        assert!(lane.add(3));
-        assert!(!lane.add(3));
-        assert_eq!(lane.shut(), SHUT - 1);
+    fn what_is_enough_is_counted_and_no_more() {
+        let lane = Lane::shut_from_the_start();
+        lane.open(3, 0);
+        for _ in 0..5 {
+            assert!(lane.add(3, 4));
+        }
+        assert_eq!(lane.shut(), 4);
+        assert!(!lane.add(3, 4));
     }
 }

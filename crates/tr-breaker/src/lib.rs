@@ -63,6 +63,7 @@
 //! other layers, stores, exporters. It spawns nothing and never sleeps.
 mod builder;
 mod clock;
+mod decision;
 mod epoch;
 pub mod error;
 pub mod future;
@@ -75,17 +76,20 @@ mod lane;
 mod layer;
 #[cfg(tr_loom)]
 pub mod model;
+mod pace;
 mod permit;
 mod ramp;
 mod registry;
 mod service;
 mod settings;
 mod snapshot;
+mod stand;
 mod state;
 mod sync;
 mod table;
 mod why;
 mod window;
+mod word;
 
 pub use self::{
     builder::Builder,

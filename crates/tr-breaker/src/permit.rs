@@ -2,86 +2,88 @@
 use crate::{
     clock,
     gate::Gate,
+    stand::Stand,
     state::{End, Ticket},
 };
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
-
-/// A breaker, as the threads of one stripe hold it: a reference count of their own.
-#[derive(Debug)]
-#[repr(align(128))]
-pub(crate) struct Node {
-    pub(crate) gate: Arc<Gate>,
-    pub(crate) stripe: usize,
-}
+use std::{sync::Arc, time::Instant};
+use tr_core::{code::RATE_LIMITED, stripe};
 
 /// How a call holds its breaker.
 #[derive(Debug)]
 pub(crate) enum Held {
-    Apart(Arc<Node>),
+    /// It does not: where it has to leave its success is there for good.
+    Apart(&'static Stand),
     Shared(Arc<Gate>),
-}
-
-impl Held {
-    #[inline]
-    fn gate(&self) -> &Gate {
-        match self {
-            Self::Apart(node) => &node.gate,
-            Self::Shared(gate) => gate,
-        }
-    }
-
-    #[inline]
-    fn stripe(&self) -> usize {
-        match self {
-            Self::Apart(node) => node.stripe,
-            Self::Shared(_) => 0,
-        }
-    }
 }
 
 /// The right to make one call. Dropped unspent, a probe goes back and another may go out.
 #[derive(Debug)]
 pub(crate) struct Permit {
     held: Held,
+    /// `None`: it is spent, or counts for nothing.
     ticket: Option<Ticket>,
     /// When the call began, where somebody knows it or the breaker wants to.
     began: Option<Instant>,
+    /// It did not end at once, so that the time at which it began is not that of its end.
+    has_waited: bool,
 }
 
 impl Permit {
     #[inline]
-    pub(crate) fn new(held: Held, ticket: Ticket, stamp: Option<Instant>) -> Self {
-        let began =
-            if held.gate().times_calls() { stamp.or_else(|| Some(clock::now())) } else { stamp };
-        Self { held, ticket: Some(ticket), began }
+    pub(crate) const fn new(held: Held, ticket: Option<Ticket>, began: Option<Instant>) -> Self {
+        Self { held, ticket, began, has_waited: false }
     }
 
-    /// The call does not end at once, so that the time at which it began is not that of its end.
     #[inline]
-    pub(crate) fn wait(&mut self) {
-        if !self.held.gate().times_calls() {
-            self.began = None;
+    pub(crate) const fn wait(&mut self) {
+        self.has_waited = true;
+    }
+
+    /// The breaker; `None` if it is gone, and the permit worth nothing.
+    #[cold]
+    pub(crate) fn gate(&self) -> Option<Arc<Gate>> {
+        match &self.held {
+            Held::Apart(stand) => stand.gate(),
+            Held::Shared(gate) => Some(gate.clone()),
         }
     }
 
-    pub(crate) fn counts_rate_limits(&self) -> bool {
-        self.held.gate().settings().count_rate_limits
+    /// Whether a failure of this code is one.
+    pub(crate) fn counts(&self, code: &str) -> bool {
+        code != RATE_LIMITED || self.gate().is_some_and(|gate| gate.settings().count_rate_limits)
     }
 
     /// Spends it on a success.
     #[inline]
     pub(crate) fn succeed(&mut self) {
-        let Some(ticket) = self.ticket.take() else { return };
-        let gate = self.held.gate();
-        if ticket.probe.is_some() || gate.times_calls() {
-            return self.settle(ticket, |slow| End::Success { slow }, None);
+        let Some(ticket) = self.ticket else { return };
+        let is_counted = match &self.held {
+            Held::Apart(stand) if ticket.probe.is_none() => {
+                stand.count_timeless(ticket.generation, stripe())
+            }
+            _ => false,
+        };
+        if is_counted {
+            self.ticket = None;
+        } else {
+            self.succeed_by_clock();
         }
+    }
+
+    #[inline(never)]
+    fn succeed_by_clock(&mut self) {
+        let Some(ticket) = self.ticket.take() else { return };
+        let (began, has_waited) = (self.began, self.has_waited);
         // A look at the clock costs as much as all the rest.
-        let now = || self.began.unwrap_or_else(clock::now);
-        gate.succeed(ticket, self.held.stripe(), now);
+        let now = || if has_waited { clock::now() } else { began.unwrap_or_else(clock::now) };
+        let is_counted = ticket.probe.is_none()
+            && match &self.held {
+                Held::Apart(stand) => stand.count(ticket.generation, stripe(), began, now),
+                Held::Shared(gate) => gate.count(ticket, stripe(), began, now),
+            };
+        if !is_counted {
+            self.settle(ticket, |slow| End::Success { slow }, None);
+        }
     }
 
     /// Spends it on a failure, and says why the call failed.
@@ -100,23 +102,20 @@ impl Permit {
 
     #[cold]
     fn settle(&self, ticket: Ticket, end: impl FnOnce(bool) -> End, why: Option<Arc<str>>) {
+        let Some(gate) = self.gate() else { return };
         let now = clock::now();
-        let slower_than = |limit: Duration| {
-            self.began.is_some_and(|began| now.saturating_duration_since(began) > limit)
-        };
-        let slow =
-            self.held.gate().settings().slow.is_some_and(|slow| slower_than(slow.longer_than));
-        self.held.gate().end(ticket, end(slow), now, why);
+        let took = self.began.map(|began| now.saturating_duration_since(began));
+        let limit = gate.settings().slow.map(|slow| slow.longer_than);
+        let is_slow = limit.zip(took).is_some_and(|(limit, took)| took > limit);
+        gate.end(ticket, end(is_slow), now, why);
     }
 }
 
 impl Drop for Permit {
     #[inline]
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket.take()
-            && ticket.probe.is_some()
-        {
-            self.held.gate().end(ticket, End::Neither, clock::now(), None);
+        if self.ticket.is_some_and(|ticket| ticket.probe.is_some()) {
+            self.spend(End::Neither);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     permit::Held,
     settings::Settings,
     snapshot::{Saved, Snapshot},
-    sync::{STRIPES, held},
+    sync::held,
     table::{Place, Table},
 };
 use hashbrown::HashTable;
@@ -18,7 +18,7 @@ use std::{
     fmt,
     sync::{Arc, RwLock, RwLockWriteGuard},
 };
-use tr_core::{KeyRef, manifest::BreakerOverride, stripe};
+use tr_core::{KeyRef, manifest::BreakerOverride};
 
 /// The breakers of one layer by key.
 ///
@@ -70,20 +70,25 @@ pub(crate) struct Seed<'r> {
 
 impl Breakers {
     pub(crate) fn new(settings: Settings, capacity: usize, hub: Hub) -> Self {
-        let ground = Arc::new(Ground::new(settings, Arc::new(hub), clock::now()));
-        let key = KeyRef::new(OVERFLOW);
-        let overflow = Gate::new(key, OVERFLOW, ground.clone(), Lanes::striped());
+        let ground = Arc::new(Ground::new(settings, Arc::new(hub)));
+        let (key, lanes) = (KeyRef::new(OVERFLOW), Lanes::striped(&ground.settings));
+        let overflow = Gate::shared(key, OVERFLOW, ground.clone(), lanes);
         Self {
             ground,
             capacity,
             first: Table::new(FIRST.min(capacity / 2)),
             others: RwLock::default(),
-            overflow: Place::new(Arc::new(overflow)),
+            overflow: Place::new(overflow),
         }
     }
 
-    /// The breaker of this key; made if there is room.
+    /// The breaker of this key, if it is one of those that came first.
     #[inline]
+    pub(crate) fn first(&self, key: KeyRef<'_>) -> Option<&Place> {
+        self.first.get(key)
+    }
+
+    /// The breaker of this key; made if there is room.
     pub(crate) fn find<'r>(&self, key: KeyRef<'_>, seed: impl FnOnce() -> Seed<'r>) -> Found<'_> {
         match self.first.get(key) {
             Some(place) => Found::First(place),
@@ -91,7 +96,6 @@ impl Breakers {
         }
     }
 
-    #[cold]
     fn find_other<'r>(&self, key: KeyRef<'_>, seed: impl FnOnce() -> Seed<'r>) -> Found<'_> {
         let known = held(self.others.read()).get(key);
         match known {
@@ -182,23 +186,26 @@ impl Breakers {
             change if change == BreakerOverride::default() => self.ground.clone(),
             change => Arc::new(self.ground.with(self.ground.settings.with(change))),
         };
-        let gate = |lanes| Arc::new(Gate::new(key, seed.label, ground(), lanes));
+        let gate = |lanes: fn(&Settings) -> Lanes| {
+            let ground = ground();
+            let lanes = lanes(&ground.settings);
+            Gate::shared(key, seed.label, ground, lanes)
+        };
         if others.first < FIRST.min(self.capacity / 2) {
             others.first += 1;
-            let first = self.first.insert(key, gate(Lanes::striped()));
+            let first = self.first.insert(key, gate(Lanes::striped));
             return self.made(Found::First(first), others);
         }
         let Some(slot) = others.room(self.capacity) else {
             return Found::First(&self.overflow);
         };
-        let other = others.put(slot, gate(Lanes::one()));
+        let other = others.put(slot, gate(Lanes::one));
         self.made(Found::Other(other), others)
     }
 }
 
 impl Found<'_> {
-    #[inline]
-    pub(crate) fn gate(&self) -> &Gate {
+    pub(crate) const fn gate(&self) -> &Arc<Gate> {
         match self {
             Self::First(place) => place.gate(),
             Self::Other(gate) => gate,
@@ -206,11 +213,10 @@ impl Found<'_> {
     }
 
     /// As a call holds it.
-    #[inline]
-    pub(crate) fn held(&self) -> Held {
+    pub(crate) fn into_held(self) -> Held {
         match self {
-            Self::First(place) => place.held(stripe() % STRIPES),
-            Self::Other(gate) => Held::Shared(gate.clone()),
+            Self::First(place) => place.held(),
+            Self::Other(gate) => Held::Shared(gate),
         }
     }
 

@@ -1,23 +1,10 @@
 //! The service.
 use crate::{
-    clock,
-    error::{CircuitOpen, LastFailure},
-    future::BreakerFuture,
-    gate::{Admission, Gate},
-    permit::Permit,
-    registry::{Breakers, Seed},
-    settings::Row,
-    state::Refusal,
+    decision::Decision, future::BreakerFuture, permit::Permit, registry::Breakers, settings::Row,
 };
-use std::{
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::task::{Context, Poll};
 use tower_service::Service;
-use tr_core::{
-    BoxError, Classify, EffectOf, Event, KeyOf, Progress, Standard, Striped,
-    manifest::BreakerOverride,
-};
+use tr_core::{BoxError, Classify, EffectOf, KeyOf, Progress, Standard, Striped};
 
 /// Stops calling a tool that keeps failing. Made by a [`BreakerLayer`](crate::BreakerLayer).
 ///
@@ -40,40 +27,6 @@ impl<S, A> Breaker<S, A> {
     pub const fn get_ref(&self) -> &S {
         &self.inner
     }
-
-    fn seed_of<'r, Req>(&self, req: &'r Req) -> Seed<'r>
-    where
-        A: KeyOf<Req>,
-    {
-        let (tool, breaker) = (self.answers.key_of(req), self.answers.breaker_of(req));
-        // One tool's manifest does not speak for the others that share a breaker.
-        if tool == breaker {
-            let change = self.answers.breaker_override(req);
-            Seed { label: self.answers.info_of(req).tool, change }
-        } else {
-            Seed { label: breaker.name, change: BreakerOverride::default() }
-        }
-    }
-
-    #[cold]
-    fn refused<Req>(
-        &self,
-        req: &Req,
-        gate: &Gate,
-        refusal: Refusal,
-        last_failure: Option<Arc<LastFailure>>,
-    ) -> Option<BoxError>
-    where
-        A: KeyOf<Req>,
-    {
-        let Refusal { state, shadow, .. } = refusal;
-        let (name, hub) = (gate.name(), gate.hub());
-        if hub.listens() {
-            let event = Event::BreakerRefused { breaker: name, state, shadow };
-            hub.tell(&self.answers.info_of(req), &event);
-        }
-        (!shadow).then(|| CircuitOpen::new(name.clone(), refusal, last_failure).into())
-    }
 }
 
 impl<S, A, Req> Service<Req> for Breaker<S, A>
@@ -91,28 +44,24 @@ where
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 
-    #[inline]
+    // As small as can be, so that its caller makes the future in place.
+    #[inline(always)]
     fn call(&mut self, req: Req) -> Self::Future {
-        let stamp = self.answers.stamp(&req);
         let row = match self.answers.is_declared(&req) {
             true => Row::of(self.answers.effect_of(&req)),
             false => Row::Undeclared,
         };
-        let key = self.answers.breaker_of(&req);
-        let found = self.breakers.find(key, || self.seed_of(&req));
-        let gate = found.gate();
-        if let Some(ticket) = gate.pass(row) {
-            let permit = Some(Permit::new(found.held(), ticket, stamp));
-            return BreakerFuture::admitted(self.inner.call(req), permit, self.answers.clone());
+        let place = self.breakers.first(self.answers.breaker_of(&req));
+        if let Some(place) = place
+            && let Some(ticket) = place.gate().pass(row)
+        {
+            let stamp = self.answers.stamp(&req);
+            // Should the tool panic here, there is nothing to give back.
+            let (held, call) = (place.held(), self.inner.call(req));
+            let permit = Permit::new(held, Some(ticket), stamp);
+            return BreakerFuture::admitted(call, permit, self.answers.clone());
         }
-        let permit = match gate.admit(row, stamp, clock::now) {
-            Admission::Counted(ticket) => Some(Permit::new(found.held(), ticket, stamp)),
-            Admission::Free => None,
-            Admission::Refused(refusal, last) => match self.refused(&req, gate, refusal, last) {
-                Some(error) => return BreakerFuture::refused(error),
-                None => None,
-            },
-        };
-        BreakerFuture::admitted(self.inner.call(req), permit, self.answers.clone())
+        let decision = Decision { answers: &self.answers, breakers: &self.breakers, row };
+        decision.call(place, req, &mut self.inner)
     }
 }

@@ -186,18 +186,19 @@ impl Machine {
         Err(Refusal { state: self.phase.state(), left, shadow })
     }
 
-    /// Whether it refuses, where no step of the clock comes first.
-    pub(crate) fn refuses(&self, now: Instant) -> Option<Refusal> {
-        let left = match self.phase {
-            Phase::Open { since, cooldown } => {
-                Some(cooldown.checked_sub(now.checked_duration_since(since)?)?)
-            }
-            Phase::Forced => None,
-            Phase::Closed | Phase::HalfOpen { .. } => return None,
-        };
-        let is_over = left.is_some_and(|left| left.is_zero());
-        let (state, shadow) = (self.phase.state(), self.mode == Mode::Shadow);
-        (!is_over).then_some(Refusal { state, left, shadow })
+    /// From when until when it refuses all calls; without end while it is forced open. `None`: it
+    /// does not.
+    pub(crate) fn refuses(&self) -> Option<Option<(Instant, Instant)>> {
+        match self.phase {
+            Phase::Open { since, cooldown } => Some(Some((since, since + cooldown))),
+            Phase::Forced => Some(None),
+            Phase::Closed | Phase::HalfOpen { .. } => None,
+        }
+    }
+
+    /// Whether it matters how long calls take.
+    pub(crate) fn times_calls(&self) -> bool {
+        self.settings.slow.is_some()
     }
 
     /// Counts successes of calls of this generation, while [`fast_lane`](Self::fast_lane) allows.

@@ -1,25 +1,20 @@
 //! The breakers that came first, found without a lock.
-use crate::{
-    gate::Gate,
-    permit::{Held, Node},
-    sync::STRIPES,
-};
-use std::{
-    array,
-    sync::{Arc, OnceLock},
-};
+use crate::{gate::Gate, permit::Held, stand::Stand};
+use std::sync::{Arc, OnceLock};
 use tr_core::KeyRef;
 
 /// Breakers that stay for good: their places are filled once, and never moved or emptied.
 pub(crate) struct Table {
     /// At most half full, so that each search ends at an empty place.
-    places: Box<[OnceLock<Box<Place>>]>,
+    places: Box<[OnceLock<Place>]>,
 }
 
-/// A breaker, and how each stripe of threads holds it: by a reference count of its own.
+/// A breaker, what it is found by, and where its calls leave their successes.
 pub(crate) struct Place {
+    hash: u64,
+    name: Arc<str>,
     gate: Arc<Gate>,
-    nodes: [OnceLock<Arc<Node>>; STRIPES],
+    stand: &'static Stand,
 }
 
 impl Table {
@@ -30,13 +25,13 @@ impl Table {
 
     #[inline]
     pub(crate) fn get(&self, key: KeyRef<'_>) -> Option<&Place> {
-        self.search(key)?.get().map(|place| &**place)
+        self.search(key)?.get()
     }
 
     /// Puts a breaker in, if there is none of this key. The caller sees to it that there is room.
     pub(crate) fn insert(&self, key: KeyRef<'_>, gate: Arc<Gate>) -> &Place {
         let place = self.search(key).expect("half of the places stay empty");
-        place.get_or_init(|| Box::new(Place::new(gate)))
+        place.get_or_init(|| Place::new(gate))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Gate>> {
@@ -45,17 +40,24 @@ impl Table {
 
     /// The place of this key, or the empty one where it would be.
     #[inline]
-    fn search(&self, key: KeyRef<'_>) -> Option<&OnceLock<Box<Place>>> {
-        let from = key.hash as usize;
+    fn search(&self, key: KeyRef<'_>) -> Option<&OnceLock<Place>> {
+        let (from, mask) = (key.hash as usize, self.places.len() - 1);
         (0..self.places.len())
-            .map(|step| &self.places[from.wrapping_add(step) & (self.places.len() - 1)])
-            .find(|place| place.get().is_none_or(|place| place.gate.is(key)))
+            .map(|step| &self.places[from.wrapping_add(step) & mask])
+            .find(|place| place.get().is_none_or(|place| place.is(key)))
     }
 }
 
 impl Place {
     pub(crate) fn new(gate: Arc<Gate>) -> Self {
-        Self { gate, nodes: array::from_fn(|_| OnceLock::new()) }
+        let (hash, name) = (gate.hash(), gate.name().clone());
+        let stand = gate.stand().expect("whoever stays has a stand");
+        Self { hash, name, gate, stand }
+    }
+
+    #[inline]
+    fn is(&self, key: KeyRef<'_>) -> bool {
+        self.hash == key.hash && *self.name == *key.name
     }
 
     #[inline]
@@ -63,10 +65,9 @@ impl Place {
         &self.gate
     }
 
-    /// As threads of this stripe hold it.
+    /// As a call holds it.
     #[inline]
-    pub(crate) fn held(&self, stripe: usize) -> Held {
-        let node = || Arc::new(Node { gate: self.gate.clone(), stripe });
-        Held::Apart(self.nodes[stripe].get_or_init(node).clone())
+    pub(crate) const fn held(&self) -> Held {
+        Held::Apart(self.stand)
     }
 }

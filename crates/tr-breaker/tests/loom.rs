@@ -43,7 +43,7 @@ fn both(
 fn warm(builder: &Builder) -> Arc<Model> {
     let breaker = Arc::new(Model::new(builder));
     let call = breaker.admit(0).unwrap();
-    breaker.succeed(call, 0, 0);
+    call.succeed(0, 0);
     breaker
 }
 
@@ -52,7 +52,7 @@ fn opened(builder: &Builder) -> Arc<Model> {
     let breaker = Arc::new(Model::new(builder));
     for _ in 0..2 {
         let call = breaker.admit(0).unwrap();
-        breaker.fail(call, 0);
+        call.fail(0);
     }
     breaker
 }
@@ -63,7 +63,7 @@ fn no_failure_is_lost() {
         let breaker = warm(&builder());
         let fail = |breaker: &Model| {
             if let Some(call) = breaker.admit(1) {
-                breaker.fail(call, 1);
+                call.fail(1);
             }
         };
         both(&breaker, fail, fail);
@@ -76,11 +76,7 @@ fn no_success_is_lost_or_counted_twice() {
     explore(|| {
         let breaker = warm(&builder());
         let [first, second] = [breaker.admit(1).unwrap(), breaker.admit(1).unwrap()];
-        both(
-            &breaker,
-            move |breaker| breaker.succeed(first, 1, 1),
-            move |breaker| breaker.fail(second, 1),
-        );
+        both(&breaker, move |_| first.succeed(1, 1), move |_| second.fail(1));
         assert_eq!(breaker.counts(1), (3, 1, (0, 0)));
     });
 }
@@ -93,10 +89,10 @@ fn one_lane_for_all_threads_loses_none_either() {
         let third = breaker.admit(0).unwrap();
         both(
             &breaker,
-            move |breaker| breaker.succeed(first, 0, 1),
-            move |breaker| {
-                breaker.succeed(second, 1, 1);
-                breaker.fail(third, 1);
+            move |_| first.succeed(0, 1),
+            move |_| {
+                second.succeed(1, 1);
+                third.fail(1);
             },
         );
         assert_eq!(breaker.counts(1), (3, 1, (0, 0)));
@@ -110,12 +106,8 @@ fn a_success_that_fills_up_the_least_number_of_calls_opens() {
         let calls = [breaker.admit(1).unwrap(), breaker.admit(1).unwrap()];
         let [failing, succeeding] = calls;
         let early = breaker.admit(1).unwrap();
-        breaker.fail(early, 1);
-        both(
-            &breaker,
-            move |breaker| breaker.succeed(succeeding, 1, 1),
-            move |breaker| breaker.fail(failing, 1),
-        );
+        early.fail(1);
+        both(&breaker, move |_| succeeding.succeed(1, 1), move |_| failing.fail(1));
         assert_eq!(breaker.state(1), Open, "two of four, in whatever order");
     });
 }
@@ -148,11 +140,7 @@ fn a_dropped_probe_comes_back_once() {
     explore(|| {
         let breaker = opened(&builder());
         let probe = breaker.admit(1_000).unwrap();
-        both(
-            &breaker,
-            move |breaker| breaker.drop_call(probe, 1_000),
-            |breaker| drop(breaker.admit(1_000)),
-        );
+        both(&breaker, move |_| probe.give_up(1_000), |breaker| drop(breaker.admit(1_000)));
         let (.., (probes, _)) = breaker.counts(1_000);
         let more = breaker.admit(1_000).is_some();
         assert_eq!(probes + u32::from(more), 1);
@@ -167,13 +155,13 @@ fn a_stale_success_never_closes_and_a_stale_failure_never_reopens() {
             let stale = breaker.admit(0).unwrap();
             for _ in 0..2 {
                 let call = breaker.admit(0).unwrap();
-                breaker.fail(call, 0);
+                call.fail(0);
             }
             both(
                 &breaker,
-                move |breaker| match stale_fails {
-                    true => breaker.fail(stale, 1_000),
-                    false => breaker.succeed(stale, 1, 1_000),
+                move |_| match stale_fails {
+                    true => stale.fail(1_000),
+                    false => stale.succeed(1, 1_000),
                 },
                 |breaker| assert_eq!(breaker.state(1_000), HalfOpen),
             );
@@ -190,11 +178,11 @@ fn a_success_from_before_a_reset_is_not_counted_after_it() {
         let before = breaker.admit(1).unwrap();
         both(
             &breaker,
-            move |breaker| breaker.succeed(before, 1, 1),
+            move |_| before.succeed(1, 1),
             |breaker| {
                 breaker.reset(1);
                 let after = breaker.admit(1).unwrap();
-                breaker.succeed(after, 0, 1);
+                after.succeed(0, 1);
             },
         );
         assert_eq!((breaker.state(1), breaker.counts(1)), (Closed, (1, 0, (0, 0))));
@@ -206,12 +194,65 @@ fn no_success_slips_past_the_end_of_a_lap() {
     explore(|| {
         let breaker = warm(&builder());
         let [first, second] = [breaker.admit(1).unwrap(), breaker.admit(1).unwrap()];
-        both(
-            &breaker,
-            move |breaker| breaker.succeed(first, 0, 100_000),
-            move |breaker| breaker.succeed(second, 1, 100_000),
-        );
+        both(&breaker, move |_| first.succeed(0, 100_000), move |_| second.succeed(1, 100_000));
         // A moment when the first success of all, and only that, is too old.
         assert_eq!(breaker.counts(120_001), (2, 0, (0, 0)));
+    });
+}
+
+/// Two failures open both of them: neither a success nor a failure of the first breaker's may
+/// count for the second, which serves where the first did.
+#[test]
+fn what_comes_too_late_changes_nothing_of_the_next_breaker() {
+    for stale_fails in [false, true] {
+        explore(move || {
+            let first = Model::new(&builder().successes_to_close(1));
+            let warm = first.admit(0).unwrap();
+            warm.succeed(0, 0);
+            let stale = first.admit(1).unwrap();
+            let late = thread::spawn(move || match stale_fails {
+                true => stale.fail(1),
+                false => stale.succeed(1, 1),
+            });
+            drop(first);
+            let second = Model::new(&builder());
+            let call = second.admit(1).unwrap();
+            call.succeed(1, 1);
+            let call = second.admit(1).unwrap();
+            call.fail(1);
+            late.join().unwrap();
+            assert_eq!((second.state(1), second.counts(1)), (Closed, (2, 1, (0, 0))));
+        });
+    }
+}
+
+#[test]
+fn a_breaker_takes_over_where_another_one_stood() {
+    loom::model(|| {
+        let first = Model::new(&builder());
+        let stale = first.admit(0).unwrap();
+        drop(first);
+        assert!(Model::new(&builder()).stands_where(&stale));
+    });
+}
+
+/// A refusal reads three words, one after the other, while others are written.
+#[test]
+fn a_refusal_never_tells_more_than_a_cooldown() {
+    explore(|| {
+        let breaker = opened(&builder());
+        both(
+            &breaker,
+            |breaker| {
+                let probe = breaker.admit(1_000).unwrap();
+                probe.fail(1_000);
+            },
+            |breaker| {
+                if let Some(left) = breaker.left(1_000) {
+                    assert!(left <= Duration::from_secs(1), "{left:?}");
+                }
+            },
+        );
+        assert_eq!(breaker.left(1_500), Some(Duration::from_millis(500)));
     });
 }

@@ -1,9 +1,9 @@
 //! Against a slow obvious model: it keeps every call of the period and counts anew each time.
 use super::*;
-use crate::{Builder, sync::STRIPES};
+use crate::{Builder, settings::Mode, sync::STRIPES};
 use proptest::prelude::*;
 use std::{sync::Mutex, time::Duration};
-use tr_core::{BreakerState as Is, Observer};
+use tr_core::{BreakerState as Is, CallInfo, Event, Observer};
 
 /// A schedule's next event.
 #[derive(Clone, Copy, Debug)]
@@ -196,13 +196,17 @@ impl Observer for Edges {
     }
 }
 
-fn check(settings: Settings, lanes: Lanes, steps: &[Step]) -> Result<(), TestCaseError> {
+fn check(
+    settings: Settings,
+    lanes: fn(&Settings) -> Lanes,
+    steps: &[Step],
+) -> Result<(), TestCaseError> {
     let (edges, hub) = (Arc::new(Edges::default()), Hub::default());
     hub.add(edges.clone());
     let mut now = crate::clock::now();
     let key = KeyRef::new("tool");
-    let ground = Arc::new(Ground::new(settings.clone(), Arc::new(hub), now));
-    let gate = Gate::new(key, "tool", ground, lanes);
+    let ground = Arc::new(Ground::new(settings.clone(), Arc::new(hub)));
+    let gate = Gate::new(key, "tool", ground, lanes(&settings));
     let mut model = Model {
         mode: settings.mode,
         settings,
@@ -221,21 +225,19 @@ fn check(settings: Settings, lanes: Lanes, steps: &[Step]) -> Result<(), TestCas
         match *step {
             Step::Advance(ms) => now += Duration::from_millis(ms),
             Step::Look => prop_assert_eq!(gate.state(now), model.is),
-            Step::Admit(row) => {
-                match (gate.admit(row, None, || now), model.admit(number, row, now)) {
-                    (Admission::Free, expected) => prop_assert_eq!(expected, Some(Admitted::Free)),
-                    (Admission::Counted(ticket), Some(Admitted::Counted(epoch))) => {
-                        flying.push((ticket, number, epoch));
-                    }
-                    (Admission::Refused(refusal, _), None) => {
-                        prop_assert_eq!(refusal.state, model.is);
-                        prop_assert_eq!(refusal.shadow, model.mode == Mode::Shadow);
-                        let until = model.open_until.filter(|_| model.is == Is::Open);
-                        prop_assert_eq!(refusal.left, until.map(|until| until - now));
-                    }
-                    (got, expected) => prop_assert!(false, "{got:?}, expected {expected:?}"),
+            Step::Admit(row) => match (gate.admit(row, || now), model.admit(number, row, now)) {
+                (Admission::Free, expected) => prop_assert_eq!(expected, Some(Admitted::Free)),
+                (Admission::Counted(ticket), Some(Admitted::Counted(epoch))) => {
+                    flying.push((ticket, number, epoch));
                 }
-            }
+                (Admission::Refused(refusal), None) => {
+                    prop_assert_eq!(refusal.state, model.is);
+                    prop_assert_eq!(refusal.shadow, model.mode == Mode::Shadow);
+                    let until = model.open_until.filter(|_| model.is == Is::Open);
+                    prop_assert_eq!(refusal.left, until.map(|until| until - now));
+                }
+                (got, expected) => prop_assert!(false, "{got:?}, expected {expected:?}"),
+            },
             Step::End(which, end) if !flying.is_empty() => {
                 let (ticket, call, epoch) = flying.swap_remove(which.index(flying.len()));
                 match end {
@@ -285,6 +287,6 @@ proptest! {
         striped: bool,
         steps in prop::collection::vec(step(), 1..300),
     ) {
-        check(settings, if striped { Lanes::striped() } else { Lanes::one() }, &steps)?;
+        check(settings, if striped { Lanes::striped } else { Lanes::one }, &steps)?;
     }
 }

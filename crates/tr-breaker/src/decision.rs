@@ -1,0 +1,98 @@
+//! Calls that are no matter of course.
+use crate::{
+    clock,
+    error::CircuitOpen,
+    future::BreakerFuture,
+    gate::{Admission, Gate},
+    permit::Permit,
+    registry::{Breakers, Found, Seed},
+    settings::Row,
+    state::Refusal,
+    table::Place,
+};
+use std::sync::Arc;
+use tower_service::Service;
+use tr_core::{BoxError, Event, KeyOf, Progress, manifest::BreakerOverride};
+
+/// A call of which a word does not say that it passes: its breaker is new, or not closed, or one
+/// of those that come and go, or looks at the clock.
+pub(crate) struct Decision<'b, A> {
+    pub(crate) answers: &'b A,
+    pub(crate) breakers: &'b Breakers,
+    pub(crate) row: Row,
+}
+
+impl<A> Decision<'_, A> {
+    /// Makes the call, or refuses it. `place` is its breaker, if that is known.
+    #[inline(never)]
+    pub(crate) fn call<S, Req>(
+        self,
+        place: Option<&Place>,
+        req: Req,
+        inner: &mut S,
+    ) -> BreakerFuture<S::Future, A>
+    where
+        S: Service<Req>,
+        A: KeyOf<Req> + Progress<Req> + Clone,
+    {
+        match self.permit(place, &req) {
+            Ok(permit) => BreakerFuture::admitted(inner.call(req), permit, self.answers.clone()),
+            Err(error) => BreakerFuture::refused(error),
+        }
+    }
+
+    #[inline(always)]
+    fn permit<Req>(&self, place: Option<&Place>, req: &Req) -> Result<Permit, BoxError>
+    where
+        A: KeyOf<Req> + Progress<Req>,
+    {
+        let stamp = self.answers.stamp(req);
+        let found = match place {
+            Some(place) => Found::First(place),
+            None => self.breakers.find(self.answers.breaker_of(req), || self.seed_of(req)),
+        };
+        let gate = found.gate();
+        // First what is most often: an open breaker is asked by many.
+        let admission = match gate.refuse(|| stamp.unwrap_or_else(clock::now)) {
+            Some(refusal) => Admission::Refused(refusal),
+            None => gate.admit(self.row, clock::now),
+        };
+        let ticket = match admission {
+            Admission::Counted(ticket) => Some(ticket),
+            Admission::Free => None,
+            Admission::Refused(refusal) => {
+                self.tell(req, gate, refusal);
+                if !refusal.shadow {
+                    return Err(CircuitOpen::new(gate.clone(), refusal).into());
+                }
+                None
+            }
+        };
+        let began = if gate.times_calls() { stamp.or_else(|| Some(clock::now())) } else { stamp };
+        Ok(Permit::new(found.into_held(), ticket, began))
+    }
+
+    fn tell<Req>(&self, req: &Req, gate: &Arc<Gate>, Refusal { state, shadow, .. }: Refusal)
+    where
+        A: KeyOf<Req>,
+    {
+        if gate.hub().listens() {
+            let event = Event::BreakerRefused { breaker: gate.name(), state, shadow };
+            gate.hub().tell(&self.answers.info_of(req), &event);
+        }
+    }
+
+    fn seed_of<'r, Req>(&self, req: &'r Req) -> Seed<'r>
+    where
+        A: KeyOf<Req>,
+    {
+        let (tool, breaker) = (self.answers.key_of(req), self.answers.breaker_of(req));
+        // One tool's manifest does not speak for the others that share a breaker.
+        if tool == breaker {
+            let change = self.answers.breaker_override(req);
+            Seed { label: self.answers.info_of(req).tool, change }
+        } else {
+            Seed { label: breaker.name, change: BreakerOverride::default() }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What a success has to look at before it may be counted without a lock.
+use crate::{
+    clock,
+    settings::Settings,
+    sync::{AtomicU64, Ordering::Relaxed},
+};
+use std::time::Instant;
+
+/// What a success has to look at before it may be counted without a lock.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    /// [`NOTHING`], [`AGE`], or from how many nanoseconds on a call is slow.
+    rule: AtomicU64,
+    /// When successes have to ask the machine again; 0 before the first of them.
+    lap_end: AtomicU64,
+    /// So many successes are as good as more: no rule looks farther back.
+    enough: AtomicU64,
+}
+
+/// No rule asks how old a success is, or how long it took.
+const NOTHING: u64 = u64::MAX;
+/// Some rule asks how old it is.
+const AGE: u64 = NOTHING - 1;
+
+impl Pace {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            rule: AtomicU64::new(rule_of(settings)),
+            lap_end: AtomicU64::new(0),
+            enough: AtomicU64::new(settings.keep().into()),
+        }
+    }
+
+    /// Begins anew, by other settings.
+    pub(crate) fn begin(&self, settings: &Settings) {
+        self.rule.store(rule_of(settings), Relaxed);
+        self.lap_end.store(0, Relaxed);
+        self.enough.store(settings.keep().into(), Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn enough(&self) -> u32 {
+        self.enough.load(Relaxed) as u32
+    }
+
+    /// Whether no success has to look at the clock.
+    #[inline]
+    pub(crate) fn is_timeless(&self) -> bool {
+        self.rule.load(Relaxed) == NOTHING
+    }
+
+    /// Whether this success is nothing new: it took no longer than it may and is as old as others.
+    pub(crate) fn allows(&self, began: Option<Instant>, now: Instant) -> bool {
+        let rule = self.rule.load(Relaxed);
+        let is_slow = || {
+            let took = began.map(|began| now.saturating_duration_since(began));
+            took.is_some_and(|took| clock::in_nanos(took) > rule)
+        };
+        clock::nanos(now) < self.lap_end.load(Relaxed) && (rule == AGE || !is_slow())
+    }
+
+    pub(crate) fn lap_end(&self) -> u64 {
+        self.lap_end.load(Relaxed)
+    }
+
+    pub(crate) fn set_lap_end(&self, nanos: u64) {
+        self.lap_end.store(nanos, Relaxed);
+    }
+}
+
+fn rule_of(settings: &Settings) -> u64 {
+    match settings.slow {
+        Some(slow) => clock::in_nanos(slow.longer_than),
+        None if settings.is_timeless() => NOTHING,
+        None => AGE,
+    }
+}
