@@ -1,6 +1,7 @@
 //! Measures ours beside the peers and tells how each row of the goals stands.
 //!
 //! `compare [--quick] [--ir CASE=COUNT]... [--report FILE] [--table FILE]`; `cargo xtask bench` calls it.
+mod files;
 mod measure;
 mod proxy;
 mod report;

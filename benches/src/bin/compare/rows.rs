@@ -1,6 +1,6 @@
 //! The rows: what is compared with what, and what is aimed at.
 use crate::{
-    Options,
+    Options, files,
     measure::{allocations, side_by_side},
     proxy,
     scaling::{self, Shared, two_by_one},
@@ -49,6 +49,10 @@ enum How {
     Scaling(fn() -> Shared),
     /// Round trips through the MCP proxy and a pump.
     RoundTrips,
+    /// Syncs of a SQLite file per call.
+    Syncs,
+    /// Real nanoseconds per call on a SQLite file.
+    BesideBlocking,
     /// Nothing: its subject, or its measurement, is not there yet.
     NotYet,
 }
@@ -83,6 +87,11 @@ impl Row {
                 Some([guard, pump]) => (Some(guard), Some(pump), "ns"),
                 None => (None, None, "ns"),
             },
+            How::Syncs => (Some(files::syncs_a_cycle(effort)?), None, "syncs"),
+            How::BesideBlocking => {
+                let [ours, peer] = files::beside_blocking(effort)?;
+                (Some(ours), Some(peer), "ns")
+            }
             How::NotYet => (None, None, ""),
         };
         Ok(Measured { row: self, ours, peer, unit })
@@ -123,7 +132,10 @@ const fn not_yet(id: &'static str, what: &'static str) -> Row {
 
 const TR: &str = "tower-resilience 0.13";
 
-use How::{Allocations, Instructions, OwnAllocations, OwnTime, RoundTrips, Scaling, Time};
+use How::{
+    Allocations, BesideBlocking, Instructions, OwnAllocations, OwnTime, RoundTrips, Scaling, Syncs,
+    Time,
+};
 use Target::{Most, Nothing, Ratio, Scale};
 
 /// All rows, in the order in which they are shown.
@@ -322,7 +334,14 @@ pub(crate) const ROWS: &[Row] = &[
         Ratio(0.10),
         Time(telemetry::our_span, telemetry::tracing_span),
     ),
-    not_yet("P13", "SQLite store"),
+    row("P13", "SQLite: claim + finalise, 64 tasks", "", Most(0.06), Syncs),
+    row(
+        "P13",
+        "SQLite: claim + finalise, 8 tasks, 1 ms more for each sync",
+        "spawn_blocking for each operation",
+        Ratio(0.25),
+        BesideBlocking,
+    ),
     not_yet("P14", "Redis: claim + finalise"),
     not_yet("P15", "Redis: waiter in another process"),
     not_yet("P16", "transcript of 100,000 messages"),
