@@ -1,23 +1,17 @@
-//! Settings and their checks.
+//! Settings.
+mod checks;
+mod settled;
+
 use crate::{
     error::ConfigError,
     handle::Registry,
     hub::Hub,
-    jitter::{Jitter, own_seed},
     layer::BreakerLayer,
     registry::Breakers,
-    settings::{COUNTS, Mode, Row, Rules, Settings, Slow, TIMES, is_rate},
+    settings::{Mode, Rules, Slow},
 };
-use std::{
-    fmt::{Debug, Display},
-    ops::RangeInclusive,
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 use tr_core::{Effect, Observer, Standard, manifest::BreakerOverride};
-
-/// What a layer may keep of breakers.
-const CAPACITIES: RangeInclusive<usize> = 1..=1_000_000;
 
 /// Configures a [`BreakerLayer`].
 ///
@@ -42,7 +36,7 @@ pub struct Builder<A = Standard> {
     changes: [(Effect, BreakerOverride); 3],
     window: u32,
     min_calls: u32,
-    rolling: Duration,
+    rolling: Option<Duration>,
     slow: Option<Slow>,
     max_probes: u32,
     successes_to_close: u32,
@@ -71,7 +65,7 @@ impl Builder {
             changes: [Effect::ReadOnly, Effect::Idempotent, Effect::Mutating].map(unchanged),
             window: 20,
             min_calls: 10,
-            rolling: Duration::from_secs(120),
+            rolling: Some(Duration::from_secs(120)),
             slow: None,
             max_probes: 1,
             successes_to_close: 2,
@@ -153,9 +147,14 @@ impl<A> Builder<A> {
     }
 
     /// What is older than this counts for nothing, neither for the rates nor for failures in a
-    /// row. A failure's age is exact, a success's to a sixteenth of this.
-    pub fn rolling(mut self, rolling: Duration) -> Self {
-        self.rolling = rolling;
+    /// row; `None`: however old it is, so that the last calls count and nothing else. A failure's
+    /// age is exact, a success's to a sixteenth of this.
+    ///
+    /// With `None`, or with no rate at all, a success looks at no clock: that is half of what it
+    /// costs, unless the request is [stamped](tr_core::Progress::stamp). For a window by time, and
+    /// not by number, give [`window`](Self::window) more calls than come in this time.
+    pub fn rolling(mut self, rolling: impl Into<Option<Duration>>) -> Self {
+        self.rolling = rolling.into();
         self
     }
 
@@ -283,112 +282,5 @@ impl<A> Builder<A> {
         self.observers.iter().for_each(|observer| hub.add(observer.clone()));
         let breakers = Breakers::new(self.settings(), self.capacity, hub);
         BreakerLayer::new(self.answers, Registry::new(breakers))
-    }
-
-    pub(crate) fn settings(&self) -> Settings {
-        let rules_for = |row| {
-            let mut rules = self.rules;
-            for (effect, change) in self.changes {
-                if Row::of(effect) == row {
-                    rules.apply(change);
-                }
-            }
-            rules
-        };
-        Settings {
-            rules: Row::ALL.map(rules_for),
-            window: self.window,
-            min_calls: self.min_calls,
-            rolling: self.rolling,
-            slow: self.slow,
-            max_probes: self.max_probes,
-            successes_to_close: self.successes_to_close,
-            probe_lease: self.probe_lease,
-            jitter: self
-                .jitter
-                .map(|share| Jitter { share, seed: self.seed.unwrap_or_else(own_seed) }),
-            ramp: self.ramp,
-            count_rate_limits: self.count_rate_limits,
-            mode: self.mode,
-            force_open: self.forced_open,
-        }
-    }
-
-    fn faults(&self) -> Vec<String> {
-        let mut faults = Faults::default();
-        faults.of_rules("", self.rules.consecutive, self.rules.rate, Some(self.rules.cooldown));
-        for (effect, change) in self.changes {
-            let of = format!(" for {effect:?}");
-            faults.of_rules(&of, change.consecutive, change.failure_rate, change.cooldown);
-        }
-        faults.range("window", self.window, COUNTS);
-        faults.range("min_calls", self.min_calls, 1..=self.window.clamp(1, *COUNTS.end()));
-        faults.range("rolling", self.rolling, TIMES);
-        faults.range("max_probes", self.max_probes, COUNTS);
-        faults.range("successes_to_close", self.successes_to_close, COUNTS);
-        faults.range("capacity", self.capacity, CAPACITIES);
-        if let Some(lease) = self.probe_lease {
-            faults.range("probe_lease", lease, TIMES);
-        }
-        if let Some(share) = self.jitter {
-            faults.rate("cooldown_jitter", share);
-        }
-        if let Some(lasts) = self.ramp {
-            faults.range("ramp", lasts, TIMES);
-        }
-        if let Some(slow) = self.slow {
-            faults.range("slow_calls, longer than", slow.longer_than, TIMES);
-            faults.rate("slow_calls, rate", slow.rate);
-        }
-        let Rules { consecutive, rate, .. } = self.rules;
-        if consecutive.is_none() && rate.is_none() && self.slow.is_none() {
-            faults.0.push("no rule opens it: set `consecutive_failures` or `failure_rate`".into());
-        }
-        faults.0
-    }
-}
-
-#[derive(Default)]
-struct Faults(Vec<String>);
-
-impl Faults {
-    fn of_rules(
-        &mut self,
-        of: &str,
-        consecutive: Option<u32>,
-        rate: Option<f64>,
-        cooldown: Option<Duration>,
-    ) {
-        if let Some(failures) = consecutive {
-            self.range(&format!("consecutive_failures{of}"), failures, COUNTS);
-        }
-        if let Some(rate) = rate {
-            self.rate(&format!("failure_rate{of}"), rate);
-        }
-        if let Some(cooldown) = cooldown {
-            self.range(&format!("cooldown{of}"), cooldown, TIMES);
-        }
-    }
-
-    fn range<T: PartialOrd + Debug + Copy>(
-        &mut self,
-        what: &str,
-        value: T,
-        allowed: RangeInclusive<T>,
-    ) {
-        if !allowed.contains(&value) {
-            let (from, to) = (allowed.start(), allowed.end());
-            self.add(what, format_args!("{value:?}"), format_args!("{from:?} to {to:?}"));
-        }
-    }
-
-    fn rate(&mut self, what: &str, rate: f64) {
-        if !is_rate(rate) {
-            self.add(what, rate, "more than 0, at most 1");
-        }
-    }
-
-    fn add(&mut self, what: &str, value: impl Display, allowed: impl Display) {
-        self.0.push(format!("`{what}` is {value}, allowed is {allowed}"));
     }
 }

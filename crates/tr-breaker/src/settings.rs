@@ -10,6 +10,9 @@ pub(crate) const COUNTS: RangeInclusive<u32> = 1..=10_000;
 pub(crate) const TIMES: RangeInclusive<Duration> =
     Duration::from_millis(1)..=Duration::from_secs(365 * 24 * 60 * 60);
 
+/// In place of a rolling time: nothing is too old. Still short enough for a clock.
+pub(crate) const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 /// Whether it is a share that can be reached and is not always reached.
 pub(crate) fn is_rate(rate: f64) -> bool {
     rate > 0.0 && rate <= 1.0
@@ -111,7 +114,8 @@ impl Settings {
 
     /// Whether no rule asks how old a success is, or how long it took.
     pub(crate) fn is_timeless(&self) -> bool {
-        self.slow.is_none() && self.rules.iter().all(|rules| rules.rate.is_none())
+        let no_rate = || self.rules.iter().all(|rules| rules.rate.is_none());
+        self.slow.is_none() && (self.rolling == FOREVER || no_rate())
     }
 
     /// As fine as the age of a success is known: a sixteenth of the rolling window.

@@ -10,7 +10,7 @@ use tr_core::{BreakerState as Is, CallInfo, Event, Observer};
 enum Step {
     Admit(Row),
     /// Ends one of the calls in flight.
-    End(prop::sample::Index, End),
+    End(usize, End),
     Advance(u64),
     Look,
     ForceOpen,
@@ -18,28 +18,42 @@ enum Step {
     Mode(Mode),
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    let row = prop::sample::select(&Row::ALL);
-    let slow = prop::bool::weighted(0.2);
-    let end = prop_oneof![
-        6 => slow.prop_map(|slow| End::Success { slow }),
-        6 => slow.prop_map(|slow| End::Failure { slow }),
-        1 => Just(End::Permanent),
-        1 => Just(End::Neither),
-    ];
-    let mode = prop::sample::select(&[Mode::Enforce, Mode::Shadow, Mode::Disabled]);
-    prop_oneof![
-        20 => row.prop_map(Step::Admit),
-        20 => (any::<prop::sample::Index>(), end).prop_map(|(which, end)| Step::End(which, end)),
-        4 => (0_u64..40).prop_map(Step::Advance),
-        3 => (0_u64..700).prop_map(Step::Advance),
-        3 => Just(Step::Look),
-        1 => prop_oneof![Just(Step::ForceOpen), Just(Step::Reset), mode.prop_map(Step::Mode)],
-    ]
+impl Step {
+    /// Drawn by a number: a million of these are drawn faster than by strategies.
+    fn drawn(mut chance: u64) -> Self {
+        let mut below = |most: u64| {
+            let drawn = chance % most;
+            chance /= most;
+            drawn
+        };
+        match below(52) {
+            0..20 => Self::Admit(Row::ALL[below(4) as usize]),
+            20..40 => {
+                let slow = below(5) == 0;
+                let end = match below(14) {
+                    0..6 => End::Success { slow },
+                    6..12 => End::Failure { slow },
+                    12 => End::Permanent,
+                    _ => End::Neither,
+                };
+                Self::End(below(1 << 16) as usize, end)
+            }
+            40..44 => Self::Advance(below(40)),
+            44..47 => Self::Advance(below(700)),
+            47..51 => Self::Look,
+            _ => match below(9) {
+                0..3 => Self::ForceOpen,
+                3..6 => Self::Reset,
+                which => {
+                    Self::Mode([Mode::Enforce, Mode::Shadow, Mode::Disabled][which as usize - 6])
+                }
+            },
+        }
+    }
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
-    let rules = (1_u32..7, 0.1..=1.0_f64, 1_u64..400, any::<[bool; 3]>());
+    let rules = (1_u32..7, 0.1..=1.0_f64, 1_u64..400, any::<[bool; 4]>());
     let probes = (1_u32..3, 1_u32..4, prop::option::of(1_u64..300));
     let slow = prop::option::of(0.3..=1.0_f64);
     (rules, 1_u32..12, 1_u32..6, 1_u64..1_000, probes, slow).prop_map(
@@ -52,7 +66,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 .cooldown(ms(cooldown))
                 .window(window)
                 .min_calls(min_calls.min(window))
-                .rolling(ms(rolling))
+                .rolling((on[3] || rolling > 100).then_some(ms(rolling)))
                 .max_probes(max_probes)
                 .successes_to_close(wins);
             if let Some(lease) = lease {
@@ -160,11 +174,11 @@ impl Model {
     fn should_open(&self, row: Row, now: Instant) -> bool {
         let (rules, settings) = (self.settings.rules(row), &self.settings);
         let young = |at: &Instant| now.duration_since(*at) <= settings.rolling;
-        let said: Vec<_> = self.calls.iter().filter(|(_, end)| *end != End::Neither).collect();
-        let run = said.iter().rev().take_while(|(_, end)| matches!(end, End::Failure { .. }));
+        let said = || self.calls.iter().rev().filter(|(_, end)| *end != End::Neither);
+        let run = said().take_while(|(_, end)| matches!(end, End::Failure { .. }));
         let run = run.filter(|(at, _)| young(at)).count();
 
-        let window = said.iter().rev().filter(|(at, end)| young(at) && *end != End::Permanent);
+        let window = said().filter(|(at, end)| young(at) && *end != End::Permanent);
         let window: Vec<End> = window.take(settings.window as usize).map(|call| call.1).collect();
         let share = |is: fn(&End) -> bool| {
             window.iter().filter(|end| is(end)).count() as f64 / window.len() as f64
@@ -239,7 +253,7 @@ fn check(
                 (got, expected) => prop_assert!(false, "{got:?}, expected {expected:?}"),
             },
             Step::End(which, end) if !flying.is_empty() => {
-                let (ticket, call, epoch) = flying.swap_remove(which.index(flying.len()));
+                let (ticket, call, epoch) = flying.swap_remove(which % flying.len());
                 match end {
                     End::Success { slow: false } => gate.succeed(ticket, call % STRIPES, || now),
                     end => gate.end(ticket, end, now, None),
@@ -275,9 +289,10 @@ fn check(
 }
 
 proptest! {
-    // About 150,000 steps; more by PROPTEST_CASES.
+    // More than a million steps; more by PROPTEST_CASES. Long schedules, so that a breaker comes
+    // around many times.
     #![proptest_config(ProptestConfig {
-        cases: ProptestConfig::default().cases.max(1_000),
+        cases: ProptestConfig::default().cases.max(800),
         ..ProptestConfig::default()
     })]
 
@@ -285,8 +300,9 @@ proptest! {
     fn does_what_the_obvious_model_does(
         settings in settings(),
         striped: bool,
-        steps in prop::collection::vec(step(), 1..300),
+        chances in prop::collection::vec(any::<u64>(), 1_000..2_000),
     ) {
+        let steps: Vec<_> = chances.into_iter().map(Step::drawn).collect();
         check(settings, if striped { Lanes::striped } else { Lanes::one }, &steps)?;
     }
 }

@@ -1,0 +1,94 @@
+//! Which settings no breaker can go by.
+use super::Builder;
+use crate::settings::{COUNTS, Rules, TIMES, is_rate};
+use std::{
+    fmt::{Debug, Display},
+    ops::RangeInclusive,
+    time::Duration,
+};
+
+/// What a layer may keep of breakers.
+const CAPACITIES: RangeInclusive<usize> = 1..=1_000_000;
+
+impl<A> Builder<A> {
+    /// Every setting that is out of its range.
+    pub(super) fn faults(&self) -> Vec<String> {
+        let mut faults = Faults::default();
+        faults.of_rules("", self.rules.consecutive, self.rules.rate, Some(self.rules.cooldown));
+        for (effect, change) in self.changes {
+            let of = format!(" for {effect:?}");
+            faults.of_rules(&of, change.consecutive, change.failure_rate, change.cooldown);
+        }
+        faults.range("window", self.window, COUNTS);
+        faults.range("min_calls", self.min_calls, 1..=self.window.clamp(1, *COUNTS.end()));
+        if let Some(rolling) = self.rolling {
+            faults.range("rolling", rolling, TIMES);
+        }
+        faults.range("max_probes", self.max_probes, COUNTS);
+        faults.range("successes_to_close", self.successes_to_close, COUNTS);
+        faults.range("capacity", self.capacity, CAPACITIES);
+        if let Some(lease) = self.probe_lease {
+            faults.range("probe_lease", lease, TIMES);
+        }
+        if let Some(share) = self.jitter {
+            faults.rate("cooldown_jitter", share);
+        }
+        if let Some(lasts) = self.ramp {
+            faults.range("ramp", lasts, TIMES);
+        }
+        if let Some(slow) = self.slow {
+            faults.range("slow_calls, longer than", slow.longer_than, TIMES);
+            faults.rate("slow_calls, rate", slow.rate);
+        }
+        let Rules { consecutive, rate, .. } = self.rules;
+        if consecutive.is_none() && rate.is_none() && self.slow.is_none() {
+            faults.0.push("no rule opens it: set `consecutive_failures` or `failure_rate`".into());
+        }
+        faults.0
+    }
+}
+
+#[derive(Default)]
+struct Faults(Vec<String>);
+
+impl Faults {
+    fn of_rules(
+        &mut self,
+        of: &str,
+        consecutive: Option<u32>,
+        rate: Option<f64>,
+        cooldown: Option<Duration>,
+    ) {
+        if let Some(failures) = consecutive {
+            self.range(&format!("consecutive_failures{of}"), failures, COUNTS);
+        }
+        if let Some(rate) = rate {
+            self.rate(&format!("failure_rate{of}"), rate);
+        }
+        if let Some(cooldown) = cooldown {
+            self.range(&format!("cooldown{of}"), cooldown, TIMES);
+        }
+    }
+
+    fn range<T: PartialOrd + Debug + Copy>(
+        &mut self,
+        what: &str,
+        value: T,
+        allowed: RangeInclusive<T>,
+    ) {
+        if !allowed.contains(&value) {
+            let (from, to) = (allowed.start(), allowed.end());
+            self.add(what, format_args!("{value:?}"), format_args!("{from:?} to {to:?}"));
+        }
+    }
+
+    fn rate(&mut self, what: &str, rate: f64) {
+        if !is_rate(rate) {
+            self.add(what, rate, "more than 0, at most 1");
+        }
+    }
+
+    fn add(&mut self, what: &str, value: impl Display, allowed: impl Display) {
+        self.0.push(format!("`{what}` is {value}, allowed is {allowed}"));
+    }
+}

@@ -1,0 +1,37 @@
+//! What breakers go by, as the builder has it.
+use super::Builder;
+use crate::{
+    jitter::{Jitter, own_seed},
+    settings::{FOREVER, Row, Settings},
+};
+
+impl<A> Builder<A> {
+    pub(crate) fn settings(&self) -> Settings {
+        let rules_for = |row| {
+            let mut rules = self.rules;
+            for (effect, change) in self.changes {
+                if Row::of(effect) == row {
+                    rules.apply(change);
+                }
+            }
+            rules
+        };
+        Settings {
+            rules: Row::ALL.map(rules_for),
+            window: self.window,
+            min_calls: self.min_calls,
+            rolling: self.rolling.unwrap_or(FOREVER),
+            slow: self.slow,
+            max_probes: self.max_probes,
+            successes_to_close: self.successes_to_close,
+            probe_lease: self.probe_lease,
+            jitter: self
+                .jitter
+                .map(|share| Jitter { share, seed: self.seed.unwrap_or_else(own_seed) }),
+            ramp: self.ramp,
+            count_rate_limits: self.count_rate_limits,
+            mode: self.mode,
+            force_open: self.forced_open,
+        }
+    }
+}
