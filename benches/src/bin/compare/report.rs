@@ -66,8 +66,8 @@ Written by `cargo xtask bench --save`; `cargo xtask bench` shows the same table 
 Ratios are ours ÷ the peer's on the same work in the same run: medians of batches that take turns, in nanoseconds of
 the thread's CPU time, so that other programs on the machine count little. Allocations are counted by the allocator,
 instructions (Ir) by callgrind, both per operation and with the leaf, the request and the loop around it. Round trips
-of the proxy and calls on a file are real time. Two threads ÷ one compares operations per time, each thread on a core of its own. The
-small request is 40 bytes and `Copy`; the whole stack and telemetry are called with 1 KiB of params.
+of the proxy and calls on a file are real time. Two threads ÷ one compares operations per time, each thread on a core
+of its own. The small request is 40 bytes and `Copy`; the whole stack and telemetry are called with 1 KiB of params.
 
 Measured on {machine}, built with `--release` (no link-time optimisation).
 
