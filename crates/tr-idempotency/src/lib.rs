@@ -86,6 +86,8 @@ mod layer;
 mod local;
 pub mod protocol;
 mod record;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod service;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

@@ -1,0 +1,347 @@
+//! Records in Redis, shared by processes on several machines.
+//!
+//! # When to use
+//!
+//! Where several machines share records. On one machine a SQLite file does without a server.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use std::num::NonZeroU8;
+//! use tr_idempotency::{IdempotencyLayer, redis::{Durability, Redis}};
+//!
+//! # async fn f() -> Result<(), tr_core::BoxError> {
+//! let store = Redis::builder("redis://localhost:6379")
+//!     .durability(Durability::wait_for(NonZeroU8::MIN))
+//!     .connect()
+//!     .await?;
+//! let layer = IdempotencyLayer::builder().store(store).build()?;
+//! # let _: IdempotencyLayer = layer;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `rediss://` needs TLS: depend on `redis` with its feature `tokio-rustls-comp` too.
+//!
+//! # What holds
+//!
+//! - Each operation is one script, one round trip, and atomic. Times are the server's.
+//! - A record's key lives as long as the record. A lease that ends leaves `unknown`, not nothing.
+//! - Epochs are the server's microseconds, raised where the key has seen a higher one, so they grow
+//!   past records that are gone and past a failover, as far as the servers' clocks agree.
+//! - A reply that is overdue (500 ms) ends the connection; the next request makes another. Whatever
+//!   may have happened, sending the same again tells.
+//! - Who watches another process's call is subscribed to its key, on the connection that all share,
+//!   and looks for itself once a second. Ten thousand waiters in a process are one watcher.
+//!
+//! # What the server has to promise
+//!
+//! [`connect`](Builder::connect) refuses a server that may forget a call in flight
+//! (`maxmemory-policy` other than `noeviction`), is older than 7.0, is a replica or a part of a
+//! cluster. [`check`](crate::store::RecordStore::check) warns of what it cannot rule out.
+//!
+//! **What the server forgets may run twice.** A restart without `appendonly yes`, `FLUSHALL`, or a
+//! failover to a replica that lacks the last writes makes a call a new one.
+//! [`Durability::Wait`] closes the last of these. The claim's epoch, as a fencing token, lets what
+//! the tool writes to refuse the older run once the newer has written; it does not make two runs
+//! one.
+//!
+//! # Errors
+//!
+//! | the server, or the way to it | [`StoreErrorKind`](crate::store::StoreErrorKind) |
+//! |---|---|
+//! | refuses the connection; is loading, a replica, busy | `Unreachable`: nothing has changed |
+//! | does not answer in time; breaks the connection; too few replicas have it | `Uncertain` |
+//! | out of memory | a claim is [`Full`](crate::store::Claimed::Full), an end is written all the same |
+//! | wrong password, no permission, a disk it cannot write, a part of a cluster | `Refused` |
+//! | something else under the key, or a newer layout | `Unreadable` |
+mod builder;
+mod check;
+mod fault;
+mod layout;
+mod link;
+mod many;
+mod script;
+mod table;
+mod watch;
+
+pub use self::builder::Builder;
+
+use self::{check::Accepted, link::Link, watch::Watch};
+use crate::{
+    protocol::{Millis, Token},
+    store::{
+        ClaimRequest, Claimed, End, Query, RecordStore, Seen, StoreError, StoreFuture, Stored,
+    },
+};
+use redis::Value;
+use std::{fmt, num::NonZeroU8, pin::pin, sync::Arc, time::Duration};
+use tokio::{runtime::Handle, time::timeout};
+use tr_core::canonical::Key;
+
+/// How often who watches looks for itself.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The same while the server cannot be reached.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// How long replicas have by default.
+const WITHIN: Duration = Duration::from_millis(250);
+
+/// Records in Redis. A clone shares the connection.
+#[derive(Clone)]
+pub struct Redis(Arc<Inner>);
+
+struct Inner {
+    link: Arc<Link>,
+    prefix: String,
+    accepted: Accepted,
+}
+
+/// How far a claim, a renewal and an end have got before they count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Durability {
+    /// To the server. A failover may forget it.
+    #[default]
+    Local,
+    /// To so many replicas. Where they take longer, the operation fails as
+    /// [`Uncertain`](crate::store::StoreErrorKind::Uncertain): a mutating call is not run.
+    ///
+    /// A failover then forgets nothing, if one of these replicas takes over: as many as can be
+    /// promoted, less the one that would be.
+    Wait {
+        /// So many.
+        replicas: NonZeroU8,
+        /// For so long.
+        within: Duration,
+    },
+}
+
+impl Durability {
+    /// Waits for so many replicas, 250 ms at most.
+    #[must_use]
+    pub const fn wait_for(replicas: NonZeroU8) -> Self {
+        Self::Wait { replicas, within: WITHIN }
+    }
+
+    const fn waits(self) -> bool {
+        matches!(self, Self::Wait { .. })
+    }
+}
+
+impl Redis {
+    /// Connects to the server at this address (`redis://user:password@host:port/database`) with
+    /// the defaults, and checks it. [`builder`](Self::builder) has choices.
+    ///
+    /// # Errors
+    /// See [`Builder::connect`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and a timer.
+    pub async fn connect(address: impl Into<String>) -> Result<Self, StoreError> {
+        Self::builder(address).connect().await
+    }
+
+    /// Begins with the defaults: keys under `tr:calls:`, replies within 500 ms, replicas not
+    /// waited for.
+    pub fn builder(address: impl Into<String>) -> Builder {
+        Builder::new(address.into())
+    }
+
+    fn new(link: Link, prefix: String, accepted: Accepted) -> Self {
+        Self(Arc::new(Inner { link: Arc::new(link), prefix, accepted }))
+    }
+
+    fn link(&self) -> &Link {
+        &self.0.link
+    }
+
+    /// The key of a record on the server, and the channel on which its changes are told. What is
+    /// in braces decides on a key's place in a cluster.
+    fn name(&self, key: &Key) -> Vec<u8> {
+        format!("{}{{{key}}}", self.0.prefix).into_bytes()
+    }
+
+    /// What all names look like.
+    fn pattern(&self) -> String {
+        format!("{}{{*}}", self.0.prefix)
+    }
+
+    fn key_of(&self, name: &[u8]) -> Option<Key> {
+        let name = name.strip_prefix(self.0.prefix.as_bytes())?;
+        let key = name.strip_prefix(b"{")?.strip_suffix(b"}")?;
+        str::from_utf8(key).ok()?.parse().ok()
+    }
+
+    /// Subscribe, then look, then wait: what changes in between is not missed.
+    async fn do_watch(&self, key: &Key, seen: Seen) -> Result<(), StoreError> {
+        let watching = Watching::new(&self.0.link, &self.name(key));
+        let mut subscribed = None;
+        loop {
+            let mut changed = pin!(watching.watch.changed.notified());
+            changed.as_mut().enable();
+            let losses = self.link().watchers.losses();
+            let mut ready = Ok(());
+            if subscribed != Some(losses) {
+                ready = self.link().subscribe(watching.watch.channel()).await;
+            }
+            let looked = match ready {
+                Ok(()) => {
+                    subscribed = Some(losses);
+                    self.glance(key).await
+                }
+                Err(error) => Err(fault::store_error(error)),
+            };
+            let pause = match looked {
+                Ok(now) if now != Some(seen) => return Ok(()),
+                Ok(_) => LOOK,
+                Err(error) if error.is_passing() => LOOK_AGAIN,
+                Err(error) => return Err(error),
+            };
+            let _ = timeout(pause, changed).await;
+        }
+    }
+
+    async fn do_check(&self) -> Result<Vec<String>, StoreError> {
+        let info = self.link().send(&redis::cmd("INFO")).await.map_err(fault::store_error)?;
+        let info = match info {
+            Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
+            Value::VerbatimString { text, .. } => text,
+            other => return Err(table::odd(&other)),
+        };
+        check::check(&info, self.link().durability(), self.0.accepted).map_err(StoreError::refused)
+    }
+}
+
+impl RecordStore for Redis {
+    fn claim<'s>(&'s self, claim: &'s ClaimRequest) -> StoreFuture<'s, Claimed> {
+        Box::pin(self.do_claim(claim))
+    }
+
+    fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool> {
+        Box::pin(self.do_renew(key, token, lease))
+    }
+
+    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
+        Box::pin(self.do_release(key, owner))
+    }
+
+    fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
+        Box::pin(self.do_finalise(key, token, end))
+    }
+
+    fn settle<'s>(
+        &'s self,
+        key: &'s Key,
+        of: Option<Token>,
+        end: &'s End,
+    ) -> StoreFuture<'s, bool> {
+        Box::pin(self.do_settle(key, of, end))
+    }
+
+    fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>> {
+        Box::pin(self.do_read(key))
+    }
+
+    fn watch<'s>(&'s self, key: &'s Key, seen: Seen) -> StoreFuture<'s, ()> {
+        Box::pin(self.do_watch(key, seen))
+    }
+
+    fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
+        Box::pin(async move {
+            let mut found = Vec::new();
+            if limit > 0 {
+                self.each(query, |stored| {
+                    found.push(stored);
+                    found.len() < limit
+                })
+                .await?;
+            }
+            Ok(found)
+        })
+    }
+
+    fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
+        Box::pin(async move {
+            let mut count = 0;
+            self.each(query, |_| {
+                count += 1;
+                true
+            })
+            .await?;
+            Ok(count)
+        })
+    }
+
+    fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
+        Box::pin(async move {
+            let mut meant = Vec::new();
+            self.each(query, |stored| {
+                if !stored.record.is_pinned() {
+                    meant.push(stored);
+                }
+                true
+            })
+            .await?;
+            let mut gone = 0;
+            for stored in &meant {
+                gone += u64::from(self.forget(stored).await?);
+            }
+            Ok(gone)
+        })
+    }
+
+    fn clear<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, bool> {
+        Box::pin(self.do_clear(key))
+    }
+
+    /// Nothing: the server does so by itself.
+    fn sweep(&self) -> StoreFuture<'_, u64> {
+        Box::pin(std::future::ready(Ok(0)))
+    }
+
+    fn check(&self) -> StoreFuture<'_, Vec<String>> {
+        Box::pin(self.do_check())
+    }
+}
+
+/// A subscription that ends with its last watcher.
+struct Watching {
+    link: Arc<Link>,
+    watch: Watch,
+}
+
+impl Watching {
+    fn new(link: &Arc<Link>, channel: &[u8]) -> Self {
+        Self { link: link.clone(), watch: link.watchers.join(channel) }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        if !self.watch.leave() {
+            return;
+        }
+        // Without a runtime the subscription ends with the connection.
+        let Ok(runtime) = Handle::try_current() else { return };
+        let (link, channel) = (self.link.clone(), self.watch.channel().to_vec());
+        runtime.spawn(async move {
+            let _ = link.unsubscribe(&channel).await;
+            // Somebody may have come in between and lost what it had subscribed to.
+            if link.watchers.has(&channel) {
+                let _ = link.subscribe(&channel).await;
+                link.watchers.wake(&channel);
+            }
+        });
+    }
+}
+
+impl fmt::Debug for Redis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redis")
+            .field("prefix", &self.0.prefix)
+            .field("durability", &self.link().durability())
+            .finish_non_exhaustive()
+    }
+}

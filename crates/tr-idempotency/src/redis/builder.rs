@@ -1,0 +1,132 @@
+//! How to keep records in Redis.
+use super::{Durability, Redis, check::Accepted, link::Link};
+use crate::store::StoreError;
+use redis::{Client, IntoConnectionInfo as _, ProtocolVersion, RedisError};
+use std::{fmt, time::Duration};
+
+/// A reply is overdue after this.
+const TIMEOUT: Duration = Duration::from_millis(500);
+
+/// What keys begin with.
+const PREFIX: &str = "tr:calls:";
+
+/// How to keep records in Redis; from [`Redis::builder`].
+#[must_use]
+pub struct Builder {
+    address: String,
+    prefix: String,
+    timeout: Duration,
+    durability: Durability,
+    accepted: Accepted,
+}
+
+impl Builder {
+    pub(super) fn new(address: String) -> Self {
+        Self {
+            address,
+            prefix: PREFIX.into(),
+            timeout: TIMEOUT,
+            durability: Durability::Local,
+            accepted: Accepted::default(),
+        }
+    }
+
+    /// What keys begin with, `tr:calls:` by default: letters, digits and `:._-/`. Stores with the
+    /// same prefix share their records. To delete all of them, delete the keys that begin so.
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// How far a claim and an end have got before they count; by default to the server.
+    pub const fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// How long a reply, or a connection, may take before it counts as lost: 500 ms by default.
+    /// Replicas' time comes on top of it.
+    ///
+    /// The sum of both should be far below the lease (2 min): a claim whose reply is lost is sent
+    /// again, and a server that is slow beyond this is taken for one that is gone.
+    pub const fn response_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Accepts a server that forgets keys when its memory is full (`maxmemory-policy` other than
+    /// `noeviction`), with a warning. It may forget a call in flight, which then runs twice.
+    pub const fn evicting_at_my_own_risk(mut self) -> Self {
+        self.accepted.eviction = true;
+        self
+    }
+
+    /// Takes no offence at a server that does not write each change to its disk. A restart then
+    /// forgets calls, and a repeat of one runs it again.
+    pub const fn forgetting_on_restart(mut self) -> Self {
+        self.accepted.no_persistence = true;
+        self
+    }
+
+    /// Connects, and checks the server as [`check`](crate::store::RecordStore::check) does.
+    ///
+    /// # Errors
+    /// [`Refused`](crate::store::StoreErrorKind::Refused), naming everything that is wrong: with
+    /// the address or the prefix, or with how the server is set up. Else as any operation's: the
+    /// server cannot be reached.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and a timer.
+    pub async fn connect(self) -> Result<Redis, StoreError> {
+        let store = self.build()?;
+        crate::store::RecordStore::check(&store).await?;
+        Ok(store)
+    }
+
+    /// The store, connected when first used and not checked: for programs that have to start while
+    /// the server is down.
+    ///
+    /// # Errors
+    /// [`Refused`](crate::store::StoreErrorKind::Refused): the address or the prefix is wrong.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and a timer.
+    pub fn build(self) -> Result<Redis, StoreError> {
+        let Self { address, prefix, timeout, durability, accepted } = self;
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || ":._-/".contains(c);
+        let wrong_prefix = prefix.is_empty() || !prefix.chars().all(is_plain);
+        let wrong_prefix = wrong_prefix
+            .then(|| format!("the prefix {prefix:?}: it may hold letters, digits and `:._-/`"));
+        let wrong_time =
+            timeout.is_zero().then(|| "the response timeout: it must not be zero".to_owned());
+        let client = client(&address);
+        let wrong_address = client.as_ref().err().map(|error| format!("the address: {error}"));
+        let wrong: Vec<_> =
+            [wrong_address, wrong_prefix, wrong_time].into_iter().flatten().collect();
+        let (Ok(client), []) = (client, &wrong[..]) else {
+            return Err(StoreError::refused(wrong.join("; ")));
+        };
+        let link = Link::new(client, timeout, durability).map_err(super::fault::store_error)?;
+        Ok(Redis::new(link, prefix, accepted))
+    }
+}
+
+/// A client that speaks the protocol's third version, in which one connection carries commands and
+/// what is published.
+fn client(address: &str) -> Result<Client, RedisError> {
+    let info = address.into_connection_info()?;
+    let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+    Client::open(info.set_redis_settings(settings))
+}
+
+impl fmt::Debug for Builder {
+    /// Shows all but the address: it may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("prefix", &self.prefix)
+            .field("timeout", &self.timeout)
+            .field("durability", &self.durability)
+            .field("accepted", &self.accepted)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,81 @@
+//! What the server's and the connection's errors mean for a record.
+use crate::store::{StoreError, StoreErrorKind};
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+use std::{error::Error, fmt};
+
+/// An error of Redis, with what to do about it where that is known.
+#[derive(Debug)]
+struct Fault {
+    cause: RedisError,
+    advice: Option<&'static str>,
+}
+
+/// What may have happened, given this error.
+///
+/// A script writes first and tells then, and the server refuses it as a whole, so an error that
+/// the server sent means that nothing has changed. Of a connection that broke nobody knows.
+pub(super) fn store_error(cause: RedisError) -> StoreError {
+    let (kind, advice) = meaning(&cause);
+    StoreError::new(kind, Fault { cause, advice })
+}
+
+/// Whether the server has no room for another record.
+pub(super) fn is_full(error: &RedisError) -> bool {
+    error.code() == Some("OOM")
+}
+
+/// Whether another connection may lead to a server that does better.
+pub(super) fn is_stale(error: &RedisError) -> bool {
+    error.is_timeout() || error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
+}
+
+fn meaning(error: &RedisError) -> (StoreErrorKind, Option<&'static str>) {
+    use StoreErrorKind::{Refused, Uncertain, Unreachable, Unreadable};
+    let Some(code) = error.code() else {
+        return match error.kind() {
+            ErrorKind::Io if error.is_connection_refusal() => (Unreachable, None),
+            ErrorKind::AuthenticationFailed => {
+                (Refused, Some("check the user and password in the address"))
+            }
+            ErrorKind::InvalidClientConfig => (Refused, Some("check the address")),
+            ErrorKind::RESP3NotSupported => (Refused, Some("Redis 7.0 or later is needed")),
+            _ => (Uncertain, None),
+        };
+    };
+    match code {
+        "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "BUSY" | "NOREPLICAS" => {
+            (Unreachable, None)
+        }
+        "READONLY" => (
+            Unreachable,
+            Some("it is a replica: give the address of the primary, or one that follows it"),
+        ),
+        "OOM" => (Refused, Some("raise `maxmemory`, or shorten the times to live")),
+        "MISCONF" => (Refused, Some("the server cannot write to its disk")),
+        "MOVED" | "ASK" | "CROSSSLOT" => {
+            (Refused, Some("it is a node of a cluster that keeps other keys"))
+        }
+        "NOAUTH" | "WRONGPASS" => (Refused, Some("check the user and password in the address")),
+        "NOPERM" => (
+            Refused,
+            Some("the user needs +@read +@write +@scripting +@pubsub +info +wait on its prefix"),
+        ),
+        "WRONGTYPE" => {
+            (Unreadable, Some("something else writes under the same prefix: choose another"))
+        }
+        _ => (Refused, None),
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.cause)?;
+        self.advice.map_or(Ok(()), |advice| write!(f, " ({advice})"))
+    }
+}
+
+impl Error for Fault {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.cause)
+    }
+}

@@ -1,0 +1,139 @@
+//! A record's bytes, as `lua/record.lua` writes them.
+use crate::{
+    protocol::{Again, Millis, Phase, Record, State, Token},
+    store::{ClaimRequest, StoreError, Stored, StoredState},
+};
+use tr_core::canonical::{Digest, Key};
+
+/// The version of this layout, and the first byte.
+const LAYOUT: u8 = b'1';
+
+/// The length of what all records begin with.
+pub(super) const HEAD: usize = 100;
+
+/// What a claim says of itself: tool, session, notes. The script does not look into it.
+pub(super) fn fixed(claim: &ClaimRequest) -> Vec<u8> {
+    let session = claim.session.as_deref();
+    let texts = [Some(claim.tool.as_str()), session];
+    let mut bytes =
+        Vec::with_capacity(10 + claim.tool.len() + session.map_or(0, str::len) + claim.notes.len());
+    for text in texts {
+        bytes.push(u8::from(text.is_some()));
+        let text = text.unwrap_or_default();
+        bytes.extend(u32::try_from(text.len()).unwrap_or(u32::MAX).to_be_bytes());
+        bytes.extend(text.as_bytes());
+    }
+    bytes.extend(&claim.notes);
+    bytes
+}
+
+/// One letter for each phase.
+pub(super) const fn letter(phase: Phase) -> &'static [u8] {
+    match phase {
+        Phase::Inflight => b"i",
+        Phase::Done => b"d",
+        Phase::FailedNever => b"n",
+        Phase::FailedWhenAsked => b"w",
+        Phase::FailedFreely => b"f",
+        Phase::Cancelled => b"c",
+        Phase::Unknown => b"u",
+    }
+}
+
+/// Reads a record as it stands at `now`; `None` if there is none or its time is over.
+///
+/// Of a record cut off after its head all that is kept of the call is missing.
+pub(super) fn read(key: &Key, bytes: &[u8], now: Millis) -> Result<Option<Stored>, StoreError> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let stored = decode(key, bytes, now).ok_or_else(unreadable)?;
+    Ok(stored.at(now))
+}
+
+/// The same before time has passed over it.
+pub(super) fn decode(key: &Key, bytes: &[u8], now: Millis) -> Option<Stored> {
+    let mut rest = Bytes(bytes);
+    let [layout, phase, mutating, kept] = rest.array()?;
+    if layout != LAYOUT {
+        return None;
+    }
+    let token = Token { epoch: rest.u64()?, owner: rest.u64()? };
+    let (version, runs) = (rest.u64()?, rest.u32()?);
+    let (claimed_at, changed_at, until) = (rest.u64()?, rest.u64()?, rest.u64()?);
+    let (unknown_ttl, fixed) = (rest.u64()?, rest.u32()?);
+    let digest = Digest::from_bytes(rest.array()?);
+    let (mut fixed, body) = match rest.0 {
+        [] => (Bytes(&[]), &[][..]),
+        _ => (Bytes(rest.take(fixed)?), rest.0),
+    };
+    let state = state(phase, (kept == b'1').then(|| body.to_vec()))?;
+    let (tool, session) = if fixed.0.is_empty() {
+        (String::new(), None)
+    } else {
+        (fixed.text()?.unwrap_or_default(), fixed.text()?)
+    };
+    let record = Record {
+        digest,
+        mutating: mutating == b'1',
+        token,
+        state,
+        version,
+        runs,
+        claimed_at,
+        changed_at,
+        until,
+        unknown_ttl,
+    };
+    Some(Stored { key: *key, record, tool, session, notes: fixed.0.to_vec(), now })
+}
+
+fn state(phase: u8, body: Option<Vec<u8>>) -> Option<StoredState> {
+    Some(match phase {
+        b'i' => State::Inflight,
+        b'd' => State::Done(body?),
+        b'n' => State::Failed(body?, Again::Never),
+        b'w' => State::Failed(body?, Again::WhenAsked),
+        b'f' => State::Failed(body?, Again::Freely),
+        b'c' => State::Cancelled(body),
+        b'u' => State::Unknown(body),
+        _ => return None,
+    })
+}
+
+/// Why bytes are no record.
+pub(super) fn unreadable() -> StoreError {
+    StoreError::unreadable("the value under its key has no layout that this version knows")
+}
+
+/// What is left to read.
+struct Bytes<'b>(&'b [u8]);
+
+impl<'b> Bytes<'b> {
+    fn take(&mut self, count: u32) -> Option<&'b [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count as usize)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_be_bytes)
+    }
+
+    fn text(&mut self) -> Option<Option<String>> {
+        let [there] = self.array()?;
+        let length = self.u32()?;
+        let text = str::from_utf8(self.take(length)?).ok()?;
+        Some((there == 1).then(|| text.to_owned()))
+    }
+}

@@ -1,0 +1,60 @@
+-- A record is one string, so that it is read and written at once: a head of 100 bytes, what the
+-- claim said of itself (`fixed` bytes), and what is kept of the call. `layout.rs` reads the same.
+-- Times are the server's, in milliseconds; the key lives as long as the record, never as the lease.
+local key = KEYS[1]
+local HEAD = '>c1c1c1c1I8c8I8I4I8I8I8I8I4c32'
+local SIZE = 100
+local time = redis.call('TIME')
+local us = time[1] * 1000000 + time[2]
+local now = math.floor(us / 1000)
+
+-- The record as it stands now and its bytes; nil if there is none, false if it is no record that
+-- this version knows.
+local function read()
+  local value = redis.call('GET', key)
+  if not value then return nil end
+  if string.sub(value, 1, 1) ~= '1' or #value < SIZE then return false end
+  local _, phase, mutating, body, epoch, owner, version, runs, claimed, changed, till, unknown,
+    fixed, digest = struct.unpack(HEAD, value)
+  if phase == 'i' and now >= till then
+    -- The lease has ended: nobody recorded how the call did.
+    phase, changed, till, version = 'u', till, till + unknown, version + 1
+  end
+  if phase ~= 'i' and now >= till then return nil end
+  return {
+    phase = phase, mutating = mutating, body = body, epoch = epoch, owner = owner,
+    version = version, runs = runs, claimed = claimed, changed = changed, till = till,
+    unknown = unknown, fixed = fixed, digest = digest,
+  }, value
+end
+
+-- When the record is over.
+local function over(r)
+  if r.phase == 'i' then return r.till + r.unknown end
+  return r.till
+end
+
+local function write(r, rest)
+  local head = struct.pack(HEAD, '1', r.phase, r.mutating, r.body, r.epoch, r.owner, r.version,
+    r.runs, r.claimed, r.changed, r.till, r.unknown, r.fixed, r.digest)
+  redis.call('SET', key, head .. rest, 'PX', math.max(over(r) - now, 1))
+end
+
+-- Writes without changing anything: who waits for replicas waits for its own last write.
+local function touch(r)
+  redis.call('PEXPIREAT', key, over(r))
+end
+
+-- An epoch above all earlier ones of the key, also of records that are gone.
+local function above(epoch)
+  return math.max(us, epoch + 1)
+end
+
+local function turn(r, phase, till)
+  r.phase, r.changed, r.till, r.version = phase, now, till, r.version + 1
+end
+
+-- Wakes who watches. Whoever may not publish has watchers that look by themselves.
+local function tell()
+  redis.pcall('PUBLISH', key, '')
+end

@@ -1,0 +1,87 @@
+//! Many records: for operators. Goes through all keys under the prefix.
+use super::{
+    Redis,
+    fault::store_error,
+    layout,
+    table::{from, odd, parts},
+};
+use crate::{
+    protocol::Millis,
+    store::{Query, StoreError, Stored},
+};
+use redis::Value;
+use tr_core::canonical::Key;
+
+/// Keys that one step goes through.
+const AT_ONCE: usize = 500;
+
+impl Redis {
+    /// Gives every record that is meant to `each`, until that says that it is enough. One that
+    /// changes meanwhile is given as it was or as it is; one that stays is given once at least.
+    pub(super) async fn each(
+        &self,
+        query: &Query,
+        mut each: impl FnMut(Stored) -> bool,
+    ) -> Result<(), StoreError> {
+        let mut cursor = b"0".to_vec();
+        loop {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(&cursor).arg("MATCH").arg(self.pattern()).arg("COUNT").arg(AT_ONCE);
+            let found = self.link().send(&scan).await.map_err(store_error)?;
+            let (next, names) = match parts(found)? {
+                [Value::BulkString(next), Value::Array(names)] => (next, names),
+                other => return Err(odd(&other)),
+            };
+            let keys = names.into_iter().filter_map(|name| match name {
+                Value::BulkString(name) => self.key_of(&name).map(|key| (key, name)),
+                _ => None,
+            });
+            for stored in self.all(keys.collect()).await? {
+                if query.means(&stored) && !each(stored) {
+                    return Ok(());
+                }
+            }
+            if next == b"0" {
+                return Ok(());
+            }
+            cursor = next;
+        }
+    }
+
+    /// The records of these keys as they stand.
+    async fn all(&self, keys: Vec<(Key, Vec<u8>)>) -> Result<Vec<Stored>, StoreError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let now = self.now().await?;
+        let mut get = redis::cmd("MGET");
+        for (_, name) in &keys {
+            get.arg(name);
+        }
+        let values = match self.link().send(&get).await.map_err(store_error)? {
+            Value::Array(values) => values,
+            other => return Err(odd(&other)),
+        };
+        let mut standing = Vec::with_capacity(keys.len());
+        for ((key, _), value) in keys.iter().zip(values) {
+            if let Value::BulkString(bytes) = value {
+                standing.extend(layout::read(key, &bytes, now)?);
+            }
+        }
+        Ok(standing)
+    }
+
+    /// The server's time.
+    async fn now(&self) -> Result<Millis, StoreError> {
+        let time = self.link().send(&redis::cmd("TIME")).await.map_err(store_error)?;
+        let digits = |value: &Value| match value {
+            Value::BulkString(digits) => str::from_utf8(digits).ok()?.parse::<i64>().ok(),
+            _ => None,
+        };
+        let time: [Value; 2] = parts(time)?;
+        match [digits(&time[0]), digits(&time[1])] {
+            [Some(seconds), Some(micros)] => Ok(from(seconds * 1_000 + micros / 1_000)),
+            _ => Err(odd(&time)),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The transitions of the lease protocol, in the server's language.
+//!
+//! Each is one script and one round trip, and atomic: the server runs nothing else meanwhile.
+use std::sync::LazyLock;
+
+/// A script and its hash, by which the server knows it.
+pub(super) struct Script {
+    pub(super) code: &'static str,
+    pub(super) hash: String,
+}
+
+/// `record.lua` before what is the script's own.
+///
+/// What ends or forgets a call may do so when the server's memory is full. A claim may not: it has
+/// no flags, so that only its writing is refused then, and replays go on.
+macro_rules! script {
+    ($flags:literal, $($file:literal),+) => {
+        LazyLock::new(|| Script::new(concat!($flags, $(include_str!($file)),+)))
+    };
+}
+
+static CLAIM: LazyLock<Script> = script!("", "lua/record.lua", "lua/claim.lua");
+static FINALISE: LazyLock<Script> =
+    script!("#!lua flags=allow-oom\n", "lua/record.lua", "lua/finalise.lua");
+static RENEW: LazyLock<Script> =
+    script!("#!lua flags=allow-oom\n", "lua/record.lua", "lua/renew.lua");
+static RELEASE: LazyLock<Script> =
+    script!("#!lua flags=allow-oom\n", "lua/record.lua", "lua/release.lua");
+static SETTLE: LazyLock<Script> =
+    script!("#!lua flags=allow-oom\n", "lua/record.lua", "lua/settle.lua");
+static CLEAR: LazyLock<Script> =
+    script!("#!lua flags=allow-oom\n", "lua/record.lua", "lua/clear.lua");
+static FLUSH: LazyLock<Script> =
+    script!("#!lua flags=allow-oom\n", "lua/record.lua", "lua/flush.lua");
+static LOOK: LazyLock<Script> = script!("#!lua flags=no-writes\n", "lua/look.lua");
+
+impl Script {
+    fn new(code: &'static str) -> Self {
+        Self { code, hash: redis::Script::new(code).get_hash().to_owned() }
+    }
+
+    pub(super) fn claim() -> &'static Self {
+        &CLAIM
+    }
+
+    pub(super) fn finalise() -> &'static Self {
+        &FINALISE
+    }
+
+    pub(super) fn renew() -> &'static Self {
+        &RENEW
+    }
+
+    pub(super) fn release() -> &'static Self {
+        &RELEASE
+    }
+
+    pub(super) fn settle() -> &'static Self {
+        &SETTLE
+    }
+
+    pub(super) fn clear() -> &'static Self {
+        &CLEAR
+    }
+
+    pub(super) fn flush() -> &'static Self {
+        &FLUSH
+    }
+
+    pub(super) fn look() -> &'static Self {
+        &LOOK
+    }
+}

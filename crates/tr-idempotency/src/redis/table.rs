@@ -1,0 +1,231 @@
+//! Single records: each operation is one script, and one round trip.
+use super::{
+    Redis,
+    fault::{is_full, store_error},
+    layout::{self, HEAD},
+    script::Script,
+};
+use crate::{
+    protocol::{Millis, Token},
+    store::{Before, ClaimRequest, Claimed, End, Grant, Seen, StoreError, Stored},
+};
+use redis::{RedisError, Value};
+use tr_core::canonical::Key;
+
+/// Times are numbers in the scripts, exact up to 2^53; a thousand years will do.
+const LONGEST: Millis = 1 << 45;
+
+/// A number as an argument.
+fn number(number: u64) -> Vec<u8> {
+    number.to_string().into_bytes()
+}
+
+/// A length of time as an argument.
+fn time(time: Millis) -> Vec<u8> {
+    number(time.min(LONGEST))
+}
+
+const fn flag(flag: bool) -> &'static [u8] {
+    if flag { b"1" } else { b"0" }
+}
+
+impl Redis {
+    pub(super) async fn do_claim(&self, claim: &ClaimRequest) -> Result<Claimed, StoreError> {
+        let reply = self
+            .link()
+            .try_change(
+                Script::claim(),
+                &self.name(&claim.key),
+                &[
+                    &claim.owner.to_be_bytes(),
+                    claim.digest.as_bytes(),
+                    flag(claim.mutating),
+                    flag(claim.again),
+                    &time(claim.ttls.inflight),
+                    &time(claim.ttls.unknown),
+                    &layout::fixed(claim),
+                    self.durable(),
+                ],
+            )
+            .await?;
+        match reply {
+            Ok(reply) => claimed(claim, reply),
+            Err(error) if is_full(&error) => Ok(Claimed::Full),
+            Err(error) => Err(store_error(error)),
+        }
+    }
+
+    pub(super) async fn do_renew(
+        &self,
+        key: &Key,
+        token: Token,
+        lease: Millis,
+    ) -> Result<bool, StoreError> {
+        let Token { epoch, owner } = token;
+        let args: [&[u8]; 3] = [&number(epoch), &owner.to_be_bytes(), &time(lease)];
+        was_done(&self.link().change(Script::renew(), &self.name(key), &args).await?)
+    }
+
+    pub(super) async fn do_release(&self, key: &Key, owner: u64) -> Result<bool, StoreError> {
+        let args: [&[u8]; 1] = [&owner.to_be_bytes()];
+        done(self.link().run(Script::release(), &self.name(key), &args).await)
+    }
+
+    pub(super) async fn do_finalise(
+        &self,
+        key: &Key,
+        token: Token,
+        end: &End,
+    ) -> Result<bool, StoreError> {
+        let (phase, body) = (end.state.phase(), end.state.body());
+        let args: [&[u8]; 7] = [
+            &number(token.epoch),
+            &token.owner.to_be_bytes(),
+            layout::letter(phase),
+            &time(end.ttl),
+            flag(body.is_some()),
+            body.map_or(&[], Vec::as_slice),
+            self.durable(),
+        ];
+        was_done(&self.link().change(Script::finalise(), &self.name(key), &args).await?)
+    }
+
+    pub(super) async fn do_settle(
+        &self,
+        key: &Key,
+        of: Option<Token>,
+        end: &End,
+    ) -> Result<bool, StoreError> {
+        let (phase, body) = (end.state.phase(), end.state.body());
+        let args: [&[u8]; 6] = [
+            &of.map_or_else(Vec::new, |of| number(of.epoch)),
+            &of.map_or(Token::BY_HAND, |of| of.owner).to_be_bytes(),
+            layout::letter(phase),
+            &time(end.ttl),
+            flag(body.is_some()),
+            body.map_or(&[], Vec::as_slice),
+        ];
+        was_done(&self.link().change(Script::settle(), &self.name(key), &args).await?)
+    }
+
+    pub(super) async fn do_clear(&self, key: &Key) -> Result<bool, StoreError> {
+        done(self.link().run(Script::clear(), &self.name(key), &[]).await)
+    }
+
+    /// Forgets a record that was looked at, if it is still the same and may be forgotten.
+    pub(super) async fn forget(&self, stored: &Stored) -> Result<bool, StoreError> {
+        let Seen { token: Token { epoch, owner }, version } = stored.seen();
+        let args: [&[u8]; 3] = [&number(epoch), &owner.to_be_bytes(), &number(version)];
+        done(self.link().run(Script::flush(), &self.name(&stored.key), &args).await)
+    }
+
+    /// The record as it stands.
+    pub(super) async fn do_read(&self, key: &Key) -> Result<Option<Stored>, StoreError> {
+        self.look(key, b"-1").await
+    }
+
+    /// By what a change is told.
+    pub(super) async fn glance(&self, key: &Key) -> Result<Option<Seen>, StoreError> {
+        let head = self.look(key, &number(HEAD as u64 - 1)).await?;
+        Ok(head.map(|stored| stored.seen()))
+    }
+
+    async fn look(&self, key: &Key, last: &[u8]) -> Result<Option<Stored>, StoreError> {
+        let reply = self.link().run(Script::look(), &self.name(key), &[last]).await;
+        match parts(reply.map_err(store_error)?)? {
+            [Value::Int(now), Value::BulkString(bytes)] => layout::read(key, &bytes, from(now)),
+            other => Err(odd(&other)),
+        }
+    }
+
+    fn durable(&self) -> &'static [u8] {
+        flag(self.link().durability().waits())
+    }
+}
+
+/// Reads the answer to a claim.
+fn claimed(claim: &ClaimRequest, reply: Value) -> Result<Claimed, StoreError> {
+    let parts: Vec<Value> = match reply {
+        Value::Array(parts) => parts,
+        other => return Err(odd(&other)),
+    };
+    let Some(Value::BulkString(what)) = parts.first() else { return Err(odd(&parts)) };
+    let stored = |bytes: &[u8], now: i64| {
+        let stored = layout::read(&claim.key, bytes, from(now))?;
+        stored.map(Box::new).ok_or_else(layout::unreadable)
+    };
+    match (&what[..], &parts[1..]) {
+        (
+            b"run",
+            [Value::Int(now), Value::Int(epoch), Value::Int(left), Value::Int(runs), before],
+        ) => {
+            let before = match before {
+                Value::BulkString(bytes) => Some(before_of(&claim.key, bytes, from(*now))?),
+                _ => None,
+            };
+            Ok(Claimed::Run(Grant {
+                token: Token { epoch: from(*epoch), owner: claim.owner },
+                lease_left: from(*left),
+                runs: u32::try_from(*runs).unwrap_or(u32::MAX),
+                before,
+            }))
+        }
+        (
+            b"busy",
+            [Value::Int(epoch), Value::BulkString(owner), Value::Int(version), Value::Int(left)],
+        ) => {
+            let owner = owner.as_slice().try_into().map_err(|_| odd(&parts))?;
+            let token = Token { epoch: from(*epoch), owner: u64::from_be_bytes(owner) };
+            let seen = Seen { token, version: from(*version) };
+            Ok(Claimed::Busy { seen, lease_left: from(*left) })
+        }
+        (b"settled", [Value::Int(now), Value::BulkString(bytes)]) => {
+            Ok(Claimed::Settled(stored(bytes, *now)?))
+        }
+        (b"unknown", [Value::Int(now), Value::BulkString(bytes)]) => {
+            Ok(Claimed::Unknown(stored(bytes, *now)?))
+        }
+        (b"conflict", []) => Ok(Claimed::Conflict),
+        (b"unreadable", []) => Err(layout::unreadable()),
+        _ => Err(odd(&parts)),
+    }
+}
+
+/// What a record said before it was claimed again.
+fn before_of(key: &Key, bytes: &[u8], now: Millis) -> Result<Box<Before>, StoreError> {
+    let mut stored = layout::decode(key, bytes, now).ok_or_else(layout::unreadable)?;
+    stored.record.expire(now);
+    let (claimed_at, changed_at) = (stored.record.claimed_at, stored.record.changed_at);
+    Ok(Box::new(Before { state: stored.record.state, claimed_at, changed_at }))
+}
+
+fn done(reply: Result<Value, RedisError>) -> Result<bool, StoreError> {
+    was_done(&reply.map_err(store_error)?)
+}
+
+/// Whether a script did what it was asked for.
+fn was_done(reply: &Value) -> Result<bool, StoreError> {
+    match reply {
+        Value::Int(-1) => Err(layout::unreadable()),
+        Value::Int(done) => Ok(*done == 1),
+        other => Err(odd(other)),
+    }
+}
+
+pub(super) fn parts<const N: usize>(reply: Value) -> Result<[Value; N], StoreError> {
+    match reply {
+        Value::Array(parts) => parts.try_into().map_err(|parts: Vec<Value>| odd(&parts)),
+        other => Err(odd(&other)),
+    }
+}
+
+pub(super) fn from(number: i64) -> u64 {
+    number.try_into().unwrap_or(0)
+}
+
+/// An answer that no server of ours gives. What was asked may have been done.
+pub(super) fn odd(reply: &impl std::fmt::Debug) -> StoreError {
+    let mut reply = format!("{reply:?}");
+    reply.truncate(reply.floor_char_boundary(200));
+    StoreError::uncertain(format!("the server answered {reply}"))
+}

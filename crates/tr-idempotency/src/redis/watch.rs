@@ -1,0 +1,95 @@
+//! Who is told when a record changes.
+use redis::{PushInfo, PushKind, Value};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+use tokio::sync::Notify;
+
+/// Those of this process who watch, by channel.
+#[derive(Default)]
+pub(super) struct Watchers {
+    channels: Mutex<HashMap<Vec<u8>, Channel>>,
+    /// Counts connections that were lost, and with them what they were subscribed to.
+    losses: AtomicU64,
+}
+
+struct Channel {
+    watchers: usize,
+    changed: Arc<Notify>,
+}
+
+/// A place among those who watch a channel.
+pub(super) struct Watch {
+    watchers: Arc<Watchers>,
+    channel: Vec<u8>,
+    pub(super) changed: Arc<Notify>,
+}
+
+impl Watchers {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Channel>> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn join(self: &Arc<Self>, channel: &[u8]) -> Watch {
+        let mut channels = self.lock();
+        let place = channels
+            .entry(channel.to_vec())
+            .or_insert_with(|| Channel { watchers: 0, changed: Arc::default() });
+        place.watchers += 1;
+        Watch { watchers: self.clone(), channel: channel.to_vec(), changed: place.changed.clone() }
+    }
+
+    /// Takes in what the server sends unasked.
+    pub(super) fn heed(&self, push: &PushInfo) {
+        match (&push.kind, &push.data[..]) {
+            (PushKind::Message, [Value::BulkString(channel), ..]) => self.wake(channel),
+            (PushKind::Disconnection, _) => self.lost(),
+            _ => {}
+        }
+    }
+
+    /// The connection is gone: all look for themselves and subscribe again.
+    pub(super) fn lost(&self) {
+        self.losses.fetch_add(1, Relaxed);
+        for channel in self.lock().values() {
+            channel.changed.notify_waiters();
+        }
+    }
+
+    pub(super) fn losses(&self) -> u64 {
+        self.losses.load(Relaxed)
+    }
+
+    /// Wakes who watches this channel.
+    pub(super) fn wake(&self, channel: &[u8]) {
+        if let Some(place) = self.lock().get(channel) {
+            place.changed.notify_waiters();
+        }
+    }
+
+    pub(super) fn has(&self, channel: &[u8]) -> bool {
+        self.lock().contains_key(channel)
+    }
+}
+
+impl Watch {
+    pub(super) fn channel(&self) -> &[u8] {
+        &self.channel
+    }
+
+    /// Leaves; whether it was the last to watch its channel.
+    pub(super) fn leave(&self) -> bool {
+        let mut channels = self.watchers.lock();
+        let Some(place) = channels.get_mut(&self.channel) else { return false };
+        place.watchers -= 1;
+        let last = place.watchers == 0;
+        if last {
+            channels.remove(&self.channel);
+        }
+        last
+    }
+}

@@ -1,0 +1,3 @@
+//! Records in real Redis servers: the rules for stores, and every fault between claim and end.
+
+mod rules;
