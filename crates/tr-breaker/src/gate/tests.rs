@@ -288,6 +288,33 @@ fn check(
     Ok(())
 }
 
+#[test]
+fn a_clock_put_back_prolongs_no_refusal_and_a_stale_stamp_ends_none() {
+    let ms = Duration::from_millis;
+    let mut settings = Builder::error_handling().consecutive_failures(1).settings();
+    settings.rules.iter_mut().for_each(|rules| rules.cooldown = ms(30));
+    let ground = Arc::new(Ground::new(settings.clone(), Arc::default()));
+    let gate = Gate::new(KeyRef::new("tool"), "tool", ground, Lanes::one(&settings));
+    let opened = crate::clock::now() + Duration::from_secs(1_000);
+    let Admission::Counted(ticket) = gate.admit(Row::Undeclared, || opened) else {
+        panic!("it is closed")
+    };
+    gate.end(ticket, End::Failure { slow: false }, opened, None);
+
+    let left = |at: Instant| gate.refuse(|| at).map(|refusal| refusal.left);
+    assert_eq!(left(opened), Some(Some(ms(30))));
+    assert_eq!(left(opened + ms(29)), Some(Some(ms(1))));
+    assert_eq!(left(opened + ms(30)), None, "somebody has to decide");
+    assert_eq!(left(opened - ms(1)), None, "it was not open then");
+
+    // The clock itself was put back, far.
+    let back = opened - Duration::from_secs(900);
+    assert!(matches!(gate.admit(Row::Undeclared, || back), Admission::Refused(_)));
+    assert_eq!(left(back + ms(10)), Some(Some(ms(20))), "it starts again, and is no longer");
+    assert!(matches!(gate.admit(Row::Undeclared, || back + ms(30)), Admission::Counted(_)));
+    assert_eq!(gate.state(back + ms(30)), Is::HalfOpen);
+}
+
 proptest! {
     // More than a million steps; more by PROPTEST_CASES. Long schedules, so that a breaker comes
     // around many times.

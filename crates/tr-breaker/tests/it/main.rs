@@ -5,3 +5,4 @@ mod peers;
 mod registry;
 mod restart;
 mod rig;
+mod wedges;
