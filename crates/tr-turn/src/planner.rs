@@ -230,3 +230,6 @@ const fn fallen(fall: Fall, required: bool, has_alternative: bool, has_default: 
     let Fall { cause, ran, effect } = fall;
     Fallen { cause, ran, effect, required, has_alternative, has_default }
 }
+
+#[cfg(test)]
+mod tests;

@@ -84,7 +84,7 @@ impl Core {
         let failed = Failed::of(end.as_ref()).expect("it failed");
         let found = failed.finding(run.manifest.as_deref()).end;
         let (verdict, ran) = (found.verdict, found.ran);
-        let notes = *run.notes();
+        let notes = run.notes();
         let attempts = notes.attempts.max(u32::try_from(made).unwrap_or(u32::MAX));
         let timed_out = is_timeout(failed, found.code);
         let cut_short = match verdict {

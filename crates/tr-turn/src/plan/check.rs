@@ -9,7 +9,7 @@ use crate::{
     template::Template,
 };
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 use tr_core::{
@@ -136,12 +136,14 @@ fn ways(
 
 struct Names<'d> {
     calls: HashMap<&'d str, usize>,
+    in_order: Vec<&'d str>,
     tools: HashMap<&'d str, Vec<usize>>,
 }
 
 impl<'d> Names<'d> {
     fn of(calls: &'d [Call], faults: &mut Vec<Fault>) -> Self {
-        let mut names = Self { calls: HashMap::new(), tools: HashMap::new() };
+        let in_order = calls.iter().map(|call| &*call.name).collect();
+        let mut names = Self { calls: HashMap::new(), in_order, tools: HashMap::new() };
         for (own, call) in calls.iter().enumerate() {
             names.tools.entry(&call.tool).or_default().push(own);
             // A call without a tool was reported as such where it was read.
@@ -184,7 +186,7 @@ impl<'d> Names<'d> {
             }
         }
         let sources = ways.iter().flat_map(|way| way.params.sources());
-        for name in sources.map(|(name, _)| name).collect::<HashSet<_>>() {
+        for name in sources.map(|(name, _)| name).collect::<BTreeSet<_>>() {
             let at = below(place, "params");
             if let Some(to) = self.find(own, name, &at, faults)
                 && seen.insert(to)
@@ -211,7 +213,7 @@ impl<'d> Names<'d> {
             None if name.is_empty() && !faults.is_empty() => {}
             None => {
                 let fault = Fault::new(at, EXPECTED, format!("{name:?}"));
-                faults.push(match closest(name, self.calls.keys().copied()) {
+                faults.push(match closest(name, self.in_order.iter().copied()) {
                     Some(like) => fault.hint(format!("did you mean {like:?}?")),
                     None => fault,
                 });
@@ -253,7 +255,7 @@ fn check_values(nodes: &[Node], faults: &mut Vec<Fault>) {
                     Some(_) => below(&format!("/calls/{own}/defaults"), name),
                     None => format!("/calls/{}/default_value", need.of),
                 };
-                let expected = format!("a value with something at {pointer:?}");
+                let expected = format!("a value with something at {pointer}");
                 let found = format!("none, and /calls/{own}/params takes it from there");
                 faults.push(Fault::new(place, expected, found));
             }

@@ -123,8 +123,9 @@ impl Run {
         Self { log, call, tool, manifest, breaker: Box::default(), notes: Mutex::default() }
     }
 
-    pub(crate) fn notes(&self) -> MutexGuard<'_, Notes> {
-        lock(&self.notes)
+    /// A copy, so that nobody holds the lock while he goes on.
+    pub(crate) fn notes(&self) -> Notes {
+        *lock(&self.notes)
     }
 
     pub(crate) fn push(&self, now: Instant, attempt: u32, fact: Fact) {
@@ -133,7 +134,7 @@ impl Run {
     }
 
     pub(crate) fn began(&self, attempt: u32) {
-        let mut notes = self.notes();
+        let mut notes = lock(&self.notes);
         notes.attempts = notes.attempts.max(attempt);
     }
 
@@ -144,7 +145,7 @@ impl Run {
         failed: Failed<'_>,
         breaker: BreakerState,
     ) {
-        self.notes().errors += 1;
+        lock(&self.notes).errors += 1;
         let found = failed.finding(self.manifest.as_deref());
         let fact = Fact::ToolError {
             code: self.log.shown(found.end.code),
@@ -159,7 +160,8 @@ impl Run {
 
     /// Time ran out, unless that is written down already.
     pub(crate) fn timed_out(&self, now: Instant, attempt: u32, after: Duration) {
-        if self.notes().timed_out.replace(now) != Some(now) {
+        let before = lock(&self.notes).timed_out.replace(now);
+        if before != Some(now) {
             self.push(now, attempt, Fact::ToolTimeout { after });
         }
     }

@@ -156,3 +156,29 @@ async fn attempt_timeouts_of_the_plan_reach_the_stack() {
     assert_eq!(bench.handle.ends()[0], seconds(2));
     assert_eq!(report.calls[0].outcome, Outcome::Success);
 }
+
+/// Without a stack, the turn's own clock bounds a call.
+#[tokio::test(start_paused = true)]
+async fn a_bare_tool_is_bounded_too() {
+    let tool = tr_testkit::calls::ScriptedTool::script([Step::Hang]).then_repeat_last();
+    let handle = tool.handle();
+    let call = reads("flight_search").timeout(seconds(30));
+    let plan = Draft::new("t").call(call).check(&Tools::any()).unwrap();
+    let report = Turns::new(tool).run(plan).await;
+    let failure = report.calls[0].failure.as_ref().unwrap();
+    assert_eq!(&*failure.message, "Call timeout after 30s");
+    assert_eq!((report.calls[0].outcome, report.calls[0].ran), (Outcome::TimedOut, Ran::Unknown));
+    assert_eq!((report.took, handle.in_flight()), (seconds(30), 0));
+    let timeouts =
+        report.trace.entries().iter().filter(
+            |entry| matches!(entry.fact, Fact::ToolTimeout { after } if after == seconds(30)),
+        );
+    assert_eq!(timeouts.count(), 1);
+
+    // One that never gets ready never ran.
+    let tool = tr_testkit::calls::ScriptedTool::script([]).capacity(0);
+    let call = reads("flight_search").timeout(seconds(30));
+    let plan = Draft::new("t").call(call).check(&Tools::any()).unwrap();
+    let report = Turns::new(tool).run(plan).await;
+    assert_eq!((report.calls[0].outcome, report.calls[0].ran), (Outcome::TimedOut, Ran::No));
+}

@@ -1,0 +1,171 @@
+//! Plans in JSON: read, checked, refused with all their faults at once.
+use std::time::Duration;
+use tr_core::{Ran, ToolCatalog, Verdict, facts};
+use tr_turn::{Call, Draft, Limits, Plan, Tools};
+
+fn faults(text: &str, tools: &Tools) -> Vec<String> {
+    let error = Plan::from_json(text, tools).unwrap_err();
+    let found = facts(&error).unwrap();
+    assert_eq!((found.ran(), found.verdict()), (Ran::No, Verdict::Permanent));
+    error.faults().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_plan_says_all_that_a_draft_can() {
+    let text = r#"{
+        "turn": "trip-1", "session": "s-1",
+        "limits": {"timeout_ms": 60000, "call_timeout_ms": 40000, "attempt_timeout_ms": 10000, "concurrency": 2},
+        "calls": [
+            {"tool": "flight_search", "params": {"to": "LIS"}, "effect": "read_only", "priority": "high",
+             "timeout_ms": 30000, "attempt_timeout_ms": 5000, "alternatives": ["backup", {"tool": "agency", "params": {}}],
+             "default_value": null, "cancellation_id": "stop-1"},
+            {"name": "book", "tool": "pay", "params": {"flight": {"$from": "flight_search", "at": ""}},
+             "depends_on": ["flight_search"], "required": true, "idempotency_key": "order-42", "effect": "mutating",
+             "defaults": {"flight_search": []}}
+        ]}"#;
+    let plan = Plan::from_json(text, &Tools::any()).unwrap();
+    assert_eq!((plan.turn(), plan.session()), (Some("trip-1"), Some("s-1")));
+    assert_eq!(plan.calls().collect::<Vec<_>>(), ["flight_search", "book"]);
+    let limits = Limits {
+        timeout: Duration::from_secs(60),
+        call_timeout: Some(Duration::from_secs(40)),
+        attempt_timeout: Some(Duration::from_secs(10)),
+        concurrency: 2,
+    };
+    assert_eq!(plan.limits(), &limits);
+}
+
+#[test]
+fn every_fault_is_named_with_its_place() {
+    let text = r#"{
+        "limits": {"timeout_ms": 0, "concurency": 3, "call_timeout_ms": "soon"},
+        "calls": [
+            {"name": "a", "tool": "x", "depends_on": ["c"]},
+            {"name": "b", "tool": "x", "params": {"of": {"$from": "z"}}, "depends_on": ["b", 7]},
+            {"name": "c", "tool": "x", "depends_on": ["a", "a"], "alternatives": ["y", "y", {"params": {}}]},
+            {"name": "a", "params": [], "required": "yes", "defaults": {"b": 1}},
+            {"name": "d", "tool": "x", "params": {"of": {"$from": "a", "to": 1}}, "timeout_ms": 864000000}
+        ]}"#;
+    assert_eq!(
+        faults(text, &Tools::any()),
+        [
+            r#"/limits/call_timeout_ms: expected whole milliseconds, found a string"#,
+            r#"/limits/concurency: expected a known key, found the unknown key "concurency" (did you mean "concurrency"?)"#,
+            r#"/calls/1/depends_on/1: expected the name of another call, found a number"#,
+            r#"/calls/2/alternatives/2/tool: expected the name of a tool, found nothing"#,
+            r#"/calls/3/tool: expected the name of a tool, found nothing"#,
+            r#"/calls/3/params: expected an object, found an array"#,
+            r#"/calls/3/required: expected true or false, found a string"#,
+            r#"/limits/timeout_ms: expected 1 ms to 24 h, found 0 ms"#,
+            r#"/calls/3/name: expected a name of its own, found "a", as /calls/0 is (give calls of one tool different names)"#,
+            r#"/calls/1/depends_on/0: expected the name of another call, found its own"#,
+            r#"/calls/1/params: expected the name of another call, found "z" (did you mean "a"?)"#,
+            r#"/calls/2/alternatives/1: expected each tool once, found "y" again"#,
+            r#"/calls/2/depends_on/1: expected each call once, found "a" again"#,
+            r#"/calls/4/params/of: expected {"$from": CALL} or {"$from": CALL, "at": POINTER}, found something else"#,
+            r#"/calls/4/timeout_ms: expected 1 ms to 24 h, found 864000000 ms"#,
+            r#"/calls/3/defaults/b: expected the name of a call that this one needs, found "b""#,
+            r#"/calls/2/depends_on/0: expected no circle of calls, found a → c → a"#,
+        ]
+    );
+}
+
+#[test]
+fn what_is_no_json_is_refused_with_its_place() {
+    for (text, fault) in [
+        ("{", "the whole text: expected JSON that means one thing only, found"),
+        (r#"{"calls": [], "calls": []}"#, "/calls: expected JSON that means one thing only, found"),
+        ("[]", "the whole text: expected an object, found an array"),
+        ("{}", "/calls: expected 1 to 10000 calls, found 0"),
+    ] {
+        let faults = faults(text, &Tools::any());
+        assert!(faults.len() == 1 && faults[0].starts_with(fault), "{text}: {faults:?}");
+    }
+}
+
+#[test]
+fn a_required_call_must_have_a_way() {
+    let tools = Tools::any().offered(["hotel_search", "backup"]);
+    let text = r#"{"calls": [
+        {"tool": "flight_search", "alternatives": ["backup"]},
+        {"tool": "car_search"},
+        {"name": "cars", "tool": "car_search", "default_value": []},
+        {"tool": "hotel_search", "required": true, "depends_on": ["flight_search", "cars"]},
+        {"name": "itinerary", "tool": "create_itinerary", "required": true},
+        {"name": "both", "tool": "hotel_search", "required": true, "depends_on": ["car_search"]}
+    ]}"#;
+    assert_eq!(
+        faults(text, &tools),
+        [
+            r#"/calls/4/tool: expected a way for a required call, found "create_itinerary", which is not there"#,
+            r#"/calls/5: expected a way for a required call, found that it needs "car_search", which has none"#,
+        ]
+    );
+}
+
+#[test]
+fn defaults_must_have_what_params_take_from_them() {
+    let text = r#"{"calls": [
+        {"tool": "a", "default_value": {"x": 1}},
+        {"tool": "b"},
+        {"tool": "c", "params": [], "depends_on": []},
+        {"tool": "d", "params": {"p": {"$from": "a", "at": "/y"}, "q": {"$from": "b", "at": "/0"}}, "defaults": {"b": []}}
+    ]}"#;
+    assert_eq!(
+        faults(text, &Tools::any())[1..],
+        [
+            r#"/calls/0/default_value: expected a value with something at /y, found none, and /calls/3/params takes it from there"#,
+            r#"/calls/3/defaults/b: expected a value with something at /0, found none, and /calls/3/params takes it from there"#,
+        ]
+    );
+}
+
+#[test]
+fn a_catalogue_completes_a_plan() {
+    let catalog = ToolCatalog::from_toml(
+        r#"
+        [tools.flight_search]
+        effect = "read_only"
+        alternatives = ["backup"]
+        [tools.backup]
+        effect = "read_only"
+        [tools.compare]
+        depends_on = ["flight_search"]
+        required = true
+        "#,
+    )
+    .unwrap();
+    let draft = Draft::new("t")
+        .call(Call::new("compare"))
+        .call(Call::new("flight_search").named("out"))
+        .call(Call::new("flight_search").named("back"));
+    let tools = Tools::any().catalog(catalog.clone());
+    draft.check(&tools).unwrap();
+    // The manifest says that it is required, and it needs both searches.
+    let error = draft.check(&tools.offered(["compare"])).unwrap_err();
+    let faults: Vec<_> = error.faults().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        faults,
+        [
+            r#"/calls/0: expected a way for a required call, found that it needs "out", which has none"#
+        ]
+    );
+    // The alternative that the manifest names is a way.
+    let offered = Tools::any().catalog(catalog).offered(["compare", "backup"]);
+    draft.check(&offered).unwrap();
+}
+
+#[test]
+fn a_long_chain_and_a_large_plan_are_no_trouble() {
+    let chain = (1..10_000).fold(Draft::new("t").call(Call::new("c0")), |draft, n| {
+        draft.call(Call::new(format!("c{n}")).after(format!("c{}", n - 1)))
+    });
+    chain.check(&Tools::any()).unwrap();
+    let circle = Draft::new("t").call(Call::new("c0").after("c9999"));
+    let circle = (1..10_000).fold(circle, |draft, n| {
+        draft.call(Call::new(format!("c{n}")).after(format!("c{}", n - 1)))
+    });
+    assert_eq!(circle.check(&Tools::any()).unwrap_err().faults().len(), 1);
+    let error = chain.call(Call::new("one_more")).check(&Tools::any()).unwrap_err();
+    assert!(error.to_string().ends_with("/calls: expected 1 to 10000 calls, found 10001"));
+}
