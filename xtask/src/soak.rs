@@ -16,7 +16,7 @@ use crate::{
 /// What asks for the full number of rounds, as `tr_testkit::SOAK` says.
 const SOAK: (&str, &str) = ("TR_SOAK", "1");
 
-/// The package that the rounds come from; what it says of them repeats nothing.
+/// The package that the rounds come from.
 const TESTKIT: &str = "tr-testkit";
 
 /// One test binary.
@@ -63,7 +63,8 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
 fn binaries(repo: &Repo) -> Result<Vec<Binary>> {
     let mut binaries = Vec::new();
     for (path, text) in repo.texts()? {
-        let Some(package) = repo.package_of(&path).filter(|package| package.name != TESTKIT) else {
+        let package = repo.package_of(&path);
+        let Some(package) = package.filter(|package| depends_on(package, TESTKIT)) else {
             continue;
         };
         if is_repeating(&path, &text) {
@@ -76,6 +77,10 @@ fn binaries(repo: &Repo) -> Result<Vec<Binary>> {
     binaries.sort();
     binaries.dedup();
     Ok(binaries)
+}
+
+fn depends_on(package: &Package, name: &str) -> bool {
+    package.dependencies.iter().any(|dependency| dependency.name == name)
 }
 
 /// Whether a file has a test that repeats itself.
