@@ -1,3 +1,7 @@
 //! What holds with real Redis servers: killed, paused, cut off and started again.
 
 mod launcher;
+mod peer;
+mod sharing;
+mod trouble;
+mod two_processes;

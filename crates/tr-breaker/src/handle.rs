@@ -196,6 +196,7 @@ impl BreakerHandle {
     /// From any state to `CLOSED`, with nothing counted, in the mode that the layer was given.
     pub fn reset(&self) {
         self.gate.control(clock::now(), Machine::reset);
+        self.gate.hub().changed(self.name());
     }
 
     /// Lets all calls through and counts none, until it is [`reset`](Self::reset) or told
@@ -216,6 +217,8 @@ impl BreakerHandle {
 
     fn set_mode(&self, mode: Mode) {
         self.gate.control(clock::now(), |machine| machine.set_mode(mode));
+        // No step says so.
+        self.gate.hub().changed(self.name());
     }
 }
 

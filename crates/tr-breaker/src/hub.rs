@@ -12,6 +12,9 @@ pub(crate) struct Hub {
     /// There is no way back: whoever subscribed stays.
     has_observers: AtomicBool,
     observers: RwLock<Arc<[Arc<dyn Observer>]>>,
+    /// Who tells other processes; at most one.
+    #[cfg(feature = "redis")]
+    news: std::sync::OnceLock<std::sync::Weak<crate::share::News>>,
 }
 
 impl Hub {
@@ -27,9 +30,28 @@ impl Hub {
     }
 
     pub(crate) fn tell(&self, call: &CallInfo<'_>, event: &Event<'_>) {
+        if let Event::Breaker { breaker, .. } = event {
+            self.changed(breaker);
+        }
         for observer in self.all().iter().filter(|observer| observer.enabled()) {
             observer.on_event(call, event);
         }
+    }
+
+    /// A breaker has changed its state, or its mode.
+    pub(crate) fn changed(&self, name: &str) {
+        #[cfg(feature = "redis")]
+        if let Some(news) = self.news.get().and_then(std::sync::Weak::upgrade) {
+            news.touch(name, crate::clock::now());
+        }
+        #[cfg(not(feature = "redis"))]
+        let _ = name;
+    }
+
+    /// Has somebody told of changes from now on; `false` if somebody is already.
+    #[cfg(feature = "redis")]
+    pub(crate) fn share(&self, news: &Arc<crate::share::News>) -> bool {
+        self.news.set(Arc::downgrade(news)).is_ok()
     }
 
     /// A copy, so that observers may do as they like while they are told.

@@ -82,6 +82,8 @@ mod ramp;
 mod registry;
 mod service;
 mod settings;
+#[cfg(feature = "redis")]
+pub mod share;
 mod snapshot;
 mod stand;
 mod state;

@@ -1,4 +1,7 @@
 //! The breakers of one layer by key, bounded.
+#[cfg(feature = "redis")]
+mod sharing;
+
 use crate::{
     clock,
     epoch::Epoch,
@@ -43,6 +46,9 @@ struct Others {
     hand: usize,
     /// What was known of breakers that nobody has asked for since.
     restored: HashMap<String, (Saved, Epoch)>,
+    /// What other processes have decided of breakers that nobody has asked for here.
+    #[cfg(feature = "redis")]
+    told: HashMap<Box<str>, crate::share::Told>,
 }
 
 /// A key's breaker.
@@ -165,10 +171,16 @@ impl Breakers {
             true => None,
             false => others.restored.remove(&**made.gate().name()),
         };
+        #[cfg(feature = "redis")]
+        let told = others.told.remove(&**made.gate().name());
         // Observers may ask for breakers when they are told.
         drop(others);
         if let Some((saved, epoch)) = restored {
             made.gate().restore(&saved, epoch);
+        }
+        #[cfg(feature = "redis")]
+        if let Some(told) = told {
+            told.tell(made.gate());
         }
         made
     }

@@ -10,6 +10,8 @@
 //!   any ── force_open ──▶ FORCED_OPEN        any ── reset ──▶ CLOSED
 //! ```
 mod saving;
+#[cfg(feature = "redis")]
+mod sharing;
 
 use crate::{
     ramp::Ramp,
@@ -23,6 +25,9 @@ use std::{
     time::{Duration, Instant},
 };
 use tr_core::BreakerState;
+
+#[cfg(feature = "redis")]
+pub(crate) use self::sharing::View;
 
 /// The state machine of one breaker.
 #[derive(Debug)]

@@ -1,0 +1,200 @@
+//! Processes that share what their breakers decide, through Redis.
+//!
+//! # When to use
+//!
+//! Where several processes call the same tools: once one of them has found a tool broken, the others need not find
+//! out by themselves. Without Redis, or while it is away, each process goes by its own breakers, as if nothing were
+//! shared. No call ever waits for it.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use tr_breaker::{BreakerLayer, share::Sharing};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tr_breaker::ConfigError> {
+//! let layer = BreakerLayer::tool_reliability();
+//! let sharing = Sharing::builder("redis://127.0.0.1/").namespace("checkout").build(layer.registry())?;
+//! let mut health = sharing.health();
+//! tokio::spawn(sharing.run());
+//!
+//! while let Some(status) = health.changed().await {
+//!     println!("breakers are shared: {}, {:?}", status.connected, status.error);
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! # What is shared
+//!
+//! That a breaker opens (with the time left), closes, is forced open, is reset, and the mode that it is given by hand.
+//! Each breaker is known by its name within the namespace. What it has counted is not shared, nor is `HALF_OPEN`: it
+//! follows from the clock, and each process lets a probe of its own through. The first that fails opens all again, the
+//! process whose probes succeed closes all. The breaker of overflowing keys is not shared.
+//!
+//! # Which decision holds
+//!
+//! The later one. Decisions about a breaker are numbered by Redis, and each says which one it knew of: one that did not
+//! know of the last is not taken, and its process looks which of the two was later. Only durations travel, and only
+//! Redis's clock is read, so the clocks of the machines don't matter. Two exceptions:
+//!
+//! - What an operator has ordered (`force_open`, `disable`, `shadow`, `enforce`) is undone only by those who know of it.
+//! - What a layer's own configuration forces open stays so in that process until it is reset there.
+//!
+//! What a process decided before it first heard of the others yields to what they know.
+//!
+//! # When Redis is away
+//!
+//! Calls go on, breakers open and close, and what they decide is told when Redis is back, in its last state only: nothing
+//! queues up. A Redis that has forgotten is told again by those who know. [`Health`] says how it stands.
+//!
+//! # In Redis
+//!
+//! Three keys, `tr-breaker:{NAMESPACE}:v1:state`, `…:log` and `…:meta`, and a channel, `…:bell`. They are gone a day after
+//! the last process; a breaker that is closed takes no room after ten minutes. Redis 6.2 or later, or Valkey; one primary.
+//! For TLS switch on a TLS feature of the crate `redis`.
+
+mod backoff;
+pub(crate) mod decision;
+mod fleet;
+mod health;
+mod merge;
+mod news;
+mod rounds;
+mod store;
+mod told;
+
+pub use self::health::{Health, Status};
+pub(crate) use self::{news::News, told::Told};
+
+use self::{backoff::Backoff, fleet::Fleet, health::Reporter, store::Store};
+use crate::{ConfigError, Registry, jitter::own_seed};
+use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
+
+/// Shares the breakers of one layer; works while [`run`](Self::run) is polled.
+#[must_use = "nothing is shared unless it runs"]
+pub struct Sharing {
+    store: Store,
+    fleet: Fleet,
+    news: Arc<News>,
+    reporter: Reporter,
+    backoff: Backoff,
+    every: Duration,
+}
+
+/// Configures a [`Sharing`].
+#[derive(Clone)]
+#[must_use]
+pub struct Builder {
+    url: String,
+    namespace: String,
+    every: Duration,
+}
+
+/// How often Redis may be asked, at least and at most.
+const EVERY: RangeInclusive<Duration> = Duration::from_millis(50)..=Duration::from_secs(60);
+
+/// Bytes of a namespace.
+const NAMESPACE: RangeInclusive<usize> = 1..=100;
+
+impl Sharing {
+    /// Starts from the defaults: the namespace `default`, and a look into Redis every 500 ms even if no bell rings.
+    ///
+    /// `url` is `redis://[user][:password@]host[:port][/database]`, or `unix:` and a path.
+    pub fn builder(url: impl Into<String>) -> Builder {
+        let (namespace, every) = ("default".to_owned(), Duration::from_millis(500));
+        Builder { url: url.into(), namespace, every }
+    }
+
+    /// How it gets on; to be taken before it runs.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.reporter.health()
+    }
+
+    /// Shares, without an end. Dropped at any time, it leaves the breakers as they are; nothing is shared then.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime with I/O and time: the connection needs it.
+    pub async fn run(mut self) {
+        self.fleet.begin(crate::clock::now());
+        loop {
+            let error = self.connect_and_share().await;
+            self.reporter.failed(&format_args!("Redis at {}: {error}", self.store.addr()));
+            self.wait().await;
+        }
+    }
+}
+
+impl Builder {
+    /// Who shares with whom: layers of the same namespace, in whichever process. One layer of a process, not two.
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = namespace.into();
+        self
+    }
+
+    /// How late a decision may be noticed when its bell is lost: 50 ms to 60 s.
+    pub fn every(mut self, every: Duration) -> Self {
+        self.every = every;
+        self
+    }
+
+    /// Checks the settings. Nothing is connected yet.
+    ///
+    /// # Errors
+    ///
+    /// Names each fault: an address that is none, a namespace that is empty, longer than 100 bytes or holds other than
+    /// letters, digits and `-_.:/`, an interval out of range, breakers that are shared already.
+    pub fn build(self, registry: &Registry) -> Result<Sharing, ConfigError> {
+        let mut faults = Vec::new();
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.:/".contains(c);
+        if !NAMESPACE.contains(&self.namespace.len()) || !self.namespace.chars().all(is_allowed) {
+            faults.push(format!(
+                "namespace {:?} is not 1 to 100 of a-z A-Z 0-9 - _ . : /",
+                self.namespace
+            ));
+        }
+        if !EVERY.contains(&self.every) {
+            faults.push(format!("every {:?} is not within 50 ms and 60 s", self.every));
+        }
+        let origin = format!("{:016x}", own_seed());
+        let store = match Store::new(&self.url, &self.namespace, origin) {
+            Ok(store) => Some(store),
+            // The address may hold a password.
+            Err(error) => {
+                faults.push(format!("the address of Redis cannot be read: {error}"));
+                None
+            }
+        };
+        let (Some(store), true) = (store, faults.is_empty()) else {
+            return Err(ConfigError(faults));
+        };
+        let (breakers, news) = (registry.breakers(), Arc::<News>::default());
+        if !breakers.hub().share(&news) {
+            return Err(ConfigError(vec!["these breakers are shared already".into()]));
+        }
+        Ok(Sharing {
+            store,
+            fleet: Fleet::new(breakers),
+            news,
+            reporter: Reporter::default(),
+            backoff: Backoff::new(fastrand::Rng::with_seed(own_seed())),
+            every: self.every,
+        })
+    }
+}
+
+/// Without the address, which may hold a password.
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("namespace", &self.namespace)
+            .field("every", &self.every)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Sharing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sharing").field("addr", &self.store.addr()).finish_non_exhaustive()
+    }
+}

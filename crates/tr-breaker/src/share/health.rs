@@ -1,0 +1,69 @@
+//! How sharing gets on.
+use std::{fmt, mem, sync::Arc};
+use tokio::sync::watch;
+
+/// How sharing gets on; asked and awaited from anywhere.
+#[derive(Clone, Debug)]
+pub struct Health {
+    status: watch::Receiver<Status>,
+}
+
+/// How sharing got on at some moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Status {
+    /// Decisions travel. While it is false, each process goes by its own.
+    pub connected: bool,
+    /// Why they last did not; stays when they travel again. Holds no password.
+    pub error: Option<Arc<str>>,
+    /// How often they ceased to travel.
+    pub failures: u64,
+    /// Entries in Redis that were ignored, because they are none of ours or of a later version.
+    pub ignored: u64,
+    /// The last one, and why.
+    pub last_ignored: Option<Arc<str>>,
+}
+
+impl Health {
+    /// How it is now.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.status.borrow().clone()
+    }
+
+    /// Waits until something changes, and says how it is then; `None` once sharing has ended. What has changed
+    /// since the last time is told at once. May be dropped at any time.
+    pub async fn changed(&mut self) -> Option<Status> {
+        self.status.changed().await.ok()?;
+        Some(self.status.borrow_and_update().clone())
+    }
+}
+
+/// Who says it.
+#[derive(Debug, Default)]
+pub(super) struct Reporter(watch::Sender<Status>);
+
+impl Reporter {
+    pub(super) fn health(&self) -> Health {
+        Health { status: self.0.subscribe() }
+    }
+
+    pub(super) fn connected(&self) {
+        self.0.send_if_modified(|status| !mem::replace(&mut status.connected, true));
+    }
+
+    pub(super) fn failed(&self, error: &dyn fmt::Display) {
+        self.0.send_modify(|status| {
+            status.failures += u64::from(status.connected || status.failures == 0);
+            status.connected = false;
+            status.error = Some(error.to_string().into());
+        });
+    }
+
+    pub(super) fn ignored(&self, what: &dyn fmt::Display) {
+        self.0.send_modify(|status| {
+            status.ignored += 1;
+            status.last_ignored = Some(what.to_string().into());
+        });
+    }
+}
