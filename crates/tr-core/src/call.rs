@@ -6,7 +6,9 @@ pub use self::parts::{
     Attachment, CallContext, CallHints, CallParts, IdempotencyParts, TraceParts,
 };
 
-use crate::{DedupeMode, Effect, Id, InvalidKey, Params, ToolId, ToolManifest, canonical::Digest};
+use crate::{
+    DedupeMode, Effect, Fence, Id, InvalidKey, Params, ToolId, ToolManifest, canonical::Digest,
+};
 use std::{
     sync::{
         Arc, OnceLock,
@@ -35,6 +37,7 @@ pub struct ToolCall {
     body: Arc<Body>,
     attempt: u32,
     stamp: Option<Instant>,
+    fence: Option<Arc<Fence>>,
 }
 
 /// The parts, and what is computed from them at most once.
@@ -59,7 +62,7 @@ impl Body {
 
 impl From<CallParts> for ToolCall {
     fn from(parts: CallParts) -> Self {
-        Self { body: Arc::new(Body::new(parts)), attempt: 0, stamp: None }
+        Self { body: Arc::new(Body::new(parts)), attempt: 0, stamp: None, fence: None }
     }
 }
 
@@ -157,6 +160,17 @@ impl ToolCall {
     /// Notes the time, so that layers further in need not look at the clock again.
     pub const fn set_stamp(&mut self, now: Option<Instant>) {
         self.stamp = now;
+    }
+
+    /// The claim under which the call runs, where a store of records has granted one.
+    #[must_use]
+    pub fn fence(&self) -> Option<Fence> {
+        self.fence.as_deref().copied()
+    }
+
+    /// Notes the claim under which the call runs.
+    pub fn set_fence(&mut self, fence: Fence) {
+        self.fence = Some(Arc::new(fence));
     }
 
     /// Declares what the tool does to the world.

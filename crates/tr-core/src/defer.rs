@@ -104,6 +104,15 @@ impl<S: Service<Req>, Req> DeferFuture<S, Req> {
         Self { state: State::Waiting { service, req: Some(req) } }
     }
 
+    /// The request, until the inner service is called.
+    #[must_use]
+    pub fn request(self: Pin<&mut Self>) -> Option<&mut Req> {
+        match self.project().state.project() {
+            StateProj::Called { .. } => None,
+            StateProj::Waiting { req, .. } => req.as_mut(),
+        }
+    }
+
     /// Whether the inner service has been called: before, the tool cannot have run.
     pub const fn is_called(&self) -> bool {
         matches!(self.state, State::Called { .. })

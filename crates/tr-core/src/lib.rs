@@ -43,7 +43,7 @@ pub use self::{
     clock::{SetClock, SystemClock, WallClock, rfc3339},
     defer::{Defer, DeferFuture},
     error::{BoxError, Facts, causes, facts, find, root_cause},
-    id::Id,
+    id::{Fence, Id},
     manifest::{Capability, ToolManifest},
     observer::{CallInfo, Event, Observer},
     outcome::{Chunk, MatchedOn, OutcomeParts, Replay, Retried, ToolError, ToolOutcome},
@@ -57,7 +57,7 @@ pub use self::{
         TurnRef,
     },
     stripe::{STRIPES, stripe},
-    striped::Striped,
+    striped::{Held, Striped},
     tool::{KeyRef, ToolId},
     verdict::{Classification, Effect, Ran, Verdict},
 };

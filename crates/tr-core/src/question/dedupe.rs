@@ -1,5 +1,5 @@
 //! Questions about recognising a repeated request and recording its answer.
-use crate::{DedupeMode, Id, Replay, Scope, manifest::TtlOverride};
+use crate::{DedupeMode, Fence, Id, Replay, Scope, manifest::TtlOverride};
 use std::{error::Error, fmt};
 
 /// By what a repeated request is recognised.
@@ -39,6 +39,10 @@ pub trait IdempotencyOf<Req> {
     fn ttls_of(&self, _: &Req) -> TtlOverride {
         TtlOverride::default()
     }
+
+    /// Tells the request under which claim it runs, where a store of records has granted one: a
+    /// tool can pass that on.
+    fn note_claim(&self, _: &mut Req, _: Fence) {}
 
     /// What a record says of the request for operators, beside what events say.
     fn record_of<'r>(&self, _: &'r Req) -> RecordRef<'r> {

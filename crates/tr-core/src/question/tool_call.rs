@@ -4,8 +4,8 @@ use super::{
     LoopRef, Progress, RecordRef, Repeat, Standard, TurnRef,
 };
 use crate::{
-    BreakerHint, CallInfo, Classification, DedupeMode, Effect, Id, KeyRef, Ran, Replay, Retried,
-    RetryOverrides, Scope, ToolCall, ToolOutcome, classify,
+    BreakerHint, CallInfo, Classification, DedupeMode, Effect, Fence, Id, KeyRef, Ran, Replay,
+    Retried, RetryOverrides, Scope, ToolCall, ToolOutcome, classify,
     manifest::{BreakerOverride, TtlOverride},
 };
 use std::{
@@ -159,6 +159,10 @@ impl IdempotencyOf<ToolCall> for Standard {
     #[inline]
     fn ttls_of(&self, call: &ToolCall) -> TtlOverride {
         call.manifest().map(|tool| tool.ttls).unwrap_or_default()
+    }
+
+    fn note_claim(&self, call: &mut ToolCall, claim: Fence) {
+        call.set_fence(claim);
     }
 
     fn record_of<'r>(&self, call: &'r ToolCall) -> RecordRef<'r> {
