@@ -1,15 +1,20 @@
 //! Configures the layer.
+#[cfg(feature = "encryption")]
+use crate::codec::SealingKey;
 use crate::{
     clock::{Clock, millis},
+    codec::{Frames, Persist, body::Format},
     config::{Config, ConflictPolicy, DerivedKeys},
     error::ConfigError,
     layer::IdempotencyLayer,
     local::{Store, shard::Common},
     protocol::Ttls,
+    remote::{Policy, Remote, WhenStoreFails, probe::Probe},
     service::Shared,
+    store::RecordStore,
 };
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
-use tr_core::{Observer, Standard, SystemClock, WallClock, canonical::FingerprintKey};
+use tr_core::{Effect, Observer, Standard, SystemClock, WallClock, canonical::FingerprintKey};
 
 /// Times to live reach from here to a year.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -18,6 +23,9 @@ const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 /// What a table of records can number.
 const MOST_RECORDS: usize = 1 << 24;
 const MOST_WAITERS: usize = 1 << 20;
+
+/// What lengths in a record can tell.
+const MOST_BYTES: usize = 1 << 30;
 
 /// Configures an [`IdempotencyLayer`]. [`build`](Self::build) is the only place that can fail.
 #[must_use]
@@ -35,6 +43,13 @@ pub struct Builder<A = Standard, V = tr_core::ToolOutcome> {
     observer: Option<Arc<dyn Observer>>,
     wall: Arc<dyn WallClock>,
     fingerprints: FingerprintKey,
+    remote: Option<Remote<V>>,
+    policy: Policy,
+    patience: Duration,
+    memory: Option<Duration>,
+    most_bytes: usize,
+    probe: Option<Arc<dyn Probe<V>>>,
+    frames: Frames,
     stored: PhantomData<fn() -> V>,
 }
 
@@ -54,6 +69,13 @@ impl<V> Default for Builder<Standard, V> {
             observer: None,
             wall: Arc::new(SystemClock),
             fingerprints: FingerprintKey::of_process().clone(),
+            remote: None,
+            policy: Policy::default(),
+            patience: Duration::from_secs(1),
+            memory: None,
+            most_bytes: 1 << 20,
+            probe: None,
+            frames: Frames::default(),
             stored: PhantomData,
         }
     }
@@ -76,6 +98,13 @@ impl<A, V> Builder<A, V> {
             observer: self.observer,
             wall: self.wall,
             fingerprints: self.fingerprints,
+            remote: self.remote,
+            policy: self.policy,
+            patience: self.patience,
+            memory: self.memory,
+            most_bytes: self.most_bytes,
+            probe: self.probe,
+            frames: self.frames,
             stored: PhantomData,
         }
     }
@@ -155,6 +184,72 @@ impl<A, V> Builder<A, V> {
         self
     }
 
+    /// Keeps the records in `store`, which outlives this process or is shared by several. None by
+    /// default: records live in this process and die with it.
+    pub fn store(self, store: impl RecordStore) -> Self
+    where
+        V: Persist,
+    {
+        self.shared_store(Arc::new(store))
+    }
+
+    /// The same for a store that others hold too.
+    pub fn shared_store(mut self, store: Arc<dyn RecordStore>) -> Self
+    where
+        V: Persist,
+    {
+        self.remote = Some(Remote::new(store, Format::new(self.most_bytes, Frames::default())));
+        self
+    }
+
+    /// Sets what becomes of a call of this effect when the store cannot be asked. By default
+    /// mutating calls are refused, and all others run.
+    pub const fn when_store_fails(mut self, effect: Effect, policy: WhenStoreFails) -> Self {
+        match effect {
+            Effect::ReadOnly => self.policy.read_only = policy,
+            Effect::Idempotent => self.policy.idempotent = policy,
+            Effect::Mutating => self.policy.mutating = policy,
+        }
+        self
+    }
+
+    /// Sets how long one request to the store may take; 1 s by default. A claim is sent three
+    /// times at most.
+    pub const fn store_timeout(mut self, timeout: Duration) -> Self {
+        self.patience = timeout;
+        self
+    }
+
+    /// Gives recorded successes again from this process's memory for so long, without asking the
+    /// store; off by default. What is cleared elsewhere is given again here until then.
+    pub const fn replay_from_memory(mut self, ttl: Duration) -> Self {
+        self.memory = Some(ttl);
+        self
+    }
+
+    /// Sets how many bytes of an answer a store keeps; 1 MiB by default. A call with a larger one
+    /// is recorded as done, with the answer's digest: duplicates are told
+    /// [`AnswerNotKept`](crate::error::AnswerNotKept), and it is not run again.
+    pub const fn max_record_bytes(mut self, bytes: usize) -> Self {
+        self.most_bytes = bytes;
+        self
+    }
+
+    /// Encrypts what a store keeps of answers, errors and who asked; nothing is by default. What
+    /// was recorded before can still be read.
+    #[cfg(feature = "encryption")]
+    pub fn sealed_with(mut self, key: SealingKey) -> Self {
+        self.frames.seal = Some(key);
+        self
+    }
+
+    /// Sets who finds out what became of calls of unknown outcome; nobody by default. Asked for
+    /// records in a [store](Self::store).
+    pub fn probe(mut self, probe: impl Probe<V> + 'static) -> Self {
+        self.probe = Some(Arc::new(probe));
+        self
+    }
+
     /// Makes the layer.
     ///
     /// # Errors
@@ -167,6 +262,8 @@ impl<A, V> Builder<A, V> {
             ("inflight_ttl", self.inflight),
             ("unknown_ttl", self.unknown),
             ("cut_off_grace", self.grace),
+            ("store_timeout", self.patience),
+            ("replay_from_memory", self.memory.unwrap_or(SHORTEST)),
         ] {
             if !(SHORTEST..=LONGEST).contains(&ttl) {
                 faults.push(format!("{name} is {ttl:?}, allowed is 1ms to 366 days"));
@@ -175,6 +272,7 @@ impl<A, V> Builder<A, V> {
         for (name, number, most) in [
             ("capacity", self.capacity, MOST_RECORDS),
             ("max_waiters", self.max_waiters, MOST_WAITERS),
+            ("max_record_bytes", self.most_bytes, MOST_BYTES),
         ] {
             if !(1..=most).contains(&number) {
                 faults.push(format!("{name} is {number}, allowed is 1 to {most}"));
@@ -198,7 +296,14 @@ impl<A, V> Builder<A, V> {
             max_waiters: self.max_waiters,
         };
         let store = Arc::new(Store::new(self.capacity, common));
-        Ok(IdempotencyLayer::new(self.answers, Shared { config, store, observer: self.observer }))
+        let remote = self.remote.map(|mut remote| {
+            (remote.format.most_bytes, remote.format.frames) = (self.most_bytes, self.frames);
+            (remote.policy, remote.patience) = (self.policy, self.patience);
+            (remote.memory, remote.probe) = (self.memory.map(millis), self.probe);
+            Arc::new(remote)
+        });
+        let shared = Shared { config, store, observer: self.observer, remote };
+        Ok(IdempotencyLayer::new(self.answers, shared))
     }
 }
 

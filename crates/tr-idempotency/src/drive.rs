@@ -2,7 +2,8 @@
 use crate::{
     bounds::{Answers, Detachable},
     end::{Failure, Flaw, State, failed},
-    error::{OutcomeUnknown, SharedFailure},
+    error::{OutcomeUnknown, SharedFailure, Withdrawn},
+    lead::Lead,
     local::{claim::Claim, spares::Cell},
 };
 use std::{
@@ -15,7 +16,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tokio::runtime::Handle;
-use tr_core::{BoxError, DeferFuture, Verdict};
+use tr_core::{BoxError, DeferFuture, Ran, Verdict};
 
 /// Runs a call in a cell of its own and records how it ends.
 ///
@@ -25,22 +26,28 @@ pub(crate) struct Drive<S, Req, A, V>
 where
     S: Detachable<Req>,
 {
-    cell: Option<Cell<DeferFuture<S, Req>>>,
-    claim: Option<Claim<V>>,
-    mutating: bool,
-    answers: A,
-    phase: Phase,
+    pub(crate) cell: Option<Cell<DeferFuture<S, Req>>>,
+    /// Where a store has the record: the dealings with it.
+    pub(crate) lead: Option<Box<Lead<S::Response, V>>>,
+    pub(crate) claim: Option<Claim<V>>,
+    pub(crate) mutating: bool,
+    /// It had to wait, so its claim knows whom to wake.
+    attended: bool,
+    pub(crate) answers: A,
+    pub(crate) phase: Phase,
     of: PhantomData<fn() -> Req>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub(crate) enum Phase {
     /// The tool was not called.
     Fresh,
     /// The tool was called and has not ended.
     Called,
     /// A poll is under way; found at any other time, it has panicked.
     Polled,
+    /// The tool has ended, and that is being recorded.
+    Ending,
     Ended,
 }
 
@@ -67,16 +74,54 @@ where
             }
             None => Box::pin(Some(call)),
         };
-        Self { cell: Some(cell), claim, mutating, answers, phase: Phase::Fresh, of: PhantomData }
+        Self {
+            cell: Some(cell),
+            lead: None,
+            claim,
+            mutating,
+            attended: false,
+            answers,
+            phase: Phase::Fresh,
+            of: PhantomData,
+        }
+    }
+
+    /// The same by leave of a store.
+    pub(crate) fn led_by(mut self, lead: Lead<S::Response, V>) -> Self {
+        self.lead = Some(Box::new(lead));
+        self.claim = self.claim.map(Claim::fronting);
+        self
     }
 
     #[inline]
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<S::Response, BoxError>> {
-        let Some(cell) = &mut self.cell else { panic!("polled after completion") };
         if self.phase == Phase::Polled {
             // What has panicked is not touched again.
             return Poll::Ready(Err(OutcomeUnknown::new(self.mutating, None).into()));
         }
+        if self.lead.is_some() {
+            return self.poll_led(cx);
+        }
+        let end = ready!(self.poll_call(cx));
+        Poll::Ready(self.finish(end))
+    }
+
+    /// Whether the call was cancelled; if not, that wakes this task.
+    pub(crate) fn is_cancelled(&mut self, cx: &mut Context<'_>) -> bool {
+        self.attended = true;
+        self.claim.as_ref().is_some_and(|claim| claim.attend(cx.waker()))
+    }
+
+    /// The call itself, up to its end or its cancellation.
+    #[inline]
+    pub(crate) fn poll_call(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<S::Response, BoxError>> {
+        if self.attended && self.is_cancelled(cx) {
+            return Poll::Ready(Err(self.withdraw()));
+        }
+        let Some(cell) = &mut self.cell else { panic!("polled after completion") };
         self.phase = Phase::Polled;
         let mut call = cell.as_mut().as_pin_mut().expect("the cell is full until the end");
         let panicked = LosesClaim(&mut self.claim);
@@ -87,9 +132,23 @@ where
             if let Some(claim) = &mut self.claim {
                 claim.set_started(self.phase == Phase::Called);
             }
+            if !self.attended && self.is_cancelled(cx) {
+                return Poll::Ready(Err(self.withdraw()));
+            }
             return Poll::Pending;
         };
-        Poll::Ready(self.finish(end.map_err(Into::into)))
+        self.phase = Phase::Called;
+        Poll::Ready(end.map_err(Into::into))
+    }
+
+    /// Drops the call, wherever it is.
+    #[cold]
+    pub(crate) fn withdraw(&mut self) -> BoxError {
+        let ran = if self.phase == Phase::Fresh { Ran::No } else { Ran::Unknown };
+        if let Some(cell) = &mut self.cell {
+            cell.as_mut().set(None);
+        }
+        Withdrawn::new(ran).into()
     }
 
     fn finish(&mut self, end: Result<S::Response, BoxError>) -> Result<S::Response, BoxError> {
@@ -115,7 +174,11 @@ where
     }
 
     /// The state that a response leaves, and whether a duplicate will get that response.
-    fn state_of(&self, response: &S::Response, mutating: bool) -> (Option<State<V>>, bool) {
+    pub(crate) fn state_of(
+        &self,
+        response: &S::Response,
+        mutating: bool,
+    ) -> (Option<State<V>>, bool) {
         let end = self.answers.classify(Ok(response));
         let kept = self.answers.store(response);
         let keeps_answer = kept.is_some();
@@ -130,7 +193,7 @@ where
         (state, keeps_answer)
     }
 
-    fn flaw_of(&self, error: BoxError) -> Flaw {
+    pub(crate) fn flaw_of(&self, error: BoxError) -> Flaw {
         let end = self.answers.classify(Err(&*error));
         let (verdict, ran, exhausted) = (end.verdict, end.ran, end.exhausted);
         Flaw { code: end.code.into(), verdict, ran, exhausted, error: Some(error) }
@@ -165,7 +228,7 @@ where
 {
     fn drop(&mut self) {
         let Some(drive) = self.0.take() else { return };
-        if drive.phase != Phase::Called {
+        if !matches!(drive.phase, Phase::Called | Phase::Ending) {
             return; // It did not start, has ended, or has panicked.
         }
         if let Some(claim) = &drive.claim {

@@ -1,5 +1,8 @@
 //! What ends as what: from a call's end to its record.
-use crate::protocol::{self, Again};
+use crate::{
+    protocol::{self, Again},
+    remote::obtain::Refused,
+};
 use std::sync::Arc;
 use tr_core::{BoxError, Classification, Ran, Verdict};
 
@@ -35,6 +38,21 @@ pub(crate) enum Answer<V> {
     NotKept,
     /// Nobody knows.
     Unknown { mutating: bool, cause: Option<Arc<Flaw>> },
+    /// The store of records refused the call for all of them; whether it was mutating.
+    Refused(Refused, bool),
+}
+
+impl<V> State<V> {
+    /// As events and records spell it.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Inflight => "inflight",
+            Self::Done(_) => "done",
+            Self::Failed(..) => "failed",
+            Self::Cancelled(_) => "cancelled",
+            Self::Unknown(_) => "unknown",
+        }
+    }
 }
 
 impl Flaw {

@@ -1,7 +1,11 @@
 //! Error types.
 //!
 //! Each leads to a [`Facts`] by its `source()`, and that to its cause, if it has one.
-use crate::end::{Answer, Flaw};
+use crate::{
+    end::{Answer, Flaw},
+    remote::obtain::Refused,
+    store::StoreError,
+};
 use std::{error::Error, fmt, sync::Arc};
 use tr_core::{Facts, InvalidKey, Ran, Verdict, code};
 
@@ -65,6 +69,24 @@ leaf! {
     /// Every record is of a call that runs or whose outcome is unknown: there is no room for
     /// another. The tool did not run. Code `store_full`, transient.
     StoreFull: "no room for another call's record"
+}
+
+leaf! {
+    /// The store of records cannot be asked whether this call may run, so it does not: its source
+    /// leads to the [`StoreError`](crate::store::StoreError). The tool did not run. Code
+    /// `store_unavailable`, transient; permanent if the store refuses.
+    StoreUnavailable: "the store of records cannot be asked, and the call is not run without it"
+}
+leaf! {
+    /// There is a record of this key, and it cannot be read: a newer version wrote it, it is
+    /// corrupt, or its key is missing. Its source says which and what to do. The tool has run or may
+    /// have run, and is not run again. Code `outcome_unknown`, permanent.
+    RecordUnreadable: "the record of a call with this idempotency key cannot be read"
+}
+leaf! {
+    /// The call was [cancelled](crate::Handle::cancel). The facts say whether the tool may have run. Code
+    /// `cancelled`.
+    Withdrawn: "the call was cancelled"
 }
 
 /// The call failed, and whoever asks for it again is told the same: its text is that of the tool's
@@ -142,6 +164,26 @@ impl StoreFull {
     }
 }
 
+impl StoreUnavailable {
+    pub(crate) fn new(cause: Arc<StoreError>) -> Self {
+        let verdict = if cause.is_passing() { Verdict::TRANSIENT } else { Verdict::Permanent };
+        Self(Facts::new(code::STORE_UNAVAILABLE, Ran::No, verdict).because_shared(cause))
+    }
+}
+
+impl RecordUnreadable {
+    pub(crate) fn new(cause: Arc<StoreError>, ran: Ran) -> Self {
+        let facts = Facts::new(code::OUTCOME_UNKNOWN, ran, Verdict::Permanent);
+        Self(facts.because_shared(cause))
+    }
+}
+
+impl Withdrawn {
+    pub(crate) const fn new(ran: Ran) -> Self {
+        Self(Facts::new(code::CANCELLED, ran, Verdict::Cancelled))
+    }
+}
+
 impl SharedFailure {
     pub(crate) fn new(flaw: Arc<Flaw>) -> Self {
         Self(Facts::of(flaw.classification()).because(Cause(flaw)))
@@ -156,6 +198,21 @@ impl<V> Answer<V> {
             Self::Failure(flaw) => Err(SharedFailure::new(flaw).into()),
             Self::NotKept => Err(AnswerNotKept::new().into()),
             Self::Unknown { mutating, cause } => Err(OutcomeUnknown::new(mutating, cause).into()),
+            Self::Refused(refused, mutating) => Err(refused.into_error(mutating)),
+        }
+    }
+}
+
+impl Refused {
+    pub(crate) fn into_error(self, mutating: bool) -> tr_core::BoxError {
+        match self {
+            Self::Conflict => Conflict::new().into(),
+            Self::InFlight => InFlight::new().into(),
+            Self::WaitTimedOut => WaitTimedOut::new().into(),
+            Self::Full => StoreFull::new().into(),
+            Self::Unknown(cause) => OutcomeUnknown::new(mutating, cause).into(),
+            Self::Unavailable(cause) => StoreUnavailable::new(cause).into(),
+            Self::Unreadable(cause, ran) => RecordUnreadable::new(cause, ran).into(),
         }
     }
 }

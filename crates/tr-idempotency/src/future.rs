@@ -3,6 +3,7 @@ use crate::{
     bounds::{Answers, Detachable},
     drive::{Attended, Drive},
     error::WaitTimedOut,
+    lead::{Errand, Lead},
     local::wait::{Delivery, Waiter},
 };
 use pin_project_lite::pin_project;
@@ -63,6 +64,8 @@ pin_project! {
         mutating: bool,
         answers: A,
         deadline: Option<Instant>,
+        // What to ask of the store, should the claim pass to this caller.
+        errand: Option<Box<Errand<V>>>,
         #[pin]
         timer: Option<Sleep>,
     }
@@ -95,10 +98,11 @@ where
         mutating: bool,
         answers: A,
         deadline: Option<std::time::Instant>,
+        errand: Option<Box<Errand<V>>>,
     ) -> Self {
         let (call, timer) = (Some(call), None);
         let deadline = deadline.map(Instant::from_std);
-        let wait = Wait { waiter, replay, call, mutating, answers, deadline, timer };
+        let wait = Wait { waiter, replay, call, mutating, answers, deadline, errand, timer };
         Self { state: State::Wait { wait } }
     }
 }
@@ -161,7 +165,11 @@ where
         };
         let (service, req) = this.call.take().expect("served once");
         let call = DeferFuture::waiting(service, req);
-        let drive = Drive::new(call, None, claim, *this.mutating, *this.answers);
+        let claimed = claim.is_some();
+        let mut drive = Drive::new(call, None, claim, *this.mutating, *this.answers);
+        if let Some(errand) = this.errand.take().filter(|_| claimed) {
+            drive = drive.led_by(Lead::new(*errand));
+        }
         Poll::Ready(State::Drive { drive: Attended(Some(drive)) })
     }
 }

@@ -149,6 +149,21 @@ impl<V> Handle<V> {
         true
     }
 
+    /// Cancels the call in flight with this key in this process, whether its caller is still there
+    /// or gone; `false` if there is none.
+    ///
+    /// The call is dropped at its next await, and not retried: before the tool can have started
+    /// it is recorded as cancelled, after that as unknown. Caller and waiters get
+    /// [`Withdrawn`](crate::error::Withdrawn) or what a shared failure says of it.
+    #[must_use = "says whether there was a call in flight"]
+    pub fn cancel(&self, key: &Key) -> bool {
+        let driver = self.store().shard(key).lock().cancel(key);
+        if let Some(Some(driver)) = &driver {
+            driver.wake_by_ref();
+        }
+        driver.is_some()
+    }
+
     /// How many records [`flush`](Self::flush) would forget.
     #[must_use]
     pub fn count(&self, filter: Filter<'_>) -> usize {

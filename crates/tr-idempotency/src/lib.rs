@@ -73,6 +73,7 @@
 mod bounds;
 mod builder;
 mod clock;
+mod codec;
 mod config;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -83,11 +84,13 @@ pub mod future;
 mod handle;
 mod janitor;
 mod layer;
+mod lead;
 mod local;
 pub mod protocol;
 mod record;
 #[cfg(feature = "redis")]
 pub mod redis;
+mod remote;
 mod service;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

@@ -1,11 +1,14 @@
 //! Records as operators see them.
 use crate::{
+    codec::{body::Format, notes::RequestNote},
+    end::Flaw,
     local::{
         entry::{Entry, Run, flaw},
         notes::Notes,
         shard::Common,
     },
-    protocol::Millis,
+    protocol::{Millis, Phase},
+    store::Stored,
 };
 use serde::Serialize;
 use tr_core::canonical::Key;
@@ -131,7 +134,40 @@ pub struct RecordedError {
     pub should_retriable: bool,
 }
 
+impl Attempt {
+    fn of(run: &Run, unix: impl Fn(Millis) -> u64) -> Self {
+        Self {
+            started_at_ms: unix(run.started_at),
+            finished_at_ms: unix(run.finished_at),
+            status: if run.success { "success" } else { "error" },
+            retriable: run.retriable,
+            error_code: run.code.as_deref().map(str::to_owned),
+        }
+    }
+}
+
+impl RecordedError {
+    fn of(flaw: &Flaw) -> Self {
+        Self {
+            code: flaw.code.to_string(),
+            message: flaw.error.as_ref().map_or(flaw.code.to_string(), ToString::to_string),
+            terminal: !flaw.verdict.is_transient(),
+            should_retriable: flaw.verdict.is_transient(),
+        }
+    }
+}
+
 impl RecordState {
+    const fn of_phase(phase: Phase) -> Self {
+        match phase {
+            Phase::Inflight => Self::Inflight,
+            Phase::Done => Self::Done,
+            Phase::FailedNever | Phase::FailedWhenAsked | Phase::FailedFreely => Self::Failed,
+            Phase::Cancelled => Self::Cancelled,
+            Phase::Unknown => Self::Unknown,
+        }
+    }
+
     fn of(name: &str) -> Self {
         match name {
             "inflight" => Self::Inflight,
@@ -174,22 +210,55 @@ impl DedupeRecord {
                     .earlier
                     .iter()
                     .chain(&current)
-                    .map(|run| Attempt {
-                        started_at_ms: unix(run.started_at),
-                        finished_at_ms: unix(run.finished_at),
-                        status: if run.success { "success" } else { "error" },
-                        retriable: run.retriable,
-                        error_code: run.code.as_deref().map(str::to_owned),
-                    })
+                    .map(|run| Attempt::of(run, unix))
                     .collect(),
             }),
-            error: flaw(&record.state).map(|flaw| RecordedError {
-                code: flaw.code.to_string(),
-                message: flaw.error.as_ref().map_or(flaw.code.to_string(), ToString::to_string),
-                terminal: !flaw.verdict.is_transient(),
-                should_retriable: flaw.verdict.is_transient(),
-            }),
+            error: flaw(&record.state).map(|flaw| RecordedError::of(flaw)),
             lock_until_ms: (state == RecordState::Inflight).then(|| unix(record.until)),
+            version: record.version,
+            epoch: record.token.epoch,
+            owner: format!("{:016x}", record.token.owner),
+        }
+    }
+
+    /// What a store's record says. What cannot be read of it is left empty.
+    pub(crate) fn of_stored<V>(stored: &Stored, format: &Format<V>) -> Self {
+        let record = &stored.record;
+        let note =
+            RequestNote::read(&stored.key, &format.frames, &stored.notes).unwrap_or_default();
+        let history = format.history(&stored.key, &record.state).unwrap_or_default();
+        let (mut runs, flaw) = history;
+        let first = runs.first().map_or(record.claimed_at, |run| run.started_at);
+        runs.extend(Run::ended(
+            &record.state,
+            flaw.as_deref(),
+            record.claimed_at,
+            record.changed_at,
+        ));
+        let phase = record.state.phase();
+        let text = |text: Option<String>| text.unwrap_or_default();
+        Self {
+            key: stored.key.to_string(),
+            tool: stored.tool.clone(),
+            idempotency_key: note.key.unwrap_or_else(|| stored.key.to_string()),
+            state: RecordState::of_phase(phase),
+            created_at_ms: first,
+            updated_at_ms: record.changed_at,
+            expires_at_ms: record.until,
+            ttl_ms: record.until.saturating_sub(record.changed_at),
+            request: RequestNotes {
+                session_key: text(note.session),
+                actor_id: text(note.actor),
+                request_id: text(note.request_id),
+                tool_call_id: note.tool_call_id,
+                params_digest: record.digest.to_string(),
+            },
+            execution: Some(Execution {
+                attempt_count: record.runs,
+                attempts: runs.iter().map(|run| Attempt::of(run, |at| at)).collect(),
+            }),
+            error: flaw.as_deref().map(RecordedError::of),
+            lock_until_ms: (phase == Phase::Inflight).then_some(record.until),
             version: record.version,
             epoch: record.token.epoch,
             owner: format!("{:016x}", record.token.owner),

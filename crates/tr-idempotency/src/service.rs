@@ -1,17 +1,22 @@
 //! The service.
 use crate::{
     bounds::{Answers, Detachable},
+    codec::notes::RequestNote,
     config::{Config, ConflictPolicy, DerivedKeys},
     drive::Drive,
     error::{Conflict, InFlight, KeyRejected, OutcomeUnknown, StoreFull, TooManyWaiters},
     future::IdempotencyFuture,
+    lead::{Errand, Lead},
     local::{Refusal, Store, Task, apply::Wish, notes::Notes},
+    remote::{Remote, obtain::Request},
+    store::ClaimRequest,
 };
 use std::{
     fmt,
     sync::Arc,
     task::{Context, Poll},
 };
+use tokio::time::Instant;
 use tower_service::Service;
 use tr_core::{
     BoxError, DedupeMode, DeferFuture, Derive, Effect, Event, Id, InvalidKey, MatchedOn, Observer,
@@ -24,6 +29,7 @@ pub(crate) struct Shared<V> {
     pub(crate) config: Config,
     pub(crate) store: Arc<Store<V>>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
+    pub(crate) remote: Option<Arc<Remote<V>>>,
 }
 
 /// Runs a call once per key and answers its duplicates from the record.
@@ -126,9 +132,13 @@ where
             }
             Err(task) => task,
         };
-        let (claim, cell) = match task {
-            Task::Run(claim, cell) => (Some(claim), cell),
-            Task::Alone => (None, None),
+        let errand = |req: &Req| {
+            let remote = self.shared.remote.as_ref().filter(|_| !cut_off)?;
+            Some(self.errand::<Req, S::Response>(req, remote, &wish(), effect))
+        };
+        let (claim, cell, errand) = match task {
+            Task::Run(claim, cell) => (Some(claim), cell, errand(&req)),
+            Task::Alone => (None, None, None),
             Task::Replay(answer, replay, state) => {
                 let replayed = Event::Replayed { matched: replay.matched_on, state };
                 self.tell::<Req, S::Response>(&req, || replayed);
@@ -139,8 +149,11 @@ where
                 let joined = Event::Replayed { matched: replay.matched_on, state: "inflight" };
                 self.tell::<Req, S::Response>(&req, || joined);
                 let deadline = answers.deadline(&req);
+                let errand = errand(&req).map(Box::new);
                 let call = (self.inner.clone(), req);
-                return IdempotencyFuture::wait(waiter, replay, call, mutating, answers, deadline);
+                return IdempotencyFuture::wait(
+                    waiter, replay, call, mutating, answers, deadline, errand,
+                );
             }
             Task::Refuse(refusal) => {
                 self.tell::<Req, S::Response>(&req, || refusal.event(effect));
@@ -148,7 +161,11 @@ where
             }
         };
         let call = DeferFuture::waiting(self.inner.clone(), req);
-        IdempotencyFuture::drive(Drive::new(call, cell, claim, mutating, answers))
+        let drive = Drive::new(call, cell, claim, mutating, answers);
+        IdempotencyFuture::drive(match errand {
+            Some(errand) => drive.led_by(Lead::new(errand)),
+            None => drive,
+        })
     }
 }
 
@@ -172,6 +189,35 @@ impl<S, A, V> Idempotency<S, A, V> {
         }
         *cut_off = from != DerivedKeys::Session;
         derive(Derive::Session)
+    }
+
+    /// What is asked of the store before this call may run.
+    fn errand<Req, Res>(
+        &self,
+        req: &Req,
+        remote: &Arc<Remote<V>>,
+        wish: &Wish,
+        effect: Effect,
+    ) -> Errand<V>
+    where
+        A: Answers<Req, Res, V>,
+    {
+        let (info, frames) = (self.answers.info_of(req), &remote.format.frames);
+        let note = RequestNote::of(&info, &self.answers.record_of(req));
+        let claim = ClaimRequest {
+            key: wish.id.key,
+            digest: wish.id.digest,
+            mutating: wish.mutating,
+            again: wish.again,
+            owner: remote.owner(),
+            ttls: wish.ttls,
+            tool: info.tool.to_owned(),
+            session: info.session.map(|session| frames.session(session)),
+            notes: note.write(&wish.id.key, frames),
+        };
+        let deadline = self.answers.deadline(req).map(Instant::from_std);
+        let request = Request { claim: Arc::new(claim), effect, wait: wish.wait, deadline };
+        Errand { remote: remote.clone(), request, observer: self.shared.observer.clone() }
     }
 
     #[cold]

@@ -10,7 +10,7 @@ use crate::{
     end::{Answer, Flaw, State, answer},
     protocol::{Ask, Millis, Reply, Token, Ttls},
 };
-use std::{mem, sync::Arc};
+use std::{mem, sync::Arc, task::Waker};
 use tr_core::{Id, Replay, canonical::Key};
 
 /// Who waits for one call.
@@ -89,6 +89,34 @@ impl<V> Table<V> {
         }
     }
 
+    /// Who runs this claim's call waits, and wants to be woken if it is cancelled: whether it is.
+    pub(crate) fn attend(&mut self, at: usize, token: Token, driver: &Waker) -> bool {
+        let Some(entry) = self.held(at, token) else { return false };
+        match &mut entry.driver {
+            Some(known) => known.clone_from(driver),
+            none => *none = Some(driver.clone()),
+        }
+        entry.cancelled
+    }
+
+    /// Has a call in flight cancelled; gives back who is to be woken. `None` if there is none.
+    pub(crate) fn cancel(&mut self, key: &Key) -> Option<Option<Waker>> {
+        let at = self.find(key)?;
+        let entry = self.slots[at].entry.as_mut()?;
+        if !matches!(entry.record.state, State::Inflight) {
+            return None;
+        }
+        entry.cancelled = true;
+        Some(entry.driver.take())
+    }
+
+    /// Nobody runs this claim's call: gives back who waits for it.
+    pub(crate) fn refuse(&mut self, at: usize, token: Token) -> (Waiters<V>, Option<State<V>>) {
+        let Some(entry) = self.held(at, token) else { return (Vec::new(), None) };
+        let waiters = mem::take(&mut entry.waiters);
+        (waiters, self.forget(at))
+    }
+
     /// A waiter is gone.
     pub(crate) fn leave(&mut self, key: &Key, node: &Arc<Node<V>>) {
         if let Some(at) = self.find(key) {
@@ -132,22 +160,25 @@ impl<V> Table<V> {
             return (None, self.forget(at));
         }
         let heir = entry.waiters.remove(0);
+        (entry.driver, entry.cancelled) = (None, false);
         entry.record.pass(token, to, now, ttls.inflight);
         self.epoch = to.epoch;
         (Some((heir, to)), None)
     }
 
-    /// The end of this claim's call will never be known.
+    /// The end of this claim's call will never be known; recorded here, if it is to be.
     pub(crate) fn lose(
         &mut self,
         at: usize,
         token: Token,
         now: Millis,
-        ttl: Millis,
+        ttl: Option<Millis>,
     ) -> (Waiters<V>, Option<State<V>>) {
-        if self.held(at, token).is_none() {
-            return (Vec::new(), None);
-        }
+        let Some(entry) = self.held(at, token) else { return (Vec::new(), None) };
+        let Some(ttl) = ttl else {
+            let waiters = mem::take(&mut entry.waiters);
+            return (waiters, self.forget(at));
+        };
         self.change(at, |entry| {
             if entry.caller == Caller::Here {
                 entry.caller = Caller::Gone;
@@ -209,6 +240,7 @@ impl<V: Clone> Table<V> {
                 let Slot { entry, notes } = &mut self.slots[at];
                 let entry = entry.as_mut().expect("found");
                 entry.caller = Caller::of(wish);
+                (entry.driver, entry.cancelled) = (None, false);
                 match &before {
                     Some(before) if entry.record.runs > 1 => {
                         entry.earlier.extend(Run::of(before, claimed_at, changed_at));
@@ -268,7 +300,8 @@ impl<V: Clone> Table<V> {
         Found::Waits { node, replay }
     }
 
-    /// Records the end of a claim's call, or forgets the call if there is none to record.
+    /// Tells those who wait the end of a claim's call, and keeps it for its time, if it has one.
+    /// Forgets the call if there is no end to tell of.
     #[inline]
     pub(crate) fn finish(
         &mut self,
@@ -276,7 +309,7 @@ impl<V: Clone> Table<V> {
         token: Token,
         end: Option<State<V>>,
         now: Millis,
-        ttls: &Ttls,
+        ttl: Option<Millis>,
     ) -> Settled<V> {
         if self.held(at, token).is_none() {
             return Settled { waiters: Vec::new(), answer: None, held: false, garbage: end };
@@ -286,16 +319,15 @@ impl<V: Clone> Table<V> {
             let waiters = mem::take(&mut entry.waiters);
             return Settled { waiters, answer: None, held: true, garbage: self.forget(at) };
         };
-        let ttl = ttls.of(&end);
         let (waiters, answer, told) = self.change(at, |entry| {
-            let before = entry.record.finalise(token, end, now, ttl);
+            let before = entry.record.finalise(token, end, now, ttl.unwrap_or_default());
             debug_assert!(matches!(before, Ok(Some(State::Inflight))), "the claim is held");
             let waiters = mem::take(&mut entry.waiters);
             let wanted = !waiters.is_empty();
             let answer = wanted.then(|| answer(&entry.record.state, entry.record.mutating));
             (waiters, answer, entry.caller == Caller::Here)
         });
-        let garbage = if told { self.forget(at) } else { None };
+        let garbage = if told || ttl.is_none() { self.forget(at) } else { None };
         Settled { waiters, answer, held: true, garbage }
     }
 }

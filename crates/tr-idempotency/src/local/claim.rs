@@ -7,9 +7,11 @@ use super::{
 };
 use crate::{
     end::{Answer, State},
-    protocol::{Token, Ttls},
+    protocol::{Millis, Token, Ttls},
+    remote::obtain::Refused,
 };
-use std::{fmt, mem, sync::Arc};
+use std::{fmt, mem, sync::Arc, task::Waker};
+use tr_core::canonical::Key;
 
 /// A claim. Dropped before anything started, it passes to a waiter or leaves nothing; dropped
 /// after that, it leaves `unknown`.
@@ -22,6 +24,8 @@ pub(crate) struct Claim<V> {
     mutating: bool,
     started: bool,
     settled: bool,
+    /// A store has the record; what lies here only joins the callers in this process.
+    fronts: bool,
 }
 
 impl<V> Claim<V> {
@@ -32,7 +36,26 @@ impl<V> Claim<V> {
         ttls: Ttls,
         mutating: bool,
     ) -> Self {
-        Self { shard, at, token, ttls, mutating, started: false, settled: false }
+        Self { shard, at, token, ttls, mutating, started: false, settled: false, fronts: false }
+    }
+
+    /// The same in front of a store.
+    pub(crate) const fn fronting(mut self) -> Self {
+        self.fronts = true;
+        self
+    }
+
+    pub(crate) const fn ttls(&self) -> &Ttls {
+        &self.ttls
+    }
+
+    /// The call waits: wakes its driver if it is cancelled. Whether it is already.
+    pub(crate) fn attend(&self, driver: &Waker) -> bool {
+        self.shard.lock().attend(self.at, self.token, driver)
+    }
+
+    pub(crate) fn fingerprint(&self, key: &Key) -> [u8; 8] {
+        self.shard.common.fingerprints.fingerprint(key).to_bytes()
     }
 
     pub(crate) const fn is_mutating(&self) -> bool {
@@ -51,16 +74,33 @@ impl<V> Claim<V> {
 
     /// Records the end (nothing, if it cannot be kept and the call may run again), serves who
     /// waits, and keeps the driver's empty cell. `false` if the claim was taken away meanwhile.
-    pub(crate) fn finish<D: Send + 'static>(mut self, end: Option<State<V>>, cell: Cell<D>) -> bool
+    #[inline]
+    pub(crate) fn finish<D: Send + 'static>(self, end: Option<State<V>>, cell: Cell<D>) -> bool
+    where
+        V: Clone,
+    {
+        let ttl = end.as_ref().map(|end| self.ttls.of(end));
+        self.finish_for(end, ttl, 0, cell)
+    }
+
+    /// The same, kept for `ttl` only, or not at all; and the end was `age` ago.
+    pub(crate) fn finish_for<D: Send + 'static>(
+        mut self,
+        end: Option<State<V>>,
+        ttl: Option<Millis>,
+        age: Millis,
+        cell: Cell<D>,
+    ) -> bool
     where
         V: Clone,
     {
         self.settled = true;
-        let now = self.shard.common.clock.now(None);
+        let now = self.shard.common.clock.now(None).saturating_sub(age);
+        let ttl = ttl.map(|ttl| ttl.saturating_add(age));
         let Settled { waiters, answer, held, garbage } = {
             let mut table = self.shard.lock();
             table.spares.give(cell);
-            table.finish(self.at, self.token, end, now, &self.ttls)
+            table.finish(self.at, self.token, end, now, ttl)
         };
         drop(garbage);
         for node in waiters {
@@ -69,11 +109,25 @@ impl<V> Claim<V> {
         held
     }
 
+    /// The call is refused, for all who wait for it too.
+    pub(crate) fn refuse<D: Send + 'static>(mut self, refused: &Refused, cell: Cell<D>) {
+        self.settled = true;
+        let (waiters, garbage) = {
+            let mut table = self.shard.lock();
+            table.spares.give(cell);
+            table.refuse(self.at, self.token)
+        };
+        drop(garbage);
+        for node in waiters {
+            node.deliver(Delivery::Answer(Answer::Refused(refused.clone(), self.mutating)));
+        }
+    }
+
     /// The tool may have run, and its end will never be known.
     fn lose(&self) {
         let now = self.shard.common.clock.now(None);
-        let (waiters, garbage) =
-            self.shard.lock().lose(self.at, self.token, now, self.ttls.unknown);
+        let ttl = (!self.fronts).then_some(self.ttls.unknown);
+        let (waiters, garbage) = self.shard.lock().lose(self.at, self.token, now, ttl);
         drop(garbage);
         serve_unknown(waiters, self.mutating);
     }
@@ -84,7 +138,8 @@ impl<V> Claim<V> {
         let (heir, garbage) = self.shard.lock().release(self.at, self.token, now, &self.ttls);
         drop(garbage);
         if let Some((node, token)) = heir {
-            let claim = Self::new(self.shard.clone(), self.at, token, self.ttls, self.mutating);
+            let mut claim = Self::new(self.shard.clone(), self.at, token, self.ttls, self.mutating);
+            claim.fronts = self.fronts;
             node.deliver(Delivery::Claim(claim));
         }
     }

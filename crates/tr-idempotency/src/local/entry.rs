@@ -5,9 +5,10 @@ use super::{
 };
 use crate::{
     end::{Failure, Flaw, State},
-    protocol::{Ask, Millis, Record},
+    protocol::{self, Ask, Millis, Record},
 };
-use std::{sync::Arc, time::Duration};
+use serde::{Deserialize, Serialize};
+use std::{sync::Arc, task::Waker, time::Duration};
 use tr_core::{MatchedOn, Replay, canonical::Key};
 
 /// One record.
@@ -23,6 +24,10 @@ pub(crate) struct Entry<V> {
     fingerprint: Option<[u8; 8]>,
     /// Runs before the one that the record tells of.
     pub(crate) earlier: Vec<Run>,
+    /// Who runs it, once it had to wait.
+    pub(crate) driver: Option<Waker>,
+    /// It is not wanted any more.
+    pub(crate) cancelled: bool,
 }
 
 /// Who gets the answer of a call.
@@ -37,12 +42,14 @@ pub(crate) enum Caller {
 }
 
 /// One run that has ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Run {
     pub(crate) started_at: Millis,
     pub(crate) finished_at: Millis,
     pub(crate) success: bool,
     pub(crate) retriable: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) code: Option<Box<str>>,
 }
 
@@ -62,6 +69,8 @@ impl<V> Entry<V> {
             touched: false,
             fingerprint: None,
             earlier: Vec::new(),
+            driver: None,
+            cancelled: false,
         }
     }
 
@@ -96,13 +105,7 @@ impl<V> Entry<V> {
     }
 
     pub(crate) const fn state_name(&self) -> &'static str {
-        match self.record.state {
-            State::Inflight => "inflight",
-            State::Done(_) => "done",
-            State::Failed(..) => "failed",
-            State::Cancelled(_) => "cancelled",
-            State::Unknown(_) => "unknown",
-        }
+        self.record.state.name()
     }
 
     /// What is known of the failure that the record tells of.
@@ -113,12 +116,21 @@ impl<V> Entry<V> {
 
 impl Run {
     pub(crate) fn of<V>(state: &State<V>, started_at: Millis, finished_at: Millis) -> Option<Self> {
+        Self::ended(state, flaw(state).map(|flaw| &**flaw), started_at, finished_at)
+    }
+
+    /// The run that a state tells of, which failed with `flaw`.
+    pub(crate) fn ended<D, F>(
+        state: &protocol::State<D, F>,
+        flaw: Option<&Flaw>,
+        started_at: Millis,
+        finished_at: Millis,
+    ) -> Option<Self> {
         let success = match state {
-            State::Inflight => return None,
-            State::Done(_) => true,
-            State::Failed(..) | State::Cancelled(_) | State::Unknown(_) => false,
+            protocol::State::Inflight => return None,
+            protocol::State::Done(_) => true,
+            _ => false,
         };
-        let flaw = flaw(state);
         let retriable = flaw.is_some_and(|flaw| flaw.verdict.is_transient());
         let code = flaw.map(|flaw| flaw.code.clone());
         Some(Self { started_at, finished_at, success, retriable, code })

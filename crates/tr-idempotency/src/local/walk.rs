@@ -161,8 +161,9 @@ impl Walk {
                 let Some(Held { key, at, token }) = self.take(claim) else { return };
                 let end = state(end);
                 let is_unknown = matches!(end, Some(State::Unknown(_)));
+                let ttl = end.as_ref().map(|end| TTLS.of(end));
                 let Settled { waiters, held, .. } =
-                    self.table.finish(at, token, end, self.now, &TTLS);
+                    self.table.finish(at, token, end, self.now, ttl);
                 assert!(held, "a live claim was lost");
                 self.served(key, &waiters);
                 let is_there = self.table.find(&key_of(key)).is_some();
@@ -172,7 +173,7 @@ impl Walk {
             }
             Step::Lose { claim } => {
                 let Some(Held { key, at, token }) = self.take(claim) else { return };
-                let (waiters, before) = self.table.lose(at, token, self.now, TTLS.unknown);
+                let (waiters, before) = self.table.lose(at, token, self.now, Some(TTLS.unknown));
                 assert!(before.is_some(), "a live claim was lost");
                 self.served(key, &waiters);
                 let (entry, _) = self.table.get(&key_of(key)).expect("lost, not forgotten");

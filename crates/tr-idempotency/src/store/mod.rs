@@ -29,6 +29,16 @@ mod error;
 mod memory;
 mod types;
 
+#[cfg(feature = "encryption")]
+pub use crate::codec::SealingKey;
+pub use crate::{
+    codec::Persist,
+    remote::{
+        WhenStoreFails,
+        probe::{Finding, Probe, ProbeFuture, Unsettled},
+    },
+};
+
 pub use self::{
     error::{StoreError, StoreErrorKind},
     memory::Memory,

@@ -1,0 +1,233 @@
+//! What is kept of a call, between its record here and its record in a store.
+//!
+//! The payload: the length of the head (4 bytes), the head (JSON), the answer's own bytes.
+use super::{Frames, Kind, Unreadable, flaw::FlawForm, persist::Persist};
+use crate::{
+    end::{Failure, Flaw, State},
+    local::entry::Run,
+    protocol,
+    store::StoredState,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use tr_core::{
+    BoxError,
+    canonical::{Digest, Key},
+};
+
+/// Earlier runs beyond these are forgotten, the oldest first.
+const RUNS: usize = 16;
+
+/// How answers become bytes, and how many they may be.
+#[derive(Debug)]
+pub(crate) struct Format<V> {
+    to_bytes: fn(&V) -> Result<Vec<u8>, BoxError>,
+    from_bytes: fn(&[u8]) -> Result<V, BoxError>,
+    pub(crate) most_bytes: usize,
+    pub(crate) frames: Frames,
+}
+
+/// A state as a store keeps it.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) state: StoredState,
+    /// A duplicate will get the whole answer.
+    pub(crate) whole: bool,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Head {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flaw: Option<FlawForm>,
+    /// An answer follows.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    answer: bool,
+    /// An answer that was too large to be kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oversized: Option<Oversized>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    earlier: Vec<Run>,
+}
+
+/// The marker of an answer that was too large, or has no bytes.
+#[derive(Serialize, Deserialize)]
+struct Oversized {
+    bytes: usize,
+    digest: String,
+}
+
+impl<V: Persist> Format<V> {
+    pub(crate) fn new(most_bytes: usize, frames: Frames) -> Self {
+        Self { to_bytes: V::to_bytes, from_bytes: V::from_bytes, most_bytes, frames }
+    }
+}
+
+impl<V> Format<V> {
+    /// Writes a state, without its answer if that is too large.
+    pub(crate) fn write(&self, key: &Key, state: &State<V>, earlier: &[Run]) -> Written {
+        let earlier = earlier[earlier.len().saturating_sub(RUNS)..].to_vec();
+        let mut head = Head { earlier, ..Head::default() };
+        let mut whole = true;
+        let mut answer = |value: &Option<V>, head: &mut Head| {
+            let Some(value) = value else { return Vec::new() };
+            let Ok(bytes) = (self.to_bytes)(value) else {
+                whole = false;
+                return Vec::new();
+            };
+            if bytes.len() > self.most_bytes {
+                whole = false;
+                let digest = Digest::of_bytes(&bytes).to_string();
+                head.oversized = Some(Oversized { bytes: bytes.len(), digest });
+                return Vec::new();
+            }
+            head.answer = true;
+            bytes
+        };
+        let mut failure = |failure: &Failure<V>| {
+            head.flaw = Some(FlawForm::of(&failure.flaw));
+            let bytes = answer(&failure.response, &mut head);
+            self.join(key, &head, &bytes)
+        };
+        let state = match state {
+            State::Inflight => StoredState::Inflight,
+            State::Done(value) => {
+                let bytes = answer(value, &mut head);
+                StoredState::Done(self.join(key, &head, &bytes))
+            }
+            State::Failed(it, again) => StoredState::Failed(failure(it), *again),
+            State::Cancelled(it) => StoredState::Cancelled(it.as_ref().map(failure)),
+            State::Unknown(it) => StoredState::Unknown(it.as_ref().map(failure)),
+        };
+        Written { state, whole }
+    }
+
+    fn join(&self, key: &Key, head: &Head, answer: &[u8]) -> Vec<u8> {
+        let head = serde_json::to_vec(head).expect("texts and numbers are JSON");
+        let length = u32::try_from(head.len()).expect("heads are bounded");
+        let payload = [&length.to_le_bytes(), &*head, answer].concat();
+        self.frames.wrap(key, Kind::Body, payload)
+    }
+
+    /// Reads a state that [`write`](Self::write) has written.
+    pub(crate) fn read(&self, key: &Key, state: &StoredState) -> Result<State<V>, Unreadable> {
+        let Some(body) = state.body() else {
+            return Ok(match state {
+                StoredState::Inflight => State::Inflight,
+                StoredState::Cancelled(_) => State::Cancelled(None),
+                _ => State::Unknown(None),
+            });
+        };
+        let payload = self.frames.unwrap(key, Kind::Body, body)?;
+        let (head, answer) = split(&payload)?;
+        let answer = if head.answer {
+            let foreign = |error: BoxError| Unreadable::Foreign(error.to_string());
+            Some((self.from_bytes)(answer).map_err(foreign)?)
+        } else {
+            None
+        };
+        let flaw = head.flaw.map(|flaw| Arc::new(flaw.into_flaw()));
+        let failed = |answer| {
+            let flaw = flaw.ok_or(Unreadable::Corrupt("it fails without a reason"))?;
+            Ok(Failure { flaw, response: answer })
+        };
+        Ok(match *state {
+            protocol::State::Inflight => State::Inflight,
+            protocol::State::Done(_) => State::Done(answer),
+            protocol::State::Failed(_, again) => State::Failed(failed(answer)?, again),
+            protocol::State::Cancelled(_) => State::Cancelled(Some(failed(answer)?)),
+            protocol::State::Unknown(_) => State::Unknown(Some(failed(answer)?)),
+        })
+    }
+
+    /// The runs that a record tells of without its answer, and what the last one failed with: for
+    /// operators.
+    pub(crate) fn history(
+        &self,
+        key: &Key,
+        state: &StoredState,
+    ) -> Result<(Vec<Run>, Option<Arc<Flaw>>), Unreadable> {
+        let Some(body) = state.body() else { return Ok((Vec::new(), None)) };
+        let payload = self.frames.unwrap(key, Kind::Body, body)?;
+        let (head, _) = split(&payload)?;
+        Ok((head.earlier, head.flaw.map(|flaw| Arc::new(flaw.into_flaw()))))
+    }
+}
+
+/// The head, and the answer's bytes.
+fn split(payload: &[u8]) -> Result<(Head, &[u8]), Unreadable> {
+    let cut = || Unreadable::Corrupt("its head is cut short");
+    let (length, rest) = payload.split_first_chunk::<4>().ok_or_else(cut)?;
+    let (head, answer) =
+        rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(cut)?;
+    let head =
+        serde_json::from_slice(head).map_err(|error| Unreadable::Foreign(error.to_string()))?;
+    Ok((head, answer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{end::failed, protocol::Again};
+    use tr_core::{Classification, Ran, ToolOutcome, Verdict};
+
+    const KEY: Key = Key::from_bytes([1; 32]);
+
+    fn format(most_bytes: usize) -> Format<ToolOutcome> {
+        Format::new(most_bytes, Frames::default())
+    }
+
+    fn failure(response: Option<ToolOutcome>) -> Failure<ToolOutcome> {
+        let end = Classification::new(Verdict::TRANSIENT, Ran::Unknown, "timeout");
+        Failure { flaw: Arc::new(Flaw::new(end, Some("reset".into()))), response }
+    }
+
+    #[test]
+    fn every_state_comes_back() {
+        let format = format(1_000);
+        let outcome = || ToolOutcome::success(serde_json::json!({"paid": 5}));
+        for state in [
+            State::Inflight,
+            State::Done(Some(outcome())),
+            State::Done(None),
+            State::Failed(failure(None), Again::WhenAsked),
+            State::Failed(failure(Some(outcome())), Again::Never),
+            State::Cancelled(None),
+            State::Cancelled(Some(failure(None))),
+            State::Unknown(None),
+            failed(true, failure(Some(outcome()))),
+        ] {
+            let written = format.write(&KEY, &state, &[]);
+            assert!(written.whole);
+            assert_eq!(written.state.phase(), state.phase());
+            let kept = format.read(&KEY, &written.state).unwrap();
+            assert_eq!(kept.phase(), state.phase());
+            assert_eq!(format.write(&KEY, &kept, &[]).state, written.state);
+        }
+    }
+
+    #[test]
+    fn an_oversized_answer_is_done_with_a_digest_and_a_marker() {
+        let format = format(100);
+        let state = State::Done(Some(ToolOutcome::success(serde_json::json!("x".repeat(100)))));
+        let written = format.write(&KEY, &state, &[]);
+        assert!(!written.whole);
+        let StoredState::Done(body) = &written.state else { panic!("it is done") };
+        let payload = format.frames.unwrap(&KEY, Kind::Body, body).unwrap();
+        let (head, answer) = split(&payload).unwrap();
+        let marker = head.oversized.unwrap();
+        assert_eq!((marker.bytes, marker.digest.len(), answer.len()), (114, 64, 0));
+        assert!(matches!(format.read(&KEY, &written.state).unwrap(), State::Done(None)));
+    }
+
+    #[test]
+    fn earlier_runs_are_told_and_bounded() {
+        let run =
+            |n| Run { started_at: n, finished_at: n, success: false, retriable: true, code: None };
+        let runs: Vec<_> = (0..40).map(run).collect();
+        let written = format(100).write(&KEY, &State::Failed(failure(None), Again::Freely), &runs);
+        let (earlier, flaw) = format(100).history(&KEY, &written.state).unwrap();
+        assert_eq!((earlier.len(), earlier[0].started_at), (RUNS, 24));
+        assert_eq!(&*flaw.unwrap().code, "timeout");
+    }
+}

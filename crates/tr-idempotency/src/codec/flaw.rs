@@ -1,0 +1,131 @@
+//! Failures as JSON: what is known of them, and the words of their causes.
+use crate::end::Flaw;
+use serde::{Deserialize, Serialize};
+use std::{error::Error, fmt, time::Duration};
+use tr_core::{Ran, Verdict, causes};
+
+/// Texts beyond this are cut.
+const LONGEST: usize = 4_096;
+
+/// Causes beyond these are left out.
+const CAUSES: usize = 8;
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum VerdictForm {
+    Success,
+    Transient { retry_after: Option<Duration> },
+    Permanent,
+    Cancelled,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FlawForm {
+    code: String,
+    verdict: VerdictForm,
+    ran: Ran,
+    #[serde(default)]
+    exhausted: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    causes: Vec<String>,
+}
+
+impl From<Verdict> for VerdictForm {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Success => Self::Success,
+            Verdict::Transient { retry_after } => Self::Transient { retry_after },
+            Verdict::Permanent => Self::Permanent,
+            Verdict::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+impl From<VerdictForm> for Verdict {
+    fn from(form: VerdictForm) -> Self {
+        match form {
+            VerdictForm::Success => Self::Success,
+            VerdictForm::Transient { retry_after } => Self::Transient { retry_after },
+            VerdictForm::Permanent => Self::Permanent,
+            VerdictForm::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+impl FlawForm {
+    pub(super) fn of(flaw: &Flaw) -> Self {
+        let text = |error: &(dyn Error + 'static)| {
+            let mut text = error.to_string();
+            let whole = (0..=LONGEST).rev().find(|&at| text.is_char_boundary(at));
+            text.truncate(whole.unwrap_or_default());
+            text
+        };
+        let error = flaw.error.as_deref();
+        Self {
+            code: flaw.code.to_string(),
+            verdict: flaw.verdict.into(),
+            ran: flaw.ran,
+            exhausted: flaw.exhausted,
+            causes: error.map_or_else(Vec::new, |it| causes(it).take(CAUSES).map(text).collect()),
+        }
+    }
+
+    pub(super) fn into_flaw(self) -> Flaw {
+        let cause = |cause, text| Some(Box::new(Recorded { text, cause }));
+        let error = self.causes.into_iter().rfold(None, cause);
+        Flaw {
+            code: self.code.into(),
+            verdict: self.verdict.into(),
+            ran: self.ran,
+            exhausted: self.exhausted,
+            error: error.map(|error| error as _),
+        }
+    }
+}
+
+/// An error of which the words were recorded.
+#[derive(Debug)]
+struct Recorded {
+    text: String,
+    cause: Option<Box<Self>>,
+}
+
+impl fmt::Display for Recorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Error for Recorded {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tr_core::{Facts, code};
+
+    #[test]
+    fn a_failure_keeps_its_facts_and_the_words_of_its_causes() {
+        let error = Facts::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT).because("reset");
+        let flaw = Flaw {
+            code: "timeout".into(),
+            verdict: Verdict::Transient { retry_after: Some(Duration::from_secs(3)) },
+            ran: Ran::Unknown,
+            exhausted: true,
+            error: Some(error.into()),
+        };
+        let text = serde_json::to_string(&FlawForm::of(&flaw)).unwrap();
+        let again = serde_json::from_str::<FlawForm>(&text).unwrap().into_flaw();
+        assert_eq!(again.classification(), flaw.classification());
+        let words = |flaw: &Flaw| {
+            let error = flaw.error.as_deref().unwrap();
+            causes(error).map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(words(&again), ["timeout: the tool may have run", "reset"]);
+        assert_eq!(words(&again), words(&flaw));
+    }
+}

@@ -1,0 +1,43 @@
+//! What a store's record says of its request, for operators.
+use super::{Frames, Kind, Unreadable};
+use serde::{Deserialize, Serialize};
+use tr_core::{CallInfo, RecordRef, canonical::Key};
+
+/// Who asked for a call.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct RequestNote {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) actor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) request_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tool_call_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<String>,
+}
+
+impl RequestNote {
+    pub(crate) fn of(info: &CallInfo<'_>, record: &RecordRef<'_>) -> Self {
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        Self {
+            session: text(info.session),
+            actor: text(record.actor),
+            request_id: text(info.request_id),
+            tool_call_id: text(info.tool_call_id),
+            key: text(record.key),
+        }
+    }
+
+    pub(crate) fn write(&self, key: &Key, frames: &Frames) -> Vec<u8> {
+        let json = serde_json::to_vec(self).expect("texts are JSON");
+        frames.wrap(key, Kind::Notes, json)
+    }
+
+    pub(crate) fn read(key: &Key, frames: &Frames, bytes: &[u8]) -> Result<Self, Unreadable> {
+        let json = frames.unwrap(key, Kind::Notes, bytes)?;
+        serde_json::from_slice(&json).map_err(|error| Unreadable::Foreign(error.to_string()))
+    }
+}

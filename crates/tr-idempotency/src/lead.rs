@@ -1,0 +1,349 @@
+//! A run by leave of a store: claimed there first, recorded there last.
+use crate::{
+    bounds::{Answers, Detachable},
+    drive::{Drive, Phase},
+    end::{Failure, State, answer, failed},
+    error::{SharedFailure, Withdrawn},
+    remote::{
+        Boxed, Remote, WhenStoreFails,
+        held::{Held, Sure},
+        obtain::{Obtained, Refused, Request, obtain},
+        record::{Recorded, TRIED},
+    },
+    store::StoreError,
+};
+use std::{
+    fmt,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+use tr_core::{BoxError, Event, Fence, MatchedOn, Observer, Ran, Replay, code};
+
+/// What a call is about to ask of a store.
+pub(crate) struct Errand<V> {
+    pub(crate) remote: Arc<Remote<V>>,
+    pub(crate) request: Request,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+}
+
+/// A driver's dealings with a store. `R` is what the tool answers with.
+pub(crate) struct Lead<R, V> {
+    errand: Errand<V>,
+    stage: Stage<R, V>,
+}
+
+enum Stage<R, V> {
+    /// May it run?
+    Asking(Boxed<Obtained<V>>),
+    /// It may.
+    Held(Held<V>),
+    /// It may, without a record.
+    Open,
+    /// It has run.
+    Ending(Ending<R, V>),
+    Over,
+}
+
+struct Ending<R, V> {
+    recording: Boxed<Recorded>,
+    end: Result<R, BoxError>,
+    state: Option<State<V>>,
+    /// A duplicate will get the whole answer.
+    whole: bool,
+}
+
+impl<R, V: Clone + Send + 'static> Lead<R, V> {
+    pub(crate) fn new(errand: Errand<V>) -> Self {
+        let stage = Stage::Asking(obtain(errand.remote.clone(), errand.request.clone()));
+        Self { errand, stage }
+    }
+
+    /// Asks as another owner: the first one's claim is lost, and nothing was started under it.
+    fn ask_again(&mut self) {
+        let mut claim = (*self.errand.request.claim).clone();
+        claim.owner = self.errand.remote.owner();
+        self.errand.request.claim = Arc::new(claim);
+        let asking = obtain(self.errand.remote.clone(), self.errand.request.clone());
+        self.stage = Stage::Asking(asking);
+    }
+}
+
+impl<S, Req, A, V> Drive<S, Req, A, V>
+where
+    S: Detachable<Req>,
+    Req: Send + 'static,
+    A: Answers<Req, S::Response, V>,
+    V: Clone + Send + 'static,
+{
+    pub(crate) fn poll_led(&mut self, cx: &mut Context<'_>) -> Poll<Result<S::Response, BoxError>> {
+        loop {
+            let lead = self.lead.as_mut().expect("led");
+            match &mut lead.stage {
+                Stage::Asking(asking) => {
+                    let obtained = asking.as_mut().poll(cx);
+                    let Poll::Ready(obtained) = obtained else {
+                        return if self.is_cancelled(cx) {
+                            Poll::Ready(Err(self.give_up()))
+                        } else {
+                            Poll::Pending
+                        };
+                    };
+                    if let Some(end) = self.act_on(obtained) {
+                        return Poll::Ready(end);
+                    }
+                }
+                Stage::Held(held) => {
+                    if self.phase == Phase::Fresh {
+                        match ready!(held.poll_sure(cx)) {
+                            Sure::Yes => {}
+                            Sure::Lost => {
+                                lead.ask_again();
+                                continue;
+                            }
+                            Sure::Failed(error) => {
+                                if let Some(end) = self.act_on(self.without_store(error)) {
+                                    return Poll::Ready(end);
+                                }
+                                continue;
+                            }
+                        }
+                    }
+                    // Should the call panic, it may have started.
+                    held.set_started(true);
+                    let poll = self.poll_call(cx);
+                    let called = self.phase == Phase::Called;
+                    if let Some(held) = self.held() {
+                        held.set_started(called);
+                        if poll.is_pending() {
+                            held.keep(cx);
+                        }
+                    }
+                    let end = ready!(poll);
+                    self.begin_end(end);
+                }
+                Stage::Open => {
+                    let end = ready!(self.poll_call(cx));
+                    return Poll::Ready(self.end_open(end));
+                }
+                Stage::Ending(ending) => {
+                    let recorded = ready!(ending.recording.as_mut().poll(cx));
+                    return Poll::Ready(self.end_recorded(recorded));
+                }
+                Stage::Over => panic!("polled after completion"),
+            }
+        }
+    }
+
+    fn held(&mut self) -> Option<&mut Held<V>> {
+        match &mut self.lead.as_mut()?.stage {
+            Stage::Held(held) => Some(held),
+            _ => None,
+        }
+    }
+
+    fn lead(&mut self) -> &mut Lead<S::Response, V> {
+        self.lead.as_mut().expect("led")
+    }
+
+    /// Whether the store cannot be asked before a start ends the call is for its effect to say.
+    fn without_store(&self, error: StoreError) -> Obtained<V> {
+        let Errand { remote, request, .. } = &self.lead.as_ref().expect("led").errand;
+        match remote.policy.of(request.effect) {
+            WhenStoreFails::Run => Obtained::Open,
+            WhenStoreFails::Refuse => Obtained::Refuse(Refused::Unavailable(Arc::new(error))),
+        }
+    }
+
+    /// What the store's reply means: an end, or nothing yet.
+    fn act_on(&mut self, obtained: Obtained<V>) -> Option<Result<S::Response, BoxError>> {
+        match obtained {
+            Obtained::Run(held) => {
+                let key = self.lead().errand.request.claim.key;
+                let fence = Fence { key, epoch: held.epoch() };
+                let answers = self.answers;
+                let call = self.cell.as_mut().and_then(|cell| cell.as_mut().as_pin_mut());
+                if let Some(req) = call.and_then(tr_core::DeferFuture::request) {
+                    answers.note_claim(req, fence);
+                }
+                self.lead().stage = Stage::Held(held);
+                None
+            }
+            Obtained::Open => {
+                self.lead().stage = Stage::Open;
+                None
+            }
+            Obtained::Answer { state, age, left, waited } => {
+                Some(self.replay(state, age, left, waited))
+            }
+            Obtained::Refuse(refused) => Some(Err(self.refuse(refused))),
+        }
+    }
+
+    /// Gives a recorded end again, to all who wait in this process.
+    fn replay(
+        &mut self,
+        state: State<V>,
+        age: u64,
+        left: u64,
+        waited: bool,
+    ) -> Result<S::Response, BoxError> {
+        let matched_on = if waited { MatchedOn::Inflight } else { MatchedOn::Completed };
+        self.tell(&Event::Replayed { matched: matched_on, state: state.name() });
+        let key = self.lead().errand.request.claim.key;
+        let claim = self.claim.take().expect("led under a claim");
+        let fingerprint = claim.fingerprint(&key);
+        let replay = Replay { matched_on, age: Duration::from_millis(age), fingerprint };
+        let mine = answer(&state, self.mutating);
+        let done = matches!(state, State::Done(Some(_)));
+        let memory = self.lead().errand.remote.memory.filter(|_| done).map(|ttl| ttl.min(left));
+        let cell = self.empty_cell();
+        claim.finish_for(Some(state), memory, age, cell);
+        mine.into_result().map(|kept| self.answers.load(kept, replay))
+    }
+
+    fn refuse(&mut self, refused: Refused) -> BoxError {
+        let effect = self.lead().errand.request.effect;
+        self.tell(&match &refused {
+            Refused::Conflict => Event::KeyConflict,
+            Refused::Unknown(_) | Refused::Unreadable(..) => {
+                Event::Replayed { matched: MatchedOn::Completed, state: "unknown" }
+            }
+            Refused::InFlight => Event::Refused { code: code::IDEMPOTENCY_IN_FLIGHT, effect },
+            Refused::WaitTimedOut => {
+                Event::Replayed { matched: MatchedOn::Inflight, state: "inflight" }
+            }
+            Refused::Full => Event::Refused { code: code::STORE_FULL, effect },
+            Refused::Unavailable(_) => Event::Refused { code: code::STORE_UNAVAILABLE, effect },
+        });
+        let claim = self.claim.take().expect("led under a claim");
+        let cell = self.empty_cell();
+        match refused {
+            // Others may be willing to wait for longer: the claim passes on.
+            Refused::InFlight | Refused::WaitTimedOut => drop((cell, claim)),
+            _ => claim.refuse(&refused, cell),
+        }
+        refused.into_error(self.mutating)
+    }
+
+    /// Cancelled before the store has answered: who waits is told too.
+    fn give_up(&mut self) -> BoxError {
+        let flaw = Arc::new(self.flaw_of(Withdrawn::new(Ran::No).into()));
+        let state = failed(self.mutating, Failure { flaw, response: None });
+        let claim = self.claim.take().expect("led under a claim");
+        let cell = self.empty_cell();
+        claim.finish_for(Some(state), None, 0, cell);
+        Withdrawn::new(Ran::No).into()
+    }
+
+    /// The call has ended: that is recorded in the store before anybody is told.
+    fn begin_end(&mut self, end: Result<S::Response, BoxError>) {
+        let claim = self.claim.as_ref().expect("led under a claim");
+        let (state, keeps, end) = match end {
+            Ok(response) => {
+                let (state, keeps) = self.state_of(&response, claim.is_mutating());
+                (state, keeps, Ok(response))
+            }
+            Err(error) => {
+                let flaw = Arc::new(self.flaw_of(error));
+                let failure = Failure { flaw: flaw.clone(), response: None };
+                let end = SharedFailure::new(flaw).into();
+                (Some(failed(self.mutating, failure)), true, Err(end))
+            }
+        };
+        let ttls = *claim.ttls();
+        if let Some(cell) = &mut self.cell {
+            cell.as_mut().set(None);
+        }
+        self.phase = Phase::Ending;
+        let stage = &mut self.lead().stage;
+        let Stage::Held(held) = std::mem::replace(stage, Stage::Over) else { return };
+        let (recording, whole) = match &state {
+            Some(state) => held.finish(state, ttls.of(state)),
+            None => (held.forget(), false),
+        };
+        *stage = Stage::Ending(Ending { recording, end, state, whole: whole && keeps });
+    }
+
+    /// What is kept in this process: nothing, where the store has it; the answer while it has not.
+    fn end_recorded(&mut self, recorded: Recorded) -> Result<S::Response, BoxError> {
+        let lead = self.lead();
+        let stage = std::mem::replace(&mut lead.stage, Stage::Over);
+        let Stage::Ending(Ending { end, state, whole, .. }) = stage else {
+            panic!("polled after completion")
+        };
+        let memory = lead.errand.remote.memory;
+        let claim = self.claim.take().expect("led under a claim");
+        let ttl = state.as_ref().and_then(|state| {
+            let most = match recorded {
+                Recorded::Yes if matches!(state, State::Done(Some(_))) => memory,
+                Recorded::Yes | Recorded::No => None,
+                Recorded::Later => Some(crate::clock::millis(TRIED)),
+            };
+            most.map(|most| most.min(claim.ttls().of(state)))
+        });
+        let cell = self.empty_cell();
+        let held = claim.finish_for(state, ttl, 0, cell);
+        end.map(|mut response| {
+            if !(held && whole && recorded == Recorded::Yes) {
+                self.answers.note_unrecorded(&mut response);
+            }
+            response
+        })
+    }
+
+    /// It has run without a record: only who waits in this process shares it.
+    fn end_open(&mut self, end: Result<S::Response, BoxError>) -> Result<S::Response, BoxError> {
+        let memory = self.lead().errand.remote.memory;
+        let claim = self.claim.take().expect("led under a claim");
+        match end {
+            Ok(mut response) => {
+                let (state, _) = self.state_of(&response, claim.is_mutating());
+                let done = matches!(state, Some(State::Done(Some(_))));
+                let cell = self.empty_cell();
+                claim.finish_for(state, memory.filter(|_| done), 0, cell);
+                self.answers.note_unrecorded(&mut response);
+                Ok(response)
+            }
+            Err(error) => {
+                let flaw = Arc::new(self.flaw_of(error));
+                let failure = Failure { flaw: flaw.clone(), response: None };
+                let cell = self.empty_cell();
+                claim.finish_for(Some(failed(self.mutating, failure)), None, 0, cell);
+                Err(SharedFailure::new(flaw).into())
+            }
+        }
+    }
+
+    fn empty_cell(&mut self) -> crate::local::spares::Cell<tr_core::DeferFuture<S, Req>> {
+        self.phase = Phase::Ended;
+        self.lead().stage = Stage::Over;
+        let mut cell = self.cell.take().expect("ends once");
+        cell.as_mut().set(None);
+        cell
+    }
+
+    fn tell(&mut self, event: &Event<'_>) {
+        let lead = self.lead.as_ref().expect("led");
+        let observer = lead.errand.observer.as_ref().filter(|it| it.enabled());
+        let call = self.cell.as_mut().and_then(|cell| cell.as_mut().as_pin_mut());
+        if let (Some(observer), Some(req)) =
+            (observer, call.and_then(tr_core::DeferFuture::request))
+        {
+            observer.on_event(&self.answers.info_of(req), event);
+        }
+    }
+}
+
+impl<R, V> fmt::Debug for Lead<R, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stage = match &self.stage {
+            Stage::Asking(_) => "asking",
+            Stage::Held(_) => "held",
+            Stage::Open => "open",
+            Stage::Ending(_) => "ending",
+            Stage::Over => "over",
+        };
+        f.debug_struct("Lead").field("stage", &stage).finish_non_exhaustive()
+    }
+}

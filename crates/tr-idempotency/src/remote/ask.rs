@@ -1,0 +1,103 @@
+//! Asking for a claim, where the reply may get lost.
+use super::{Boxed, Remote, in_background};
+use crate::store::{ClaimRequest, Claimed, StoreError};
+use std::{future::poll_fn, sync::Arc, time::Duration};
+use tokio::time::{Instant, sleep};
+
+/// How often a claim is sent, and an attempt to give it back is made.
+const TIMES: u32 = 3;
+
+/// Between two of them.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// One owner's claim, from the first request on. Dropped while it may be in force, it is given
+/// back: the request that is under way is waited for first, so that it cannot arrive after that.
+pub(super) struct Asking<V> {
+    remote: Arc<Remote<V>>,
+    claim: Arc<ClaimRequest>,
+    sent: Option<Boxed<Result<Claimed, StoreError>>>,
+    may_hold: bool,
+}
+
+impl<V: Send + 'static> Asking<V> {
+    pub(super) const fn new(remote: Arc<Remote<V>>, claim: Arc<ClaimRequest>) -> Self {
+        Self { remote, claim, sent: None, may_hold: false }
+    }
+
+    /// Claims; sends the same again if nobody answers. Says when the request was sent that was
+    /// answered.
+    pub(super) async fn claim(
+        &mut self,
+        deadline: Option<Instant>,
+    ) -> Result<(Claimed, Instant), StoreError> {
+        let mut times = 1;
+        loop {
+            let at = Instant::now();
+            match self.send(deadline).await {
+                Ok(claimed) => {
+                    self.may_hold = matches!(claimed, Claimed::Run(_));
+                    return Ok((claimed, at));
+                }
+                Err(error) => {
+                    let spent = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+                    if !error.is_passing() || times == TIMES || spent {
+                        return Err(error);
+                    }
+                }
+            }
+            sleep(PAUSE * times).await;
+            times += 1;
+        }
+    }
+
+    async fn send(&mut self, deadline: Option<Instant>) -> Result<Claimed, StoreError> {
+        let (store, claim) = (self.remote.store.clone(), self.claim.clone());
+        self.may_hold = true;
+        let sent: Boxed<_> = Box::pin(async move { store.claim(&claim).await });
+        let sent = self.sent.insert(sent);
+        let reply = poll_fn(|cx| sent.as_mut().poll(cx));
+        let reply = self.remote.within(deadline, reply).await;
+        self.sent = None;
+        reply
+    }
+
+    /// Somebody else sees to the claim from now on.
+    pub(super) fn hand_over(mut self) {
+        self.may_hold = false;
+    }
+}
+
+impl<V> Drop for Asking<V> {
+    fn drop(&mut self) {
+        if !self.may_hold {
+            return;
+        }
+        let (store, claim, sent) =
+            (self.remote.store.clone(), self.claim.clone(), self.sent.take());
+        let patience = self.remote.patience;
+        in_background(async move {
+            if let Some(sent) = sent {
+                // Whatever it says: it has arrived, or never will by this connection.
+                let _ = tokio::time::timeout(patience, sent).await;
+            }
+            release(&*store, &claim, patience).await;
+        });
+    }
+}
+
+/// Gives a claim back under which nothing was started. If that cannot be done, its lease ends and
+/// leaves `unknown`, which bars a mutating call: wrong on the safe side.
+pub(super) async fn release(
+    store: &dyn crate::store::RecordStore,
+    claim: &ClaimRequest,
+    patience: Duration,
+) {
+    for times in 1..=TIMES {
+        let request = store.release(&claim.key, claim.owner);
+        match tokio::time::timeout(patience, request).await {
+            Ok(Ok(_)) => return,
+            Ok(Err(error)) if !error.is_passing() => return,
+            Ok(Err(_)) | Err(_) => sleep(PAUSE * times * times * 10).await,
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! A claim that the store has granted: renewed while the call runs, given back or lost otherwise.
+use super::{
+    Boxed, Remote,
+    ask::release,
+    in_background,
+    record::{self, Recorded},
+};
+use crate::{
+    end::{Failure, Flaw, State},
+    local::entry::Run,
+    protocol::{Millis, Token},
+    store::{ClaimRequest, Grant, StoreError},
+};
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+use tokio::time::{Instant, Sleep, sleep_until};
+use tr_core::{Classification, Ran, Verdict, code};
+
+/// A claim that the store has granted.
+///
+/// Dropped before anything was started, it is given back; after that, its end is recorded as
+/// unknown. Both in a task of their own, and without a runtime by the end of the lease.
+pub(crate) struct Held<V> {
+    remote: Arc<Remote<V>>,
+    claim: Arc<ClaimRequest>,
+    token: Token,
+    pub(super) earlier: Vec<Run>,
+    /// Until when the claim is ours, counted from before the store was asked.
+    ours_until: Instant,
+    /// When to renew it next.
+    timer: Pin<Box<Sleep>>,
+    renewal: Option<(Instant, Boxed<Result<bool, StoreError>>)>,
+    lost: bool,
+    started: bool,
+    ended: bool,
+}
+
+/// Whether a call may start.
+pub(crate) enum Sure {
+    Yes,
+    /// Somebody else has the claim.
+    Lost,
+    /// The store cannot say.
+    Failed(StoreError),
+}
+
+impl<V: Send + 'static> Held<V> {
+    pub(super) fn new(
+        remote: Arc<Remote<V>>,
+        claim: Arc<ClaimRequest>,
+        grant: &Grant,
+        at: Instant,
+        earlier: Vec<Run>,
+    ) -> Self {
+        let left = Duration::from_millis(grant.lease_left);
+        Self {
+            remote,
+            claim,
+            token: grant.token,
+            earlier,
+            ours_until: at + left,
+            timer: Box::pin(sleep_until(at + left / 3)),
+            renewal: None,
+            lost: false,
+            started: false,
+            ended: false,
+        }
+    }
+
+    pub(crate) const fn epoch(&self) -> u64 {
+        self.token.epoch
+    }
+
+    /// Says whether the tool may have started by now.
+    pub(crate) const fn set_started(&mut self, started: bool) {
+        self.started = started;
+    }
+
+    /// Renews what is due, and sees to it that the task is woken for the next time.
+    pub(crate) fn keep(&mut self, cx: &mut Context<'_>) {
+        while self.poll_renew(cx).is_ready() {}
+    }
+
+    /// Whether the claim is still ours, so that the call may start now. Who has slept since it
+    /// was granted asks the store first.
+    pub(crate) fn poll_sure(&mut self, cx: &mut Context<'_>) -> Poll<Sure> {
+        loop {
+            let renewed = self.poll_renew(cx);
+            if self.lost {
+                return Poll::Ready(Sure::Lost);
+            }
+            if Instant::now() < self.ours_until {
+                return Poll::Ready(Sure::Yes);
+            }
+            if self.renewal.is_none() {
+                if let Poll::Ready(Err(error)) = renewed {
+                    return Poll::Ready(Sure::Failed(error));
+                }
+                self.renew();
+                continue;
+            }
+            if renewed.is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Renews the lease at a third of its length. Ready with what a renewal came to; there may be
+    /// more to do then.
+    fn poll_renew(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StoreError>> {
+        if self.lost {
+            return Poll::Pending;
+        }
+        if self.renewal.is_none() {
+            ready!(self.timer.as_mut().poll(cx));
+            self.renew();
+        }
+        let Some((at, renewal)) = &mut self.renewal else { return Poll::Pending };
+        let (at, end) = (*at, ready!(renewal.as_mut().poll(cx)));
+        self.renewal = None;
+        let lease = Duration::from_millis(self.claim.ttls.inflight);
+        // Soon again after a failure: the lease may still be kept.
+        let next = if end.is_ok() { lease / 3 } else { lease / 12 };
+        self.timer.as_mut().reset(at.max(Instant::now()) + next.max(Duration::from_millis(1)));
+        match end {
+            Ok(true) => self.ours_until = at + lease,
+            Ok(false) => self.lost = true,
+            Err(error) => return Poll::Ready(Err(error)),
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn renew(&mut self) {
+        let Self { remote, claim, token, .. } = self;
+        let (remote, claim, token) = (remote.clone(), claim.clone(), *token);
+        let renewal: Boxed<_> = Box::pin(async move {
+            let renew = remote.store.renew(&claim.key, token, claim.ttls.inflight);
+            remote.within(None, renew).await
+        });
+        self.renewal = Some((Instant::now(), renewal));
+    }
+
+    /// Records the end; see [`record::record`]. With whether a duplicate will get the whole answer.
+    pub(crate) fn finish(mut self, state: &State<V>, ttl: Millis) -> (Boxed<Recorded>, bool) {
+        self.ended = true;
+        let written = self.remote.format.write(&self.claim.key, state, &self.earlier);
+        let end = crate::store::End { state: written.state, ttl };
+        let (remote, claim) = (self.remote.clone(), self.claim.clone());
+        (record::record(remote, claim, self.token, end), written.whole)
+    }
+
+    /// Leaves nothing, although the call has run: a repeat does no harm, and there is no answer
+    /// to keep.
+    pub(crate) fn forget(mut self) -> Boxed<Recorded> {
+        self.ended = true;
+        let (remote, claim) = (self.remote.clone(), self.claim.clone());
+        Box::pin(async move {
+            release(&*remote.store, &claim, remote.patience).await;
+            Recorded::No
+        })
+    }
+}
+
+impl<V> Held<V> {
+    /// What stands in the record of a call whose runner vanished.
+    fn vanished() -> State<V> {
+        let end = Classification::new(Verdict::Cancelled, Ran::Unknown, code::OUTCOME_UNKNOWN);
+        let why = "its runner was dropped in mid-run, or panicked";
+        let flaw = Arc::new(Flaw::new(end, Some(why.into())));
+        State::Unknown(Some(Failure { flaw, response: None }))
+    }
+}
+
+impl<V> Drop for Held<V> {
+    fn drop(&mut self) {
+        if self.ended || self.lost {
+            return;
+        }
+        let (store, claim, patience) =
+            (self.remote.store.clone(), self.claim.clone(), self.remote.patience);
+        if !self.started {
+            in_background(async move { release(&*store, &claim, patience).await });
+            return;
+        }
+        let written = self.remote.format.write(&self.claim.key, &Self::vanished(), &self.earlier);
+        let end = crate::store::End { state: written.state, ttl: self.claim.ttls.unknown };
+        let token = self.token;
+        in_background(async move {
+            // Once is enough: the end of the lease says the same.
+            let recording = store.finalise(&claim.key, token, &end);
+            let _ = tokio::time::timeout(patience, recording).await;
+        });
+    }
+}
+
+impl<V> fmt::Debug for Held<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held")
+            .field("token", &self.token)
+            .field("lost", &self.lost)
+            .field("started", &self.started)
+            .finish_non_exhaustive()
+    }
+}

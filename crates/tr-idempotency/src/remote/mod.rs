@@ -1,0 +1,151 @@
+//! A layer's dealings with its store: asking for a claim, holding it, recording the end.
+//!
+//! All of it is I/O, and boxed. Each future may be dropped at any await: what may have been
+//! claimed is given back then, in a task of its own.
+mod ask;
+pub(crate) mod held;
+pub(crate) mod obtain;
+pub(crate) mod probe;
+pub(crate) mod record;
+
+use crate::{
+    codec::body::Format,
+    protocol::Millis,
+    store::{RecordStore, StoreError},
+};
+use probe::Probe;
+use std::{
+    fmt,
+    future::Future,
+    hash::{BuildHasher, RandomState},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+use tokio::{
+    runtime::Handle,
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
+use tr_core::Effect;
+
+/// Ends that wait to be recorded later.
+const LATER: usize = 1_024;
+
+/// A boxed future of ours.
+pub(crate) type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// What becomes of a call when the store cannot be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenStoreFails {
+    /// It is refused: [`StoreUnavailable`](crate::error::StoreUnavailable), the tool did not run.
+    Refuse,
+    /// It runs, joined with its duplicates in this process only, and is not recorded.
+    Run,
+}
+
+/// By effect: what becomes of a call when the store cannot be asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Policy {
+    pub(crate) read_only: WhenStoreFails,
+    pub(crate) idempotent: WhenStoreFails,
+    pub(crate) mutating: WhenStoreFails,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        use WhenStoreFails::{Refuse, Run};
+        Self { read_only: Run, idempotent: Run, mutating: Refuse }
+    }
+}
+
+impl Policy {
+    pub(crate) const fn of(&self, effect: Effect) -> WhenStoreFails {
+        match effect {
+            Effect::ReadOnly => self.read_only,
+            Effect::Idempotent => self.idempotent,
+            Effect::Mutating => self.mutating,
+        }
+    }
+}
+
+/// A layer's store, and how the layer deals with it.
+pub(crate) struct Remote<V> {
+    pub(crate) store: Arc<dyn RecordStore>,
+    pub(crate) format: Format<V>,
+    pub(crate) policy: Policy,
+    /// For one request to the store.
+    pub(crate) patience: Duration,
+    /// How long a recorded success is given again from memory, without asking.
+    pub(crate) memory: Option<Millis>,
+    pub(crate) probe: Option<Arc<dyn Probe<V>>>,
+    owners: AtomicU64,
+    later: Arc<Semaphore>,
+}
+
+impl<V> Remote<V> {
+    pub(crate) fn new(store: Arc<dyn RecordStore>, format: Format<V>) -> Self {
+        Self {
+            store,
+            format,
+            policy: Policy::default(),
+            patience: Duration::from_secs(1),
+            memory: None,
+            probe: None,
+            owners: RandomState::new().hash_one("owner").into(),
+            later: Arc::new(Semaphore::new(LATER)),
+        }
+    }
+
+    /// Never twice, and never that of who settles by hand.
+    pub(crate) fn owner(&self) -> u64 {
+        loop {
+            let owner = mix(self.owners.fetch_add(1, Relaxed));
+            if owner != crate::protocol::Token::BY_HAND {
+                return owner;
+            }
+        }
+    }
+
+    /// One request, which must not take longer than its patience, nor beyond the deadline.
+    pub(crate) async fn within<T>(
+        &self,
+        deadline: Option<Instant>,
+        request: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let patience = Instant::now() + self.patience;
+        let until = deadline.map_or(patience, |deadline| deadline.min(patience));
+        match timeout_at(until, request).await {
+            Ok(end) => end,
+            Err(_) => Err(StoreError::uncertain("no reply in time")),
+        }
+    }
+}
+
+/// Spreads numbers that follow one another; no two become one.
+const fn mix(number: u64) -> u64 {
+    let number = (number ^ (number >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    number ^ (number >> 29)
+}
+
+/// Runs something in a task of the current runtime; without one, nobody ever will.
+pub(crate) fn in_background(task: impl Future<Output = ()> + Send + 'static) {
+    if let Ok(runtime) = Handle::try_current() {
+        runtime.spawn(task);
+    }
+}
+
+impl<V> fmt::Debug for Remote<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote")
+            .field("store", &self.store)
+            .field("policy", &self.policy)
+            .field("patience", &self.patience)
+            .field("memory", &self.memory)
+            .field("probe", &self.probe)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,218 @@
+//! From a wish to run a call to the right to do so, or to what became of it.
+use super::{
+    Boxed, Remote, WhenStoreFails,
+    ask::Asking,
+    held::Held,
+    probe::{Finding, Unsettled},
+};
+use crate::{
+    codec::Unreadable,
+    end::{Flaw, State},
+    local::entry::Run,
+    protocol::{self, Again, Millis},
+    record::DedupeRecord,
+    store::{ClaimRequest, Claimed, End, Seen, StoreError, StoreErrorKind, Stored},
+};
+use std::{sync::Arc, time::Duration};
+use tokio::time::{Instant, sleep, timeout_at};
+use tr_core::{Effect, Ran};
+
+/// Beyond the end of a lease, before who waits looks again.
+const MARGIN: Duration = Duration::from_millis(5);
+
+/// Before who waits watches again, where watching fails.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Findings that one caller acts on.
+const PROBES: usize = 2;
+
+/// What a caller asks of the store, and how long it can wait.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) claim: Arc<ClaimRequest>,
+    pub(crate) effect: Effect,
+    /// Waits for another process's run.
+    pub(crate) wait: bool,
+    pub(crate) deadline: Option<Instant>,
+}
+
+/// What it comes to.
+pub(crate) enum Obtained<V> {
+    /// Run it.
+    Run(Held<V>),
+    /// Run it without a record: the store cannot be asked, and the call allows that.
+    Open,
+    /// It is settled.
+    Answer {
+        state: State<V>,
+        age: Millis,
+        left: Millis,
+        waited: bool,
+    },
+    Refuse(Refused),
+}
+
+/// Why a call is not run.
+#[derive(Clone, Debug)]
+pub(crate) enum Refused {
+    Conflict,
+    InFlight,
+    WaitTimedOut,
+    Full,
+    Unknown(Option<Arc<Flaw>>),
+    /// The store cannot be asked: the tool did not run.
+    Unavailable(Arc<StoreError>),
+    /// The record cannot be read.
+    Unreadable(Arc<StoreError>, Ran),
+}
+
+/// Asks, waits, asks again.
+pub(crate) fn obtain<V>(remote: Arc<Remote<V>>, request: Request) -> Boxed<Obtained<V>>
+where
+    V: Clone + Send + 'static,
+{
+    Box::pin(async move {
+        match ask(&remote, &request).await {
+            Ok(obtained) => obtained,
+            Err(refused) => {
+                let passing = matches!(refused, Refused::Unavailable(_) | Refused::Unreadable(..));
+                match remote.policy.of(request.effect) {
+                    WhenStoreFails::Run if passing => Obtained::Open,
+                    _ => Obtained::Refuse(refused),
+                }
+            }
+        }
+    })
+}
+
+async fn ask<V>(remote: &Arc<Remote<V>>, request: &Request) -> Result<Obtained<V>, Refused>
+where
+    V: Clone + Send + 'static,
+{
+    let Request { claim, wait, deadline, .. } = request;
+    let mut asking = Asking::new(remote.clone(), claim.clone());
+    let (mut waited, mut probes) = (false, 0);
+    loop {
+        let (claimed, at) = asking.claim(*deadline).await.map_err(failed)?;
+        match claimed {
+            Claimed::Run(grant) => {
+                let earlier = earlier_runs(remote, claim, &grant);
+                asking.hand_over();
+                let held = Held::new(remote.clone(), claim.clone(), &grant, at, earlier);
+                return Ok(Obtained::Run(held));
+            }
+            Claimed::Busy { .. } if !wait => return Err(Refused::InFlight),
+            Claimed::Busy { seen, lease_left } => {
+                waited = true;
+                let look = Instant::now() + Duration::from_millis(lease_left) + MARGIN;
+                watch(remote, claim, seen, look, *deadline).await?;
+            }
+            Claimed::Settled(stored) => {
+                let state = &stored.record.state;
+                let kept = remote.format.read(&claim.key, state);
+                let state = kept.map_err(|why| unreadable(why, state))?;
+                let age = stored.now.saturating_sub(stored.record.changed_at);
+                let left = stored.record.until.saturating_sub(stored.now);
+                return Ok(Obtained::Answer { state, age, left, waited });
+            }
+            Claimed::Unknown(stored) => {
+                probes += 1;
+                let settled = probes <= PROBES && probe(remote, request, &stored).await?;
+                if !settled {
+                    let flaw = remote.format.history(&claim.key, &stored.record.state);
+                    return Err(Refused::Unknown(flaw.ok().and_then(|(_, flaw)| flaw)));
+                }
+            }
+            Claimed::Conflict => return Err(Refused::Conflict),
+            Claimed::Full => return Err(Refused::Full),
+        }
+    }
+}
+
+/// Waits until another process's call may have ended, and no longer than the caller can.
+async fn watch<V>(
+    remote: &Remote<V>,
+    claim: &ClaimRequest,
+    seen: Seen,
+    look: Instant,
+    deadline: Option<Instant>,
+) -> Result<(), Refused> {
+    let watching = async {
+        if remote.store.watch(&claim.key, seen).await.is_err() {
+            sleep(PAUSE).await;
+        }
+    };
+    let until = deadline.map_or(look, |deadline| deadline.min(look));
+    let _ = timeout_at(until, watching).await;
+    match deadline {
+        Some(deadline) if Instant::now() >= deadline => Err(Refused::WaitTimedOut),
+        _ => Ok(()),
+    }
+}
+
+/// Asks the probe, if there is one, and settles the record by what it finds. Whether it did.
+async fn probe<V>(remote: &Remote<V>, request: &Request, stored: &Stored) -> Result<bool, Refused> {
+    let Some(probe) = &remote.probe else { return Ok(false) };
+    let Request { claim, deadline, .. } = request;
+    let call = Unsettled {
+        key: claim.key,
+        epoch: stored.record.token.epoch,
+        record: DedupeRecord::of_stored(stored, &remote.format),
+    };
+    let finding = match deadline {
+        Some(deadline) => match timeout_at(*deadline, probe.probe(&call)).await {
+            Ok(finding) => finding,
+            Err(_) => return Ok(false),
+        },
+        None => probe.probe(&call).await,
+    };
+    let state = match finding {
+        Finding::Done(value) => State::Done(Some(value)),
+        Finding::NotRun => State::Cancelled(None),
+        Finding::StillUnknown => return Ok(false),
+    };
+    let ttl = claim.ttls.of(&state);
+    let end = End { state: remote.format.write(&claim.key, &state, &[]).state, ttl };
+    let settle = remote.store.settle(&claim.key, Some(stored.record.token), &end);
+    // If somebody else was faster, the next claim tells what is known now.
+    remote.within(*deadline, settle).await.map(|_| true).map_err(failed)
+}
+
+/// The runs before this one, for operators; none, where nobody can read them.
+fn earlier_runs<V>(
+    remote: &Remote<V>,
+    claim: &ClaimRequest,
+    grant: &crate::store::Grant,
+) -> Vec<Run> {
+    let Some(before) = &grant.before else { return Vec::new() };
+    let read = remote.format.history(&claim.key, &before.state);
+    let (mut runs, flaw) = read.unwrap_or_default();
+    runs.push(Run {
+        started_at: before.claimed_at,
+        finished_at: before.changed_at,
+        success: matches!(before.state, protocol::State::Done(_)),
+        retriable: matches!(
+            before.state,
+            protocol::State::Failed(_, Again::WhenAsked | Again::Freely)
+        ),
+        code: flaw.map(|flaw| flaw.code.clone()),
+    });
+    runs
+}
+
+/// The store could not be asked, so the tool did not run; or what it has cannot be read.
+fn failed(error: StoreError) -> Refused {
+    match error.kind() {
+        StoreErrorKind::Unreadable => Refused::Unreadable(Arc::new(error), Ran::Unknown),
+        _ => Refused::Unavailable(Arc::new(error)),
+    }
+}
+
+/// A record whose answer cannot be read still says whether the call ran.
+fn unreadable<D, F>(why: Unreadable, state: &protocol::State<D, F>) -> Refused {
+    let ran = match state {
+        protocol::State::Done(_) => Ran::Yes,
+        _ => Ran::Unknown,
+    };
+    Refused::Unreadable(Arc::new(StoreError::unreadable(why)), ran)
+}

@@ -1,0 +1,70 @@
+//! Recording how a call ended, later if it cannot be done now.
+use super::{Boxed, Remote, in_background};
+use crate::{
+    protocol::Token,
+    store::{ClaimRequest, End, StoreError},
+};
+use std::{sync::Arc, time::Duration};
+use tokio::time::{Instant, sleep};
+
+/// For how long it is tried, and the process keeps the answer in memory meanwhile.
+pub(crate) const TRIED: Duration = Duration::from_secs(600);
+
+/// Between two attempts, at first and at last.
+const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// What became of recording an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recorded {
+    Yes,
+    /// Not yet: a task goes on trying.
+    Later,
+    /// Never: the claim was lost, or the store refuses.
+    No,
+}
+
+/// Records the end, and gives up at once if the store cannot be reached: a task of its own goes
+/// on trying for [`TRIED`] then.
+pub(crate) fn record<V: Send + 'static>(
+    remote: Arc<Remote<V>>,
+    claim: Arc<ClaimRequest>,
+    token: Token,
+    end: End,
+) -> Boxed<Recorded> {
+    Box::pin(async move {
+        match once(&remote, &claim, token, &end).await {
+            Ok(true) => return Recorded::Yes,
+            Err(error) if error.is_passing() => {}
+            Ok(false) | Err(_) => return Recorded::No,
+        }
+        let Ok(place) = remote.later.clone().try_acquire_owned() else { return Recorded::No };
+        in_background(async move {
+            later(&remote, &claim, token, &end).await;
+            drop(place);
+        });
+        Recorded::Later
+    })
+}
+
+async fn once<V>(
+    remote: &Remote<V>,
+    claim: &ClaimRequest,
+    token: Token,
+    end: &End,
+) -> Result<bool, StoreError> {
+    remote.within(None, remote.store.finalise(&claim.key, token, end)).await
+}
+
+async fn later<V>(remote: &Remote<V>, claim: &ClaimRequest, token: Token, end: &End) {
+    let until = Instant::now() + TRIED;
+    let mut pause = PAUSE;
+    while Instant::now() < until {
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST);
+        match once(remote, claim, token, end).await {
+            Err(error) if error.is_passing() => {}
+            _ => return,
+        }
+    }
+}
