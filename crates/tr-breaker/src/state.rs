@@ -12,11 +12,12 @@
 mod saving;
 #[cfg(feature = "redis")]
 mod sharing;
+mod steps;
 
 use crate::{
     ramp::Ramp,
     settings::{Mode, Row, Settings},
-    window::{Bad, Tally, Window},
+    window::{Tally, Window},
 };
 use std::{
     collections::VecDeque,
@@ -296,96 +297,6 @@ impl Machine {
     /// Whether nobody has interfered that a new machine would not know of.
     fn is_as_set(&self) -> bool {
         self.mode == self.settings.mode && !self.settings.force_open && self.ramp.is_none()
-    }
-
-    /// Makes the steps that time alone makes, each at its own moment.
-    fn settle(&mut self, now: Instant) {
-        loop {
-            match &mut self.phase {
-                Phase::Open { since, cooldown } => {
-                    // A clock that went back must not prolong the cooldown.
-                    *since = (*since).min(now);
-                    if now.duration_since(*since) < *cooldown {
-                        return;
-                    }
-                    self.step(Phase::HalfOpen {
-                        probes: Vec::new(),
-                        successes: 0,
-                        next: NonZeroU32::MIN,
-                    });
-                }
-                Phase::HalfOpen { probes, .. } => {
-                    for probe in probes.iter_mut() {
-                        probe.since = probe.since.min(now);
-                    }
-                    let ends = probes.iter().map(|p| (p.since + self.settings.lease(p.row), p.row));
-                    let Some((hung, row)) = ends.min_by_key(|(end, _)| *end) else { return };
-                    if now < hung {
-                        return;
-                    }
-                    self.open(hung, row);
-                }
-                Phase::Closed => {
-                    if self.ramp.as_mut().is_some_and(|ramp| ramp.left(now).is_none()) {
-                        self.ramp = None;
-                    }
-                    return;
-                }
-                Phase::Forced => return,
-            }
-        }
-    }
-
-    fn call_ended(&mut self, row: Row, end: End, now: Instant) {
-        let settings = &*self.settings;
-        match end {
-            End::Success { slow: false } => self.window.success(now, settings),
-            End::Success { slow } => self.window.bad(now, Bad { failed: false, slow }, settings),
-            End::Failure { slow } => self.window.bad(now, Bad { failed: true, slow }, settings),
-            End::Permanent => return self.window.end_run(),
-            End::Neither => return,
-        }
-        if self.window.trips(now, settings.rules(row), settings) {
-            self.open(now, row);
-        }
-    }
-
-    fn probe_ended(&mut self, id: NonZeroU32, row: Row, end: End, now: Instant) {
-        let Phase::HalfOpen { probes, successes, .. } = &mut self.phase else { return };
-        probes.retain(|probe| probe.id != id);
-        match end {
-            End::Success { slow: false } => {
-                *successes += 1;
-                if *successes >= self.settings.successes_to_close {
-                    self.close();
-                    self.ramp = self.settings.ramp.map(|lasts| Ramp::new(now, lasts));
-                }
-            }
-            End::Success { .. } | End::Failure { .. } => self.open(now, row),
-            End::Permanent | End::Neither => {}
-        }
-    }
-
-    fn open(&mut self, since: Instant, row: Row) {
-        let mut cooldown = self.settings.rules(row).cooldown;
-        if let Some(jitter) = self.settings.jitter {
-            cooldown = jitter.lengthen(cooldown, &self.name, self.generation);
-        }
-        self.step(Phase::Open { since, cooldown });
-    }
-
-    fn close(&mut self) {
-        self.window = Window::default();
-        self.step(Phase::Closed);
-    }
-
-    fn step(&mut self, phase: Phase) {
-        let edge = Edge { from: self.phase.state(), to: phase.state() };
-        (self.phase, self.ramp) = (phase, None);
-        self.generation = self.generation.wrapping_add(1);
-        if edge.from != edge.to {
-            self.edges.push_back(edge);
-        }
     }
 }
 
