@@ -51,10 +51,10 @@ CREATE TRIGGER calls_removed AFTER DELETE ON calls BEGIN
     UPDATE calls_head SET records = records - 1;
 END;
 
--- For people.
+-- For people, whose sqlite3 may be an old one.
 CREATE VIEW calls_now AS
 SELECT lower(hex(key)) AS key, tool, session,
-    CASE WHEN state = 'inflight' AND until <= unixepoch('subsec') * 1000
+    CASE WHEN state = 'inflight' AND until <= strftime('%s', 'now') * 1000
         THEN 'unknown' ELSE state END AS state,
     mutating, runs, epoch,
     datetime(claimed_at / 1000, 'unixepoch') AS claimed,
