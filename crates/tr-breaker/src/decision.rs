@@ -68,8 +68,14 @@ impl<A> Decision<'_, A> {
                 None
             }
         };
-        let began = if gate.times_calls() { stamp.or_else(|| Some(clock::now())) } else { stamp };
-        Ok(Permit::new(found.into_held(), ticket, began))
+        if !gate.times_calls() {
+            return Ok(Permit::new(found.into_held(), ticket, stamp));
+        }
+        let began = stamp.unwrap_or_else(clock::now);
+        let mut permit = Permit::new(found.into_held(), ticket, Some(began));
+        // A tool that blocks ends at once, and is slow all the same.
+        permit.wait();
+        Ok(permit)
     }
 
     fn tell<Req>(&self, req: &Req, gate: &Arc<Gate>, Refusal { state, shadow, .. }: Refusal)

@@ -34,6 +34,35 @@
 //! # Ok(()) }
 //! ```
 //!
+//! # With `http` requests
+//!
+//! With the feature `http` of `tr-core`, a service of `http::Request` needs no more: one breaker for
+//! each host, failures by the status.
+//!
+//! ```
+//! use http::{Request, Response, StatusCode};
+//! use tower::{Layer, ServiceExt, service_fn};
+//! use tr_breaker::{BreakerLayer, CircuitOpen};
+//! use tr_core::BoxError;
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), BoxError> {
+//! let client = service_fn(|_: Request<String>| async {
+//!     let unavailable = Response::builder().status(StatusCode::SERVICE_UNAVAILABLE);
+//!     Ok::<_, BoxError>(unavailable.body(String::new())?)
+//! });
+//! let client = BreakerLayer::builder().consecutive_failures(3).build()?.layer(client);
+//!
+//! let get = || Request::post("http://api.example/flights").body(String::new());
+//! for _ in 0..3 {
+//!     // Responses pass as they are, and count as what they say.
+//!     assert_eq!(client.clone().oneshot(get()?).await?.status(), 503);
+//! }
+//! let refused = client.clone().oneshot(get()?).await.unwrap_err().downcast::<CircuitOpen>()?;
+//! assert_eq!(refused.breaker(), "api.example");
+//! assert!(refused.retry_after().is_some());
+//! # Ok(()) }
+//! ```
+//!
 //! # States
 //!
 //! | state | calls | leaves it |
@@ -45,7 +74,8 @@
 //!
 //! A transient end is a failure, timeouts and rate limits too. A permanent one is none, since the
 //! tool answered: it ends a run of failures and stays out of the rate. A cancelled or dropped call
-//! counts for nothing. A call that was admitted before the breaker last changed its state changes
+//! counts for nothing, since it may be the caller who lost patience: put timeouts inside. So does
+//! one that panics. A call that was admitted before the breaker last changed its state changes
 //! nothing when it ends.
 //!
 //! # Errors

@@ -75,3 +75,32 @@ fn rule_of(settings: &Settings) -> u64 {
         None => AGE,
     }
 }
+
+#[cfg(all(test, not(tr_loom)))]
+mod tests {
+    use super::*;
+    use crate::Builder;
+    use std::time::Duration;
+
+    #[test]
+    fn each_rule_looks_at_no_more_than_it_asks_for() {
+        let (now, second) = (clock::now(), Duration::from_secs(1));
+        let pace_of = |builder: Builder| {
+            let pace = Pace::new(&builder.settings());
+            pace.set_lap_end(clock::nanos(now + second));
+            pace
+        };
+        for timeless in [Builder::new().failure_rate(None), Builder::new().rolling(None)] {
+            assert!(pace_of(timeless).is_timeless());
+        }
+        let aged = pace_of(Builder::new());
+        assert!(!aged.is_timeless() && aged.allows(Some(now - 9 * second), now));
+        assert!(!aged.allows(None, now + second), "the lap is over");
+
+        let timed = pace_of(Builder::new().rolling(None).slow_calls(second, 0.5));
+        assert!(!timed.is_timeless() && timed.allows(Some(now - second), now));
+        assert!(!timed.allows(Some(now - second - Duration::from_nanos(1)), now), "slow");
+        timed.begin(&Builder::new().settings());
+        assert!(!timed.allows(Some(now), now), "nothing was seen yet");
+    }
+}
