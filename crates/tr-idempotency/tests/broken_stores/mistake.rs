@@ -1,0 +1,96 @@
+//! What stores may do wrong.
+
+macro_rules! mistakes {
+    ($($(#[$doc:meta])* $mistake:ident,)*) => {
+        /// What a store does wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Mistake {
+            /// Nothing.
+            Sound,
+            $($(#[$doc])* $mistake,)*
+        }
+
+        pub(crate) const ALL: &[Mistake] = &[$(Mistake::$mistake,)*];
+    };
+}
+
+mistakes! {
+    /// A claim sent again is taken for another's.
+    ForgetsOwners,
+    /// Everybody is granted.
+    GrantsAll,
+    /// Records are found by key alone.
+    IgnoresDigests,
+    /// A lease that ends leaves nothing.
+    LeaseEndsRecord,
+    /// A call of unknown outcome runs again, whatever its effect.
+    RunsUnknownAgain,
+    /// What was not mutating is taken at its word, whoever asks.
+    TrustsTheRecordsEffect,
+    /// Leases never end.
+    LeasesLast,
+    /// The epoch begins anew with each record.
+    EpochsStartOver,
+    /// Renewals do nothing.
+    RenewsNothing,
+    /// Whoever asks may renew.
+    RenewsAnybody,
+    /// Ends are recorded without a look at the token.
+    RecordsAnybody,
+    /// Only the epoch is compared.
+    ComparesEpochsOnly,
+    /// Only the owner is compared.
+    ComparesOwnersOnly,
+    /// A late end is refused.
+    RefusesLateEnds,
+    /// An end sent again counts as lost.
+    ForgetsItsEnds,
+    /// The last end stands.
+    OverwritesEnds,
+    /// A failed claim deletes the record of whoever has it.
+    ReleasesAnybody,
+    /// Ended calls can be released.
+    ReleasesEnded,
+    /// Releases do nothing.
+    ReleasesNothing,
+    /// Any record can be settled.
+    SettlesAll,
+    /// A finding about one run settles another.
+    SettlesAnyRun,
+    /// Settling leaves the claim to its holder.
+    SettlesWithoutTaking,
+    /// Records never end.
+    RecordsLast,
+    /// Bytes are kept as text.
+    KeepsText,
+    /// An empty body is none.
+    DropsEmptyBodies,
+    /// Answers are cut.
+    CutsBodies,
+    /// What was noted first stays.
+    KeepsOldNotes,
+    /// Nobody is told of ends.
+    WakesNobody,
+    /// Nobody is told of what happened before the watch began.
+    MissesThePast,
+    /// Renewals count as changes.
+    CountsRenewals,
+    /// Clearing spares calls in flight.
+    SparesInflight,
+    /// Flushing forgets whatever is meant.
+    FlushesPinned,
+    /// Tools are found by pattern.
+    MatchesPatterns,
+    /// A limit is not kept.
+    ListsAll,
+    /// Leases that have ended are listed as in flight.
+    ListsLapsedAsInflight,
+    /// Sweeping forgets leases that have ended.
+    SweepsLapsed,
+    /// Counts are of something else.
+    Miscounts,
+    /// A full store makes room, whatever lies there.
+    EvictsClaims,
+    /// What is read has no digest.
+    LosesDigests,
+}
