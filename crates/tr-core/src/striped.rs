@@ -54,18 +54,36 @@ impl<T> Striped<T> {
         }
     }
 
-    /// The same as to [`settle`](Self::settle) and then to clone.
+    /// A hold on the value by this thread's count, for the length of one call.
     #[inline]
     #[must_use]
-    pub fn hold(&mut self) -> Self {
+    pub fn hold(&mut self) -> Held<T> {
         self.settle();
-        Self { mine: self.mine.clone(), all: None }
+        Held(self.mine.clone())
     }
 
     #[cold]
     fn here(&self) -> Arc<Node<T>> {
         let all = self.all.clone().or_else(|| self.mine.all.upgrade());
         all.map_or_else(|| self.mine.clone(), |all| all[stripe()].clone())
+    }
+}
+
+/// A hold on a [`Striped`] value, of one word.
+pub struct Held<T>(Arc<Node<T>>);
+
+impl<T> Deref for Held<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0.value
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Held<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.value.fmt(f)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Future types.
 use crate::{
-    Retry,
     rare::Rare,
     run::{Call, Judgement, Next, Run},
+    terms::Held,
 };
 use pin_project_lite::pin_project;
 use std::{
@@ -34,7 +34,9 @@ pin_project! {
         // When this attempt started, once somebody had reason to look.
         started: Option<Instant>,
         later: Rare<Later>,
-        retry: Retry<S, A>,
+        inner: S,
+        held: Held,
+        answers: A,
     }
 }
 
@@ -47,8 +49,15 @@ struct Later {
 
 impl<S: Service<Req>, Req, A> RetryFuture<S, Req, A> {
     #[inline]
-    pub(crate) const fn new(attempt: S::Future, retry: Retry<S, A>, spare: Option<Req>) -> Self {
-        Self { attempt: Some(attempt), retry, spare, started: None, later: Rare::NOTHING }
+    pub(crate) const fn new(
+        attempt: S::Future,
+        inner: S,
+        held: Held,
+        answers: A,
+        spare: Option<Req>,
+    ) -> Self {
+        let (started, later) = (None, Rare::NOTHING);
+        Self { attempt: Some(attempt), spare, started, later, inner, held, answers }
     }
 }
 
@@ -65,33 +74,33 @@ where
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if self.later.is_there() {
-            return self.go_on(cx);
+            return Poll::Ready(ready!(self.go_on(cx)));
         }
         let this = self.as_mut().project();
         let first = this.attempt.as_pin_mut().expect("the first attempt is under way");
-        let Poll::Ready(end) = first.poll(cx) else {
-            // Only an attempt that does not answer at once is worth a look at the clock.
-            this.started.get_or_insert_with(Instant::now);
-            return Poll::Pending;
-        };
-        let end = end.map_err(Into::into);
-        let judgement = match &end {
-            Ok(res) => {
-                let seen = this.retry.answers.classify(Ok(res));
+        match first.poll(cx) {
+            Poll::Ready(Ok(res)) => {
+                let seen = this.answers.classify(Ok(&res));
                 if seen.verdict.is_success() {
-                    this.retry.succeeded();
-                    return Poll::Ready(end);
+                    if let Some(budget) = this.held.budget() {
+                        budget.success();
+                    }
+                    return Poll::Ready(Ok(res));
                 }
-                self.as_mut().judge(seen)
+                let judgement = self.as_mut().judge(seen);
+                Poll::Ready(ready!(self.conclude(judgement, Ok(res), cx)))
             }
-            Err(error) => {
-                let seen = this.retry.answers.classify(Err(&**error));
-                self.as_mut().judge(seen)
+            Poll::Ready(Err(error)) => {
+                let error = error.into();
+                let seen = this.answers.classify(Err(&*error));
+                let judgement = self.as_mut().judge(seen);
+                Poll::Ready(ready!(self.conclude(judgement, Err(error), cx)))
             }
-        };
-        match self.as_mut().follow(judgement, end) {
-            Some(end) => Poll::Ready(end),
-            None => self.go_on(cx),
+            Poll::Pending => {
+                // Only an attempt that does not answer at once is worth a look at the clock.
+                this.started.get_or_insert_with(Instant::now);
+                Poll::Pending
+            }
         }
     }
 }
@@ -102,6 +111,20 @@ where
     S::Error: Into<BoxError>,
     A: Classify<S::Response> + EffectOf<Req> + KeyOf<Req> + Progress<Req> + Repeat<Req>,
 {
+    /// The first attempt's end, unless another attempt follows.
+    #[cold]
+    fn conclude(
+        mut self: Pin<&mut Self>,
+        judgement: Judgement,
+        end: End<S, Req>,
+        cx: &mut Context<'_>,
+    ) -> Poll<End<S, Req>> {
+        match self.as_mut().follow(judgement, end) {
+            Some(end) => Poll::Ready(end),
+            None => self.go_on(cx),
+        }
+    }
+
     /// After a failure: backoff, readiness, the next attempt.
     #[cold]
     fn go_on(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<End<S, Req>> {
@@ -113,8 +136,8 @@ where
                     ready!(backoff.as_mut().poll(cx));
                     later.backoff = None;
                 }
-                let ready = ready!(this.retry.inner.poll_ready(cx));
-                let call = Call::of(this.retry, this.spare.as_ref());
+                let ready = ready!(this.inner.poll_ready(cx));
+                let call = Call::of(this.held, this.answers, this.spare.as_ref());
                 if let Err(error) = ready {
                     return Poll::Ready(Err(call.unready(&mut later.run, error.into())));
                 }
@@ -125,16 +148,16 @@ where
                 };
                 // A request that can be copied only so often: the last copy is the original.
                 let mut req = copy.or_else(|| this.spare.take()).expect("a retry has a spare");
-                this.retry.answers.set_attempt(&mut req, later.run.attempt());
-                this.retry.answers.set_stamp(&mut req, Some(now.into_std()));
+                this.answers.set_attempt(&mut req, later.run.attempt());
+                this.answers.set_stamp(&mut req, Some(now.into_std()));
                 *this.started = Some(now);
-                this.attempt.set(Some(this.retry.inner.call(req)));
+                this.attempt.set(Some(this.inner.call(req)));
             }
             let attempt = this.attempt.as_pin_mut().expect("an attempt is under way");
             let end = ready!(attempt.poll(cx)).map_err(Into::into);
             let seen = match &end {
-                Ok(res) => this.retry.answers.classify(Ok(res)),
-                Err(error) => this.retry.answers.classify(Err(&**error)),
+                Ok(res) => this.answers.classify(Ok(res)),
+                Err(error) => this.answers.classify(Err(&**error)),
             };
             let judgement = self.as_mut().judge(seen);
             if let Some(end) = self.as_mut().follow(judgement, end) {
@@ -149,7 +172,7 @@ where
         let this = self.project();
         let now = Instant::now();
         let started = this.started.take().unwrap_or(now);
-        let call = Call::of(this.retry, this.spare.as_ref());
+        let call = Call::of(this.held, this.answers, this.spare.as_ref());
         let open = || Later { run: call.open(started), backoff: None };
         call.judge(&mut this.later.get_or_insert_with(open).run, seen, started, now)
     }
@@ -159,7 +182,7 @@ where
     fn follow(self: Pin<&mut Self>, judgement: Judgement, end: End<S, Req>) -> Option<End<S, Req>> {
         let mut this = self.project();
         let later = this.later.get_mut().expect("judged");
-        let call = Call::of(this.retry, this.spare.as_ref());
+        let call = Call::of(this.held, this.answers, this.spare.as_ref());
         match call.follow(&mut later.run, judgement, end) {
             Next::Done(end) => Some(end),
             Next::Retry(delay) => {

@@ -64,8 +64,8 @@
 //!
 //! A call that succeeds at once costs a copy of the request and a clone of the inner service: no
 //! allocation, no randomness, and a look at the clock only if it has to wait. What further attempts
-//! need is made when one fails. A policy that is no preset, a budget, an observer, a seed or settings
-//! by effect are shared, which adds a reference count that threads share by stripe only.
+//! need is made when one fails. Whatever differs from the defaults (a policy, a budget, an observer)
+//! is shared, which adds a reference count that threads share by stripe only.
 //!
 //! # Knows nothing of
 //!

@@ -1,6 +1,6 @@
 //! One call's attempts: what is remembered between them, and what they come to.
 use crate::{
-    Decision, Failed, Policy, Retry, RetryExhausted, Why,
+    Decision, Failed, Policy, RetryExhausted, Why,
     budget::Withdrawn,
     chance::{Stream, Streams},
     decide::{decide, too_late},
@@ -66,9 +66,8 @@ pub(crate) struct Call<'c, Req, A> {
 }
 
 impl<'c, Req, A> Call<'c, Req, A> {
-    #[inline]
-    pub(crate) fn of<S>(retry: &'c Retry<S, A>, spare: Option<&'c Req>) -> Self {
-        Self { settings: &retry.terms, answers: &retry.answers, spare }
+    pub(crate) const fn of(settings: &'c Settings, answers: &'c A, spare: Option<&'c Req>) -> Self {
+        Self { settings, answers, spare }
     }
 }
 

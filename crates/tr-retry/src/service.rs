@@ -12,16 +12,6 @@ pub struct Retry<S, A = Standard> {
     pub(crate) answers: A,
 }
 
-impl<S, A> Retry<S, A> {
-    /// A call has succeeded.
-    #[inline]
-    pub(crate) fn succeeded(&self) {
-        if let Some(budget) = self.terms.budget() {
-            budget.success();
-        }
-    }
-}
-
 impl<S, Req, A> Service<Req> for Retry<S, A>
 where
     S: Service<Req> + Clone,
@@ -41,8 +31,7 @@ where
     fn call(&mut self, req: Req) -> Self::Future {
         let spare = self.answers.repeat(&req);
         // The one that is ready is called and stays; its clone earns readiness for each retry.
-        let (inner, answers) = (self.inner.clone(), self.answers.clone());
-        let clone = Self { inner, terms: self.terms.hold(), answers };
-        RetryFuture::new(self.inner.call(req), clone, spare)
+        let (held, clone) = (self.terms.hold(), self.inner.clone());
+        RetryFuture::new(self.inner.call(req), clone, held, self.answers.clone(), spare)
     }
 }

@@ -34,59 +34,53 @@ impl Settings {
     }
 }
 
-/// The presets without anything else.
-static PRESETS: [Settings; 3] = [
-    Settings::of(Policy::tool_reliability()),
-    Settings::of(Policy::error_handling()),
-    Settings::of(Policy::utee()),
-];
+/// What holds where nothing is shared.
+static DEFAULT: Settings = Settings::of(Policy::tool_reliability());
 
-/// A hold on settings, which every call takes. The presets' are free; others are counted.
+/// What a service goes by. The default is not shared, and so not counted.
 #[derive(Clone)]
-pub(crate) struct Terms {
-    shared: Option<Striped<Settings>>,
-    /// What holds if nothing is shared.
-    preset: &'static Settings,
-}
+pub(crate) struct Terms(Option<Striped<Settings>>);
+
+/// What one call goes by.
+pub(crate) struct Held(Option<tr_core::Held<Settings>>);
 
 impl Terms {
     pub(crate) fn of(settings: Settings) -> Self {
-        let preset = |preset: &&Settings| settings.is_bare() && preset.policy == settings.policy;
-        match PRESETS.iter().find(preset) {
-            Some(preset) => Self { shared: None, preset },
-            None => Self { shared: Some(Striped::new(settings)), preset: &PRESETS[0] },
-        }
+        let is_default = settings.is_bare() && settings.policy == DEFAULT.policy;
+        Self((!is_default).then(|| Striped::new(settings)))
     }
 
-    /// The hold of a service.
+    /// The same for another service.
     pub(crate) fn whole(&self) -> Self {
-        Self { shared: self.shared.as_ref().map(Striped::whole), preset: self.preset }
+        Self(self.0.as_ref().map(Striped::whole))
     }
 
-    /// The hold of one call, by this thread's count.
+    /// The same for one call.
     #[inline]
-    pub(crate) fn hold(&mut self) -> Self {
-        Self { shared: self.shared.as_mut().map(Striped::hold), preset: self.preset }
-    }
-
-    /// The budget; presets have none.
-    #[inline]
-    pub(crate) fn budget(&self) -> Option<&Budget> {
-        self.shared.as_ref()?.budget.as_ref()
+    pub(crate) fn hold(&mut self) -> Held {
+        Held(self.0.as_mut().map(Striped::hold))
     }
 }
 
-impl Deref for Terms {
+impl Held {
+    /// The budget; the default has none.
+    #[inline]
+    pub(crate) fn budget(&self) -> Option<&Budget> {
+        self.0.as_ref()?.budget.as_ref()
+    }
+}
+
+impl Deref for Held {
     type Target = Settings;
 
     fn deref(&self) -> &Settings {
-        self.shared.as_deref().unwrap_or(self.preset)
+        self.0.as_deref().unwrap_or(&DEFAULT)
     }
 }
 
 impl fmt::Debug for Terms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
+        self.0.as_deref().unwrap_or(&DEFAULT).fmt(f)
     }
 }
 
@@ -95,15 +89,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bare_preset_is_not_counted_and_anything_else_is() {
-        let is_preset = |settings| Terms::of(settings).shared.is_none();
-        for policy in [Policy::tool_reliability(), Policy::error_handling(), Policy::utee()] {
-            assert!(is_preset(Settings::of(policy.clone())));
-            assert_eq!(Terms::of(Settings::of(policy.clone())).policy, policy);
-            assert!(!is_preset(Settings { opt_in: true, ..Settings::of(policy) }));
+    fn nothing_is_counted_but_what_differs_from_the_default() {
+        let default = Policy::tool_reliability;
+        let fewer = Policy { attempts: 2, ..default() };
+        for (settings, shared) in [
+            (Settings::of(default()), false),
+            (Settings { opt_in: true, ..Settings::of(default()) }, true),
+            (Settings::of(Policy::utee()), true),
+            (Settings::of(fewer), true),
+        ] {
+            let policy = settings.policy.clone();
+            let mut terms = Terms::of(settings);
+            assert_eq!((terms.0.is_some(), &terms.hold().policy), (shared, &policy));
         }
-        let policy = Policy { attempts: 2, ..Policy::utee() };
-        assert!(!is_preset(Settings::of(policy.clone())));
-        assert_eq!(Terms::of(Settings::of(policy.clone())).policy, policy);
+        assert_eq!(size_of::<Held>(), size_of::<usize>());
     }
 }
