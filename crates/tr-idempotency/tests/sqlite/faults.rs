@@ -1,5 +1,5 @@
 //! What goes wrong with a file: said in the store's words, and nothing is lost.
-use crate::subject::{Folder, Time, claim, open};
+use crate::subject::{Folder, HOUR, Time, claim, open};
 use std::time::Duration;
 use tr_idempotency::{
     protocol::State,
@@ -125,12 +125,12 @@ async fn rows_deleted_by_hand_are_cleared_records() {
 
 #[tokio::test]
 async fn people_see_records_as_they_stand() {
-    let folder = Folder::new();
-    let store = Sqlite::open(folder.file()).await.unwrap();
-    let mut lost = claim("lost");
-    lost.ttls.inflight = 0;
+    let (folder, time) = (Folder::new(), Time::an_hour_ago());
+    let store = open(&folder.file(), &time, 100).await;
+    let (lost, mut running) = (claim("lost"), claim("running"));
+    running.ttls.inflight = 2 * HOUR;
     store.claim(&lost).await.unwrap();
-    store.claim(&claim("running")).await.unwrap();
+    store.claim(&running).await.unwrap();
     let people = Connection::open(folder.file()).unwrap();
     let mut look = people
         .prepare("SELECT key, state, tool, session, claimed FROM calls_now ORDER BY epoch")

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 use tr_core::{
-    SetClock, WallClock,
+    SetClock, SystemClock, WallClock,
     canonical::{Digest, Key},
 };
 use tr_idempotency::{
@@ -53,6 +53,10 @@ pub(crate) struct Time(Arc<SetClock>);
 impl Time {
     pub(crate) fn new() -> Self {
         Self(Arc::new(SetClock::at(NOON)))
+    }
+
+    pub(crate) fn an_hour_ago() -> Self {
+        Self(Arc::new(SetClock::at(SystemClock.unix_ms() - HOUR)))
     }
 
     pub(crate) fn clock(&self) -> Arc<dyn WallClock> {

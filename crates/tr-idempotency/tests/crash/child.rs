@@ -1,0 +1,147 @@
+//! The process that is killed, and the tool that both processes call.
+use crate::fuse::{Fuse, Fused, Point};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::task::JoinSet;
+use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
+use tr_core::{BoxError, Params, ToolCall, ToolOutcome};
+use tr_idempotency::{IdempotencyLayer, sqlite::Sqlite, store::RecordStore};
+use tr_testkit::ledger::Ledger;
+
+/// What the child is told, as one variable: file, point, how often, how long after, tool's time,
+/// keys.
+const ORDER: &str = "TR_IDEMPOTENCY_TEST_ORDER";
+
+/// How long a dead process keeps its calls.
+pub(crate) const LEASE: Duration = Duration::from_millis(150);
+
+/// Who call at once, each one call after the other.
+const CALLERS: usize = 4;
+
+/// What a child is to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    pub(crate) file: PathBuf,
+    /// Where to die; nowhere, it is killed from outside.
+    pub(crate) point: Option<Point>,
+    /// At which coming by.
+    pub(crate) nth: u32,
+    /// How long after something was sent.
+    pub(crate) lasts: Duration,
+    /// How long the tool takes.
+    pub(crate) takes: Duration,
+    /// The calls.
+    pub(crate) keys: Vec<String>,
+}
+
+impl Order {
+    /// What this process was told, if it is a child.
+    pub(crate) fn given() -> Option<Self> {
+        let order = env::var(ORDER).ok()?;
+        let mut words = order.split('\n');
+        let mut next = || words.next().unwrap();
+        let micros = |word: &str| Duration::from_micros(word.parse().unwrap());
+        Some(Self {
+            file: next().into(),
+            point: Point::named(next()),
+            nth: next().parse().unwrap(),
+            lasts: micros(next()),
+            takes: micros(next()),
+            keys: words.map(str::to_owned).collect(),
+        })
+    }
+
+    /// The child, which runs the test of this name.
+    pub(crate) fn child(&self, test: &str) -> Command {
+        let Self { file, point, nth, lasts, takes, keys } = self;
+        let mut order = vec![
+            file.to_str().unwrap().to_owned(),
+            point.map_or_else(String::new, |point| format!("{point:?}")),
+            nth.to_string(),
+            lasts.as_micros().to_string(),
+            takes.as_micros().to_string(),
+        ];
+        order.extend_from_slice(keys);
+        let mut child = Command::new(env::current_exe().unwrap());
+        child
+            .args([test, "--exact", "--nocapture"])
+            .env(ORDER, order.join("\n"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        child
+    }
+
+    /// Does it. Says what was answered before it dies.
+    pub(crate) async fn obey(self) {
+        let fuse = Fuse::new(self.point, self.nth, self.lasts);
+        let store = Sqlite::open(&self.file).await.unwrap();
+        let store = Fused { store, fuse: fuse.clone() };
+        let tool = guarded(Arc::new(store), ledger(&self.file), fuse, self.takes);
+        let mut callers = JoinSet::new();
+        for caller in 0..CALLERS {
+            let (mut tool, keys) = (tool.clone(), self.keys.clone());
+            callers.spawn(async move {
+                for key in keys.into_iter().skip(caller).step_by(CALLERS) {
+                    let answer = tool.ready().await.unwrap().call(call(&key)).await;
+                    if let Ok(outcome) = answer
+                        && outcome.recorded()
+                    {
+                        assert!(is_answer(&outcome, &key));
+                        println!("\nanswered {key}");
+                    }
+                }
+            });
+        }
+        while let Some(end) = callers.join_next().await {
+            end.unwrap();
+        }
+    }
+}
+
+/// What the tool has done, whoever called it.
+pub(crate) fn ledger(file: &Path) -> Ledger {
+    Ledger::at(file.with_extension("ledger"))
+}
+
+/// A mutating call: nobody has declared the tool.
+pub(crate) fn call(key: &str) -> ToolCall {
+    ToolCall::new("pay", Params::from_text(r#"{"amount": 5}"#).unwrap())
+        .session("s-1")
+        .idempotency_key(key)
+}
+
+/// What the tool says, also when it is said again.
+pub(crate) fn is_answer(outcome: &ToolOutcome, key: &str) -> bool {
+    outcome.content().is_some_and(|said| said.get() == format!(r#"{{"paid":"{key}"}}"#))
+}
+
+/// The tool behind its records.
+pub(crate) fn guarded(
+    store: Arc<dyn RecordStore>,
+    ledger: Ledger,
+    fuse: Arc<Fuse>,
+    takes: Duration,
+) -> impl Service<ToolCall, Response = ToolOutcome, Error = BoxError, Future: Send> + Clone + Send {
+    let layer = IdempotencyLayer::builder()
+        .shared_store(store)
+        .store_timeout(Duration::from_secs(10))
+        .inflight_ttl(LEASE)
+        .build()
+        .unwrap();
+    ServiceBuilder::new().layer(layer).service(service_fn(move |call: ToolCall| {
+        let (ledger, fuse) = (ledger.clone(), fuse.clone());
+        async move {
+            let key = call.parts().idempotency.key.clone().unwrap();
+            fuse.reach(Point::ToolEntered);
+            ledger.append(&key)?;
+            fuse.reach(Point::EffectDone);
+            tokio::time::sleep(takes).await;
+            Ok::<_, BoxError>(ToolOutcome::success(serde_json::json!({ "paid": &*key })))
+        }
+    }))
+}

@@ -1,0 +1,208 @@
+//! Rounds: a child dies, its calls are repeated, the ledger is read.
+use crate::{
+    child::{LEASE, Order, call, guarded, is_answer, ledger},
+    fuse::{Fuse, Point},
+};
+use std::{
+    env, fs,
+    io::{BufRead, BufReader},
+    path::PathBuf,
+    process,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::time::timeout;
+use tower::{Service, ServiceExt};
+use tr_core::BoxError;
+use tr_idempotency::{
+    error::OutcomeUnknown,
+    protocol::State,
+    sqlite::Sqlite,
+    store::{End, Query, RecordStore, Which, Whose},
+};
+use tr_testkit::{ledger::Ledger, rounds};
+
+/// Calls that a crowded child makes.
+const CROWD: usize = 12;
+
+/// Removed in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = env::temp_dir().join(format!("tr-crash-{name}-{}", process::id()));
+        drop(fs::remove_dir_all(&folder));
+        fs::create_dir(&folder).unwrap();
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+/// How a repeat ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repeat {
+    /// It got the recorded answer.
+    Replayed,
+    /// The tool ran now.
+    Ran,
+    /// The tool may have run, and is not run again.
+    Unknown,
+}
+
+/// What may become of a lone call whose process died here, and how often its tool had run.
+fn allowed(point: Point) -> &'static [(Repeat, usize)] {
+    use Repeat::{Ran, Replayed, Unknown};
+    match point {
+        Point::BeforeClaim => &[(Ran, 0)],
+        Point::ClaimSent => &[(Ran, 0), (Unknown, 0)],
+        Point::ClaimCommitted | Point::ToolEntered => &[(Unknown, 0)],
+        Point::EffectDone
+        | Point::BeforeRenew
+        | Point::RenewSent
+        | Point::RenewCommitted
+        | Point::BeforeFinalise => &[(Unknown, 1)],
+        Point::FinaliseSent => &[(Unknown, 1), (Replayed, 1)],
+        Point::FinaliseCommitted => &[(Replayed, 1)],
+    }
+}
+
+/// Lets the child live until it dies, or kills it where it comes by for the `lines`th time. Gives
+/// the keys of the calls that were answered.
+fn outlive(order: &Order, test: &str, lines: Option<usize>) -> Vec<String> {
+    let mut child = order.child(test).spawn().unwrap();
+    let mut answered = Vec::new();
+    let mut passed = 0;
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        if let Some(key) = line.strip_prefix("answered ") {
+            answered.push(key.to_owned());
+        } else if line.starts_with("at ") {
+            passed += 1;
+            if lines == Some(passed) {
+                child.kill().unwrap();
+            }
+        }
+    }
+    let end = child.wait().unwrap();
+    // Killed from outside, it may be too late.
+    assert!(!end.success() || lines.is_some(), "the child lived on: {order:?}");
+    answered
+}
+
+/// Repeats the call in this process.
+async fn repeat(store: &Sqlite, ledger: &Ledger, key: &str) -> Repeat {
+    let fuse = Fuse::new(Some(Point::BeforeClaim), 0, Duration::ZERO);
+    let mut tool = guarded(Arc::new(store.clone()), ledger.clone(), fuse, Duration::ZERO);
+    let answer = tool.ready().await.unwrap().call(call(key));
+    match timeout(Duration::from_secs(60), answer).await.expect("a repeat is answered") {
+        Ok(outcome) => {
+            assert!(is_answer(&outcome, key), "{outcome:?}");
+            if outcome.from_cache() { Repeat::Replayed } else { Repeat::Ran }
+        }
+        Err(error) => {
+            assert!(is_unknown(&error), "{error}");
+            Repeat::Unknown
+        }
+    }
+}
+
+fn is_unknown(error: &BoxError) -> bool {
+    error.is::<OutcomeUnknown>()
+}
+
+/// What an operator does who has found out that the tool did not run.
+async fn settle(store: &Sqlite) {
+    let unknown = Query { whose: Whose::All, which: Which::Unknown };
+    for stored in store.list(&unknown, usize::MAX).await.unwrap() {
+        let end = End { state: State::Cancelled(None), ttl: 3_600_000 };
+        assert!(store.settle(&stored.key, Some(stored.record.token), &end).await.unwrap());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_killed_at_a_point_ends_as_that_point_says() {
+    if let Some(order) = Order::given() {
+        return order.obey().await;
+    }
+    let folder = Folder::new("point");
+    let file = folder.0.join("calls.db");
+    let ledger = ledger(&file);
+    let mut rng = fastrand::Rng::with_seed(11);
+    for round in 0..rounds(44, 1_000) {
+        let point = Point::ALL[round as usize % Point::ALL.len()];
+        let key = format!("order-{round}");
+        let order = Order {
+            file: file.clone(),
+            point: Some(point),
+            nth: 1,
+            lasts: Duration::from_micros(rng.u64(0..1_500)),
+            takes: if point.is_of_renewal() { LEASE * 10 } else { Duration::ZERO },
+            keys: vec![key.clone()],
+        };
+        let test = "rounds::a_call_killed_at_a_point_ends_as_that_point_says";
+        let answered = outlive(&order, test, None);
+        assert_eq!(answered, [""; 0], "it died before it could answer");
+        let before = ledger.count(&key).unwrap();
+
+        let store = Sqlite::open(&file).await.unwrap();
+        let end = (repeat(&store, &ledger, &key).await, before);
+        assert!(allowed(point).contains(&end), "{point:?}: {end:?}");
+        let runs = ledger.count(&key).unwrap();
+        assert_eq!(runs, usize::from(end.0 == Repeat::Ran) + before);
+        assert!(runs <= 1, "{point:?}: the tool ran {runs} times");
+        if end == (Repeat::Unknown, 0) {
+            settle(&store).await;
+            assert_eq!(repeat(&store, &ledger, &key).await, Repeat::Ran);
+        }
+        if rng.bool() {
+            store.close().await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_killed_together_run_once_each_and_lose_no_answer() {
+    if let Some(order) = Order::given() {
+        return order.obey().await;
+    }
+    let folder = Folder::new("crowd");
+    let file = folder.0.join("calls.db");
+    let ledger = ledger(&file);
+    let mut rng = fastrand::Rng::with_seed(12);
+    let mut answers = 0;
+    for round in 0..rounds(24, 1_000) {
+        let keys = Vec::from_iter((0..CROWD).map(|call| format!("order-{round}-{call}")));
+        // At a point that one of them reaches, or from outside at any moment.
+        let point = rng.choice(Point::ALL).filter(|point| rng.bool() && !point.is_of_renewal());
+        let order = Order {
+            file: file.clone(),
+            point,
+            nth: rng.u32(1..=CROWD as u32),
+            lasts: Duration::from_micros(rng.u64(0..1_500)),
+            takes: Duration::ZERO,
+            keys: keys.clone(),
+        };
+        let test = "rounds::calls_killed_together_run_once_each_and_lose_no_answer";
+        let answered = outlive(&order, test, point.is_none().then(|| rng.usize(1..=CROWD * 8)));
+        answers += answered.len();
+
+        let store = Sqlite::open(&file).await.unwrap();
+        for key in &keys {
+            let end = repeat(&store, &ledger, key).await;
+            let runs = ledger.count(key).unwrap();
+            assert!(runs <= 1, "{order:?}: the tool ran {runs} times for {key}");
+            let is_lost = answered.contains(key) && end != Repeat::Replayed;
+            assert!(!is_lost, "{order:?}: the answer to {key} is lost: {end:?}");
+            assert!(end == Repeat::Unknown || runs == 1, "an answer without a run");
+        }
+        if rng.bool() {
+            store.close().await;
+        }
+    }
+    assert!(answers > 0, "no answer that could have been lost");
+}
