@@ -40,7 +40,7 @@ pub(crate) struct Core {
     deadline: Instant,
     calls: Vec<CallReport>,
     /// Calls that the end of the turn has ended, before the turn itself was asked.
-    late: Vec<(usize, Ran, Effect)>,
+    late: Vec<(usize, Ran, Effect, Arc<Run>)>,
     steps: Vec<Step>,
 }
 
@@ -49,8 +49,6 @@ pub(crate) struct Core {
 pub(crate) struct Launch {
     pub(crate) index: usize,
     pub(crate) call: ToolCall,
-    /// When the call's own time is over, and how long it has.
-    pub(crate) until: Option<(Instant, Duration)>,
     pub(crate) token: CancellationToken,
     pub(crate) about: About,
 }
@@ -103,7 +101,10 @@ impl Core {
         let token = self.canceller.token(node);
         let report = &mut self.calls[start.call];
         report.tool = way.label.clone();
-        let mut run = Run::new(self.log.clone(), node.name.clone(), way);
+        let own_limit = node.timeout.or(plan.limits().call_timeout);
+        let until = own_limit.map(|limit| (now + limit, limit));
+        let deadline = until.map_or(self.deadline, |(at, _)| self.deadline.min(at));
+        let mut run = Run::new(self.log.clone(), node.name.clone(), way, deadline);
         if token.is_cancelled() {
             return Err((Arc::new(run), Stopped::withdrawn(Ran::No).into()));
         }
@@ -118,17 +119,14 @@ impl Core {
             Err(stopped) => return Err((Arc::new(run), stopped)),
         };
         self.calls[start.call].started.get_or_insert(self.log.since(now));
-        let own_limit = node.timeout.or(plan.limits().call_timeout);
-        let until = own_limit.map(|limit| (now + limit, limit));
-        let deadline = until.map_or(self.deadline, |(at, _)| self.deadline.min(at));
         let call = self.call(node, way, params, deadline, token.clone());
         run.breaker = Standard.breaker_of(&call).name.into();
         run.push(now, 0, Fact::ToolStarted);
         let run = Arc::new(run);
         let listed = self.recorder.as_ref().zip(call.parts().request_id.clone());
         let listed = listed.map(|(recorder, id)| recorder.list(id, run.clone()));
-        let about = About { run, effect: call.parts().effect, _listed: listed };
-        Ok(Launch { index: start.call, call, until, token, about })
+        let about = About { run, effect: call.parts().effect, until, _listed: listed };
+        Ok(Launch { index: start.call, call, token, about })
     }
 
     fn call(

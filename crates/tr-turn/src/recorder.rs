@@ -92,10 +92,11 @@ impl Observer for Recorder {
             return self.breaker_changed(breaker, from, to);
         }
         let Some(run) = self.run(call.request_id) else { return };
+        let now = Instant::now();
         let fact = match *event {
-            Event::TimedOut { after, .. } => {
-                return run.timed_out(Instant::now(), call.attempt + 1, after);
-            }
+            // The call's own end, and the turn's, are the turn's to tell.
+            Event::TimedOut { .. } if now >= run.deadline => return,
+            Event::TimedOut { after, .. } => Fact::ToolTimeout { after },
             Event::Retry { delay, .. } => {
                 let circuit = match self.breaker(&run.breaker) {
                     BreakerState::Closed => "closed",
@@ -112,7 +113,7 @@ impl Observer for Recorder {
             }
             _ => return,
         };
-        run.push(Instant::now(), call.attempt + 1, fact);
+        run.push(now, call.attempt + 1, fact);
     }
 }
 

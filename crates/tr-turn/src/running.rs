@@ -29,7 +29,6 @@ pin_project! {
         answer: Option<DeferFuture<S, ToolCall>>,
         #[pin]
         timer: Option<Sleep>,
-        limit: Duration,
         #[pin]
         withdrawn: WaitForCancellationFutureOwned,
         // Until the end.
@@ -42,6 +41,8 @@ pin_project! {
 pub(crate) struct About {
     pub(crate) run: Arc<Run>,
     pub(crate) effect: Effect,
+    /// When the call's own time is over, and how long it has.
+    pub(crate) until: Option<(Instant, Duration)>,
     /// Its attempts are heard of for as long as this lives.
     pub(crate) _listed: Option<Listed>,
 }
@@ -50,7 +51,7 @@ pub(crate) struct About {
 #[derive(Debug)]
 pub(crate) enum End {
     Answered(Result<ToolOutcome, BoxError>),
-    TimedOut(Duration, Ran),
+    TimedOut(Ran),
     Withdrawn(Ran),
     Panicked,
 }
@@ -59,17 +60,14 @@ impl<S: Service<ToolCall>> Running<S> {
     pub(crate) fn new(
         call: usize,
         answer: DeferFuture<S, ToolCall>,
-        until: Option<(Instant, Duration)>,
         token: CancellationToken,
         about: About,
     ) -> Self {
-        let limit = until.map_or(Duration::MAX, |(_, limit)| limit);
-        let timer = until.map(|(at, _)| sleep_until(at));
+        let timer = about.until.map(|(at, _)| sleep_until(at));
         Self {
             call,
             answer: Some(answer),
             timer,
-            limit,
             withdrawn: token.cancelled_owned(),
             about: Some(about),
         }
@@ -114,7 +112,7 @@ where
                 let Some(timer) = this.timer.as_pin_mut() else { return Poll::Pending };
                 // A call that uses up its task's budget must not keep the timer from firing.
                 ready!(Pin::new(&mut coop::unconstrained(timer)).poll(cx));
-                End::TimedOut(*this.limit, ran)
+                End::TimedOut(ran)
             }
         };
         // Dropped now, not when the others are done.

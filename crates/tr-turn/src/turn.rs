@@ -187,8 +187,8 @@ where
         loop {
             while let Some(launch) = core.launch(Instant::now()) {
                 let answer = DeferFuture::waiting(this.turns.service.clone(), launch.call);
-                let (until, token) = (launch.until, launch.token);
-                this.running.push(Running::new(launch.index, answer, until, token, launch.about));
+                let (index, token, about) = (launch.index, launch.token, launch.about);
+                this.running.push(Running::new(index, answer, token, about));
             }
             match Pin::new(&mut *this.running).poll_next(cx) {
                 Poll::Ready(Some((index, about, end))) => {

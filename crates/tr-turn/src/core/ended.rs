@@ -9,10 +9,10 @@ use crate::{
     summary::words,
     trace::{Fact, Outcome, Run, log::Failed},
 };
-use std::{error::Error, iter, sync::Arc};
+use std::{error::Error, iter, sync::Arc, time::Duration};
 use tokio::time::Instant;
-use tool_reliability::retry::RetryExhausted;
-use tr_core::{BoxError, Effect, Facts, Ran, ToolOutcome, Verdict, code, find};
+use tool_reliability::{retry::RetryExhausted, timeout::DeadlineExceeded};
+use tr_core::{BoxError, Effect, Facts, Ran, ToolOutcome, Verdict, code, facts, find};
 
 impl Core {
     /// A call came to an end of whatever kind.
@@ -21,6 +21,11 @@ impl Core {
         match end {
             End::Answered(Ok(outcome)) if outcome.error().is_none() => {
                 self.succeeded(now, index, run, outcome);
+            }
+            // What was handed inward as a deadline is the call's own timeout, told as it was set.
+            End::Answered(Err(error)) if is_past(about, now, &error) => {
+                let ran = facts(&*error).map_or(Ran::Unknown, Facts::ran);
+                self.timed_out(now, index, about, ran);
             }
             End::Answered(end) => {
                 let made = match &end {
@@ -31,12 +36,7 @@ impl Core {
                 };
                 self.fell(now, index, run, about.effect, end, made);
             }
-            End::TimedOut(after, ran) => {
-                let made = usize::from(ran != Ran::No);
-                run.timed_out(now, run.notes().attempts.max(1), after);
-                let error = Stopped::call_timeout(after, ran);
-                self.fell(now, index, run, about.effect, Err(error.into()), made);
-            }
+            End::TimedOut(ran) => self.timed_out(now, index, about, ran),
             End::Withdrawn(ran) => {
                 let made = usize::from(ran != Ran::No);
                 let error = Stopped::withdrawn(ran);
@@ -50,8 +50,25 @@ impl Core {
     }
 
     /// A call was to start, and could not.
-    pub(super) fn stopped(&mut self, now: Instant, index: usize, run: &Run, stopped: BoxError) {
+    pub(super) fn stopped(
+        &mut self,
+        now: Instant,
+        index: usize,
+        run: &Arc<Run>,
+        stopped: BoxError,
+    ) {
         self.fell(now, index, run, Effect::Mutating, Err(stopped), 0);
+    }
+
+    /// The call's own time is over.
+    fn timed_out(&mut self, now: Instant, index: usize, about: &About, ran: Ran) {
+        let (run, made) = (&about.run, usize::from(ran != Ran::No));
+        let after = about.until.map_or(Duration::MAX, |(_, limit)| limit);
+        if now < self.deadline {
+            run.push(now, run.notes().attempts.max(1), Fact::ToolTimeout { after });
+        }
+        let error = Stopped::call_timeout(after, ran);
+        self.fell(now, index, run, about.effect, Err(error.into()), made);
     }
 
     fn succeeded(&mut self, now: Instant, index: usize, run: &Run, outcome: ToolOutcome) {
@@ -76,7 +93,7 @@ impl Core {
         &mut self,
         now: Instant,
         index: usize,
-        run: &Run,
+        run: &Arc<Run>,
         effect: Effect,
         end: Result<ToolOutcome, BoxError>,
         made: usize,
@@ -96,7 +113,7 @@ impl Core {
         report.ran = report.ran.or(ran);
         if cut_short {
             // The deadline of the call was the turn's own; what that means is said for all at once.
-            self.late.push((index, ran, effect));
+            self.late.push((index, ran, effect, run.clone()));
             return;
         }
         report.outcome = match verdict {
@@ -135,18 +152,22 @@ impl Core {
             CutShort::Cancelled => Cause::Cancelled,
         };
         let mut falls: Vec<Option<(Ran, Effect)>> = vec![None; self.calls.len()];
+        let after = self.plan.limits().timeout;
+        let mut fall = |index: usize, ran: Ran, effect: Effect, run: &Run, attempts: u32| {
+            if cut_short == CutShort::TimedOut {
+                run.push(now, attempts, Fact::ToolTimeout { after });
+            }
+            falls[index] = Some((ran, effect));
+        };
         for (index, ran, about) in running {
             let attempts = about.run.notes().attempts.max(u32::from(ran != Ran::No));
-            if cut_short == CutShort::TimedOut {
-                about.run.timed_out(now, attempts, self.plan.limits().timeout);
-            }
             let report = &mut self.calls[index];
             report.attempts = report.attempts.saturating_add(attempts);
             report.ran = report.ran.or(ran);
-            falls[index] = Some((ran, about.effect));
+            fall(index, ran, about.effect, &about.run, attempts);
         }
-        for (index, ran, effect) in self.late.drain(..) {
-            falls[index] = Some((ran, effect));
+        for (index, ran, effect, run) in self.late.drain(..) {
+            fall(index, ran, effect, &run, run.notes().attempts);
         }
         let fall_of = |index: usize| falls[index].expect("what runs has a future, or has ended");
         self.planner.expire(cause, fall_of, &mut self.steps);
@@ -238,6 +259,11 @@ impl Core {
         });
         report.outcome = outcome;
     }
+}
+
+/// Whether the call ended by the deadline that it was given of its own.
+fn is_past(about: &About, now: Instant, error: &BoxError) -> bool {
+    about.until.is_some_and(|(at, _)| now >= at) && find::<DeadlineExceeded>(&**error).is_some()
 }
 
 /// Whether time ran out in the last attempt, whatever was said of the call because of it.

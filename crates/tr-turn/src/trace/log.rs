@@ -67,6 +67,8 @@ pub(crate) struct Run {
     pub(crate) call: Arc<str>,
     pub(crate) tool: Arc<str>,
     pub(crate) manifest: Option<Arc<ToolManifest>>,
+    /// When the call's time is over, or the turn's.
+    pub(crate) deadline: Instant,
     /// By which its breaker is known.
     pub(crate) breaker: Box<str>,
     pub(crate) notes: Mutex<Notes>,
@@ -79,8 +81,6 @@ pub(crate) struct Notes {
     pub(crate) attempts: u32,
     /// How many errors the trace has.
     pub(crate) errors: u32,
-    /// When time ran out last.
-    pub(crate) timed_out: Option<Instant>,
 }
 
 /// How an attempt failed: the tool said so, or an error did.
@@ -118,9 +118,10 @@ impl<'e> Failed<'e> {
 }
 
 impl Run {
-    pub(crate) fn new(log: Arc<Log>, call: Arc<str>, way: &Way) -> Self {
+    pub(crate) fn new(log: Arc<Log>, call: Arc<str>, way: &Way, deadline: Instant) -> Self {
         let (tool, manifest) = (way.label.clone(), way.manifest.clone());
-        Self { log, call, tool, manifest, breaker: Box::default(), notes: Mutex::default() }
+        let (breaker, notes) = (Box::default(), Mutex::default());
+        Self { log, call, tool, manifest, deadline, breaker, notes }
     }
 
     /// A copy, so that nobody holds the lock while he goes on.
@@ -156,14 +157,6 @@ impl Run {
             breaker,
         };
         self.push(now, attempt, fact);
-    }
-
-    /// Time ran out, unless that is written down already.
-    pub(crate) fn timed_out(&self, now: Instant, attempt: u32, after: Duration) {
-        let before = lock(&self.notes).timed_out.replace(now);
-        if before != Some(now) {
-            self.push(now, attempt, Fact::ToolTimeout { after });
-        }
     }
 }
 

@@ -8,6 +8,15 @@ fn turn_of(secs: u64) -> Limits {
     Limits { timeout: seconds(secs), ..Limits::default() }
 }
 
+/// When each timeout was recorded, and after what.
+fn timeouts(report: &Report) -> Vec<(Duration, Duration)> {
+    let after = |entry: &tr_turn::Entry| match entry.fact {
+        Fact::ToolTimeout { after } => Some((entry.at, after)),
+        _ => None,
+    };
+    report.trace.entries().iter().filter_map(after).collect()
+}
+
 fn down() -> Step<ToolOutcome> {
     fails("connection_reset", Verdict::TRANSIENT, Ran::Unknown)
 }
@@ -113,6 +122,8 @@ async fn eh_7_3_timeout_during_retry() {
     assert_eq!(bench.handle.ends(), [25, 55, 60].map(seconds));
     assert_eq!((report.took, report.calls[0].outcome), (seconds(60), Outcome::TimedOut));
     assert_eq!(report.calls[0].attempts, 3);
+    // The innermost that fires names itself.
+    assert_eq!(timeouts(&report), [(55, 30), (60, 60)].map(|(at, of)| (seconds(at), seconds(of))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -146,6 +157,7 @@ async fn the_call_s_own_timeout_covers_all_its_attempts() {
     assert_eq!((report.took, report.cut_short), (seconds(40), None));
     assert_eq!(report.calls[0].outcome, Outcome::TimedOut);
     assert_eq!(&*report.calls[0].failure.as_ref().unwrap().message, "Call timeout after 40s");
+    assert_eq!(timeouts(&report), [(seconds(40), seconds(40))]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -169,11 +181,7 @@ async fn a_bare_tool_is_bounded_too() {
     assert_eq!(&*failure.message, "Call timeout after 30s");
     assert_eq!((report.calls[0].outcome, report.calls[0].ran), (Outcome::TimedOut, Ran::Unknown));
     assert_eq!((report.took, handle.in_flight()), (seconds(30), 0));
-    let timeouts =
-        report.trace.entries().iter().filter(
-            |entry| matches!(entry.fact, Fact::ToolTimeout { after } if after == seconds(30)),
-        );
-    assert_eq!(timeouts.count(), 1);
+    assert_eq!(timeouts(&report), [(seconds(30), seconds(30))]);
 
     // One that never gets ready never ran.
     let tool = tr_testkit::calls::ScriptedTool::script([]).capacity(0);
