@@ -31,7 +31,7 @@
 //!   past records that are gone and past a failover, as far as the servers' clocks agree.
 //! - A reply that is overdue (500 ms) ends the connection; the next request makes another. Whatever
 //!   may have happened, sending the same again tells.
-//! - Who watches another process's call is subscribed to its key, on the connection that all share,
+//! - Who watches another process's call is subscribed to its key, on a connection that all share,
 //!   and looks for itself once a second. Ten thousand waiters in a process are one watcher.
 //!
 //! # What the server has to promise
@@ -93,7 +93,10 @@ const WITHIN: Duration = Duration::from_millis(250);
 pub struct Redis(Arc<Inner>);
 
 struct Inner {
-    link: Arc<Link>,
+    /// For what changes records.
+    changes: Arc<Link>,
+    /// For everything else; the same where nobody waits for replicas.
+    looks: Arc<Link>,
     prefix: String,
     accepted: Accepted,
 }
@@ -149,12 +152,12 @@ impl Redis {
         Builder::new(address.into())
     }
 
-    fn new(link: Link, prefix: String, accepted: Accepted) -> Self {
-        Self(Arc::new(Inner { link: Arc::new(link), prefix, accepted }))
+    fn changes(&self) -> &Link {
+        &self.0.changes
     }
 
-    fn link(&self) -> &Link {
-        &self.0.link
+    fn looks(&self) -> &Link {
+        &self.0.looks
     }
 
     /// The key of a record on the server, and the channel on which its changes are told. What is
@@ -176,15 +179,15 @@ impl Redis {
 
     /// Subscribe, then look, then wait: what changes in between is not missed.
     async fn do_watch(&self, key: &Key, seen: Seen) -> Result<(), StoreError> {
-        let watching = Watching::new(&self.0.link, &self.name(key));
+        let watching = Watching::new(&self.0.looks, &self.name(key));
         let mut subscribed = None;
         loop {
             let mut changed = pin!(watching.watch.changed.notified());
             changed.as_mut().enable();
-            let losses = self.link().watchers.losses();
+            let losses = self.looks().watchers.losses();
             let mut ready = Ok(());
             if subscribed != Some(losses) {
-                ready = self.link().subscribe(watching.watch.channel()).await;
+                ready = self.looks().subscribe(watching.watch.channel()).await;
             }
             let looked = match ready {
                 Ok(()) => {
@@ -204,13 +207,14 @@ impl Redis {
     }
 
     async fn do_check(&self) -> Result<Vec<String>, StoreError> {
-        let info = self.link().send(&redis::cmd("INFO")).await.map_err(fault::store_error)?;
+        let info = self.looks().send(&redis::cmd("INFO")).await.map_err(fault::store_error)?;
         let info = match info {
             Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
             Value::VerbatimString { text, .. } => text,
             other => return Err(table::odd(&other)),
         };
-        check::check(&info, self.link().durability(), self.0.accepted).map_err(StoreError::refused)
+        check::check(&info, self.changes().durability(), self.0.accepted)
+            .map_err(StoreError::refused)
     }
 }
 
@@ -341,7 +345,7 @@ impl fmt::Debug for Redis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redis")
             .field("prefix", &self.0.prefix)
-            .field("durability", &self.link().durability())
+            .field("durability", &self.changes().durability())
             .finish_non_exhaustive()
     }
 }

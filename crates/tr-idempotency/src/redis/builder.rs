@@ -1,8 +1,8 @@
 //! How to keep records in Redis.
-use super::{Durability, Redis, check::Accepted, link::Link};
+use super::{Durability, Inner, Redis, check::Accepted, fault::store_error, link::Link};
 use crate::store::StoreError;
 use redis::{Client, IntoConnectionInfo as _, ProtocolVersion, RedisError};
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 /// A reply is overdue after this.
 const TIMEOUT: Duration = Duration::from_millis(500);
@@ -106,8 +106,14 @@ impl Builder {
         let (Ok(client), []) = (client, &wrong[..]) else {
             return Err(StoreError::refused(wrong.join("; ")));
         };
-        let link = Link::new(client, timeout, durability).map_err(super::fault::store_error)?;
-        Ok(Redis::new(link, prefix, accepted))
+        let link = |durability| Link::new(client.clone(), timeout, durability).map(Arc::new);
+        let changes = link(durability).map_err(store_error)?;
+        // Who waits for replicas holds up whatever comes after it on its connection.
+        let looks = match durability {
+            Durability::Local => changes.clone(),
+            Durability::Wait { .. } => link(Durability::Local).map_err(store_error)?,
+        };
+        Ok(Redis(Arc::new(Inner { changes, looks, prefix, accepted })))
     }
 }
 

@@ -36,6 +36,10 @@ impl Link {
         durability: Durability,
     ) -> Result<Self, RedisError> {
         let watchers = Arc::new(Watchers::default());
+        let timeout = match durability {
+            Durability::Local => timeout,
+            Durability::Wait { within, .. } => timeout.saturating_add(within),
+        };
         let manager = connect(&client, timeout, &watchers)?;
         let current = Mutex::new(Current { manager, number: 0 });
         Ok(Self { client, timeout, durability, watchers, current })
@@ -73,6 +77,7 @@ impl Link {
             Err(error) => return Ok(Err(error)),
         };
         match waited {
+            _ if !is_promise(&value) => Ok(Ok(value)),
             Value::Int(have) if have >= i64::from(replicas.get()) => Ok(Ok(value)),
             Value::Int(have) => Err(StoreError::uncertain(format!(
                 "{have} of {replicas} replicas had it within {within:?}"
@@ -188,6 +193,15 @@ fn command(name: &str, script: &str, key: &[u8], args: &[&[u8]]) -> Cmd {
         command.arg(*arg);
     }
     command
+}
+
+/// Whether somebody will rely on what was written: a grant, or a change that was made.
+fn is_promise(reply: &Value) -> bool {
+    match reply {
+        Value::Int(done) => *done == 1,
+        Value::Array(parts) => parts.first() == Some(&Value::BulkString(b"run".to_vec())),
+        _ => false,
+    }
 }
 
 fn is_unknown(error: &RedisError) -> bool {

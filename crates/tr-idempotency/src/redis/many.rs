@@ -27,7 +27,7 @@ impl Redis {
         loop {
             let mut scan = redis::cmd("SCAN");
             scan.arg(&cursor).arg("MATCH").arg(self.pattern()).arg("COUNT").arg(AT_ONCE);
-            let found = self.link().send(&scan).await.map_err(store_error)?;
+            let found = self.looks().send(&scan).await.map_err(store_error)?;
             let (next, names) = match parts(found)? {
                 [Value::BulkString(next), Value::Array(names)] => (next, names),
                 other => return Err(odd(&other)),
@@ -58,7 +58,7 @@ impl Redis {
         for (_, name) in &keys {
             get.arg(name);
         }
-        let values = match self.link().send(&get).await.map_err(store_error)? {
+        let values = match self.looks().send(&get).await.map_err(store_error)? {
             Value::Array(values) => values,
             other => return Err(odd(&other)),
         };
@@ -73,7 +73,7 @@ impl Redis {
 
     /// The server's time.
     async fn now(&self) -> Result<Millis, StoreError> {
-        let time = self.link().send(&redis::cmd("TIME")).await.map_err(store_error)?;
+        let time = self.looks().send(&redis::cmd("TIME")).await.map_err(store_error)?;
         let digits = |value: &Value| match value {
             Value::BulkString(digits) => str::from_utf8(digits).ok()?.parse::<i64>().ok(),
             _ => None,

@@ -32,7 +32,7 @@ const fn flag(flag: bool) -> &'static [u8] {
 impl Redis {
     pub(super) async fn do_claim(&self, claim: &ClaimRequest) -> Result<Claimed, StoreError> {
         let reply = self
-            .link()
+            .changes()
             .try_change(
                 Script::claim(),
                 &self.name(&claim.key),
@@ -63,12 +63,12 @@ impl Redis {
     ) -> Result<bool, StoreError> {
         let Token { epoch, owner } = token;
         let args: [&[u8]; 3] = [&number(epoch), &owner.to_be_bytes(), &time(lease)];
-        was_done(&self.link().change(Script::renew(), &self.name(key), &args).await?)
+        was_done(&self.changes().change(Script::renew(), &self.name(key), &args).await?)
     }
 
     pub(super) async fn do_release(&self, key: &Key, owner: u64) -> Result<bool, StoreError> {
         let args: [&[u8]; 1] = [&owner.to_be_bytes()];
-        done(self.link().run(Script::release(), &self.name(key), &args).await)
+        done(self.changes().run(Script::release(), &self.name(key), &args).await)
     }
 
     pub(super) async fn do_finalise(
@@ -87,7 +87,7 @@ impl Redis {
             body.map_or(&[], Vec::as_slice),
             self.durable(),
         ];
-        was_done(&self.link().change(Script::finalise(), &self.name(key), &args).await?)
+        was_done(&self.changes().change(Script::finalise(), &self.name(key), &args).await?)
     }
 
     pub(super) async fn do_settle(
@@ -105,18 +105,18 @@ impl Redis {
             flag(body.is_some()),
             body.map_or(&[], Vec::as_slice),
         ];
-        was_done(&self.link().change(Script::settle(), &self.name(key), &args).await?)
+        was_done(&self.changes().change(Script::settle(), &self.name(key), &args).await?)
     }
 
     pub(super) async fn do_clear(&self, key: &Key) -> Result<bool, StoreError> {
-        done(self.link().run(Script::clear(), &self.name(key), &[]).await)
+        done(self.changes().run(Script::clear(), &self.name(key), &[]).await)
     }
 
     /// Forgets a record that was looked at, if it is still the same and may be forgotten.
     pub(super) async fn forget(&self, stored: &Stored) -> Result<bool, StoreError> {
         let Seen { token: Token { epoch, owner }, version } = stored.seen();
         let args: [&[u8]; 3] = [&number(epoch), &owner.to_be_bytes(), &number(version)];
-        done(self.link().run(Script::flush(), &self.name(&stored.key), &args).await)
+        done(self.changes().run(Script::flush(), &self.name(&stored.key), &args).await)
     }
 
     /// The record as it stands.
@@ -131,7 +131,7 @@ impl Redis {
     }
 
     async fn look(&self, key: &Key, last: &[u8]) -> Result<Option<Stored>, StoreError> {
-        let reply = self.link().run(Script::look(), &self.name(key), &[last]).await;
+        let reply = self.looks().run(Script::look(), &self.name(key), &[last]).await;
         match parts(reply.map_err(store_error)?)? {
             [Value::Int(now), Value::BulkString(bytes)] => layout::read(key, &bytes, from(now)),
             other => Err(odd(&other)),
@@ -139,7 +139,7 @@ impl Redis {
     }
 
     fn durable(&self) -> &'static [u8] {
-        flag(self.link().durability().waits())
+        flag(self.changes().durability().waits())
     }
 }
 

@@ -1,0 +1,157 @@
+//! A replica takes over, and the old primary comes back.
+use crate::process::{Outcome, Point, Tool, call, call_plainly, claim};
+use std::{num::NonZeroU8, time::Duration};
+use tr_idempotency::{
+    protocol::State,
+    redis::{Durability, Redis},
+    store::{Claimed, End, RecordStore as _, StoreErrorKind},
+};
+use tr_testkit::redis::{Persistence, Server};
+
+/// A primary, its replica, and a process that writes to the primary.
+fn pair(durability: Durability) -> (Server, Server, Redis) {
+    let primary = Server::options()
+        .persistence(Persistence::EverySecond)
+        // Replicas need not gather first.
+        .set("repl-diskless-sync-delay", ["0"])
+        .start()
+        .unwrap();
+    let replica = Server::options()
+        .persistence(Persistence::EverySecond)
+        .replica_of(&primary)
+        .start()
+        .unwrap();
+    let store = process(&primary, durability);
+    (primary, replica, store)
+}
+
+fn process(server: &Server, durability: Durability) -> Redis {
+    let builder = Redis::builder(server.url()).durability(durability);
+    builder.response_timeout(Duration::from_millis(150)).build().unwrap()
+}
+
+fn one_replica() -> Durability {
+    Durability::wait_for(NonZeroU8::MIN)
+}
+
+/// The replica hears no more of its primary, which does not know yet.
+fn part(replica: &Server) {
+    replica.command(["REPLICAOF", "127.0.0.1", "1"]).unwrap();
+}
+
+fn promote(replica: &Server) {
+    replica.command(["REPLICAOF", "NO", "ONE"]).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_waiting_a_failover_may_forget_a_claim_and_epochs_still_grow() {
+    let (mut primary, replica, store) = pair(Durability::Local);
+    let tool = Tool::default();
+    let one = call(&store, "pay", &tool, async |at| {
+        if at == Point::BeforeClaim {
+            part(&replica);
+        } else if at == Point::AfterRun {
+            primary_dies(&primary);
+        }
+    });
+    let one = one.await;
+    // It ran, and nobody but its caller knows.
+    assert_eq!(one, Outcome::Ran { recorded: false });
+    primary.kill();
+    promote(&replica);
+    let other = process(&replica, Durability::Local);
+    assert_eq!(call_plainly(&other, "pay", &tool).await, Outcome::Ran { recorded: true });
+    let runs = tool.runs();
+    assert!(runs.len() == 2 && runs[0] < runs[1], "a fence would know them apart: {runs:?}");
+}
+
+/// It answers nobody any more.
+fn primary_dies(primary: &Server) {
+    primary.pause();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waited_for_the_replica_survives_a_failover() {
+    for point in [Point::AfterClaim, Point::AfterRun, Point::AfterEnd] {
+        let (mut primary, replica, store) = pair(one_replica());
+        let tool = Tool::default();
+        let one = call(&store, "pay", &tool, async |at| {
+            if at == point {
+                primary_dies(&primary);
+                promote(&replica);
+            }
+        });
+        let one = one.await;
+        assert_eq!(one, Outcome::Ran { recorded: point == Point::AfterEnd }, "{point:?}");
+        let other = process(&replica, Durability::Local);
+        let two = call_plainly(&other, "pay", &tool).await;
+        let expected = if point == Point::AfterEnd { Outcome::Replayed } else { Outcome::Unknown };
+        assert_eq!(two, expected, "{point:?}");
+        assert_eq!(tool.runs().len(), 1, "{point:?}");
+
+        // The old primary comes back and follows. Whoever still talks to it is told.
+        primary.restart().unwrap();
+        let port = replica.addr().port().to_string();
+        primary.command(["REPLICAOF", "127.0.0.1", &port]).unwrap();
+        let error = loop {
+            let error = store.claim(&claim("another")).await.unwrap_err();
+            // Its connection went with the old process.
+            if error.kind() != StoreErrorKind::Uncertain {
+                break error;
+            }
+        };
+        assert_eq!(error.kind(), StoreErrorKind::Unreachable, "{error}");
+        assert!(error.to_string().contains("it is a replica"), "{error}");
+        let refused = store.check().await.unwrap_err();
+        assert_eq!(refused.kind(), StoreErrorKind::Refused);
+        assert!(refused.to_string().contains("it is a replica"), "{refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_its_replica_a_mutating_call_is_not_run_until_the_replica_is_back() {
+    let (primary, replica, store) = pair(one_replica());
+    let tool = Tool::default();
+    assert_eq!(call_plainly(&store, "before", &tool).await, Outcome::Ran { recorded: true });
+    replica.pause();
+    let claimed = claim("pay");
+    for _ in 0..3 {
+        let error = store.claim(&claimed).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Uncertain, "{error}");
+        assert!(error.to_string().contains("0 of 1 replicas"), "{error}");
+    }
+    // A new connection has written nothing that it could wait for; the claim is written again.
+    let another = process(&primary, one_replica());
+    let error = another.claim(&claimed).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Uncertain, "{error}");
+    replica.resume();
+    let granted = another.claim(&claimed).await.unwrap();
+    assert!(matches!(granted, Claimed::Run(ref grant) if grant.runs == 1), "{granted:?}");
+    assert!(store.release(&claimed.key, claimed.owner).await.unwrap());
+    assert_eq!(call_plainly(&store, "pay", &tool).await, Outcome::Ran { recorded: true });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_end_counts_once_the_replica_has_it() {
+    let (_primary, replica, store) = pair(one_replica());
+    let tool = Tool::default();
+    let claimed = claim("pay");
+    let Claimed::Run(grant) = store.claim(&claimed).await.unwrap() else { panic!("a new key") };
+    replica.pause();
+    let end = done();
+    for _ in 0..3 {
+        let error = store.finalise(&claimed.key, grant.token, &end).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Uncertain, "{error}");
+        let error = store.renew(&claimed.key, grant.token, 400).await;
+        assert!(matches!(error, Ok(false)), "it has ended: {error:?}");
+    }
+    replica.resume();
+    assert!(store.finalise(&claimed.key, grant.token, &end).await.unwrap());
+    promote(&replica);
+    let other = process(&replica, Durability::Local);
+    assert_eq!(call_plainly(&other, "pay", &tool).await, Outcome::Replayed);
+}
+
+fn done() -> End {
+    End { state: State::Done(b"paid".to_vec()), ttl: 60_000 }
+}
