@@ -2,6 +2,7 @@
 mod demo;
 mod mcp;
 mod supervise;
+mod turn;
 
 use clap::{Parser, Subcommand};
 use std::{ffi::OsString, process::ExitCode};
@@ -18,6 +19,8 @@ struct Cli {
 enum Command {
     /// Stand between an MCP client and the MCP server COMMAND, on standard input and output
     Mcp(mcp::Options),
+    /// Run the turn that PLAN describes against the MCP server COMMAND, and show what happened
+    Turn(turn::Options),
     /// Show what the guard is good for, side by side
     Demo(demo::Options),
     /// Serve the demonstration's tools on standard input and output
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         runtime.block_on(async {
             match cli.command {
                 Command::Mcp(options) => mcp::run(options).await,
+                Command::Turn(options) => turn::run(options).await,
                 Command::Demo(options) => demo::run(options).await,
                 Command::Serve(options) => {
                     demo::serve(options).await?;

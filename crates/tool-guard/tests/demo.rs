@@ -32,4 +32,10 @@ fn the_guard_pays_once_and_spares_the_agent_and_the_backend() {
     assert_eq!(figure("outage", "with", "executions"), 8);
     let outage = scenes.iter().find(|found| found["scene"] == "outage").unwrap();
     assert_eq!(outage["with"]["breakers"], serde_json::json!(["OPEN"]));
+
+    let turn = scenes.iter().find(|found| found["scene"] == "turn").unwrap();
+    assert_eq!(
+        turn["summary"],
+        "Completed itinerary, hotels and quote, but booking timed out, rates failed, receipt was skipped"
+    );
 }

@@ -83,7 +83,7 @@ impl Agent {
     /// Starts a server, and a guard before it if there is to be one.
     pub(crate) async fn start(guarding: Guarding, name: &str) -> anyhow::Result<Self> {
         let program = env::current_exe()?;
-        let ledger = ledger(name, guarding);
+        let ledger = ledger(name, &format!("{guarding:?}"));
         let mut command = Command::new(&program);
         if guarding == Guarding::With {
             command.args(["mcp", "--timeout", PATIENCE, "--"]).arg(&program);
@@ -206,8 +206,9 @@ fn transitions(log: &str) -> Vec<String> {
         .collect()
 }
 
-fn ledger(name: &str, guarding: Guarding) -> PathBuf {
-    let file = format!("tool-guard-demo-{}-{name}-{guarding:?}", std::process::id());
+/// A file of this process's own for what really happened.
+pub(super) fn ledger(name: &str, side: &str) -> PathBuf {
+    let file = format!("tool-guard-demo-{}-{name}-{side}", std::process::id());
     let path = Path::new(&env::temp_dir()).join(file);
     let _ = fs::remove_file(&path);
     path

@@ -3,6 +3,7 @@ mod agent;
 mod report;
 mod scenes;
 mod server;
+mod turn;
 
 pub(crate) use self::server::{Options as ServerOptions, serve};
 use self::{report::Report, scenes::SCENES};
@@ -26,9 +27,11 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let plays = SCENES.iter().map(|scene| async move {
         tokio::try_join!(scene.play(Guarding::Without), scene.play(Guarding::With))
     });
-    for (scene, (without, with)) in SCENES.iter().zip(try_join_all(plays).await?) {
+    let (plays, turn) = tokio::try_join!(try_join_all(plays), turn::run())?;
+    for (scene, (without, with)) in SCENES.iter().zip(plays) {
         report.add(scene, without, with);
     }
+    report.set_turn(turn);
     if options.json {
         println!("{}", report.to_json());
     } else {

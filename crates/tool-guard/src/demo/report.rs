@@ -14,11 +14,16 @@ const PLAIN: Style = Style::new();
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     rows: Vec<(Scene, Figures, Figures)>,
+    turn: Option<tr_turn::Report>,
 }
 
 impl Report {
     pub(crate) fn add(&mut self, scene: &Scene, without: Figures, with: Figures) {
         self.rows.push((*scene, without, with));
+    }
+
+    pub(crate) fn set_turn(&mut self, turn: tr_turn::Report) {
+        self.turn = Some(turn);
     }
 
     pub(crate) fn to_json(&self) -> Value {
@@ -33,7 +38,13 @@ impl Report {
             })
         };
         let scene = |(scene, without, with): &(Scene, Figures, Figures)| json!({ "scene": scene.name, "without": figures(without), "with": figures(with) });
-        self.rows.iter().map(scene).collect()
+        let turn = self.turn.iter().map(|turn| {
+            let outcome =
+                |call: &tr_turn::CallReport| (call.name.to_string(), json!(call.outcome.as_str()));
+            let calls: serde_json::Map<_, _> = turn.calls.iter().map(outcome).collect();
+            json!({ "scene": "turn", "summary": turn.summary, "calls": calls })
+        });
+        self.rows.iter().map(scene).chain(turn).collect()
     }
 
     pub(crate) fn print(&self) {
@@ -55,6 +66,12 @@ impl Report {
                 line("breaker", "none", PLAIN, &with.breakers.join(", "), PLAIN);
             }
             println!("{DIM}  → {}{DIM:#}", scene.moral);
+        }
+        if let Some(turn) = &self.turn {
+            println!();
+            println!("{TITLE}A whole turn of an agent, by `tool-guard turn`{TITLE:#}");
+            turn.trace.to_string().lines().for_each(|line| println!("  {line}"));
+            println!("{DIM}  → a turn always ends, and says what came of each of its calls{DIM:#}");
         }
         println!();
         println!("Put it in front of your own server:  tool-guard mcp -- COMMAND…");

@@ -74,6 +74,11 @@ impl Effects {
         self.listed.clear();
     }
 
+    /// What the server says of its tools.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &Arc<ToolManifest>> {
+        self.listed.values()
+    }
+
     /// What is known of a tool.
     pub(crate) fn of(&self, name: &str) -> Option<&Arc<ToolManifest>> {
         self.declared.get(name).or_else(|| self.listed.get(name))

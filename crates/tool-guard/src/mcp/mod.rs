@@ -1,12 +1,12 @@
 //! `tool-guard mcp`: stands between an MCP client on standard input and output and the MCP server
 //! that it starts.
-mod answer;
+pub(crate) mod answer;
 mod call;
 mod effects;
 mod flights;
 mod line_reader;
 mod lines;
-mod message;
+pub(crate) mod message;
 mod options;
 mod out;
 mod proxy;
@@ -18,9 +18,12 @@ mod stdio;
 mod tool;
 
 pub(crate) use self::{
+    effects::Effects,
     line_reader::LineReader,
     lines::Item,
     options::{Mode, Options},
     run::run,
+    server::Server,
+    stack::read_catalog,
     stdio::{Input, Output},
 };

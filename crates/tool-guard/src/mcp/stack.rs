@@ -32,13 +32,17 @@ pub(crate) fn guard(
     Ok((stack.service(tool), Box::new(settle)))
 }
 
-/// Reads what the user declares of the server's tools.
-pub(crate) fn declare(effects: &mut Effects, path: &Path) -> anyhow::Result<()> {
+/// Reads what the user says of the server's tools.
+pub(crate) fn read_catalog(path: &Path) -> anyhow::Result<ToolCatalog> {
     let text =
         fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
     let read = if is_json { ToolCatalog::from_json(&text) } else { ToolCatalog::from_toml(&text) };
-    let catalog = read.with_context(|| format!("{} cannot be used", path.display()))?;
-    catalog.iter().for_each(|manifest| effects.declare(manifest.clone()));
+    read.with_context(|| format!("{} cannot be used", path.display()))
+}
+
+/// Takes over what the user declares of the server's tools.
+pub(crate) fn declare(effects: &mut Effects, path: &Path) -> anyhow::Result<()> {
+    read_catalog(path)?.iter().for_each(|manifest| effects.declare(manifest.clone()));
     Ok(())
 }

@@ -1,0 +1,38 @@
+//! A whole turn: some of its calls go wrong, and it ends all the same.
+use super::agent::ledger;
+use crate::turn::{Client, play};
+use std::{env, ffi::OsString, fs};
+use tr_core::ToolCatalog;
+use tr_turn::Report;
+
+/// A trip that somebody plans.
+const PLAN: &str = r#"{
+    "turn": "trip",
+    "limits": {"timeout_ms": 10000},
+    "calls": [
+        {"name": "itinerary", "tool": "read_file", "params": {"path": "plan.md"}},
+        {"name": "hotels", "tool": "slow", "params": {"ms": 600}},
+        {"name": "rates", "tool": "exchange_rate", "default_value": {"EUR/USD": 1.1}},
+        {"name": "quote", "tool": "echo", "depends_on": ["hotels"],
+         "params": {"text": {"$from": "itinerary", "at": "/content/0/text"}, "rates": {"$from": "rates"}}},
+        {"name": "booking", "tool": "charge_card", "params": {"order": "order-7", "then": "hang"},
+         "required": true, "timeout_ms": 1000, "alternatives": ["echo"]},
+        {"name": "receipt", "tool": "echo", "depends_on": ["booking"], "required": true}
+    ]
+}"#;
+
+/// Runs it against the demonstration's server.
+pub(crate) async fn run() -> anyhow::Result<Report> {
+    let ledger = ledger("turn", "Guarded");
+    let command: Vec<OsString> = vec![
+        env::current_exe()?.into(),
+        "__serve".into(),
+        "--ledger".into(),
+        ledger.clone().into(),
+    ];
+    let (mut client, effects) = Client::connect(&command).await?;
+    let report = play(&mut client, &effects, &ToolCatalog::default(), PLAN).await;
+    client.end().await;
+    let _ = fs::remove_file(ledger);
+    report
+}

@@ -1,0 +1,211 @@
+//! An MCP client over a server process: requests by their ids, nothing else.
+use crate::mcp::{Effects, Item, LineReader, Server, message};
+use anyhow::{Context as _, bail};
+use bytes::{Bytes, BytesMut};
+use serde_json::{Value, json, value::RawValue};
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio::{
+    process::ChildStdout,
+    sync::{Notify, oneshot},
+};
+
+/// The longest answer that is read, in bytes.
+const MAX_LINE: usize = 64 * 1024 * 1024;
+/// No server lists its tools on more pages.
+const MAX_PAGES: usize = 100;
+
+/// A connection to a server. Somebody has to [`pump`](Self::pump) it.
+#[derive(Debug)]
+pub(crate) struct Client {
+    server: Server,
+    output: LineReader<ChildStdout>,
+    /// Lines that are not written yet.
+    unsent: BytesMut,
+    pub(crate) link: Arc<Link>,
+}
+
+/// What the requests of a connection share.
+#[derive(Debug, Default)]
+pub(crate) struct Link {
+    state: Mutex<State>,
+    /// Something is to be written.
+    written: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next_id: u64,
+    outbox: BytesMut,
+    waiting: HashMap<u64, oneshot::Sender<Bytes>>,
+    gone: bool,
+}
+
+/// A request whose answer is waited for; dropped before, it is taken back.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    link: Arc<Link>,
+    id: u64,
+    pub(crate) answer: oneshot::Receiver<Bytes>,
+}
+
+impl Link {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a request, unless the server is gone.
+    pub(crate) fn request(self: &Arc<Self>, method: &str, params: &str) -> Option<Pending> {
+        let mut state = self.lock();
+        if state.gone {
+            return None;
+        }
+        state.next_id += 1;
+        let (id, (sender, answer)) = (state.next_id, oneshot::channel());
+        state.waiting.insert(id, sender);
+        let method = Value::from(method);
+        let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#);
+        state.send(&line);
+        self.written.notify_one();
+        drop(state);
+        Some(Pending { link: self.clone(), id, answer })
+    }
+
+    fn note(&self, message: &Value) {
+        self.lock().send(&message.to_string());
+        self.written.notify_one();
+    }
+
+    /// Takes a line of the server's.
+    fn take(&self, line: &Bytes) {
+        let message::Line::One(message) = message::read(line) else { return };
+        let Some(id) = message.id else { return };
+        match message.method.as_deref() {
+            Some("ping") => self.note(&json!({ "jsonrpc": "2.0", "id": id, "result": {} })),
+            Some(method) => self.note(&json!({
+                "jsonrpc": "2.0", "id": id,
+                "error": { "code": -32601, "message": format!("Method not found: {method}") },
+            })),
+            None => {
+                let waiting = id.get().parse().ok().and_then(|id| self.lock().waiting.remove(&id));
+                if let Some(waiting) = waiting {
+                    // Who does not wait any more has taken his request back.
+                    let _ = waiting.send(line.clone());
+                }
+            }
+        }
+    }
+
+    /// The answer was too long to be read.
+    fn drop_answer(&self, id: Option<&str>) {
+        let id = id.and_then(|id| id.parse().ok());
+        if let Some(id) = id {
+            self.lock().waiting.remove(&id);
+        }
+    }
+
+    fn close(&self) {
+        let mut state = self.lock();
+        state.gone = true;
+        state.waiting.clear();
+    }
+}
+
+impl State {
+    fn send(&mut self, line: &str) {
+        self.outbox.extend_from_slice(line.as_bytes());
+        self.outbox.extend_from_slice(b"\n");
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if self.link.lock().waiting.remove(&self.id).is_some() {
+            self.link.note(&json!({
+                "jsonrpc": "2.0", "method": "notifications/cancelled",
+                "params": { "requestId": self.id, "reason": "the call is over" },
+            }));
+        }
+    }
+}
+
+impl Client {
+    /// Starts the server, and hears which tools it has.
+    pub(crate) async fn connect(command: &[OsString]) -> anyhow::Result<(Self, Effects)> {
+        let mut server = Server::start(command).context("cannot start the MCP server")?;
+        let output = LineReader::new(server.take_output(), MAX_LINE);
+        let unsent = BytesMut::new();
+        let mut client = Self { server, output, unsent, link: Arc::default() };
+        let info = json!({ "name": "tool-guard", "version": env!("CARGO_PKG_VERSION") });
+        let hello =
+            json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info });
+        client.ask("initialize", &hello).await?;
+        client.link.note(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        let mut effects = Effects::default();
+        let mut page = json!({});
+        for _ in 0..MAX_PAGES {
+            let result = client.ask("tools/list", &page).await?;
+            effects.learn(&result);
+            let cursor = serde_json::from_str::<Value>(result.get())?["nextCursor"].take();
+            if !cursor.is_string() {
+                break;
+            }
+            page = json!({ "cursor": cursor });
+        }
+        Ok((client, effects))
+    }
+
+    async fn ask(&mut self, method: &str, params: &Value) -> anyhow::Result<Box<RawValue>> {
+        let gone = || format!("the MCP server has ended, without an answer to {method}");
+        let mut pending = self.link.request(method, &params.to_string()).with_context(gone)?;
+        let answer = tokio::select! {
+            biased;
+            answer = &mut pending.answer => answer.ok(),
+            () = self.pump() => pending.answer.try_recv().ok(),
+        };
+        let line = answer.with_context(gone)?;
+        let message::Line::One(message) = message::read(&line) else { bail!(gone()) };
+        match (message.result, message.error) {
+            (Some(result), _) => Ok(result.to_owned()),
+            (None, Some(error)) => bail!("the MCP server refuses {method}: {}", error.get()),
+            (None, None) => bail!("the MCP server gives {method} neither a result nor an error"),
+        }
+    }
+
+    /// Moves lines in both directions until the server's output ends. Dropped, it has lost none.
+    pub(crate) async fn pump(&mut self) {
+        while self.output.is_open() {
+            self.unsent.unsplit(self.link.lock().outbox.split());
+            tokio::select! {
+                item = self.output.next() => match item {
+                    Some(Item::Line(line)) => self.link.take(&line),
+                    Some(Item::Oversized(oversized)) => {
+                        self.link.drop_answer(oversized.id.as_deref());
+                    }
+                    Some(Item::Part(_)) | None => {}
+                },
+                wrote = self.server.write(&mut self.unsent), if !self.unsent.is_empty() => {
+                    if wrote.is_err() {
+                        // Its output tells the rest.
+                        self.unsent.clear();
+                    }
+                }
+                () = self.link.written.notified() => {}
+            }
+        }
+        self.link.close();
+    }
+
+    /// Whether more may come of the server.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.output.is_open()
+    }
+
+    /// Ends the server.
+    pub(crate) async fn end(&mut self) {
+        self.server.end().await;
+    }
+}

@@ -1,0 +1,132 @@
+//! Runs the turn, and says what came of it.
+use super::{Client, Options, tool::RemoteTool};
+use crate::mcp::{Effects, read_catalog};
+use anyhow::Context as _;
+use serde_json::Value;
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::signal::unix::{SignalKind, signal};
+use tool_reliability::{ToolStack, breaker, retry::Policy};
+use tower::Layer as _;
+use tr_core::{ToolCatalog, ToolManifest};
+use tr_turn::{CancelLayer, Plan, Recorder, Report, Tools, Turns};
+
+/// How long an attempt may take where nobody says otherwise.
+const ATTEMPT: Duration = Duration::from_secs(30);
+
+/// The plan or the catalogue cannot be used.
+const UNUSABLE: u8 = 2;
+/// Something is missing, and the turn can do without it.
+const PARTIAL: u8 = 3;
+/// Something is missing of which the user has to know.
+const ESCALATED: u8 = 4;
+
+/// Runs a turn.
+pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
+    let catalog = options.catalog.as_deref().map(read_catalog).transpose();
+    let text = fs::read_to_string(&options.plan)
+        .with_context(|| format!("cannot read {}", options.plan.display()));
+    let (catalog, text) = match (catalog, text) {
+        (Ok(catalog), Ok(text)) => (catalog.unwrap_or_default(), text),
+        (catalog, text) => {
+            // Both, so that nobody mends one and hears of the other then.
+            for error in catalog.err().into_iter().chain(text.err()) {
+                eprintln!("tool-guard: {error:#}");
+            }
+            return Ok(ExitCode::from(UNUSABLE));
+        }
+    };
+    let (mut client, effects) = Client::connect(&options.command).await?;
+    let report = play(&mut client, &effects, &catalog, &text).await;
+    client.end().await;
+    let report = match report {
+        Ok(report) => report,
+        Err(error) => {
+            eprintln!("tool-guard: {}: {error:#}", options.plan.display());
+            return Ok(ExitCode::from(UNUSABLE));
+        }
+    };
+    if options.json {
+        print!("{}", report.trace.to_json_lines());
+    } else {
+        print!("{}", report.trace);
+    }
+    if let Some(path) = &options.results {
+        fs::write(path, results(&report))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(ExitCode::from(match (report.is_complete(), report.escalated().next()) {
+        (true, _) => 0,
+        (false, None) => PARTIAL,
+        (false, Some(_)) => ESCALATED,
+    }))
+}
+
+/// Runs the plan over `client`'s tools. A signal withdraws what has not ended.
+pub(crate) async fn play(
+    client: &mut Client,
+    effects: &Effects,
+    catalog: &ToolCatalog,
+    plan: &str,
+) -> anyhow::Result<Report> {
+    let catalog = completed(catalog, effects)?;
+    let names = effects.listed().map(|tool| tool.tool.name().to_owned());
+    let plan = Plan::from_json(plan, &Tools::any().catalog(catalog).offered(names))?;
+    let recorder = Recorder::default();
+    let stack = ToolStack::builder()
+        .attempt_timeout(|timeout| timeout.after(ATTEMPT))
+        .retry(|retry| retry.policy(Policy::error_handling()))
+        .breaker(|_| breaker::Builder::error_handling())
+        // A plan is no model that loops, and each of its calls may fail by itself.
+        .loop_guard(|guard| guard.enabled(false))
+        .hook(recorder.clone())
+        .observer(Arc::new(recorder.clone()))
+        .build()?;
+    let tool = CancelLayer::new().layer(RemoteTool(client.link.clone()));
+    let turn = Turns::new(stack.service(tool)).recorder(recorder).run(plan);
+    let canceller = turn.canceller();
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    let mut terminated = signal(SignalKind::terminate())?;
+    tokio::pin!(turn);
+    loop {
+        tokio::select! {
+            biased;
+            report = &mut turn => return Ok(report),
+            // After its end the calls hear that the server is gone.
+            () = client.pump(), if client.is_open() => {}
+            _ = interrupted.recv() => canceller.cancel_turn(),
+            _ = terminated.recv() => canceller.cancel_turn(),
+        }
+    }
+}
+
+/// What the user says of the tools, and what the server says of the rest.
+fn completed(catalog: &ToolCatalog, effects: &Effects) -> anyhow::Result<ToolCatalog> {
+    let listed: HashMap<_, _> =
+        effects.listed().map(|manifest| (manifest.tool.name(), manifest)).collect();
+    let mut declared = HashSet::new();
+    let mut all: Vec<ToolManifest> = Vec::new();
+    for manifest in catalog.iter() {
+        declared.insert(manifest.tool.name());
+        let mut manifest = ToolManifest::clone(manifest);
+        let said = listed.get(manifest.tool.name()).and_then(|manifest| manifest.effect);
+        manifest.effect = manifest.effect.or(said);
+        all.push(manifest);
+    }
+    let rest = listed.iter().filter(|(name, _)| !declared.contains(*name));
+    all.extend(rest.map(|(_, manifest)| ToolManifest::clone(manifest)));
+    Ok(ToolCatalog::new(all)?.with_undeclared_effect(catalog.undeclared_effect()))
+}
+
+/// The results by the calls' names, as the tools wrote them.
+fn results(report: &Report) -> String {
+    let results = report.calls.iter().filter_map(|call| Some((call, call.content()?)));
+    let members =
+        results.map(|(call, content)| format!("  {}: {}", Value::from(&*call.name), content.get()));
+    format!("{{\n{}\n}}\n", members.collect::<Vec<_>>().join(",\n"))
+}

@@ -1,0 +1,89 @@
+//! The server's tools as a service: a call is a request.
+use super::client::{Link, Pending};
+use crate::mcp::{answer, message};
+use serde_json::json;
+use std::{
+    error::Error,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+use tower_service::Service;
+use tr_core::{BoxError, Facts, Ran, ToolCall, ToolOutcome, Verdict};
+
+/// Calls the tools of a server.
+#[derive(Clone, Debug)]
+pub(crate) struct RemoteTool(pub(crate) Arc<Link>);
+
+impl Service<ToolCall> for RemoteTool {
+    type Response = ToolOutcome;
+    type Error = BoxError;
+    type Future = RemoteCall;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: ToolCall) -> RemoteCall {
+        let parts = call.parts();
+        let knows_keys = call.manifest().is_some_and(|tool| tool.capabilities.idempotency);
+        let key = parts.idempotency.key.as_deref().filter(|_| knows_keys);
+        let meta = key.map_or_else(String::new, |key| {
+            format!(r#","_meta":{}"#, json!({ "idempotencyKey": key }))
+        });
+        let params = format!(
+            r#"{{"name":{},"arguments":{}{meta}}}"#,
+            serde_json::Value::from(parts.tool.name()),
+            parts.params.get()
+        );
+        RemoteCall(self.0.request("tools/call", &params))
+    }
+}
+
+/// A call under way; `None` if the server was gone before.
+#[derive(Debug)]
+pub(crate) struct RemoteCall(Option<Pending>);
+
+impl Future for RemoteCall {
+    type Output = Result<ToolOutcome, BoxError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(pending) = &mut self.0 else {
+            return Poll::Ready(Err(ServerGone::new(Ran::No).into()));
+        };
+        let Ok(line) = ready!(Pin::new(&mut pending.answer).poll(cx)) else {
+            return Poll::Ready(Err(ServerGone::new(Ran::Unknown).into()));
+        };
+        Poll::Ready(Ok(match message::read(&line) {
+            message::Line::One(message) => answer::outcome(&message, true),
+            _ => unreachable!("its id was read from it"),
+        }))
+    }
+}
+
+/// The server does not answer any more.
+#[derive(Debug)]
+struct ServerGone(Facts);
+
+impl ServerGone {
+    const fn new(ran: Ran) -> Self {
+        Self(Facts::new("server_gone", ran, Verdict::TRANSIENT))
+    }
+}
+
+impl fmt::Display for ServerGone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0.ran() {
+            Ran::No => "The MCP server has ended; the tool did not run",
+            _ => "The MCP server gave no answer that can be read; the tool may have run",
+        })
+    }
+}
+
+impl Error for ServerGone {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
+}

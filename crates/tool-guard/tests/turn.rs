@@ -1,0 +1,171 @@
+//! `tool-guard turn` against a server whose tools fail as tools do.
+use serde_json::Value;
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+/// A folder of its own, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = env::temp_dir().join(format!("tool-guard-turn-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Runs `plan` against the demonstration's server.
+    fn turn(&self, plan: &str, options: &[&str]) -> Output {
+        let plan = self.file("plan.json", plan);
+        let guard = env!("CARGO_BIN_EXE_tool-guard");
+        Command::new(guard)
+            .arg("turn")
+            .arg(plan)
+            .args(options)
+            .args(["--", guard, "__serve", "--ledger"])
+            .arg(self.ledger())
+            .output()
+            .unwrap()
+    }
+
+    fn ledger(&self) -> PathBuf {
+        self.0.join("ledger")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn count(ledger: &Path, line: &str) -> usize {
+    fs::read_to_string(ledger).unwrap_or_default().lines().filter(|own| *own == line).count()
+}
+
+#[test]
+fn a_plan_and_a_catalogue_run_without_a_line_of_rust() {
+    let folder = Folder::new("whole");
+    let catalog = folder.file(
+        "tools.toml",
+        r#"
+        [tools.exchange_rate]
+        default_value = { rate = 1.1 }
+        retry = { max_attempts = 2 }
+
+        [tools.charge_card]
+        required = true
+        alternatives = ["echo"]
+
+        [tools.echo]
+        "#,
+    );
+    let results = folder.0.join("results.json");
+    let plan = r#"{"turn": "trip-1", "calls": [
+        {"name": "itinerary", "tool": "read_file", "params": {"path": "plan.md"}},
+        {"name": "rates", "tool": "exchange_rate"},
+        {"name": "quote", "tool": "echo", "params": {"text": {"$from": "itinerary", "at": "/content/0/text"}, "rates": {"$from": "rates"}}},
+        {"name": "booking", "tool": "charge_card", "params": {"order": "order-7", "then": "hang"}, "timeout_ms": 300},
+        {"name": "receipt", "tool": "echo", "depends_on": ["booking"], "required": true}
+    ]}"#;
+    let catalog = catalog.to_str().unwrap();
+    let output = folder.turn(plan, &["--catalog", catalog, "--results", results.to_str().unwrap()]);
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(4), "{shown}{}", text(&output.stderr));
+    for part in [
+        "Completed itinerary and quote, but booking timed out, rates failed, receipt was skipped",
+        "Tool succeeded on retry 2",
+        "Used default value for quote",
+        "Required tool skipped due to dependency failure",
+        "The tool may have run, and must not run twice",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    // Charged once, and by nobody else.
+    assert_eq!(count(&folder.ledger(), "charge_card order-7"), 1);
+    let results: Value = serde_json::from_str(&fs::read_to_string(results).unwrap()).unwrap();
+    assert_eq!(results["quote"]["content"][0]["text"], "contents of plan.md");
+    assert_eq!(results.as_object().unwrap().len(), 2);
+}
+
+#[test]
+fn a_trace_comes_as_json_lines_on_request() {
+    let folder = Folder::new("json");
+    let plan = r#"{"calls": [{"tool": "echo", "params": {"text": "hello"}}]}"#;
+    let output = folder.turn(plan, &["--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let lines: Vec<Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let types: Vec<_> = lines.iter().map(|line| line["event_type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["TurnStarted", "ToolStarted", "ToolOutcome", "TurnEnded"]);
+    assert_eq!(lines[3]["message"], "Completed echo");
+}
+
+#[test]
+fn what_the_turn_can_do_without_is_no_alarm() {
+    let folder = Folder::new("partial");
+    let plan = r#"{"limits": {"timeout_ms": 700}, "calls": [
+        {"tool": "echo"}, {"tool": "slow", "params": {"ms": 60000}}, {"tool": "fly_to_the_moon"}
+    ]}"#;
+    let output = folder.turn(plan, &[]);
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{shown}{}", text(&output.stderr));
+    assert!(shown.contains("Completed echo, but slow timed out, fly to the moon was skipped"));
+}
+
+#[test]
+fn a_plan_with_faults_starts_nothing() {
+    let folder = Folder::new("faults");
+    let plan = r#"{"calls": [
+        {"tool": "charge_card", "params": {"order": "order-8"}, "depends_on": ["exho"]},
+        {"tool": "echo", "timeout_ms": 0},
+        {"tool": "fly_to_the_moon", "required": true}
+    ]}"#;
+    let output = folder.turn(plan, &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    for fault in [
+        "the plan has 3 mistakes",
+        r#"/calls/0/depends_on/0: expected the name of another call, found "exho" (did you mean "echo"?)"#,
+        "/calls/1/timeout_ms: expected 1 ms to 24 h, found 0 ms",
+        r#"/calls/2/tool: expected a way for a required call, found "fly_to_the_moon", which is not there"#,
+    ] {
+        assert!(said.contains(fault), "{fault}: {said}");
+    }
+    assert_eq!(count(&folder.ledger(), "charge_card order-8"), 0);
+}
+
+#[test]
+fn a_server_that_ends_is_named() {
+    let folder = Folder::new("gone");
+    let plan = folder.file("plan.json", r#"{"calls": [{"tool": "echo"}]}"#);
+    let guard = env!("CARGO_BIN_EXE_tool-guard");
+    let output = Command::new(guard).arg("turn").arg(&plan).args(["--", "true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("the MCP server has ended, without an answer to initialize"), "{said}");
+
+    // In the middle of a turn it is a failure of the calls that ran, and of those that follow.
+    let plan = r#"{"calls": [
+        {"tool": "charge_card", "params": {"order": "order-9", "then": "crash"}},
+        {"name": "after", "tool": "echo", "depends_on": ["slow"]},
+        {"tool": "slow", "params": {"ms": 60000}}
+    ]}"#;
+    let output = folder.turn(plan, &[]);
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(4), "{shown}{}", text(&output.stderr));
+    assert!(shown.contains("charge card failed: The MCP server gave no answer"), "{shown}");
+    assert!(shown.contains("(it may have run)"), "{shown}");
+}
