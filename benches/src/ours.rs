@@ -51,6 +51,17 @@ pub fn breaker_closed() -> Run {
     Run::service(Comes::Through, breaker(), Small::same)
 }
 
+/// A closed breaker that goes by the number of calls alone, however old they are.
+///
+/// # Panics
+/// Never: the settings are good.
+#[must_use]
+pub fn breaker_by_number() -> Run {
+    let layer = BreakerLayer::builder().window(100).rolling(None).answers(Answers).build();
+    let service = layer.expect("good settings").layer(small::Leaf);
+    Run::service(Comes::Through, service, Small::same)
+}
+
 /// A closed breaker that counts failures in a row only.
 ///
 /// # Panics
@@ -68,7 +79,27 @@ pub fn breaker_consecutive() -> Run {
 /// If five failures don't open it.
 #[must_use]
 pub fn breaker_open() -> Run {
-    let layer = slow_to_probe().answers(Answers).build().expect("good settings");
+    let service = opened(slow_to_probe().answers(Answers).build().expect("good settings"));
+    Run::service(Comes::Refused, service, Small::same)
+}
+
+/// The same with requests that carry the time, as inside the stack.
+///
+/// # Panics
+/// If five failures don't open it.
+#[must_use]
+pub fn breaker_open_stamped() -> Run {
+    let answers = small::Stamped(Instant::now().into_std() + HOUR / 2);
+    let service = opened(slow_to_probe().answers(answers).build().expect("good settings"));
+    Run::service(Comes::Refused, service, Small::same)
+}
+
+fn opened<A>(layer: BreakerLayer<A>) -> Breaker<small::Leaf, A>
+where
+    Breaker<small::Leaf, A>: Service<Small, Error = BoxError>,
+    A: Clone,
+    <Breaker<small::Leaf, A> as Service<Small>>::Response: std::fmt::Debug,
+{
     let mut service = layer.layer(small::Leaf);
     runtime().block_on(async {
         for _ in 0..5 {
@@ -76,15 +107,15 @@ pub fn breaker_open() -> Run {
             failed.expect_err("the leaf fails");
         }
     });
-    Run::service(Comes::Refused, service, Small::same)
+    service
 }
 
-/// The same with tool calls that carry the time, as inside the stack.
+/// [`breaker_open_stamped`] with tool calls.
 ///
 /// # Panics
 /// If five failures don't open it.
 #[must_use]
-pub fn breaker_open_stamped() -> Run {
+pub fn breaker_open_stamped_call() -> Run {
     let layer = slow_to_probe().build().expect("good settings");
     let mut failing = layer.layer(tower::service_fn(|_| async {
         Err::<tr_core::ToolOutcome, BoxError>("connection reset".into())

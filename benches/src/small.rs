@@ -6,6 +6,7 @@ use std::{
     future::{Ready, ready},
     hint::black_box,
     task::{Context, Poll},
+    time::Instant,
 };
 use tower::Service;
 use tr_core::{
@@ -141,6 +142,38 @@ impl Repeat<Small> for Answers {
 }
 
 impl Progress<Small> for Answers {}
+
+/// The same answers for requests that carry this time.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamped(pub Instant);
+
+impl KeyOf<Small> for Stamped {
+    #[inline]
+    fn key_of<'r>(&self, request: &'r Small) -> KeyRef<'r> {
+        Answers.key_of(request)
+    }
+}
+
+impl Classify<u64> for Stamped {
+    #[inline]
+    fn classify<'r>(&self, end: End<'r, u64>) -> Classification<'r> {
+        Answers.classify(end)
+    }
+}
+
+impl EffectOf<Small> for Stamped {
+    #[inline]
+    fn effect_of(&self, request: &Small) -> Effect {
+        Answers.effect_of(request)
+    }
+}
+
+impl Progress<Small> for Stamped {
+    #[inline]
+    fn stamp(&self, _: &Small) -> Option<Instant> {
+        Some(self.0)
+    }
+}
 
 impl IdempotencyOf<Small> for Answers {
     #[inline]

@@ -1,6 +1,6 @@
 //! Measures ours beside the peers and tells how each row of the goals stands.
 //!
-//! `compare [--quick] [--ir CASE=COUNT]... [--report FILE] [--table FILE]`; `cargo xtask bench` calls it.
+//! `compare [--quick] [--only ID]... [--ir CASE=COUNT]... [--report FILE] [--table FILE]`; `cargo xtask bench` calls it.
 mod files;
 mod measure;
 mod proxy;
@@ -20,6 +20,8 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 #[derive(Debug)]
 struct Options {
     effort: Effort,
+    /// Rows that are wanted; all, if none is named.
+    only: Vec<String>,
     /// Instructions per operation, counted elsewhere.
     instructions: HashMap<String, f64>,
     report: Option<PathBuf>,
@@ -28,12 +30,18 @@ struct Options {
 
 impl Options {
     fn read(mut args: impl Iterator<Item = String>) -> Result<Self, BoxError> {
-        let mut options =
-            Self { effort: Effort::FULL, instructions: HashMap::new(), report: None, table: None };
+        let mut options = Self {
+            effort: Effort::FULL,
+            only: Vec::new(),
+            instructions: HashMap::new(),
+            report: None,
+            table: None,
+        };
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value"));
             match &*arg {
                 "--quick" => options.effort = Effort::QUICK,
+                "--only" => options.only.push(value()?),
                 "--report" => options.report = Some(value()?.into()),
                 "--table" => options.table = Some(value()?.into()),
                 "--ir" => {
@@ -61,7 +69,8 @@ fn main() -> ExitCode {
 fn run() -> Result<(), BoxError> {
     let options = Options::read(env::args().skip(1))?;
     let mut results = Vec::new();
-    for row in rows::ROWS {
+    let is_wanted = |id: &str| options.only.is_empty() || options.only.iter().any(|one| one == id);
+    for row in rows::ROWS.iter().filter(|row| is_wanted(row.id)) {
         let result = row.measure(&options)?;
         println!("{}", report::line(&result));
         results.push(result);

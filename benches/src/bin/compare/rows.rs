@@ -142,16 +142,30 @@ use Target::{Most, Nothing, Ratio, Scale};
 pub(crate) const ROWS: &[Row] = &[
     row(
         "P1",
-        "breaker closed, sliding window of 100",
+        "breaker closed, the last 100 calls",
+        TR,
+        Ratio(0.20),
+        Time(ours::breaker_by_number, peers::tower_resilience_closed),
+    ),
+    row(
+        "P1",
+        "breaker closed, the last 100 calls",
+        "recloser async",
+        Ratio(1.0),
+        Time(ours::breaker_by_number, peers::recloser_closed),
+    ),
+    row(
+        "P1",
+        "breaker closed, the last 100 calls within 120 s",
         TR,
         Ratio(0.20),
         Time(ours::breaker_closed, peers::tower_resilience_closed),
     ),
     row(
         "P1",
-        "breaker closed, sliding window of 100",
-        "recloser async",
-        Ratio(1.0),
+        "breaker closed, the last 100 calls within 120 s",
+        "recloser async, which has no time",
+        Nothing,
         Time(ours::breaker_closed, peers::recloser_closed),
     ),
     row(
@@ -177,10 +191,17 @@ pub(crate) const ROWS: &[Row] = &[
     ),
     row(
         "P3",
-        "breaker open, refusing a stamped tool call",
+        "breaker open, refusing a stamped request",
         TR,
         Ratio(0.15),
         Time(ours::breaker_open_stamped, peers::tower_resilience_open),
+    ),
+    row(
+        "P3",
+        "breaker open, refusing a stamped tool call",
+        TR,
+        Ratio(0.15),
+        Time(ours::breaker_open_stamped_call, peers::tower_resilience_open),
     ),
     row("P4", "retry, success at once", "tower", Ratio(1.1), Time(ours::retry, peers::tower_retry)),
     row(
