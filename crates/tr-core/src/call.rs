@@ -37,7 +37,6 @@ pub struct ToolCall {
     body: Arc<Body>,
     attempt: u32,
     stamp: Option<Instant>,
-    fence: Option<Arc<Fence>>,
 }
 
 /// The parts, and what is computed from them at most once.
@@ -47,6 +46,8 @@ struct Body {
     digest: OnceLock<Result<Digest, InvalidKey>>,
     id: OnceLock<Result<Option<Id>, InvalidKey>>,
     attempted: AtomicBool,
+    /// The claim under which this copy runs, and the call that it is a copy of.
+    claimed: Option<(Fence, Arc<Self>)>,
 }
 
 impl Body {
@@ -56,13 +57,22 @@ impl Body {
             digest: OnceLock::new(),
             id: OnceLock::new(),
             attempted: AtomicBool::new(false),
+            claimed: None,
+        }
+    }
+
+    /// Whether an attempt has begun is known to all copies of a call.
+    fn attempted(&self) -> &AtomicBool {
+        match &self.claimed {
+            Some((_, call)) => &call.attempted,
+            None => &self.attempted,
         }
     }
 }
 
 impl From<CallParts> for ToolCall {
     fn from(parts: CallParts) -> Self {
-        Self { body: Arc::new(Body::new(parts)), attempt: 0, stamp: None, fence: None }
+        Self { body: Arc::new(Body::new(parts)), attempt: 0, stamp: None }
     }
 }
 
@@ -84,7 +94,8 @@ impl ToolCall {
     #[must_use]
     pub fn parts_mut(&mut self) -> &mut CallParts {
         if Arc::get_mut(&mut self.body).is_none() {
-            self.body = Arc::new(Body::new(self.body.parts.clone()));
+            let claimed = self.body.claimed.clone();
+            self.body = Arc::new(Body { claimed, ..Body::new(self.body.parts.clone()) });
         }
         let body = Arc::get_mut(&mut self.body).expect("nobody shares it now");
         (body.digest, body.id) = (OnceLock::new(), OnceLock::new());
@@ -142,13 +153,13 @@ impl ToolCall {
 
     /// Notes, for all copies of the call, that an attempt has begun.
     pub fn note_attempt(&self) {
-        self.body.attempted.store(true, Ordering::Relaxed);
+        self.body.attempted().store(true, Ordering::Relaxed);
     }
 
     /// Whether an attempt of any copy of the call has begun.
     #[must_use]
     pub fn had_attempt(&self) -> bool {
-        self.body.attempted.load(Ordering::Relaxed)
+        self.body.attempted().load(Ordering::Relaxed)
     }
 
     /// When the call came in, or its backoff ended, where somebody looked at the clock.
@@ -165,12 +176,20 @@ impl ToolCall {
     /// The claim under which the call runs, where a store of records has granted one.
     #[must_use]
     pub fn fence(&self) -> Option<Fence> {
-        self.fence.as_deref().copied()
+        self.body.claimed.as_ref().map(|(fence, _)| *fence)
     }
 
-    /// Notes the claim under which the call runs.
+    /// Notes the claim under which this copy of the call runs: another copy may run under a later
+    /// one. Copies the parts; the params stay shared.
     pub fn set_fence(&mut self, fence: Fence) {
-        self.fence = Some(Arc::new(fence));
+        let call = match &self.body.claimed {
+            Some((_, call)) => call.clone(),
+            None => self.body.clone(),
+        };
+        let (digest, id) = (call.digest.clone(), call.id.clone());
+        let parts = self.body.parts.clone();
+        let claimed = Some((fence, call));
+        self.body = Arc::new(Body { digest, id, claimed, ..Body::new(parts) });
     }
 
     /// Declares what the tool does to the world.
@@ -256,6 +275,24 @@ mod tests {
         let other = call.clone().session("s");
         assert_eq!(call.parts().context.session, None);
         assert!(call.parts().params.ptr_eq(&other.parts().params));
+    }
+
+    #[test]
+    fn a_claim_is_known_to_its_copy_only_and_attempts_to_all() {
+        use crate::canonical::Key;
+        let fence = |epoch| Fence { key: Key::from_bytes([1; 32]), epoch };
+        let call = ToolCall::new("x", Params::empty_object()).idempotency_key("k");
+        let (mut first, mut second) = (call.clone(), call.clone());
+        first.set_fence(fence(1));
+        second.set_fence(fence(2));
+        second.set_fence(fence(3));
+        let changed = second.clone().session("s");
+        let epochs = [&call, &first, &second, &changed].map(|it| it.fence().map(|it| it.epoch));
+        assert_eq!(epochs, [None, Some(1), Some(3), Some(3)]);
+        assert!(call.parts().params.ptr_eq(&second.parts().params));
+        assert_eq!(first.id(), call.id());
+        second.note_attempt();
+        assert!(call.had_attempt() && first.had_attempt());
     }
 
     #[test]
