@@ -3,8 +3,10 @@ use crate::{
     end::State,
     janitor::Janitor,
     local::{Store, claim::serve_unknown, entry::Entry, notes::Notes},
+    protocol::Ttls,
     record::DedupeRecord,
     service::Shared,
+    store_handle::StoreHandle,
 };
 use std::{error::Error, fmt};
 use tr_core::{Striped, canonical::Key};
@@ -53,9 +55,27 @@ pub struct Counts {
     pub waiters: usize,
 }
 
+impl NotUnknown {
+    pub(crate) const fn new() -> Self {
+        Self(())
+    }
+}
+
 impl<V> Handle<V> {
     pub(crate) const fn new(shared: Striped<Shared<V>>) -> Self {
         Self { shared }
+    }
+
+    /// Looks after the records in the layer's store; `None` if it has none. Its records are not
+    /// among those of this handle, which tells of what this process has in hand.
+    #[must_use]
+    pub fn in_store(&self) -> Option<StoreHandle<V>> {
+        let remote = self.shared.remote.clone()?;
+        Some(StoreHandle::new(remote, self.clone()))
+    }
+
+    pub(crate) fn ttls(&self) -> Ttls {
+        self.shared.config.ttls
     }
 
     fn store(&self) -> &Store<V> {
@@ -195,7 +215,8 @@ impl<V> Handle<V> {
 }
 
 impl<V: Send + 'static> Handle<V> {
-    /// Starts a task that sweeps the store and keeps its coarse clock, until it is dropped.
+    /// Starts a task that sweeps the records here and in a [store](crate::Builder::store), and keeps
+    /// a coarse clock, until it is dropped.
     ///
     /// While it lives, calls that carry no time stamp take the time from it (to the second)
     /// and do not look at the clock themselves.
@@ -203,7 +224,8 @@ impl<V: Send + 'static> Handle<V> {
     /// # Panics
     /// Outside a tokio runtime with a timer.
     pub fn spawn_janitor(&self) -> Janitor {
-        Janitor::spawn(&self.shared.store)
+        let remote = self.shared.remote.as_ref().map(|remote| remote.store.clone());
+        Janitor::spawn(&self.shared.store, remote)
     }
 }
 

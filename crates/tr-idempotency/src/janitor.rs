@@ -1,5 +1,8 @@
 //! A task that keeps the store's coarse clock and sweeps it, for who wants one.
-use crate::local::{Store, shard::Common};
+use crate::{
+    local::{Store, shard::Common},
+    store::RecordStore,
+};
 use std::{
     sync::{Arc, Weak},
     time::Duration,
@@ -18,18 +21,23 @@ const ROUND: usize = 60;
 /// Keeps the coarse clock of a store and sweeps all of it once a minute, until dropped.
 #[derive(Debug)]
 #[must_use = "it stops when it is dropped"]
-pub struct Janitor(AbortHandle);
+pub struct Janitor(Vec<AbortHandle>);
 
 impl Janitor {
-    pub(crate) fn spawn<V: Send + 'static>(store: &Arc<Store<V>>) -> Self {
+    pub(crate) fn spawn<V: Send + 'static>(
+        store: &Arc<Store<V>>,
+        remote: Option<Arc<dyn RecordStore>>,
+    ) -> Self {
         let shift = Shift::begin(&store.common);
-        Self(tokio::spawn(work(Arc::downgrade(store), shift)).abort_handle())
+        let here = tokio::spawn(work(Arc::downgrade(store), shift)).abort_handle();
+        let there = remote.map(|remote| tokio::spawn(sweep(remote)).abort_handle());
+        Self([here].into_iter().chain(there).collect())
     }
 }
 
 impl Drop for Janitor {
     fn drop(&mut self) {
-        self.0.abort();
+        self.0.iter().for_each(AbortHandle::abort);
     }
 }
 
@@ -61,5 +69,16 @@ async fn work<V>(store: Weak<Store<V>>, shift: Shift) {
             let gone = shard.lock().sweep(now);
             drop(gone);
         }
+    }
+}
+
+/// Sweeps a store once a minute, as long as there is something to forget.
+async fn sweep(store: Arc<dyn RecordStore>) {
+    let mut rounds = interval(TICK * ROUND as u32);
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        rounds.tick().await;
+        // What cannot be done now is done in a minute: expired records do no harm.
+        while store.sweep().await.is_ok_and(|gone| gone > 0) {}
     }
 }

@@ -95,6 +95,7 @@ mod service;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod store;
+mod store_handle;
 
 pub use self::{
     bounds::{Answers, Detachable},
@@ -107,4 +108,5 @@ pub use self::{
     layer::IdempotencyLayer,
     record::{Attempt, DedupeRecord, Execution, RecordState, RecordedError, RequestNotes},
     service::Idempotency,
+    store_handle::StoreHandle,
 };

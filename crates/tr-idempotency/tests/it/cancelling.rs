@@ -197,9 +197,10 @@ async fn dropped_at_random_points_no_claim_and_no_waiter_leaks() {
         let call = if rng.bool() { best_effort(call) } else { call };
         service.clone().oneshot(call)
     };
-    let report = drops::at_random(3, 20_000, make).await;
+    let total = tr_testkit::rounds(20_000, 10_000_000);
+    let report = drops::at_random(3, total, make).await;
     pass(SECOND).await;
-    assert_eq!((report.finished + report.dropped, report.stuck), (20_000, 0));
+    assert_eq!((report.finished + report.dropped, report.stuck), (total, 0));
     let Counts { inflight, unknown, waiters, .. } = records.counts();
     assert_eq!((inflight, unknown, waiters), (0, 0, 0));
     assert_eq!((asked.in_flight(), asked.reserved(), asked.waiting()), (0, 0, 0));

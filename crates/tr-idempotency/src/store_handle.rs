@@ -1,0 +1,173 @@
+//! Looking after the records in a store: for operators, who can wait for it.
+use crate::{
+    clock::millis,
+    end::State,
+    handle::{Filter, Handle, NotUnknown, Settlement},
+    protocol::Millis,
+    record::DedupeRecord,
+    remote::Remote,
+    store::{End, Query, StoreError, Stored, Which, Whose},
+};
+use std::{fmt, sync::Arc, time::Duration};
+use tr_core::canonical::Key;
+
+/// Looks after the records that a layer keeps in a [store](crate::Builder::store).
+///
+/// Made by [`Handle::in_store`]. What it changes holds for all processes over that store; what a
+/// process [replays from memory](crate::Builder::replay_from_memory) is forgotten in this one.
+///
+/// ```
+/// # use tr_idempotency::{IdempotencyLayer, Settlement, store::{Memory, StoreError}};
+/// # async fn look(layer: IdempotencyLayer) -> Result<(), StoreError> {
+/// let records = layer.handle().in_store().expect("the layer has a store");
+/// for warning in records.check().await? {
+///     eprintln!("{warning}");
+/// }
+/// for lost in records.unknown(100).await? {
+///     println!("{} of {}: outcome unknown", lost.tool, lost.request.session_key);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// Of each method: [`StoreError`], whose kind says whether anything may have changed.
+pub struct StoreHandle<V> {
+    remote: Arc<Remote<V>>,
+    front: Handle<V>,
+}
+
+impl<V> StoreHandle<V> {
+    pub(crate) const fn new(remote: Arc<Remote<V>>, front: Handle<V>) -> Self {
+        Self { remote, front }
+    }
+
+    /// Whether the store can be reached and keeps its promises as it is set up: warnings of what
+    /// it cannot rule out. For start-up and health checks.
+    pub async fn check(&self) -> Result<Vec<String>, StoreError> {
+        self.remote.within(None, self.remote.store.check()).await
+    }
+
+    /// The record of this key.
+    pub async fn record(&self, key: &Key) -> Result<Option<DedupeRecord>, StoreError> {
+        let stored = self.remote.store.read(key).await?;
+        Ok(stored.map(|stored| self.shown(&stored)))
+    }
+
+    /// Up to `limit` records, in no order.
+    pub async fn records(&self, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
+        self.list(Which::Any, limit).await
+    }
+
+    /// Calls in flight that were claimed at least so long ago: running slowly, or hung, in any
+    /// process.
+    pub async fn stale(
+        &self,
+        at_least: Duration,
+        limit: usize,
+    ) -> Result<Vec<DedupeRecord>, StoreError> {
+        self.list(Which::Inflight { at_least: millis(at_least) }, limit).await
+    }
+
+    /// Calls that may have run, and of which nobody knows how they ended.
+    pub async fn unknown(&self, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
+        self.list(Which::Unknown, limit).await
+    }
+
+    async fn list(&self, which: Which, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
+        let query = Query { whose: Whose::All, which };
+        let stored = self.remote.store.list(&query, limit).await?;
+        Ok(stored.iter().map(|stored| self.shown(stored)).collect())
+    }
+
+    fn shown(&self, stored: &Stored) -> DedupeRecord {
+        DedupeRecord::of_stored(stored, &self.remote.format)
+    }
+
+    /// Says how a call of unknown outcome ended, as [`Handle::settle`] does. `Ok(Err)` if it is
+    /// not unknown.
+    ///
+    /// Who settles by what a record said passes its [epoch](DedupeRecord::epoch) as `of`, so that
+    /// a later run of the same call is not settled instead.
+    pub async fn settle(
+        &self,
+        key: &Key,
+        of: Option<u64>,
+        how: Settlement<V>,
+    ) -> Result<Result<(), NotUnknown>, StoreError> {
+        let Some(stored) = self.remote.store.read(key).await? else {
+            return Ok(Err(NotUnknown::new()));
+        };
+        let token = stored.record.token;
+        if of.is_some_and(|epoch| epoch != token.epoch) {
+            return Ok(Err(NotUnknown::new()));
+        }
+        let state = match how {
+            Settlement::Done(value) => State::Done(Some(value)),
+            Settlement::DidNotRun => State::Cancelled(None),
+        };
+        let ttl: Millis = self.front.ttls().of(&state);
+        let end = End { state: self.remote.format.write(key, &state, &[]).state, ttl };
+        let settled = self.remote.store.settle(key, Some(token), &end).await?;
+        Ok(if settled { Ok(()) } else { Err(NotUnknown::new()) })
+    }
+
+    /// Forgets the record of this key, whatever it says, as [`Handle::clear`] does; `false` if
+    /// there is none.
+    pub async fn clear(&self, key: &Key) -> Result<bool, StoreError> {
+        let cleared = self.remote.store.clear(key).await?;
+        let _ = self.front.flush(Filter::Key(key));
+        Ok(cleared)
+    }
+
+    /// How many records are meant; [`flush`](Self::flush) forgets those of them that it may.
+    pub async fn count(&self, filter: Filter<'_>) -> Result<u64, StoreError> {
+        match self.query(filter) {
+            Ok(query) => self.remote.store.count(&query).await,
+            Err(key) => Ok(u64::from(self.remote.store.read(key).await?.is_some())),
+        }
+    }
+
+    /// Forgets settled records and says how many. Calls in flight stay, and so do mutating calls
+    /// of unknown outcome: those are [settled](Self::settle) or [cleared](Self::clear) one by one.
+    pub async fn flush(&self, filter: Filter<'_>) -> Result<u64, StoreError> {
+        let gone = match self.query(filter) {
+            Ok(query) => self.remote.store.flush(&query).await?,
+            Err(key) => {
+                let stored = self.remote.store.read(key).await?;
+                let free = stored.is_some_and(|stored| !stored.record.is_pinned());
+                u64::from(free && self.remote.store.clear(key).await?)
+            }
+        };
+        let _ = self.front.flush(filter);
+        Ok(gone)
+    }
+
+    /// Forgets records whose time is over, a bounded number, and says how many. A
+    /// [janitor](Handle::spawn_janitor) does so once a minute.
+    pub async fn sweep(&self) -> Result<u64, StoreError> {
+        self.remote.store.sweep().await
+    }
+
+    /// What the store is asked; the key, where it is about one record.
+    fn query<'f>(&self, filter: Filter<'f>) -> Result<Query, &'f Key> {
+        let whose = match filter {
+            Filter::Key(key) => return Err(key),
+            Filter::Session(session) => Whose::Session(self.remote.format.frames.session(session)),
+            Filter::Tool(prefix) => Whose::Tool(prefix.to_owned()),
+        };
+        Ok(Query { whose, which: Which::Any })
+    }
+}
+
+impl<V> Clone for StoreHandle<V> {
+    fn clone(&self) -> Self {
+        Self::new(self.remote.clone(), self.front.clone())
+    }
+}
+
+impl<V> fmt::Debug for StoreHandle<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreHandle").field("remote", &self.remote).finish_non_exhaustive()
+    }
+}

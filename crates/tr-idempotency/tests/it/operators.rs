@@ -1,0 +1,216 @@
+//! Looking after records in a store, and cancelling calls.
+use crate::support::*;
+use std::time::Duration;
+use tr_core::{Effect, Ran, ToolOutcome, Verdict, find};
+use tr_idempotency::{
+    Counts, Filter, Handle, IdempotencyLayer, RecordState, Settlement, StoreHandle,
+    error::Withdrawn, store::Memory,
+};
+use tr_testkit::tool::{Scripted, Step};
+
+fn over(records: &Memory, tool: Tool) -> (Guarded, StoreHandle<ToolOutcome>, Asked) {
+    let layer = IdempotencyLayer::builder().store(records.clone()).build().unwrap();
+    let (service, handle, asked) = guarded_by(&layer, tool);
+    (service, handle.in_store().unwrap(), asked)
+}
+
+/// The first call is lost, the others are answered with their number.
+fn losing() -> Tool {
+    Scripted::by(|n, _| match n {
+        0 => fails("timeout", Ran::Unknown, Verdict::TRANSIENT),
+        n => Step::after(SECOND, Step::Ok(number(n))),
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_tells_the_whole_story() {
+    let records = Memory::new();
+    let tool: Tool = Scripted::by(|n, _| match n {
+        0 => Step::after(SECOND, fails("http_503", Ran::Yes, Verdict::TRANSIENT)),
+        n => Step::after(2 * SECOND, Step::Ok(number(n))),
+    });
+    let (service, handle, _) = over(&records, tool);
+    let asked = || best_effort(pay("k")).request_id("r-1").tool_call_id("t-1");
+    assert_eq!(refusal(call(&service, asked()).await).0, "http_503");
+    pass(SECOND).await;
+    assert_eq!(answer(call(&service, asked()).await), 1);
+
+    let record = handle.record(&key_of(&pay("k"))).await.unwrap().unwrap();
+    assert_eq!((record.state, record.tool.as_str()), (RecordState::Done, "pay"));
+    assert_eq!(record.idempotency_key, "k");
+    assert_eq!(record.request.session_key, "s");
+    assert_eq!(record.request.actor_id, "ada");
+    assert_eq!(record.request.request_id, "r-1");
+    assert_eq!(record.request.tool_call_id.as_deref(), Some("t-1"));
+    assert_eq!(record.ttl_ms, 24 * 3_600_000);
+    let runs = record.execution.unwrap();
+    assert_eq!(runs.attempt_count, 2);
+    let told: Vec<_> = runs
+        .attempts
+        .iter()
+        .map(|run| (run.finished_at_ms - run.started_at_ms, run.status, run.error_code.as_deref()))
+        .collect();
+    assert_eq!(told, [(1_000, "error", Some("http_503")), (2_000, "success", None)]);
+    assert_eq!(record.updated_at_ms - record.created_at_ms, 4_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_settles_what_is_unknown_for_all_processes() {
+    for (how, end) in [(Settlement::Done(number(7)), 7), (Settlement::DidNotRun, 1)] {
+        let records = Memory::new();
+        let (service, handle, _) = over(&records, losing());
+        let key = key_of(&pay("k"));
+        assert!(handle.settle(&key, None, how.clone()).await.unwrap().is_err(), "there is none");
+        assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout");
+        let lost = handle.unknown(10).await.unwrap();
+        assert_eq!(lost.len(), 1);
+        assert_eq!(lost[0].error.as_ref().unwrap().code, "timeout");
+
+        let (_, elsewhere, _) = over(&records, losing());
+        let other = Some(lost[0].epoch + 1);
+        assert!(elsewhere.settle(&key, other, how.clone()).await.unwrap().is_err());
+        assert!(elsewhere.settle(&key, Some(lost[0].epoch), how).await.unwrap().is_ok());
+        assert_eq!(answer(call(&service, pay("k")).await), end);
+        assert!(handle.unknown(10).await.unwrap().is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn records_are_counted_and_flushed_by_session_tool_and_key() {
+    let records = Memory::new();
+    let (service, handle, asked) = over(&records, counting(SECOND));
+    for (key, session) in [("a", "one"), ("b", "one"), ("c", "two")] {
+        call(&service, pay(key).session(session)).await.unwrap();
+    }
+    assert_eq!(handle.records(10).await.unwrap().len(), 3);
+    assert_eq!(handle.records(2).await.unwrap().len(), 2);
+    assert_eq!(handle.count(Filter::Session("one")).await.unwrap(), 2);
+    assert_eq!(handle.count(Filter::Tool("pa")).await.unwrap(), 3);
+    assert_eq!(handle.flush(Filter::Session("one")).await.unwrap(), 2);
+    let key = key_of(&pay("c").session("two"));
+    assert_eq!(handle.count(Filter::Key(&key)).await.unwrap(), 1);
+    assert_eq!(handle.flush(Filter::Key(&key)).await.unwrap(), 1);
+    assert_eq!(handle.count(Filter::Tool("")).await.unwrap(), 0);
+    call(&service, pay("a").session("one")).await.unwrap();
+    assert_eq!(asked.calls(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hung_call_is_listed_and_cleared() {
+    let records = Memory::new();
+    let (service, handle, asked) = over(&records, counting(HOUR));
+    let hung = start(&service, pay("k")).await;
+    assert!(handle.stale(MINUTE, 10).await.unwrap().is_empty());
+    pass(3 * MINUTE).await;
+    let stale = handle.stale(MINUTE, 10).await.unwrap();
+    assert_eq!(stale[0].state, RecordState::Inflight);
+    assert_eq!(handle.flush(Filter::Tool("")).await.unwrap(), 0, "it may run twice");
+    assert!(handle.clear(&stale[0].hashed_key().unwrap()).await.unwrap());
+    let (other, ..) = over(&records, counting(SECOND));
+    assert_eq!(answer(call(&other, pay("k")).await), 0);
+    assert!(!hung.await.unwrap().unwrap().recorded(), "its claim is lost");
+    assert_eq!(asked.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_janitor_sweeps_the_store() {
+    let records = Memory::new();
+    let layer =
+        IdempotencyLayer::builder().store(records.clone()).done_ttl(10 * SECOND).build().unwrap();
+    let (service, front, _) = guarded_by(&layer, counting(SECOND));
+    call(&service, pay("k")).await.unwrap();
+    let janitor = front.spawn_janitor();
+    pass(2 * MINUTE).await;
+    assert_eq!(front.in_store().unwrap().sweep().await.unwrap(), 0, "it is gone already");
+    drop(janitor);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_says_what_it_cannot_promise() {
+    let (_, handle, _) = over(&Memory::new(), counting(SECOND));
+    let warnings = handle.check().await.unwrap();
+    assert!(warnings[0].contains("die with this process"), "{warnings:?}");
+}
+
+/// Cancels the call of this key in mid-run, and before it starts.
+async fn cancels(make: impl Fn(Tool) -> (Guarded, Handle<ToolOutcome>, Asked)) {
+    let key = key_of(&pay("k"));
+    let cancelled = |ran| told("cancelled", ran, Verdict::Cancelled);
+
+    // In mid-run, with its caller, a waiter, and without both.
+    let (service, front, asked) = make(counting(HOUR));
+    assert!(!front.cancel(&key), "there is none");
+    let caller = start(&service, pay("k")).await;
+    let waiter = start(&service, pay("k")).await;
+    assert!(front.cancel(&key));
+    let error = caller.await.unwrap().unwrap_err();
+    assert!(find::<Withdrawn>(&*error).is_some());
+    assert_eq!(refusal(Err(error)), cancelled(Ran::Unknown));
+    assert_eq!(refusal(waiter.await.unwrap()), cancelled(Ran::Unknown));
+    assert_eq!((asked.calls(), asked.cancelled()), (1, 1));
+    assert_eq!(refusal(call(&service, pay("k")).await).0, "outcome_unknown");
+    assert!(!front.cancel(&key), "it is over");
+
+    let (service, front, asked) = make(counting(HOUR));
+    start(&service, pay("k")).await.abort();
+    settle().await;
+    assert_eq!((asked.calls(), asked.cancelled()), (1, 0), "it goes on without its caller");
+    assert!(front.cancel(&key));
+    settle().await;
+    assert_eq!((asked.calls(), asked.cancelled()), (1, 1));
+    assert_eq!(refusal(call(&service, pay("k")).await).0, "outcome_unknown");
+
+    // A read may have run, too, and runs again.
+    let (service, front, asked) = make(Scripted::by(|n, _| match n {
+        0 => Step::Hang,
+        n => Step::Ok(number(n)),
+    }));
+    let caller = start(&service, pay("k").effect(Effect::ReadOnly)).await;
+    assert!(front.cancel(&key));
+    assert_eq!(refusal(caller.await.unwrap()), cancelled(Ran::Unknown));
+    assert_eq!(answer(call(&service, pay("k").effect(Effect::ReadOnly)).await), 1);
+    assert_eq!(asked.calls(), 2);
+
+    // Before it starts.
+    let (service, front, asked) = make(counting(SECOND).capacity(0));
+    let caller = start(&service, pay("k")).await;
+    assert!(front.cancel(&key));
+    assert_eq!(refusal(caller.await.unwrap()), cancelled(Ran::No));
+    asked.set_capacity(1);
+    assert_eq!(answer(call(&service, pay("k")).await), 0);
+    assert_eq!(asked.calls(), 1);
+    pass(Duration::from_secs(1)).await;
+    let Counts { inflight, unknown, waiters, .. } = front.counts();
+    assert_eq!((inflight, unknown, waiters), (0, 0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_cancelled_by_its_key() {
+    cancels(guarded).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_over_a_store_is_cancelled_by_its_key() {
+    cancels(|tool| {
+        let layer = IdempotencyLayer::builder().store(Memory::new()).build().unwrap();
+        guarded_by(&layer, tool)
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_another_process_can_be_cancelled() {
+    let records = Memory::new();
+    let (a, ..) = over(&records, counting(HOUR));
+    let layer = IdempotencyLayer::builder().store(records.clone()).build().unwrap();
+    let (b, front, ran_b) = guarded_by(&layer, counting(SECOND));
+    let first = start(&a, pay("k")).await;
+    let waits = [start(&b, pay("k")).await, start(&b, pay("k")).await];
+    assert!(front.cancel(&key_of(&pay("k"))));
+    for waiter in waits {
+        let no = told("cancelled", Ran::No, Verdict::Cancelled);
+        assert_eq!(refusal(waiter.await.unwrap()), no, "nothing of this process ran");
+    }
+    assert_eq!(answer(first.await.unwrap()), 0);
+    assert_eq!((ran_b.calls(), front.counts()), (0, Counts::default()));
+}

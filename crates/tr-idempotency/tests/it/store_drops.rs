@@ -1,0 +1,84 @@
+//! R2 over a store: callers of two processes vanish at random points.
+use crate::{
+    faults::{Fault, Faulty},
+    support::*,
+};
+use std::{
+    cell::RefCell,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+use tower::ServiceExt;
+use tr_core::{Ran, Verdict};
+use tr_idempotency::{
+    Counts, IdempotencyLayer,
+    store::{Memory, Query, RecordStore, Which},
+};
+use tr_testkit::{
+    drops, rounds,
+    tool::{Scripted, Step},
+};
+
+const KEYS: usize = 2_000;
+
+#[tokio::test(start_paused = true)]
+async fn dropped_at_random_points_no_claim_lease_or_watch_leaks_and_nothing_runs_twice() {
+    let records = Memory::new();
+    let faulty = Faulty::new(records.clone());
+    let runs: Arc<Vec<AtomicUsize>> = Arc::new((0..KEYS).map(|_| AtomicUsize::new(0)).collect());
+    let tool = || -> Tool {
+        let runs = runs.clone();
+        let tool = Scripted::by(move |n, call: &tr_core::ToolCall| {
+            let key = call.parts().idempotency.key.as_deref().unwrap().parse::<usize>().unwrap();
+            if n % 7 == 1 {
+                return fails("circuit_open", Ran::No, Verdict::TRANSIENT);
+            }
+            runs[key].fetch_add(1, Relaxed);
+            let end = Step::after(Duration::from_millis(1), Step::Ok(number(n)));
+            Step::after(Duration::from_millis(1), end)
+        });
+        tool.capacity(3).unlogged()
+    };
+    let process = |tool: Tool| {
+        let layer = IdempotencyLayer::builder().store(faulty.clone()).build().unwrap();
+        guarded_by(&layer, tool)
+    };
+    let (a, front_a, asked_a) = process(tool());
+    let (b, front_b, asked_b) = process(tool());
+
+    let total = rounds(20_000, 10_000_000);
+    let rng = RefCell::new(fastrand::Rng::with_seed(11));
+    let make = || {
+        let mut rng = rng.borrow_mut();
+        if rng.u8(..50) == 0 {
+            let operation = *rng.choice(&["claim", "renew", "release", "finalise"]).unwrap();
+            let fault = *rng.choice(&[Fault::Unreachable, Fault::ReplyLost, Fault::Hangs]).unwrap();
+            faulty.fail(operation, fault, rng.usize(1..3));
+        }
+        let call = pay(&rng.usize(..KEYS).to_string());
+        let call = if rng.bool() { best_effort(call) } else { call };
+        let service = if rng.bool() { a.clone() } else { b.clone() };
+        service.oneshot(call)
+    };
+    let report = drops::at_random(7, total, make).await;
+    faulty.up();
+    // What was under way when its caller vanished ends, and is recorded or given back.
+    pass(MINUTE).await;
+    assert_eq!((report.finished + report.dropped, report.stuck), (total, 0));
+    for front in [front_a, front_b] {
+        let Counts { inflight, unknown, waiters, .. } = front.counts();
+        assert_eq!((inflight, unknown, waiters), (0, 0, 0));
+    }
+    for asked in [asked_a, asked_b] {
+        assert_eq!((asked.in_flight(), asked.reserved(), asked.waiting()), (0, 0, 0));
+    }
+    for which in [Which::Inflight { at_least: 0 }, Which::Unknown] {
+        assert_eq!(records.count(&Query { which, ..Query::ALL }).await.unwrap(), 0, "{which:?}");
+    }
+    // Records last for a day, and the test for less, so a key has one run.
+    let most = runs.iter().map(|runs| runs.load(Relaxed)).max();
+    assert_eq!(most, Some(1));
+}
