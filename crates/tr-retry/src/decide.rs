@@ -66,6 +66,8 @@ pub enum Why {
     Budget,
     /// The tool retries by itself.
     OwnRetries,
+    /// The call is itself a retry of somebody further out, who goes on if need be.
+    RetriedOutside,
     /// Retrying is opt-in, and the caller did not ask for it.
     OptedOut,
     /// The request cannot be copied.
@@ -90,6 +92,7 @@ impl Why {
             Self::Elapsed => "elapsed",
             Self::Budget => "budget",
             Self::OwnRetries => "own_retries",
+            Self::RetriedOutside => "retried_outside",
             Self::OptedOut => "opted_out",
             Self::NotRepeatable => "not_repeatable",
             Self::Unready => "unready",

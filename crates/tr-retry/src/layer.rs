@@ -11,6 +11,32 @@ use tower_layer::Layer;
 use tr_core::{Effect, Observer, RetryOverride, Standard};
 
 /// Applies a [`Retry`].
+///
+/// Besides tool calls it takes `http` requests as they are, with tr-core's feature `http`: GET and
+/// the like are read-only, PUT and DELETE idempotent, the rest mutating; `Retry-After` is waited
+/// for, and a response that failed comes back as it is.
+///
+/// ```
+/// use http::{Request, Response, StatusCode};
+/// use tower::{ServiceBuilder, ServiceExt};
+/// use tr_core::BoxError;
+/// use tr_retry::RetryLayer;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), BoxError> {
+/// let client = ServiceBuilder::new()
+///     .layer(RetryLayer::tool_reliability())
+///     .service_fn(|req: Request<String>| async move {
+///         let is_retry = req.headers().contains_key("x-retry-attempt");
+///         let status = if is_retry { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+///         Ok::<_, BoxError>(Response::builder().status(status).body(String::new())?)
+///     });
+///
+/// let weather = Request::get("http://localhost/weather").body(String::new())?;
+/// assert_eq!(client.oneshot(weather).await?.status(), StatusCode::OK);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct RetryLayer<A = Standard> {
     terms: Terms,

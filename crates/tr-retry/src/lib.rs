@@ -51,6 +51,8 @@
 //!   `Retry-After` that reaches past either fails at once and hands the hint on.
 //! - *an open breaker*: its refusal ends retrying, without another delay.
 //! - *a retry further in*: what is marked as exhausted is not multiplied.
+//! - *a retry further out*: a call that says it is not the first attempt gets one attempt here. An
+//!   HTTP request says so in `x-retry-attempt` or what other clients use instead.
 //! - *the budget*: a [`Budget`] holds retries to a share of successes, for one tool or a group.
 //!
 //! # Errors

@@ -178,6 +178,8 @@ where
     fn left_alone(&self, spare: &Req) -> Option<Why> {
         if self.answers.retries_itself(spare) {
             Some(Why::OwnRetries)
+        } else if self.answers.attempt(spare) > 0 {
+            Some(Why::RetriedOutside)
         } else if self.settings.opt_in && self.answers.overrides_of(spare).call.is_none() {
             Some(Why::OptedOut)
         } else {

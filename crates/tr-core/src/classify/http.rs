@@ -61,7 +61,8 @@ pub(super) fn from_word(word: &str) -> Option<u16> {
 /// Below 400 it is a success. Listed 4xx are permanent but for 408, 409, 423, 425 and 429; a 4xx
 /// that nobody has registered is unclassified; 501 and 505 are permanent, every other 5xx is
 /// transient. A transient one carries the hint of `retry-after-ms` or `Retry-After`; a malformed
-/// hint counts as absent. The clock is read only for a hint that is a date.
+/// hint counts as absent. The clock is read only for a hint that is a date. `x-should-retry: false`
+/// says that nobody may retry it, and the finding is marked as exhausted.
 ///
 /// ```
 /// use tr_core::{SetClock, Verdict, classify};
@@ -82,9 +83,10 @@ pub fn http_response<'h>(
         return Finding::SUCCESS.status(Some(status));
     }
     let kind = self::status(status).map_or(Kind::Unclassified, |(kind, _)| kind);
-    let found = Finding::of(kind).status(Some(status));
+    let mut found = Finding::of(kind).status(Some(status));
     if !found.end.verdict.is_transient() {
         return found;
     }
+    found.end.exhausted = header("x-should-retry").is_some_and(|value| value.trim() == "false");
     found.retry_after(retry_after::from_headers(header, clock))
 }

@@ -62,6 +62,12 @@ pub trait Progress<Req> {
         None
     }
 
+    /// Which attempt the request is by its caller's count, from 0: above that, somebody further
+    /// out is retrying it.
+    fn attempt(&self, _: &Req) -> u32 {
+        0
+    }
+
     /// Tells the request which attempt it is, from 0.
     fn set_attempt(&self, _: &mut Req, _: u32) {}
 

@@ -32,7 +32,27 @@ impl<B: Clone> Repeat<Request<B>> for Standard {
 /// Which attempt a request is, from 0; the first goes without.
 static ATTEMPT: HeaderName = HeaderName::from_static("x-retry-attempt");
 
+/// Where clients say which attempt a request is, and from which number they count.
+static ATTEMPTS: [(HeaderName, u32); 4] = [
+    (HeaderName::from_static("x-retry-attempt"), 0),
+    (HeaderName::from_static("x-stainless-retry-count"), 0),
+    (HeaderName::from_static("grpc-previous-rpc-attempts"), 0),
+    (HeaderName::from_static("x-envoy-attempt-count"), 1),
+];
+
+/// Tells other processes that somebody has retried a request already.
+static SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
+/// By `x-retry-attempt`, and by what other clients call it; a malformed number counts as absent.
 impl<B> Progress<Request<B>> for Standard {
+    fn attempt(&self, req: &Request<B>) -> u32 {
+        let count = |(name, first): &(HeaderName, u32)| {
+            let count: u32 = req.headers().get(name)?.to_str().ok()?.trim().parse().ok()?;
+            Some(count.saturating_sub(*first))
+        };
+        ATTEMPTS.iter().filter_map(count).max().unwrap_or(0)
+    }
+
     fn set_attempt(&self, req: &mut Request<B>, attempt: u32) {
         req.headers_mut().insert(&ATTEMPT, HeaderValue::from(attempt));
     }
@@ -63,12 +83,47 @@ impl<B> Classify<Response<B>> for Standard {
 
     fn note_attempts(&self, res: &mut Response<B>, ran: Ran, exhausted: bool) {
         res.extensions_mut().insert(Attempts { ran, exhausted });
+        if exhausted {
+            res.headers_mut().insert(&SHOULD_RETRY, HeaderValue::from_static("false"));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn attempts_are_counted_as_their_clients_count() {
+        let attempt = |headers: &[(&str, &str)]| {
+            let req = headers
+                .iter()
+                .fold(Request::get("/x"), |req, (name, value)| req.header(*name, *value));
+            Standard.attempt(&req.body(()).unwrap())
+        };
+        assert_eq!(attempt(&[]), 0);
+        assert_eq!(attempt(&[("x-retry-attempt", "2")]), 2);
+        assert_eq!(attempt(&[("x-stainless-retry-count", "0")]), 0);
+        assert_eq!(attempt(&[("grpc-previous-rpc-attempts", "1")]), 1);
+        assert_eq!(attempt(&[("x-envoy-attempt-count", "1")]), 0);
+        assert_eq!(attempt(&[("x-envoy-attempt-count", "0")]), 0);
+        assert_eq!(attempt(&[("x-envoy-attempt-count", "3"), ("x-retry-attempt", "1")]), 2);
+        for malformed in ["", "-1", "two", "1.5", "99999999999"] {
+            assert_eq!(attempt(&[("x-retry-attempt", malformed)]), 0, "{malformed}");
+        }
+    }
+
+    #[test]
+    fn that_a_response_was_retried_is_known_in_this_process_and_in_others() {
+        let mut res = Response::builder().status(503).body(()).unwrap();
+        Standard.note_attempts(&mut res, Ran::Unknown, true);
+        let here = Standard.classify(Ok(&res));
+        assert_eq!((here.exhausted, here.ran), (true, Ran::Unknown));
+        res.extensions_mut().clear();
+        assert!(Standard.classify(Ok(&res)).exhausted);
+        res.headers_mut().clear();
+        assert!(!Standard.classify(Ok(&res)).exhausted);
+    }
 
     #[test]
     fn a_password_is_no_part_of_the_name() {

@@ -98,6 +98,11 @@ impl Progress<ToolCall> for Standard {
     }
 
     #[inline]
+    fn attempt(&self, call: &ToolCall) -> u32 {
+        call.attempt()
+    }
+
+    #[inline]
     fn set_attempt(&self, call: &mut ToolCall, attempt: u32) {
         call.set_attempt(attempt);
     }

@@ -316,30 +316,6 @@ async fn retried_lists_every_delay_reason_and_latency() {
     assert!(Standard.classify(Ok(&outcome)).verdict.is_success());
 }
 
-#[tokio::test(start_paused = true)]
-async fn towers_100_backoffs_of_one_maker_share_one_sequence_ours_differ() {
-    let layer = RetryLayer::tool_reliability();
-    let mut sequences = BTreeSet::new();
-    for _ in 0..100 {
-        let tool = layer.layer(Tool::script([timeout()]).then_repeat_last());
-        let error = tool.oneshot(search()).await.unwrap_err();
-        sequences
-            .insert(exhausted(&error).retried().iter().map(|one| one.delay).collect::<Vec<_>>());
-    }
-    assert_eq!(sequences.len(), 100);
-}
-
-#[tokio::test(start_paused = true)]
-async fn towers_exponential_backoff_has_no_jitter_at_a_base_of_one_second_ours_has() {
-    let mut policy = Policy::tool_reliability();
-    policy.base = ms(1_000);
-    let mut firsts = BTreeSet::new();
-    for seed in 0..100 {
-        firsts.insert(delays(&policy, seed, search()).await[0]);
-    }
-    assert!(firsts.len() > 95 && firsts.iter().all(|first| within(*first, 0, 1_000)));
-}
-
 #[test]
 fn all_faults_of_a_configuration_are_told_at_once() {
     let mut policy = Policy::tool_reliability();

@@ -5,5 +5,6 @@ mod common;
 mod decide;
 mod effect;
 mod laws;
+mod peers;
 mod requests;
 mod stops;
