@@ -88,9 +88,14 @@
 //! [`Builder`] lists them; [`BreakerLayer::tool_reliability`] goes easier on tools that only read
 //! and harder on those that change the world.
 //!
+//! # Features
+//!
+//! - `serde`: a [`Snapshot`] can be serialised.
+//! - `redis`: processes share what their breakers decide, by `share::Sharing`.
+//!
 //! # Knows nothing of
 //!
-//! other layers, stores, exporters. It spawns nothing and never sleeps.
+//! other layers, stores, exporters. It spawns nothing and never sleeps: sharing is a future that its user spawns.
 mod builder;
 mod clock;
 mod decision;
