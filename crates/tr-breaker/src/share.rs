@@ -44,7 +44,8 @@
 //! # When Redis is away
 //!
 //! Calls go on, breakers open and close, and what they decide is told when Redis is back, in its last state only: nothing
-//! queues up. A Redis that has forgotten is told again by those who know. [`Health`] says how it stands.
+//! queues up. A Redis that has forgotten is told again by those who know; what somebody decides in that moment who never
+//! heard of an order holds over the order. [`Health`] says how it stands.
 //!
 //! # In Redis
 //!
@@ -198,3 +199,6 @@ impl fmt::Debug for Sharing {
         f.debug_struct("Sharing").field("addr", &self.store.addr()).finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, not(tr_loom)))]
+mod tests;

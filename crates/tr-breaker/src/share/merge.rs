@@ -70,7 +70,10 @@ impl Record {
                 mode != view.mode || (generation != view.generation && view.state.is_some())
             }
             // It was made since, and has taken over what was known.
-            None if self.epoch > 0 => view.state.is_some_and(|state| !self.is_known(state)),
+            None if self.epoch > 0 => {
+                view.mode != self.order.unwrap_or(view.configured)
+                    || view.state.is_some_and(|state| !self.is_known(state))
+            }
             None => view.state.is_some() && !view.is_as_configured,
         };
         if is_news {

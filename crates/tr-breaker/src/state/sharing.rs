@@ -14,6 +14,7 @@ pub(crate) struct View {
     pub(crate) mode: Mode,
     /// `None` while it is half open: each process probes for itself.
     pub(crate) state: Option<State>,
+    pub(crate) configured: Mode,
     /// The mode, where it is not the one that was configured.
     pub(crate) order: Option<Mode>,
     /// Its state and its mode are those of a new one.
@@ -37,6 +38,7 @@ impl Machine {
         View {
             generation: self.generation,
             mode: self.mode,
+            configured: self.settings.mode,
             state,
             order,
             is_as_configured: state == Some(configured) && order.is_none(),
