@@ -49,7 +49,7 @@ impl Fleet {
         let is_known = self.records.contains_key(name);
         if (is_known || !view.is_as_configured) && self.has_room(name, now) {
             let record = self.records.entry(name.clone()).or_insert_with(|| Record::new(now));
-            record.look(&view, since);
+            record.look(&view, since, now);
         }
     }
 
@@ -82,7 +82,7 @@ impl Fleet {
     fn merge(record: &mut Record, gate: &Gate, entry: &Entry, now: Instant) {
         gate.inspect(now, |machine, _| {
             // Nothing that it decides comes in between.
-            record.look(&machine.view(now), Some(now));
+            record.look(&machine.view(now), Some(now), now);
             match record.judge(entry, now) {
                 Merge::Old => {}
                 Merge::Keep => record.keep(entry, now),
@@ -108,7 +108,7 @@ impl Fleet {
             return None;
         };
         let view = gate.inspect(now, |machine, _| machine.view(now));
-        record.look(&view, Some(now));
+        record.look(&view, Some(now), now);
         record.offer(&view, now)
     }
 

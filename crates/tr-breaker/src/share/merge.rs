@@ -64,7 +64,7 @@ impl Record {
     }
 
     /// Notices what the breaker has decided by itself since it was last looked at.
-    pub(crate) fn look(&mut self, view: &View, since: Option<Instant>) {
+    pub(crate) fn look(&mut self, view: &View, since: Option<Instant>, now: Instant) {
         let is_news = match self.mark {
             Some((generation, mode)) => {
                 mode != view.mode || (generation != view.generation && view.state.is_some())
@@ -72,9 +72,9 @@ impl Record {
             // It was made since, and has taken over what was known.
             None if self.epoch > 0 => {
                 view.mode != self.order.unwrap_or(view.configured)
-                    || view.state.is_some_and(|state| !self.is_known(state))
+                    || view.state.is_some_and(|state| !self.is_known(state, now))
             }
-            None => view.state.is_some() && !view.is_as_configured,
+            None => view.order.is_some() || view.state.is_some() && !view.is_as_configured,
         };
         if is_news {
             // A mode that was ordered stays an order where it is also configured.
@@ -92,9 +92,16 @@ impl Record {
         }
     }
 
-    fn is_known(&self, state: State) -> bool {
+    /// Whether it is what others have decided, and not the same anew.
+    fn is_known(&self, state: State, now: Instant) -> bool {
         let known = self.known.decision.state;
-        state == known || matches!((state, known), (State::Open { .. }, State::Open { .. }))
+        match (state, known) {
+            (State::Open { left }, State::Open { left: known }) => {
+                let known = known.saturating_sub(now.saturating_duration_since(self.known.told));
+                left.abs_diff(known) < Duration::from_millis(1)
+            }
+            _ => state == known,
+        }
     }
 
     fn decision(&self, view: &View) -> Decision {
