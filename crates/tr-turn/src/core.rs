@@ -82,6 +82,11 @@ impl Core {
         self.planner.is_over()
     }
 
+    /// Whether the report was given: a plan has calls, and the report has them now.
+    pub(crate) const fn is_told(&self) -> bool {
+        self.calls.is_empty()
+    }
+
     /// The next call that is due; none any more once the time is over.
     pub(crate) fn launch(&mut self, now: Instant) -> Option<Launch> {
         while now < self.deadline && !self.canceller.turn.is_cancelled() {

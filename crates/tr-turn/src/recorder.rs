@@ -132,7 +132,9 @@ fn why_not(why: &str) -> &str {
 
 impl Hook for Recorder {
     fn before(&self, call: &ToolCall) {
-        if let Some(run) = self.run(call.parts().request_id.as_deref()) {
+        // For a call that had no attempt, hooks are called too.
+        let run = self.run(call.parts().request_id.as_deref()).filter(|_| call.had_attempt());
+        if let Some(run) = run {
             run.began(call.attempt() + 1);
         }
     }

@@ -183,6 +183,7 @@ where
                 this.core.insert(core)
             }
         };
+        assert!(!core.is_told(), "polled after completion");
         // What has ended by now counts, even if the time is over.
         loop {
             while let Some(launch) = core.launch(Instant::now()) {

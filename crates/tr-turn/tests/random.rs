@@ -12,8 +12,7 @@ use tr_testkit::{
     tool::{Handle, Step},
 };
 use tr_turn::{
-    Call, CancelLayer, Canceller, CutShort, Draft, Limits, Outcome, Plan, Recorder, Report, Tools,
-    Turns,
+    Call, CancelLayer, Canceller, Draft, Limits, Outcome, Plan, Recorder, Report, Tools, Turns,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -127,7 +126,6 @@ fn check(plan: &Plan, draft: &str, report: &Report, attempts: &HashMap<String, u
     for call in &report.calls {
         let name = &*call.name;
         let tools = attempts.keys().filter(|tool| tool.split('-').next() == Some(name)).count();
-        let is_cut = matches!(call.outcome, Outcome::TimedOut | Outcome::Cancelled);
         // What never reached a tool says so, and what did, too.
         if call.ran != Ran::No {
             assert!(tools > 0, "{name} ran without a tool: {draft}");
@@ -137,9 +135,7 @@ fn check(plan: &Plan, draft: &str, report: &Report, attempts: &HashMap<String, u
             Outcome::Skipped => assert!(tools == 0 && call.ran == Ran::No, "{name}: {draft}"),
             _ => assert!(call.failure.is_some() && call.decision.is_some()),
         }
-        assert!(
-            is_cut || report.cut_short != Some(CutShort::Cancelled) || call.ended <= report.took
-        );
+        assert!(call.started.is_none_or(|at| at <= call.ended) && call.ended <= report.took);
     }
 }
 

@@ -21,6 +21,7 @@ const CODE: &[(&str, &[&str], &str)] = &[
     ),
     ("tr-retry", &["HashMap", "BTreeMap", "HashTable", "Store"], "tr-retry stores nothing"),
     ("tool-reliability", &["spawn", "sleep", "sleep_until"], "the facade only orders and switches"),
+    ("tr-turn", &["spawn", "spawn_local"], "a turn polls its calls itself"),
 ];
 
 /// Dependencies that a crate does not have outside its tests, and why.

@@ -7,7 +7,10 @@ use crate::{
     report::{CutShort, Failure, Report},
     running::{About, End},
     summary::words,
-    trace::{Fact, Outcome, Run, log::Failed},
+    trace::{
+        Fact, Outcome, Run,
+        log::{Failed, Notes},
+    },
 };
 use std::{error::Error, iter, sync::Arc, time::Duration};
 use tokio::time::Instant;
@@ -73,9 +76,10 @@ impl Core {
 
     fn succeeded(&mut self, now: Instant, index: usize, run: &Run, outcome: ToolOutcome) {
         let retried = u32::try_from(outcome.retried().len()).unwrap_or(u32::MAX);
-        let attempts = run.notes().attempts.max(retried.saturating_add(1));
+        let made = if outcome.from_cache() { 0 } else { retried.saturating_add(1) };
+        let attempts = run.notes().attempts.max(made);
         let message = match attempts {
-            1 => "Tool succeeded".into(),
+            0 | 1 => "Tool succeeded".into(),
             attempt => format!("Tool succeeded on retry {attempt}").into(),
         };
         let report = &mut self.calls[index];
@@ -102,7 +106,11 @@ impl Core {
         let found = failed.finding(run.manifest.as_deref()).end;
         let (verdict, ran) = (found.verdict, found.ran);
         let notes = run.notes();
-        let attempts = notes.attempts.max(u32::try_from(made).unwrap_or(u32::MAX));
+        // Who hears of attempts knows best, also that there was none.
+        let attempts = match notes {
+            Notes { attempts: 0, errors: 0 } => u32::try_from(made).unwrap_or(u32::MAX),
+            notes => notes.attempts,
+        };
         let timed_out = is_timeout(failed, found.code);
         let cut_short = match verdict {
             Verdict::Cancelled => self.canceller.turn.is_cancelled(),
@@ -126,7 +134,6 @@ impl Core {
             message: self.log.shown(&failed.message()),
             verdict,
         });
-        // Who hears of attempts has written their errors down.
         if notes.errors == 0 {
             run.failed(now, attempts, failed, self.breaker(run));
         }

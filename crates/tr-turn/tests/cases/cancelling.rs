@@ -117,3 +117,27 @@ async fn a_panic_is_one_call_s_misfortune() {
     assert_eq!(ends, [failed, failed, (Outcome::Success, Ran::Yes)]);
     assert_eq!(&*report.calls[0].failure.as_ref().unwrap().code, "panicked");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_can_be_a_task_of_its_own() {
+    let bench = Bench::new([("quick", ok())]);
+    let plan = Draft::new("t").call(reads("quick")).check(&Tools::any()).unwrap();
+    assert!(tokio::spawn(bench.turns.run(plan)).await.unwrap().is_complete());
+}
+
+/// A replay is no attempt, and neither is a refusal.
+#[tokio::test(start_paused = true)]
+async fn attempts_are_what_reached_a_tool() {
+    let bench = Bench::new([("pay", ok())]);
+    let run = async |cents: u32| {
+        let pay = tr_turn::Call::new("pay").effect(Effect::Mutating).idempotency_key("order-42");
+        let pay = pay.params(serde_json::json!({ "cents": cents }));
+        let report = bench.run(Draft::new("t").session("s").call(pay)).await;
+        (report.calls[0].outcome, report.calls[0].attempts, report.calls[0].ran)
+    };
+    assert_eq!(run(5).await, (Outcome::Success, 1, Ran::Yes));
+    assert_eq!(run(5).await, (Outcome::Success, 0, Ran::Yes));
+    // The same key with other params is a conflict.
+    assert_eq!(run(6).await, (Outcome::Failed, 0, Ran::No));
+    assert_eq!(bench.handle.calls(), 1);
+}
