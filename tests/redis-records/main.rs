@@ -1,7 +1,10 @@
 //! Records in real Redis servers: the rules for stores, and every fault between claim and end.
 
+mod crash;
 mod failover;
 mod faults;
 mod process;
 mod rules;
+mod servers;
+mod waiters;
 mod world;

@@ -96,3 +96,42 @@ pub(super) fn check(
     }
     Err(all)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "redis_version:7.0.15\r\nrole:master\r\ncluster_enabled:0\r\n\
+                        maxmemory:0\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\n\
+                        connected_slaves:0\r\n";
+
+    fn with(field: &str, value: &str) -> String {
+        let of = |line: &str| line.split(':').next().unwrap_or_default().to_owned();
+        let lines = GOOD.lines().map(|line| {
+            if of(line) == field { format!("{field}:{value}") } else { line.to_owned() }
+        });
+        lines.collect::<Vec<_>>().join("\r\n")
+    }
+
+    #[test]
+    fn a_good_server_is_neither_refused_nor_warned_of() {
+        assert_eq!(check(GOOD, Durability::Local, Accepted::default()), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn what_breaks_the_promise_is_refused_and_what_may_is_warned_of() {
+        let check = |info: &str| check(info, Durability::Local, Accepted::default());
+        for (field, value) in
+            [("redis_version", "6.2.14"), ("role", "slave"), ("cluster_enabled", "1")]
+        {
+            let refused = check(&with(field, value)).unwrap_err();
+            assert_eq!(refused.lines().count(), 2, "{refused}");
+        }
+        for (field, value) in
+            [("maxmemory_policy", "volatile-lru"), ("aof_enabled", "0"), ("connected_slaves", "1")]
+        {
+            assert_eq!(check(&with(field, value)).unwrap().len(), 1, "{field}");
+        }
+        assert_eq!(check("").unwrap_err().lines().count(), 4);
+    }
+}

@@ -79,3 +79,40 @@ impl Error for Fault {
         Some(&self.cause)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redis::make_extension_error;
+    use std::io;
+
+    #[test]
+    fn an_error_says_what_may_have_happened() {
+        use StoreErrorKind::{Refused, Uncertain, Unreachable};
+        let io = |kind: io::ErrorKind| RedisError::from(io::Error::from(kind));
+        let server = |code: &str| make_extension_error(code.into(), Some("because".into()));
+        for (error, kind) in [
+            (io(io::ErrorKind::ConnectionRefused), Unreachable),
+            (io(io::ErrorKind::ConnectionReset), Uncertain),
+            (io(io::ErrorKind::TimedOut), Uncertain),
+            (io(io::ErrorKind::UnexpectedEof), Uncertain),
+            ((ErrorKind::Parse, "half a reply").into(), Uncertain),
+            ((ErrorKind::Server(ServerErrorKind::BusyLoading), "x").into(), Unreachable),
+            ((ErrorKind::Server(ServerErrorKind::ReadOnly), "x").into(), Unreachable),
+            ((ErrorKind::Server(ServerErrorKind::MasterDown), "x").into(), Unreachable),
+            ((ErrorKind::Server(ServerErrorKind::Moved), "x").into(), Refused),
+            ((ErrorKind::AuthenticationFailed, "x").into(), Refused),
+            (server("NOREPLICAS"), Unreachable),
+            (server("OOM"), Refused),
+            (server("MISCONF"), Refused),
+            (server("NOPERM"), Refused),
+            (server("WRONGTYPE"), StoreErrorKind::Unreadable),
+            (server("ODD"), Refused),
+        ] {
+            let text = error.to_string();
+            assert_eq!(store_error(error).kind(), kind, "{text}");
+        }
+        assert!(is_full(&server("OOM")) && !is_full(&server("ODD")));
+        assert!(is_stale(&io(io::ErrorKind::TimedOut)) && !is_stale(&server("OOM")));
+    }
+}

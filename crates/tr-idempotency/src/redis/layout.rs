@@ -137,3 +137,57 @@ impl<'b> Bytes<'b> {
         Some((there == 1).then(|| text.to_owned()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn key() -> Key {
+        Key::from_bytes([7; 32])
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_of_any_kind_are_read_or_refused(bytes: Vec<u8>, now: u64) {
+            let _ = read(&key(), &bytes, now);
+            let mut ours = vec![LAYOUT];
+            ours.extend(&bytes);
+            let _ = read(&key(), &ours, now);
+        }
+    }
+
+    /// As the scripts write it: a call in flight until 50, unknown until 150.
+    fn bytes(phase: u8, rest: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![LAYOUT, phase, b'1', b'0'];
+        bytes.extend([9_u64, 8, 1].iter().flat_map(|number| number.to_be_bytes()));
+        bytes.extend(1_u32.to_be_bytes());
+        bytes.extend([40_u64, 40, 50, 100].iter().flat_map(|number| number.to_be_bytes()));
+        bytes.extend(u32::try_from(rest.len()).unwrap().to_be_bytes());
+        bytes.extend([5; 32]);
+        assert_eq!(bytes.len(), HEAD);
+        bytes.extend(rest);
+        bytes
+    }
+
+    #[test]
+    fn a_record_stands_as_its_lease_and_its_time_say() {
+        let bytes = bytes(b'i', &[]);
+        let state = |now| read(&key(), &bytes, now).unwrap().map(|stored| stored.record.state);
+        assert_eq!(state(49), Some(State::Inflight));
+        assert_eq!(state(50), Some(State::Unknown(None)));
+        assert_eq!(state(149), Some(State::Unknown(None)));
+        assert_eq!(state(150), None);
+        assert!(read(&key(), &[], 0).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_this_version_does_not_know_is_an_error() {
+        let newer = [b"2", &bytes(b'i', &[])[1..]].concat();
+        let phase = bytes(b'z', &[]);
+        let short = &bytes(b'i', &[])[..HEAD - 1];
+        for bytes in [&newer[..], &phase, short, &bytes(b'i', &[1, 0, 0, 0, 9])] {
+            assert!(read(&key(), bytes, 0).is_err(), "{bytes:?}");
+        }
+    }
+}

@@ -225,7 +225,6 @@ pub(super) fn from(number: i64) -> u64 {
 
 /// An answer that no server of ours gives. What was asked may have been done.
 pub(super) fn odd(reply: &impl std::fmt::Debug) -> StoreError {
-    let mut reply = format!("{reply:?}");
-    reply.truncate(reply.floor_char_boundary(200));
+    let reply: String = format!("{reply:?}").chars().take(200).collect();
     StoreError::uncertain(format!("the server answered {reply}"))
 }

@@ -1,0 +1,168 @@
+//! What is said of servers that cannot keep the promise, and of what lies under a key.
+use crate::process::{LEASE, Outcome, Tool, call_plainly, claim, key};
+use std::{num::NonZeroU8, thread, time::Duration};
+use tr_idempotency::{
+    protocol::State,
+    redis::{Durability, Redis},
+    store::{Claimed, End, RecordStore as _, StoreErrorKind},
+};
+use tr_testkit::redis::{Persistence, Server};
+
+const TEN_MB: u64 = 10_000_000;
+
+#[tokio::test]
+async fn a_server_that_may_forget_a_call_in_flight_is_refused() {
+    for policy in ["allkeys-lru", "volatile-lru", "volatile-ttl"] {
+        let server = Server::options().max_memory(TEN_MB, policy).start().unwrap();
+        let error = Redis::connect(server.url()).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Refused);
+        let text = error.to_string();
+        for part in [policy, "`maxmemory-policy`", "set it to noeviction"] {
+            assert!(text.contains(part), "{text}");
+        }
+        let accepted = Redis::builder(server.url()).evicting_at_my_own_risk().connect().await;
+        let warnings = accepted.unwrap().check().await.unwrap().join("\n");
+        assert!(warnings.contains(policy), "{warnings}");
+    }
+}
+
+#[tokio::test]
+async fn everything_that_is_wrong_is_told_at_once() {
+    let primary = Server::start().unwrap();
+    let replica =
+        Server::options().replica_of(&primary).max_memory(TEN_MB, "allkeys-lfu").start().unwrap();
+    let wait = Durability::wait_for(NonZeroU8::MIN);
+    let error = Redis::builder(replica.url()).durability(wait).connect().await.unwrap_err();
+    let text = error.to_string();
+    for part in ["it is a replica", "allkeys-lfu", "0 replicas follow it"] {
+        assert!(text.contains(part), "{text}");
+    }
+
+    let error = Redis::builder("redis://:secret@[bad").prefix("a{b}").build().unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("the address") && text.contains("the prefix \"a{b}\""), "{text}");
+    assert!(!text.contains("secret"), "{text}");
+}
+
+#[tokio::test]
+async fn a_server_that_forgets_on_restart_is_warned_of() {
+    let server = Server::start().unwrap();
+    let warnings = Redis::connect(server.url()).await.unwrap().check().await.unwrap();
+    assert!(matches!(&warnings[..], [one] if one.contains("set `appendonly yes`")), "{warnings:?}");
+    let accepted = Redis::builder(server.url()).forgetting_on_restart().build().unwrap();
+    assert!(accepted.check().await.unwrap().is_empty());
+    let server = Server::options().persistence(Persistence::Always).start().unwrap();
+    let store = Redis::connect(server.url()).await.unwrap();
+    assert!(store.check().await.unwrap().is_empty());
+    let _replica = Server::options().replica_of(&server).start().unwrap();
+    let warnings = store.check().await.unwrap();
+    assert!(matches!(&warnings[..], [one] if one.contains("Durability::Wait")), "{warnings:?}");
+}
+
+#[tokio::test]
+async fn a_wrong_password_and_no_server_are_told_apart() {
+    let mut server = Server::options().password("sesame42").start().unwrap();
+    let address = server.addr();
+    for url in [format!("redis://{address}"), format!("redis://:guess@{address}")] {
+        let error = Redis::connect(url).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
+        assert!(error.to_string().contains("check the user and password"), "{error}");
+        assert!(!error.to_string().contains("guess"), "{error}");
+    }
+    let store = Redis::connect(server.url()).await.unwrap();
+    assert!(!format!("{store:?}").contains("sesame42"));
+    server.kill();
+    let error = Redis::connect(server.url()).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Unreachable, "{error}");
+}
+
+#[tokio::test]
+async fn what_is_no_record_is_neither_run_over_nor_taken_for_none() {
+    let server = Server::start().unwrap();
+    let store = Redis::builder(server.url()).prefix("app:").build().unwrap();
+    let claim = claim("pay");
+    let name = format!("app:{{{}}}", claim.key);
+    for foreign in [&["HSET", &name, "field", "1"][..], &["SET", &name, "2, of a later version"]] {
+        server.command(foreign.iter().copied()).unwrap();
+        let error = store.claim(&claim).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Unreadable, "{error}");
+        let error = store.read(&claim.key).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Unreadable, "{error}");
+        assert_eq!(server.command(["EXISTS", &name]).unwrap().int(), Some(1));
+        server.command(["DEL", &name]).unwrap();
+    }
+    server.command(["SET", &name, "2, of a later version"]).unwrap();
+    assert!(store.clear(&claim.key).await.unwrap());
+    assert!(matches!(store.claim(&claim).await.unwrap(), Claimed::Run(_)));
+}
+
+#[tokio::test]
+async fn a_full_server_keeps_claims_and_records_ends() {
+    let server = Server::start().unwrap();
+    let store = Redis::connect(server.url()).await.unwrap();
+    let claimed = claim("pay");
+    let Claimed::Run(grant) = store.claim(&claimed).await.unwrap() else { panic!("a new key") };
+    server.command(["CONFIG", "SET", "maxmemory", "1"]).unwrap();
+    assert_eq!(store.claim(&claim("another")).await.unwrap(), Claimed::Full);
+    let end = End { state: State::Done(b"paid".to_vec()), ttl: 60_000 };
+    assert!(store.finalise(&claimed.key, grant.token, &end).await.unwrap());
+    assert!(matches!(store.claim(&claim("pay")).await.unwrap(), Claimed::Settled(_)));
+}
+
+#[tokio::test]
+async fn a_server_that_evicts_forgets_and_epochs_still_grow() {
+    let server = Server::options().max_memory(TEN_MB, "allkeys-random").start().unwrap();
+    let store = Redis::builder(server.url()).evicting_at_my_own_risk().connect().await.unwrap();
+    let Claimed::Run(first) = store.claim(&claim("pay")).await.unwrap() else { panic!("new") };
+    let filler = "x".repeat(100_000);
+    let mut fillers = 0..100_000;
+    while store.read(&key("pay")).await.unwrap().is_some() {
+        let n = fillers.next().expect("it is forgotten sooner or later");
+        server.command(["SET", &format!("filler-{n}"), &filler]).unwrap();
+    }
+    let second = store.claim(&claim("pay")).await.unwrap();
+    let Claimed::Run(second) = second else { panic!("it was not forgotten: {second:?}") };
+    assert!(second.token.epoch > first.token.epoch);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_loading_is_waited_for() {
+    let options = Server::options().persistence(Persistence::Always);
+    let mut server = options
+        .set("enable-debug-command", ["yes"])
+        .set("key-load-delay", ["2000"])
+        .set("loading-process-events-interval-bytes", ["1024"])
+        .start()
+        .unwrap();
+    let store = Redis::connect(server.url()).await.unwrap();
+    let tool = Tool::default();
+    assert_eq!(call_plainly(&store, "pay", &tool).await, Outcome::Ran { recorded: true });
+    server.command(["DEBUG", "POPULATE", "400", "key", "200"]).unwrap();
+    server.command(["BGREWRITEAOF"]).unwrap();
+    let rewriting = || {
+        let info = server.command(["INFO", "persistence"]).unwrap().to_string();
+        !info.contains("aof_rewrite_in_progress:0") || !info.contains("aof_rewrite_scheduled:0")
+    };
+    while rewriting() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    server.kill();
+    let restarted = thread::spawn(move || {
+        server.restart().unwrap();
+        server
+    });
+    let mut loading = 0;
+    let replayed = loop {
+        match store.claim(&claim("pay")).await {
+            Ok(claimed) => break claimed,
+            Err(error) => {
+                assert!(error.is_passing(), "{error}");
+                loading += u32::from(error.to_string().contains("loading"));
+            }
+        }
+        tokio::time::sleep(LEASE / 40).await;
+    };
+    assert!(matches!(replayed, Claimed::Settled(_)), "{replayed:?}");
+    assert!(loading > 0, "it never met a server that was loading");
+    drop(restarted.join().unwrap());
+}
