@@ -3,6 +3,7 @@
 mod crash;
 mod failover;
 mod faults;
+mod likeness;
 mod process;
 mod rules;
 mod servers;
