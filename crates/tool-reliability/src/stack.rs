@@ -61,7 +61,8 @@ impl ToolStack {
         self.layers.breaker.registry()
     }
 
-    /// The records: to look at them, settle what is unknown, flush them.
+    /// The records: to look at them, settle what is unknown, flush them. Those in a store:
+    /// [`in_store`](Handle::in_store).
     #[must_use]
     pub fn records(&self) -> Handle<ToolOutcome> {
         self.layers.idempotency.handle()
@@ -146,7 +147,8 @@ impl Builder {
         self
     }
 
-    /// Changes deduplication.
+    /// Changes deduplication, and where its records are: in this process, unless a
+    /// [store](tr_idempotency::Builder::store) is given.
     pub fn idempotency(
         mut self,
         change: impl FnOnce(tr_idempotency::Builder) -> tr_idempotency::Builder,

@@ -73,7 +73,7 @@ leaf! {
 
 leaf! {
     /// The store of records cannot be asked whether this call may run, so it does not: its source
-    /// leads to the [`StoreError`](crate::store::StoreError). The tool did not run. Code
+    /// leads to the [`StoreError`]. The tool did not run. Code
     /// `store_unavailable`, transient; permanent if the store refuses.
     StoreUnavailable: "the store of records cannot be asked, and the call is not run without it"
 }

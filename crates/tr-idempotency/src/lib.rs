@@ -8,7 +8,8 @@
 //!
 //! Around retries (one claim covers all attempts) and inside loop detection (which counts replays
 //! too), wherever calls repeat: clients that retry or reconnect, models that ask twice, workflows
-//! that resume. Records live in this process and die with it.
+//! that resume. Records live in this process and die with it, unless a [`store`] is given: it
+//! outlives the process, and several processes may share it.
 //!
 //! # Example
 //!
@@ -48,6 +49,23 @@
 //! In all of them a duplicate with other params is a conflict ([`ConflictPolicy`]). Where of
 //! several duplicates one may run, exactly one does, and the others wait for it.
 //!
+//! # Stores
+//!
+//! | | | |
+//! |---|---|---|
+//! | none | this process's tables | fastest |
+//! | `sqlite::Sqlite` (feature `sqlite`) | a file, shared by the processes of one machine | outlives the process |
+//! | `redis::Redis` (feature `redis`) | a server, shared by machines | outlives them |
+//! | [`store::Memory`] | for tests | |
+//! | your own | [`RecordStore`](store::RecordStore), and the `conformance` suite | |
+//!
+//! With a store a call is claimed there before it runs, keeps its lease while it runs, and is
+//! recorded there before anybody is told. The process's own tables stay in front: of all its
+//! callers one asks, and one watches for another process. When the store cannot be asked, mutating
+//! calls are refused and all others run ([`Builder::when_store_fails`]). A tool sees its claim as
+//! [`ToolCall::fence`](tr_core::ToolCall::fence). Keys that only join cut-off calls
+//! ([`DerivedKeys::CutOff`]) stay in their process.
+//!
 //! # Errors
 //!
 //! See [`error`]: each says whether the tool ran. A failure of the inner service reaches all who
@@ -56,7 +74,8 @@
 //! # Defaults
 //!
 //! 25,000 records, 1,024 waiters per call, conflicts rejected, keys derived by step or else for
-//! calls that were cut off ([`DerivedKeys`]). The times are those of the table, by tool where its
+//! calls that were cut off ([`DerivedKeys`]); no store; with one, 1 s for a request and 1 MiB for an
+//! answer. The times are those of the table, by tool where its
 //! manifest says so.
 //!
 //! # Cancellation
@@ -64,7 +83,10 @@
 //! Dropped before the tool can have started, a call passes its claim to the longest waiter, or
 //! leaves nothing. Dropped later, it moves to a task of the current tokio runtime; without a
 //! runtime it ends there and leaves `unknown`. A call without a key, or with `disabled`, ends
-//! with its caller.
+//! with its caller. [`Handle::cancel`] reaches a call whether its caller is there or gone.
+//!
+//! With a store, a claim that may have been granted is given back in a task of the current
+//! runtime; without one, its lease ends and leaves `unknown`.
 //!
 //! # Knows nothing of
 //!
