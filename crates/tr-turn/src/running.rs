@@ -24,9 +24,8 @@ pin_project! {
         S: Service<ToolCall>,
     {
         call: usize,
-        // `None` once it was dropped.
         #[pin]
-        answer: Option<DeferFuture<S, ToolCall>>,
+        answer: DeferFuture<S, ToolCall>,
         #[pin]
         timer: Option<Sleep>,
         #[pin]
@@ -64,13 +63,7 @@ impl<S: Service<ToolCall>> Running<S> {
         about: About,
     ) -> Self {
         let timer = about.until.map(|(at, _)| sleep_until(at));
-        Self {
-            call,
-            answer: Some(answer),
-            timer,
-            withdrawn: token.cancelled_owned(),
-            about: Some(about),
-        }
+        Self { call, answer, timer, withdrawn: token.cancelled_owned(), about: Some(about) }
     }
 
     pub(crate) const fn call(&self) -> usize {
@@ -83,8 +76,7 @@ impl<S: Service<ToolCall>> Running<S> {
 
     /// Whether the tool may have run: before it is called, it cannot have.
     pub(crate) fn ran(&self) -> Ran {
-        let called = self.answer.as_ref().is_some_and(DeferFuture::is_called);
-        if called { Ran::Unknown } else { Ran::No }
+        if self.answer.is_called() { Ran::Unknown } else { Ran::No }
     }
 }
 
@@ -96,8 +88,8 @@ where
     type Output = (usize, About, End);
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        let mut answer = this.answer.as_mut().as_pin_mut().expect("polled after completion");
+        let this = self.project();
+        let mut answer = this.answer;
         // A tool that panics is one call's misfortune, not the turn's: its future is never polled
         // again.
         let polled = catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx)));
@@ -115,8 +107,7 @@ where
                 End::TimedOut(ran)
             }
         };
-        // Dropped now, not when the others are done.
-        this.answer.set(None);
+        // Whoever polls this drops it at its end, and the call with it.
         Poll::Ready((*this.call, this.about.take().expect("it ends once"), end))
     }
 }

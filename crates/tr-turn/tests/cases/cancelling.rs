@@ -94,9 +94,17 @@ async fn a_turn_that_is_dropped_drops_its_calls() {
     let turn = turns.run(plan.clone());
     let _ = tokio::time::timeout(seconds(3), turn).await.unwrap_err();
     assert_eq!((handle.calls(), handle.in_flight()), (2, 0));
+    // At its end it has dropped them, whoever still holds it.
+    let held =
+        Draft::new("t").call(reads("slow").timeout(seconds(1))).call(reads("slow").named("o"));
+    let held = held.limits(tr_turn::Limits { timeout: seconds(3), ..Default::default() });
+    let mut turn = Box::pin(turns.run(held.check(&Tools::any()).unwrap()));
+    (&mut turn).await;
+    assert_eq!((handle.calls(), handle.in_flight()), (4, 0));
+    drop(turn);
     // One that was never polled has not begun.
     drop(turns.run(plan));
-    assert_eq!(handle.calls(), 2);
+    assert_eq!(handle.calls(), 4);
 }
 
 /// A turn needs no stack: any tool service will do.

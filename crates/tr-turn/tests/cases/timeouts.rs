@@ -84,6 +84,18 @@ async fn eh_4_2_the_turn_timeout_collects_partial_results() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_ends_with_the_turn_counts_and_starts_nothing() {
+    let tool = tr_testkit::calls::ScriptedTool::script([after(20, answers("just in time"))]);
+    let handle = tool.handle();
+    let draft = Draft::new("t").limits(turn_of(20)).call(reads("last"));
+    let draft = draft.call(reads("too_late").after("last"));
+    let report = Turns::new(tool).run(draft.check(&Tools::any()).unwrap()).await;
+    let ends: Vec<_> = report.calls.iter().map(|call| (call.outcome, call.ran)).collect();
+    assert_eq!(ends, [(Outcome::Success, Ran::Yes), (Outcome::TimedOut, Ran::No)]);
+    assert_eq!((handle.calls(), report.took), (1, seconds(20)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn eh_4_3_a_timeout_is_transient() {
     let bench = Bench::new([("flight_search", vec![Step::Hang, answers("ok")])]);
     let report = bench.run(Draft::new("t").call(reads("flight_search"))).await;
