@@ -73,7 +73,7 @@ pub(crate) struct Ended {
 impl Ended {
     pub(crate) fn answer(self) {
         for job in self.jobs {
-            job.answer(self.fate.as_ref().copied());
+            job.end(self.fate.as_ref().copied());
         }
     }
 }

@@ -17,8 +17,16 @@ pub(crate) trait Job: Send {
     /// Does the work and remembers what came of it; `false` if it has to be undone.
     fn run(&mut self, connection: &Connection) -> bool;
 
-    /// Sends what came of it, or why nothing could.
+    /// Sends what came of it, or why nothing could. Runs code of whoever sent the job: the
+    /// conversion of its error, and the end of an answer that nobody waits for.
     fn answer(self: Box<Self>, fate: Result<(), &Error>);
+}
+
+impl dyn Job {
+    /// Answers; a panic is the job's own.
+    pub(crate) fn end(self: Box<Self>, fate: Result<(), &Error>) {
+        drop(catch_unwind(AssertUnwindSafe(|| self.answer(fate))));
+    }
 }
 
 struct Typed<F, T, E> {
@@ -29,6 +37,8 @@ struct Typed<F, T, E> {
 enum State<F, T, E> {
     Waits(F),
     Ended(Result<T, E>),
+    Panicked(Error),
+    /// Never begun, or begun and not ended.
     Lost,
 }
 
@@ -60,16 +70,17 @@ where
     fn run(&mut self, connection: &Connection) -> bool {
         let State::Waits(work) = mem::replace(&mut self.state, State::Lost) else { return false };
         // What the closure broke is its own: the connection's changes are undone.
-        let end = catch_unwind(AssertUnwindSafe(|| work(connection)))
-            .unwrap_or_else(|panic| Err(Error::panicked(message(&*panic)).into()));
-        let is_kept = end.is_ok();
-        self.state = State::Ended(end);
-        is_kept
+        self.state = match catch_unwind(AssertUnwindSafe(|| work(connection))) {
+            Ok(end) => State::Ended(end),
+            Err(panic) => State::Panicked(Error::panicked(message(&*panic))),
+        };
+        matches!(self.state, State::Ended(Ok(_)))
     }
 
     fn answer(self: Box<Self>, fate: Result<(), &Error>) {
         let end = match (self.state, fate) {
             (State::Ended(Err(error)), _) => Err(error),
+            (State::Panicked(error), _) => Err(error.into()),
             (State::Ended(end), Ok(())) => end,
             (_, Err(error)) => Err(error.clone().into()),
             (_, Ok(())) => Err(Error::closed().into()),

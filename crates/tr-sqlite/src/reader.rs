@@ -31,5 +31,5 @@ fn read(connection: &Connection, mut job: Box<dyn Job>) {
         // It fails only if there is nothing to end.
         drop(step(connection, "ROLLBACK"));
     }
-    job.answer(begun.as_ref().copied());
+    job.end(begun.as_ref().copied());
 }

@@ -118,9 +118,9 @@ fn finish(group: Group<'_>, place: &Place, counters: &Counters) -> Last {
 
 /// Tells all who have waited that it was in vain. Who came meanwhile has a wait of its own.
 fn refuse(first: Box<dyn Job>, waiting: usize, queue: &mut Queue, error: &Error) {
-    first.answer(Err(error));
+    first.end(Err(error));
     for _ in 0..waiting {
         let Some(job) = queue.poll() else { return };
-        job.answer(Err(error));
+        job.end(Err(error));
     }
 }

@@ -88,6 +88,22 @@ async fn a_panicking_job_undoes_itself_alone() {
     assert_eq!(all(&database).await, [1, 3]);
 }
 
+#[tokio::test]
+async fn an_answer_that_panics_harms_nobody() {
+    struct Answer;
+    impl Drop for Answer {
+        fn drop(&mut self) {
+            assert!(!all_is_lost(), "no such luck");
+        }
+    }
+    let scratch = Scratch::new("answer");
+    let database = scratch.open().await;
+    drop(database.write(|_| Ok::<_, Error>(Answer)));
+    drop(database.read(|_| Ok::<_, Error>(Answer)));
+    insert(&database, 1).await.unwrap();
+    assert_eq!(all(&database).await, [1]);
+}
+
 fn all_is_lost() -> bool {
     true
 }
