@@ -9,6 +9,7 @@ use std::{
     sync::Arc,
     task::{Context, Poll, ready},
 };
+use tokio::task::coop;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower_layer::Layer;
 use tower_service::Service;
@@ -123,7 +124,8 @@ where
             return Poll::Ready(end.map_err(Into::into));
         }
         let Some(withdrawn) = this.withdrawn.as_pin_mut() else { return Poll::Pending };
-        ready!(withdrawn.poll(cx));
+        // An attempt that uses up its task's budget must not keep it from being withdrawn.
+        ready!(Pin::new(&mut coop::unconstrained(withdrawn)).poll(cx));
         this.attempt.set(None);
         Poll::Ready(Err(Stopped::withdrawn(Ran::Unknown).into()))
     }

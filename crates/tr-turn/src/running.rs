@@ -99,10 +99,14 @@ where
         let end = match polled {
             Ok(Poll::Ready(end)) => End::Answered(end.map_err(Into::into)),
             Err(_) => End::Panicked,
-            Ok(Poll::Pending) if this.withdrawn.poll(cx).is_ready() => End::Withdrawn(ran),
+            // A call that uses up its task's budget must not keep what ends it from firing.
+            Ok(Poll::Pending)
+                if Pin::new(&mut coop::unconstrained(this.withdrawn)).poll(cx).is_ready() =>
+            {
+                End::Withdrawn(ran)
+            }
             Ok(Poll::Pending) => {
                 let Some(timer) = this.timer.as_pin_mut() else { return Poll::Pending };
-                // A call that uses up its task's budget must not keep the timer from firing.
                 ready!(Pin::new(&mut coop::unconstrained(timer)).poll(cx));
                 End::TimedOut(ran)
             }

@@ -202,11 +202,12 @@ where
                 Poll::Ready(None) | Poll::Pending => break,
             }
         }
-        let cut_short = if this.withdrawn.poll(cx).is_ready() {
+        // Calls that use up the task's budget must not keep what ends the turn from firing.
+        let withdrawn = Pin::new(&mut coop::unconstrained(this.withdrawn)).poll(cx);
+        let cut_short = if withdrawn.is_ready() {
             CutShort::Cancelled
         } else {
             let timer = this.timer.as_pin_mut().expect("it has begun");
-            // Calls that use up the task's budget must not keep the timer from firing.
             ready!(Pin::new(&mut coop::unconstrained(timer)).poll(cx));
             CutShort::TimedOut
         };

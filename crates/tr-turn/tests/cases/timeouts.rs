@@ -202,3 +202,31 @@ async fn a_bare_tool_is_bounded_too() {
     let report = Turns::new(tool).run(plan).await;
     assert_eq!((report.calls[0].outcome, report.calls[0].ran), (Outcome::TimedOut, Ran::No));
 }
+
+/// A tool that is never done and never waits uses up its task's budget, and is ended all the same.
+#[tokio::test(start_paused = true)]
+async fn a_busy_tool_cannot_hold_a_turn() {
+    let busy = tower::service_fn(|_: ToolCall| async {
+        loop {
+            tokio::task::consume_budget().await;
+        }
+        #[expect(unreachable_code, reason = "the types of an answer that never comes")]
+        Ok::<_, BoxError>(ToolOutcome::default())
+    });
+    // Paused time stands still while anything is busy.
+    let clock = tokio::spawn(async {
+        loop {
+            tokio::time::advance(Duration::from_millis(100)).await;
+        }
+    });
+    let plan = Draft::new("t")
+        .limits(turn_of(3))
+        .call(reads("busy"))
+        .call(reads("other").named("bounded").timeout(seconds(1)))
+        .check(&Tools::any());
+    let report = Turns::new(busy).run(plan.unwrap()).await;
+    clock.abort();
+    assert_eq!(report.cut_short, Some(CutShort::TimedOut));
+    assert!(report.took <= Duration::from_millis(3_200), "{:?}", report.took);
+    assert!(report.calls[1].ended <= Duration::from_millis(1_200), "{:?}", report.calls[1].ended);
+}
