@@ -12,3 +12,4 @@ mod peer;
 mod python;
 mod replies;
 mod session;
+mod turn;
