@@ -31,8 +31,6 @@ where
     pub(crate) lead: Option<Box<Lead<S::Response, V>>>,
     pub(crate) claim: Option<Claim<V>>,
     pub(crate) mutating: bool,
-    /// It had to wait, so its claim knows whom to wake.
-    attended: bool,
     pub(crate) answers: A,
     pub(crate) phase: Phase,
     of: PhantomData<fn() -> Req>,
@@ -79,7 +77,6 @@ where
             lead: None,
             claim,
             mutating,
-            attended: false,
             answers,
             phase: Phase::Fresh,
             of: PhantomData,
@@ -108,8 +105,7 @@ where
 
     /// Whether the call was cancelled; if not, that wakes this task.
     pub(crate) fn is_cancelled(&mut self, cx: &mut Context<'_>) -> bool {
-        self.attended = true;
-        self.claim.as_ref().is_some_and(|claim| claim.attend(cx.waker()))
+        self.claim.as_mut().is_some_and(|claim| claim.attend(cx.waker()))
     }
 
     /// The call itself, up to its end or its cancellation.
@@ -118,7 +114,8 @@ where
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<S::Response, BoxError>> {
-        if self.attended && self.is_cancelled(cx) {
+        let attended = self.claim.as_ref().is_some_and(Claim::is_attended);
+        if attended && self.is_cancelled(cx) {
             return Poll::Ready(Err(self.withdraw()));
         }
         let Some(cell) = &mut self.cell else { panic!("polled after completion") };
@@ -132,7 +129,7 @@ where
             if let Some(claim) = &mut self.claim {
                 claim.set_started(self.phase == Phase::Called);
             }
-            if !self.attended && self.is_cancelled(cx) {
+            if !attended && self.is_cancelled(cx) {
                 return Poll::Ready(Err(self.withdraw()));
             }
             return Poll::Pending;

@@ -1,7 +1,7 @@
 //! The contract laws of `Service`.
 use tower_layer::Layer;
 use tr_core::{DedupeMode, Params, ToolCall, ToolOutcome};
-use tr_idempotency::{DerivedKeys, IdempotencyLayer};
+use tr_idempotency::{DerivedKeys, IdempotencyLayer, store::Memory};
 use tr_testkit::laws::Laws;
 
 fn request(n: u64) -> ToolCall {
@@ -54,6 +54,13 @@ fn layer(from: DerivedKeys) -> IdempotencyLayer {
 fn laws_hold_for_calls_with_keys() {
     let keyed = |n: u64| request(n).idempotency_key(n.to_string());
     let layer = layer(DerivedKeys::Off);
+    Laws::new(keyed, response).detaches().check(|inner| layer.layer(inner));
+}
+
+#[test]
+fn laws_hold_over_a_store() {
+    let keyed = |n: u64| request(n).idempotency_key(n.to_string());
+    let layer = IdempotencyLayer::builder().store(Memory::new()).build().unwrap();
     Laws::new(keyed, response).detaches().check(|inner| layer.layer(inner));
 }
 

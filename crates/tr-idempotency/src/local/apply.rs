@@ -10,7 +10,7 @@ use crate::{
     end::{Answer, Flaw, State, answer},
     protocol::{Ask, Millis, Reply, Token, Ttls},
 };
-use std::{mem, sync::Arc, task::Waker};
+use std::{mem, sync::Arc};
 use tr_core::{Id, Replay, canonical::Key};
 
 /// Who waits for one call.
@@ -89,27 +89,6 @@ impl<V> Table<V> {
         }
     }
 
-    /// Who runs this claim's call waits, and wants to be woken if it is cancelled: whether it is.
-    pub(crate) fn attend(&mut self, at: usize, token: Token, driver: &Waker) -> bool {
-        let Some(entry) = self.held(at, token) else { return false };
-        match &mut entry.driver {
-            Some(known) => known.clone_from(driver),
-            none => *none = Some(driver.clone()),
-        }
-        entry.cancelled
-    }
-
-    /// Has a call in flight cancelled; gives back who is to be woken. `None` if there is none.
-    pub(crate) fn cancel(&mut self, key: &Key) -> Option<Option<Waker>> {
-        let at = self.find(key)?;
-        let entry = self.slots[at].entry.as_mut()?;
-        if !matches!(entry.record.state, State::Inflight) {
-            return None;
-        }
-        entry.cancelled = true;
-        Some(entry.driver.take())
-    }
-
     /// Nobody runs this claim's call: gives back who waits for it.
     pub(crate) fn refuse(&mut self, at: usize, token: Token) -> (Waiters<V>, Option<State<V>>) {
         let Some(entry) = self.held(at, token) else { return (Vec::new(), None) };
@@ -160,7 +139,6 @@ impl<V> Table<V> {
             return (None, self.forget(at));
         }
         let heir = entry.waiters.remove(0);
-        (entry.driver, entry.cancelled) = (None, false);
         entry.record.pass(token, to, now, ttls.inflight);
         self.epoch = to.epoch;
         (Some((heir, to)), None)
@@ -240,7 +218,6 @@ impl<V: Clone> Table<V> {
                 let Slot { entry, notes } = &mut self.slots[at];
                 let entry = entry.as_mut().expect("found");
                 entry.caller = Caller::of(wish);
-                (entry.driver, entry.cancelled) = (None, false);
                 match &before {
                     Some(before) if entry.record.runs > 1 => {
                         entry.earlier.extend(Run::of(before, claimed_at, changed_at));

@@ -26,6 +26,8 @@ pub(crate) struct Claim<V> {
     settled: bool,
     /// A store has the record; what lies here only joins the callers in this process.
     fronts: bool,
+    /// Its driver had to wait.
+    attended: bool,
 }
 
 impl<V> Claim<V> {
@@ -36,7 +38,17 @@ impl<V> Claim<V> {
         ttls: Ttls,
         mutating: bool,
     ) -> Self {
-        Self { shard, at, token, ttls, mutating, started: false, settled: false, fronts: false }
+        Self {
+            shard,
+            at,
+            token,
+            ttls,
+            mutating,
+            started: false,
+            settled: false,
+            fronts: false,
+            attended: false,
+        }
     }
 
     /// The same in front of a store.
@@ -50,8 +62,13 @@ impl<V> Claim<V> {
     }
 
     /// The call waits: wakes its driver if it is cancelled. Whether it is already.
-    pub(crate) fn attend(&self, driver: &Waker) -> bool {
+    pub(crate) fn attend(&mut self, driver: &Waker) -> bool {
+        self.attended = true;
         self.shard.lock().attend(self.at, self.token, driver)
+    }
+
+    pub(crate) const fn is_attended(&self) -> bool {
+        self.attended
     }
 
     pub(crate) fn fingerprint(&self, key: &Key) -> [u8; 8] {
@@ -69,7 +86,12 @@ impl<V> Claim<V> {
 
     /// The caller is gone, and the call goes on.
     pub(crate) fn detach(&self) {
-        self.shard.lock().detach(self.at, self.token);
+        let driver = {
+            let mut table = self.shard.lock();
+            table.detach(self.at, self.token);
+            table.unattend(self.at, self.token)
+        };
+        drop(driver);
     }
 
     /// Records the end (nothing, if it cannot be kept and the call may run again), serves who
@@ -149,6 +171,10 @@ impl<V> Drop for Claim<V> {
     fn drop(&mut self) {
         if !mem::replace(&mut self.settled, true) {
             if self.started { self.lose() } else { self.release() }
+        }
+        if self.attended {
+            let driver = self.shard.lock().dismiss(self.at, self.token);
+            drop(driver);
         }
     }
 }

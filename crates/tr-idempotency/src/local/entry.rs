@@ -8,7 +8,7 @@ use crate::{
     protocol::{self, Ask, Millis, Record},
 };
 use serde::{Deserialize, Serialize};
-use std::{sync::Arc, task::Waker, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tr_core::{MatchedOn, Replay, canonical::Key};
 
 /// One record.
@@ -24,10 +24,6 @@ pub(crate) struct Entry<V> {
     fingerprint: Option<[u8; 8]>,
     /// Runs before the one that the record tells of.
     pub(crate) earlier: Vec<Run>,
-    /// Who runs it, once it had to wait.
-    pub(crate) driver: Option<Waker>,
-    /// It is not wanted any more.
-    pub(crate) cancelled: bool,
 }
 
 /// Who gets the answer of a call.
@@ -69,8 +65,6 @@ impl<V> Entry<V> {
             touched: false,
             fingerprint: None,
             earlier: Vec::new(),
-            driver: None,
-            cancelled: false,
         }
     }
 

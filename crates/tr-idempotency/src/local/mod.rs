@@ -1,6 +1,7 @@
 //! The memory store: the lease protocol over bounded tables of records.
 pub(crate) mod apply;
 pub(crate) mod claim;
+mod drivers;
 pub(crate) mod entry;
 pub(crate) mod notes;
 pub(crate) mod shard;

@@ -1,5 +1,5 @@
 //! Records in memory: bounded, found by key, forgotten by the clock algorithm.
-use super::{entry::Entry, notes::Notes, spares::Spares};
+use super::{drivers::Drivers, entry::Entry, notes::Notes, spares::Spares};
 use crate::{
     end::State,
     protocol::{Millis, Token},
@@ -29,6 +29,7 @@ pub(crate) struct Table<V> {
     /// Sets this store's owners apart from other stores'.
     seed: u64,
     pub(crate) spares: Spares,
+    pub(super) drivers: Drivers,
 }
 
 #[derive(Debug)]
@@ -51,6 +52,7 @@ impl<V> Table<V> {
             epoch: 0,
             seed,
             spares: Spares::default(),
+            drivers: Drivers::default(),
         }
     }
 

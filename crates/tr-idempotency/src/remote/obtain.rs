@@ -75,9 +75,14 @@ where
         match ask(&remote, &request).await {
             Ok(obtained) => obtained,
             Err(refused) => {
-                let passing = matches!(refused, Refused::Unavailable(_) | Refused::Unreadable(..));
+                // A record that cannot be read is a record: of a mutating call, that bars it.
+                let may_run = match refused {
+                    Refused::Unavailable(_) => true,
+                    Refused::Unreadable(..) => request.effect != Effect::Mutating,
+                    _ => false,
+                };
                 match remote.policy.of(request.effect) {
-                    WhenStoreFails::Run if passing => Obtained::Open,
+                    WhenStoreFails::Run if may_run => Obtained::Open,
                     _ => Obtained::Refuse(refused),
                 }
             }

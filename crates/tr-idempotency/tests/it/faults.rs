@@ -4,6 +4,7 @@ use std::{
     fmt,
     future::{Future, pending},
     sync::{Arc, Mutex},
+    time::Duration,
 };
 use tr_core::canonical::Key;
 use tr_idempotency::{
@@ -32,6 +33,7 @@ pub(crate) enum Fault {
 #[derive(Clone)]
 pub(crate) struct Faulty {
     inner: Memory,
+    slow: bool,
     state: Arc<Mutex<State>>,
 }
 
@@ -44,7 +46,12 @@ struct State {
 
 impl Faulty {
     pub(crate) fn new(inner: Memory) -> Self {
-        Self { inner, state: Arc::default() }
+        Self { inner, slow: false, state: Arc::default() }
+    }
+
+    /// Takes a millisecond there and another back.
+    pub(crate) fn slow(inner: Memory) -> Self {
+        Self { slow: true, ..Self::new(inner) }
     }
 
     /// The next `times` requests of this operation end so.
@@ -81,7 +88,13 @@ impl Faulty {
         operation: &'static str,
         request: impl Future<Output = Result<T, StoreError>> + Send + 's,
     ) -> StoreFuture<'s, T> {
-        let fault = self.next(operation);
+        let (fault, way) = (self.next(operation), Duration::from_millis(self.slow.into()));
+        let request = async move {
+            tokio::time::sleep(way).await;
+            let end = request.await;
+            tokio::time::sleep(way).await;
+            end
+        };
         Box::pin(async move {
             match fault {
                 None => request.await,

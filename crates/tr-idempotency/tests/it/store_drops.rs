@@ -27,7 +27,7 @@ const KEYS: usize = 2_000;
 #[tokio::test(start_paused = true)]
 async fn dropped_at_random_points_no_claim_lease_or_watch_leaks_and_nothing_runs_twice() {
     let records = Memory::new();
-    let faulty = Faulty::new(records.clone());
+    let faulty = Faulty::slow(records.clone());
     let runs: Arc<Vec<AtomicUsize>> = Arc::new((0..KEYS).map(|_| AtomicUsize::new(0)).collect());
     let tool = || -> Tool {
         let runs = runs.clone();
@@ -81,4 +81,44 @@ async fn dropped_at_random_points_no_claim_lease_or_watch_leaks_and_nothing_runs
     // Records last for a day, and the test for less, so a key has one run.
     let most = runs.iter().map(|runs| runs.load(Relaxed)).max();
     assert_eq!(most, Some(1));
+}
+
+/// At each await point, alone and with a waiter behind it, by two processes.
+#[tokio::test(start_paused = true)]
+async fn dropped_at_every_await_over_a_store_nothing_leaks_and_nothing_runs_twice() {
+    for polls in 0..14 {
+        for waiters in 0..3 {
+            let records = Memory::new();
+            let slow = || {
+                let store = Faulty::slow(records.clone());
+                IdempotencyLayer::builder().store(store).build().unwrap()
+            };
+            let (a, front, ran_a) = guarded_by(&slow(), counting(Duration::from_millis(1)));
+            let (b, _, ran_b) = guarded_by(&slow(), counting(Duration::from_millis(1)));
+            let mut dropped = Box::pin(tower::Service::call(&mut a.clone(), pay("k")));
+            let mut left = polls;
+            let spent = std::future::poll_fn(|cx| {
+                if left == 0 {
+                    return std::task::Poll::Ready(());
+                }
+                left -= 1;
+                std::future::Future::poll(dropped.as_mut(), cx).map(|_| ())
+            });
+            spent.await;
+            let mut waiting = Vec::new();
+            for n in 0..waiters {
+                waiting.push(start(if n % 2 == 0 { &a } else { &b }, pay("k")).await);
+            }
+            drop(dropped);
+            for waiter in waiting {
+                assert_eq!(answer(waiter.await.unwrap()), 0, "dropped after {polls} polls");
+            }
+            assert_eq!(answer(call(&b, pay("k")).await), 0);
+            pass(SECOND).await;
+            assert_eq!(ran_a.calls() + ran_b.calls(), 1, "dropped after {polls} polls");
+            assert_eq!(front.counts(), Counts::default());
+            let open = Query { which: Which::Inflight { at_least: 0 }, ..Query::ALL };
+            assert_eq!(records.count(&open).await.unwrap(), 0);
+        }
+    }
 }

@@ -278,6 +278,16 @@ async fn an_unreadable_record_is_never_a_reason_to_run_a_mutating_call() {
     assert_eq!(refusal(Err(error)), told("outcome_unknown", Ran::Unknown, Verdict::Permanent));
     assert_eq!((w.asked.calls(), w.faulty.calls("claim")), (0, 1));
     assert_eq!(answer(call(&w.service, read(pay("k"))).await), 0);
+
+    // Not even where it would run without its store: there is a record.
+    let layer = IdempotencyLayer::builder()
+        .store(w.faulty.clone())
+        .when_store_fails(Effect::Mutating, WhenStoreFails::Run)
+        .build()
+        .unwrap();
+    let (service, _, asked) = guarded_by(&layer, counting(SECOND));
+    assert_eq!(refusal(call(&service, pay("k")).await).0, "outcome_unknown");
+    assert_eq!(asked.calls(), 0);
 }
 
 #[tokio::test(start_paused = true)]
