@@ -11,7 +11,7 @@ use crate::{
 use rusqlite::Connection;
 use std::{
     fmt,
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -199,7 +199,9 @@ impl Builder {
     /// [`Locked`](crate::ErrorKind::Locked), [`Unsuitable`](crate::ErrorKind::Unsuitable) and
     /// [`Io`](crate::ErrorKind::Io). A file that is refused was not changed.
     pub async fn open(self) -> Result<Database> {
-        let Self { place, limit } = self;
+        let Self { mut place, limit } = self;
+        // It is looked at again later, wherever the process is then. Without a name it fails below.
+        place.path = path::absolute(&place.path).unwrap_or(place.path);
         let (writes, write_queue) = queue(limit);
         let (reads, read_queue) = queue(limit);
         let counters = Arc::new(Counters::default());

@@ -112,6 +112,23 @@ async fn what_was_confirmed_outlives_a_kill() {
     }
 }
 
+#[tokio::test]
+async fn a_process_may_go_elsewhere() {
+    if let Some(file) = file() {
+        env::set_current_dir(file.parent().unwrap()).unwrap();
+        let database = numbers(Path::new("numbers.db")).await;
+        env::set_current_dir("/").unwrap();
+        insert(&database, 1).await.unwrap();
+        assert_eq!(all(&database).await, [1]);
+        assert_eq!(database.path(), file);
+        return;
+    }
+    let scratch = Scratch::new("elsewhere");
+    let mut child = child("a_process_may_go_elsewhere", &scratch.file(), 0);
+    assert!(child.status().unwrap().success());
+    assert_eq!(all(&scratch.open().await).await, [1]);
+}
+
 /// Root may write everywhere, so a child without its rights tries.
 #[cfg(unix)]
 #[tokio::test]
