@@ -4,7 +4,12 @@ use crate::{
     Derive, Id, InvalidKey, Scope, ToolCall,
     canonical::{self, Digest, Key, KeyParts, KeySource, Rules},
 };
-use std::sync::LazyLock;
+use serde_json::value::RawValue;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+    sync::LazyLock,
+};
 
 static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
 
@@ -12,8 +17,11 @@ impl ToolCall {
     /// A hash of the args by which two calls are the same to loop detection.
     #[must_use]
     pub fn args_hash(&self) -> u64 {
-        let text = || Digest::of_bytes(self.parts().params.get());
-        self.digest().unwrap_or_else(|_| text()).short()
+        let params = self.parts().params.get();
+        let key = self.manifest().and_then(|tool| tool.loops.loop_key.as_deref());
+        let key = key.and_then(|names| loop_key(params, names));
+        let digest = key.or_else(|| self.digest().ok());
+        digest.unwrap_or_else(|| Digest::of_bytes(params)).short()
     }
 
     /// By what a repeat of this call is recognised although nobody gave it a key; `None` from a
@@ -59,6 +67,15 @@ impl CallParts {
     }
 }
 
+/// A digest of these params alone; `None` if the call has none of them.
+fn loop_key(params: &str, names: &[Box<str>]) -> Option<Digest> {
+    let all: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(params).ok()?;
+    let named = names.iter().filter_map(|name| Some((&**name, all.get(&**name)?)));
+    let named: BTreeMap<&str, &&RawValue> = named.collect();
+    let text = serde_json::to_string(&named).ok()?;
+    if named.is_empty() { None } else { Digest::of_params(&text, &Rules::exact()).ok() }
+}
+
 pub(super) fn digest(parts: &CallParts) -> Result<Digest, InvalidKey> {
     let rules = parts.manifest.as_deref().map_or(&*RULES, |tool| &tool.rules);
     Digest::of_params(parts.params.get(), rules)
@@ -101,5 +118,21 @@ mod tests {
         }
         assert_ne!(step, key(call("s", Some("t"), Some("2")), Derive::Step));
         assert_ne!(step, session);
+    }
+
+    #[test]
+    fn a_tool_s_loop_key_is_all_that_tells_its_calls_apart() {
+        let mut tool = crate::ToolManifest::new("job");
+        tool.loops.loop_key = Some(vec!["id".into(), "part".into()]);
+        let tool = std::sync::Arc::new(tool);
+        let hash = |params: &str| {
+            let call = ToolCall::new("job", Params::from_text(params).unwrap());
+            call.manifested(tool.clone()).args_hash()
+        };
+        assert_eq!(hash(r#"{"id": 7, "cursor": 1}"#), hash(r#"{"cursor": 2, "id": 7}"#));
+        assert_ne!(hash(r#"{"id": 7}"#), hash(r#"{"id": 8}"#));
+        assert_ne!(hash(r#"{"id": 7}"#), hash(r#"{"id": 7, "part": 1}"#));
+        // Without any of them the whole call counts.
+        assert_ne!(hash(r#"{"cursor": 1}"#), hash(r#"{"cursor": 2}"#));
     }
 }

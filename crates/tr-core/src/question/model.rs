@@ -18,7 +18,8 @@ pub trait LoopOf<Req> {
     /// Session, turn and tool of the call.
     fn loop_of<'r>(&self, subject: &'r Self::Subject) -> LoopRef<'r>;
 
-    /// A hash of the normalised args, volatile fields left out.
+    /// A hash of the normalised args, volatile fields left out; of the tool's loop key alone, where
+    /// it has one.
     fn args_of(&self, subject: &Self::Subject) -> u64;
 }
 
@@ -37,6 +38,12 @@ pub struct LoopRef<'r> {
     pub model: Option<&'r str>,
     /// The id that the model gave to the call.
     pub tool_call_id: Option<&'r str>,
+    /// The tool only reads: its successes change nothing.
+    pub read_only: bool,
+    /// The tool is made to be asked again and again.
+    pub poll: bool,
+    /// How many identical failures this tool is allowed, where that is its own matter.
+    pub max_identical: Option<u32>,
 }
 
 /// Which turn of which session. Both may be unknown: then calls of one layer instance share one.
@@ -57,6 +64,19 @@ pub struct TurnRef<'r> {
 pub trait Feedback<Res> {
     /// The failure's text as the model sees it; `None` for a success.
     fn failure<'r>(&self, end: End<'r, Res>) -> Option<Cow<'r, str>>;
+
+    /// Whether this failure is known to pass by itself; `false` unless somebody says so.
+    fn is_transient(&self, end: End<'_, Res>) -> bool {
+        let _ = end;
+        false
+    }
+
+    /// A success's text as the model sees it, to be compared with the answer to the same call
+    /// before. `None`, the default: it cannot be compared, and counts as another answer each time.
+    fn answer<'r>(&self, res: &'r Res) -> Option<Cow<'r, str>> {
+        let _ = res;
+        None
+    }
 
     /// Adds `note` to what the model sees of this answer.
     fn add_note(&self, res: &mut Res, note: &str);

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     BreakerHint, CallInfo, Classification, DedupeMode, Effect, Fence, Id, KeyRef, Ran, Replay,
-    Retried, RetryOverrides, Scope, ToolCall, ToolOutcome, classify,
+    Retried, RetryOverrides, Scope, ToolCall, ToolOutcome, classify, code,
     manifest::{BreakerOverride, TtlOverride},
 };
 use std::{
@@ -207,6 +207,7 @@ impl LoopOf<ToolCall> for Standard {
 
     fn loop_of<'r>(&self, call: &'r ToolCall) -> LoopRef<'r> {
         let parts = call.parts();
+        let loops = call.manifest().map(|tool| &tool.loops);
         LoopRef {
             turn: TurnRef {
                 session: parts.context.session.as_deref(),
@@ -217,6 +218,9 @@ impl LoopOf<ToolCall> for Standard {
             provider: parts.provider.as_deref(),
             model: parts.model.as_deref(),
             tool_call_id: parts.tool_call_id.as_deref(),
+            read_only: parts.effect == Effect::ReadOnly,
+            poll: loops.is_some_and(|loops| loops.poll),
+            max_identical: loops.and_then(|loops| loops.max_identical),
         }
     }
 }
@@ -227,6 +231,15 @@ impl Feedback<ToolOutcome> for Standard {
             Ok(outcome) => outcome.error().map(|error| Cow::Borrowed(&*error.message)),
             Err(error) => Some(Cow::Owned(error.to_string())),
         }
+    }
+
+    fn is_transient(&self, end: End<'_, ToolOutcome>) -> bool {
+        let found = self.classify(end);
+        found.verdict.is_transient() && found.code != code::UNCLASSIFIED
+    }
+
+    fn answer<'r>(&self, outcome: &'r ToolOutcome) -> Option<Cow<'r, str>> {
+        Some(Cow::Borrowed(outcome.content().map_or("", |content| content.get())))
     }
 
     fn add_note(&self, outcome: &mut ToolOutcome, note: &str) {
