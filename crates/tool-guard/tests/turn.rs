@@ -1,10 +1,15 @@
 //! `tool-guard turn` against a server whose tools fail as tools do.
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::{
     env, fs,
+    io::Read as _,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
+    thread,
+    time::Duration,
 };
+use tokio::time::Instant;
 
 /// A folder of its own, removed at the end.
 struct Folder(PathBuf);
@@ -168,4 +173,36 @@ fn a_server_that_ends_is_named() {
     assert_eq!(output.status.code(), Some(4), "{shown}{}", text(&output.stderr));
     assert!(shown.contains("charge card failed: The MCP server gave no answer"), "{shown}");
     assert!(shown.contains("(it may have run)"), "{shown}");
+}
+
+#[test]
+fn an_interrupt_withdraws_what_has_not_ended() {
+    let folder = Folder::new("interrupt");
+    let plan = folder.file(
+        "plan.json",
+        r#"{"calls": [
+            {"tool": "charge_card", "params": {"order": "order-5", "then": "hang"}},
+            {"tool": "echo", "depends_on": ["charge_card"]}
+        ]}"#,
+    );
+    let guard = env!("CARGO_BIN_EXE_tool-guard");
+    let mut turn = Command::new(guard)
+        .arg("turn")
+        .arg(plan)
+        .args(["--", guard, "__serve", "--ledger"])
+        .arg(folder.ledger())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while count(&folder.ledger(), "charge_card order-5") == 0 {
+        assert!(Instant::now() < deadline, "the call was not made");
+        thread::yield_now();
+    }
+    let id = Pid::from_raw(i32::try_from(turn.id()).unwrap()).unwrap();
+    kill_process(id, Signal::INT).unwrap();
+    let mut shown = String::new();
+    turn.stdout.take().unwrap().read_to_string(&mut shown).unwrap();
+    assert_eq!(turn.wait().unwrap().code(), Some(3), "{shown}");
+    assert!(shown.contains("Charge card and echo were cancelled"), "{shown}");
 }

@@ -56,7 +56,7 @@
 //! # What a failure means
 //!
 //! [`decide`](decide::decide) is one pure function. In this order: another tool takes over, unless
-//! the failed one may have changed something; a default value goes to the dependents; the call is
+//! nobody knows whether the failed one has changed something; a default value goes to the dependents; the call is
 //! left out; the user is told as well, if the error is permanent, if nobody knows whether a tool
 //! that changes something ran, or if the turn cannot do without the call. Retries are the stack's,
 //! and over by then.

@@ -2,13 +2,18 @@
 use clap::Args;
 use std::{ffi::OsString, path::PathBuf};
 
+/// What it ends with.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  every call has a result
+  1  the server cannot be used
+  2  the plan or the catalogue cannot be used; nothing was started
+  3  something is missing that the turn can do without
+  4  something is missing of which you have to know";
+
 /// Runs a plan of tool calls against the MCP server COMMAND.
-///
-/// Ends with 0 if every call has a result, with 3 if something is missing that the turn can do
-/// without, with 4 if something is missing of which you have to know, with 2 if the plan or the
-/// catalogue cannot be used, and with 1 if the server cannot.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = EXIT_CODES)]
 pub(crate) struct Options {
     /// The plan, as JSON
     pub(crate) plan: PathBuf,
