@@ -29,7 +29,8 @@ impl Subject for Examined {
 /// What is wrong with a store that makes this mistake.
 async fn findings(mistake: Mistake) -> Vec<&'static str> {
     let end = conformance::check(async || Examined(Broken::new(Memory::new(), mistake))).await;
-    end.err().map_or_else(Vec::new, |found| found.iter().map(|it| it.case()).collect())
+    end.err()
+        .map_or_else(Vec::new, |found| found.iter().map(conformance::Violation::case).collect())
 }
 
 #[tokio::test(start_paused = true)]
