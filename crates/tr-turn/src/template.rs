@@ -4,7 +4,11 @@ use crate::{
     json::{self, at, below, members},
 };
 use std::ops::Range;
-use tr_core::{BoxError, Json, canonical::Pointer, wire::Fault};
+use tr_core::{
+    BoxError, Json,
+    canonical::{self, Pointer},
+    wire::Fault,
+};
 
 /// Params, and what in them is put in when the call starts.
 ///
@@ -35,10 +39,17 @@ impl Template {
     /// Finds the holes in `params`, which stand at `pointer`.
     pub(crate) fn of(params: &Json, pointer: &str, faults: &mut Vec<Fault>) -> Self {
         let mut holes = Vec::new();
+        let text = params.get();
         // Most params take nothing from anywhere.
-        if params.get().contains("\"$from\"") || params.get().contains("\"$literal\"") {
-            let mut search = Search { whole: params.get(), holes: &mut holes, faults };
-            search.value(params.get(), pointer);
+        if text.contains("\"$from\"") || text.contains("\"$literal\"") {
+            match canonical::to_string(text) {
+                Ok(_) => Search { whole: text, holes: &mut holes, faults }.value(text, pointer),
+                // Too deep to be searched, or with a name twice.
+                Err(error) => {
+                    let found = error.kind().to_string();
+                    faults.push(Fault::new(pointer, "params that mean one thing only", found));
+                }
+            }
         }
         Self { text: params.clone(), holes }
     }
@@ -80,7 +91,7 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// Recursion is bounded: a plan nests at most 128 levels deep.
+    /// Recursion is bounded: what has a canonical form nests at most 128 levels deep.
     fn value(&mut self, text: &str, pointer: &str) {
         match text.as_bytes().first() {
             Some(b'{') => self.object(text, pointer),
@@ -168,6 +179,16 @@ mod tests {
         );
         let missing = template.fill(|_| "[]").unwrap_err().to_string();
         assert_eq!(missing, r#"The result of a has nothing at "/x/0""#);
+    }
+
+    #[test]
+    fn depth_is_no_trouble() {
+        let deep = |n| format!("{}{}", "[".repeat(n), "]".repeat(n));
+        let (shallow, _) = template(r#"{"of": {"$from": "a"}}"#);
+        let result = deep(100_000);
+        assert_eq!(shallow.fill(|_| &result).unwrap().get().len(), 200_000 + r#"{"of": }"#.len());
+        let (_, faults) = template(&format!(r#"[{{"$from": "a"}}, {}]"#, deep(100_000)));
+        assert_eq!(faults.iter().map(Fault::pointer).collect::<Vec<_>>(), ["/p"]);
     }
 
     #[test]
