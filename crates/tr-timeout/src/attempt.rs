@@ -2,7 +2,7 @@
 use crate::{
     config::{self, ConfigError},
     future::AttemptTimeoutFuture,
-    witness::Witness,
+    witness::{Listener, Witness},
 };
 use std::{
     sync::Arc,
@@ -14,11 +14,18 @@ use tower_service::Service;
 use tr_core::{BoxError, Defer, KeyOf, Observer, Progress, Standard};
 
 /// Applies an [`AttemptTimeout`].
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct AttemptTimeoutLayer<A = Standard> {
     after: Option<Duration>,
-    observer: Option<Arc<dyn Observer>>,
+    listener: Listener,
     answers: A,
+}
+
+impl<A: Clone> Clone for AttemptTimeoutLayer<A> {
+    fn clone(&self) -> Self {
+        let Self { after, listener, answers } = self;
+        Self { after: *after, listener: listener.whole(), answers: answers.clone() }
+    }
 }
 
 /// Configures an [`AttemptTimeoutLayer`].
@@ -35,7 +42,9 @@ pub struct AttemptTimeoutBuilder<A = Standard> {
 #[derive(Clone, Debug)]
 pub struct AttemptTimeout<S, A = Standard> {
     inner: Defer<S>,
-    layer: AttemptTimeoutLayer<A>,
+    after: Option<Duration>,
+    listener: Listener,
+    answers: A,
 }
 
 impl AttemptTimeoutLayer {
@@ -63,7 +72,7 @@ impl AttemptTimeoutLayer {
     }
 
     const fn of(after: Option<Duration>) -> Self {
-        Self { after, observer: None, answers: Standard }
+        Self { after, listener: Listener::NOBODY, answers: Standard }
     }
 }
 
@@ -82,14 +91,14 @@ impl<A> AttemptTimeoutBuilder<A> {
 
     /// Tells `observer` of each timeout.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.layer.observer = Some(observer);
+        self.layer.listener = Listener::new(observer);
         self
     }
 
     /// Asks `answers` about requests.
     pub fn answers<B>(self, answers: B) -> AttemptTimeoutBuilder<B> {
-        let AttemptTimeoutLayer { after, observer, .. } = self.layer;
-        AttemptTimeoutBuilder { layer: AttemptTimeoutLayer { after, observer, answers } }
+        let AttemptTimeoutLayer { after, listener, .. } = self.layer;
+        AttemptTimeoutBuilder { layer: AttemptTimeoutLayer { after, listener, answers } }
     }
 
     /// The layer.
@@ -106,7 +115,8 @@ impl<S, A: Clone> Layer<S> for AttemptTimeoutLayer<A> {
     type Service = AttemptTimeout<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        AttemptTimeout { inner: Defer::new(inner), layer: self.clone() }
+        let Self { after, listener, answers } = self.clone();
+        AttemptTimeout { inner: Defer::new(inner), after, listener, answers }
     }
 }
 
@@ -127,9 +137,9 @@ where
 
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
-        let AttemptTimeoutLayer { after, observer, answers } = &self.layer;
-        let after = answers.attempt_timeout(&req).or(*after);
-        let witness = Witness::of(observer.as_ref(), || answers.info_of(&req));
+        self.listener.settle();
+        let after = self.answers.attempt_timeout(&req).or(self.after);
+        let witness = Witness::of(&self.listener, || self.answers.info_of(&req));
         AttemptTimeoutFuture::new(self.inner.call(req), after, witness)
     }
 }

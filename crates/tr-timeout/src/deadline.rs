@@ -2,7 +2,7 @@
 use crate::{
     config::{self, ConfigError},
     future::{DeadlineFuture, Limit},
-    witness::Witness,
+    witness::{Listener, Witness},
 };
 use std::{
     sync::Arc,
@@ -15,11 +15,18 @@ use tower_service::Service;
 use tr_core::{BoxError, Defer, KeyOf, Observer, Progress, Standard};
 
 /// Applies a [`Deadline`].
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct DeadlineLayer<A = Standard> {
     per_call: Option<Duration>,
-    observer: Option<Arc<dyn Observer>>,
+    listener: Listener,
     answers: A,
+}
+
+impl<A: Clone> Clone for DeadlineLayer<A> {
+    fn clone(&self) -> Self {
+        let Self { per_call, listener, answers } = self;
+        Self { per_call: *per_call, listener: listener.whole(), answers: answers.clone() }
+    }
 }
 
 /// Configures a [`DeadlineLayer`].
@@ -36,14 +43,16 @@ pub struct DeadlineBuilder<A = Standard> {
 #[derive(Clone, Debug)]
 pub struct Deadline<S, A = Standard> {
     inner: Defer<S>,
-    layer: DeadlineLayer<A>,
+    per_call: Option<Duration>,
+    listener: Listener,
+    answers: A,
 }
 
 impl DeadlineLayer {
     /// Bounds a call by its own deadline; one without a deadline is not bounded.
     #[must_use]
     pub const fn new() -> Self {
-        Self { per_call: None, observer: None, answers: Standard }
+        Self { per_call: None, listener: Listener::NOBODY, answers: Standard }
     }
 
     /// Starts from [`new`](Self::new).
@@ -68,14 +77,14 @@ impl<A> DeadlineBuilder<A> {
 
     /// Tells `observer` of each deadline that passed.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.layer.observer = Some(observer);
+        self.layer.listener = Listener::new(observer);
         self
     }
 
     /// Asks `answers` about requests.
     pub fn answers<B>(self, answers: B) -> DeadlineBuilder<B> {
-        let DeadlineLayer { per_call, observer, .. } = self.layer;
-        DeadlineBuilder { layer: DeadlineLayer { per_call, observer, answers } }
+        let DeadlineLayer { per_call, listener, .. } = self.layer;
+        DeadlineBuilder { layer: DeadlineLayer { per_call, listener, answers } }
     }
 
     /// The layer.
@@ -92,11 +101,12 @@ impl<S, A: Clone> Layer<S> for DeadlineLayer<A> {
     type Service = Deadline<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Deadline { inner: Defer::new(inner), layer: self.clone() }
+        let Self { per_call, listener, answers } = self.clone();
+        Deadline { inner: Defer::new(inner), per_call, listener, answers }
     }
 }
 
-impl<A> DeadlineLayer<A> {
+impl<S, A> Deadline<S, A> {
     /// Until when `req` may take; `None` if it comes too late. Whoever looks at the clock for a
     /// request notes the time in it.
     #[inline]
@@ -132,9 +142,9 @@ where
 
     #[inline]
     fn call(&mut self, mut req: Req) -> Self::Future {
-        let layer = &self.layer;
-        let witness = Witness::of(layer.observer.as_ref(), || layer.answers.info_of(&req));
-        let Some(limit) = layer.limit(&mut req) else {
+        self.listener.settle();
+        let witness = Witness::of(&self.listener, || self.answers.info_of(&req));
+        let Some(limit) = self.limit(&mut req) else {
             // Nobody may come again: an instance that stays ready would keep what it reserved.
             self.inner = self.inner.clone();
             return DeadlineFuture::too_late(witness);

@@ -1,6 +1,32 @@
 //! Whom to tell of a timeout, and about which call.
 use std::{sync::Arc, time::Duration};
-use tr_core::{CallInfo, Event, Observer, Ran};
+use tr_core::{CallInfo, Event, Observer, Ran, Striped};
+
+/// Who is told of timeouts, if anybody. Services are cloned for every call, so it is counted by
+/// stripes.
+#[derive(Clone, Debug)]
+pub(crate) struct Listener(Option<Striped<Arc<dyn Observer>>>);
+
+impl Listener {
+    pub(crate) const NOBODY: Self = Self(None);
+
+    pub(crate) fn new(observer: Arc<dyn Observer>) -> Self {
+        Self(Some(Striped::new(observer)))
+    }
+
+    /// The same for another layer or service.
+    pub(crate) fn whole(&self) -> Self {
+        Self(self.0.as_ref().map(Striped::whole))
+    }
+
+    /// Moves to this thread's count.
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        if let Some(observer) = &mut self.0 {
+            observer.settle();
+        }
+    }
+}
 
 /// An observer, and what it is told of a call whose request will be gone by then.
 #[derive(Debug)]
@@ -18,11 +44,11 @@ impl Witness {
     /// `None` if nobody listens.
     #[inline]
     pub(crate) fn of<'r>(
-        observer: Option<&Arc<dyn Observer>>,
+        listener: &Listener,
         info: impl FnOnce() -> CallInfo<'r>,
     ) -> Option<Box<Self>> {
-        let observer = observer.filter(|observer| observer.enabled())?;
-        Some(Box::new(Self::new(observer.clone(), info())))
+        let observer = listener.0.as_ref().filter(|observer| observer.enabled())?;
+        Some(Box::new(Self::new(Arc::clone(observer), info())))
     }
 
     fn new(observer: Arc<dyn Observer>, info: CallInfo<'_>) -> Self {
