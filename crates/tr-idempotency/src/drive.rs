@@ -56,15 +56,20 @@ where
     A: Answers<Req, S::Response, V>,
     V: Clone + Send + 'static,
 {
-    /// Puts the call into `cell`, or a new one. Without a claim nothing is recorded.
+    /// Puts the call into `cell`, or a new one. Without a claim nothing is recorded; with a lead, a
+    /// store is asked first.
     #[inline]
     pub(crate) fn new(
         call: DeferFuture<S, Req>,
         cell: Option<Cell<DeferFuture<S, Req>>>,
-        claim: Option<Claim<V>>,
+        mut claim: Option<Claim<V>>,
         mutating: bool,
         answers: A,
+        lead: Option<Box<Lead<S::Response, V>>>,
     ) -> Self {
+        if let (Some(_), Some(claim)) = (&lead, &mut claim) {
+            claim.set_fronting();
+        }
         let cell = match cell {
             Some(mut cell) => {
                 cell.as_mut().set(Some(call));
@@ -74,20 +79,13 @@ where
         };
         Self {
             cell: Some(cell),
-            lead: None,
+            lead,
             claim,
             mutating,
             answers,
             phase: Phase::Fresh,
             of: PhantomData,
         }
-    }
-
-    /// The same by leave of a store.
-    pub(crate) fn led_by(mut self, lead: Lead<S::Response, V>) -> Self {
-        self.lead = Some(Box::new(lead));
-        self.claim = self.claim.map(Claim::fronting);
-        self
     }
 
     #[inline]

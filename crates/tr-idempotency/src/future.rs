@@ -165,11 +165,9 @@ where
         };
         let (service, req) = this.call.take().expect("served once");
         let call = DeferFuture::waiting(service, req);
-        let claimed = claim.is_some();
-        let mut drive = Drive::new(call, None, claim, *this.mutating, *this.answers);
-        if let Some(errand) = this.errand.take().filter(|_| claimed) {
-            drive = drive.led_by(Lead::new(*errand));
-        }
+        let errand = this.errand.take().filter(|_| claim.is_some());
+        let lead = errand.map(|errand| Box::new(Lead::new(*errand)));
+        let drive = Drive::new(call, None, claim, *this.mutating, *this.answers, lead);
         Poll::Ready(State::Drive { drive: Attended(Some(drive)) })
     }
 }

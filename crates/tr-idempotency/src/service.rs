@@ -134,10 +134,13 @@ where
         };
         let errand = |req: &Req| {
             let remote = self.shared.remote.as_ref().filter(|_| !cut_off)?;
-            Some(self.errand::<Req, S::Response>(req, remote, &wish(), effect))
+            Some(Box::new(self.errand::<Req, S::Response>(req, remote, &wish(), effect)))
         };
-        let (claim, cell, errand) = match task {
-            Task::Run(claim, cell) => (Some(claim), cell, errand(&req)),
+        let (claim, cell, lead) = match task {
+            Task::Run(claim, cell) => {
+                let lead = errand(&req).map(|errand| Box::new(Lead::new(*errand)));
+                (Some(claim), cell, lead)
+            }
             Task::Alone => (None, None, None),
             Task::Replay(answer, replay, state) => {
                 let replayed = Event::Replayed { matched: replay.matched_on, state };
@@ -149,7 +152,7 @@ where
                 let joined = Event::Replayed { matched: replay.matched_on, state: "inflight" };
                 self.tell::<Req, S::Response>(&req, || joined);
                 let deadline = answers.deadline(&req);
-                let errand = errand(&req).map(Box::new);
+                let errand = errand(&req);
                 let call = (self.inner.clone(), req);
                 return IdempotencyFuture::wait(
                     waiter, replay, call, mutating, answers, deadline, errand,
@@ -161,11 +164,7 @@ where
             }
         };
         let call = DeferFuture::waiting(self.inner.clone(), req);
-        let drive = Drive::new(call, cell, claim, mutating, answers);
-        IdempotencyFuture::drive(match errand {
-            Some(errand) => drive.led_by(Lead::new(errand)),
-            None => drive,
-        })
+        IdempotencyFuture::drive(Drive::new(call, cell, claim, mutating, answers, lead))
     }
 }
 
@@ -192,6 +191,7 @@ impl<S, A, V> Idempotency<S, A, V> {
     }
 
     /// What is asked of the store before this call may run.
+    #[cold]
     fn errand<Req, Res>(
         &self,
         req: &Req,

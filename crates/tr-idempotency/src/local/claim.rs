@@ -51,10 +51,9 @@ impl<V> Claim<V> {
         }
     }
 
-    /// The same in front of a store.
-    pub(crate) const fn fronting(mut self) -> Self {
+    /// A store has the record: this only joins the callers in this process.
+    pub(crate) const fn set_fronting(&mut self) {
         self.fronts = true;
-        self
     }
 
     pub(crate) const fn ttls(&self) -> &Ttls {
