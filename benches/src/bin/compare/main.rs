@@ -7,6 +7,7 @@ mod proxy;
 mod report;
 mod rows;
 mod scaling;
+mod servers;
 
 use measure::Effort;
 use std::{collections::HashMap, env, fs, path::PathBuf, process::ExitCode};

@@ -1,9 +1,10 @@
 //! The rows: what is compared with what, and what is aimed at.
 use crate::{
     Options, files,
-    measure::{allocations, side_by_side},
+    measure::{Effort, allocations, side_by_side},
     proxy,
     scaling::{self, Shared, two_by_one},
+    servers,
 };
 use benches::{ours, peers, peers::telemetry, run::Make};
 use tr_core::BoxError;
@@ -53,6 +54,8 @@ enum How {
     Syncs,
     /// Real nanoseconds per call on a SQLite file.
     BesideBlocking,
+    /// Real nanoseconds with a Redis server of our own.
+    Redis(fn(Effort) -> Result<Option<[f64; 2]>, BoxError>),
     /// Nothing: its subject, or its measurement, is not there yet.
     NotYet,
 }
@@ -92,6 +95,10 @@ impl Row {
                 let [ours, peer] = files::beside_blocking(effort)?;
                 (Some(ours), Some(peer), "ns")
             }
+            How::Redis(both) => match both(effort)? {
+                Some([ours, peer]) => (Some(ours), Some(peer), "ns"),
+                None => (None, None, "ns"),
+            },
             How::NotYet => (None, None, ""),
         };
         Ok(Measured { row: self, ours, peer, unit })
@@ -133,8 +140,8 @@ const fn not_yet(id: &'static str, what: &'static str) -> Row {
 const TR: &str = "tower-resilience 0.13";
 
 use How::{
-    Allocations, BesideBlocking, Instructions, OwnAllocations, OwnTime, RoundTrips, Scaling, Syncs,
-    Time,
+    Allocations, BesideBlocking, Instructions, OwnAllocations, OwnTime, Redis, RoundTrips, Scaling,
+    Syncs, Time,
 };
 use Target::{Most, Nothing, Ratio, Scale};
 
@@ -363,8 +370,20 @@ pub(crate) const ROWS: &[Row] = &[
         Ratio(0.25),
         BesideBlocking,
     ),
-    not_yet("P14", "Redis: claim + finalise"),
-    not_yet("P15", "Redis: waiter in another process"),
+    row(
+        "P14",
+        "Redis: claim + finalise",
+        "two plain SETs of the same sizes",
+        Ratio(1.3),
+        Redis(servers::beside_sets),
+    ),
+    row(
+        "P15",
+        "Redis: waiter in another process wakes",
+        "one in this process, after the same write",
+        Ratio(2.0),
+        Redis(servers::waiter_wakes),
+    ),
     not_yet("P16", "transcript of 100,000 messages"),
     not_yet("P17", "durable turn commit"),
     row(
