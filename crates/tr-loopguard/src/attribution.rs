@@ -48,7 +48,7 @@ impl<'r> Attribution<'r> {
     #[must_use]
     pub fn to_json(&self) -> String {
         let action = match self.decision {
-            Decision::Continue => "continue",
+            Decision::Continue | Decision::Signal(_) => "continue",
             Decision::LoopDetected(_) => "loop-detected",
             Decision::HardCap(_) => "hard-cap",
         };
@@ -117,24 +117,28 @@ impl FileLog {
     }
 
     fn try_write(&self, state: &mut FileState, line: &str) -> io::Result<()> {
-        if state.file.as_ref().is_some_and(|(_, bytes)| *bytes >= MAX_BYTES) {
-            state.file = None;
+        let opened = state.file.take().map_or_else(|| self.open(), Ok)?;
+        let (mut file, bytes) = if opened.1 < MAX_BYTES {
+            opened
+        } else {
             let mut old = self.path.clone().into_os_string();
             old.push(".1");
             fs::rename(&self.path, old)?;
-        }
-        if state.file.is_none() {
-            if let Some(folder) = self.path.parent() {
-                fs::create_dir_all(folder)?;
-            }
-            let file = OpenOptions::new().create(true).append(true).open(&self.path)?;
-            let bytes = file.metadata()?.len();
-            state.file = Some((file, bytes));
-        }
-        let Some((file, bytes)) = &mut state.file else { return Ok(()) };
+            self.open()?
+        };
         file.write_all(line.as_bytes())?;
-        *bytes += line.len() as u64;
+        state.file = Some((file, bytes + line.len() as u64));
         Ok(())
+    }
+
+    /// The file and its size.
+    fn open(&self) -> io::Result<(File, u64)> {
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+        let bytes = file.metadata()?.len();
+        Ok((file, bytes))
     }
 }
 
@@ -143,11 +147,10 @@ impl AttributionLog for FileLog {
         let mut line = entry.to_json();
         line.push('\n');
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = self.try_write(&mut state, &line) {
-            state.file = None;
-            if !std::mem::replace(&mut state.complained, true) {
-                eprintln!("tr-loopguard: cannot write {}: {error}", self.path.display());
-            }
+        if let Err(error) = self.try_write(&mut state, &line)
+            && !std::mem::replace(&mut state.complained, true)
+        {
+            eprintln!("tr-loopguard: cannot write {}: {error}", self.path.display());
         }
     }
 }

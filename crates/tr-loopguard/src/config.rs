@@ -1,5 +1,6 @@
 //! The settings, and the one place where they can be wrong.
 use crate::{
+    Signals,
     attribution::{AttributionLog, FileLog},
     layer::LoopGuardLayer,
     turn::Limits,
@@ -18,6 +19,7 @@ pub struct Builder {
     enabled: bool,
     identical: u32,
     per_turn: u32,
+    signals: Option<Signals>,
     memory: Duration,
     max_turns: usize,
     log: Option<Arc<dyn AttributionLog>>,
@@ -31,6 +33,7 @@ impl Default for Builder {
             enabled: true,
             identical: 2,
             per_turn: 5,
+            signals: None,
             memory: Duration::from_secs(60),
             max_turns: 10_000,
             log: None,
@@ -59,13 +62,20 @@ impl Builder {
         self
     }
 
+    /// What is watched for beside failures; nothing by default.
+    pub fn signals(mut self, signals: impl Into<Option<Signals>>) -> Self {
+        self.signals = signals.into();
+        self
+    }
+
     /// How long a failure counts where calls do not name their turn; 60 s by default.
     pub fn memory(mut self, memory: Duration) -> Self {
         self.memory = memory;
         self
     }
 
-    /// How many failing turns are remembered at once, the newest; 10,000 by default.
+    /// How many turns are remembered at once, the newest; 10,000 by default. A turn with failures
+    /// is one of them, or with [`signals`](Self::signals) any.
     pub fn max_turns(mut self, turns: usize) -> Self {
         self.max_turns = turns;
         self
@@ -107,6 +117,7 @@ impl Builder {
                 faults.push(format!("{name} is {value}, but must be from 1 to {MAX_FAILURES}"));
             }
         }
+        faults.extend(self.signals.iter().flat_map(Signals::faults));
         if self.memory.is_zero() {
             faults.push("memory is 0, but must be longer".to_owned());
         }
@@ -118,7 +129,7 @@ impl Builder {
         }
         let limits = Limits { identical: self.identical, per_turn: self.per_turn };
         let shared = Shared {
-            turns: Turns::new(limits, self.memory, self.max_turns),
+            turns: Turns::new(limits, self.signals, self.memory, self.max_turns),
             log: self.log,
             clock: self.clock,
             observer: self.observer,

@@ -1,12 +1,14 @@
 //! Errors of the loop guard.
-use crate::message;
+use crate::{message, track::Signal};
 use std::{error::Error, fmt};
 use tr_core::{BoxError, Facts, Ran, Verdict, code};
 
-/// The same call failed the same way before; it was not executed.
+/// The call would go on with a loop: it failed the same way before, or a
+/// [signal](crate::Signals) was seen. It was not executed.
 #[derive(Debug)]
 pub struct LoopDetected {
     message: String,
+    rule: &'static str,
     failures: u32,
     facts: Facts,
 }
@@ -29,11 +31,26 @@ pub struct Noted {
 
 impl LoopDetected {
     pub(crate) fn new(tool: &str, failures: u32) -> Self {
-        let facts = Facts::new(code::LOOP_DETECTED, Ran::No, Verdict::Permanent).exhausted();
-        Self { message: message::loop_detected(tool, failures), failures, facts }
+        Self::with(message::loop_detected(tool, failures), "identical", failures)
     }
 
-    /// How often the call has failed.
+    pub(crate) fn by(tool: &str, signal: Signal) -> Self {
+        Self::with(message::stop(tool, signal), signal.rule.name(), signal.count)
+    }
+
+    fn with(message: String, rule: &'static str, failures: u32) -> Self {
+        let facts = Facts::new(code::LOOP_DETECTED, Ran::No, Verdict::Permanent).exhausted();
+        Self { message, rule, failures, facts }
+    }
+
+    /// What was noticed: `identical` failures, or the signal `repeat`, `cycle`, `same_error` or
+    /// `quiet`.
+    #[must_use]
+    pub const fn rule(&self) -> &'static str {
+        self.rule
+    }
+
+    /// How often the call has failed, or the signal was seen.
     #[must_use]
     pub const fn failures(&self) -> u32 {
         self.failures

@@ -55,12 +55,15 @@
 //! retries, breakers, records, transcripts; it never looks into params beyond the names and types
 //! that the attribution log shows.
 mod attribution;
+mod compare;
 mod config;
 mod error;
 mod future;
 mod layer;
 mod message;
 mod service;
+mod signals;
+mod track;
 mod turn;
 mod turns;
 mod watch;
@@ -73,5 +76,6 @@ pub use self::{
     layer::LoopGuardLayer,
     message::{NON_RETRYABLE, loop_detected, tool_error_limit},
     service::LoopGuard,
+    signals::Signals,
     turns::Turns,
 };

@@ -1,4 +1,9 @@
-//! What a model is told, to the letter of the tool guard's specification.
+//! What a model is told: of failures to the letter of the tool guard's specification, of signals in
+//! the same manner.
+use crate::{
+    track::{Rule, Signal},
+    turn::Decision,
+};
 
 /// Follows the message of a failure that will repeat.
 pub const NON_RETRYABLE: &str = "[NON-RETRYABLE]";
@@ -20,6 +25,59 @@ pub fn tool_error_limit(failures: u32) -> String {
         "[TOOL ERROR LIMIT] {failures} tool failures in this turn. \n\
          Stopping tool execution. Review your approach before continuing."
     )
+}
+
+/// What follows the answer of a call that was decided on like this.
+pub(crate) fn of(tool: &str, decision: Decision) -> Option<String> {
+    match decision {
+        Decision::Continue => None,
+        Decision::LoopDetected(failures) => Some(loop_detected(tool, failures)),
+        Decision::HardCap(failures) => Some(tool_error_limit(failures)),
+        Decision::Signal(signal) => Some(warning(tool, signal)),
+    }
+}
+
+/// Follows an answer that is one of a loop's; the call may be repeated.
+fn warning(tool: &str, signal: Signal) -> String {
+    let advice = match signal.rule {
+        Rule::Repeat | Rule::Cycle(_) => {
+            "Repeating this changes nothing. Use the answers that you have, or change something first."
+        }
+        Rule::SameError => {
+            "Other arguments of this kind do not help. Read the error, or do without the tool."
+        }
+        Rule::Quiet => "Whatever is waited for may hang. Look into it, or tell the user.",
+    };
+    format!("[LOOP WARNING] {} \n{advice}", what(tool, signal))
+}
+
+/// Answers a call that goes on with a loop in spite of warnings.
+pub(crate) fn stop(tool: &str, signal: Signal) -> String {
+    format!(
+        "[LOOP DETECTED] {} \n\
+         This call was not executed, and will not be in this turn. \n\
+         Try a different approach or report the issue.",
+        what(tool, signal)
+    )
+}
+
+fn what(tool: &str, Signal { rule, count }: Signal) -> String {
+    match rule {
+        Rule::Repeat => {
+            format!("Tool \"{tool}\" gave the same answer to the same call {count} times.")
+        }
+        Rule::Cycle(calls) => {
+            format!("The last {calls} calls came around {count} times with the same answers.")
+        }
+        Rule::SameError => {
+            format!(
+                "Tool \"{tool}\" failed {count} times with the same error and different arguments."
+            )
+        }
+        Rule::Quiet => {
+            format!("Tool \"{tool}\" has given the same answer for a long time, {count} times.")
+        }
+    }
 }
 
 #[cfg(test)]

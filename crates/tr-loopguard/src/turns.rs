@@ -1,5 +1,10 @@
-//! The turns that have failures, in shards; nothing is kept of the others.
-use crate::turn::{CallHash, Decision, ErrorHash, Limits, Turn};
+//! The turns that have failures, in shards; nothing is kept of the others, unless signals are
+//! watched.
+use crate::{
+    Signals,
+    track::{Asked, End, Step},
+    turn::{CallHash, Decision, ErrorHash, Limits, ToolHash, Turn, Weight},
+};
 use std::{
     collections::HashMap,
     hash::{BuildHasher, RandomState},
@@ -9,7 +14,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use tr_core::TurnRef;
+use tr_core::{LoopRef, TurnRef};
 
 const SHARDS: usize = 64;
 
@@ -21,21 +26,28 @@ pub struct Turns(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     shards: Box<[Mutex<HashMap<u64, Turn>>]>,
-    /// Turns with failures: none, as a rule, and then nobody needs a lock.
-    failing: AtomicUsize,
+    /// Turns of which something is kept: none, as a rule, and then nobody needs a lock.
+    kept: AtomicUsize,
     hasher: RandomState,
     limits: Limits,
+    signals: Option<Signals>,
     memory: Duration,
     per_shard: usize,
 }
 
 impl Turns {
-    pub(crate) fn new(limits: Limits, memory: Duration, max_turns: usize) -> Self {
+    pub(crate) fn new(
+        limits: Limits,
+        signals: Option<Signals>,
+        memory: Duration,
+        max_turns: usize,
+    ) -> Self {
         Self(Arc::new(Inner {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            failing: AtomicUsize::new(0),
+            kept: AtomicUsize::new(0),
             hasher: RandomState::new(),
             limits,
+            signals,
             memory,
             per_shard: max_turns.div_ceil(SHARDS),
         }))
@@ -50,44 +62,81 @@ impl Turns {
     pub fn end(&self, session: Option<&str>, turn: Option<&str>) {
         let hash = self.hash(TurnRef { session, turn });
         if self.shard(hash).remove(&hash).is_some() {
-            self.0.failing.fetch_sub(1, Ordering::Relaxed);
+            self.0.kept.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// Whether any turn has failures.
+    /// Whether anything is kept of any turn.
     #[inline]
-    pub(crate) fn any_failing(&self) -> bool {
-        self.0.failing.load(Ordering::Relaxed) > 0
+    pub(crate) fn any_kept(&self) -> bool {
+        self.0.kept.load(Ordering::Relaxed) > 0
+    }
+
+    /// What is watched for beside failures.
+    #[inline]
+    pub(crate) fn signals(&self) -> Option<&Signals> {
+        self.0.signals.as_ref()
     }
 
     pub(crate) fn admit(
         &self,
-        turn: TurnRef<'_>,
+        found: &LoopRef<'_>,
         now: impl FnOnce() -> Instant,
         call: impl FnOnce() -> CallHash,
     ) -> Decision {
-        let hash = self.hash(turn);
+        let hash = self.hash(found.turn);
         let mut shard = self.shard(hash);
-        let Some(found) = shard.get_mut(&hash) else { return Decision::Continue };
-        if turn.turn.is_none() {
-            found.expire(self.0.memory, now());
-        }
-        if found.last().is_none() {
+        let Some(turn) = shard.get_mut(&hash) else { return Decision::Continue };
+        let limits = self.limits(found);
+        let decision = match self.signals() {
+            Some(signals) => {
+                let asked = self.asked(found, call(), now());
+                self.expire(turn, found, || asked.at);
+                turn.admit_watched(limits, signals, &asked)
+            }
+            None => {
+                self.expire(turn, found, now);
+                turn.admit(limits, call)
+            }
+        };
+        if turn.is_empty() {
             shard.remove(&hash);
-            self.0.failing.fetch_sub(1, Ordering::Relaxed);
-            return Decision::Continue;
+            self.0.kept.fetch_sub(1, Ordering::Relaxed);
         }
-        found.admit(self.0.limits, call)
+        decision
     }
 
+    /// Takes down a failure where nothing else is watched.
     pub(crate) fn fail(
         &self,
-        turn: TurnRef<'_>,
+        found: &LoopRef<'_>,
         call: CallHash,
         error: ErrorHash,
         now: Instant,
     ) -> Decision {
-        let hash = self.hash(turn);
+        self.with(found, now, |turn| {
+            turn.fail(self.limits(found), call, error, Weight::Lasting, now)
+        })
+    }
+
+    /// Takes down a call's end where signals are watched.
+    pub(crate) fn step(
+        &self,
+        signals: &Signals,
+        found: &LoopRef<'_>,
+        call: CallHash,
+        end: End,
+        weight: Weight,
+        now: Instant,
+    ) -> Decision {
+        let asked = self.asked(found, call, now);
+        let step = Step { asked, end, read_only: found.read_only };
+        self.with(found, now, |turn| turn.end(self.limits(found), signals, &step, weight))
+    }
+
+    /// With what is kept of the call's turn, from now on if nothing was.
+    fn with<T>(&self, found: &LoopRef<'_>, now: Instant, then: impl FnOnce(&mut Turn) -> T) -> T {
+        let hash = self.hash(found.turn);
         let mut shard = self.shard(hash);
         if !shard.contains_key(&hash) {
             if shard.len() >= self.0.per_shard
@@ -95,15 +144,28 @@ impl Turns {
                     shard.iter().min_by_key(|(_, turn)| turn.last()).map(|(hash, _)| *hash)
             {
                 shard.remove(&oldest);
-                self.0.failing.fetch_sub(1, Ordering::Relaxed);
+                self.0.kept.fetch_sub(1, Ordering::Relaxed);
             }
-            self.0.failing.fetch_add(1, Ordering::Relaxed);
+            self.0.kept.fetch_add(1, Ordering::Relaxed);
         }
-        let found = shard.entry(hash).or_default();
-        if turn.turn.is_none() {
-            found.expire(self.0.memory, now);
+        let turn = shard.entry(hash).or_default();
+        self.expire(turn, found, || now);
+        then(turn)
+    }
+
+    fn expire(&self, turn: &mut Turn, found: &LoopRef<'_>, now: impl FnOnce() -> Instant) {
+        if found.turn.turn.is_none() {
+            turn.expire(self.0.memory, now());
         }
-        found.fail(self.0.limits, call, error, now)
+    }
+
+    fn limits(&self, found: &LoopRef<'_>) -> Limits {
+        let identical = found.max_identical.unwrap_or(self.0.limits.identical);
+        Limits { identical, ..self.0.limits }
+    }
+
+    fn asked(&self, found: &LoopRef<'_>, call: CallHash, at: Instant) -> Asked {
+        Asked { call, tool: ToolHash(self.hash_of(found.tool)), poll: found.poll, at }
     }
 
     pub(crate) fn hash_of(&self, what: impl std::hash::Hash) -> u64 {

@@ -1,12 +1,15 @@
 //! One call under the guard's eyes.
 use crate::{
-    NON_RETRYABLE,
+    NON_RETRYABLE, Signals,
     attribution::Attribution,
+    compare::Compared,
     config::Shared,
     error::{LoopDetected, Noted, ToolErrorLimit},
     message,
-    turn::{CallHash, Decision, ErrorHash},
+    track::End,
+    turn::{CallHash, Decision, ErrorHash, Weight},
 };
+use std::borrow::Cow;
 use tokio::time::Instant;
 use tr_core::{BoxError, CallInfo, Event, Feedback, LoopOf, LoopRef, Striped, classify};
 
@@ -26,11 +29,11 @@ impl<A, Subject> Watch<A, Subject> {
         A: LoopOf<Req, Subject = Subject>,
     {
         let turns = &self.shared.turns;
-        if !turns.any_failing() {
+        if !turns.any_kept() {
             return Decision::Continue;
         }
         let found = self.answers.loop_of(&self.subject);
-        turns.admit(found.turn, now, || self.call_hash(&found))
+        turns.admit(&found, now, || self.call_hash(&found))
     }
 
     /// The error of a call that may not run.
@@ -44,6 +47,7 @@ impl<A, Subject> Watch<A, Subject> {
         match decision {
             Decision::HardCap(failures) => ToolErrorLimit::new(failures).into(),
             Decision::LoopDetected(failures) => LoopDetected::new(found.tool, failures).into(),
+            Decision::Signal(signal) => LoopDetected::by(found.tool, signal).into(),
             Decision::Continue => unreachable!("such a call runs"),
         }
     }
@@ -53,13 +57,21 @@ impl<A, Subject> Watch<A, Subject> {
     where
         A: LoopOf<Req, Subject = Subject> + Feedback<Res>,
     {
-        let failure = match &end {
-            Ok(res) => self.answers.failure(Ok(res)),
-            Err(error) => self.answers.failure(Err(&**error)),
+        let seen = match &end {
+            Ok(res) => Ok(res),
+            Err(error) => Err(&**error),
         };
-        let Some(failure) = failure else { return end };
-        let notes = self.count(&failure);
-        drop(failure);
+        let notes = match self.answers.failure(seen) {
+            Some(failure) => {
+                let passes =
+                    self.shared.turns.signals().is_some() && self.answers.is_transient(seen);
+                self.count(&failure, passes)
+            }
+            None => match (self.shared.turns.signals(), &end) {
+                (Some(signals), Ok(res)) => self.compare(signals, res),
+                _ => return end,
+            },
+        };
         if notes.is_empty() {
             return end;
         }
@@ -73,15 +85,26 @@ impl<A, Subject> Watch<A, Subject> {
     }
 
     #[cold]
-    fn count<Req>(&self, failure: &str) -> Vec<String>
+    fn count<Req>(&self, failure: &str, passes: bool) -> Vec<String>
     where
         A: LoopOf<Req, Subject = Subject>,
     {
         let found = self.answers.loop_of(&self.subject);
         let turns = &self.shared.turns;
         let error = ErrorHash(turns.hash_of(signature(failure)));
-        let decision = turns.fail(found.turn, self.call_hash(&found), error, now());
         let malformed = classify::is_deterministic(failure);
+        let call = self.call_hash(&found);
+        let decision = match turns.signals() {
+            Some(signals) => {
+                let weight = match () {
+                    () if malformed => Weight::Lasting,
+                    () if passes && !signals.count_transient => Weight::None,
+                    () => Weight::Passing,
+                };
+                turns.step(signals, &found, call, End::Failure(error), weight, now())
+            }
+            None => turns.fail(&found, call, error, now()),
+        };
         if malformed && let Some(log) = &self.shared.log {
             log.write(&Attribution::of(&found, decision, self.shared.clock.unix_ms()));
         }
@@ -90,14 +113,27 @@ impl<A, Subject> Watch<A, Subject> {
         if malformed {
             notes.push(NON_RETRYABLE.to_owned());
         }
-        match decision {
-            Decision::Continue => {}
-            Decision::LoopDetected(failures) => {
-                notes.push(message::loop_detected(found.tool, failures));
-            }
-            Decision::HardCap(failures) => notes.push(message::tool_error_limit(failures)),
-        }
+        notes.extend(message::of(found.tool, decision));
         notes
+    }
+
+    /// A success is compared with those before.
+    #[inline(never)]
+    fn compare<Req, Res>(&self, signals: &Signals, res: &Res) -> Vec<String>
+    where
+        A: LoopOf<Req, Subject = Subject> + Feedback<Res>,
+    {
+        let found = self.answers.loop_of(&self.subject);
+        let read = |text: Cow<'_, str>| Compared::read(&text, &signals.volatile);
+        let answer = self.answers.answer(res).map(read);
+        let end = End::Success {
+            answer: answer.map(|answer| answer.hash),
+            pending: answer.is_some_and(|answer| answer.pending),
+        };
+        let (turns, call) = (&self.shared.turns, self.call_hash(&found));
+        let decision = turns.step(signals, &found, call, end, Weight::None, now());
+        self.tell(&found, decision, false);
+        message::of(found.tool, decision).into_iter().collect()
     }
 
     fn call_hash<Req>(&self, found: &LoopRef<'_>) -> CallHash
@@ -112,6 +148,7 @@ impl<A, Subject> Watch<A, Subject> {
             Decision::Continue => return,
             Decision::LoopDetected(count) => ("identical", count),
             Decision::HardCap(count) => ("turn_limit", count),
+            Decision::Signal(signal) => (signal.rule.name(), signal.count),
         };
         if let Some(observer) = self.shared.observer.as_ref().filter(|observer| observer.enabled())
         {

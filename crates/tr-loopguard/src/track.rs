@@ -1,0 +1,320 @@
+//! The signals of one turn: pure, of bounded size, and with bounded work for each call.
+mod cycles;
+
+use self::cycles::Cycles;
+use crate::{
+    Signals,
+    turn::{CallHash, ErrorHash, ToolHash},
+};
+use std::time::{Duration, Instant};
+
+/// How many different calls are remembered, those seen last.
+const CALLS: usize = 32;
+/// How many failing tools are.
+const TOOLS: usize = 8;
+
+/// What was noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// One call has the same answer again and again.
+    Repeat,
+    /// So many calls come around with the same answers.
+    Cycle(u8),
+    /// A tool fails in one way whatever its args.
+    SameError,
+    /// What is waited for does not move.
+    Quiet,
+}
+
+impl Rule {
+    /// What observers know it by.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Repeat => "repeat",
+            Self::Cycle(_) => "cycle",
+            Self::SameError => "same_error",
+            Self::Quiet => "quiet",
+        }
+    }
+}
+
+/// A signal, and how often it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Signal {
+    pub(crate) rule: Rule,
+    pub(crate) count: u32,
+}
+
+/// A call that wants to run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) call: CallHash,
+    pub(crate) tool: ToolHash,
+    /// The tool is declared to be polled.
+    pub(crate) poll: bool,
+    pub(crate) at: Instant,
+}
+
+/// A call that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub(crate) asked: Asked,
+    pub(crate) end: End,
+    /// A success of the tool changes nothing.
+    pub(crate) read_only: bool,
+}
+
+/// How a call has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// With an answer that compares as this, or cannot be compared; it may say that something is
+    /// under way.
+    Success { answer: Option<u64>, pending: bool },
+    /// With this error.
+    Failure(ErrorHash),
+}
+
+/// What a step means for what was counted before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// Nothing.
+    None,
+    /// This call has another end than last time.
+    Changed,
+    /// The world may be another now.
+    Progress,
+}
+
+/// The steps of one turn that matter.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Track {
+    /// The one seen last is the last.
+    calls: Vec<Seen>,
+    tools: Vec<Failing>,
+    cycles: Cycles,
+    /// How often somebody waited.
+    waits: u32,
+    last: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    call: CallHash,
+    end: Option<u64>,
+    failed: bool,
+    /// Since when it ends like this, how often that was looked at, and how often in haste.
+    since: Instant,
+    looks: u32,
+    hasty: u32,
+    waits: u32,
+    last: Instant,
+    held: Option<Held>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Failing {
+    tool: ToolHash,
+    error: ErrorHash,
+    last_call: CallHash,
+    times: u32,
+    last: Instant,
+    held: Option<Held>,
+}
+
+/// A verdict that was pronounced.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    signal: Signal,
+    at: Instant,
+}
+
+impl Track {
+    /// Why `asked` may not run. What was refused once stays refused.
+    pub(crate) fn admit(&mut self, signals: &Signals, asked: &Asked) -> Option<Signal> {
+        if let Some(tool) = self.tools.iter_mut().find(|tool| tool.tool == asked.tool) {
+            let found = (tool.times >= signals.same_error.saturating_mul(2))
+                .then_some(Signal { rule: Rule::SameError, count: tool.times });
+            if let Some(signal) = hold(&mut tool.held, found, asked.at) {
+                return Some(signal);
+            }
+        }
+        let cycle = self.cycles.next_is(asked.call, signals.rounds.saturating_mul(2));
+        let seen = self.calls.iter_mut().find(|seen| seen.call == asked.call)?;
+        let found = if asked.poll { None } else { seen.signal(signals, 2, asked.at).or(cycle) };
+        hold(&mut seen.held, found, asked.at)
+    }
+
+    /// Takes down a call's end: what it means, and what the model should be warned of.
+    pub(crate) fn record(&mut self, signals: &Signals, step: &Step) -> (News, Option<Signal>) {
+        let Asked { call, tool, poll, at } = step.asked;
+        let pause = self.last.replace(at).map(|last| at.saturating_duration_since(last));
+        let (end, failed, pending) = match step.end {
+            End::Success { answer, pending } => (answer, false, pending),
+            End::Failure(error) => (Some(error.0), true, false),
+        };
+        let waited = !failed && pause.is_some_and(|pause| pause >= signals.pace);
+        self.waits = self.waits.wrapping_add(u32::from(waited));
+        let haste = !poll && !pending && !waited;
+
+        let (news, seen) = self.see(step, end, failed, haste);
+        let repeat = if poll { None } else { seen.signal(signals, 1, at) };
+        if news == News::Progress || (news == News::Changed && !failed) {
+            self.forgive(call, at);
+        }
+        let cycle = self.cycles.push(call, end.filter(|_| !poll), failed, haste, signals.rounds);
+        let same_error = match step.end {
+            End::Failure(error) => self.fail(signals, tool, call, error, at),
+            End::Success { .. } => {
+                self.tools.retain(|known| known.tool != tool || known.held.is_some());
+                None
+            }
+        };
+        (news, repeat.or(cycle).or(same_error))
+    }
+
+    fn see(&mut self, step: &Step, end: Option<u64>, failed: bool, haste: bool) -> (News, Seen) {
+        let Asked { call, at, .. } = step.asked;
+        let place = self.calls.iter().position(|seen| seen.call == call);
+        let known = place.map(|place| self.calls.remove(place));
+        let changes = !failed && !step.read_only && !step.asked.poll;
+        let (news, seen) = match known {
+            Some(mut seen) if end.is_some() && seen.end == end && seen.failed == failed => {
+                // Who waited in between, here or elsewhere, has not looked again in haste.
+                let haste = haste && (failed || seen.waits == self.waits);
+                seen.looks = seen.looks.saturating_add(1);
+                seen.hasty = seen.hasty.saturating_add(u32::from(haste));
+                (News::None, Seen { waits: self.waits, last: at, ..seen })
+            }
+            _ => {
+                let held = known.and_then(|seen| seen.held);
+                let news = match known {
+                    _ if changes => News::Progress,
+                    Some(_) => News::Changed,
+                    None => News::None,
+                };
+                let waits = self.waits;
+                (
+                    news,
+                    Seen {
+                        call,
+                        end,
+                        failed,
+                        since: at,
+                        looks: 1,
+                        hasty: 1,
+                        waits,
+                        last: at,
+                        held,
+                    },
+                )
+            }
+        };
+        if self.calls.len() >= CALLS {
+            let oldest = self.calls.iter().position(|seen| seen.held.is_none()).unwrap_or(0);
+            self.calls.remove(oldest);
+        }
+        self.calls.push(seen);
+        (news, seen)
+    }
+
+    /// The world is another: what was counted says nothing any more. Verdicts hold.
+    fn forgive(&mut self, by: CallHash, at: Instant) {
+        for seen in self.calls.iter_mut().filter(|seen| seen.call != by) {
+            (seen.since, seen.looks, seen.hasty) = (at, 0, 0);
+        }
+        self.tools.retain(|tool| tool.held.is_some());
+    }
+
+    fn fail(
+        &mut self,
+        signals: &Signals,
+        tool: ToolHash,
+        call: CallHash,
+        error: ErrorHash,
+        at: Instant,
+    ) -> Option<Signal> {
+        let place = self.tools.iter().position(|known| known.tool == tool);
+        let known = place.map(|place| self.tools.remove(place));
+        let failing = match known {
+            // The same args again are the same call's matter.
+            Some(known) if known.error == error => Failing {
+                times: known.times.saturating_add(u32::from(known.last_call != call)),
+                last_call: call,
+                last: at,
+                ..known
+            },
+            _ => {
+                let held = known.and_then(|known| known.held);
+                Failing { tool, error, last_call: call, times: 1, last: at, held }
+            }
+        };
+        if self.tools.len() >= TOOLS {
+            let oldest = self.tools.iter().position(|known| known.held.is_none()).unwrap_or(0);
+            self.tools.remove(oldest);
+        }
+        self.tools.push(failing);
+        (failing.times >= signals.same_error)
+            .then_some(Signal { rule: Rule::SameError, count: failing.times })
+    }
+
+    /// Forgets what is older than `memory`.
+    pub(crate) fn expire(&mut self, memory: Duration, now: Instant) {
+        let is_old = |at: Instant| now.saturating_duration_since(at) >= memory;
+        let is_over = |held: &Option<Held>| held.is_none_or(|held| is_old(held.at));
+        if self.last.is_some_and(is_old) {
+            self.cycles = Cycles::default();
+            self.last = None;
+        }
+        for seen in &mut self.calls {
+            seen.held = seen.held.filter(|held| !is_old(held.at));
+        }
+        for tool in &mut self.tools {
+            tool.held = tool.held.filter(|held| !is_old(held.at));
+        }
+        self.calls.retain(|seen| !is_over(&seen.held) || !is_old(seen.last));
+        self.tools.retain(|tool| !is_over(&tool.held) || !is_old(tool.last));
+    }
+
+    /// When the last call ended.
+    pub(crate) const fn last(&self) -> Option<Instant> {
+        self.last
+    }
+
+    /// Whether nothing is remembered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.last.is_none() && self.calls.is_empty() && self.tools.is_empty()
+    }
+
+    /// How many things are remembered.
+    #[cfg(test)]
+    pub(crate) fn size(&self) -> usize {
+        self.calls.len() + self.tools.len()
+    }
+}
+
+impl Seen {
+    /// What is to be said of this call at `times` the numbers of the settings.
+    fn signal(&self, signals: &Signals, times: u32, now: Instant) -> Option<Signal> {
+        let most = if self.failed { signals.failing_repeats } else { signals.repeats };
+        let most = most.saturating_mul(times);
+        let length = now.saturating_duration_since(self.since);
+        if self.hasty >= most {
+            Some(Signal { rule: Rule::Repeat, count: self.hasty })
+        } else if self.looks >= most && length >= signals.quiet.saturating_mul(times) {
+            Some(Signal { rule: Rule::Quiet, count: self.looks })
+        } else {
+            None
+        }
+    }
+}
+
+/// The verdict that holds, which may be a new one.
+fn hold(held: &mut Option<Held>, found: Option<Signal>, at: Instant) -> Option<Signal> {
+    if held.is_none() {
+        *held = found.map(|signal| Held { signal, at });
+    }
+    held.map(|held| held.signal)
+}
+
+#[cfg(test)]
+mod tests;

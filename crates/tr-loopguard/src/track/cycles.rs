@@ -1,0 +1,69 @@
+//! Calls that come around in the same order with the same answers.
+use super::{Rule, Signal};
+use crate::turn::CallHash;
+
+/// The longest cycle that is noticed.
+pub(super) const LONGEST: usize = 5;
+
+/// The last steps, and for each length how many of them in a row are what was seen that many steps
+/// before: a cycle of `p` calls has come around once more for every `p` of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cycles {
+    /// The latest first.
+    past: [Option<Past>; LONGEST],
+    matches: [u32; LONGEST],
+    /// The steps in haste since somebody waited.
+    hasty: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Past {
+    call: CallHash,
+    end: u64,
+    failed: bool,
+}
+
+impl Cycles {
+    /// Takes down a step; `end` is `None` if it cannot be compared. Says of a cycle that has come
+    /// around `rounds` times.
+    pub(super) fn push(
+        &mut self,
+        call: CallHash,
+        end: Option<u64>,
+        failed: bool,
+        haste: bool,
+        rounds: u32,
+    ) -> Option<Signal> {
+        let step = end.map(|end| Past { call, end, failed });
+        self.hasty = if haste { (self.hasty + 1).min(LONGEST) } else { 0 };
+        for period in 1..=LONGEST {
+            let matches = &mut self.matches[period - 1];
+            if step.is_none() || self.past[period - 1] != step {
+                *matches = 0;
+            } else if self.hasty >= period {
+                // A round in which somebody waited neither counts nor breaks the cycle.
+                *matches = matches.saturating_add(1);
+            }
+        }
+        self.past.rotate_right(1);
+        self.past[0] = step;
+        (2..=LONGEST).find_map(|period| self.signal(period, rounds))
+    }
+
+    /// Whether `call` would go on with a cycle that has come around `rounds` times.
+    pub(super) fn next_is(&self, call: CallHash, rounds: u32) -> Option<Signal> {
+        (2..=LONGEST)
+            .filter(|period| self.past[period - 1].is_some_and(|past| past.call == call))
+            .find_map(|period| self.signal(period, rounds))
+    }
+
+    fn signal(&self, period: usize, rounds: u32) -> Option<Signal> {
+        let matches = self.matches[period - 1];
+        // AAAA is a cycle of one call, and ABAB one of two.
+        let is_shorter = (1..period)
+            .any(|part| period.is_multiple_of(part) && self.matches[part - 1] >= matches);
+        let count = 1 + matches / u32::try_from(period).unwrap_or(u32::MAX);
+        let length = u8::try_from(period).unwrap_or(u8::MAX);
+        (count >= rounds && !is_shorter).then_some(Signal { rule: Rule::Cycle(length), count })
+    }
+}

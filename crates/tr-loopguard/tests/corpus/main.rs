@@ -1,0 +1,77 @@
+//! The labelled sequences of `tests/data`, through the guard with its signals as they come.
+mod sequence;
+
+use sequence::{Sequence, replay};
+use tr_loopguard::{LoopGuardLayer, Signals};
+
+#[tokio::test(start_paused = true)]
+async fn every_loop_is_stopped_and_nothing_else() {
+    let sequences = Sequence::read(include_str!("../data/sequences.jsonl"));
+    assert!(sequences.len() >= 40);
+    let (mut stopped, mut missed, mut wronged) = (0, Vec::new(), Vec::new());
+    for sequence in &sequences {
+        let seen = replay(sequence, LoopGuardLayer::builder().signals(Signals::default())).await;
+        match (sequence.is_loop, seen.refused.is_some()) {
+            (true, true) => stopped += 1,
+            (true, false) => missed.push(&*sequence.name),
+            (false, true) => wronged.push(&*sequence.name),
+            (false, false) => {}
+        }
+        // Nobody is stopped without having been warned.
+        assert!(
+            seen.warned <= seen.refused.map(|at| at.saturating_sub(1)).or(seen.warned),
+            "{}: {seen:?}",
+            sequence.name
+        );
+        println!(
+            "{:32} {:5} warned {:?}, refused {:?} of {}",
+            sequence.name, sequence.is_loop, seen.warned, seen.refused, seen.calls
+        );
+    }
+    let ratio = |part: usize, other: usize| part as f64 / (part + other) as f64;
+    let (precision, recall) = (ratio(stopped, wronged.len()), ratio(stopped, missed.len()));
+    println!("{} sequences: precision {precision}, recall {recall}", sequences.len());
+    assert!(wronged.is_empty() && missed.is_empty(), "stopped {wronged:?}, missed {missed:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_call_of_a_real_session_is_refused() {
+    let sequences = Sequence::read(include_str!("../data/transcripts.jsonl"));
+    assert_eq!(sequences.iter().map(|sequence| sequence.calls.len()).sum::<usize>(), 9);
+    for sequence in &sequences {
+        for builder in [
+            LoopGuardLayer::builder(),
+            LoopGuardLayer::builder().signals(Signals::default()),
+            LoopGuardLayer::builder().signals(Signals::default().count_transient(true)),
+        ] {
+            let seen = replay(sequence, builder).await;
+            assert_eq!((seen.warned, seen.refused), (None, None), "{}", sequence.name);
+        }
+    }
+}
+
+/// Which calls each of the peers' failures comes to.
+#[tokio::test(start_paused = true)]
+async fn where_openclaw_s_detector_fails() {
+    let sequences = Sequence::read(include_str!("../data/sequences.jsonl"));
+    for (name, warned, refused) in [
+        // Warned at 11 and blocked at 21 there.
+        ("read_without_path", Some(1), Some(3)),
+        // Never seen there.
+        ("input_schema", Some(1), Some(3)),
+        // Warned of and never blocked there.
+        ("cycle_of_three", Some(9), Some(19)),
+        // Blocked there.
+        ("quiet_build_declared", None, None),
+        ("quiet_build_waited_for", None, None),
+        ("quiet_build_that_says_so", None, None),
+        ("sleep_then_view", None, None),
+        ("edit_then_same_failing_test", None, None),
+        ("log_tail_that_moves", None, None),
+        ("seven_identical", None, None),
+    ] {
+        let sequence = sequences.iter().find(|sequence| sequence.name == name).unwrap();
+        let seen = replay(sequence, LoopGuardLayer::builder().signals(Signals::default())).await;
+        assert_eq!((seen.warned, seen.refused), (warned, refused), "{name}");
+    }
+}

@@ -1,0 +1,230 @@
+//! The signals through the layer: what a model sees, what is declared, and bad input.
+use std::{fs, process::Command, sync::Arc, time::Duration};
+use tokio::time::advance;
+use tower::{Layer, ServiceExt, service_fn};
+use tr_core::{
+    BoxError, Json, Params, Ran, ToolCall, ToolManifest, ToolOutcome, catalog::InputSchema, facts,
+};
+use tr_loopguard::{Builder, LoopDetected, LoopGuard, LoopGuardLayer, NON_RETRYABLE, Signals};
+use tr_testkit::{
+    calls::{ScriptedTool, answers, reports},
+    tool::{Handle, Step},
+};
+
+fn watched() -> Builder {
+    LoopGuardLayer::builder().signals(Signals::default())
+}
+
+fn guard(builder: Builder, step: Step<ToolOutcome>) -> (LoopGuard<ScriptedTool>, Handle<ToolCall>) {
+    let tool = ScriptedTool::script([step]).then_repeat_last();
+    let handle = tool.handle();
+    (builder.build().unwrap().layer(tool), handle)
+}
+
+fn call(tool: &str) -> ToolCall {
+    ToolCall::new(tool, Params::empty_object()).session("s").turn("t")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repeated_answer_is_warned_of_and_then_refused() {
+    let (guard, tool) = guard(watched(), answers("a.rs"));
+    for n in 1..=20 {
+        let outcome = guard.clone().oneshot(call("ls")).await.unwrap();
+        let notes: Vec<_> = outcome.parts().notes.iter().map(|note| &**note).collect();
+        let warning = format!(
+            "[LOOP WARNING] Tool \"ls\" gave the same answer to the same call {n} times. \n\
+             Repeating this changes nothing. Use the answers that you have, or change something first."
+        );
+        assert_eq!(notes, if n < 10 { vec![] } else { vec![&*warning] });
+    }
+    let error = guard.clone().oneshot(call("ls")).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "[LOOP DETECTED] Tool \"ls\" gave the same answer to the same call 20 times. \n\
+         This call was not executed, and will not be in this turn. \n\
+         Try a different approach or report the issue."
+    );
+    let found = error.downcast_ref::<LoopDetected>().unwrap();
+    assert_eq!((found.rule(), found.failures()), ("repeat", 20));
+    assert_eq!(facts(&*error).unwrap().ran(), Ran::No);
+    assert_eq!(tool.calls(), 20);
+    // The verdict holds for the turn, and dies with it.
+    advance(Duration::from_secs(3600)).await;
+    assert!(guard.clone().oneshot(call("ls")).await.is_err());
+    assert!(guard.clone().oneshot(call("ls").turn("u")).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_without_turn_and_session_are_guarded_too() {
+    let unnamed = || ToolCall::new("read", Params::empty_object());
+    for builder in [LoopGuardLayer::builder(), watched()] {
+        let (guard, tool) = guard(builder, reports("e", "Missing required parameter: path"));
+        for _ in 0..2 {
+            guard.clone().oneshot(unnamed()).await.unwrap();
+        }
+        assert!(guard.clone().oneshot(unnamed()).await.is_err());
+        assert_eq!(tool.calls(), 2);
+    }
+    let (guard, tool) = guard(watched(), answers("same"));
+    for _ in 0..30 {
+        let _ = guard.clone().oneshot(unnamed()).await;
+    }
+    assert_eq!(tool.calls(), 20);
+    // Without turns nothing counts for longer than a minute.
+    advance(Duration::from_secs(60)).await;
+    assert!(guard.clone().oneshot(unnamed()).await.unwrap().parts().notes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_fails_its_schema_is_seen() {
+    let schema = r#"{"type":"object","required":["path"],"properties":{"path":{"type":"string"}}}"#;
+    let schema = Arc::new(InputSchema::compile(&Json::from_text(schema).unwrap()).unwrap());
+    let checked = service_fn(move |call: ToolCall| {
+        let checked = schema.check(&call.parts().params).map(|()| ToolOutcome::default());
+        std::future::ready(checked.map_err(BoxError::from))
+    });
+    let guard = watched().build().unwrap().layer(checked);
+    for n in 0..2 {
+        let error = guard.clone().oneshot(call("read")).await.unwrap_err().to_string();
+        assert!(error.contains("path") && error.contains(NON_RETRYABLE), "{error}");
+        assert_eq!(error.contains("[LOOP DETECTED]"), n == 1);
+    }
+    assert!(guard.clone().oneshot(call("read")).await.unwrap_err().is::<LoopDetected>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_has_its_own_limit() {
+    let mut tool = ToolManifest::new("read");
+    tool.loops.max_identical = Some(4);
+    let tool = Arc::new(tool);
+    for builder in [LoopGuardLayer::builder(), watched()] {
+        let (guard, handle) = guard(builder, reports("e", "no such file"));
+        for _ in 0..6 {
+            let _ = guard.clone().oneshot(call("read").manifested(tool.clone())).await;
+        }
+        assert_eq!(handle.calls(), 4);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_that_pass_count_only_where_they_shall() {
+    let failing = || reports("e", "Service unavailable (503)");
+    for (signals, runs) in [(Signals::default(), 10), (Signals::default().count_transient(true), 2)]
+    {
+        let (guard, tool) = guard(LoopGuardLayer::builder().signals(signals), failing());
+        for _ in 0..12 {
+            let _ = guard.clone().oneshot(call("fetch")).await;
+        }
+        assert_eq!(tool.calls(), runs);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_that_cannot_be_compared_are_no_loop() {
+    #[derive(Clone)]
+    struct Mine;
+    impl tr_core::LoopOf<()> for Mine {
+        type Subject = ();
+        fn subject_of(&self, (): &()) {}
+        fn loop_of<'r>(&self, (): &'r ()) -> tr_core::LoopRef<'r> {
+            tr_core::LoopRef {
+                turn: tr_core::TurnRef::default(),
+                tool: "t",
+                text: None,
+                provider: None,
+                model: None,
+                tool_call_id: None,
+                read_only: true,
+                poll: false,
+                max_identical: None,
+            }
+        }
+        fn args_of(&self, (): &()) -> u64 {
+            0
+        }
+    }
+    impl tr_core::Feedback<()> for Mine {
+        fn failure<'r>(&self, _: tr_core::End<'r, ()>) -> Option<std::borrow::Cow<'r, str>> {
+            None
+        }
+        fn add_note(&self, (): &mut (), note: &str) {
+            panic!("nothing to note, but {note}");
+        }
+    }
+    let guard = watched().build().unwrap().answers(Mine);
+    let guard = guard.layer(service_fn(|()| std::future::ready(Ok::<_, BoxError>(()))));
+    for _ in 0..100 {
+        guard.clone().oneshot(()).await.unwrap();
+    }
+}
+
+#[test]
+fn all_faults_of_the_signals_are_named() {
+    let signals = Signals::default()
+        .repeats(1)
+        .failing_repeats(0)
+        .rounds(1)
+        .same_error(100_001)
+        .pace(Duration::ZERO)
+        .quiet(Duration::ZERO)
+        .volatile([""]);
+    let builder = LoopGuardLayer::builder().max_identical_failures(0).signals(signals);
+    let error = builder.build().unwrap_err().to_string();
+    for fault in [
+        "max_identical_failures is 0",
+        "signals.repeats is 1, but must be from 2 to 100000",
+        "signals.failing_repeats is 0",
+        "signals.rounds is 1",
+        "signals.same_error is 100001",
+        "signals.pace is 0",
+        "signals.quiet is 0",
+        "signals.volatile has an empty name",
+    ] {
+        assert!(error.contains(fault), "{error}");
+    }
+}
+
+/// Fails calls whose log cannot be written, and is run once more below to see what it says.
+#[tokio::test(start_paused = true)]
+async fn many_malformed_calls_and_no_log() {
+    let builder = LoopGuardLayer::builder().log_path("/proc/no/such/log");
+    let (guard, tool) = guard(builder, reports("e", "Missing required parameter: path"));
+    for turn in 0..5 {
+        guard.clone().oneshot(call("read").turn(turn.to_string())).await.unwrap();
+    }
+    assert_eq!(tool.calls(), 5);
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_reported_once() {
+    let me = std::env::current_exe().unwrap();
+    let mut again = Command::new(me);
+    let end = again.args(["--exact", "many_malformed_calls_and_no_log", "--nocapture"]).output();
+    let end = end.unwrap();
+    assert!(end.status.success());
+    let said = String::from_utf8(end.stderr).unwrap();
+    assert_eq!(said.matches("tr-loopguard: cannot write /proc/no/such/log").count(), 1, "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_log_is_put_aside_when_it_is_long() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("long-log");
+    fs::create_dir_all(&folder).unwrap();
+    let (path, old) = (folder.join("guard.log"), folder.join("guard.log.1"));
+    let _ = fs::remove_file(&old);
+    fs::File::create(&path).unwrap().set_len(10 * 1024 * 1024).unwrap();
+    let builder = LoopGuardLayer::builder().log_path(&path);
+    let (guard, _) = guard(builder, reports("e", "Missing required parameter: path"));
+    guard.clone().oneshot(call("read")).await.unwrap();
+    assert_eq!(fs::metadata(&old).unwrap().len(), 10 * 1024 * 1024);
+    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_with_signals_are_apart_and_bounded() {
+    let (guard, tool) = guard(watched().max_turns(64), answers("same"));
+    for n in 0..1000 {
+        guard.clone().oneshot(call("read").session(format!("s{n}"))).await.unwrap();
+    }
+    assert_eq!(tool.calls(), 1000);
+}
