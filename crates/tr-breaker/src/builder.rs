@@ -218,7 +218,8 @@ impl<A> Builder<A> {
         self
     }
 
-    /// Whether breakers start in `FORCED_OPEN`.
+    /// Whether breakers start in `FORCED_OPEN`. Not together with [`Mode::Disabled`], which would
+    /// let all calls pass.
     pub fn forced_open(mut self, forced: bool) -> Self {
         self.forced_open = forced;
         self

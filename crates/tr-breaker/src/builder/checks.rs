@@ -1,6 +1,6 @@
 //! Which settings no breaker can go by.
 use super::Builder;
-use crate::settings::{COUNTS, Rules, TIMES, is_rate};
+use crate::settings::{COUNTS, Mode, Rules, TIMES, is_rate};
 use std::{
     fmt::{Debug, Display},
     ops::RangeInclusive,
@@ -43,6 +43,9 @@ impl<A> Builder<A> {
         let Rules { consecutive, rate, .. } = self.rules;
         if consecutive.is_none() && rate.is_none() && self.slow.is_none() {
             faults.0.push("no rule opens it: set `consecutive_failures` or `failure_rate`".into());
+        }
+        if self.forced_open && self.mode == Mode::Disabled {
+            faults.0.push("`forced_open` refuses all calls, `Mode::Disabled` none: set one".into());
         }
         faults.0
     }

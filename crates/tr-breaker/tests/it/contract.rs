@@ -172,6 +172,8 @@ fn settings_are_refused_with_all_faults_named() {
     assert_eq!(more, ["`min_calls` is 21, allowed is 1 to 20"]);
     let none = faults(BreakerLayer::builder().consecutive_failures(None).failure_rate(None));
     assert_eq!(none, ["no rule opens it: set `consecutive_failures` or `failure_rate`"]);
+    let both = faults(BreakerLayer::builder().forced_open(true).mode(Mode::Disabled));
+    assert_eq!(both, ["`forced_open` refuses all calls, `Mode::Disabled` none: set one"]);
     let mut change = tr_core::manifest::BreakerOverride::default();
     change.cooldown = Some(Duration::MAX);
     let of_effect = faults(BreakerLayer::builder().for_effect(Effect::Mutating, change));
