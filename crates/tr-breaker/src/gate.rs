@@ -56,7 +56,7 @@ impl Gate {
     pub(crate) fn new(key: KeyRef<'_>, label: &str, ground: Arc<Ground>, lanes: Lanes) -> Self {
         let name: Arc<str> = key.name.into();
         let (settings, first) = (ground.settings.clone(), lanes.first_generation());
-        let words = Words::new(&Machine::resumed(name.clone(), settings, first, None));
+        let words = Words::new(&Machine::resumed(name.clone(), settings, (first, first), None));
         Self {
             name,
             hash: key.hash,
@@ -255,12 +255,11 @@ impl Gate {
             Some(guarded) => guarded,
             None => woken.insert(self.wake()),
         };
-        let before = guarded.machine.generation();
         if guarded.machine.is_closed() {
             guarded.machine.add_successes(self.lanes.shut());
         }
         let done = job(guarded);
-        if guarded.machine.is_closed() && guarded.machine.generation() != before {
+        if guarded.machine.is_clean() {
             guarded.last_failure = None;
         }
         let plain = guarded.machine.only_successes().filter(|_| !guarded.is_telling);
@@ -272,7 +271,9 @@ impl Gate {
             *place = woken;
         }
         drop(place);
-        if has_edges {
+        // An observer that panics while a call's panic unwinds would end the process: whoever comes
+        // next tells.
+        if has_edges && !std::thread::panicking() {
             self.tell();
         }
         done
@@ -284,9 +285,9 @@ impl Gate {
             0 => None,
             end => clock::instant(end).checked_sub(self.settings().lap()),
         };
-        let generation = self.words.word().generation();
+        let generations = (self.lanes.first_generation(), self.words.word().generation());
         let machine =
-            Machine::resumed(self.name.clone(), self.ground.settings.clone(), generation, since);
+            Machine::resumed(self.name.clone(), self.ground.settings.clone(), generations, since);
         Box::new(Guarded { machine, last_failure: None, is_telling: false })
     }
 

@@ -64,7 +64,10 @@ impl Registry {
 
     /// Gives back to breakers what was saved: to those that there are, and to the others when they
     /// are made. What is left of a cooldown is at least nothing and at most a cooldown, whatever
-    /// the wall clock did meanwhile. Observers are told where a state changes.
+    /// the wall clock did meanwhile. Today's settings hold: for the mode where no handle had ordered
+    /// another, for what they force open or disable, for how long a cooldown is. What an earlier call
+    /// has left for breakers still to be made stays, unless this snapshot knows of them too; as many
+    /// wait as the layer has capacity for. Observers are told where a state changes.
     ///
     /// ```
     /// use tr_breaker::BreakerLayer;
@@ -188,7 +191,7 @@ impl BreakerHandle {
     }
 
     /// `FORCED_OPEN`: refuses all calls until it is [`reset`](Self::reset). In
-    /// [`Mode::Shadow`] it says so and refuses none.
+    /// [`Mode::Shadow`] it says so and refuses none; in [`Mode::Disabled`] it enforces from now on.
     pub fn force_open(&self) {
         self.gate.control(clock::now(), Machine::force_open);
     }

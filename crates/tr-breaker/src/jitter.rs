@@ -13,10 +13,10 @@ pub(crate) struct Jitter {
 }
 
 impl Jitter {
-    /// The cooldown of the breaker of this name that opens with this generation: the same for the
+    /// The cooldown of the breaker of this name that opens after so many steps: the same for the
     /// same seed.
-    pub(crate) fn lengthen(self, cooldown: Duration, name: &str, generation: u32) -> Duration {
-        let start = mix(self.seed ^ u64::from(generation));
+    pub(crate) fn lengthen(self, cooldown: Duration, name: &str, steps: u32) -> Duration {
+        let start = mix(self.seed ^ u64::from(steps));
         let drawn = name.bytes().fold(start, |hash, byte| mix(hash ^ u64::from(byte)));
         // 53 bits: as many as a share can tell apart.
         let part = (drawn >> 11) as f64 / (1_u64 << 53) as f64;

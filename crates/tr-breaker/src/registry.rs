@@ -134,12 +134,16 @@ impl Breakers {
     }
 
     pub(crate) fn save(&self, unix_ms: u64) -> Snapshot {
-        let gates = self.all();
+        // At one moment, so that none is made in between.
+        let (gates, mut breakers) = {
+            let others = held(self.others.read());
+            let gates: Vec<_> = self.first.iter().chain(&others.slots).cloned().collect();
+            let waiting = others.restored.values().map(|(saved, _)| saved.clone());
+            (gates, waiting.collect::<Vec<_>>())
+        };
         let epoch = Epoch { now: clock::now(), unix_ms };
         let known = gates.iter().chain([self.overflow()]).filter_map(|gate| gate.saved(epoch));
-        let mut breakers: Vec<_> = known.collect();
-        let others = held(self.others.read());
-        breakers.extend(others.restored.values().map(|(saved, _)| saved.clone()));
+        breakers.extend(known);
         Snapshot { breakers }
     }
 
@@ -154,9 +158,12 @@ impl Breakers {
             let gates: Vec<_> = gates
                 .filter_map(|gate| Some((gate.clone(), saved.remove(&**gate.name())?)))
                 .collect();
-            let waiting = saved.into_iter().take(self.capacity);
-            others.restored =
-                waiting.map(|(name, saved)| (name.to_owned(), (saved.clone(), epoch))).collect();
+            for (name, saved) in saved {
+                let is_there = others.restored.contains_key(name);
+                if is_there || others.restored.len() < self.capacity {
+                    others.restored.insert(name.to_owned(), (saved.clone(), epoch));
+                }
+            }
             gates
         };
         for (gate, saved) in gates {

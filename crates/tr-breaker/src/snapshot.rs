@@ -3,7 +3,8 @@ use crate::settings::Mode;
 
 /// What the breakers of a registry know, with wall times, so that it can outlive the process.
 ///
-/// Breakers that know of nothing but successes are not in it, nor are probes in flight and ramps.
+/// Breakers that know of nothing but successes are not in it, nor are probes in flight and ramps,
+/// nor what the settings alone have decided: those that hold after a restart go by their own.
 /// With the feature `serde` it can be serialised; what it looks like then is no promise between
 /// versions of this crate.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,7 +18,8 @@ pub struct Snapshot {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Saved {
     pub(crate) name: String,
-    pub(crate) mode: Mode,
+    /// The mode, where somebody has ordered another one than the settings say.
+    pub(crate) order: Option<Mode>,
     pub(crate) state: SavedState,
     pub(crate) window: SavedWindow,
     pub(crate) last_failure: Option<String>,

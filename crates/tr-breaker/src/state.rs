@@ -39,6 +39,8 @@ pub(crate) struct Machine {
     phase: Phase,
     /// Counts the steps: a call that was admitted in another generation changes nothing.
     generation: u32,
+    /// The generation that it began with.
+    first: u32,
     window: Window,
     /// Since probes have closed it, where not all calls pass at once.
     ramp: Option<Ramp>,
@@ -122,6 +124,7 @@ impl Machine {
             settings,
             phase,
             generation: 0,
+            first: 0,
             window: Window::default(),
             ramp: None,
             edges: VecDeque::new(),
@@ -132,11 +135,11 @@ impl Machine {
     pub(crate) fn resumed(
         name: Arc<str>,
         settings: Arc<Settings>,
-        generation: u32,
+        (first, generation): (u32, u32),
         since: Option<Instant>,
     ) -> Self {
         let window = since.map_or_else(Window::default, Window::begun);
-        Self { generation, window, ..Self::new(name, settings) }
+        Self { first, generation, window, ..Self::new(name, settings) }
     }
 
     /// How many successes it knows of, if [`resumed`](Self::resumed) could take its place.
@@ -151,6 +154,16 @@ impl Machine {
 
     pub(crate) const fn mode(&self) -> Mode {
         self.mode
+    }
+
+    /// The mode, where it is not the one of the settings.
+    fn order(&self) -> Option<Mode> {
+        (self.mode != self.settings.mode).then_some(self.mode)
+    }
+
+    /// Whether it is closed, and remembers nothing that speaks against the tool.
+    pub(crate) const fn is_clean(&self) -> bool {
+        self.is_closed() && self.window.is_clean()
     }
 
     pub(crate) const fn is_closed(&self) -> bool {

@@ -121,7 +121,8 @@ impl Window {
     pub(crate) fn bad(&mut self, now: Instant, bad: Bad, settings: &Settings) {
         let in_a_row = self.run();
         self.push(now, What::Bad(bad), settings);
-        (self.run, self.run_at) = (if bad.failed { in_a_row + 1 } else { 0 }, self.successes);
+        self.run = if bad.failed { in_a_row.saturating_add(1) } else { 0 };
+        self.run_at = self.successes;
     }
 
     /// The tool answered, whatever it said.
@@ -137,6 +138,11 @@ impl Window {
     /// Failures in a row.
     pub(crate) fn run(&self) -> u32 {
         if self.successes == self.run_at { self.run } else { 0 }
+    }
+
+    /// Whether no call that it remembers speaks against the tool.
+    pub(crate) const fn is_clean(&self) -> bool {
+        self.bad == 0
     }
 
     /// Whether these rules want the breaker open.

@@ -2,6 +2,7 @@
 use super::{Machine, Phase};
 use crate::{
     epoch::Epoch,
+    settings::Mode,
     snapshot::{Saved, SavedState},
     window::Window,
 };
@@ -12,6 +13,8 @@ impl Machine {
     pub(crate) fn saved(&self, epoch: Epoch) -> Saved {
         let state = match &self.phase {
             Phase::Closed => SavedState::Closed,
+            // The settings say so, as long as they do.
+            Phase::Forced if self.settings.force_open => SavedState::Closed,
             Phase::Open { .. } => {
                 let left = self.time_left(epoch.now).unwrap_or_default();
                 SavedState::Open { until: epoch.wall_after(left) }
@@ -20,12 +23,19 @@ impl Machine {
             Phase::Forced => SavedState::ForcedOpen,
         };
         let (name, window) = (self.name.as_ref().to_owned(), self.window.saved(epoch));
-        Saved { name, mode: self.mode, state, window, last_failure: None }
+        Saved { name, order: self.order(), state, window, last_failure: None }
     }
 
-    /// Takes over what another one knew.
+    /// Takes over what another one knew. What its own settings force open or disable stays so.
     pub(crate) fn restore(&mut self, saved: &Saved, epoch: Epoch) {
         let settings = &self.settings;
+        if settings.force_open && matches!(self.phase, Phase::Forced) {
+            return;
+        }
+        let mode = saved.order.unwrap_or(settings.mode);
+        if mode == Mode::Disabled {
+            return self.set_mode(mode);
+        }
         let phase = match saved.state {
             SavedState::Closed => Phase::Closed,
             SavedState::Open { until } => {
@@ -40,7 +50,7 @@ impl Machine {
             },
             SavedState::ForcedOpen => Phase::Forced,
         };
-        (self.mode, self.window) = (saved.mode, Window::restored(&saved.window, epoch, settings));
+        (self.mode, self.window) = (mode, Window::restored(&saved.window, epoch, settings));
         self.step(phase);
     }
 }

@@ -34,7 +34,7 @@ impl Machine {
             Phase::Forced => Some(State::Forced),
         };
         let configured = if self.settings.force_open { State::Forced } else { State::Closed };
-        let order = (self.mode != self.settings.mode).then_some(self.mode);
+        let order = self.order();
         View {
             generation: self.generation,
             mode: self.mode,
@@ -50,10 +50,12 @@ impl Machine {
         if self.settings.force_open && matches!(self.phase, Phase::Forced) {
             return;
         }
-        self.mode = decision.order.unwrap_or(self.settings.mode);
+        let mode = decision.order.unwrap_or(self.settings.mode);
+        if mode == Mode::Disabled {
+            return self.set_mode(mode);
+        }
+        self.mode = mode;
         let phase = match decision.state {
-            // A disabled one lets all calls pass.
-            _ if self.mode == Mode::Disabled => Phase::Closed,
             State::Closed => Phase::Closed,
             State::Open { left } => {
                 let cooldown = left.min(self.settings.longest_cooldown());

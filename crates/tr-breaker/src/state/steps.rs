@@ -79,7 +79,9 @@ impl Machine {
     pub(super) fn open(&mut self, since: Instant, row: Row) {
         let mut cooldown = self.settings.rules(row).cooldown;
         if let Some(jitter) = self.settings.jitter {
-            cooldown = jitter.lengthen(cooldown, &self.name, self.generation);
+            // Whoever stood here before has left no other mark.
+            let steps = self.generation.wrapping_sub(self.first);
+            cooldown = jitter.lengthen(cooldown, &self.name, steps);
         }
         self.step(Phase::Open { since, cooldown });
     }

@@ -230,3 +230,19 @@ fn threads_agree_while_breakers_come_and_go() {
     let failed = asked.requests().iter().filter(|name| **name == "a").count();
     assert!((5..5 + 4).contains(&failed), "{failed}: those in flight when it opened, and no more");
 }
+
+/// Breakers that stood there before have left their mark on the generations, and on nothing else.
+#[tokio::test(start_paused = true)]
+async fn a_seed_gives_the_same_cooldowns_whoever_was_there_before() {
+    let mut drawn = Vec::new();
+    for _ in 0..4 {
+        let builder = Builder::error_handling().cooldown_jitter(0.5).seed(7);
+        let rig = Rig::new(builder).opened().await;
+        let first = rig.breaker().time_left().unwrap();
+        rig.breaker().reset();
+        let rig = rig.opened().await;
+        drawn.push((first, rig.breaker().time_left().unwrap()));
+    }
+    assert!(drawn[0].0 != drawn[0].1, "{drawn:?}");
+    assert!(drawn.iter().all(|pair| *pair == drawn[0]), "{drawn:?}");
+}

@@ -139,3 +139,45 @@ async fn a_breaker_that_is_there_takes_it_over_and_late_ends_change_nothing() {
     assert_eq!(rig.state(), HalfOpen, "it was admitted before");
     assert_eq!(rig.layer.registry().get(KeyRef::new("unknown")).map(|b| b.state()), None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_closed_breaker_still_says_what_failed_last() {
+    let rig = Rig::new(Builder::error_handling());
+    rig.calls([failure("timeout")]).await;
+    let said = rig.breaker().last_failure();
+    assert_eq!(said.as_deref(), Some("timeout: the tool may have run"));
+    let again = restored(Builder::error_handling(), &save(&rig, THEN), THEN);
+    assert_eq!((again.state(), again.breaker().last_failure()), (Closed, said));
+}
+
+/// A restart is how settings are changed: what they said before is not what anybody knew.
+#[tokio::test(start_paused = true)]
+async fn what_was_only_configured_is_not_restored() {
+    let rig = Rig::new(Builder::error_handling()).opened().await;
+    let again = restored(Builder::error_handling().mode(Mode::Shadow), &save(&rig, THEN), THEN);
+    assert_eq!((again.state(), again.breaker().mode()), (Open, Mode::Shadow));
+
+    let again = restored(Builder::error_handling().mode(Mode::Disabled), &save(&rig, THEN), THEN);
+    assert_eq!((again.state(), again.breaker().mode()), (Closed, Mode::Disabled));
+    again.breaker().enforce();
+    assert_eq!(again.state(), Closed);
+
+    let again = restored(Builder::error_handling().forced_open(true), &save(&rig, THEN), THEN);
+    assert_eq!(again.state(), ForcedOpen, "what the settings force open stays so");
+
+    let forced = Rig::new(Builder::error_handling().forced_open(true));
+    assert_eq!(forced.state(), ForcedOpen);
+    let again = restored(Builder::error_handling(), &save(&forced, THEN), THEN);
+    assert_eq!(again.state(), Closed, "nobody but the settings had forced it open");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_its_breaker_is_not_lost_to_a_second_snapshot() {
+    let rig = Rig::new(Builder::error_handling()).opened().await;
+    let other = Rig::new(Builder::error_handling());
+    other.layer.registry().breaker(KeyRef::new("other")).force_open();
+    let again = restored(Builder::error_handling(), &save(&rig, THEN), THEN);
+    again.layer.registry().restore(&save(&other, THEN), &SetClock::at(THEN));
+    let of = |key| again.layer.registry().breaker(key).state();
+    assert_eq!((again.state(), of(KeyRef::new("other"))), (Open, ForcedOpen));
+}

@@ -168,3 +168,27 @@ async fn any_name_has_a_breaker() {
     }
     assert_eq!(rig.layer.registry().all().len(), 4);
 }
+
+/// Panics, if it is told while a panic unwinds: that ends the process.
+#[derive(Debug)]
+struct Fragile;
+
+impl Observer for Fragile {
+    fn on_event(&self, _: &CallInfo<'_>, _: &Event<'_>) {
+        assert!(!std::thread::panicking());
+    }
+}
+
+/// The probe's lease has ended when it panics, so that giving it back reopens.
+#[tokio::test(start_paused = true)]
+async fn no_observer_is_told_while_a_panic_unwinds() {
+    let rig = Rig::new(Builder::error_handling().probe_lease(SECOND)).opened().await;
+    rig.layer.registry().subscribe(Arc::new(Fragile));
+    advance(30 * SECOND).await;
+    rig.then([Step::after(2 * SECOND, Step::Panic)]);
+    let probe = tokio::spawn(rig.service.clone().oneshot(call()));
+    assert!(probe.await.unwrap_err().is_panic());
+    rig.heard.take();
+    assert_eq!(rig.state(), Open);
+    assert_eq!(rig.heard.take(), ["flight_search flight_search: HALF_OPEN to OPEN"]);
+}

@@ -46,3 +46,29 @@ fn after_closing_the_ramp_lets_pass_more_and_more() {
     bench.machine.reset();
     assert_eq!(passed(&mut bench), 100);
 }
+
+#[test]
+fn no_number_of_failures_in_a_row_is_too_many() {
+    use crate::{epoch::Epoch, snapshot::SavedWindow, window::Bad};
+    let settings = Builder::new().settings();
+    let epoch = Epoch { now: crate::clock::now(), unix_ms: 0 };
+    let saved = SavedWindow { run: u32::MAX, ..SavedWindow::default() };
+    let mut window = Window::restored(&saved, epoch, &settings);
+    window.bad(epoch.now, Bad { failed: true, slow: false }, &settings);
+    assert_eq!(window.run(), u32::MAX);
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn disabled_from_afar_it_counts_nothing_of_what_was_in_flight() {
+    use crate::share::decision::{Decision, State};
+    let decision = Decision { state: State::Closed, order: Some(Mode::Disabled) };
+    let mut bench = Bench::new(&Builder::error_handling());
+    let calls = [(); 5].map(|()| bench.ticket());
+    bench.machine.adopt(&decision, bench.at);
+    for call in calls {
+        assert!(!bench.end(call, FAILED), "nothing is counted");
+    }
+    bench.machine.set_mode(Mode::Enforce);
+    assert_eq!((bench.state(), bench.edges()), (Closed, vec![]));
+}
