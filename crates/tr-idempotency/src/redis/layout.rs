@@ -1,4 +1,4 @@
-//! A record's bytes, as `lua/record.lua` writes them.
+//! A record's bytes, as `lua/head.lua` describes and `lua/record.lua` writes them.
 use crate::{
     protocol::{Again, Millis, Phase, Record, State, Token},
     store::{ClaimRequest, StoreError, Stored, StoredState},

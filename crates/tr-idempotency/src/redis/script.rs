@@ -9,7 +9,7 @@ pub(super) struct Script {
     pub(super) hash: String,
 }
 
-/// `record.lua` before what is the script's own.
+/// `head.lua` and `record.lua` before what is the script's own.
 ///
 /// What ends or forgets a call may do so when the server's memory is full. A claim may not: it has
 /// no flags, so that only its writing is refused then, and replays go on.
@@ -19,19 +19,20 @@ macro_rules! script {
     };
 }
 
-static CLAIM: LazyLock<Script> = script!("", "lua/record.lua", "lua/claim.lua");
+static CLAIM: LazyLock<Script> =
+    script!("", "lua/head.lua", "lua/claim_new.lua", "lua/record.lua", "lua/claim.lua");
 static FINALISE: LazyLock<Script> =
-    script!("#!lua flags=allow-oom\n", "lua/record.lua", "lua/finalise.lua");
+    script!("#!lua flags=allow-oom\n", "lua/head.lua", "lua/record.lua", "lua/finalise.lua");
 static RENEW: LazyLock<Script> =
-    script!("#!lua flags=allow-oom\n", "lua/record.lua", "lua/renew.lua");
+    script!("#!lua flags=allow-oom\n", "lua/head.lua", "lua/record.lua", "lua/renew.lua");
 static RELEASE: LazyLock<Script> =
-    script!("#!lua flags=allow-oom\n", "lua/record.lua", "lua/release.lua");
+    script!("#!lua flags=allow-oom\n", "lua/head.lua", "lua/record.lua", "lua/release.lua");
 static SETTLE: LazyLock<Script> =
-    script!("#!lua flags=allow-oom\n", "lua/record.lua", "lua/settle.lua");
+    script!("#!lua flags=allow-oom\n", "lua/head.lua", "lua/record.lua", "lua/settle.lua");
 static CLEAR: LazyLock<Script> =
-    script!("#!lua flags=allow-oom\n", "lua/record.lua", "lua/clear.lua");
+    script!("#!lua flags=allow-oom\n", "lua/head.lua", "lua/record.lua", "lua/clear.lua");
 static FLUSH: LazyLock<Script> =
-    script!("#!lua flags=allow-oom\n", "lua/record.lua", "lua/flush.lua");
+    script!("#!lua flags=allow-oom\n", "lua/head.lua", "lua/record.lua", "lua/flush.lua");
 static LOOK: LazyLock<Script> = script!("#!lua flags=no-writes\n", "lua/look.lua");
 
 impl Script {

@@ -1,6 +1,3 @@
-local owner, digest, mutating, again = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local lease, unknown = tonumber(ARGV[5]), tonumber(ARGV[6])
-local fixed, durable = ARGV[7], ARGV[8] == '1'
 local r, value = read()
 if r == false then return {'unreadable'} end
 local epoch, version, runs = us, 1, 1

@@ -1,13 +1,3 @@
--- A record is one string, so that it is read and written at once: a head of 100 bytes, what the
--- claim said of itself (`fixed` bytes), and what is kept of the call. `layout.rs` reads the same.
--- Times are the server's, in milliseconds; the key lives as long as the record, never as the lease.
-local key = KEYS[1]
-local HEAD = '>c1c1c1c1I8c8I8I4I8I8I8I8I4c32'
-local SIZE = 100
-local time = redis.call('TIME')
-local us = time[1] * 1000000 + time[2]
-local now = math.floor(us / 1000)
-
 -- The record as it stands now and its bytes; nil if there is none, false if it is no record that
 -- this version knows.
 local function read()
