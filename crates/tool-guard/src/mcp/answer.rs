@@ -35,8 +35,8 @@ struct RpcError<'l> {
     message: Cow<'l, str>,
 }
 
-/// What the server's answer says. A success is copied only if it is to be `recorded`.
-pub(crate) fn outcome(answer: &Message<'_>, recorded: bool) -> ToolOutcome {
+/// What the server's answer says. A success is copied only if it is to be `kept`.
+pub(crate) fn outcome(answer: &Message<'_>, kept: bool) -> ToolOutcome {
     if let Some(raw) = answer.error {
         let error: RpcError<'_> = message::object(raw.get())
             .unwrap_or(RpcError { code: 0, message: Cow::Borrowed(raw.get()) });
@@ -56,7 +56,7 @@ pub(crate) fn outcome(answer: &Message<'_>, recorded: bool) -> ToolOutcome {
             outcome.parts_mut().content = Some(raw.to_owned().into());
             outcome
         }
-        _ if recorded => ToolOutcome::success(Json::from(raw.to_owned())),
+        _ if kept => ToolOutcome::success(Json::from(raw.to_owned())),
         _ => ToolOutcome::default(),
     }
 }

@@ -1,7 +1,7 @@
 //! The command line of `tool-guard mcp`.
 use clap::{Args, ValueEnum};
 use std::{ffi::OsString, path::PathBuf, time::Duration};
-use tool_reliability::idempotency::DerivedKeys;
+use tool_reliability::{idempotency::DerivedKeys, loopguard::Signals};
 
 /// Guards the tool calls of an MCP client to the MCP server COMMAND.
 #[derive(Debug, Args)]
@@ -29,6 +29,10 @@ pub(crate) struct Options {
     /// Which calls without a key are taken for repeats of one another
     #[arg(long, value_enum, default_value_t = DeriveKeys::Off, value_name = "FROM")]
     pub(crate) derive_keys: DeriveKeys,
+
+    /// What is taken for a loop
+    #[arg(long, value_enum, default_value_t = Loops::Signals, value_name = "WHAT")]
+    pub(crate) loops: Loops,
 
     /// Which events are logged on standard error, as JSON lines
     #[arg(long, value_enum, default_value_t = Log::Warn)]
@@ -66,6 +70,21 @@ impl From<DeriveKeys> for DerivedKeys {
             DeriveKeys::Off => Self::Off,
             DeriveKeys::Session => Self::Session,
         }
+    }
+}
+
+/// What is taken for a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Loops {
+    /// Failures that repeat, calls that go round with the same answers, waits without end
+    Signals,
+    /// Any second failure of a call, any fifth of all; answers are not looked at
+    Failures,
+}
+
+impl Loops {
+    pub(crate) fn signals(self) -> Option<Signals> {
+        (self == Self::Signals).then(Signals::default)
     }
 }
 

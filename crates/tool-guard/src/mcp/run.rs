@@ -44,8 +44,10 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
     let observe = options.mode == Mode::Shadow;
     let keys = options.derive_keys.into();
-    let wire = Arc::new(Wire::new(Flights::new(prefix), limits, observe, keys));
-    let (stack, settle) = stack::guard(ServerTool(wire.clone()), keys)?;
+    let signals = options.loops.signals();
+    let wire = Wire::new(Flights::new(prefix), limits, observe, keys).comparing(signals.is_some());
+    let wire = Arc::new(wire);
+    let (stack, settle) = stack::guard(ServerTool(wire.clone()), keys, signals)?;
     let session = format!("mcp-{:016x}", fastrand::u64(..)).into();
     let proxy = Proxy::new(Parts { mode: options.mode, wire, stack, settle, session, effects });
 

@@ -5,6 +5,7 @@ use std::{fs, path::Path};
 use tool_reliability::{
     Guarded, ToolStack,
     idempotency::{DerivedKeys, Settlement},
+    loopguard::Signals,
     timeout::AttemptTimeoutBuilder,
 };
 use tr_core::{Id, Ran, ToolOutcome, catalog::ToolCatalog};
@@ -15,11 +16,13 @@ pub(crate) type Settle = Box<dyn Fn(Id, &ToolOutcome)>;
 pub(crate) fn guard(
     tool: ServerTool,
     keys: DerivedKeys,
+    signals: Option<Signals>,
 ) -> anyhow::Result<(Guarded<ServerTool>, Settle)> {
     // The tool bounds its attempts itself, since progress prolongs them.
     let stack = ToolStack::builder()
         .attempt_timeout(AttemptTimeoutBuilder::only_as_requested)
         .idempotency(|idempotency| idempotency.derived_keys(keys))
+        .loop_guard(|guard| guard.signals(signals))
         .build()?;
     let records = stack.records();
     let settle = move |id: Id, outcome: &ToolOutcome| {

@@ -30,6 +30,8 @@ pub(crate) struct Wire {
     limits: Limits,
     /// Calls without a key leave records too.
     derived: bool,
+    /// Answers are compared with those before.
+    compares: bool,
 }
 
 /// How long an attempt may take.
@@ -60,7 +62,19 @@ impl Wire {
         keys: DerivedKeys,
     ) -> Self {
         let state = WireState { flights, outbox: Vec::new(), observe, gone: false };
-        Self { state: Mutex::new(state), limits, derived: !matches!(keys, DerivedKeys::Off) }
+        let derived = !matches!(keys, DerivedKeys::Off);
+        Self { state: Mutex::new(state), limits, derived, compares: false }
+    }
+
+    /// Whether answers are compared with those before; without it they are not.
+    pub(crate) const fn comparing(mut self, compares: bool) -> Self {
+        self.compares = compares;
+        self
+    }
+
+    /// Whether answers are compared with those before.
+    pub(crate) const fn compares(&self) -> bool {
+        self.compares
     }
 
     /// The record that the call leaves. A key that cannot be used was refused by the layer that

@@ -4,6 +4,7 @@
 mod bad_input;
 mod client;
 mod lines;
+mod loops;
 mod payments;
 mod process;
 mod retries;

@@ -112,7 +112,7 @@ where
         let answered = self.wire.lock().flights.answered(&id);
         match answered {
             Answered::Attempt { ending, recorded } => {
-                let outcome = answer::outcome(message, recorded);
+                let outcome = answer::outcome(message, recorded || self.wire.compares());
                 let answer = Answer { line: line.clone(), id_range: message::range(line, raw) };
                 // A receiver that is gone has given up between two polls; its drop said so.
                 let _ = ending.send(Ending::Answered(answer, outcome));

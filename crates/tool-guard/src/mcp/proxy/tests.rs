@@ -25,7 +25,7 @@ impl Bench {
         let flights = Flights::new(PREFIX);
         let keys = DerivedKeys::Off;
         let wire = Arc::new(Wire::new(flights, limits, mode == Mode::Shadow, keys));
-        let (stack, settle) = stack::guard(ServerTool(wire.clone()), keys).unwrap();
+        let (stack, settle) = stack::guard(ServerTool(wire.clone()), keys, None).unwrap();
         let effects = Effects::default();
         let session = "s".into();
         Self { proxy: Proxy::new(Parts { mode, wire, stack, settle, session, effects }) }
