@@ -1,4 +1,4 @@
-//! Breaks loops of failing tool calls.
+//! Breaks loops of tool calls.
 //!
 //! A model that calls `read({})`, hears that `path` is missing, and calls `read({})` again does so
 //! until its context is full. This layer watches the failures of each turn and does three things:
@@ -10,7 +10,9 @@
 //! - The fifth failure of any kind in one turn carries `[TOOL ERROR LIMIT]`, and no further call of
 //!   that turn is executed.
 //!
-//! Successes neither count nor reset. A call that was not executed does not count.
+//! Successes neither count nor reset. A call that was not executed does not count. With
+//! [`Signals`], which are off until asked for, loops in which nothing fails are seen too: they are
+//! warned of first and refused later.
 //!
 //! # When to use
 //!
@@ -53,7 +55,7 @@
 //! # Knows nothing of
 //!
 //! retries, breakers, records, transcripts; it never looks into params beyond the names and types
-//! that the attribution log shows.
+//! that the attribution log shows, and keeps hashes of answers, never answers.
 mod attribution;
 mod compare;
 mod config;

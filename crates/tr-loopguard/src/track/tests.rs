@@ -120,6 +120,12 @@ proptest! {
 }
 
 #[test]
+fn a_turn_takes_at_most_4_kib() {
+    let tables = CALLS * size_of::<Seen>() + TOOLS * size_of::<Failing>();
+    assert!(tables + size_of::<Track>() <= 4096, "{tables}");
+}
+
+#[test]
 fn who_waits_does_not_count_but_for_time() {
     let (signals, start) = (Signals::default(), base());
     let mut track = Track::default();
