@@ -48,14 +48,12 @@ enum How {
     Instructions(&'static str),
     /// Two threads ÷ one.
     Scaling(fn() -> Shared),
-    /// Round trips through the MCP proxy and a pump.
-    RoundTrips,
     /// Syncs of a SQLite file per call.
     Syncs,
     /// Real nanoseconds per call on a SQLite file.
     BesideBlocking,
-    /// Real nanoseconds with a Redis server of our own.
-    Redis(fn(Effort) -> Result<Option<[f64; 2]>, BoxError>),
+    /// Real nanoseconds of both, with programs of their own.
+    Real(fn(Effort) -> Result<Option<[f64; 2]>, BoxError>),
     /// Nothing: its subject, or its measurement, is not there yet.
     NotYet,
 }
@@ -86,16 +84,12 @@ impl Row {
             How::OwnAllocations(ours) => (Some(allocations(ours())), None, "allocations"),
             How::Instructions(case) => (options.instructions.get(case).copied(), None, "Ir"),
             How::Scaling(shared) => (two_by_one(&shared(), effort), None, "×"),
-            How::RoundTrips => match proxy::round_trips(effort)? {
-                Some([guard, pump]) => (Some(guard), Some(pump), "ns"),
-                None => (None, None, "ns"),
-            },
             How::Syncs => (Some(files::syncs_a_cycle(effort)?), None, "syncs"),
             How::BesideBlocking => {
                 let [ours, peer] = files::beside_blocking(effort)?;
                 (Some(ours), Some(peer), "ns")
             }
-            How::Redis(both) => match both(effort)? {
+            How::Real(both) => match both(effort)? {
                 Some([ours, peer]) => (Some(ours), Some(peer), "ns"),
                 None => (None, None, "ns"),
             },
@@ -140,8 +134,7 @@ const fn not_yet(id: &'static str, what: &'static str) -> Row {
 const TR: &str = "tower-resilience 0.13";
 
 use How::{
-    Allocations, BesideBlocking, Instructions, OwnAllocations, OwnTime, Redis, RoundTrips, Scaling,
-    Syncs, Time,
+    Allocations, BesideBlocking, Instructions, OwnAllocations, OwnTime, Real, Scaling, Syncs, Time,
 };
 use Target::{Most, Nothing, Ratio, Scale};
 
@@ -375,14 +368,14 @@ pub(crate) const ROWS: &[Row] = &[
         "Redis: claim + finalise",
         "two plain SETs of the same sizes",
         Ratio(1.3),
-        Redis(servers::beside_sets),
+        Real(servers::beside_sets),
     ),
     row(
         "P15",
         "Redis: waiter in another process wakes",
         "one in this process, after the same write",
         Ratio(2.0),
-        Redis(servers::waiter_wakes),
+        Real(servers::waiter_wakes),
     ),
     not_yet("P16", "transcript of 100,000 messages"),
     not_yet("P17", "durable turn commit"),
@@ -391,7 +384,7 @@ pub(crate) const ROWS: &[Row] = &[
         "MCP call through the proxy, echo of 16 B",
         "bare line pump",
         Ratio(1.15),
-        RoundTrips,
+        Real(proxy::round_trips),
     ),
     row(
         "P19",
