@@ -129,6 +129,7 @@ impl Builder {
         }
         let limits = Limits { identical: self.identical, per_turn: self.per_turn };
         let shared = Shared {
+            watches: self.signals.is_some(),
             turns: Turns::new(limits, self.signals, self.memory, self.max_turns),
             log: self.log,
             clock: self.clock,
@@ -141,6 +142,8 @@ impl Builder {
 /// What all services of a layer share.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    /// Successes matter too.
+    pub(crate) watches: bool,
     pub(crate) turns: Turns,
     pub(crate) log: Option<Arc<dyn AttributionLog>>,
     pub(crate) clock: Arc<dyn WallClock>,

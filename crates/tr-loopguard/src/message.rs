@@ -95,4 +95,23 @@ mod tests {
             "[TOOL ERROR LIMIT] 5 tool failures in this turn. \nStopping tool execution. Review your approach before continuing."
         );
     }
+
+    #[test]
+    fn each_signal_says_what_was_seen_and_what_helps() {
+        let said = |rule, count| warning("job", Signal { rule, count });
+        assert_eq!(
+            said(Rule::Cycle(2), 3),
+            "[LOOP WARNING] The last 2 calls came around 3 times with the same answers. \nRepeating this changes nothing. Use the answers that you have, or change something first."
+        );
+        assert_eq!(
+            said(Rule::SameError, 3),
+            "[LOOP WARNING] Tool \"job\" failed 3 times with the same error and different arguments. \nOther arguments of this kind do not help. Read the error, or do without the tool."
+        );
+        assert_eq!(
+            said(Rule::Quiet, 60),
+            "[LOOP WARNING] Tool \"job\" has given the same answer for a long time, 60 times. \nWhatever is waited for may hang. Look into it, or tell the user."
+        );
+        let stop = stop("job", Signal { rule: Rule::Quiet, count: 120 });
+        assert!(stop.starts_with("[LOOP DETECTED] Tool \"job\" has given"), "{stop}");
+    }
 }

@@ -1,6 +1,6 @@
 //! One call under the guard's eyes.
 use crate::{
-    NON_RETRYABLE, Signals,
+    NON_RETRYABLE,
     attribution::Attribution,
     compare::Compared,
     config::Shared,
@@ -57,20 +57,14 @@ impl<A, Subject> Watch<A, Subject> {
     where
         A: LoopOf<Req, Subject = Subject> + Feedback<Res>,
     {
-        let seen = match &end {
-            Ok(res) => Ok(res),
-            Err(error) => Err(&**error),
+        let failure = match &end {
+            Ok(res) => self.answers.failure(Ok(res)),
+            Err(error) => self.answers.failure(Err(&**error)),
         };
-        let notes = match self.answers.failure(seen) {
-            Some(failure) => {
-                let passes =
-                    self.shared.turns.signals().is_some() && self.answers.is_transient(seen);
-                self.count(&failure, passes)
-            }
-            None => match (self.shared.turns.signals(), &end) {
-                (Some(signals), Ok(res)) => self.compare(signals, res),
-                _ => return end,
-            },
+        let notes = match failure {
+            Some(failure) => self.count(&failure, &end),
+            None if !self.shared.watches => return end,
+            None => self.compare(&end),
         };
         if notes.is_empty() {
             return end;
@@ -85,9 +79,9 @@ impl<A, Subject> Watch<A, Subject> {
     }
 
     #[cold]
-    fn count<Req>(&self, failure: &str, passes: bool) -> Vec<String>
+    fn count<Req, Res>(&self, failure: &str, end: &Result<Res, BoxError>) -> Vec<String>
     where
-        A: LoopOf<Req, Subject = Subject>,
+        A: LoopOf<Req, Subject = Subject> + Feedback<Res>,
     {
         let found = self.answers.loop_of(&self.subject);
         let turns = &self.shared.turns;
@@ -96,9 +90,13 @@ impl<A, Subject> Watch<A, Subject> {
         let call = self.call_hash(&found);
         let decision = match turns.signals() {
             Some(signals) => {
+                let passes = || match end {
+                    Ok(res) => self.answers.is_transient(Ok(res)),
+                    Err(error) => self.answers.is_transient(Err(&**error)),
+                };
                 let weight = match () {
                     () if malformed => Weight::Lasting,
-                    () if passes && !signals.count_transient => Weight::None,
+                    () if !signals.count_transient && passes() => Weight::None,
                     () => Weight::Passing,
                 };
                 turns.step(signals, &found, call, End::Failure(error), weight, now())
@@ -119,10 +117,13 @@ impl<A, Subject> Watch<A, Subject> {
 
     /// A success is compared with those before.
     #[inline(never)]
-    fn compare<Req, Res>(&self, signals: &Signals, res: &Res) -> Vec<String>
+    fn compare<Req, Res>(&self, end: &Result<Res, BoxError>) -> Vec<String>
     where
         A: LoopOf<Req, Subject = Subject> + Feedback<Res>,
     {
+        let (Some(signals), Ok(res)) = (self.shared.turns.signals(), end) else {
+            return Vec::new();
+        };
         let found = self.answers.loop_of(&self.subject);
         let read = |text: Cow<'_, str>| Compared::read(&text, &signals.volatile);
         let answer = self.answers.answer(res).map(read);

@@ -1,3 +1,4 @@
+//! Properties of the signals for any stream of calls, and their edges one by one.
 use super::*;
 use proptest::prelude::*;
 
