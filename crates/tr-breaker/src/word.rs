@@ -99,7 +99,7 @@ impl Words {
         if word.0 & OPEN != 0 {
             let (since, until) = times(machine);
             self.since.store(since, Relaxed);
-            self.until.store(until, Relaxed);
+            self.until.store(until, Release);
         }
         if self.word.load(Relaxed) != word.0 {
             self.word.store(word.0, Release);
@@ -115,7 +115,8 @@ impl Words {
             return None;
         }
         let shadow = word & SHADOW != 0;
-        let until = self.until.load(Relaxed);
+        // First the end, written last: it never comes with the beginning of an earlier time.
+        let until = self.until.load(Acquire);
         if until == FOREVER {
             return Some(Refusal { state: BreakerState::ForcedOpen, left: None, shadow });
         }
