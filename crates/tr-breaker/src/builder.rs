@@ -29,6 +29,9 @@ use tr_core::{Effect, Observer, Standard, manifest::BreakerOverride};
 /// | [`count_rate_limits`](Self::count_rate_limits) | yes |
 /// | [`mode`](Self::mode), [`forced_open`](Self::forced_open) | [`Mode::Enforce`], no |
 /// | [`capacity`](Self::capacity) | 10,000 breakers |
+///
+/// Numbers are from 1 to 10,000, the capacity to a million, times from 1 ms to 365 days, shares more
+/// than 0 and at most 1; [`build`](Self::build) names whatever is not.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder<A = Standard> {

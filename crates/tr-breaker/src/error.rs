@@ -12,6 +12,7 @@ use tr_core::{BreakerState, Facts, Ran, Verdict, code};
 ///
 /// Its facts: code `circuit_open`, [`Ran::No`], transient with the time left as `retry_after`, and
 /// exhausted, so that nobody retries it on the spot. Behind them lies what the last failure said.
+/// By a call's [stamp](tr_core::Progress::stamp) the time left counts from then.
 pub struct CircuitOpen {
     gate: Arc<Gate>,
     state: BreakerState,
