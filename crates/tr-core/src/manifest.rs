@@ -20,7 +20,8 @@ pub struct ToolManifest {
     pub timeout: Option<Duration>,
     /// Changes to the retry policy.
     pub retry: Option<RetryOverride>,
-    /// Whether a repeat is safe although an earlier attempt may have run.
+    /// Whether a repeat is safe although an earlier attempt may have run. `Some(false)` forbids it,
+    /// whatever a caller expects.
     pub retry_safe: Option<bool>,
     /// Changes to the breaker.
     pub breaker: BreakerOverride,

@@ -87,7 +87,8 @@ pub struct Classification<'r> {
     pub ran: Ran,
     /// A stable code, from [`code`](crate::code) or the tool's own.
     pub code: &'r str,
-    /// Somebody further in has already retried this: do not multiply.
+    /// Nobody further out may retry this: somebody further in has, or part of the answer has gone
+    /// out already.
     pub exhausted: bool,
 }
 

@@ -60,11 +60,11 @@ impl EffectOf<ToolCall> for Standard {
 
     fn is_repeat_safe(&self, call: &ToolCall) -> Option<bool> {
         let hints = &call.parts().hints;
-        match (hints.safety_critical, hints.expected_retry_safe) {
-            (true, _) => Some(false),
-            (false, true) => Some(true),
-            (false, false) => call.manifest()?.retry_safe,
+        let of_tool = call.manifest().and_then(|tool| tool.retry_safe);
+        if hints.safety_critical || of_tool == Some(false) {
+            return Some(false);
         }
+        hints.expected_retry_safe.then_some(true).or(of_tool)
     }
 }
 
@@ -124,7 +124,12 @@ impl Classify<ToolOutcome> for Standard {
         match end {
             Ok(outcome) => match outcome.error() {
                 None => Classification::SUCCESS,
-                Some(error) => classify::tool_error(error).end,
+                Some(error) => {
+                    let end = classify::tool_error(error).end;
+                    // What went out before this chunk cannot be taken back.
+                    let has_begun = outcome.parts().chunk.is_some_and(|chunk| chunk.index > 0);
+                    Classification { exhausted: end.exhausted || has_begun, ..end }
+                }
             },
             Err(error) => classify::error(error).end,
         }

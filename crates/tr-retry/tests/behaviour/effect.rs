@@ -66,6 +66,16 @@ async fn the_manifest_may_say_that_a_repeat_is_safe() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_manifest_forbids_no_caller_calls_safe() {
+    for (retry_safe, expected) in [(None, 2), (Some(false), 1), (Some(true), 2)] {
+        let mut manifest = ToolManifest::new("pay");
+        manifest.retry_safe = retry_safe;
+        let call = hinted(Effect::Mutating, false, true).manifested(Arc::new(manifest));
+        assert_eq!(attempts(call, Ran::Unknown).await, expected, "{retry_safe:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn ran_is_folded_over_all_attempts() {
     let end = async |script: [Step<_>; 3]| {
         let tool = Tool::script(script);
