@@ -1,5 +1,5 @@
 //! What a configuration can get wrong.
-use crate::Policy;
+use crate::{Policy, policy::MOST_ATTEMPTS};
 use std::{error::Error, fmt, fmt::Display, time::Duration};
 
 /// Settings are out of their ranges; the text names each, its value and what is allowed.
@@ -26,7 +26,7 @@ impl Faults {
             self.check(&format!("{scope}{setting}"), value, holds, allowed);
         };
         let Policy { attempts, base, multiplier, cap, jitter: (low, high), .. } = *policy;
-        let attempts_hold = (1..=1_000).contains(&attempts);
+        let attempts_hold = (1..=MOST_ATTEMPTS).contains(&attempts);
         check("attempts", attempts.to_string(), attempts_hold, "1 to 1000");
         check("base", format!("{base:?}"), (MILLISECOND..=DAY).contains(&base), "1ms to 24h");
         let multiplier_holds = (1.0..=100.0).contains(&multiplier);

@@ -2,7 +2,7 @@
 use crate::{
     Policy,
     chance::Stream,
-    policy::{Anchor, nanos},
+    policy::{Anchor, MOST_ATTEMPTS, nanos},
 };
 use std::{fmt, time::Duration};
 use tr_core::{Classification, Effect, Ran, Verdict, code};
@@ -48,7 +48,7 @@ pub enum Why {
     Permanent,
     /// The caller withdrew the call.
     Cancelled,
-    /// Somebody further in has retried it already.
+    /// Somebody further in has retried it already, or says that nobody is to retry it.
     Exhausted,
     /// A breaker refused the attempt.
     CircuitOpen,
@@ -114,8 +114,8 @@ impl fmt::Display for Why {
 
 /// Decides about a failed attempt.
 ///
-/// Numbers that make no sense give no error here, only fewer attempts or shorter delays: what a
-/// caller or a manifest overrides has not passed through the builder.
+/// Numbers that make no sense give no error here, only fewer attempts (1,000 at most) or shorter
+/// delays: what a caller or a manifest overrides has not passed through the builder.
 pub fn decide(policy: &Policy, failed: &Failed<'_>, stream: &mut Stream) -> Decision {
     let Verdict::Transient { retry_after } = failed.end.verdict else {
         let withdrawn = failed.end.verdict == Verdict::Cancelled;
@@ -149,15 +149,16 @@ pub(crate) fn too_late(policy: &Policy, deadline: Option<u64>, at: u64) -> Optio
 }
 
 fn forbidden(policy: &Policy, failed: &Failed<'_>) -> Option<Why> {
-    if failed.end.exhausted {
-        Some(Why::Exhausted)
-    } else if failed.end.code == code::CIRCUIT_OPEN {
+    // Breakers mark their refusals as exhausted, too.
+    if failed.end.code == code::CIRCUIT_OPEN {
         Some(Why::CircuitOpen)
+    } else if failed.end.exhausted {
+        Some(Why::Exhausted)
     } else if !policy.allows_code(failed.end.code) {
         Some(Why::Code)
     } else if !may_repeat(failed.ran, failed.effect, failed.repeat_safe) {
         Some(Why::Effect)
-    } else if failed.attempt.saturating_add(1) >= policy.attempts {
+    } else if failed.attempt.saturating_add(1) >= policy.attempts.min(MOST_ATTEMPTS) {
         Some(Why::Attempts)
     } else {
         None

@@ -37,6 +37,9 @@ pub struct Policy {
     pub only_codes: Option<Arc<[Box<str>]>>,
 }
 
+/// Nobody gets more attempts than this, whoever asks for them.
+pub(crate) const MOST_ATTEMPTS: u32 = 1_000;
+
 /// From where a delay is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {

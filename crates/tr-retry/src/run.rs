@@ -121,6 +121,9 @@ where
             }
             Decision::Stop(why) => {
                 if seen.verdict.is_transient() {
+                    // Somebody further out may be counting.
+                    let outside = self.spare.map_or(0, |spare| self.answers.attempt(spare));
+                    let attempt = attempt.max(outside);
                     self.tell(attempt, || Event::RetryRefused { attempt, why: why.as_str() });
                 }
                 let used_up = why.is_used_up() && (attempt > 0 || why != Why::Attempts);
@@ -292,6 +295,7 @@ where
         facts: impl FnOnce(BoxError) -> Facts,
     ) -> BoxError {
         run.retried.pop();
+        run.token = None;
         let attempt = run.attempt();
         self.tell(attempt, || Event::RetryRefused { attempt, why: why.as_str() });
         let last = run.last.take().expect("it failed with something");

@@ -239,6 +239,19 @@ async fn retrying_can_be_opt_in() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn no_call_asks_for_more_than_a_thousand_attempts() {
+    let tool = Tool::by(|n, _| if n < 2_000 { timeout() } else { ok() }).unlogged();
+    let asked = tool.handle();
+    let at_once = RetryOverride {
+        attempts: Some(u32::MAX),
+        base: Some(Duration::ZERO),
+        ..RetryOverride::default()
+    };
+    let error = RetryLayer::utee().layer(tool).oneshot(asking(at_once)).await.unwrap_err();
+    assert_eq!((exhausted(&error).why(), asked.calls()), (Why::Attempts, 1_000));
+}
+
+#[tokio::test(start_paused = true)]
 async fn precedence_is_call_manifest_effect_layer() {
     let attempts = |n| RetryOverride { attempts: Some(n), ..RetryOverride::default() };
     let mut manifest = ToolManifest::new("flight_search");

@@ -1,10 +1,14 @@
 //! The retry budget around real calls.
 use crate::common::{Tool, exhausted, ms, ok, search, timeout};
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
-use tower::{Layer, ServiceExt};
+use tokio::time::{Instant, sleep};
+use tower::{Layer, Service, ServiceExt};
 use tr_core::{ToolCall, code, facts};
 use tr_retry::{Budget, Policy, RetryLayer, Why};
 use tr_testkit::{
@@ -53,6 +57,26 @@ async fn in_an_outage_the_tool_sees_little_more_than_one_attempt_per_call() {
         let _ = tool.clone().oneshot(search()).await;
     }
     assert_eq!(asked.calls(), 1_000 + 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_that_gets_ready_too_late_gives_its_token_back_as_it_ends() {
+    let budget = Budget::builder().per_success(0.0).capacity(1).build().unwrap();
+    let tool = Tool::script([Step::after(ms(10), timeout())]).capacity(1);
+    let mut rival = tool.clone();
+    let mut retry = budgeted(&budget).layer(tool);
+    let due = search().deadline((Instant::now() + ms(500)).into_std());
+    let mut call = pin!(retry.ready().await.unwrap().call(due));
+    drop(retry);
+    let taken = tokio::spawn(async move {
+        rival.ready().await.unwrap();
+        sleep(ms(1_000)).await;
+    });
+    let error = call.as_mut().await.unwrap_err();
+    taken.await.unwrap();
+    assert_eq!(exhausted(&error).why(), Why::Deadline);
+    // The call is over, though its future is still there.
+    assert_eq!(budget.available(), 1);
 }
 
 /// Drops so many calls at random points, and compares the tokens that are gone with the retries

@@ -44,6 +44,29 @@ async fn tr_07_http_a_503_that_stays_comes_back_as_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_first_attempt_is_retried_however_its_sender_counts() {
+    for (name, first, second) in [
+        ("x-retry-attempt", "0", "1"),
+        ("x-stainless-retry-count", "0", "1"),
+        ("grpc-previous-rpc-attempts", "0", "1"),
+        ("x-envoy-attempt-count", "1", "2"),
+    ] {
+        for (count, expected) in [(first, 4), (second, 1)] {
+            let attempts = Rc::new(Cell::new(0));
+            let counted = attempts.clone();
+            let tool = service_fn(move |_: http::Request<String>| {
+                counted.set(counted.get() + 1);
+                async { Ok::<_, BoxError>(answer(503)) }
+            });
+            let mut req = get("/x");
+            req.headers_mut().insert(name, count.parse().unwrap());
+            RetryLayer::tool_reliability().layer(tool).oneshot(req).await.unwrap();
+            assert_eq!(attempts.get(), expected, "{name}: {count}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn tr_06_http_a_400_gets_one_attempt() {
     let attempts = Rc::new(Cell::new(0));
     let counted = attempts.clone();

@@ -10,8 +10,8 @@ use std::{
 use tokio::time::{Instant, sleep};
 use tower::{Layer, Service, ServiceBuilder, ServiceExt};
 use tr_core::{
-    BoxError, Classify, Effect, Facts, Ran, Standard, ToolCall, ToolError, ToolOutcome, Verdict,
-    code, facts, find, root_cause,
+    BoxError, Chunk, Classify, Effect, Facts, Ran, Standard, ToolCall, ToolError, ToolOutcome,
+    Verdict, code, facts, find, root_cause,
 };
 use tr_retry::{Policy, RetryExhausted, RetryLayer, Why};
 use tr_testkit::tool::{Failure, Handle, Playing, Step};
@@ -20,7 +20,7 @@ fn due_in(millis: u64) -> ToolCall {
     search().deadline((Instant::now() + ms(millis)).into_std())
 }
 
-/// A breaker's refusal, made as such a layer makes it.
+/// A breaker's refusal, made as tr-breaker makes it: nobody is to retry it on the spot.
 #[derive(Debug)]
 struct Open(Facts);
 
@@ -38,7 +38,7 @@ impl Error for Open {
 
 fn open() -> Step<ToolOutcome> {
     let verdict = Verdict::Transient { retry_after: Some(ms(30_000)) };
-    Step::err(Open(Facts::new(code::CIRCUIT_OPEN, Ran::No, verdict)))
+    Step::err(Open(Facts::new(code::CIRCUIT_OPEN, Ran::No, verdict).exhausted()))
 }
 
 #[tokio::test(start_paused = true)]
@@ -224,6 +224,18 @@ async fn a_failing_response_knows_of_the_attempts_before_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn ut_07_nothing_is_retried_after_a_streams_first_chunk() {
+    for (index, calls) in [(0, 2), (1, 1), (7, 1)] {
+        let mut broken = ToolOutcome::failure(ToolError::new("ECONNRESET", "read ECONNRESET"));
+        broken.parts_mut().chunk = Some(Chunk { index, last: true });
+        let tool = Tool::script([Step::Ok(broken), ok()]);
+        let asked = tool.handle();
+        let outcome = RetryLayer::utee().layer(tool).oneshot(search()).await.unwrap();
+        assert_eq!((asked.calls(), outcome.error().is_none()), (calls, calls == 2), "{index}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_cannot_be_retried_is_left_as_it_is() {
     for step in [
         permanent(),
@@ -243,9 +255,18 @@ async fn the_observer_hears_of_retries_and_of_those_not_made() {
     policy.jitter = (1.0, 1.0);
     let layer = RetryLayer::builder().policy(policy).observer(heard.clone()).build().unwrap();
     let slow = Step::after(ms(7), timeout());
-    let tool = Tool::script([slow, timeout(), transient("down", Ran::No), permanent(), timeout()]);
+    let tool = Tool::script([
+        slow,
+        timeout(),
+        transient("down", Ran::No),
+        permanent(),
+        timeout(),
+        timeout(),
+    ]);
     let mut tool = layer.layer(tool);
-    for call in [search(), search(), call(Effect::Mutating)] {
+    let mut third = search();
+    third.set_attempt(2);
+    for call in [search(), search(), call(Effect::Mutating), third] {
         let _ = tool.ready().await.unwrap().call(call).await;
     }
     assert_eq!(
@@ -255,6 +276,7 @@ async fn the_observer_hears_of_retries_and_of_those_not_made() {
             "flight_search: 1 failed with timeout in 0ns, again in 200ms",
             "flight_search: 2 failed, not again: attempts",
             "flight_search: 0 failed, not again: effect",
+            "flight_search: 2 failed, not again: retried_outside",
         ]
     );
 }
