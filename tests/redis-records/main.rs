@@ -7,5 +7,6 @@ mod likeness;
 mod process;
 mod rules;
 mod servers;
+mod story;
 mod waiters;
 mod world;

@@ -1,0 +1,26 @@
+//! The example of a payment whose process is killed, as its reader runs it.
+use std::process::Command;
+
+/// Where the README shows what it prints.
+const README: &str = include_str!("../../README.md");
+
+#[test]
+fn the_example_charges_once_and_prints_what_the_readme_shows() {
+    let run = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--package", "examples", "--example", "killed_payment"])
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(run.stdout).unwrap();
+    let errors = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{}\n{printed}{errors}", run.status);
+
+    assert_eq!(printed.lines().last(), Some("charges in the ledger: 1"), "{printed}");
+    // How long the second one waits differs from run to run.
+    let unhurried = |text: &str| -> String {
+        let (start, rest) = text.split_once("second: after ").expect("the second one is answered");
+        let (_, rest) = rest.split_once(" s ").expect("seconds");
+        format!("{start}second: after … s {rest}")
+    };
+    let (printed, readme) = (unhurried(&printed), unhurried(README));
+    assert!(readme.contains(&printed), "the README does not show this:\n{printed}");
+}
