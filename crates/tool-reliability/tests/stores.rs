@@ -53,7 +53,7 @@ async fn one_stack_runs_the_call_and_the_other_gets_its_answer() {
     assert_eq!(second.content(), first.content());
     assert_eq!(second.retried(), first.retried());
     // Both attempts under one claim.
-    let seen = seen.lock().unwrap();
+    let seen = seen.lock().unwrap().clone();
     assert_eq!(seen.iter().map(|(attempt, _)| *attempt).collect::<Vec<_>>(), [0, 1]);
     assert_eq!(seen[0].1, seen[1].1);
 
