@@ -52,7 +52,8 @@
 //! - *an open breaker*: its refusal ends retrying, without another delay.
 //! - *a retry further in*: what is marked as exhausted is not multiplied.
 //! - *a retry further out*: a call that says it is not the first attempt gets one attempt here. An
-//!   HTTP request says so in `x-retry-attempt` or what other clients use instead.
+//!   HTTP request says so in `x-retry-attempt` or what other clients use instead, which `docs/retry.md`
+//!   lists with how each counts.
 //! - *the budget*: a [`Budget`] holds retries to a share of successes, for one tool or a group.
 //!
 //! # Errors
@@ -60,7 +61,13 @@
 //! [`RetryExhausted`], once there were retries or time or budget forbade the first one. It says
 //! whether the tool ran in *any* attempt. A call whose only attempt may not be retried keeps its own
 //! error. A response that is a failure (an HTTP 503, an outcome with an error) is never turned
-//! into an error: the last one is returned, and is told of the retries.
+//! into an error: the last one is returned, and is told of the retries. Only if the attempt after it
+//! was waited for and then cannot start (too late, or the inner service is gone), its code and verdict
+//! are all that is left of it.
+//!
+//! # Panics
+//!
+//! A backoff needs a tokio runtime with its timer, and panics without one.
 //!
 //! # Cost
 //!

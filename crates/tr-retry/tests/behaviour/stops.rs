@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use tower::{Layer, Service, ServiceBuilder, ServiceExt};
 use tr_core::{
     BoxError, Chunk, Classify, Effect, Facts, Ran, Standard, ToolCall, ToolError, ToolOutcome,
-    Verdict, code, facts, find, root_cause,
+    Verdict, causes, code, facts, find, root_cause,
 };
 use tr_retry::{Policy, RetryExhausted, RetryLayer, Why};
 use tr_testkit::tool::{Failure, Handle, Playing, Step};
@@ -171,6 +171,19 @@ async fn an_error_of_readiness_is_terminal() {
     assert_eq!(error.to_string(), "gave up after 1 attempt (unready): the tool is gone");
     assert_eq!(root_cause(&*error).to_string(), "timeout it is", "what it had failed with before");
     assert!(facts(&*error).unwrap().is_exhausted());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_response_before_a_retry_that_cannot_start_its_code_is_left() {
+    let mut busy = ToolError::new("http_503", "try later");
+    (busy.verdict, busy.ran) = (Some(Verdict::TRANSIENT), Ran::No);
+    let tool = Tool::script([Step::Ok(ToolOutcome::failure(busy))]);
+    let mut retry = RetryLayer::utee().layer(Mortal(tool, false));
+    let error = retry.ready().await.unwrap().call(search()).await.unwrap_err();
+    assert_eq!((exhausted(&error).why(), exhausted(&error).ran()), (Why::Unready, Ran::No));
+    assert_eq!(error.to_string(), "gave up after 1 attempt (unready): the tool is gone");
+    let texts: Vec<_> = causes(&*error).map(ToString::to_string).collect();
+    assert_eq!(texts.last().unwrap(), "http_503: the tool did not run");
 }
 
 /// Attempts at the leaf under this many layers of retry, one around another.
