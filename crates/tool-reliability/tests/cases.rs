@@ -4,11 +4,14 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, advance};
-use tool_reliability::{Guarded, Hook, KillSwitch, ToolStack, retry::Policy};
+use tool_reliability::{
+    Guarded, Hook, KillSwitch, ToolStack,
+    retry::{Policy, RetryExhausted, Why},
+};
 use tower::ServiceExt;
 use tr_core::{
     BoxError, BreakerState, Effect, Json, Params, Ran, ToolCall, ToolOutcome, Verdict, causes,
-    code, facts,
+    code, facts, find,
 };
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails, reports},
@@ -103,6 +106,7 @@ async fn tr_11_an_open_breaker_stops_retries() {
     // The refusal did not run, but earlier attempts may have.
     assert_eq!((found.code(), found.ran()), (code::CIRCUIT_OPEN, Ran::Unknown));
     assert!(causes(&*error).any(|cause| cause.to_string().starts_with("timeout")), "{error:?}");
+    assert_eq!(find::<RetryExhausted>(&*error).unwrap().why(), Why::CircuitOpen);
     assert!(started.elapsed() <= Duration::from_millis(600));
 
     let started = Instant::now();
