@@ -42,7 +42,8 @@ pub(crate) enum Phase {
     Fresh,
     /// The tool was called and has not ended.
     Called,
-    /// A poll is under way; found at any other time, it has panicked.
+    /// A poll is under way, or the tool has ended and that is being looked at; found at any other
+    /// time, it has panicked.
     Polled,
     /// The tool has ended, and that is being recorded.
     Ending,
@@ -119,6 +120,10 @@ where
         let Some(cell) = &mut self.cell else { panic!("polled after completion") };
         self.phase = Phase::Polled;
         let mut call = cell.as_mut().as_pin_mut().expect("the cell is full until the end");
+        // Should it panic, or what looks at its end, it may have started.
+        if let Some(claim) = &mut self.claim {
+            claim.set_started(true);
+        }
         let panicked = LosesClaim(&mut self.claim);
         let poll = call.as_mut().poll(cx);
         mem::forget(panicked);
@@ -132,7 +137,6 @@ where
             }
             return Poll::Pending;
         };
-        self.phase = Phase::Called;
         Poll::Ready(end.map_err(Into::into))
     }
 
@@ -200,9 +204,7 @@ struct LosesClaim<'d, V>(&'d mut Option<Claim<V>>);
 
 impl<V> Drop for LosesClaim<'_, V> {
     fn drop(&mut self) {
-        if let Some(mut claim) = self.0.take() {
-            claim.set_started(true);
-        }
+        drop(self.0.take());
     }
 }
 

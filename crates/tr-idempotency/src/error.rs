@@ -73,8 +73,9 @@ leaf! {
 
 leaf! {
     /// The store of records cannot be asked whether this call may run, so it does not: its source
-    /// leads to the [`StoreError`]. The tool did not run. Code
-    /// `store_unavailable`, transient; permanent if the store refuses.
+    /// leads to the [`StoreError`]. The tool did not run, or may have run for another process, if the
+    /// store said before that there is such a call. Code `store_unavailable`, transient; permanent
+    /// if the store refuses.
     StoreUnavailable: "the store of records cannot be asked, and the call is not run without it"
 }
 leaf! {
@@ -84,8 +85,8 @@ leaf! {
     RecordUnreadable: "the record of a call with this idempotency key cannot be read"
 }
 leaf! {
-    /// The call was [cancelled](crate::Handle::cancel). The facts say whether the tool may have run. Code
-    /// `cancelled`.
+    /// The call was [cancelled](crate::Handle::cancel). The facts say whether the tool may have run, be
+    /// it for another process that was waited for. Code `cancelled`.
     Withdrawn: "the call was cancelled"
 }
 
@@ -165,9 +166,9 @@ impl StoreFull {
 }
 
 impl StoreUnavailable {
-    pub(crate) fn new(cause: Arc<StoreError>) -> Self {
+    pub(crate) fn new(cause: Arc<StoreError>, ran: Ran) -> Self {
         let verdict = if cause.is_passing() { Verdict::TRANSIENT } else { Verdict::Permanent };
-        Self(Facts::new(code::STORE_UNAVAILABLE, Ran::No, verdict).because_shared(cause))
+        Self(Facts::new(code::STORE_UNAVAILABLE, ran, verdict).because_shared(cause))
     }
 }
 
@@ -211,7 +212,7 @@ impl Refused {
             Self::WaitTimedOut => WaitTimedOut::new().into(),
             Self::Full => StoreFull::new().into(),
             Self::Unknown(cause) => OutcomeUnknown::new(mutating, cause).into(),
-            Self::Unavailable(cause) => StoreUnavailable::new(cause).into(),
+            Self::Unavailable(cause, ran) => StoreUnavailable::new(cause, ran).into(),
             Self::Unreadable(cause, ran) => RecordUnreadable::new(cause, ran).into(),
         }
     }

@@ -18,6 +18,7 @@ use std::{
     task::{Context, Poll, ready},
     time::Duration,
 };
+use tokio::time::Instant;
 use tr_core::{BoxError, Event, Fence, MatchedOn, Observer, Ran, Replay, code};
 
 /// What a call is about to ask of a store.
@@ -112,7 +113,7 @@ where
                     // Should the call panic, it may have started.
                     held.set_started(true);
                     let poll = self.poll_call(cx);
-                    let called = self.phase == Phase::Called;
+                    let called = self.phase != Phase::Fresh;
                     if let Some(held) = self.held() {
                         held.set_started(called);
                         if poll.is_pending() {
@@ -151,7 +152,9 @@ where
         let Errand { remote, request, .. } = &self.lead.as_ref().expect("led").errand;
         match remote.policy.of(request.effect) {
             WhenStoreFails::Run => Obtained::Open,
-            WhenStoreFails::Refuse => Obtained::Refuse(Refused::Unavailable(Arc::new(error))),
+            WhenStoreFails::Refuse => {
+                Obtained::Refuse(Refused::Unavailable(Arc::new(error), Ran::No))
+            }
         }
     }
 
@@ -214,13 +217,15 @@ where
                 Event::Replayed { matched: MatchedOn::Inflight, state: "inflight" }
             }
             Refused::Full => Event::Refused { code: code::STORE_FULL, effect },
-            Refused::Unavailable(_) => Event::Refused { code: code::STORE_UNAVAILABLE, effect },
+            Refused::Unavailable(..) => Event::Refused { code: code::STORE_UNAVAILABLE, effect },
         });
         let claim = self.claim.take().expect("led under a claim");
+        let deadline = self.lead().errand.request.deadline;
         let cell = self.empty_cell();
         match refused {
             // Others may be willing to wait for longer: the claim passes on.
             Refused::InFlight | Refused::WaitTimedOut => drop((cell, claim)),
+            _ if deadline.is_some_and(|deadline| Instant::now() >= deadline) => drop((cell, claim)),
             _ => claim.refuse(&refused, cell),
         }
         refused.into_error(self.mutating)
@@ -228,17 +233,19 @@ where
 
     /// Cancelled before the store has answered: who waits is told too.
     fn give_up(&mut self) -> BoxError {
-        let flaw = Arc::new(self.flaw_of(Withdrawn::new(Ran::No).into()));
+        let ran = self.lead().errand.request.ran();
+        let flaw = Arc::new(self.flaw_of(Withdrawn::new(ran).into()));
         let state = failed(self.mutating, Failure { flaw, response: None });
         let claim = self.claim.take().expect("led under a claim");
         let cell = self.empty_cell();
         claim.finish_for(Some(state), None, 0, cell);
-        Withdrawn::new(Ran::No).into()
+        Withdrawn::new(ran).into()
     }
 
     /// The call has ended: that is recorded in the store before anybody is told.
     fn begin_end(&mut self, end: Result<S::Response, BoxError>) {
-        let claim = self.claim.as_ref().expect("led under a claim");
+        // Out of reach of who keeps the wreck, should something panic here.
+        let claim = self.claim.take().expect("led under a claim");
         let (state, keeps, end) = match end {
             Ok(response) => {
                 let (state, keeps) = self.state_of(&response, claim.is_mutating());
@@ -255,7 +262,6 @@ where
         if let Some(cell) = &mut self.cell {
             cell.as_mut().set(None);
         }
-        self.phase = Phase::Ending;
         let stage = &mut self.lead().stage;
         let Stage::Held(held) = std::mem::replace(stage, Stage::Over) else { return };
         let (recording, whole) = match &state {
@@ -263,10 +269,12 @@ where
             None => (held.forget(), false),
         };
         *stage = Stage::Ending(Ending { recording, end, state, whole: whole && keeps });
+        (self.claim, self.phase) = (Some(claim), Phase::Ending);
     }
 
     /// What is kept in this process: nothing, where the store has it; the answer while it has not.
     fn end_recorded(&mut self, recorded: Recorded) -> Result<S::Response, BoxError> {
+        self.phase = Phase::Polled;
         let lead = self.lead();
         let stage = std::mem::replace(&mut lead.stage, Stage::Over);
         let Stage::Ending(Ending { end, state, whole, .. }) = stage else {

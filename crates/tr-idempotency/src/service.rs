@@ -123,7 +123,10 @@ where
             now,
             ttls: self.shared.config.ttls(cut_off, answers.ttls_of(&req)),
         };
-        let note = |notes: &mut Notes| notes.set(&answers.info_of(&req), &answers.record_of(&req));
+        let note = || {
+            let (info, record) = (answers.info_of(&req), answers.record_of(&req));
+            move |notes: &mut Notes| notes.set(&info, &record)
+        };
         let task = match self.shared.store.claim(id, now, wish, note) {
             Ok((kept, replay)) => {
                 let replayed = Event::Replayed { matched: replay.matched_on, state: "done" };
@@ -216,7 +219,8 @@ impl<S, A, V> Idempotency<S, A, V> {
             notes: note.write(&wish.id.key, frames),
         };
         let deadline = self.answers.deadline(req).map(Instant::from_std);
-        let request = Request { claim: Arc::new(claim), effect, wait: wish.wait, deadline };
+        let (claim, wait, found) = (Arc::new(claim), wish.wait, Arc::default());
+        let request = Request { claim, effect, wait, deadline, found };
         Errand { remote: remote.clone(), request, observer: self.shared.observer.clone() }
     }
 

@@ -4,7 +4,7 @@
 use super::{Frames, Kind, Unreadable, flaw::FlawForm, persist::Persist};
 use crate::{
     end::{Failure, Flaw, State},
-    local::entry::Run,
+    local::entry::{RUNS, Run},
     protocol,
     store::StoredState,
 };
@@ -14,9 +14,6 @@ use tr_core::{
     BoxError,
     canonical::{Digest, Key},
 };
-
-/// Earlier runs beyond these are forgotten, the oldest first.
-const RUNS: usize = 16;
 
 /// How answers become bytes, and how many they may be.
 #[derive(Debug)]

@@ -220,7 +220,8 @@ impl<V: Clone> Table<V> {
                 entry.caller = Caller::of(wish);
                 match &before {
                     Some(before) if entry.record.runs > 1 => {
-                        entry.earlier.extend(Run::of(before, claimed_at, changed_at));
+                        let run = Run::of(before, claimed_at, changed_at);
+                        run.into_iter().for_each(|run| entry.remember(run));
                     }
                     _ => entry.earlier.clear(),
                 }
@@ -296,13 +297,14 @@ impl<V: Clone> Table<V> {
             let waiters = mem::take(&mut entry.waiters);
             return Settled { waiters, answer: None, held: true, garbage: self.forget(at) };
         };
-        let (waiters, answer, told) = self.change(at, |entry| {
+        let entry = self.slots[at].entry.as_ref().expect("held");
+        let wanted = !entry.waiters.is_empty();
+        // Copies what a codec keeps, which may panic: before anything has changed.
+        let answer = wanted.then(|| answer(&end, entry.record.mutating));
+        let (waiters, told) = self.change(at, |entry| {
             let before = entry.record.finalise(token, end, now, ttl.unwrap_or_default());
             debug_assert!(matches!(before, Ok(Some(State::Inflight))), "the claim is held");
-            let waiters = mem::take(&mut entry.waiters);
-            let wanted = !waiters.is_empty();
-            let answer = wanted.then(|| answer(&entry.record.state, entry.record.mutating));
-            (waiters, answer, entry.caller == Caller::Here)
+            (mem::take(&mut entry.waiters), entry.caller == Caller::Here)
         });
         let garbage = if told || ttl.is_none() { self.forget(at) } else { None };
         Settled { waiters, answer, held: true, garbage }

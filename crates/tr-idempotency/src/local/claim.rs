@@ -1,16 +1,16 @@
 //! The right, and the duty, to run one call and to record its end.
 use super::{
-    apply::{Settled, Waiters},
+    apply::Settled,
     shard::Shard,
     spares::Cell,
-    wait::Delivery,
+    wait::{Delivery, Node},
 };
 use crate::{
     end::{Answer, State},
     protocol::{Millis, Token, Ttls},
     remote::obtain::Refused,
 };
-use std::{fmt, mem, sync::Arc, task::Waker};
+use std::{fmt, mem, sync::Arc, task::Waker, vec};
 use tr_core::canonical::Key;
 
 /// A claim. Dropped before anything started, it passes to a waiter or leaves nothing; dropped
@@ -115,7 +115,8 @@ impl<V> Claim<V> {
     where
         V: Clone,
     {
-        self.settled = true;
+        // The call has ended, whatever panics from here on.
+        self.started = true;
         let now = self.shard.common.clock.now(None).saturating_sub(age);
         let ttl = ttl.map(|ttl| ttl.saturating_add(age));
         let Settled { waiters, answer, held, garbage } = {
@@ -123,10 +124,10 @@ impl<V> Claim<V> {
             table.spares.give(cell);
             table.finish(self.at, self.token, end, now, ttl)
         };
+        self.settled = true;
+        let telling = Telling { waiters: waiters.into_iter(), mutating: self.mutating };
         drop(garbage);
-        for node in waiters {
-            node.deliver(answer.clone().map_or(Delivery::Alone, Delivery::Answer));
-        }
+        telling.tell(answer.as_ref());
         held
     }
 
@@ -178,8 +179,31 @@ impl<V> Drop for Claim<V> {
     }
 }
 
+/// Waiters that are about to be told. Those whom a panic leaves over are told that nobody knows.
+struct Telling<V> {
+    waiters: vec::IntoIter<Arc<Node<V>>>,
+    mutating: bool,
+}
+
+impl<V: Clone> Telling<V> {
+    fn tell(mut self, answer: Option<&Answer<V>>) {
+        while !self.waiters.as_slice().is_empty() {
+            let delivery = answer.cloned().map_or(Delivery::Alone, Delivery::Answer);
+            if let Some(node) = self.waiters.next() {
+                node.deliver(delivery);
+            }
+        }
+    }
+}
+
+impl<V> Drop for Telling<V> {
+    fn drop(&mut self) {
+        serve_unknown(self.waiters.by_ref(), self.mutating);
+    }
+}
+
 /// Tells waiters that nobody knows.
-pub(crate) fn serve_unknown<V>(waiters: Waiters<V>, mutating: bool) {
+pub(crate) fn serve_unknown<V>(waiters: impl IntoIterator<Item = Arc<Node<V>>>, mutating: bool) {
     for node in waiters {
         node.deliver(Delivery::Answer(Answer::Unknown { mutating, cause: None }));
     }

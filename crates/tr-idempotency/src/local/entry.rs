@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
 use tr_core::{MatchedOn, Replay, canonical::Key};
 
+/// Earlier runs beyond these are forgotten, the oldest first.
+pub(crate) const RUNS: usize = 16;
+
 /// One record.
 #[derive(Debug)]
 pub(crate) struct Entry<V> {
@@ -75,6 +78,14 @@ impl<V> Entry<V> {
             Caller::Here => true,
             Caller::Gone => !self.waiters.is_empty(),
         }
+    }
+
+    /// Keeps a run that has ended, now that there is another.
+    pub(crate) fn remember(&mut self, run: Run) {
+        if self.earlier.len() == RUNS {
+            self.earlier.remove(0);
+        }
+        self.earlier.push(run);
     }
 
     /// Whether the record's time is over. That of a call in flight never is: its driver lives.

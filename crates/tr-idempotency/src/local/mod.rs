@@ -110,14 +110,15 @@ impl<V> Store<V> {
 
 impl<V: Clone> Store<V> {
     /// Claims a call, or says what else to do. The rest of the `wish`, and the `note` for the
-    /// record, are asked for under the shard's lock, if they are needed.
+    /// record, are asked for under the shard's lock, if they may be needed, and before anything
+    /// has changed.
     #[inline]
-    pub(crate) fn claim<D: Send + 'static>(
+    pub(crate) fn claim<D: Send + 'static, N: Fn(&mut Notes)>(
         &self,
         id: &Id,
         now: Millis,
         wish: impl FnOnce() -> Wish,
-        note: impl Fn(&mut Notes),
+        note: impl FnOnce() -> N,
     ) -> Result<(V, Replay), Task<V, D>> {
         let hash = hash(&id.key);
         let at = self.index(hash);
@@ -128,7 +129,7 @@ impl<V: Clone> Store<V> {
         {
             return Ok(hit);
         }
-        Err(self.claim_in(hash, table, found, &wish(), note))
+        Err(self.claim_in(hash, table, found, &wish(), note()))
     }
 
     #[inline]

@@ -148,8 +148,8 @@ impl<V: Send + 'static> Held<V> {
 
     /// Records the end; see [`record::record`]. With whether a duplicate will get the whole answer.
     pub(crate) fn finish(mut self, state: &State<V>, ttl: Millis) -> (Boxed<Recorded>, bool) {
-        self.ended = true;
         let written = self.remote.format.write(&self.claim.key, state, &self.earlier);
+        self.ended = true;
         let end = crate::store::End { state: written.state, ttl };
         let (remote, claim) = (self.remote.clone(), self.claim.clone());
         (record::record(remote, claim, self.token, end), written.whole)

@@ -13,7 +13,13 @@ use crate::{
     record::DedupeRecord,
     store::{ClaimRequest, Claimed, End, Seen, StoreError, StoreErrorKind, Stored},
 };
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 use tokio::time::{Instant, sleep, timeout_at};
 use tr_core::{Effect, Ran};
 
@@ -34,6 +40,15 @@ pub(crate) struct Request {
     /// Waits for another process's run.
     pub(crate) wait: bool,
     pub(crate) deadline: Option<Instant>,
+    /// The store has said that another process runs the call, or may have run it.
+    pub(crate) found: Arc<AtomicBool>,
+}
+
+impl Request {
+    /// Whether the tool ran, as far as it is known while this process has not run it.
+    pub(crate) fn ran(&self) -> Ran {
+        if self.found.load(Relaxed) { Ran::Unknown } else { Ran::No }
+    }
 }
 
 /// What it comes to.
@@ -60,8 +75,8 @@ pub(crate) enum Refused {
     WaitTimedOut,
     Full,
     Unknown(Option<Arc<Flaw>>),
-    /// The store cannot be asked: the tool did not run.
-    Unavailable(Arc<StoreError>),
+    /// The store cannot be asked: the tool did not run, unless for another process.
+    Unavailable(Arc<StoreError>, Ran),
     /// The record cannot be read.
     Unreadable(Arc<StoreError>, Ran),
 }
@@ -75,10 +90,13 @@ where
         match ask(&remote, &request).await {
             Ok(obtained) => obtained,
             Err(refused) => {
-                // A record that cannot be read is a record: of a mutating call, that bars it.
+                // A record that cannot be read is a record, and so is one that was there when the
+                // store last answered: of a mutating call, that bars it.
                 let may_run = match refused {
-                    Refused::Unavailable(_) => true,
-                    Refused::Unreadable(..) => request.effect != Effect::Mutating,
+                    Refused::Unavailable(_, Ran::No) => true,
+                    Refused::Unavailable(..) | Refused::Unreadable(..) => {
+                        request.effect != Effect::Mutating
+                    }
                     _ => false,
                 };
                 match remote.policy.of(request.effect) {
@@ -98,7 +116,10 @@ where
     let mut asking = Asking::new(remote.clone(), claim.clone());
     let (mut waited, mut probes) = (false, 0);
     loop {
-        let (claimed, at) = asking.claim(*deadline).await.map_err(failed)?;
+        let claimed = asking.claim(*deadline).await;
+        let (claimed, at) = claimed.map_err(|error| failed(error, request.ran()))?;
+        let found = matches!(claimed, Claimed::Busy { .. } | Claimed::Unknown(_));
+        request.found.store(found, Relaxed);
         match claimed {
             Claimed::Run(grant) => {
                 let earlier = earlier_runs(remote, claim, &grant);
@@ -180,7 +201,8 @@ async fn probe<V>(remote: &Remote<V>, request: &Request, stored: &Stored) -> Res
     let end = End { state: remote.format.write(&claim.key, &state, &[]).state, ttl };
     let settle = remote.store.settle(&claim.key, Some(stored.record.token), &end);
     // If somebody else was faster, the next claim tells what is known now.
-    remote.within(*deadline, settle).await.map(|_| true).map_err(failed)
+    let settled = remote.within(*deadline, settle).await;
+    settled.map(|_| true).map_err(|error| failed(error, request.ran()))
 }
 
 /// The runs before this one, for operators; none, where nobody can read them.
@@ -205,11 +227,11 @@ fn earlier_runs<V>(
     runs
 }
 
-/// The store could not be asked, so the tool did not run; or what it has cannot be read.
-fn failed(error: StoreError) -> Refused {
+/// The store could not be asked, so the tool did not run for us; or what it has cannot be read.
+fn failed(error: StoreError, ran: Ran) -> Refused {
     match error.kind() {
         StoreErrorKind::Unreadable => Refused::Unreadable(Arc::new(error), Ran::Unknown),
-        _ => Refused::Unavailable(Arc::new(error)),
+        _ => Refused::Unavailable(Arc::new(error), ran),
     }
 }
 

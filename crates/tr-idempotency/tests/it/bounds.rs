@@ -171,3 +171,14 @@ fn build_reports_every_fault() {
     assert_eq!(faults.faults().len(), 4);
     assert!(faults.to_string().contains("capacity is 0, allowed is 1 to 16777216"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_record_of_many_runs_tells_of_the_last_ones() {
+    let tool: Tool = Scripted::by(|_, _| fails("circuit_open", Ran::No, Verdict::TRANSIENT));
+    let (service, records, _) = guarded_by(&layer(3), tool);
+    for _ in 0..100 {
+        call(&service, pay("k")).await.unwrap_err();
+    }
+    let execution = records.record(&key_of(&pay("k"))).unwrap().execution.unwrap();
+    assert_eq!((execution.attempt_count, execution.attempts.len()), (100, 17));
+}

@@ -1,0 +1,53 @@
+//! Callers of one call with different luck: a store that goes silent, a deadline that is near.
+use crate::{
+    faults::{Fault, Faulty},
+    support::*,
+};
+use std::time::Duration;
+use tr_core::{Effect, Ran, Verdict};
+use tr_idempotency::{
+    IdempotencyLayer,
+    store::{Memory, WhenStoreFails},
+};
+
+/// The store said that another process runs the call, and then said nothing more: whether it ran
+/// is that other process's to say.
+#[tokio::test(start_paused = true)]
+async fn a_store_lost_while_another_process_runs_the_call_says_that_it_may_have_run() {
+    for policy in [WhenStoreFails::Refuse, WhenStoreFails::Run] {
+        let records = Memory::new();
+        let layer = IdempotencyLayer::builder().store(records.clone()).build().unwrap();
+        let (service, ..) = guarded_by(&layer, counting(10 * MINUTE));
+        let _first = start(&service, pay("k")).await;
+        let faulty = Faulty::new(records);
+        let layer = IdempotencyLayer::builder()
+            .store(faulty.clone())
+            .when_store_fails(Effect::Mutating, policy)
+            .build()
+            .unwrap();
+        let (other, _, ran_other) = guarded_by(&layer, counting(SECOND));
+        let second = start(&other, pay("k")).await;
+        faulty.down();
+        let told_second = second.await.unwrap();
+        assert_eq!(
+            refusal(told_second),
+            told("store_unavailable", Ran::Unknown, Verdict::TRANSIENT)
+        );
+        assert_eq!(ran_other.calls(), 0);
+    }
+}
+
+/// One caller's deadline is not the others'.
+#[tokio::test(start_paused = true)]
+async fn a_caller_without_time_to_ask_leaves_that_to_those_who_have() {
+    let faulty = Faulty::new(Memory::new());
+    let layer = IdempotencyLayer::builder().store(faulty.clone()).build().unwrap();
+    let (service, _, asked) = guarded_by(&layer, counting(SECOND));
+    faulty.fail("claim", Fault::Silent, 1);
+    let soon = tokio::time::Instant::now() + Duration::from_millis(100);
+    let first = start(&service, pay("k").deadline(soon.into_std())).await;
+    let second = start(&service, pay("k")).await;
+    assert_eq!(refusal(first.await.unwrap()).1, Ran::No);
+    assert_eq!(answer(second.await.unwrap()), 0);
+    assert_eq!(asked.calls(), 1);
+}
