@@ -21,6 +21,9 @@ fn pair(durability: Durability) -> (Server, Server, Redis) {
         .replica_of(&primary)
         .start()
         .unwrap();
+    // The replica is in step at once, but counts only once the primary has heard so from it.
+    let heard = primary.command(["WAIT", "1", "5000"]).unwrap();
+    assert_eq!(heard.int(), Some(1), "the primary has not heard from its replica");
     let store = process(&primary, durability);
     (primary, replica, store)
 }
