@@ -79,7 +79,7 @@ pub fn breaker_consecutive() -> Run {
 /// If five failures don't open it.
 #[must_use]
 pub fn breaker_open() -> Run {
-    let service = opened(slow_to_probe().answers(Answers).build().expect("good settings"));
+    let service = opened(&slow_to_probe().answers(Answers).build().expect("good settings"));
     Run::service(Comes::Refused, service, Small::same)
 }
 
@@ -90,11 +90,11 @@ pub fn breaker_open() -> Run {
 #[must_use]
 pub fn breaker_open_stamped() -> Run {
     let answers = small::Stamped(Instant::now().into_std() + HOUR / 2);
-    let service = opened(slow_to_probe().answers(answers).build().expect("good settings"));
+    let service = opened(&slow_to_probe().answers(answers).build().expect("good settings"));
     Run::service(Comes::Refused, service, Small::same)
 }
 
-fn opened<A>(layer: BreakerLayer<A>) -> Breaker<small::Leaf, A>
+fn opened<A>(layer: &BreakerLayer<A>) -> Breaker<small::Leaf, A>
 where
     Breaker<small::Leaf, A>: Service<Small, Error = BoxError>,
     A: Clone,
