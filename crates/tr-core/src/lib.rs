@@ -22,6 +22,7 @@ mod clock;
 pub mod code;
 mod defer;
 mod error;
+pub mod graph;
 mod id;
 pub mod manifest;
 mod observer;

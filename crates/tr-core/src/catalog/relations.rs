@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     ToolId,
+    graph::{self, Circle, Edge},
     wire::{
         fault::{Fault, Faults},
         suggest::closest,
@@ -39,7 +40,8 @@ pub(super) fn relate(tools: &[Declared], faults: &mut Faults) -> Vec<Related> {
     let related = tools.iter().enumerate().map(|(own, tool)| {
         let needs = names.find_all(own, &tool.depends_on, faults);
         let stand_ins = names.find_all(own, &tool.alternatives, faults);
-        let labels = |found: &[Edge<'_>]| found.iter().map(|edge| label(&tools[edge.to])).collect();
+        let labels =
+            |found: &[Edge<&Spot>]| found.iter().map(|edge| label(&tools[edge.to])).collect();
         let related = Related { depends_on: labels(&needs), alternatives: labels(&stand_ins) };
         edges.push(needs);
         related
@@ -69,12 +71,6 @@ fn refuse_twins(tools: &[Declared], faults: &mut Faults) {
     }
 }
 
-/// One tool's need of another.
-struct Edge<'a> {
-    to: usize,
-    spot: &'a Spot,
-}
-
 struct Names<'a> {
     keys: HashMap<&'a str, usize>,
     labels: HashMap<&'a str, usize>,
@@ -98,8 +94,8 @@ impl<'a> Names<'a> {
         own: usize,
         references: &'r References,
         faults: &mut Faults,
-    ) -> Vec<Edge<'r>> {
-        let mut found: Vec<Edge<'r>> = Vec::with_capacity(references.len());
+    ) -> Vec<Edge<&'r Spot>> {
+        let mut found: Vec<Edge<&'r Spot>> = Vec::with_capacity(references.len());
         for reference in references {
             let spot = &reference.spot;
             match self.find(&reference.value) {
@@ -110,7 +106,7 @@ impl<'a> Names<'a> {
                 Some(to) if found.iter().any(|edge| edge.to == to) => {
                     refuse(spot, "each tool once", "a tool for the second time", faults);
                 }
-                Some(to) => found.push(Edge { to, spot }),
+                Some(to) => found.push(Edge { to, at: spot }),
             }
         }
         found
@@ -126,42 +122,9 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Walks along the needs, without recursion: a chain may be as long as the catalogue.
-fn refuse_circles(tools: &[Declared], edges: &[Vec<Edge<'_>>], faults: &mut Faults) {
-    #[derive(Clone, Copy, PartialEq)]
-    enum Mark {
-        New,
-        Open,
-        Done,
-    }
-    let mut marks = vec![Mark::New; tools.len()];
-    for start in 0..tools.len() {
-        // Each entry: a tool on the way, and which of its needs comes next.
-        let mut way = Vec::new();
-        if marks[start] == Mark::New {
-            marks[start] = Mark::Open;
-            way.push((start, 0));
-        }
-        while let Some((tool, next)) = way.last_mut() {
-            let Some(edge) = edges[*tool].get(*next) else {
-                marks[*tool] = Mark::Done;
-                way.pop();
-                continue;
-            };
-            *next += 1;
-            match marks[edge.to] {
-                Mark::Done => {}
-                Mark::New => {
-                    marks[edge.to] = Mark::Open;
-                    way.push((edge.to, 0));
-                }
-                Mark::Open => {
-                    let circle = way.iter().map(|(tool, _)| *tool).skip_while(|t| *t != edge.to);
-                    let names: Vec<_> =
-                        circle.chain([edge.to]).map(|tool| &*tools[tool].key).collect();
-                    refuse(edge.spot, "no circle of dependencies", &names.join(" → "), faults);
-                }
-            }
-        }
+fn refuse_circles(tools: &[Declared], edges: &[Vec<Edge<&Spot>>], faults: &mut Faults) {
+    for Circle { edge, nodes } in graph::walk(edges).circles {
+        let names: Vec<_> = nodes.iter().map(|tool| &*tools[*tool].key).collect();
+        refuse(edge.at, "no circle of dependencies", &names.join(" → "), faults);
     }
 }

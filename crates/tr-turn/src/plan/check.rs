@@ -1,8 +1,6 @@
 //! From a draft to a plan: names that are known, no circles, a way for all that is required.
 use super::{
-    Body, Call, Draft, MAX_CALLS, Need, Node, Plan, PlanError, Tools, Way,
-    graph::{self, Edge},
-    limits::timeout,
+    Body, Call, Draft, MAX_CALLS, Need, Node, Plan, PlanError, Tools, Way, limits::timeout,
 };
 use crate::{
     json::{at, below},
@@ -15,6 +13,7 @@ use std::{
 use tr_core::{
     ToolId, ToolManifest,
     canonical::Pointer,
+    graph::{self, Edge, Walk},
     wire::{Fault, closest},
 };
 
@@ -54,9 +53,9 @@ pub(super) fn plan(
             nodes[*to].needed_by.push(own);
         }
     }
-    let (circles, order) = graph::walk(&edges);
+    let Walk { circles, order } = graph::walk(&edges);
     for circle in &circles {
-        let on_it: Vec<_> = circle.calls.iter().map(|call| &*draft.calls[*call].name).collect();
+        let on_it: Vec<_> = circle.nodes.iter().map(|call| &*draft.calls[*call].name).collect();
         faults.push(Fault::new(&*circle.edge.at, "no circle of calls", on_it.join(" → ")));
     }
     if circles.is_empty() {
@@ -171,8 +170,8 @@ impl<'d> Names<'d> {
         ways: &[Way],
         place: &str,
         faults: &mut Vec<Fault>,
-    ) -> Vec<Edge> {
-        let mut needs: Vec<Edge> = Vec::new();
+    ) -> Vec<Edge<String>> {
+        let mut needs: Vec<Edge<String>> = Vec::new();
         let mut seen = HashSet::new();
         for (i, name) in call.after.iter().enumerate() {
             let at = format!("{place}/depends_on/{i}");
@@ -224,7 +223,12 @@ impl<'d> Names<'d> {
 }
 
 /// A default must be for a call that is needed.
-fn check_defaults(calls: &[Call], edges: &[Vec<Edge>], names: &Names<'_>, faults: &mut Vec<Fault>) {
+fn check_defaults(
+    calls: &[Call],
+    edges: &[Vec<Edge<String>>],
+    names: &Names<'_>,
+    faults: &mut Vec<Fault>,
+) {
     for (own, call) in calls.iter().enumerate() {
         let mut seen = HashSet::new();
         for (of, _) in &call.defaults {

@@ -2,7 +2,6 @@
 mod check;
 mod draft;
 mod error;
-mod graph;
 mod limits;
 mod read;
 mod tools;
