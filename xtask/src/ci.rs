@@ -1,6 +1,6 @@
 //! `cargo xtask ci`: every check that a change has to pass, the cheap ones first, the tests last.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
@@ -71,11 +71,11 @@ const STEPS: &[Step] = &[
 
 /// Runs the steps up to the first that fails.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
-    let begin = now();
+    let begin = shell::now();
     let mut rows = Vec::new();
     for step in STEPS {
         println!("\n── {} ──", step.name);
-        let start = now();
+        let start = shell::now();
         let end = (step.run)(repo);
         let took = start.elapsed();
         println!("── {}: {:.1} s ──", step.name, took.as_secs_f64());
@@ -135,14 +135,6 @@ fn docs(repo: &Repo) -> Result<End> {
     };
     docs(&["--workspace", "--exclude", BENCHES, "--all-features"])?;
     docs(&["--package", BENCHES]).map(|()| End::Passed)
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "real time is what is shown, and nothing here runs under tokio"
-)]
-fn now() -> Instant {
-    Instant::now()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader},
     process::{Command, ExitStatus, Stdio},
+    time::Instant,
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -73,6 +74,15 @@ fn show(command: &Command) -> String {
         shown.push_str(&arg.to_string_lossy());
     }
     shown
+}
+
+/// The time, for showing how long something took.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "real time is what is shown, and nothing here runs under tokio"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
 }
 
 #[cfg(test)]

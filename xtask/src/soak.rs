@@ -2,13 +2,14 @@
 //!
 //! A test that calls `tr_testkit::rounds` is found by its source; the test binary it belongs to is run whole.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use cargo_metadata::{Package, TargetKind};
 
 use crate::{
     repo::Repo,
+    shell,
     tally::Tally,
     test::{Foreign, count},
 };
@@ -48,7 +49,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         if let Some(parts) = parts.as_ref().filter(|_| soaked.contains(&&*binary.package)) {
             parts.tell(&mut cargo);
         }
-        let start = now();
+        let start = shell::now();
         let end = count(&mut cargo);
         rows.push((binary, start.elapsed(), end));
     }
@@ -121,14 +122,6 @@ fn table(rows: &[Row]) -> String {
         table += &format!("{name:<40} {:>7.1} s  {end}\n", took.as_secs_f64());
     }
     table
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "real time is what is shown, and nothing here runs under tokio"
-)]
-fn now() -> Instant {
-    Instant::now()
 }
 
 #[cfg(test)]
