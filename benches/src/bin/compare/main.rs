@@ -1,6 +1,6 @@
 //! Measures ours beside the peers and tells how each row of the goals stands.
 //!
-//! `compare [--quick] [--only ID]... [--ir CASE=COUNT]... [--report FILE] [--table FILE]`; `cargo xtask bench` calls it.
+//! `cargo xtask bench` calls it.
 mod files;
 mod measure;
 mod proxy;
@@ -9,52 +9,48 @@ mod rows;
 mod scaling;
 mod servers;
 
+use clap::Parser;
 use measure::Effort;
-use std::{collections::HashMap, env, fs, path::PathBuf, process::ExitCode};
+use std::{fs, path::PathBuf, process::ExitCode};
 use tr_core::BoxError;
 use tr_testkit::alloc::CountingAllocator;
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// What the command line says.
-#[derive(Debug)]
+/// Measures ours beside the peers.
+#[derive(Debug, Parser)]
 struct Options {
-    effort: Effort,
-    /// Rows that are wanted; all, if none is named.
+    /// Measure less of everything.
+    #[arg(long)]
+    quick: bool,
+    /// A row that is wanted; all, if none is named.
+    #[arg(long, value_name = "ID")]
     only: Vec<String>,
-    /// Instructions per operation, counted elsewhere.
-    instructions: HashMap<String, f64>,
+    /// Instructions per operation of a case, counted elsewhere.
+    #[arg(long = "ir", value_name = "CASE=COUNT", value_parser = count)]
+    instructions: Vec<(String, f64)>,
+    /// Where the rows are written as JSON.
+    #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Where the table is written.
+    #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
 }
 
 impl Options {
-    fn read(mut args: impl Iterator<Item = String>) -> Result<Self, BoxError> {
-        let mut options = Self {
-            effort: Effort::FULL,
-            only: Vec::new(),
-            instructions: HashMap::new(),
-            report: None,
-            table: None,
-        };
-        while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value"));
-            match &*arg {
-                "--quick" => options.effort = Effort::QUICK,
-                "--only" => options.only.push(value()?),
-                "--report" => options.report = Some(value()?.into()),
-                "--table" => options.table = Some(value()?.into()),
-                "--ir" => {
-                    let value = value()?;
-                    let (case, count) = value.rsplit_once('=').ok_or("--ir wants CASE=COUNT")?;
-                    options.instructions.insert(case.into(), count.parse()?);
-                }
-                _ => return Err(format!("{arg} means nothing here").into()),
-            }
-        }
-        Ok(options)
+    const fn effort(&self) -> Effort {
+        if self.quick { Effort::QUICK } else { Effort::FULL }
     }
+
+    fn instructions_of(&self, case: &str) -> Option<f64> {
+        self.instructions.iter().find(|(one, _)| one == case).map(|(_, count)| *count)
+    }
+}
+
+fn count(arg: &str) -> Result<(String, f64), BoxError> {
+    let (case, count) = arg.rsplit_once('=').ok_or("CASE=COUNT is wanted")?;
+    Ok((case.into(), count.parse()?))
 }
 
 fn main() -> ExitCode {
@@ -68,7 +64,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), BoxError> {
-    let options = Options::read(env::args().skip(1))?;
+    let options = Options::parse();
     let mut results = Vec::new();
     let is_wanted = |id: &str| options.only.is_empty() || options.only.iter().any(|one| one == id);
     for row in rows::ROWS.iter().filter(|row| is_wanted(row.id)) {

@@ -68,7 +68,7 @@ pub(crate) struct Measured {
 
 impl Row {
     pub(crate) fn measure(self, options: &Options) -> Result<Measured, BoxError> {
-        let effort = options.effort;
+        let effort = options.effort();
         let (ours, peer, unit) = match self.how {
             How::Time(ours, peer) => {
                 let [ours, peer] = side_by_side([ours(), peer()], effort);
@@ -82,7 +82,7 @@ impl Row {
                 (Some(allocations(ours())), Some(allocations(peer())), "allocations")
             }
             How::OwnAllocations(ours) => (Some(allocations(ours())), None, "allocations"),
-            How::Instructions(case) => (options.instructions.get(case).copied(), None, "Ir"),
+            How::Instructions(case) => (options.instructions_of(case), None, "Ir"),
             How::Scaling(shared) => (two_by_one(&shared(), effort), None, "×"),
             How::Syncs => (Some(files::syncs_a_cycle(effort)?), None, "syncs"),
             How::BesideBlocking => {

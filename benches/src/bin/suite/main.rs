@@ -1,6 +1,6 @@
 //! Runs what a user needs of a layer against ours and against its peers, and tells who does it.
 //!
-//! `suite [--docs FILE [--save]]`; `cargo xtask compare` calls it, and tells the versions in `TR_VERSIONS`. Fails if
+//! `cargo xtask compare` calls it, and tells the versions in `TR_VERSIONS`. Fails if
 //! ours fails anywhere, or if what is seen is not what the file says. How fast all are, the binary `compare` tells.
 mod breakers;
 mod cell;
@@ -9,6 +9,7 @@ mod report;
 mod retries;
 mod tasks;
 
+use clap::Parser;
 use std::{collections::BTreeMap, env, fs, path::PathBuf, process::ExitCode};
 use tr_core::BoxError;
 
@@ -21,27 +22,15 @@ fn versions() -> Versions {
     pairs.map(|(package, version)| (package.into(), version.into())).collect()
 }
 
-/// What the command line says.
-#[derive(Debug, Default)]
+/// Runs what a user needs of a layer against ours and against its peers.
+#[derive(Debug, Parser)]
 struct Options {
+    /// The file that must say what is seen.
+    #[arg(long, value_name = "FILE")]
     docs: Option<PathBuf>,
-    /// Whether to write the file instead of comparing with it.
+    /// Write the file instead.
+    #[arg(long, requires = "docs")]
     save: bool,
-}
-
-impl Options {
-    fn read(mut args: impl Iterator<Item = String>) -> Result<Self, BoxError> {
-        let mut options = Self::default();
-        while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value"));
-            match &*arg {
-                "--docs" => options.docs = Some(value()?.into()),
-                "--save" => options.save = true,
-                _ => return Err(format!("{arg} means nothing here").into()),
-            }
-        }
-        Ok(options)
-    }
 }
 
 fn main() -> ExitCode {
@@ -55,7 +44,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), BoxError> {
-    let (options, versions) = (Options::read(env::args().skip(1))?, versions());
+    let (options, versions) = (Options::parse(), versions());
     let sections = [breakers::section()?, retries::section()?, once::section()?];
     println!("{}", report::text(&sections, &versions));
 
