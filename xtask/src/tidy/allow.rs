@@ -21,11 +21,6 @@ pub(super) const ALLOWED: &[Allowed] = &[
         path: "crates/tr-retry/src/future.rs",
         why: "the timer of a backoff, a named `Sleep`, made only after an attempt has failed",
     },
-    Allowed {
-        rule: "length",
-        path: "crates/tr-testkit/tests/broken.rs",
-        why: "one broken layer for each law, side by side",
-    },
 ];
 
 impl Allowed {
