@@ -1,15 +1,17 @@
-//! The example of a payment whose process is killed, as its reader runs it.
-use std::process::Command;
+//! The example of a payment whose process is killed, as its reader sees it.
+use std::{env, process::Command};
+
+/// The variable that says where the example's binary is.
+const EXAMPLE: &str = "TR_KILLED_PAYMENT";
 
 /// Where the README shows what it prints.
 const README: &str = include_str!("../../README.md");
 
 #[test]
 fn the_example_charges_once_and_prints_what_the_readme_shows() {
-    let run = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--package", "examples", "--example", "killed_payment"])
-        .output()
-        .unwrap();
+    let example = env::var_os(EXAMPLE);
+    let example = example.unwrap_or_else(|| panic!("{EXAMPLE} is not set: run cargo xtask test"));
+    let run = Command::new(example).output().unwrap();
     let printed = String::from_utf8(run.stdout).unwrap();
     let errors = String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "{}\n{printed}{errors}", run.status);

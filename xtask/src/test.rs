@@ -14,16 +14,16 @@ use crate::{
 /// The variable that tells a test where the guard's binary is; its value is absolute.
 const GUARD: &str = "TR_TOOL_GUARD";
 
+/// The same for the example of a payment whose process is killed.
+const KILLED_PAYMENT: &str = "TR_KILLED_PAYMENT";
+
 /// Installs what is missing and runs all tests; the last lines printed are `cargo test`'s own.
 pub(crate) fn run(repo: &Repo) -> Result<Tally> {
     let foreign = repo.names_under("tests");
     let parts = Foreign::ensure(repo, &foreign)?;
 
     let mut rust = cargo_test(repo);
-    rust.args(["--workspace", "--exclude", BENCHES]);
-    for name in &foreign {
-        rust.args(["--exclude", name]);
-    }
+    rust.args(rust_only(repo));
     let mut total = count(&mut rust)?;
     total += count(repo.cargo().args(["test", "--no-fail-fast", "--package", BENCHES]))?;
     if !foreign.is_empty() {
@@ -43,6 +43,7 @@ pub(crate) fn run(repo: &Repo) -> Result<Tally> {
 pub(crate) struct Foreign {
     peers: PathBuf,
     guard: PathBuf,
+    killed_payment: PathBuf,
 }
 
 impl Foreign {
@@ -51,12 +52,15 @@ impl Foreign {
         let peers = peers::ensure(repo)?;
         let manifests = packages.iter().filter_map(|name| repo.package(name));
         need::ensure(repo, &need::of(manifests)?)?;
-        Ok(Self { peers, guard: guard(repo)? })
+        Ok(Self { peers, guard: guard(repo)?, killed_payment: killed_payment(repo)? })
     }
 
     /// Tells tests where it is.
     pub(crate) fn tell(&self, cargo: &mut Command) {
-        cargo.env(peers::VARIABLE, &self.peers).env(GUARD, &self.guard);
+        cargo
+            .env(peers::VARIABLE, &self.peers)
+            .env(GUARD, &self.guard)
+            .env(KILLED_PAYMENT, &self.killed_payment);
     }
 }
 
@@ -64,6 +68,21 @@ impl Foreign {
 fn guard(repo: &Repo) -> Result<PathBuf> {
     shell::run(repo.cargo().args(["build", "--package", "tool-guard"]))?;
     Ok(repo.target.join("debug").join(format!("tool-guard{EXE_SUFFIX}")))
+}
+
+/// Builds the example with the features that the tests are built with, so that both share what they depend on.
+fn killed_payment(repo: &Repo) -> Result<PathBuf> {
+    let mut build = repo.cargo();
+    build.args(["build", "--all-features", "--example", "killed_payment"]).args(rust_only(repo));
+    shell::run(&mut build)?;
+    Ok(repo.target.join("debug").join("examples").join(format!("killed_payment{EXE_SUFFIX}")))
+}
+
+/// What tells cargo to take the packages whose tests need only Rust.
+fn rust_only(repo: &Repo) -> Vec<&str> {
+    let foreign = repo.names_under("tests").into_iter();
+    let excluded = [BENCHES].into_iter().chain(foreign).flat_map(|name| ["--exclude", name]);
+    ["--workspace"].into_iter().chain(excluded).collect()
 }
 
 fn cargo_test(repo: &Repo) -> Command {
