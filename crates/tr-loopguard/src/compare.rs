@@ -145,11 +145,13 @@ impl<'t> Words<'t> {
         let value = rest.trim_start_matches(['"', '\\', '\'', ' ']);
         let Some(value) = value.strip_prefix([':', '=']) else { return false };
         let value = value.trim_start_matches(['\\', ' ']);
-        let len = match value.strip_prefix('"') {
-            Some(inner) => inner.find('"').map_or(value.len(), |end| end + 2),
-            None if value.starts_with(['{', '[']) => return false,
-            None => value.find([',', '}', ']', '\n', '\\']).unwrap_or(value.len()),
+        let ends_word = |c: char| c.is_whitespace() || matches!(c, ',' | '}' | ']' | '\\');
+        let end = match value.chars().next() {
+            Some('{' | '[') => return false,
+            Some(quote @ ('"' | '\'')) => value[1..].find([quote, '\n']).map(|end| end + 2),
+            _ => value.find(ends_word),
         };
+        let len = end.unwrap_or(value.len());
         self.at = self.text.len() - value.len() + len;
         true
     }
@@ -218,16 +220,22 @@ fn is_number(word: &str) -> bool {
     word.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
-/// `2026-11-22T10:00:00.5Z`, `2026-11-22`, `10:00:00`, `1:02:03.4`.
+/// `2026-11-22T10:00:00.5Z`, `2026-11-22`, `10:00:00`, `1:02:03.4`; not `2026-11-22-001.csv`.
 fn is_moment(word: &str) -> bool {
-    let shape = |form: &str| {
-        word.len() >= form.len()
-            && form.bytes().zip(word.bytes()).all(|(form, byte)| match form {
-                b'0' => byte.is_ascii_digit(),
-                _ => form == byte,
-            })
+    let after = |form: &str| {
+        let is_like = |(form, byte): (u8, u8)| match form {
+            b'0' => byte.is_ascii_digit(),
+            _ => form == byte,
+        };
+        let found = word.len() >= form.len() && form.bytes().zip(word.bytes()).all(is_like);
+        found.then(|| word[form.len()..].trim_end_matches('.'))
     };
-    ["0000-00-00", "00:00:00", "0:00:00"].into_iter().any(shape)
+    let is_time = |c: char| c.is_ascii_digit() || matches!(c, ':' | '.' | '+' | '-' | 'T' | 'Z');
+    let is_date = after("0000-00-00").is_some_and(|rest| {
+        rest.is_empty() || (rest.starts_with('T') && rest.chars().all(is_time))
+    });
+    let is_clock = |form: &str| after(form).is_some_and(|rest| rest.chars().all(is_time));
+    is_date || is_clock("00:00:00") || is_clock("0:00:00")
 }
 
 fn is_uuid(word: &str) -> bool {
@@ -261,6 +269,8 @@ mod tests {
             ),
             (r#"{"requestId":"a1","n":1}"#, r#"{"requestId":"b2","n":1}"#),
             (r#"{"n":1,"elapsed_ms":12}"#, r#"{"n":1,"elapsed_ms":13}"#),
+            ("{'time': '1 Nov 10:00', 'n': 1}", "{'time': '2 Nov 10:01', 'n': 1}"),
+            ("2026-11-22T10:00:00.5+01:00 idle", "2026-11-22T10:00:01.5+01:00 idle"),
             (
                 r#"[{"text":"{\"time\":\"a\",\"n\":1}"}]"#,
                 r#"[{"text":"{\"time\":\"b\",\"n\":1}"}]"#,
@@ -285,6 +295,12 @@ mod tests {
             ("processed 1050 rows", "processed 1051 rows"),
             (r#"{"rows":10}"#, r#"{"rows":11}"#),
             (r#"{"time":{"zone":1}}"#, r#"{"time":{"zone":2}}"#),
+            // A log's line, a date that is part of a name, and a quote that never ends.
+            ("time=10:00 level=INFO msg=\"row 50\"", "time=10:00 level=INFO msg=\"row 51\""),
+            ("time: 10:00 rows: 50", "time: 10:00 rows: 51"),
+            ("2026-11-22-001.csv", "2026-11-22-002.csv"),
+            ("10:00:00-a", "10:00:00-b"),
+            ("time: \"10\nrow 50", "time: \"10\nrow 51"),
             ("compiling a.c", "compiling b.c"),
             ("v1.2.3", "v1.2.4"),
             ("", "nothing"),
