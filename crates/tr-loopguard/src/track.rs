@@ -163,6 +163,8 @@ impl Track {
         }
         let cycle = self.cycles.push(call, end.filter(|_| !poll), failed, haste, signals.rounds);
         let same_error = match step.end {
+            // Whoever polls several things asks with different args all the time.
+            End::Failure(_) if poll => None,
             End::Failure(error) => self.fail(signals, tool, call, error, at),
             End::Success { .. } => {
                 self.tools.retain(|known| known.tool != tool || known.held.is_some());
