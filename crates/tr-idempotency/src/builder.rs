@@ -49,6 +49,7 @@ pub struct Builder<A = Standard, V = tr_core::ToolOutcome> {
     memory: Option<Duration>,
     most_bytes: usize,
     probe: Option<Arc<dyn Probe<V>>>,
+    probe_patience: Duration,
     frames: Frames,
     stored: PhantomData<fn() -> V>,
 }
@@ -75,6 +76,7 @@ impl<V> Default for Builder<Standard, V> {
             memory: None,
             most_bytes: 1 << 20,
             probe: None,
+            probe_patience: Duration::from_secs(30),
             frames: Frames::default(),
             stored: PhantomData,
         }
@@ -104,6 +106,7 @@ impl<A, V> Builder<A, V> {
             memory: self.memory,
             most_bytes: self.most_bytes,
             probe: self.probe,
+            probe_patience: self.probe_patience,
             frames: self.frames,
             stored: PhantomData,
         }
@@ -147,7 +150,9 @@ impl<A, V> Builder<A, V> {
     }
 
     /// Sets the lease of a call in flight; 2 minutes by default. A call in this process renews it
-    /// by living; one that takes longer is listed as stale. A tool's manifest may say else.
+    /// by living; one that takes longer is listed as stale. A tool's manifest may say else. With a
+    /// [store](Self::store) it must outlast the store's replies by far: where three renewals in a row
+    /// come too late to start under, the store counts as one that cannot be asked.
     pub const fn inflight_ttl(mut self, ttl: Duration) -> Self {
         self.inflight = ttl;
         self
@@ -250,6 +255,13 @@ impl<A, V> Builder<A, V> {
         self
     }
 
+    /// Sets how long a probe may take, 30 s by default, within the caller's deadline. Without an
+    /// answer by then the caller is told `outcome_unknown`, and the next asks again.
+    pub const fn probe_timeout(mut self, timeout: Duration) -> Self {
+        self.probe_patience = timeout;
+        self
+    }
+
     /// Makes the layer.
     ///
     /// # Errors
@@ -263,6 +275,7 @@ impl<A, V> Builder<A, V> {
             ("unknown_ttl", self.unknown),
             ("cut_off_grace", self.grace),
             ("store_timeout", self.patience),
+            ("probe_timeout", self.probe_patience),
             ("replay_from_memory", self.memory.unwrap_or(SHORTEST)),
         ] {
             if !(SHORTEST..=LONGEST).contains(&ttl) {
@@ -300,6 +313,7 @@ impl<A, V> Builder<A, V> {
             (remote.format.most_bytes, remote.format.frames) = (self.most_bytes, self.frames);
             (remote.policy, remote.patience) = (self.policy, self.patience);
             (remote.memory, remote.probe) = (self.memory.map(millis), self.probe);
+            remote.probe_patience = self.probe_patience;
             Arc::new(remote)
         });
         let shared = Shared { config, store, observer: self.observer, remote };

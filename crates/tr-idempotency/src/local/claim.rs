@@ -63,7 +63,9 @@ impl<V> Claim<V> {
     /// The call waits: wakes its driver if it is cancelled. Whether it is already.
     pub(crate) fn attend(&mut self, driver: &Waker) -> bool {
         self.attended = true;
-        self.shard.lock().attend(self.at, self.token, driver)
+        let (cancelled, before) = self.shard.lock().attend(self.at, self.token, driver);
+        drop(before);
+        cancelled
     }
 
     pub(crate) const fn is_attended(&self) -> bool {
@@ -88,7 +90,7 @@ impl<V> Claim<V> {
         let driver = {
             let mut table = self.shard.lock();
             table.detach(self.at, self.token);
-            table.unattend(self.at, self.token)
+            table.unattend(self.token)
         };
         drop(driver);
     }
@@ -173,7 +175,7 @@ impl<V> Drop for Claim<V> {
             if self.started { self.lose() } else { self.release() }
         }
         if self.attended {
-            let driver = self.shard.lock().dismiss(self.at, self.token);
+            let driver = self.shard.lock().dismiss(self.token);
             drop(driver);
         }
     }

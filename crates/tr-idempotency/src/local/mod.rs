@@ -96,15 +96,11 @@ impl<V> Store<V> {
     /// Moves room for one record from another shard to that at `to`: the bound is the store's.
     fn borrow_room(&self, to: usize) -> bool {
         let others = (1..self.shards.len()).map(|by| (to + by) % self.shards.len());
-        let lent = others.into_iter().any(|from| {
-            let (lent, evicted) = self.shards[from].lock().lend();
-            drop(evicted);
-            lent
-        });
-        if lent {
-            self.shards[to].lock().borrow();
-        }
-        lent
+        let lent = others.into_iter().find_map(|from| self.shards[from].lock().lend());
+        let Some(evicted) = lent else { return false };
+        self.shards[to].lock().borrow();
+        drop(evicted);
+        true
     }
 }
 
@@ -148,8 +144,8 @@ impl<V: Clone> Store<V> {
             let is_claimed = matches!(found, Found::Claimed { .. });
             let cell = if is_claimed { table.spares.take() } else { None };
             drop(table);
-            drop(garbage);
-            return match found {
+            // Before the garbage goes, which is others' code: should it panic, so does this.
+            let task = match found {
                 Found::Claimed { at, token } => {
                     let claim = Claim::new(shard.clone(), at, token, wish.ttls, wish.mutating);
                     Task::Run(claim, cell)
@@ -165,12 +161,15 @@ impl<V: Clone> Store<V> {
                 Found::TooManyWaiters => Task::Refuse(Refusal::TooManyWaiters),
                 Found::Unknown { cause } => Task::Refuse(Refusal::Unknown(cause)),
                 Found::Full if self.borrow_room(index) => {
+                    drop(garbage);
                     table = shard.lock();
                     at = table.find_hashed(hash, &wish.id.key);
                     continue;
                 }
                 Found::Full => Task::Refuse(Refusal::Full),
             };
+            drop(garbage);
+            return task;
         }
     }
 }

@@ -174,12 +174,11 @@ impl<V> Table<V> {
         places.into_iter().filter_map(|at| self.forget(at)).collect()
     }
 
-    /// Gives room for one record to another shard, if it can be spared.
-    pub(crate) fn lend(&mut self) -> (bool, Option<State<V>>) {
-        let evicted = if self.live < self.quota { None } else { self.evict() };
-        let lends = self.live < self.quota;
-        self.quota -= usize::from(lends);
-        (lends, evicted)
+    /// Gives room for one record to another shard, if it can be spared; with what lay there.
+    pub(crate) fn lend(&mut self) -> Option<Option<State<V>>> {
+        let evicted = if self.live < self.quota { None } else { Some(self.evict()?) };
+        self.quota -= 1;
+        Some(evicted)
     }
 
     pub(crate) const fn borrow(&mut self) {

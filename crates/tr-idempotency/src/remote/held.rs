@@ -22,6 +22,9 @@ use std::{
 use tokio::time::{Instant, Sleep, sleep_until};
 use tr_core::{Classification, Ran, Verdict, code};
 
+/// Renewals in a row that may come too late before a call's start.
+const LATE: u32 = 3;
+
 /// A claim that the store has granted.
 ///
 /// Dropped before anything was started, it is given back; after that, its end is recorded as
@@ -36,6 +39,8 @@ pub(crate) struct Held<V> {
     /// When to renew it next.
     timer: Pin<Box<Sleep>>,
     renewal: Option<(Instant, Boxed<Result<bool, StoreError>>)>,
+    /// Renewals in a row whose reply came after the lease they gave.
+    late: u32,
     lost: bool,
     started: bool,
     ended: bool,
@@ -67,6 +72,7 @@ impl<V: Send + 'static> Held<V> {
             ours_until: at + left,
             timer: Box::pin(sleep_until(at + left / 3)),
             renewal: None,
+            late: 0,
             lost: false,
             started: false,
             ended: false,
@@ -88,7 +94,7 @@ impl<V: Send + 'static> Held<V> {
     }
 
     /// Whether the claim is still ours, so that the call may start now. Who has slept since it
-    /// was granted asks the store first.
+    /// was granted asks the store first; [`LATE`] times, where its replies outlast the lease.
     pub(crate) fn poll_sure(&mut self, cx: &mut Context<'_>) -> Poll<Sure> {
         loop {
             let renewed = self.poll_renew(cx);
@@ -96,18 +102,19 @@ impl<V: Send + 'static> Held<V> {
                 return Poll::Ready(Sure::Lost);
             }
             if Instant::now() < self.ours_until {
+                self.late = 0;
                 return Poll::Ready(Sure::Yes);
             }
-            if self.renewal.is_none() {
-                if let Poll::Ready(Err(error)) = renewed {
-                    return Poll::Ready(Sure::Failed(error));
-                }
-                self.renew();
-                continue;
+            match renewed {
+                Poll::Pending if self.renewal.is_some() => return Poll::Pending,
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => self.late += 1,
+                Poll::Ready(Err(error)) => return Poll::Ready(Sure::Failed(error)),
             }
-            if renewed.is_pending() {
-                return Poll::Pending;
+            if self.late == LATE {
+                return Poll::Ready(Sure::Failed(self.too_late()));
             }
+            self.renew();
         }
     }
 
@@ -134,6 +141,15 @@ impl<V: Send + 'static> Held<V> {
             Err(error) => return Poll::Ready(Err(error)),
         }
         Poll::Ready(Ok(()))
+    }
+
+    #[cold]
+    fn too_late(&self) -> StoreError {
+        let lease = self.claim.ttls.inflight;
+        StoreError::uncertain(format!(
+            "its replies came after the lease of {lease} ms had ended, {LATE} times in a row; \
+             make `inflight_ttl` longer, the layer's or the tool's"
+        ))
     }
 
     fn renew(&mut self) {

@@ -82,6 +82,7 @@ pub(crate) struct Remote<V> {
     /// How long a recorded success is given again from memory, without asking.
     pub(crate) memory: Option<Millis>,
     pub(crate) probe: Option<Arc<dyn Probe<V>>>,
+    pub(crate) probe_patience: Duration,
     owners: AtomicU64,
     later: Arc<Semaphore>,
 }
@@ -95,6 +96,7 @@ impl<V> Remote<V> {
             patience: Duration::from_secs(1),
             memory: None,
             probe: None,
+            probe_patience: Duration::from_secs(30),
             owners: RandomState::new().hash_one("owner").into(),
             later: Arc::new(Semaphore::new(LATER)),
         }

@@ -185,13 +185,9 @@ async fn probe<V>(remote: &Remote<V>, request: &Request, stored: &Stored) -> Res
         epoch: stored.record.token.epoch,
         record: DedupeRecord::of_stored(stored, &remote.format),
     };
-    let finding = match deadline {
-        Some(deadline) => match timeout_at(*deadline, probe.probe(&call)).await {
-            Ok(finding) => finding,
-            Err(_) => return Ok(false),
-        },
-        None => probe.probe(&call).await,
-    };
+    let patience = Instant::now() + remote.probe_patience;
+    let until = deadline.map_or(patience, |deadline| deadline.min(patience));
+    let Ok(finding) = timeout_at(until, probe.probe(&call)).await else { return Ok(false) };
     let state = match finding {
         Finding::Done(value) => State::Done(Some(value)),
         Finding::NotRun => State::Cancelled(None),

@@ -13,7 +13,8 @@ pub type ProbeFuture<'p, V> = Pin<Box<dyn Future<Output = Finding<V>> + Send + '
 ///
 /// Wherever a mutating tool's effect can be looked up. It is asked when a call meets a record of
 /// unknown outcome, by one caller per process while the others wait, and bounded by that caller's
-/// deadline. It must only look. A probe that panics fails the call that asked, which has not run.
+/// deadline and the [`probe_timeout`](crate::Builder::probe_timeout): then nobody knows yet. It
+/// must only look. A probe that panics fails the call that asked, which has not run.
 ///
 /// The run that left the record may still be under way: its process was paused, or its lease was
 /// lost. A probe that answers [`NotRun`](Finding::NotRun) must know that it cannot come any more;

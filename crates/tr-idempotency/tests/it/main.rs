@@ -10,6 +10,7 @@ mod operators;
 mod own_types;
 mod panics;
 mod peers;
+mod probes;
 mod records;
 mod store_drops;
 mod store_failures;

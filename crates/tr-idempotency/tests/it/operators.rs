@@ -1,7 +1,15 @@
 //! Looking after records in a store, and cancelling calls.
 use crate::support::*;
-use std::time::Duration;
-use tr_core::{Effect, Ran, ToolOutcome, Verdict, find};
+use std::{
+    future::{Future, pending},
+    sync::{Arc, mpsc},
+    task::{Context, Wake, Waker},
+    thread,
+    time::Duration,
+};
+use tower::service_fn;
+use tower_layer::Layer;
+use tr_core::{BoxError, Effect, Ran, ToolCall, ToolOutcome, Verdict, find};
 use tr_idempotency::{
     Counts, Filter, Handle, IdempotencyLayer, RecordState, Settlement, StoreHandle,
     error::Withdrawn, store::Memory,
@@ -213,4 +221,41 @@ async fn who_waits_for_another_process_can_be_cancelled() {
     }
     assert_eq!(answer(first.await.unwrap()), 0);
     assert_eq!((ran_b.calls(), front.counts()), (0, Counts::default()));
+}
+
+/// Whoever is to be woken: looks at the records when it is dropped.
+struct Curious(Handle<ToolOutcome>);
+
+impl Wake for Curious {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for Curious {
+    fn drop(&mut self) {
+        let _ = self.0.counts();
+    }
+}
+
+#[test]
+fn a_task_that_is_not_to_be_woken_any_more_is_let_go_outside_the_lock() {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let layer = IdempotencyLayer::builder().build().unwrap();
+        let (records, key) = (layer.handle(), key_of(&pay("k")));
+        let tool = service_fn(|_: ToolCall| pending::<Result<ToolOutcome, BoxError>>());
+        let mut call = Box::pin(tower::Service::call(&mut layer.layer(tool), pay("k")));
+        let mut poll = |waker: &Waker| call.as_mut().poll(&mut Context::from_waker(waker));
+        let curious = || Waker::from(Arc::new(Curious(records.clone())));
+        for _ in 0..2 {
+            assert!(poll(&curious()).is_pending());
+        }
+        // Another call in its place, and a look at all who can be cancelled.
+        assert!(records.clear(&key));
+        let tool = service_fn(|_: ToolCall| pending::<Result<ToolOutcome, BoxError>>());
+        let mut other = Box::pin(tower::Service::call(&mut layer.layer(tool), pay("k")));
+        assert!(other.as_mut().poll(&mut Context::from_waker(&curious())).is_pending());
+        assert!(records.cancel(&key));
+        tell.send(records.counts().inflight).unwrap();
+    });
+    assert_eq!(told.recv_timeout(10 * SECOND), Ok(1), "it waits for itself");
 }

@@ -28,6 +28,7 @@ const CODEC: u8 = 1;
 const CLASSIFY: u8 = 2;
 const NOTES: u8 = 3;
 const BYTES: u8 = 4;
+const DROP: u8 = 5;
 /// And so many copies later.
 const CLONE: u8 = 10;
 
@@ -63,6 +64,12 @@ impl Clone for Kept {
     fn clone(&self) -> Self {
         self.1.count();
         Self(self.0, self.1.clone())
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.1.pass(DROP);
     }
 }
 
@@ -123,7 +130,7 @@ impl Codec<Paid> for Standard {
     }
 
     fn load(&self, kept: Kept, _: Replay) -> Paid {
-        Paid(kept.0, kept.1)
+        Paid(kept.0, kept.1.clone())
     }
 }
 
@@ -246,4 +253,16 @@ async fn an_answer_that_cannot_be_written_leaves_unknown() {
         assert_eq!(refused(third.expect("at once").unwrap()), unknown());
         assert_eq!((asked.calls(), asked.breaches()), (1, vec![]));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_old_answer_that_cannot_be_dropped_leaves_no_claim() {
+    let (service, records, asked) = guarded(builder().done_ttl(SECOND), Duration::ZERO);
+    let trap = Trap::default();
+    assert_eq!(ask(&service, &trap).await.await.unwrap().unwrap().0, 0);
+    tokio::time::sleep(MINUTE).await;
+    trap.set(DROP);
+    assert!(ask(&service, &trap).await.await.unwrap_err().is_panic());
+    assert_eq!((records.counts().inflight, asked.calls()), (0, 1));
+    assert_eq!(ask(&service, &trap).await.await.unwrap().unwrap().0, 1);
 }

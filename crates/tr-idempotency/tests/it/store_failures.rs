@@ -3,18 +3,13 @@ use crate::{
     faults::{Fault, Faulty},
     support::*,
 };
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::time::Duration;
 use tr_core::{Effect, Ran, ToolOutcome, Verdict, find};
 use tr_idempotency::{
     Counts, Handle, IdempotencyLayer,
     error::{RecordUnreadable, StoreUnavailable},
     protocol::Phase,
-    store::{
-        Finding, Memory, Probe, ProbeFuture, RecordStore, StoreError, Unsettled, WhenStoreFails,
-    },
+    store::{Memory, RecordStore, StoreError, WhenStoreFails},
 };
 use tr_testkit::tool::{Scripted, Step};
 
@@ -329,58 +324,5 @@ async fn a_corrupt_or_newer_answer_says_that_the_tool_ran() {
         assert!(tr_core::causes(&*error).any(|it| it.to_string().contains(words)), "{error:?}");
         assert_eq!(refusal(Err(error)), told("outcome_unknown", Ran::Yes, Verdict::Permanent));
         assert_eq!(w.asked.calls(), 1);
-    }
-}
-
-#[derive(Debug)]
-struct Asks(Mutex<Vec<Finding<ToolOutcome>>>, Mutex<Vec<Unsettled>>);
-
-#[derive(Clone, Debug)]
-struct Provider(Arc<Asks>);
-
-impl Probe<ToolOutcome> for Provider {
-    fn probe<'p>(&'p self, call: &'p Unsettled) -> ProbeFuture<'p, ToolOutcome> {
-        Box::pin(async move {
-            tokio::time::sleep(SECOND).await;
-            self.0.1.lock().unwrap().push(call.clone());
-            self.0.0.lock().unwrap().pop().unwrap_or(Finding::StillUnknown)
-        })
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_probe_settles_what_is_unknown() {
-    for (finding, end) in [
-        (Some(Finding::Done(number(7))), Ok(7)),
-        (Some(Finding::NotRun), Ok(1)),
-        (Some(Finding::StillUnknown), Err("outcome_unknown")),
-        (None, Err("outcome_unknown")),
-    ] {
-        let records = Memory::new();
-        let provider = Provider(Arc::new(Asks(Mutex::default(), Mutex::default())));
-        provider.0.0.lock().unwrap().extend(finding);
-        let layer = IdempotencyLayer::builder()
-            .store(records.clone())
-            .probe(provider.clone())
-            .build()
-            .unwrap();
-        let tool = Scripted::by(|n, _| match n {
-            0 => fails("timeout", Ran::Unknown, Verdict::TRANSIENT),
-            n => Step::after(SECOND, Step::Ok(number(n))),
-        });
-        let (service, ..) = guarded_by(&layer, tool);
-        assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout");
-        let first = start(&service, pay("k")).await;
-        let second = start(&service, pay("k")).await;
-        for told in [first.await.unwrap(), second.await.unwrap()] {
-            match end {
-                Ok(value) => assert_eq!(answer(told), value),
-                Err(code) => assert_eq!(refusal(told).0, code),
-            }
-        }
-        let asked = provider.0.1.lock().unwrap();
-        assert_eq!(asked.len(), 1, "one asks for all");
-        assert_eq!(asked[0].provider_key(), key_of(&pay("k")).to_string());
-        assert_eq!(asked[0].record.error.as_ref().unwrap().code, "timeout");
     }
 }

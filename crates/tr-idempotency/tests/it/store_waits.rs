@@ -4,10 +4,10 @@ use crate::{
     support::*,
 };
 use std::time::Duration;
-use tr_core::{Effect, Ran, Verdict};
+use tr_core::{Effect, Ran, Verdict, causes};
 use tr_idempotency::{
-    IdempotencyLayer,
-    store::{Memory, WhenStoreFails},
+    Counts, IdempotencyLayer,
+    store::{Memory, Query, RecordStore, WhenStoreFails},
 };
 
 /// The store said that another process runs the call, and then said nothing more: whether it ran
@@ -50,4 +50,26 @@ async fn a_caller_without_time_to_ask_leaves_that_to_those_who_have() {
     assert_eq!(refusal(first.await.unwrap()).1, Ran::No);
     assert_eq!(answer(second.await.unwrap()), 0);
     assert_eq!(asked.calls(), 1);
+}
+
+/// Each reply comes 2 ms after the question, when the lease is over again.
+#[tokio::test(start_paused = true)]
+async fn a_lease_shorter_than_the_way_to_the_store_is_refused() {
+    let records = Memory::new();
+    let builder = IdempotencyLayer::builder().store(Faulty::slow(records.clone()));
+    let layer = builder.inflight_ttl(Duration::from_millis(1)).build().unwrap();
+    let (service, front, asked) = guarded_by(&layer, counting(SECOND));
+    let told_both = [start(&service, pay("k")).await, start(&service, pay("k")).await];
+    for end in told_both {
+        let end = tokio::time::timeout(MINUTE, end).await.expect("it does not renew for ever");
+        let error = end.unwrap().unwrap_err();
+        assert!(causes(&*error).any(|it| it.to_string().contains("inflight_ttl")), "{error:?}");
+        let unavailable = told("store_unavailable", Ran::No, Verdict::TRANSIENT);
+        assert_eq!(refusal(Err(error)), unavailable);
+    }
+    // A read runs, and nothing is left of the claims.
+    assert_eq!(answer(call(&service, read(pay("r"))).await), 0);
+    pass(SECOND).await;
+    assert_eq!((asked.calls(), front.counts()), (1, Counts::default()));
+    assert_eq!(records.count(&Query::ALL).await.unwrap(), 0);
 }
