@@ -113,10 +113,16 @@ impl Core {
         if token.is_cancelled() {
             return Err((Arc::new(run), Stopped::withdrawn(Ran::No).into()));
         }
-        for need in node.needs.iter().filter(|_| way.is_own) {
-            if self.planner.settled(need.of) != Some(Settled::Result) {
-                let instead_of = plan.nodes()[need.of].name.clone();
-                run.push(now, 0, Fact::DefaultValueUsed { instead_of });
+        if start.way == 0 {
+            if way.label != node.tool {
+                // The call's own tool is not there.
+                run.push(now, 0, Fact::AlternativeToolUsed { instead_of: node.tool.clone() });
+            }
+            for need in &node.needs {
+                if self.planner.settled(need.of) != Some(Settled::Result) {
+                    let instead_of = plan.nodes()[need.of].name.clone();
+                    run.push(now, 0, Fact::DefaultValueUsed { instead_of });
+                }
             }
         }
         let params = match way.params.fill(|name| self.value(node, name)) {

@@ -123,12 +123,12 @@ fn ways(
         }
         (None, None) => {}
     }
-    let wanted = wanted.into_iter().enumerate().map(|(i, (label, params))| {
+    let wanted = wanted.into_iter().map(|(label, params)| {
         let manifest = manifests.get(label).copied().cloned();
         let tool = manifest.as_ref().map_or_else(|| ToolId::new(label), |m| m.tool.clone());
         let declared = manifest.as_ref().and_then(|manifest| manifest.effect).or(call.effect);
         let effect = (declared.unwrap_or(tools.undeclared_effect()), declared.is_some());
-        Way { tool, label: label.into(), is_own: i == 0, manifest, effect, params }
+        Way { tool, label: label.into(), manifest, effect, params }
     });
     wanted.filter(|way| tools.offers(&way.tool)).collect()
 }

@@ -64,8 +64,6 @@ pub(crate) struct Need {
 pub(crate) struct Way {
     pub(crate) tool: ToolId,
     pub(crate) label: Arc<str>,
-    /// Whether the plan names it as the call's own tool.
-    pub(crate) is_own: bool,
     pub(crate) manifest: Option<Arc<ToolManifest>>,
     /// What it does to the world, and whether anybody said so.
     pub(crate) effect: (Effect, bool),

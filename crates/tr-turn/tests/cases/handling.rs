@@ -161,3 +161,31 @@ async fn eh_6_6_the_trace_records_all_error_handling_decisions() {
         sentences(&report)
     );
 }
+
+/// The key says what the call is meant to do; whoever stands in for its tool is asked for the same.
+#[tokio::test(start_paused = true)]
+async fn an_alternative_may_stand_in_for_a_call_with_a_key() {
+    let bench = Bench::new([
+        ("pay", vec![says("Authentication failed (401)")]),
+        ("pay_backup", vec![answers("paid")]),
+    ]);
+    let call = tr_turn::Call::new("pay").idempotency_key("order-42").alternative("pay_backup");
+    let report = bench.run(Draft::new("t").call(call)).await;
+    assert!(report.is_complete(), "{}", report.trace);
+    assert_eq!((bench.calls("pay"), bench.calls("pay_backup")), (1, 1));
+}
+
+/// Where the call's own tool is not there at all, the trace says what stands in, and for what.
+#[tokio::test(start_paused = true)]
+async fn an_alternative_that_comes_first_leaves_its_sentences_too() {
+    let bench =
+        Bench::new([("flight_search", vec![says("Invalid city code: LX")]), ("backup", ok())]);
+    let draft = Draft::new("t")
+        .call(reads("flight_search").default_value(serde_json::json!([])))
+        .call(reads("compare_prices").after("flight_search").alternative("backup"));
+    let tools = Tools::any().offered(["flight_search", "backup"]);
+    let report = bench.turns.run(draft.check(&tools).unwrap()).await;
+    assert!(has(&report, "backup", "Used default value for compare_prices"), "{}", report.trace);
+    assert!(has(&report, "backup", "Used alternative tool"), "{}", report.trace);
+    assert_eq!(bench.calls("backup"), 1);
+}
