@@ -18,7 +18,7 @@ const BACK: Duration = Duration::from_secs(2);
 const SHORT: Duration = Duration::from_millis(250);
 
 /// Longer than a lease.
-const LONG: Duration = Duration::from_millis(900);
+const LONG: Duration = Duration::from_millis(1_500);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {

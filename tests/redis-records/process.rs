@@ -11,14 +11,14 @@ use tr_idempotency::{
     store::{ClaimRequest, Claimed, End, Grant, RecordStore as _, StoreErrorKind},
 };
 
-/// Short, so that leases end within the tests.
-pub(crate) const LEASE: Duration = Duration::from_millis(400);
+/// Short, so that leases end within the tests; so long that a busy machine keeps within it.
+pub(crate) const LEASE: Duration = Duration::from_secs(1);
 
 /// How long a caller tries.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(6);
 
 /// Between two tries.
-const PAUSE: Duration = Duration::from_millis(20);
+pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
 /// A tool that does harm when it runs twice, and a list of its runs by their epochs.
 #[derive(Debug, Default)]
