@@ -11,7 +11,9 @@ use crate::{repo::Repo, services::Asleep, shell};
 #[derive(Debug)]
 pub(crate) struct Need {
     program: &'static str,
-    /// Arguments with which the program ends well if it is usable.
+    /// What is run to find out: the program itself, or a shell that looks for it.
+    asked: &'static str,
+    /// Arguments with which that ends well if the program is usable.
     probe: &'static [&'static str],
     /// Debian's packages that bring it.
     debian: &'static [&'static str],
@@ -27,15 +29,22 @@ pub(crate) const PYTHON: Need = Need {
 };
 pub(crate) const VALGRIND: Need = Need::program("valgrind", &["valgrind"]);
 pub(crate) const CPP: Need = Need::program("c++", &["g++"]);
+/// Debian keeps it out of the PATH.
+const POSTGRES: Need = Need {
+    asked: "sh",
+    probe: &["-c", "postgres --version || ls /usr/lib/postgresql/*/bin/postgres"],
+    service: Some("postgresql"),
+    ..Need::program("postgres", &["postgresql"])
+};
 const REDIS: Need =
     Need { service: Some("redis-server"), ..Need::program("redis-server", &["redis-server"]) };
 
 /// What a package can ask for in its manifest: `[package.metadata.xtask]`, `needs = ["PROGRAM"]`.
-const BY_PACKAGES: &[&Need] = &[&REDIS];
+const BY_PACKAGES: &[&Need] = &[&POSTGRES, &REDIS];
 
 impl Need {
     const fn program(program: &'static str, debian: &'static [&'static str]) -> Self {
-        Self { program, probe: &["--version"], debian, service: None }
+        Self { program, asked: program, probe: &["--version"], debian, service: None }
     }
 }
 
@@ -86,7 +95,7 @@ fn plan(missing: &[&Need], may_install: bool) -> Plan {
 /// Makes sure that the programs are there.
 pub(crate) fn ensure(repo: &Repo, needs: &[&Need]) -> Result<()> {
     let missing: Vec<_> =
-        needs.iter().copied().filter(|need| !shell::works(need.program, need.probe)).collect();
+        needs.iter().copied().filter(|need| !shell::works(need.asked, need.probe)).collect();
     match plan(&missing, is_debian() && is_root()) {
         Plan::Nothing => Ok(()),
         Plan::Refuse(why) => bail!(why),

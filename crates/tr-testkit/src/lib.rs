@@ -9,6 +9,7 @@
 //! | ran the tool once, even over a killed process | [`ledger`] |
 //! | syncs no more than it must, and stands a disk that is slow or fails (feature `syncs`, Linux) | `syncs` |
 //! | holds with a real Redis server, killed, paused and restarted (feature `redis`) | `redis::Server` |
+//! | holds with a real PostgreSQL server, killed and restarted (feature `postgres`) | `postgres::Server` |
 //! | holds over a bad network (feature `faults`) | `faults::Proxy` |
 //! | holds over many rounds, few in every run and all in a soak | [`fn@rounds`] |
 //!
@@ -36,8 +37,12 @@ mod drive;
 pub mod drops;
 #[cfg(all(unix, feature = "faults"))]
 pub mod faults;
+#[cfg(all(unix, any(feature = "postgres", feature = "redis")))]
+mod launch;
 pub mod laws;
 pub mod ledger;
+#[cfg(all(unix, feature = "postgres"))]
+pub mod postgres;
 #[cfg(all(unix, feature = "redis"))]
 pub mod redis;
 #[cfg(all(unix, any(feature = "faults", feature = "redis")))]
@@ -45,8 +50,6 @@ mod resp;
 mod rounds;
 #[cfg(all(feature = "syncs", target_os = "linux"))]
 pub mod syncs;
-#[cfg(all(unix, feature = "redis"))]
-mod tether;
 pub mod tool;
 
 pub use rounds::{SOAK, rounds};

@@ -30,16 +30,16 @@ mod options;
 mod start;
 mod value;
 
-pub use self::value::Value;
 pub use self::{
     options::{Options, Persistence},
-    start::StartError,
+    value::Value,
 };
+pub use crate::launch::StartError;
 
-use crate::tether::Tethered;
+use crate::launch::{Folder, Tethered};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
-    fmt, fs, io,
+    fmt, io,
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
 };
@@ -53,10 +53,6 @@ pub struct Server {
     port: u16,
     process: Option<Tethered>,
 }
-
-/// A folder that goes with its owner.
-#[derive(Debug)]
-struct Folder(PathBuf);
 
 impl Server {
     /// Starts one as it is by default: nothing is kept on disk, memory is not bounded, no password.
@@ -125,7 +121,8 @@ impl Server {
     /// It does not get ready.
     pub fn restart(&mut self) -> Result<(), StartError> {
         self.kill();
-        self.process = Some(start::start(&self.options, &self.program, &self.folder.0, self.port)?);
+        self.process =
+            Some(start::start(&self.options, &self.program, self.folder.path(), self.port)?);
         Ok(())
     }
 
@@ -136,7 +133,7 @@ impl Server {
     /// It does not get ready, or its folder cannot be emptied.
     pub fn restart_empty(&mut self) -> Result<(), StartError> {
         self.kill();
-        self.folder.empty().map_err(|error| StartError::folder(&self.folder.0, &error))?;
+        self.folder.empty()?;
         self.restart()
     }
 
@@ -158,20 +155,7 @@ impl Server {
     }
 
     fn socket(&self) -> PathBuf {
-        start::socket(&self.folder.0)
-    }
-}
-
-impl Folder {
-    fn empty(&self) -> io::Result<()> {
-        fs::remove_dir_all(&self.0)?;
-        fs::create_dir(&self.0)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        start::socket(self.folder.path())
     }
 }
 

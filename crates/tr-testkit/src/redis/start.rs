@@ -1,35 +1,14 @@
 //! Finding the program, a port and a folder, and waiting until the server is ready.
 
-use super::{Folder, Options, Server, Value, client};
-use crate::tether::Tethered;
+use super::{Options, Server, Value, client};
+use crate::launch::{Folder, LOOK, LOOKS, LastWords, StartError, Tethered, find, free_port, path};
 use std::{
-    collections::VecDeque,
-    env,
-    error::Error,
-    fmt, fs, io,
-    net::{Ipv4Addr, TcpListener},
+    fs,
     path::{Path, PathBuf},
-    process,
-    sync::{
-        atomic::{AtomicU32, Ordering},
-        mpsc::RecvTimeoutError,
-    },
-    time::Duration,
+    sync::mpsc::RecvTimeoutError,
 };
 
-/// Why there is no server; says what to do about it, or what the server said last.
-#[derive(Clone, PartialEq, Eq)]
-pub struct StartError(String);
-
-/// How long one look at a server that is not ready waits for news, and how many there are: 20 s at least.
-const LOOK: Duration = Duration::from_millis(10);
-const LOOKS: usize = 2_000;
-
-/// Ports that systems don't give to whoever asks for any, so that ours is free when its server is restarted.
-const PORTS: std::ops::Range<u32> = 20_000..32_000;
-
-/// Lines of the server's log that an error shows.
-const SHOWN: usize = 20;
+const PROGRAM: &str = "redis-server";
 
 impl Options {
     /// Starts a server and waits until it answers.
@@ -38,17 +17,18 @@ impl Options {
     ///
     /// There is no `redis-server`, or it does not get ready.
     pub fn start(self) -> Result<Server, StartError> {
-        let program = find("redis-server").ok_or_else(StartError::no_program)?;
-        let folder = Folder::new()?;
+        let program = find(PROGRAM, path());
+        let program = program.ok_or_else(|| StartError::no_program(PROGRAM, PROGRAM))?;
+        let folder = Folder::new("redis")?;
         loop {
             let port = free_port();
-            match start(&self, &program, &folder.0, port) {
+            match start(&self, &program, folder.path(), port) {
                 Ok(process) => {
                     let process = Some(process);
                     return Ok(Server { options: self, program, folder, port, process });
                 }
                 // Somebody else took it since we looked.
-                Err(error) if error.0.contains("Address already in use") => {}
+                Err(error) if error.says("Address already in use") => {}
                 Err(error) => return Err(error),
             }
         }
@@ -66,18 +46,15 @@ pub(super) fn start(
     // One that was killed leaves its socket behind.
     let _ = fs::remove_file(&socket);
     let args = options.args(&folder.to_string_lossy(), &socket.to_string_lossy(), port);
-    let (process, lines) =
-        Tethered::start(program.as_os_str(), &args).map_err(|error| StartError::of(&error))?;
-    let mut log = VecDeque::new();
+    let (process, lines) = Tethered::start(program.as_os_str(), &args, None)
+        .map_err(|error| StartError::of(PROGRAM, &error))?;
+    let mut log = LastWords::default();
     for _ in 0..LOOKS {
         if is_ready(options, &socket) {
             return Ok(process);
         }
         match lines.recv_timeout(LOOK) {
-            Ok(line) => {
-                log.truncate(SHOWN - 1);
-                log.push_front(line);
-            }
+            Ok(line) => log.push(line),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(StartError::log("redis-server ended", log));
@@ -102,74 +79,3 @@ fn is_ready(options: &Options, socket: &Path) -> bool {
 pub(super) fn socket(folder: &Path) -> PathBuf {
     folder.join("redis.sock")
 }
-
-fn find(program: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(program)).find(|program| program.is_file())
-}
-
-fn next() -> u32 {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
-fn free_port() -> u16 {
-    loop {
-        // Tests that run at the same time begin their search at different places.
-        let place = process::id().wrapping_mul(37).wrapping_add(next()) % PORTS.len() as u32;
-        let port = (PORTS.start + place) as u16;
-        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
-            return port;
-        }
-    }
-}
-
-impl Folder {
-    fn new() -> Result<Self, StartError> {
-        loop {
-            let folder = env::temp_dir().join(format!("tr-redis-{}-{}", process::id(), next()));
-            match fs::create_dir(&folder) {
-                Ok(()) => return Ok(Self(folder)),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(StartError::folder(&folder, &error)),
-            }
-        }
-    }
-}
-
-impl StartError {
-    fn no_program() -> Self {
-        Self(
-            "redis-server is not on the PATH: run `cargo xtask test`, or install it (on Debian: `apt-get install redis-server`)"
-                .into(),
-        )
-    }
-
-    pub(super) fn folder(folder: &Path, error: &io::Error) -> Self {
-        Self(format!("cannot make the folder {}: {error}", folder.display()))
-    }
-
-    fn of(error: &io::Error) -> Self {
-        Self(format!("redis-server does not start: {error}"))
-    }
-
-    fn log(what: &str, log: VecDeque<String>) -> Self {
-        let lines = log.into_iter().rev().map(|line| format!("\n  {line}"));
-        Self(format!("{what}; its last words:{}", lines.collect::<String>()))
-    }
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// As it is displayed: tests unwrap it.
-impl fmt::Debug for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for StartError {}

@@ -18,6 +18,13 @@ const WATCHED: &str = r#"exec 3<&0
 (read -r _ <&3 || kill -9 $$) </dev/null >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null 2>&1"#;
 
+/// Who runs a program, where it must not be us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct User {
+    pub(crate) user: u32,
+    pub(crate) group: u32,
+}
+
 /// A running program; killed when dropped, and by its watcher when this process dies in whatever way.
 #[derive(Debug)]
 pub(crate) struct Tethered {
@@ -27,8 +34,17 @@ pub(crate) struct Tethered {
 impl Tethered {
     /// Starts a program in a process group of its own, so that an interrupt from the terminal ends us first. What
     /// it writes, errors too, comes as lines until it ends; nobody has to read them.
-    pub(crate) fn start(program: &OsStr, args: &[String]) -> io::Result<(Self, Receiver<String>)> {
-        let mut child = Command::new("/bin/sh")
+    pub(crate) fn start(
+        program: &OsStr,
+        args: &[String],
+        user: Option<User>,
+    ) -> io::Result<(Self, Receiver<String>)> {
+        let mut command = Command::new("/bin/sh");
+        if let Some(User { user, group }) = user {
+            // Where it may be: the folder that we stand in may be closed to it.
+            command.uid(user).gid(group).current_dir("/");
+        }
+        let mut child = command
             .args(["-c", WATCHED, "watched"])
             .arg(program)
             .args(args)
@@ -47,6 +63,7 @@ impl Tethered {
     }
 
     /// The program's process: the shell that became it.
+    #[cfg(feature = "redis")]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

@@ -1,0 +1,69 @@
+//! Why there is no server.
+
+use std::{collections::VecDeque, error::Error, fmt, io, path::Path};
+
+/// Why there is no server; says what to do about it, or what the server said last.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StartError(String);
+
+/// Lines of the server's log that an error shows.
+const SHOWN: usize = 20;
+
+/// The last lines that a server wrote.
+#[derive(Debug, Default)]
+pub(crate) struct LastWords(VecDeque<String>);
+
+impl LastWords {
+    pub(crate) fn push(&mut self, line: String) {
+        if self.0.len() == SHOWN {
+            self.0.pop_front();
+        }
+        self.0.push_back(line);
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn says(&self, words: &str) -> bool {
+        self.0.iter().any(|line| line.contains(words))
+    }
+}
+
+impl StartError {
+    pub(crate) fn no_program(program: &str, package: &str) -> Self {
+        Self(format!(
+            "{program} is not on the PATH: run `cargo xtask test`, or install it (on Debian: `apt-get install {package}`)"
+        ))
+    }
+
+    pub(crate) fn folder(folder: &Path, error: &io::Error) -> Self {
+        Self(format!("cannot make the folder {}: {error}", folder.display()))
+    }
+
+    pub(crate) fn of(program: &str, error: &io::Error) -> Self {
+        Self(format!("{program} does not start: {error}"))
+    }
+
+    pub(crate) fn log(what: &str, log: LastWords) -> Self {
+        let lines = log.0.into_iter().map(|line| format!("\n  {line}"));
+        Self(format!("{what}; its last words:{}", lines.collect::<String>()))
+    }
+
+    /// Whether the server said this among its last words.
+    pub(crate) fn says(&self, words: &str) -> bool {
+        self.0.contains(words)
+    }
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// As it is displayed: tests unwrap it.
+impl fmt::Debug for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for StartError {}

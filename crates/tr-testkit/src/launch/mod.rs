@@ -1,0 +1,53 @@
+//! What real servers have in common: a program to find, a folder and a port of their own, words when they fail.
+
+mod error;
+mod folder;
+mod tether;
+
+pub(crate) use error::LastWords;
+pub use error::StartError;
+pub(crate) use folder::Folder;
+pub(crate) use tether::{Tethered, User};
+
+use std::{
+    env,
+    net::{Ipv4Addr, TcpListener},
+    ops::Range,
+    path::PathBuf,
+    process,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+/// How long one look at a server that is not ready waits for news, and how many there are: 20 s at least.
+pub(crate) const LOOK: Duration = Duration::from_millis(10);
+pub(crate) const LOOKS: usize = 2_000;
+
+/// Ports that systems don't give to whoever asks for any, so that ours is free when its server is restarted.
+const PORTS: Range<u32> = 20_000..32_000;
+
+/// The first of these folders' programs of this name.
+pub(crate) fn find(program: &str, folders: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
+    folders.into_iter().map(|folder| folder.join(program)).find(|program| program.is_file())
+}
+
+/// The folders that are searched for programs.
+pub(crate) fn path() -> Vec<PathBuf> {
+    env::var_os("PATH").map(|path| env::split_paths(&path).collect()).unwrap_or_default()
+}
+
+pub(crate) fn free_port() -> u16 {
+    loop {
+        // Tests that run at the same time begin their search at different places.
+        let place = process::id().wrapping_mul(37).wrapping_add(next()) % PORTS.len() as u32;
+        let port = (PORTS.start + place) as u16;
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+fn next() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}

@@ -1,0 +1,164 @@
+//! Finding the programs, making a folder, and waiting until the server takes connections.
+
+use super::Server;
+use crate::launch::{
+    Folder, LOOK, LOOKS, LastWords, StartError, Tethered, User, find, free_port, path,
+};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, chown},
+    path::{Path, PathBuf},
+    sync::mpsc::{Receiver, RecvTimeoutError},
+};
+
+const PROGRAM: &str = "postgres";
+const MAKER: &str = "initdb";
+
+/// Where Debian keeps them, a folder for each version.
+const DEBIAN: &str = "/usr/lib/postgresql";
+
+/// What a server that takes connections says.
+const READY: &str = "database system is ready to accept connections";
+
+/// What one says whose predecessor's processes have not all noticed yet that it is dead.
+const NOT_YET: [&str; 2] = ["is still in use", "Is another postmaster"];
+
+/// PostgreSQL's programs, and who runs them.
+#[derive(Debug)]
+pub(super) struct Programs {
+    folder: PathBuf,
+    user: Option<User>,
+}
+
+impl Programs {
+    fn find() -> Result<Self, StartError> {
+        let missing = || StartError::no_program(PROGRAM, "postgresql");
+        let mut folders = path();
+        let mut versions: Vec<_> = fs::read_dir(DEBIAN).into_iter().flatten().flatten().collect();
+        versions.sort_by_key(|version| {
+            version.file_name().to_str().and_then(|v| v.parse::<u32>().ok())
+        });
+        folders.extend(versions.into_iter().rev().map(|version| version.path().join("bin")));
+        // Both of one version: the one that makes folders stands beside the server itself.
+        let program = find(MAKER, folders).ok_or_else(missing)?;
+        let program = program.canonicalize().map_err(|error| StartError::of(MAKER, &error))?;
+        let folder = program.parent().ok_or_else(missing)?.to_owned();
+        Ok(Self { folder, user: user() })
+    }
+
+    fn start(
+        &self,
+        program: &str,
+        args: &[String],
+    ) -> Result<(Tethered, Receiver<String>), StartError> {
+        Tethered::start(self.folder.join(program).as_os_str(), args, self.user)
+            .map_err(|error| StartError::of(program, &error))
+    }
+}
+
+/// PostgreSQL does not run as root: who runs it then.
+fn user() -> Option<User> {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    let users = fs::read_to_string("/etc/passwd").ok().filter(|_| is_root)?;
+    ["postgres", "nobody"].into_iter().find_map(|name| {
+        let fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+        let found = fields.into_iter().find(|fields| fields[0] == name)?;
+        Some(User { user: found.get(2)?.parse().ok()?, group: found.get(3)?.parse().ok()? })
+    })
+}
+
+/// A server with a folder of its own.
+pub(super) fn new(parameters: Vec<(String, String)>) -> Result<Server, StartError> {
+    let programs = Programs::find()?;
+    let folder = Folder::new(PROGRAM)?;
+    if let Some(User { user, group }) = programs.user {
+        let given = chown(folder.path(), Some(user), Some(group));
+        given.map_err(|error| StartError::folder(folder.path(), &error))?;
+    }
+    fill(&programs, folder.path())?;
+    loop {
+        let port = free_port();
+        match run(&programs, folder.path(), &parameters, port) {
+            Ok(process) => {
+                return Ok(Server { programs, folder, parameters, port, process: Some(process) });
+            }
+            // Somebody else took it since we looked.
+            Err(error) if error.says("Address already in use") => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn fill(programs: &Programs, folder: &Path) -> Result<(), StartError> {
+    let folder = folder.to_string_lossy();
+    let args = ["--pgdata", &folder, "--no-sync", "--auth", "trust", "--username", "postgres"];
+    let set = ["--encoding", "UTF8", "--locale", "C"];
+    let args: Vec<String> = args.into_iter().chain(set).map(Into::into).collect();
+    let (_process, lines) = programs.start(MAKER, &args)?;
+    let mut log = LastWords::default();
+    lines.into_iter().for_each(|line| log.push(line));
+    // Its last words are how to start the server; a folder without this file is not one of a server's.
+    if Path::new(&*folder).join("PG_VERSION").is_file() && log.says("Success") {
+        return Ok(());
+    }
+    Err(StartError::log("initdb failed", log))
+}
+
+/// Starts a server in its folder.
+pub(super) fn run(
+    programs: &Programs,
+    folder: &Path,
+    parameters: &[(String, String)],
+    port: u16,
+) -> Result<Tethered, StartError> {
+    let args = args(folder, parameters, port);
+    let mut tries = 0..LOOKS;
+    loop {
+        let (process, lines) = programs.start(PROGRAM, &args)?;
+        match wait(&lines) {
+            Ok(()) => return Ok(process),
+            Err(error)
+                if NOT_YET.iter().any(|words| error.says(words)) && tries.next().is_some() =>
+            {
+                // The next look at what it says comes after another start, which takes its time.
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn args(folder: &Path, parameters: &[(String, String)], port: u16) -> Vec<String> {
+    let (folder, port) = (folder.to_string_lossy(), port.to_string());
+    let own = [
+        ("listen_addresses", "127.0.0.1"),
+        ("port", &port),
+        ("unix_socket_directories", &folder),
+        ("fsync", "off"),
+        ("shared_buffers", "16MB"),
+        ("log_destination", "stderr"),
+        ("logging_collector", "off"),
+        ("lc_messages", "C"),
+    ];
+    let all = parameters.iter().map(|(name, value)| (&**name, &**value));
+    let all = own
+        .into_iter()
+        .chain(all)
+        .flat_map(|(name, value)| ["-c".into(), format!("{name}={value}")]);
+    ["-D".into(), folder.clone().into_owned()].into_iter().chain(all).collect()
+}
+
+/// Until it takes connections.
+fn wait(lines: &Receiver<String>) -> Result<(), StartError> {
+    let mut log = LastWords::default();
+    for _ in 0..LOOKS {
+        match lines.recv_timeout(LOOK) {
+            Ok(line) if line.contains(READY) => return Ok(()),
+            Ok(line) => log.push(line),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(StartError::log("postgres ended", log));
+            }
+        }
+    }
+    Err(StartError::log("postgres does not get ready", log))
+}

@@ -1,0 +1,3 @@
+//! What holds with real PostgreSQL servers: killed, cut off and started again.
+
+mod launcher;
