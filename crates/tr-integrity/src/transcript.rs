@@ -6,7 +6,7 @@ use crate::{
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::fmt;
+use std::{fmt, ops::Range};
 
 /// A session's messages as a file or a request holds them.
 ///
@@ -132,6 +132,18 @@ impl Transcript {
     /// The messages from `at` on, as a transcript of their own.
     pub(crate) fn rest(&self, at: usize) -> Self {
         Self { messages: self.messages[at..].to_vec(), ..Self::new(self.format) }
+    }
+
+    /// Where each message lies in the text that [`to_json`](Self::to_json) gives, in bytes.
+    pub fn spans(&self) -> impl Iterator<Item = Range<usize>> {
+        let mut from = self.head.len();
+        self.messages.iter().map(move |message| {
+            let start = from + message.before.len();
+            let end = start + message.raw().len();
+            // A comma follows.
+            from = end + message.after.len() + 1;
+            start..end
+        })
     }
 
     /// The text.

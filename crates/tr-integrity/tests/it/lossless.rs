@@ -1,7 +1,7 @@
 //! What is not edited comes out as it went in.
 
 use crate::common::message;
-use tr_integrity::{Format, Repair, Transcript};
+use tr_integrity::{Format, Message, Repair, Transcript};
 
 /// Odd white space, escapes, lone surrogates, big numbers, unknown fields.
 const ODD: [&str; 6] = [
@@ -18,6 +18,8 @@ fn an_untouched_text_comes_out_byte_for_byte() {
     for text in ODD {
         let transcript = Transcript::read(text).unwrap();
         assert_eq!(transcript.to_json(), text);
+        let messages = transcript.messages().iter().map(Message::raw);
+        assert!(transcript.spans().map(|span| &text[span]).eq(messages));
         let plan = Repair::preserve().plan(&transcript);
         if plan.is_empty() {
             let mut repaired = transcript.clone();
