@@ -48,6 +48,15 @@ impl<V> StoreHandle<V> {
         self.remote.within(None, self.remote.store.check()).await
     }
 
+    /// How many claims this layer has left to their leases: it could not tell whether they were
+    /// granted, or did not start under them, and could not give them back either, since the store
+    /// failed three times or a thousand others were being given back. A mutating call whose claim
+    /// was in force is `unknown` when its lease ends, although it did not run.
+    #[must_use]
+    pub fn left_to_leases(&self) -> u64 {
+        self.remote.left_to_leases()
+    }
+
     /// The record of this key.
     pub async fn record(&self, key: &Key) -> Result<Option<DedupeRecord>, StoreError> {
         let stored = self.remote.store.read(key).await?;

@@ -1,10 +1,10 @@
 //! Asking for a claim, where the reply may get lost.
-use super::{Boxed, Remote, in_background};
-use crate::store::{ClaimRequest, Claimed, StoreError};
+use super::{Boxed, Remote};
+use crate::store::{ClaimRequest, Claimed, StoreError, StoreErrorKind};
 use std::{future::poll_fn, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 
-/// How often a claim is sent, and an attempt to give it back is made.
+/// How often a claim is sent.
 const TIMES: u32 = 3;
 
 /// Between two of them.
@@ -32,13 +32,16 @@ impl<V: Send + 'static> Asking<V> {
     ) -> Result<(Claimed, Instant), StoreError> {
         let mut times = 1;
         loop {
-            let at = Instant::now();
+            let (at, may_hold) = (Instant::now(), self.may_hold);
             match self.send(deadline).await {
                 Ok(claimed) => {
                     self.may_hold = matches!(claimed, Claimed::Run(_));
                     return Ok((claimed, at));
                 }
                 Err(error) => {
+                    if error.kind() != StoreErrorKind::Uncertain {
+                        self.may_hold = may_hold; // Nothing has changed.
+                    }
                     let spent = deadline.is_some_and(|deadline| Instant::now() >= deadline);
                     if !error.is_passing() || times == TIMES || spent {
                         return Err(error);
@@ -69,35 +72,9 @@ impl<V: Send + 'static> Asking<V> {
 
 impl<V> Drop for Asking<V> {
     fn drop(&mut self) {
-        if !self.may_hold {
-            return;
-        }
-        let (store, claim, sent) =
-            (self.remote.store.clone(), self.claim.clone(), self.sent.take());
-        let patience = self.remote.patience;
-        in_background(async move {
-            if let Some(sent) = sent {
-                // Whatever it says: it has arrived, or never will by this connection.
-                let _ = tokio::time::timeout(patience, sent).await;
-            }
-            release(&*store, &claim, patience).await;
-        });
-    }
-}
-
-/// Gives a claim back under which nothing was started. If that cannot be done, its lease ends and
-/// leaves `unknown`, which bars a mutating call: wrong on the safe side.
-pub(super) async fn release(
-    store: &dyn crate::store::RecordStore,
-    claim: &ClaimRequest,
-    patience: Duration,
-) {
-    for times in 1..=TIMES {
-        let request = store.release(&claim.key, claim.owner);
-        match tokio::time::timeout(patience, request).await {
-            Ok(Ok(_)) => return,
-            Ok(Err(error)) if !error.is_passing() => return,
-            Ok(Err(_)) | Err(_) => sleep(PAUSE * times * times * 10).await,
+        if self.may_hold {
+            let Remote { store, returns, patience, .. } = &*self.remote;
+            returns.give_back(store, &self.claim, *patience, self.sent.take());
         }
     }
 }

@@ -1,8 +1,6 @@
 //! A claim that the store has granted: renewed while the call runs, given back or lost otherwise.
 use super::{
-    Boxed, Remote,
-    ask::release,
-    in_background,
+    Boxed, Remote, in_background,
     record::{self, Recorded},
 };
 use crate::{
@@ -19,7 +17,7 @@ use std::{
     task::{Context, Poll, ready},
     time::Duration,
 };
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tr_core::{Classification, Ran, Verdict, code};
 
 /// Renewals in a row that may come too late before a call's start.
@@ -177,7 +175,7 @@ impl<V: Send + 'static> Held<V> {
         self.ended = true;
         let (remote, claim) = (self.remote.clone(), self.claim.clone());
         Box::pin(async move {
-            release(&*remote.store, &claim, remote.patience).await;
+            remote.returns.release(&*remote.store, &claim, remote.patience).await;
             Recorded::No
         })
     }
@@ -198,19 +196,19 @@ impl<V> Drop for Held<V> {
         if self.ended || self.lost {
             return;
         }
-        let (store, claim, patience) =
-            (self.remote.store.clone(), self.claim.clone(), self.remote.patience);
+        let Remote { store, returns, patience, format, .. } = &*self.remote;
+        let patience = *patience;
         if !self.started {
-            in_background(async move { release(&*store, &claim, patience).await });
-            return;
+            return returns.give_back::<()>(store, &self.claim, patience, None);
         }
-        let written = self.remote.format.write(&self.claim.key, &Self::vanished(), &self.earlier);
+        // Once is enough, if there is a place: the end of the lease says the same.
+        let Some(place) = returns.place() else { return };
+        let written = format.write(&self.claim.key, &Self::vanished(), &self.earlier);
         let end = crate::store::End { state: written.state, ttl: self.claim.ttls.unknown };
-        let token = self.token;
+        let (store, claim, token) = (store.clone(), self.claim.clone(), self.token);
         in_background(async move {
-            // Once is enough: the end of the lease says the same.
-            let recording = store.finalise(&claim.key, token, &end);
-            let _ = tokio::time::timeout(patience, recording).await;
+            let _ = timeout(patience, store.finalise(&claim.key, token, &end)).await;
+            drop(place);
         });
     }
 }

@@ -3,6 +3,7 @@
 //! All of it is I/O, and boxed. Each future may be dropped at any await: what may have been
 //! claimed is given back then, in a task of its own.
 mod ask;
+mod give_back;
 pub(crate) mod held;
 pub(crate) mod obtain;
 pub(crate) mod probe;
@@ -13,6 +14,7 @@ use crate::{
     protocol::Millis,
     store::{RecordStore, StoreError},
 };
+use give_back::Returns;
 use probe::Probe;
 use std::{
     fmt,
@@ -85,6 +87,7 @@ pub(crate) struct Remote<V> {
     pub(crate) probe_patience: Duration,
     owners: AtomicU64,
     later: Arc<Semaphore>,
+    returns: Arc<Returns>,
 }
 
 impl<V> Remote<V> {
@@ -99,7 +102,13 @@ impl<V> Remote<V> {
             probe_patience: Duration::from_secs(30),
             owners: RandomState::new().hash_one("owner").into(),
             later: Arc::new(Semaphore::new(LATER)),
+            returns: Returns::new(),
         }
+    }
+
+    /// How many claims were not given back since the layer was made.
+    pub(crate) fn left_to_leases(&self) -> u64 {
+        self.returns.left()
     }
 
     /// Never twice, and never that of who settles by hand.
@@ -133,11 +142,10 @@ const fn mix(number: u64) -> u64 {
     number ^ (number >> 29)
 }
 
-/// Runs something in a task of the current runtime; without one, nobody ever will.
-pub(crate) fn in_background(task: impl Future<Output = ()> + Send + 'static) {
-    if let Ok(runtime) = Handle::try_current() {
-        runtime.spawn(task);
-    }
+/// Runs something in a task of the current runtime. Without one nobody ever will, and it is `false`.
+pub(crate) fn in_background(task: impl Future<Output = ()> + Send + 'static) -> bool {
+    let runtime = Handle::try_current();
+    runtime.map(|runtime| runtime.spawn(task)).is_ok()
 }
 
 impl<V> fmt::Debug for Remote<V> {

@@ -6,6 +6,7 @@ mod conflicts;
 mod derived;
 mod failures;
 mod faults;
+mod giving_back;
 mod operators;
 mod own_types;
 mod panics;

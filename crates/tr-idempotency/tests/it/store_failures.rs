@@ -45,8 +45,9 @@ async fn without_its_store_a_mutating_call_does_not_run_and_says_so() {
     assert!(find::<StoreError>(&*error).is_some(), "it leads to the cause");
     assert_eq!(refusal(Err(error)), told("store_unavailable", Ran::No, Verdict::TRANSIENT));
     assert_eq!((w.asked.calls(), w.faulty.calls("claim")), (0, 3));
-    w.faulty.up();
     pass(MINUTE).await;
+    assert_eq!(w.faulty.calls("release"), 0, "nothing was granted");
+    w.faulty.up();
     assert_eq!(answer(call(&w.service, pay("k")).await), 0);
 }
 
