@@ -71,6 +71,74 @@ fn every_fault_is_named_with_its_place() {
 }
 
 #[test]
+fn drafts_in_rust_are_told_of_all_their_faults_at_once_too() {
+    let limits = Limits { concurrency: 0, timeout: Duration::MAX, ..Limits::default() };
+    let draft = Draft::new("").session(" ").limits(limits);
+    let draft = draft
+        .call(Call::new(""))
+        .call(Call::new("").named("a"))
+        .call(Call::new("b").after("").alternative(" ").alternative("b"))
+        .call(Call::new("b").params(serde_json::json!([1])).timeout(Duration::ZERO))
+        .call(Call::new("c").named("").alternative_with("", serde_json::json!("text")))
+        .call(
+            Call::new("d")
+                .idempotency_key("")
+                .cancellation_id("\t")
+                .or_default("", serde_json::json!(1)),
+        );
+    let error = draft.check(&Tools::any()).unwrap_err();
+    let faults: Vec<_> = error.faults().iter().map(ToString::to_string).collect();
+    let longest = format!("found {} ms", Duration::MAX.as_millis());
+    assert_eq!(
+        faults,
+        [
+            "/turn: expected a name, found an empty string",
+            "/session: expected a name, found white space",
+            "/calls/0/tool: expected the name of a tool, found an empty string",
+            "/calls/1/tool: expected the name of a tool, found an empty string",
+            "/calls/2/depends_on/0: expected the name of another call, found an empty string",
+            "/calls/2/alternatives/0: expected the name of a tool, or an object, found white space",
+            "/calls/4/name: expected a name, found an empty string",
+            "/calls/4/alternatives/0/tool: expected the name of a tool, found an empty string",
+            "/calls/5/idempotency_key: expected a name, found an empty string",
+            "/calls/5/cancellation_id: expected a name, found white space",
+            &format!("/limits/timeout_ms: expected 1 ms to 24 h, {longest}"),
+            "/limits/concurrency: expected 1 to 1000 calls at once, found 0",
+            r#"/calls/3/name: expected a name of its own, found "b", as /calls/2 is (give calls of one tool different names)"#,
+            r#"/calls/2/alternatives/1: expected each tool once, found "b" again"#,
+            "/calls/3/params: expected an object, found an array",
+            "/calls/3/timeout_ms: expected 1 ms to 24 h, found 0 ms",
+            "/calls/4/alternatives/0/params: expected an object, found a string",
+            r#"/calls/5/defaults/: expected the name of a call that this one needs, found """#,
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_be_read_keeps_its_place_and_is_told_once() {
+    let text = r#"{"turn": 1, "calls": [
+        7,
+        {"tool": 7, "alternatives": [7, {"params": {}}, "y", "y", {"tool": " "}], "depends_on": [7, ""]},
+        {"tool": "x", "name": ""}
+    ]}"#;
+    assert_eq!(
+        faults(text, &Tools::any()),
+        [
+            "/turn: expected a name, found a number",
+            "/calls/0: expected an object, found a number",
+            "/calls/1/tool: expected the name of a tool, found a number",
+            "/calls/1/depends_on/0: expected the name of another call, found a number",
+            "/calls/1/alternatives/0: expected the name of a tool, or an object, found a number",
+            "/calls/1/alternatives/1/tool: expected the name of a tool, found nothing",
+            "/calls/1/depends_on/1: expected the name of another call, found an empty string",
+            "/calls/1/alternatives/4/tool: expected the name of a tool, found white space",
+            "/calls/2/name: expected a name, found an empty string",
+            r#"/calls/1/alternatives/3: expected each tool once, found "y" again"#,
+        ]
+    );
+}
+
+#[test]
 fn what_is_no_json_is_refused_with_its_place() {
     for (text, fault) in [
         ("{", "the whole text: expected JSON that means one thing only, found"),

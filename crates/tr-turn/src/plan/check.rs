@@ -1,6 +1,7 @@
 //! From a draft to a plan: names that are known, no circles, a way for all that is required.
 use super::{
-    Body, Call, Draft, MAX_CALLS, Need, Node, Plan, PlanError, Tools, Way, limits::timeout,
+    Body, Call, Draft, MAX_CALLS, Need, Node, Plan, PlanError, Tools, Way, blank, blank::is_blank,
+    limits::timeout, read::kind,
 };
 use crate::{
     json::{at, below},
@@ -11,7 +12,7 @@ use std::{
     sync::Arc,
 };
 use tr_core::{
-    ToolId, ToolManifest,
+    Json, ToolId, ToolManifest,
     canonical::Pointer,
     graph::{self, Edge, Walk},
     wire::{Fault, closest},
@@ -23,6 +24,7 @@ pub(super) fn plan(
     tools: &Tools,
     mut faults: Vec<Fault>,
 ) -> Result<Plan, PlanError> {
+    blank::check(draft, &mut faults);
     draft.limits.check(&mut faults);
     let count = draft.calls.len();
     // A draft that could not be read has no calls, and a fault that says why.
@@ -99,19 +101,18 @@ fn ways(
     place: &str,
     faults: &mut Vec<Fault>,
 ) -> Vec<Way> {
-    let own = Template::of(&call.params, &below(place, "params"), faults);
+    let own = params(&call.params, &below(place, "params"), faults);
     let mut seen = HashSet::from([&*call.tool]);
     let mut wanted = vec![(&*call.tool, own.clone())];
     match (&call.alternatives, manifest) {
         (Some(all), _) => {
             for (i, one) in all.iter().enumerate() {
                 let at = format!("{place}/alternatives/{i}");
-                let params = one.params.as_ref();
-                let params =
-                    params.map(|params| Template::of(params, &below(&at, "params"), faults));
+                let of_its_own =
+                    one.params.as_ref().map(|own| params(own, &below(&at, "params"), faults));
                 if seen.insert(&one.tool) {
-                    wanted.push((&one.tool, params.unwrap_or_else(|| own.clone())));
-                } else {
+                    wanted.push((&one.tool, of_its_own.unwrap_or_else(|| own.clone())));
+                } else if !is_blank(&one.tool) {
                     let found = format!("{:?} again", one.tool);
                     faults.push(Fault::new(at, "each tool once", found));
                 }
@@ -133,6 +134,14 @@ fn ways(
     wanted.filter(|way| tools.offers(&way.tool)).collect()
 }
 
+fn params(params: &Json, at: &str, faults: &mut Vec<Fault>) -> Template {
+    let text = params.get().trim_start();
+    if !text.starts_with('{') {
+        faults.push(Fault::new(at, "an object", kind(text)));
+    }
+    Template::of(params, at, faults)
+}
+
 struct Names<'d> {
     calls: HashMap<&'d str, usize>,
     in_order: Vec<&'d str>,
@@ -145,16 +154,14 @@ impl<'d> Names<'d> {
         let mut names = Self { calls: HashMap::new(), in_order, tools: HashMap::new() };
         for (own, call) in calls.iter().enumerate() {
             names.tools.entry(&call.tool).or_default().push(own);
-            // A call without a tool was reported as such where it was read.
-            let place = || format!("/calls/{own}/name");
-            if call.name.is_empty() {
-                if faults.is_empty() {
-                    faults.push(Fault::new(place(), "a name", "an empty string"));
-                }
-            } else if let Some(first) = names.calls.insert(&call.name, own) {
+            if is_blank(&call.name) {
+                continue;
+            }
+            if let Some(first) = names.calls.insert(&call.name, own) {
                 names.calls.insert(&call.name, first);
                 let found = format!("{:?}, as /calls/{first} is", call.name);
-                let fault = Fault::new(place(), "a name of its own", found);
+                let place = format!("/calls/{own}/name");
+                let fault = Fault::new(place, "a name of its own", found);
                 faults.push(fault.hint("give calls of one tool different names"));
             }
         }
@@ -208,8 +215,7 @@ impl<'d> Names<'d> {
         match self.calls.get(name) {
             Some(to) if *to != own => return Some(*to),
             Some(_) => faults.push(Fault::new(at, EXPECTED, "its own")),
-            // What is no name at all was reported where it was read.
-            None if name.is_empty() && !faults.is_empty() => {}
+            None if is_blank(name) => {}
             None => {
                 let fault = Fault::new(at, EXPECTED, format!("{name:?}"));
                 faults.push(match closest(name, self.in_order.iter().copied()) {

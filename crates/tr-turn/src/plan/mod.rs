@@ -1,4 +1,5 @@
 //! What a turn is to do: a graph of calls, checked before anything starts.
+mod blank;
 mod check;
 mod draft;
 mod error;

@@ -1,5 +1,5 @@
 //! A plan in JSON.
-use super::{Alternative, Call, Draft};
+use super::{Alternative, Call, Draft, blank::is_blank};
 use crate::json::{below, elements, members};
 use serde::de::DeserializeOwned;
 use std::{borrow::Cow, time::Duration};
@@ -61,7 +61,7 @@ fn call(at: String, text: &str, faults: &mut Faults) -> Call {
     call.default_value = object.take_any("default_value").map(json);
     if let Some((at, all)) = object.elements("alternatives") {
         let all = all.into_iter().enumerate();
-        let read = all.filter_map(|(i, text)| alternative(below(&at, i), text, object.faults));
+        let read = all.map(|(i, text)| alternative(below(&at, i), text, object.faults));
         call.alternatives = Some(read.collect());
     }
     call.priority = object.value("priority", r#""low", "normal" or "high""#);
@@ -74,23 +74,30 @@ fn call(at: String, text: &str, faults: &mut Faults) -> Call {
     call
 }
 
-fn alternative(at: String, text: &str, faults: &mut Faults) -> Option<Alternative> {
+/// One that has no tool keeps its place, too.
+fn alternative(at: String, text: &str, faults: &mut Faults) -> Alternative {
     if !text.starts_with('{') {
-        let tool = name(at, text, "the name of a tool, or an object", faults)?;
-        return Some(Alternative { tool, params: None });
+        let tool = name(at, text, "the name of a tool, or an object", faults);
+        return Alternative { tool: tool.unwrap_or_default(), params: None };
     }
-    let mut object = Object::open(at, text, faults)?;
-    let (tool, params) = (object.tool(), object.params("params"));
+    let Some(mut object) = Object::open(at, text, faults) else {
+        return Alternative { tool: Box::default(), params: None };
+    };
+    let (tool, params) = (object.tool().unwrap_or_default(), object.params("params"));
     object.close();
-    Some(Alternative { tool: tool?, params })
+    // The fault's place is that of the tool in the object.
+    let params =
+        if is_blank(&tool) { params.or_else(|| Some(Json::empty_object())) } else { params };
+    Alternative { tool, params }
 }
 
 fn json(text: &str) -> Json {
     Json::from_text(text).expect("part of a JSON text")
 }
 
+/// A text. Whether it can be a name is looked at together with drafts that were never text.
 fn name(at: String, text: &str, expected: &'static str, faults: &mut Faults) -> Option<Box<str>> {
-    let name = serde_json::from_str::<String>(text).ok().filter(|name| !name.trim().is_empty());
+    let name = serde_json::from_str::<String>(text).ok();
     if name.is_none() {
         faults.push(Fault::new(at, expected, kind(text)));
     }
@@ -98,11 +105,10 @@ fn name(at: String, text: &str, expected: &'static str, faults: &mut Faults) -> 
 }
 
 /// What a value is; never the value itself, which may be a secret.
-fn kind(text: &str) -> &'static str {
+pub(super) fn kind(text: &str) -> &'static str {
     match text.as_bytes().first() {
         Some(b'{') => "an object",
         Some(b'[') => "an array",
-        Some(b'"') if text == "\"\"" => "an empty string",
         Some(b'"') => "a string",
         Some(b't' | b'f') => "a boolean",
         Some(b'n') => "null",

@@ -1,0 +1,73 @@
+//! Names that are none: empty, or of white space alone.
+use super::Draft;
+use crate::json::below;
+use std::collections::HashSet;
+use tr_core::wire::Fault;
+
+pub(super) fn is_blank(name: &str) -> bool {
+    name.trim().is_empty()
+}
+
+/// Reports each name that is none, but for those that stand for what could not be read.
+pub(super) fn check(draft: &Draft, faults: &mut Vec<Fault>) {
+    let told: HashSet<Box<str>> = faults.iter().map(|fault| fault.pointer().into()).collect();
+    let mut names = Names { told, faults };
+    names.optional(&draft.turn, "/turn", "a name");
+    names.optional(&draft.session, "/session", "a name");
+    for (own, call) in draft.calls.iter().enumerate() {
+        let place = below("/calls", own);
+        names.check(&call.tool, &place, "tool", "the name of a tool");
+        // A call is known by its tool's name, unless it has one of its own.
+        if call.name != call.tool {
+            names.check(&call.name, &place, "name", "a name");
+        }
+        for (i, name) in call.after.iter().enumerate() {
+            names.check(name, &below(&place, "depends_on"), i, "the name of another call");
+        }
+        for (i, one) in call.alternatives.iter().flatten().enumerate() {
+            let all = below(&place, "alternatives");
+            match one.params {
+                Some(_) => names.check(&one.tool, &below(&all, i), "tool", "the name of a tool"),
+                None => names.check(&one.tool, &all, i, "the name of a tool, or an object"),
+            }
+        }
+        for (name, member) in
+            [(&call.idempotency_key, "idempotency_key"), (&call.cancellation_id, "cancellation_id")]
+        {
+            names.optional(name, &below(&place, member), "a name");
+        }
+    }
+}
+
+struct Names<'f> {
+    /// Where there are faults already.
+    told: HashSet<Box<str>>,
+    faults: &'f mut Vec<Fault>,
+}
+
+impl Names<'_> {
+    fn check(
+        &mut self,
+        name: &str,
+        parent: &str,
+        member: impl std::fmt::Display,
+        expected: &'static str,
+    ) {
+        if is_blank(name) && !self.told.contains(parent) {
+            self.fault(name, below(parent, member), expected);
+        }
+    }
+
+    fn optional(&mut self, name: &Option<Box<str>>, at: &str, expected: &'static str) {
+        if let Some(name) = name.as_deref().filter(|name| is_blank(name)) {
+            self.fault(name, at.to_owned(), expected);
+        }
+    }
+
+    fn fault(&mut self, name: &str, at: String, expected: &'static str) {
+        if !self.told.contains(&*at) {
+            let found = if name.is_empty() { "an empty string" } else { "white space" };
+            self.faults.push(Fault::new(at, expected, found));
+        }
+    }
+}
