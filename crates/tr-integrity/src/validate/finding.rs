@@ -1,9 +1,11 @@
 //! What a validation finds, and how the provider would say it.
 use crate::format::Format;
+use serde::Serialize;
 use std::fmt;
 
 /// What is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Fault {
     /// Rule 1: a result whose use is not in the step before it.
@@ -29,7 +31,8 @@ pub enum Fault {
 }
 
 /// Whether the provider refuses it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// It does not, but a reader may be misled.
     Warning,
