@@ -65,6 +65,7 @@
 //! disks and databases, an async runtime, retries, and what tools do.
 mod config;
 mod cycle;
+mod file;
 mod format;
 mod guard;
 mod json;
@@ -83,6 +84,7 @@ pub mod future {
 pub use self::{
     config::{ConfigError, Layer0Config},
     cycle::{Integrity, IntegrityBuilder, IntegrityLayer},
+    file::{Piece, Record, Records, SkipReason, Skipped},
     format::{Format, OUTCOME_UNKNOWN, ReadError},
     guard::{
         ContentFiltered, ModelCall, ModelEndOf, ModelGuard, ModelGuardBuilder, ModelGuardLayer,

@@ -1,6 +1,7 @@
 //! The forms in which providers and harnesses write transcripts; one module for each.
 mod anthropic;
 mod openai_chat;
+mod openclaw;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +28,8 @@ pub enum Format {
     AnthropicMessages,
     /// OpenAI's Chat Completions API: results are messages of the role `tool`.
     OpenAiChat,
+    /// OpenClaw's and pi's own messages: results are messages of the role `toolResult`.
+    OpenClaw,
 }
 
 /// A message that is not in its format's form.
@@ -55,10 +58,15 @@ impl Format {
         let messages = request.messages.map_or(text, RawValue::get);
         // Anthropic's system prompt stands beside the messages.
         let mut anthropic = usize::from(request.system.is_some());
-        let mut openai = 0;
+        let (mut openai, mut openclaw) = (0, 0);
         for message in json::elements(messages).ok()? {
             anthropic += anthropic::evidence(message);
             openai += openai_chat::evidence(message);
+            openclaw += openclaw::evidence(message);
+        }
+        // No other form has calls or results like its.
+        if openclaw > 0 {
+            return Some(Self::OpenClaw);
         }
         match anthropic.cmp(&openai) {
             std::cmp::Ordering::Greater => Some(Self::AnthropicMessages),
@@ -76,6 +84,7 @@ impl Format {
         match self {
             Self::AnthropicMessages => anthropic::read(raw),
             Self::OpenAiChat => openai_chat::read(raw),
+            Self::OpenClaw => openclaw::read(raw),
         }
         .map(Message::new)
     }
@@ -96,6 +105,7 @@ impl Format {
         self.own(match self {
             Self::AnthropicMessages => anthropic::write_uses(uses),
             Self::OpenAiChat => openai_chat::write_uses(uses),
+            Self::OpenClaw => openclaw::write_uses(uses),
         })
     }
 
@@ -104,6 +114,7 @@ impl Format {
         match self {
             Self::AnthropicMessages => anthropic::write_result(id, content, is_error),
             Self::OpenAiChat => openai_chat::write_result(id, content),
+            Self::OpenClaw => openclaw::write_result(id, content, is_error),
         }
     }
 
@@ -111,7 +122,9 @@ impl Format {
     pub(crate) fn hold_results(self, results: &[String]) -> Vec<Message> {
         match self {
             Self::AnthropicMessages => vec![self.own(anthropic::hold(results))],
-            Self::OpenAiChat => results.iter().map(|raw| self.own(raw.clone())).collect(),
+            Self::OpenAiChat | Self::OpenClaw => {
+                results.iter().map(|raw| self.own(raw.clone())).collect()
+            }
         }
     }
 
@@ -140,6 +153,7 @@ impl Format {
         match self {
             Self::AnthropicMessages => anthropic::result_as_text(&title, content),
             Self::OpenAiChat => vec![openai_chat::result_as_text(&title, content)],
+            Self::OpenClaw => vec![openclaw::result_as_text(&title, content)],
         }
     }
 }

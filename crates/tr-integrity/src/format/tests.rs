@@ -68,3 +68,29 @@ fn an_orphan_keeps_what_a_user_may_say() {
     assert_eq!(blocks[1], image);
     assert_eq!(blocks[2], r#"{"type":"text","text":"{\"type\":\"odd\",\"n\":1}"}"#);
 }
+
+#[test]
+fn openclaws_messages_are_paired_and_repaired_like_openais() {
+    use crate::{repair::Repair, validate::Validator};
+    let text = r#"[
+      {"role":"user","content":"go","timestamp":1},
+      {"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"toolCall","id":"a","name":"pay","arguments":{}},{"type":"toolCall","id":"b","name":"pay","arguments":{}}]},
+      {"role":"toolResult","toolCallId":"b","toolName":"pay","content":[{"type":"text","text":"paid"}],"isError":false},
+      {"role":"user","content":"and?"}
+    ]"#;
+    assert_eq!(Format::detect(text), Some(Format::OpenClaw));
+    let mut transcript = Transcript::read(text).unwrap();
+    assert_eq!(transcript.to_json(), text);
+    let validator = Validator::of(&transcript);
+    assert_eq!(validator.result().incomplete_ids.unwrap(), ["a".into()]);
+    let _ = Repair::preserve().plan(&transcript).apply(&mut transcript).unwrap();
+    assert!(Validator::of(&transcript).findings().is_empty());
+    let added = transcript.messages()[2].raw();
+    assert!(added.contains(r#""toolCallId":"a","content":[{"type":"text""#), "{added}");
+    assert!(added.contains(r#""isError":true"#), "{added}");
+
+    let mut transcript = Transcript::read(text).unwrap();
+    let _ = Repair::remove().plan(&transcript).apply(&mut transcript).unwrap();
+    assert!(Validator::of(&transcript).findings().is_empty());
+    assert!(!transcript.to_json().contains(r#""id":"a""#));
+}

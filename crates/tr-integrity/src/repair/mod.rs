@@ -185,7 +185,9 @@ fn zone(format: Format, messages: &[&Message], at: usize) -> std::ops::Range<usi
         Format::AnthropicMessages => {
             usize::from(follows.clone().next().is_some_and(|next| next.role() == Role::User))
         }
-        Format::OpenAiChat => follows.take_while(|next| next.role() == Role::Tool).count(),
+        Format::OpenAiChat | Format::OpenClaw => {
+            follows.take_while(|next| next.role() == Role::Tool).count()
+        }
     };
     at + 1..at + 1 + len
 }

@@ -30,7 +30,7 @@ pub(super) fn repair(transcript: &Transcript, close_tail: bool, log: &mut Log) -
     let is_live = |step: &Step| {
         let end = match format {
             Format::AnthropicMessages => step.at + 1,
-            Format::OpenAiChat => step.zone.end,
+            Format::OpenAiChat | Format::OpenClaw => step.zone.end,
         };
         !close_tail && was.get(end - 1).is_some_and(|was| was + 1 == all.len())
     };
@@ -42,7 +42,7 @@ pub(super) fn repair(transcript: &Transcript, close_tail: bool, log: &mut Log) -
     writer.report();
     match format {
         Format::AnthropicMessages => writer.write_blocks(),
-        Format::OpenAiChat => writer.write_messages(),
+        Format::OpenAiChat | Format::OpenClaw => writer.write_messages(),
     }
     writer.out
 }

@@ -37,7 +37,9 @@ fn remove_orphans(format: Format, drafts: &mut Vec<Draft<'_>>, log: &mut Log) {
         }
         let asked = match format {
             Format::AnthropicMessages => drafts[..i].last(),
-            Format::OpenAiChat => drafts[..i].iter().rfind(|d| d.message.role() != Role::Tool),
+            Format::OpenAiChat | Format::OpenClaw => {
+                drafts[..i].iter().rfind(|d| d.message.role() != Role::Tool)
+            }
         };
         let asked = asked.filter(|draft| draft.message.role() == Role::Assistant);
         let uses: HashSet<&str> =
@@ -69,7 +71,7 @@ fn remove_incomplete(format: Format, drafts: &mut [Draft<'_>], log: &mut Log) {
         let zone = zone(format, &messages, i);
         let is_live = match format {
             Format::AnthropicMessages => i + 1 == drafts.len(),
-            Format::OpenAiChat => zone.end == drafts.len(),
+            Format::OpenAiChat | Format::OpenClaw => zone.end == drafts.len(),
         };
         if is_live {
             continue;
@@ -98,7 +100,7 @@ fn remove_incomplete(format: Format, drafts: &mut [Draft<'_>], log: &mut Log) {
 const fn answering(format: Format) -> Role {
     match format {
         Format::AnthropicMessages => Role::User,
-        Format::OpenAiChat => Role::Tool,
+        Format::OpenAiChat | Format::OpenClaw => Role::Tool,
     }
 }
 

@@ -91,7 +91,7 @@ impl Finding {
         let id = self.tool_use_id.as_deref().unwrap_or_default();
         Some(match self.format {
             Format::AnthropicMessages => self.anthropic_error(id),
-            Format::OpenAiChat => match self.fault {
+            Format::OpenAiChat | Format::OpenClaw => match self.fault {
                 Fault::IncompleteUse | Fault::UseWithoutUser => format!(
                     "An assistant message with 'tool_calls' must be followed by tool messages \
                      responding to each 'tool_call_id'. The following tool_call_ids did not have \

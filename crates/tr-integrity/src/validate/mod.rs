@@ -93,7 +93,7 @@ impl Validator {
                 self.check_texts(message);
                 self.check_answers(message);
             }
-            Format::OpenAiChat => self.check_tool_message(message),
+            Format::OpenAiChat | Format::OpenClaw => self.check_tool_message(message),
         }
         if message.role() == Role::Assistant {
             self.open_step(message);

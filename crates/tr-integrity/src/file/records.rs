@@ -1,0 +1,287 @@
+//! Reads JSON lines that a crash may have torn, in bounded memory.
+use super::salvage::{self, Part};
+use std::{borrow::Cow, collections::VecDeque, fmt, io, io::Read, mem, ops::Range};
+
+/// Longer lines are skipped, unless told otherwise.
+const MAX_RECORD: usize = 16 << 20;
+
+/// How much is read at once, at least.
+const CHUNK: usize = 64 << 10;
+
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Reads the records of a file of JSON lines, and says which bytes belong to none.
+///
+/// Tolerates torn lines, runs of NUL bytes, several records on one line, CRLF, a byte order mark,
+/// invalid UTF-8, overlong lines and a torn end. What lies between the pieces is white space, line
+/// ends, and the mark. Memory: twice the longest line, up to the limit.
+///
+/// ```
+/// use tr_integrity::{Piece, Records};
+///
+/// let mut records = Records::new(&b"{\"a\":1}{\"b\":2}\n{\"c\":\n"[..]);
+/// let mut found = Vec::new();
+/// while let Some(piece) = records.next()? {
+///     match piece {
+///         Piece::Record(record) => found.push(record.text.into_owned()),
+///         Piece::Skipped(skipped) => assert_eq!((skipped.offset, skipped.length), (15, 5)),
+///     }
+/// }
+/// assert_eq!(found, [r#"{"a":1}"#, r#"{"b":2}"#]);
+/// # Ok::<_, std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Records<R> {
+    read: R,
+    max_record: usize,
+    buffer: Vec<u8>,
+    /// What of the buffer was read from the file and is not yet cut into parts.
+    rest: Range<usize>,
+    /// Up to where the rest holds no end of a line.
+    searched: usize,
+    /// Where the buffer begins in the file.
+    base: u64,
+    /// On which line the parts are.
+    line: u64,
+    /// Whether the line is done, and whether a record of it was given.
+    is_line_done: bool,
+    has_record: bool,
+    parts: VecDeque<Part>,
+    /// What is being skipped and may be larger than the buffer.
+    skipping: Option<Skipped>,
+}
+
+/// A piece of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece<'r> {
+    /// A JSON value.
+    Record(Record<'r>),
+    /// Bytes that are none.
+    Skipped(Skipped),
+}
+
+/// A JSON value in a file. [`Debug`](fmt::Debug) does not print its text, which may hold secrets.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Record<'r> {
+    /// Its text; each run of invalid UTF-8, which was given as skipped before, is U+FFFD.
+    pub text: Cow<'r, str>,
+    /// Where it begins, in bytes.
+    pub offset: u64,
+    /// How many bytes of the file it takes.
+    pub length: u64,
+    /// On which line, from 1.
+    pub line: u64,
+    /// Whether another record stands before it on its line.
+    pub is_glued: bool,
+}
+
+/// Bytes of a file that belong to no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Skipped {
+    /// Where they begin.
+    pub offset: u64,
+    /// How many they are.
+    pub length: u64,
+    /// On which line, from 1.
+    pub line: u64,
+    /// Why they were skipped.
+    pub why: SkipReason,
+}
+
+/// Why bytes were skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SkipReason {
+    /// No JSON: a record that was not written whole, or what stands around one.
+    Torn,
+    /// A run of NUL bytes, as a crash leaves in a file.
+    Nul,
+    /// Not UTF-8.
+    NotUtf8,
+    /// A line longer than the limit.
+    TooLong,
+}
+
+impl<R: Read> Records<R> {
+    /// From the beginning of a file. `read` needs no buffer around it.
+    pub fn new(read: R) -> Self {
+        Self {
+            read,
+            max_record: MAX_RECORD,
+            buffer: Vec::new(),
+            rest: 0..0,
+            searched: 0,
+            base: 0,
+            line: 1,
+            is_line_done: false,
+            has_record: false,
+            parts: VecDeque::new(),
+            skipping: None,
+        }
+    }
+
+    /// Skips lines that are longer than this many bytes; 16 MiB by default.
+    #[must_use]
+    pub fn max_record(mut self, bytes: usize) -> Self {
+        self.max_record = bytes.max(1);
+        self
+    }
+
+    /// How many bytes of the file are done.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.base + self.rest.start as u64
+    }
+
+    /// The next piece; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of the file. It may be called again after them.
+    #[expect(clippy::should_implement_trait, reason = "a piece borrows from the reader")]
+    pub fn next(&mut self) -> io::Result<Option<Piece<'_>>> {
+        while self.parts.is_empty() {
+            if !self.advance()? {
+                return Ok(None);
+            }
+        }
+        let Some(part) = self.parts.pop_front() else { return Ok(None) };
+        let (offset, line) = (|at: &Range<usize>| self.base + at.start as u64, self.line);
+        Ok(Some(match part {
+            Part::Record(at) => {
+                let is_glued = mem::replace(&mut self.has_record, true);
+                let (offset, length) = (offset(&at), at.len() as u64);
+                let text = String::from_utf8_lossy(&self.buffer[at]);
+                Piece::Record(Record { text, offset, length, line, is_glued })
+            }
+            Part::Skipped(at, why) => {
+                Piece::Skipped(Skipped { offset: offset(&at), length: at.len() as u64, line, why })
+            }
+            Part::Far(skipped) => Piece::Skipped(skipped),
+        }))
+    }
+
+    /// Cuts the next stretch without a line's end or NUL into parts; `false` at the end.
+    fn advance(&mut self) -> io::Result<bool> {
+        if mem::take(&mut self.is_line_done) {
+            self.line += 1;
+            self.has_record = false;
+        }
+        if self.skipping.is_some() {
+            return self.skip();
+        }
+        let end = loop {
+            let unsearched = &self.buffer[self.searched..self.rest.end];
+            if let Some(at) = memchr::memchr2(b'\n', 0, unsearched) {
+                break self.searched + at;
+            }
+            self.searched = self.rest.end;
+            if self.rest.len() > self.max_record {
+                self.begin_skip(SkipReason::TooLong);
+                return self.skip();
+            }
+            if !self.fill()? {
+                if self.rest.is_empty() {
+                    return Ok(false);
+                }
+                break self.rest.end;
+            }
+        };
+        if end == self.rest.start && self.buffer[end] == 0 {
+            self.begin_skip(SkipReason::Nul);
+            return self.skip();
+        }
+        self.cut(end);
+        self.rest.start = end;
+        self.end_line();
+        Ok(true)
+    }
+
+    /// Goes over the line's end, if it stands here.
+    fn end_line(&mut self) {
+        if !self.rest.is_empty() && self.buffer[self.rest.start] == b'\n' {
+            self.rest.start += 1;
+            self.is_line_done = true;
+        }
+        self.searched = self.rest.start;
+    }
+
+    /// Finds the parts of the rest up to `end`.
+    fn cut(&mut self, end: usize) {
+        let mut start = self.rest.start;
+        if self.base == 0 && start == 0 && self.buffer[..end].starts_with(BYTE_ORDER_MARK) {
+            start = BYTE_ORDER_MARK.len();
+        }
+        if end - start > self.max_record {
+            let why = SkipReason::TooLong;
+            self.parts.push_back(Part::Skipped(start..end, why));
+        } else {
+            salvage::cut(&self.buffer, start..end, &mut self.parts);
+        }
+    }
+
+    fn begin_skip(&mut self, why: SkipReason) {
+        let (offset, line) = (self.position(), self.line);
+        self.skipping = Some(Skipped { offset, length: 0, line, why });
+    }
+
+    /// Skips on, however long it is.
+    fn skip(&mut self) -> io::Result<bool> {
+        let why = self.skipping.map(|skipping| skipping.why);
+        loop {
+            let rest = &self.buffer[self.rest.clone()];
+            let end = match why {
+                Some(SkipReason::Nul) => rest.iter().position(|&byte| byte != 0),
+                _ => memchr::memchr2(b'\n', 0, rest),
+            };
+            let skipped = end.unwrap_or(rest.len());
+            self.rest.start += skipped;
+            self.searched = self.rest.start;
+            if let Some(skipping) = &mut self.skipping {
+                skipping.length += skipped as u64;
+            }
+            if end.is_some() || !self.fill()? {
+                break;
+            }
+        }
+        self.parts.extend(self.skipping.take().map(Part::Far));
+        self.end_line();
+        Ok(true)
+    }
+
+    /// Reads more behind the rest; `false` at the end of the file.
+    fn fill(&mut self) -> io::Result<bool> {
+        if self.rest.start > 0 {
+            self.buffer.copy_within(self.rest.clone(), 0);
+            self.base += self.rest.start as u64;
+            self.searched -= self.rest.start;
+            self.rest = 0..self.rest.len();
+        }
+        if self.buffer.len() < self.rest.end + CHUNK {
+            let doubled = (2 * self.rest.end).min(self.max_record);
+            self.buffer.resize(doubled.max(self.rest.end) + CHUNK, 0);
+        }
+        loop {
+            match self.read.read(&mut self.buffer[self.rest.end..]) {
+                Ok(read) => {
+                    self.rest.end += read;
+                    return Ok(read > 0);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Record<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record")
+            .field("offset", &self.offset)
+            .field("length", &self.length)
+            .field("line", &self.line)
+            .field("is_glued", &self.is_glued)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,114 @@
+//! OpenClaw's and pi's own messages, as their session files hold them: uses are `toolCall` blocks
+//! of an assistant message, a result is a message of the role `toolResult`.
+use super::{NewUse, ReadError, is_synthetic, openai_chat};
+use crate::{
+    json::{self, quote},
+    message::{Blank, Block, Body, Kind, Role},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+#[derive(Deserialize)]
+struct Wire<'t> {
+    #[serde(borrow)]
+    role: Option<&'t RawValue>,
+    #[serde(borrow)]
+    content: Option<&'t RawValue>,
+    #[serde(borrow, rename = "toolCallId")]
+    tool_call_id: Option<&'t RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+struct WireBlock<'t> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'t RawValue>,
+    #[serde(borrow)]
+    id: Option<&'t RawValue>,
+    #[serde(borrow)]
+    name: Option<&'t RawValue>,
+}
+
+pub(super) fn read(raw: Box<str>) -> Result<Body, ReadError> {
+    let wire: Wire<'_> =
+        json::object(&raw).map_err(|error| ReadError::json("not a message", error))?;
+    let role = role(wire.role)?;
+    let at = |part: Option<&RawValue>| part.map(|part| json::span(&raw, part.get()));
+    let text = |part: Option<&RawValue>| -> Box<str> {
+        part.and_then(json::string).unwrap_or_default().into()
+    };
+    let mut blocks = Vec::new();
+    let list = at(wire.content);
+    if role == Role::Tool {
+        let kind = Kind::Result {
+            id: text(wire.tool_call_id),
+            id_at: at(wire.tool_call_id),
+            content: at(wire.content),
+            synthetic: is_synthetic(wire.content),
+        };
+        blocks.push(Block { span: 0..raw.len(), kind });
+    } else if role == Role::Assistant
+        && let Some(content) = wire.content
+        && let Ok(elements) = json::elements(content.get())
+    {
+        for element in elements {
+            let wire: WireBlock<'_> = json::object(element).unwrap_or_default();
+            let kind = match wire.kind.and_then(json::string).as_deref() {
+                Some("toolCall") => {
+                    Kind::Use { id: text(wire.id), id_at: at(wire.id), name: text(wire.name) }
+                }
+                Some("text") => Kind::Text(Blank::No),
+                _ => Kind::Other,
+            };
+            blocks.push(Block { span: json::span(&raw, element), kind });
+        }
+    }
+    Ok(Body { role, list, blocks, is_system: role == Role::System, raw })
+}
+
+/// What extensions and the harness say, it says as a user.
+fn role(raw: Option<&RawValue>) -> Result<Role, ReadError> {
+    let role = raw.and_then(json::string).ok_or(ReadError::new("a message without a role"))?;
+    Ok(match &*role {
+        "system" => Role::System,
+        "assistant" => Role::Assistant,
+        "toolResult" => Role::Tool,
+        "user" | "custom" | "hookMessage" | "bashExecution" | "branchSummary"
+        | "compactionSummary" => Role::User,
+        _ => Role::Other,
+    })
+}
+
+/// How much says that a message is in this form.
+pub(super) fn evidence(message: &str) -> usize {
+    let Ok(wire) = json::object::<Wire<'_>>(message) else { return 0 };
+    let is_result = role(wire.role).is_ok_and(|role| role == Role::Tool);
+    let is_call = |element: &&str| {
+        let block: WireBlock<'_> = json::object(element).unwrap_or_default();
+        block.kind.and_then(json::string).as_deref() == Some("toolCall")
+    };
+    let blocks = wire.content.and_then(|content| json::elements(content.get()).ok());
+    usize::from(is_result) + blocks.map_or(0, |blocks| blocks.into_iter().filter(is_call).count())
+}
+
+pub(super) fn write_uses(uses: &[NewUse<'_>]) -> String {
+    let blocks: Vec<_> = uses
+        .iter()
+        .map(|NewUse { id, name, input }| {
+            let (id, name) = (quote(id), quote(name));
+            format!(r#"{{"type":"toolCall","id":{id},"name":{name},"arguments":{input}}}"#)
+        })
+        .collect();
+    format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(","))
+}
+
+pub(super) fn write_result(id: &str, content: &str, is_error: bool) -> String {
+    let (id, content) = (quote(id), quote(content));
+    format!(
+        r#"{{"role":"toolResult","toolCallId":{id},"content":[{{"type":"text","text":{content}}}],"isError":{is_error}}}"#
+    )
+}
+
+/// A user message with the title and the content, whose parts stay as they are.
+pub(super) fn result_as_text(title: &str, content: Option<&str>) -> String {
+    openai_chat::result_as_text(title, content)
+}
