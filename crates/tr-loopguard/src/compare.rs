@@ -33,13 +33,14 @@ const VOLATILE: [&str; 18] = [
 ];
 
 /// Units in which [`VOLATILE`] names, and numbers, measure time.
-const UNITS: [&str; 14] = [
+const UNITS: [&str; 22] = [
     "ns", "us", "µs", "ms", "s", "sec", "secs", "second", "seconds", "m", "min", "mins", "minute",
-    "minutes",
+    "minutes", "h", "hr", "hrs", "hour", "hours", "d", "day", "days",
 ];
 
-/// What job queues, CI systems, batch schedulers and MCP's tasks call a job that has not ended.
-const PENDING: [&str; 17] = [
+/// What job queues, CI systems, batch schedulers, clusters and MCP's tasks call a job that has not
+/// ended. Such a word stands alone, as a value or in a cell: a working tree is at rest.
+const PENDING: [&str; 24] = [
     "pending",
     "queued",
     "scheduled",
@@ -47,17 +48,28 @@ const PENDING: [&str; 17] = [
     "runnable",
     "provisioning",
     "initializing",
+    "podinitializing",
+    "creating",
+    "containercreating",
     "starting",
+    "restarting",
     "running",
     "inprogress",
     "progressing",
     "processing",
     "building",
     "deploying",
+    "updating",
+    "deleting",
+    "stopping",
+    "terminating",
     "working",
     "waiting",
-    "still",
 ];
+
+/// Those that say so in the middle of a sentence, too.
+const SAID: [&str; 7] =
+    ["still", "pending", "queued", "running", "waiting", "inprogress", "processing"];
 
 /// An answer, for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,13 +86,14 @@ impl Compared {
     pub(crate) fn read(text: &str, volatile: &[Box<str>]) -> Self {
         let mut hasher = DefaultHasher::new();
         let is_status = text.len() <= MAX_STATUS;
+        // Of several lines, none is taken for a sentence about the whole.
+        let is_sentence = is_status && !text.contains('\n') && !text.contains("\\n");
         let mut pending = false;
         let (head, tail) = ends(text);
         for part in [head, tail] {
             for word in Words::new(part, volatile) {
                 part[word.clone()].hash(&mut hasher);
-                pending |=
-                    is_status && PENDING.iter().any(|known| is_named(&part[word.clone()], known));
+                pending |= is_status && !pending && is_pending(part, &word, is_sentence);
             }
         }
         if !tail.is_empty() {
@@ -107,19 +120,29 @@ fn ends(text: &str) -> (&str, &str) {
 }
 
 /// The words of a text that count. What stands between them does not.
-struct Words<'t> {
+pub(crate) struct Words<'t> {
     text: &'t str,
     at: usize,
     volatile: &'t [Box<str>],
 }
 
 impl<'t> Words<'t> {
-    const fn new(text: &'t str, volatile: &'t [Box<str>]) -> Self {
+    pub(crate) const fn new(text: &'t str, volatile: &'t [Box<str>]) -> Self {
         Self { text, at: 0, volatile }
     }
 
     fn word(&mut self) -> Option<Range<usize>> {
-        let start = self.at + self.text[self.at..].find(is_word)?;
+        let mut from = self.at;
+        let start = loop {
+            let start = from + self.text[from..].find(is_word)?;
+            // Within a JSON string a line ends with an escaped letter.
+            let is_escape = self.text[..start].ends_with('\\')
+                && self.text[start..].starts_with(['n', 'r', 't']);
+            if !is_escape {
+                break start;
+            }
+            from = start + 1;
+        };
         let mut end = start;
         let mut before = ' ';
         for c in self.text[start..].chars() {
@@ -205,6 +228,28 @@ fn is_word(c: char) -> bool {
         || (!c.is_ascii() && !c.is_whitespace())
 }
 
+/// Whether the word at `at` says that something is under way.
+fn is_pending(text: &str, at: &Range<usize>, is_sentence: bool) -> bool {
+    let word = &text[at.clone()];
+    let is_one_of = |known: &[&str]| known.iter().any(|known| is_named(word, known));
+    (is_sentence && is_one_of(&SAID))
+        || ((is_one_of(&PENDING) || word.to_ascii_lowercase().ends_with("_in_progress"))
+            && stands_alone(&text[..at.start], &text[at.end..]))
+}
+
+/// Whether what stands between these two is a value or a cell, and no part of a sentence.
+fn stands_alone(before: &str, after: &str) -> bool {
+    let opens = ['"', '\'', ':', '=', '[', '(', '{', ',', '|', '\t', '\n'];
+    let closes = ['"', '\'', '\\', ']', ')', '}', ',', ';', '|', '\t', '\n', '\r'];
+    let is_opened = before.is_empty()
+        || before.ends_with(opens)
+        || ["  ", ": ", "= ", "| ", "\\n", "\\t"].iter().any(|end| before.ends_with(end));
+    let is_closed = after.is_empty()
+        || after.starts_with(closes)
+        || ["  ", " |", " ("].iter().any(|start| after.starts_with(start));
+    is_opened && is_closed
+}
+
 /// Whether `word` is `name` in any spelling: `requestId`, `request_id`, `elapsed_ms`, `duration-s`.
 fn is_named(word: &str, name: &str) -> bool {
     let word = word.trim_end_matches(['.', ':', '-']);
@@ -246,10 +291,18 @@ fn is_uuid(word: &str) -> bool {
         })
 }
 
-/// `12ms`, `3.4s`.
+/// `12ms`, `3.4s`, `1h5m`.
 fn is_span(word: &str) -> bool {
-    let unit = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    unit.len() < word.len() && UNITS.contains(&unit.trim_end_matches(['.', ':']))
+    let mut rest = word.trim_end_matches(['.', ':']);
+    while !rest.is_empty() {
+        let unit = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let end = unit.find(|c: char| c.is_ascii_digit()).unwrap_or(unit.len());
+        if unit.len() == rest.len() || !UNITS.contains(&&unit[..end]) {
+            return false;
+        }
+        rest = &unit[end..];
+    }
+    true
 }
 
 #[cfg(test)]
@@ -278,6 +331,11 @@ mod tests {
             ("2026-11-22T10:00:00Z no change", "2026-11-22T10:01:00Z no change"),
             ("[10:00:00] no change", "[10:00:59] no change"),
             ("done in 12ms", "done in 13ms"),
+            // Within a JSON string lines end with an escaped letter.
+            (r#""checked\n10:00:00 idle""#, r#""checked\n10:00:59 idle""#),
+            (r#""{\"a\":\"x\\n10:00:00\"}""#, r#""{\"a\":\"x\\n10:00:59\"}""#),
+            ("api-0 1/1 Running 0 5m30s", "api-0 1/1 Running 0 1h2m3s"),
+            ("Up 59 minutes", "Up 2 hours"),
             ("done in 12 seconds", "done in 13 seconds"),
             (
                 "job 6f9619ff-8b86-d011-b42d-00cf4fc964ff",
@@ -328,10 +386,25 @@ mod tests {
             "Process still running.",
             r#"[{"text":"{\"state\":\"QUEUED\"}"}]"#,
             r#"{"task":{"status":"working"}}"#,
+            r#""NAME    READY   STATUS    AGE\napi-0   0/1     Pending   3s""#,
+            r#""build\tqueued\t0\ntest\tqueued\t0""#,
+            r#""StackStatus: CREATE_IN_PROGRESS\nStackName: a""#,
+            r#""NAME    READY   STATUS              AGE\napi-0   0/1     ContainerCreating   3s""#,
         ] {
             assert!(Compared::read(text, &[]).pending, "{text}");
         }
-        for text in ["", "ok", r#"{"status":"completed"}"#, "distill the runningback"] {
+        for text in [
+            "",
+            "ok",
+            r#"{"status":"completed"}"#,
+            "distill the runningback",
+            // What every clean repository says, and every run of tests.
+            r#""On branch main\nnothing to commit, working tree clean""#,
+            "nothing to commit, working tree clean",
+            r#""running 12 tests\ntest a ... FAILED""#,
+            r#""  3 passing\n  2 pending\n  1 failing""#,
+            r#""make: *** Waiting for unfinished jobs....\nmake: *** [a] Error 1""#,
+        ] {
             assert!(!Compared::read(text, &[]).pending, "{text}");
         }
         assert!(!Compared::read(&"a running text ".repeat(100), &[]).pending);
