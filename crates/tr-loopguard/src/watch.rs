@@ -2,7 +2,7 @@
 use crate::{
     NON_RETRYABLE,
     attribution::Attribution,
-    compare::Compared,
+    compare::{Compared, Words},
     config::Shared,
     error::{LoopDetected, Noted, ToolErrorLimit},
     message,
@@ -164,17 +164,20 @@ fn now() -> std::time::Instant {
     Instant::now().into_std()
 }
 
-/// What is the same in two failures of one kind: the text without its numbers, which count
-/// attempts, milliseconds and request ids.
+/// What is the same in two failures of one kind: the words that are compared in answers, too, and
+/// of those not the numbers, which count attempts, bytes and request ids.
 fn signature(failure: &str) -> String {
     let mut signature = String::with_capacity(failure.len());
-    let mut in_number = false;
-    for c in failure.chars() {
-        let digit = c.is_ascii_digit();
-        if !(digit && in_number) {
-            signature.push(if digit { '0' } else { c });
+    for word in Words::new(failure, &[]) {
+        let mut in_number = false;
+        for c in failure[word].chars() {
+            let digit = c.is_ascii_digit();
+            if !(digit && in_number) {
+                signature.push(if digit { '0' } else { c });
+            }
+            in_number = digit;
         }
-        in_number = digit;
+        signature.push(' ');
     }
     signature
 }
@@ -192,6 +195,11 @@ mod tests {
         assert_ne!(
             signature("Missing required parameter: path"),
             signature("Missing required parameter: text")
+        );
+        let at = |id: &str| signature(&format!("no such order (request {id})"));
+        assert_eq!(
+            at("6f9619ff-8b86-d011-b42d-00cf4fc964ff"),
+            at("ba7e3f02-ac04-41f5-9d7c-aacbd4e2a1f0")
         );
     }
 }
