@@ -6,7 +6,7 @@ use crate::{
     turn::{CallHash, Decision, ErrorHash, Limits, ToolHash, Turn, Weight},
 };
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     hash::{BuildHasher, RandomState},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -25,7 +25,7 @@ pub struct Turns(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    shards: Box<[Mutex<HashMap<u64, Turn>>]>,
+    shards: Box<[Mutex<Shard>]>,
     /// Turns of which something is kept: none, as a rule, and then nobody needs a lock.
     kept: AtomicUsize,
     hasher: RandomState,
@@ -33,6 +33,13 @@ struct Inner {
     signals: Option<Signals>,
     memory: Duration,
     per_shard: usize,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    turns: HashMap<u64, Turn>,
+    /// Turns without a name whose beginning somebody tells, so that nothing of them is forgotten.
+    begun: HashSet<u64>,
 }
 
 impl Turns {
@@ -53,15 +60,34 @@ impl Turns {
         }))
     }
 
-    /// A new turn of `session` begins, for calls that do not name their turn.
+    /// A new turn of `session` begins, for calls that do not name their turn. It lasts until the
+    /// next one does or this one [ends](Self::end), however long that is.
+    ///
+    /// As many sessions are known to tell their turns as turns are remembered; of one that is
+    /// forgotten, failures expire again.
     pub fn begin(&self, session: Option<&str>) {
-        self.end(session, None);
+        let hash = self.hash(TurnRef { session, turn: None });
+        let mut shard = self.shard(hash);
+        self.forget(&mut shard, hash);
+        if shard.begun.len() >= self.0.per_shard
+            && !shard.begun.contains(&hash)
+            && let Some(other) = shard.begun.iter().next().copied()
+        {
+            shard.begun.remove(&other);
+        }
+        shard.begun.insert(hash);
     }
 
     /// A turn has ended: nothing is kept of it.
     pub fn end(&self, session: Option<&str>, turn: Option<&str>) {
         let hash = self.hash(TurnRef { session, turn });
-        if self.shard(hash).remove(&hash).is_some() {
+        let mut shard = self.shard(hash);
+        self.forget(&mut shard, hash);
+        shard.begun.remove(&hash);
+    }
+
+    fn forget(&self, shard: &mut Shard, hash: u64) {
+        if shard.turns.remove(&hash).is_some() {
             self.0.kept.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -86,22 +112,22 @@ impl Turns {
     ) -> Decision {
         let hash = self.hash(found.turn);
         let mut shard = self.shard(hash);
-        let Some(turn) = shard.get_mut(&hash) else { return Decision::Continue };
+        let lasts = found.turn.turn.is_some() || shard.begun.contains(&hash);
+        let Some(turn) = shard.turns.get_mut(&hash) else { return Decision::Continue };
         let limits = self.limits(found);
         let decision = match self.signals() {
             Some(signals) => {
                 let asked = self.asked(found, call(), now());
-                self.expire(turn, found, || asked.at);
+                self.expire(turn, lasts, || asked.at);
                 turn.admit_watched(limits, signals, &asked)
             }
             None => {
-                self.expire(turn, found, now);
+                self.expire(turn, lasts, now);
                 turn.admit(limits, call)
             }
         };
         if turn.is_empty() {
-            shard.remove(&hash);
-            self.0.kept.fetch_sub(1, Ordering::Relaxed);
+            self.forget(&mut shard, hash);
         }
         decision
     }
@@ -138,23 +164,24 @@ impl Turns {
     fn with<T>(&self, found: &LoopRef<'_>, now: Instant, then: impl FnOnce(&mut Turn) -> T) -> T {
         let hash = self.hash(found.turn);
         let mut shard = self.shard(hash);
-        if !shard.contains_key(&hash) {
-            if shard.len() >= self.0.per_shard
+        if !shard.turns.contains_key(&hash) {
+            if shard.turns.len() >= self.0.per_shard
                 && let Some(oldest) =
-                    shard.iter().min_by_key(|(_, turn)| turn.last()).map(|(hash, _)| *hash)
+                    shard.turns.iter().min_by_key(|(_, turn)| turn.last()).map(|(hash, _)| *hash)
             {
-                shard.remove(&oldest);
-                self.0.kept.fetch_sub(1, Ordering::Relaxed);
+                self.forget(&mut shard, oldest);
             }
             self.0.kept.fetch_add(1, Ordering::Relaxed);
         }
-        let turn = shard.entry(hash).or_default();
-        self.expire(turn, found, || now);
+        let lasts = found.turn.turn.is_some() || shard.begun.contains(&hash);
+        let turn = shard.turns.entry(hash).or_default();
+        self.expire(turn, lasts, || now);
         then(turn)
     }
 
-    fn expire(&self, turn: &mut Turn, found: &LoopRef<'_>, now: impl FnOnce() -> Instant) {
-        if found.turn.turn.is_none() {
+    /// Forgets what is old of a turn of which nobody says when it ends.
+    fn expire(&self, turn: &mut Turn, lasts: bool, now: impl FnOnce() -> Instant) {
+        if !lasts {
             turn.expire(self.0.memory, now());
         }
     }
@@ -176,7 +203,7 @@ impl Turns {
         self.hash_of(turn)
     }
 
-    fn shard(&self, hash: u64) -> MutexGuard<'_, HashMap<u64, Turn>> {
+    fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
         // The top bits: the table in the shard uses the others.
         let shard = &self.0.shards[(hash >> 58) as usize % SHARDS];
         shard.lock().unwrap_or_else(PoisonError::into_inner)

@@ -170,9 +170,25 @@ async fn tg_6_turn_reset() {
     assert!(guard.clone().oneshot(unnamed()).await.is_err());
     layer.turns().unwrap().begin(Some("s"));
     assert_eq!(notes(&guard, unnamed()).await, [NON_RETRYABLE]);
-    // Or when its failures are old.
     notes(&guard, unnamed()).await;
+    // Until then it lasts, however long that is.
+    advance(Duration::from_secs(3600)).await;
     assert!(guard.clone().oneshot(unnamed()).await.is_err());
+    layer.turns().unwrap().begin(Some("s"));
+    assert_eq!(notes(&guard, unnamed()).await, [NON_RETRYABLE]);
+    // Where nobody says, when its failures are old.
+    let unknown = || unnamed().session("silent");
+    for _ in 0..2 {
+        notes(&guard, unknown()).await;
+    }
+    assert!(guard.clone().oneshot(unknown()).await.is_err());
+    advance(Duration::from_secs(60)).await;
+    assert_eq!(notes(&guard, unknown()).await, [NON_RETRYABLE]);
+    // Or never begins anything any more.
+    layer.turns().unwrap().end(Some("s"), None);
+    for _ in 0..2 {
+        notes(&guard, unnamed()).await;
+    }
     advance(Duration::from_secs(60)).await;
     assert_eq!(notes(&guard, unnamed()).await, [NON_RETRYABLE]);
 }
