@@ -123,6 +123,8 @@ impl Turn {
         let (news, signal) = self.track.get_or_insert_default().record(signals, step);
         match news {
             News::None => {}
+            // Failing in other words is failing.
+            News::Changed if matches!(step.end, End::Failure(_)) => {}
             News::Changed => self.failures.retain(|failure| failure.lasts || failure.call != call),
             News::Progress => self.failures.retain(|failure| failure.lasts),
         }

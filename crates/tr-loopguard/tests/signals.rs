@@ -3,11 +3,12 @@ use std::{fs, process::Command, sync::Arc, time::Duration};
 use tokio::time::advance;
 use tower::{Layer, ServiceExt, service_fn};
 use tr_core::{
-    BoxError, Json, Params, Ran, ToolCall, ToolManifest, ToolOutcome, catalog::InputSchema, facts,
+    BoxError, Json, Params, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict,
+    catalog::InputSchema, code, facts,
 };
 use tr_loopguard::{Builder, LoopDetected, LoopGuard, LoopGuardLayer, NON_RETRYABLE, Signals};
 use tr_testkit::{
-    calls::{ScriptedTool, answers, reports},
+    calls::{ScriptedTool, answers, fails, reports},
     tool::{Handle, Step},
 };
 
@@ -90,6 +91,53 @@ async fn a_call_that_fails_its_schema_is_seen() {
         assert_eq!(error.contains("[LOOP DETECTED]"), n == 1);
     }
     assert!(guard.clone().oneshot(call("read")).await.unwrap_err().is::<LoopDetected>());
+}
+
+/// Another error is no progress: whoever fails in new words each time is still failing.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_fails_in_other_words_each_time_is_stopped_too() {
+    for builder in [LoopGuardLayer::builder(), watched()] {
+        let words = ["no row", "no table", "no schema", "no database", "no host", "nothing"];
+        let tool = ScriptedTool::script(words.map(|text| reports("e", text))).then_repeat_last();
+        let handle = tool.handle();
+        let guard = builder.build().unwrap().layer(tool);
+        for _ in 0..8 {
+            let _ = guard.clone().oneshot(call("query")).await;
+        }
+        assert_eq!(handle.calls(), 5);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_names_its_request_is_the_same_error() {
+    for builder in [LoopGuardLayer::builder(), watched()] {
+        let step = |id: &str| reports("e", &format!("No such order (request {id})"));
+        let tool = ScriptedTool::script([
+            step("6f9619ff-8b86-d011-b42d-00cf4fc964ff"),
+            step("ba7e3f02-ac04-41f5-9d7c-aacbd4e2a1f0"),
+        ]);
+        let handle = tool.handle();
+        let guard = builder.build().unwrap().layer(tool);
+        for _ in 0..2 {
+            guard.clone().oneshot(call("order")).await.unwrap();
+        }
+        assert!(guard.clone().oneshot(call("order")).await.unwrap_err().is::<LoopDetected>());
+        assert_eq!(handle.calls(), 2);
+    }
+}
+
+/// Who takes a call back does not say that it is wrong.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_withdrawn_is_no_failure() {
+    for builder in [LoopGuardLayer::builder(), watched()] {
+        let withdrawn = fails(code::CANCELLED, Verdict::Cancelled, Ran::Unknown);
+        let (guard, tool) = guard(builder, withdrawn);
+        for _ in 0..12 {
+            let error = guard.clone().oneshot(call("ask")).await.unwrap_err();
+            assert_eq!(facts(&*error).unwrap().code(), code::CANCELLED);
+        }
+        assert_eq!(tool.calls(), 12);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -54,6 +54,7 @@ mod status_text;
 mod tool_error;
 mod words;
 
+pub(crate) use self::tool_error::is_known;
 pub use self::{
     chain::error,
     deterministic::{is_deterministic, provider_of},

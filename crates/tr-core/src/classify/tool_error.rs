@@ -49,6 +49,14 @@ pub fn tool_error(error: &ToolError) -> Finding<'_> {
     found
 }
 
+/// Whether anything but a guess says how `error` ends: the tool itself, or what its code and its
+/// message are known to mean. A verdict that was written into it may have been the guess.
+pub(crate) fn is_known(error: &ToolError) -> bool {
+    let says_when = matches!(error.verdict, Some(Verdict::Transient { retry_after: Some(_) }));
+    let scan = || code(&error.code).unwrap_or_default().or(message::scan(&error.message));
+    error.retryable.is_some() || says_when || scan().finding().is_some()
+}
+
 /// Classifies `error` under the manifest of its tool, and writes verdict and
 /// [`ran`](ToolError::ran) into it, so that nobody classifies it again. Gives the reason.
 ///

@@ -62,7 +62,8 @@ pub struct TurnRef<'r> {
     note = "write `impl tr_core::Feedback<{Res}> for {Self}` beside your response type, or give the layer your own answers with `.answers(MyAnswers)`"
 )]
 pub trait Feedback<Res> {
-    /// The failure's text as the model sees it; `None` for a success.
+    /// The failure's text as the model sees it; `None` for a success, and for a call that its
+    /// caller has withdrawn.
     fn failure<'r>(&self, end: End<'r, Res>) -> Option<Cow<'r, str>>;
 
     /// Whether this failure is known to pass by itself; `false` unless somebody says so.

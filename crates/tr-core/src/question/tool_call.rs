@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     BreakerHint, CallInfo, Classification, DedupeMode, Effect, Fence, Id, KeyRef, Ran, Replay,
-    Retried, RetryOverrides, Scope, ToolCall, ToolOutcome, classify, code,
+    Retried, RetryOverrides, Scope, ToolCall, ToolOutcome, Verdict, classify, code,
     manifest::{BreakerOverride, TtlOverride},
 };
 use std::{
@@ -232,15 +232,22 @@ impl LoopOf<ToolCall> for Standard {
 
 impl Feedback<ToolOutcome> for Standard {
     fn failure<'r>(&self, end: End<'r, ToolOutcome>) -> Option<Cow<'r, str>> {
-        match end {
-            Ok(outcome) => outcome.error().map(|error| Cow::Borrowed(&*error.message)),
-            Err(error) => Some(Cow::Owned(error.to_string())),
-        }
+        let text = match end {
+            Ok(outcome) => Cow::Borrowed(&*outcome.error()?.message),
+            Err(error) => Cow::Owned(error.to_string()),
+        };
+        // Who takes a call back does not say that it is wrong.
+        (self.classify(end).verdict != Verdict::Cancelled).then_some(text)
     }
 
     fn is_transient(&self, end: End<'_, ToolOutcome>) -> bool {
         let found = self.classify(end);
-        found.verdict.is_transient() && found.code != code::UNCLASSIFIED
+        // A tool's own code says nothing of that by being there.
+        let is_known = match end {
+            Ok(outcome) => outcome.error().is_some_and(classify::is_known),
+            Err(_) => found.code != code::UNCLASSIFIED,
+        };
+        found.verdict.is_transient() && is_known
     }
 
     fn answer<'r>(&self, outcome: &'r ToolOutcome) -> Option<Cow<'r, str>> {
