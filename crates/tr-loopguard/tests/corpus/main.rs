@@ -4,17 +4,21 @@ mod sequence;
 use sequence::{Sequence, replay};
 use tr_loopguard::{LoopGuardLayer, Signals};
 
-#[tokio::test(start_paused = true)]
-async fn every_loop_is_stopped_and_nothing_else() {
-    let sequences = Sequence::read(include_str!("../data/sequences.jsonl"));
-    assert!(sequences.len() >= 40);
-    let (mut stopped, mut missed, mut wronged) = (0, Vec::new(), Vec::new());
-    for sequence in &sequences {
+/// What the guard with its signals at their defaults makes of labelled sequences.
+#[derive(Debug, Default)]
+struct Score {
+    missed: Vec<String>,
+    wronged: Vec<String>,
+}
+
+async fn score(sequences: &[Sequence]) -> Score {
+    let (mut stopped, mut score) = (0, Score::default());
+    for sequence in sequences {
         let seen = replay(sequence, LoopGuardLayer::builder().signals(Signals::default())).await;
         match (sequence.is_loop, seen.refused.is_some()) {
             (true, true) => stopped += 1,
-            (true, false) => missed.push(&*sequence.name),
-            (false, true) => wronged.push(&*sequence.name),
+            (true, false) => score.missed.push(sequence.name.clone()),
+            (false, true) => score.wronged.push(sequence.name.clone()),
             (false, false) => {}
         }
         // Nobody is stopped without having been warned.
@@ -29,9 +33,41 @@ async fn every_loop_is_stopped_and_nothing_else() {
         );
     }
     let ratio = |part: usize, other: usize| part as f64 / (part + other) as f64;
-    let (precision, recall) = (ratio(stopped, wronged.len()), ratio(stopped, missed.len()));
-    println!("{} sequences: precision {precision}, recall {recall}", sequences.len());
+    let (precision, recall) =
+        (ratio(stopped, score.wronged.len()), ratio(stopped, score.missed.len()));
+    println!("{} sequences: precision {precision:.2}, recall {recall:.2}", sequences.len());
+    score
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_loop_is_stopped_and_nothing_else() {
+    let sequences = Sequence::read(include_str!("../data/sequences.jsonl"));
+    assert!(sequences.len() >= 40);
+    let Score { missed, wronged } = score(&sequences).await;
     assert!(wronged.is_empty() && missed.is_empty(), "stopped {wronged:?}, missed {missed:?}");
+}
+
+/// These were labelled before anybody saw what the guard says of them. What it misses is listed
+/// here, so that the list can only be changed on purpose.
+#[tokio::test(start_paused = true)]
+async fn an_adversary_s_sequences() {
+    let sequences = Sequence::read(include_str!("../data/adversary.jsonl"));
+    assert_eq!(sequences.len(), 25);
+    let Score { missed, wronged } = score(&sequences).await;
+    assert!(wronged.is_empty(), "stopped {wronged:?}");
+    assert_eq!(
+        missed,
+        [
+            // One answer to calls that all differ may be a list that is gone through.
+            "re_read_with_other_ranges",
+            "click_without_effect",
+            "search_in_other_words",
+            "subagent_that_asks_back",
+            // A new call of a tool of which nothing is known may have changed the world.
+            "thinking_aloud_between",
+            "notes_of_the_same_failure",
+        ]
+    );
 }
 
 #[tokio::test(start_paused = true)]
