@@ -43,6 +43,10 @@ pub(crate) enum Answer<V> {
 }
 
 impl<V> State<V> {
+    pub(crate) const fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown(_))
+    }
+
     /// As events and records spell it.
     pub(crate) const fn name(&self) -> &'static str {
         match self {

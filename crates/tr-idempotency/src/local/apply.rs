@@ -43,6 +43,8 @@ pub(crate) enum Found<V> {
     },
     Waits {
         node: Arc<Node<V>>,
+        /// The epoch of the claim that is waited for.
+        of: u64,
         replay: Replay,
     },
     Replays {
@@ -96,20 +98,23 @@ impl<V> Table<V> {
         (waiters, self.forget(at))
     }
 
-    /// A waiter is gone.
-    pub(crate) fn leave(&mut self, key: &Key, node: &Arc<Node<V>>) {
+    /// A waiter is gone. An answer that lay ready for it waits for the next.
+    pub(crate) fn leave(&mut self, key: &Key, node: &Arc<Node<V>>, of: u64) {
         if let Some(at) = self.find(key) {
             let entry = self.slots[at].entry.as_mut().expect("found");
             entry.waiters.retain(|other| !Arc::ptr_eq(other, node));
+            if entry.caller == Caller::Back && entry.record.token.epoch == of {
+                entry.caller = Caller::Gone;
+            }
         }
     }
 
-    /// The answer that could be given once was.
-    pub(crate) fn consume(&mut self, key: &Key) -> Option<State<V>> {
+    /// The answer that lay ready was taken.
+    pub(crate) fn consume(&mut self, key: &Key, of: u64) -> Option<State<V>> {
         let at = self.find(key)?;
         let entry = self.slots[at].entry.as_ref()?;
-        let spent = entry.caller == Caller::Gone && !matches!(entry.record.state, State::Inflight);
-        if spent { self.forget(at) } else { None }
+        let is_spent = entry.caller == Caller::Back && entry.record.token.epoch == of;
+        if is_spent { self.forget(at) } else { None }
     }
 
     /// Says how a call of unknown outcome ended; gives back `to` if it is not unknown.
@@ -140,6 +145,9 @@ impl<V> Table<V> {
         }
         let heir = entry.waiters.remove(0);
         entry.record.pass(token, to, now, ttls.inflight);
+        if entry.caller == Caller::Gone {
+            entry.caller = Caller::Here;
+        }
         self.epoch = to.epoch;
         (Some((heir, to)), None)
     }
@@ -207,9 +215,9 @@ impl<V: Clone> Table<V> {
             // Its driver lives in this process: living renews.
             let renewed = entry.record.renew(entry.record.token, wish.now, wish.ttls.inflight);
             debug_assert!(renewed, "it is in flight");
-            if entry.is_attended() {
-                return (Found::Alone, None);
-            }
+        }
+        if entry.is_attended() {
+            return (Found::Alone, None);
         }
         let (claimed_at, changed_at) = (entry.record.claimed_at, entry.record.changed_at);
         match self.change(at, |entry| entry.record.claim(&ask)) {
@@ -274,8 +282,8 @@ impl<V: Clone> Table<V> {
         }
         let node = Node::new();
         entry.waiters.push(node.clone());
-        let replay = entry.replay(wish.now, common);
-        Found::Waits { node, replay }
+        let (of, replay) = (entry.record.token.epoch, entry.replay(wish.now, common));
+        Found::Waits { node, of, replay }
     }
 
     /// Tells those who wait the end of a claim's call, and keeps it for its time, if it has one.
@@ -304,6 +312,10 @@ impl<V: Clone> Table<V> {
         let (waiters, told) = self.change(at, |entry| {
             let before = entry.record.finalise(token, end, now, ttl.unwrap_or_default());
             debug_assert!(matches!(before, Ok(Some(State::Inflight))), "the claim is held");
+            // That nobody knows is told to all who ask.
+            if wanted && entry.caller == Caller::Gone && !entry.record.state.is_unknown() {
+                entry.caller = Caller::Back;
+            }
             (mem::take(&mut entry.waiters), entry.caller == Caller::Here)
         });
         let garbage = if told || ttl.is_none() { self.forget(at) } else { None };

@@ -38,6 +38,8 @@ pub(crate) enum Caller {
     Here,
     /// It is gone; the next that asks the same is taken for it.
     Gone,
+    /// It is back, and the answer lies ready for it: nobody else gets that.
+    Back,
 }
 
 /// One run that has ended.
@@ -71,11 +73,11 @@ impl<V> Entry<V> {
         }
     }
 
-    /// A call in flight for a caller that is still there, or is back: nobody else joins it.
+    /// The call's caller is still there, or is back: nobody else joins it.
     pub(crate) fn is_attended(&self) -> bool {
         match self.caller {
             Caller::Any => false,
-            Caller::Here => true,
+            Caller::Here | Caller::Back => true,
             Caller::Gone => !self.waiters.is_empty(),
         }
     }

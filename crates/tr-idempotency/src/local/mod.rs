@@ -150,9 +150,9 @@ impl<V: Clone> Store<V> {
                     let claim = Claim::new(shard.clone(), at, token, wish.ttls, wish.mutating);
                     Task::Run(claim, cell)
                 }
-                Found::Waits { node, replay } => {
-                    let key = wish.id.key;
-                    Task::Wait(Waiter::new(node, shard.clone(), key, wish.cut_off), replay)
+                Found::Waits { node, of, replay } => {
+                    let (key, once) = (wish.id.key, wish.cut_off);
+                    Task::Wait(Waiter::new(node, shard.clone(), key, of, once), replay)
                 }
                 Found::Replays { answer, replay, state } => Task::Replay(answer, replay, state),
                 Found::Alone => Task::Alone,

@@ -74,6 +74,8 @@ pub(crate) struct Waiter<V> {
     node: Arc<Node<V>>,
     shard: Arc<Shard<V>>,
     key: Key,
+    /// The epoch of the claim that it waits for.
+    of: u64,
     /// The answer is given once: to this waiter, or to whoever asks next.
     once: bool,
     served: bool,
@@ -84,16 +86,17 @@ impl<V> Waiter<V> {
         node: Arc<Node<V>>,
         shard: Arc<Shard<V>>,
         key: Key,
+        of: u64,
         once: bool,
     ) -> Self {
-        Self { node, shard, key, once, served: false }
+        Self { node, shard, key, of, once, served: false }
     }
 
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Delivery<V>> {
         let delivery = std::task::ready!(self.node.poll(cx));
         self.served = true;
         if self.once && matches!(delivery, Delivery::Answer(_)) {
-            let forgotten = self.shard.lock().consume(&self.key);
+            let forgotten = self.shard.lock().consume(&self.key, self.of);
             drop(forgotten);
         }
         Poll::Ready(delivery)
@@ -103,7 +106,7 @@ impl<V> Waiter<V> {
 impl<V> Drop for Waiter<V> {
     fn drop(&mut self) {
         if !self.served {
-            self.shard.lock().leave(&self.key, &self.node);
+            self.shard.lock().leave(&self.key, &self.node, self.of);
         }
     }
 }

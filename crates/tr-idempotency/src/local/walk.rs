@@ -5,6 +5,7 @@
 //! waiters and heirs. After each step the table must be sound and have what it promised.
 use super::{
     apply::{Found, Settled, Wish},
+    entry::{Caller, Entry},
     shard::Common,
     table::{Table, hash},
     wait::Node,
@@ -33,6 +34,8 @@ enum Step {
     Release { claim: usize },
     Detach { claim: usize },
     Leave { waiter: usize },
+    Take { ready: usize },
+    Drop { ready: usize },
     Settle { key: u8, done: bool },
     Clear { key: u8 },
     Flush,
@@ -53,11 +56,19 @@ struct Walk {
     common: Common,
     now: Millis,
     held: Vec<Held>,
-    waiting: Vec<(u8, Arc<Node<u32>>)>,
+    /// With the epoch of the claim that is waited for.
+    waiting: Vec<(u8, Arc<Node<u32>>, u64)>,
+    /// Those for whom an answer lies ready that is given once.
+    ready: Vec<(u8, Arc<Node<u32>>, u64)>,
+    /// The claims of which such an answer was given.
+    given: HashSet<u64>,
     /// Mutating calls of unknown outcome, and until when they stay.
     unknown: Vec<(u8, Millis)>,
     epoch: u64,
 }
+
+/// Keys from here on are all derived.
+const MIXED: u8 = 3;
 
 /// Calls with even keys are mutating.
 const fn is_mutating(key: u8) -> bool {
@@ -90,7 +101,8 @@ impl Walk {
             Common { clock, fingerprints: FingerprintKey::new([1; 32]), max_waiters: WAITERS };
         let (held, waiting, unknown) = (Vec::new(), Vec::new(), Vec::new());
         let table = Table::new(QUOTA, 1_000);
-        Self { table, common, now: 0, held, waiting, unknown, epoch: 0 }
+        let (ready, given) = (Vec::new(), HashSet::new());
+        Self { table, common, now: 0, held, waiting, ready, given, unknown, epoch: 0 }
     }
 
     fn ask(&mut self, key: u8, again: bool, wait: bool, cut_off: bool, other: bool) {
@@ -104,6 +116,7 @@ impl Walk {
             assert!(self.held.iter().all(|held| held.key != key), "a replay of a call in flight");
             return;
         }
+        let before = self.table.get(&id.key).map(|(entry, _)| (entry.caller, entry.record.token));
         let (found, _) = self.table.claim(hash(&id.key), at, &wish, &self.common, |_| {});
         let is_held = self.held.iter().any(|held| held.key == key);
         let is_unknown = self.unknown.iter().any(|&(it, until)| it == key && now < until);
@@ -115,15 +128,23 @@ impl Walk {
                 self.epoch = token.epoch;
                 self.held.push(Held { key, at, token });
             }
-            Found::Waits { node, .. } => {
+            Found::Waits { node, of, .. } => {
                 assert!(is_held && wait, "nobody to wait for");
-                self.waiting.push((key, node));
+                self.waiting.push((key, node, of));
             }
             Found::InFlight => assert!(is_held && !wait),
             Found::TooManyWaiters => assert!(is_held && wait),
-            Found::Alone => assert!(is_held),
+            Found::Alone => {
+                assert!(is_held || self.ready.iter().any(|(ready, ..)| *ready == key));
+            }
             Found::Unknown { .. } => assert!(mutating && !is_held),
-            Found::Replays { .. } => assert!(!is_held),
+            Found::Replays { .. } => {
+                assert!(!is_held);
+                let (caller, token) = before.expect("an answer is replayed from a record");
+                if caller != Caller::Any {
+                    assert!(self.given.insert(token.epoch), "an answer is given twice");
+                }
+            }
             Found::Conflict => {}
             Found::Full => {
                 let pinned = self.table.slots().filter(|(entry, _)| entry.record.is_pinned());
@@ -140,9 +161,17 @@ impl Walk {
 
     fn served(&mut self, key: u8, nodes: &[Arc<Node<u32>>]) {
         let before = self.waiting.len();
-        self.waiting.retain(|(_, waits)| !nodes.iter().any(|node| Arc::ptr_eq(node, waits)));
+        let is_served = |waits: &Arc<_>| nodes.iter().any(|node| Arc::ptr_eq(node, waits));
+        let served: Vec<_> = self.waiting.extract_if(.., |(_, it, _)| is_served(it)).collect();
         assert_eq!(before - self.waiting.len(), nodes.len(), "somebody is served twice");
-        assert!(self.waiting.iter().all(|(waits, _)| *waits != key), "somebody is left waiting");
+        assert!(self.waiting.iter().all(|(waits, ..)| *waits != key), "somebody is left waiting");
+        let found = self.table.get(&key_of(key));
+        // That nobody knows is told to all who ask.
+        let is_once = |entry: &Entry<u32>| entry.caller != Caller::Any && !entry.record.is_pinned();
+        if found.is_some_and(|(entry, _)| is_once(entry)) {
+            assert!(served.len() <= 1, "an answer lies ready for one");
+            self.ready.extend(served);
+        }
     }
 
     fn note_unknown(&mut self, key: u8, cut_off: bool) {
@@ -177,7 +206,7 @@ impl Walk {
                 assert!(before.is_some(), "a live claim was lost");
                 self.served(key, &waiters);
                 let (entry, _) = self.table.get(&key_of(key)).expect("lost, not forgotten");
-                let once = entry.caller != super::entry::Caller::Any;
+                let once = entry.caller != Caller::Any;
                 self.note_unknown(key, once);
             }
             Step::Release { claim } => {
@@ -185,7 +214,7 @@ impl Walk {
                 let (heir, forgotten) = self.table.release(at, token, self.now, &TTLS);
                 assert!(heir.is_some() != forgotten.is_some(), "it is passed on or goes");
                 if let Some((node, token)) = heir {
-                    let place = self.waiting.iter().position(|(_, it)| Arc::ptr_eq(it, &node));
+                    let place = self.waiting.iter().position(|(_, it, _)| Arc::ptr_eq(it, &node));
                     self.waiting.remove(place.expect("the heir waits"));
                     assert!(token.epoch > self.epoch, "epochs grow");
                     self.epoch = token.epoch;
@@ -198,8 +227,19 @@ impl Walk {
             }
             Step::Leave { waiter } => {
                 let Some(at) = waiter.checked_rem(self.waiting.len()) else { return };
-                let (key, node) = self.waiting.swap_remove(at);
-                self.table.leave(&key_of(key), &node);
+                let (key, node, of) = self.waiting.swap_remove(at);
+                self.table.leave(&key_of(key), &node, of);
+            }
+            Step::Take { ready } => {
+                let Some(at) = ready.checked_rem(self.ready.len()) else { return };
+                let (key, _, of) = self.ready.swap_remove(at);
+                self.table.consume(&key_of(key), of);
+                assert!(self.given.insert(of), "an answer is given twice");
+            }
+            Step::Drop { ready } => {
+                let Some(at) = ready.checked_rem(self.ready.len()) else { return };
+                let (key, node, of) = self.ready.swap_remove(at);
+                self.table.leave(&key_of(key), &node, of);
             }
             Step::Settle { key, done } => {
                 let Some(at) = self.table.find(&key_of(key)) else { return };
@@ -268,12 +308,17 @@ fn step() -> impl Strategy<Value = Step> {
     let rare = || prop::bool::weighted(0.1);
     prop_oneof![
         12 => (key.clone(), any::<bool>(), prop::bool::weighted(0.8), rare(), rare()).prop_map(
-            |(key, again, wait, cut_off, other)| Step::Ask { key, again, wait, cut_off, other }),
+            |(key, again, wait, cut_off, other)| {
+                let cut_off = cut_off || key >= MIXED;
+                Step::Ask { key, again, wait, cut_off, other }
+            }),
         6 => (which.clone(), 0..9_u8).prop_map(|(claim, end)| Step::Finish { claim, end }),
         1 => which.clone().prop_map(|claim| Step::Lose { claim }),
         2 => which.clone().prop_map(|claim| Step::Release { claim }),
-        1 => which.clone().prop_map(|claim| Step::Detach { claim }),
-        1 => which.prop_map(|waiter| Step::Leave { waiter }),
+        4 => which.clone().prop_map(|claim| Step::Detach { claim }),
+        1 => which.clone().prop_map(|waiter| Step::Leave { waiter }),
+        2 => which.clone().prop_map(|ready| Step::Take { ready }),
+        1 => which.prop_map(|ready| Step::Drop { ready }),
         1 => (key.clone(), any::<bool>()).prop_map(|(key, done)| Step::Settle { key, done }),
         1 => key.prop_map(|key| Step::Clear { key }),
         1 => Just(Step::Flush),

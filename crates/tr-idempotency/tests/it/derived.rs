@@ -1,8 +1,14 @@
 //! Calls without a key of their own.
 use crate::support::*;
-use std::time::Duration;
-use tr_core::{CallParts, Params, Ran, ToolCall, Verdict};
-use tr_idempotency::{DerivedKeys, IdempotencyLayer};
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    task::Poll,
+    time::Duration,
+};
+use tower::ServiceExt as _;
+use tr_core::{BoxError, CallParts, Params, Ran, ToolCall, ToolOutcome, Verdict};
+use tr_idempotency::{DerivedKeys, IdempotencyLayer, store::Memory};
 use tr_testkit::tool::{Scripted, Step};
 
 fn layer(from: DerivedKeys) -> IdempotencyLayer {
@@ -64,6 +70,93 @@ async fn cut_off_again_the_answer_waits_for_the_next() {
     settle().await;
     assert_eq!(answer(call(&service, unkeyed("{}")).await), 0);
     assert_eq!(asked.calls(), 1);
+}
+
+/// A call that has been asked for and is not looked at again until it is awaited.
+async fn slow_caller(
+    service: &Guarded,
+) -> Pin<Box<impl Future<Output = Result<ToolOutcome, BoxError>> + use<>>> {
+    let mut call = Box::pin(service.clone().oneshot(unkeyed("{}")));
+    assert!(poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await.is_pending());
+    call
+}
+
+/// Keys of cut-off calls stay in their process, so a store makes no difference.
+fn layers() -> [IdempotencyLayer; 2] {
+    let with_store = IdempotencyLayer::builder().store(Memory::new());
+    [layer(DerivedKeys::CutOff), with_store.derived_keys(DerivedKeys::CutOff).build().unwrap()]
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_of_a_cut_off_call_is_given_to_one_even_if_that_one_is_slow_to_take_it() {
+    for layer in layers() {
+        let (service, records, asked) = guarded_by(&layer, counting(10 * SECOND));
+        start(&service, unkeyed("{}")).await.abort();
+        settle().await;
+        let joined = slow_caller(&service).await;
+        pass(11 * SECOND).await;
+        // The answer lies ready for the one that joined: this one is deliberate.
+        assert_eq!(answer(call(&service, unkeyed("{}")).await), 1);
+        let joined = joined.await.unwrap();
+        assert!(joined.from_cache());
+        assert_eq!(answer(Ok(joined)), 0);
+        assert_eq!(answer(call(&service, unkeyed("{}")).await), 2, "the answer was given once");
+        assert_eq!((asked.calls(), records.counts().records), (3, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_was_not_taken_waits_for_the_next() {
+    for layer in layers() {
+        let (service, records, asked) = guarded_by(&layer, counting(10 * SECOND));
+        start(&service, unkeyed("{}")).await.abort();
+        settle().await;
+        let joined = slow_caller(&service).await;
+        pass(11 * SECOND).await;
+        drop(joined);
+        assert_eq!(answer(call(&service, unkeyed("{}")).await), 0);
+        assert_eq!(answer(call(&service, unkeyed("{}")).await), 1);
+        assert_eq!((asked.calls(), records.counts().records), (2, 0));
+    }
+}
+
+/// Who takes its answer late takes nothing away from a later call with the same params.
+#[tokio::test(start_paused = true)]
+async fn who_is_late_spends_its_own_answer_only() {
+    for layer in layers() {
+        let (service, records, asked) = guarded_by(&layer, counting(10 * SECOND));
+        start(&service, unkeyed("{}")).await.abort();
+        settle().await;
+        let joined = slow_caller(&service).await;
+        // Nobody takes it within the grace, and then another call is cut off.
+        pass(2 * MINUTE).await;
+        records.sweep();
+        start(&service, unkeyed("{}")).await.abort();
+        pass(11 * SECOND).await;
+        assert_eq!(answer(joined.await), 0);
+        assert_eq!(answer(call(&service, unkeyed("{}")).await), 1, "the second call's answer");
+        assert_eq!((asked.calls(), records.counts().records), (2, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_nobody_knows_is_told_to_all_who_ask_within_the_grace() {
+    for layer in layers() {
+        let tool = Scripted::by(|n, _| match n {
+            0 => Step::after(10 * SECOND, fails("timeout", Ran::Unknown, Verdict::TRANSIENT)),
+            _ => Step::Ok(number(n)),
+        });
+        let (service, ..) = guarded_by(&layer, tool);
+        start(&service, unkeyed("{}")).await.abort();
+        settle().await;
+        let joined = slow_caller(&service).await;
+        pass(11 * SECOND).await;
+        assert_eq!(refusal(call(&service, unkeyed("{}")).await).0, "outcome_unknown");
+        assert_eq!(refusal(joined.await).0, "timeout");
+        assert_eq!(refusal(call(&service, unkeyed("{}")).await).0, "outcome_unknown");
+        pass(MINUTE).await;
+        assert_eq!(answer(call(&service, unkeyed("{}")).await), 1);
+    }
 }
 
 #[tokio::test(start_paused = true)]
