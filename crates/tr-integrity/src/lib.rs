@@ -64,6 +64,8 @@
 //!
 //! disks and databases, an async runtime, retries, and what tools do.
 mod config;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod cycle;
 mod file;
 mod format;
@@ -73,6 +75,7 @@ mod message;
 mod provider;
 mod repair;
 mod session;
+pub mod store;
 mod transcript;
 mod validate;
 

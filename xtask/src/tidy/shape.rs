@@ -22,7 +22,7 @@ pub(super) fn length(tree: &Tree) -> Vec<Fault> {
         .collect()
 }
 
-/// Where the way to a store of records goes: I/O, beside which a box is nothing.
+/// Where the way to a store goes: I/O, beside which a box is nothing.
 const STORES: &[&str] =
     &["src/store/", "src/remote/", "src/sqlite", "src/redis", "src/conformance"];
 
@@ -32,7 +32,8 @@ pub(super) fn boxed(tree: &Tree) -> Vec<Fault> {
     let layers = tree.rust().filter(|(text, _)| {
         let inside = text.path.strip_prefix("crates/tr-").and_then(|path| path.split_once('/'));
         inside.is_some_and(|(name, path)| {
-            let is_store = name == "idempotency" && STORES.iter().any(|it| path.starts_with(it));
+            let has_stores = ["idempotency", "integrity"].contains(&name);
+            let is_store = has_stores && STORES.iter().any(|it| path.starts_with(it));
             name != "testkit" && path.starts_with("src/") && !is_store
         })
     });

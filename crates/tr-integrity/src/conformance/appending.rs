@@ -1,0 +1,221 @@
+//! Rules about entries that are added: all are kept, and of several writers one wins.
+use super::{
+    Subject, Verdict, must,
+    subject::{Case, conflicts, entry, ok},
+};
+use crate::store::{Entry, Revision, StoreErrorKind};
+use std::{
+    future::poll_fn,
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
+
+pub(super) async fn a_session_that_nobody_wrote_has_no_entries<S: Subject>(
+    cx: &Case<'_, S>,
+) -> Verdict {
+    cx.holds(&cx.session("none"), &[]).await
+}
+
+pub(super) async fn entries_come_back_in_order_and_as_they_are<S: Subject>(
+    cx: &Case<'_, S>,
+) -> Verdict {
+    let session = cx.session("order");
+    let bodies: [&[u8]; 6] =
+        [b"{\"a\": 1}", b"", b"\0\xff\xfe\n'\"\\", b" ", "\u{1f980}".as_bytes(), b"%_"];
+    let mut written: Vec<Entry> = Vec::new();
+    for (number, body) in (1..).zip(bodies.iter().cycle().take(20)) {
+        let revision = Revision { number, stamp: 1_000 - number };
+        let next = Entry { revision, at: 2_000 - number, body: body.to_vec() };
+        ok(cx.store.append(&session, written.last().map(|last| last.revision), &next).await)?;
+        written.push(next);
+    }
+    cx.holds(&session, &written).await
+}
+
+pub(super) async fn long_entries_come_back_whole<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+    let session = cx.session("long");
+    let body: Vec<u8> = (0..1_200_000_u32).map(|at| (at % 251) as u8).collect();
+    let first = Entry { body, ..entry(1, 1, "") };
+    ok(cx.store.append(&session, None, &first).await)?;
+    cx.holds(&session, &[first]).await
+}
+
+pub(super) async fn any_stamp_comes_back<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+    let session = cx.session("stamps");
+    let mut written: Vec<Entry> = Vec::new();
+    for (number, stamp) in (1..).zip([0, u64::MAX, 1, 1 << 63, (1 << 53) + 1]) {
+        let next = Entry { at: (1 << 63) - 1, ..entry(number, stamp, "") };
+        ok(cx.store.append(&session, written.last().map(|last| last.revision), &next).await)?;
+        written.push(next);
+    }
+    cx.holds(&session, &written).await
+}
+
+pub(super) async fn another_client_sees_what_was_appended<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+    let session = cx.session("shared");
+    let mut written: Vec<Entry> = Vec::new();
+    for number in 1..=10 {
+        let next = entry(number, number, "turn");
+        let writer = if number % 2 == 0 { &cx.store } else { &cx.other };
+        ok(writer.append(&session, written.last().map(|last| last.revision), &next).await)?;
+        written.push(next);
+        cx.holds(&session, &written).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn an_entry_behind_an_old_head_is_a_conflict<S: Subject>(
+    cx: &Case<'_, S>,
+) -> Verdict {
+    let session = cx.session("old");
+    let written = cx.written(&session, 3).await?;
+    for old in &written[..2] {
+        let late = entry(old.revision.number + 1, 9, "late");
+        let end = cx.other.append(&session, Some(old.revision), &late).await;
+        conflicts(end, Some(written[2].revision))?;
+    }
+    cx.holds(&session, &written).await
+}
+
+pub(super) async fn an_entry_behind_no_head_is_a_conflict_if_there_is_one<S: Subject>(
+    cx: &Case<'_, S>,
+) -> Verdict {
+    let session = cx.session("begun");
+    let written = cx.written(&session, 2).await?;
+    let end = cx.other.append(&session, None, &entry(1, 9, "late")).await;
+    conflicts(end, Some(written[1].revision))?;
+    cx.holds(&session, &written).await
+}
+
+pub(super) async fn an_entry_behind_a_head_that_is_not_there_is_a_conflict<S: Subject>(
+    cx: &Case<'_, S>,
+) -> Verdict {
+    let (none, some) = (cx.session("none"), cx.session("some"));
+    let nowhere = Revision { number: 7, stamp: 7 };
+    conflicts(cx.store.append(&none, Some(nowhere), &entry(8, 8, "x")).await, None)?;
+    cx.holds(&none, &[]).await?;
+    let written = cx.written(&some, 2).await?;
+    let end = cx.store.append(&some, Some(nowhere), &entry(8, 8, "x")).await;
+    conflicts(end, Some(written[1].revision))?;
+    cx.holds(&some, &written).await
+}
+
+pub(super) async fn another_writers_entry_of_the_same_number_is_a_conflict<S: Subject>(
+    cx: &Case<'_, S>,
+) -> Verdict {
+    let session = cx.session("stamp");
+    let written = cx.written(&session, 2).await?;
+    // Behind the same entry, with the same bytes: only the stamp tells them apart.
+    let twin = Entry { revision: Revision { number: 2, stamp: 9 }, ..written[1].clone() };
+    let end = cx.other.append(&session, Some(written[0].revision), &twin).await;
+    conflicts(end, Some(written[1].revision))?;
+    // Behind an entry of the head's number that never was.
+    let end = cx.other.append(&session, Some(twin.revision), &entry(3, 9, "x")).await;
+    conflicts(end, Some(written[1].revision))?;
+    cx.holds(&session, &written).await
+}
+
+pub(super) async fn of_many_writers_one_wins<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+    let session = cx.session("race");
+    let mut written = cx.written(&session, 1).await?;
+    for round in 0..10 {
+        let head = written[written.len() - 1].revision;
+        let entries: Vec<Entry> = (0..8)
+            .map(|writer| entry(head.number + 1, round * 100 + writer, &format!("by {writer}")))
+            .collect();
+        let appends = entries.iter().enumerate().map(|(at, next)| {
+            let client = if at % 2 == 0 { &cx.store } else { &cx.other };
+            client.append(&session, Some(head), next)
+        });
+        let ends = all(appends.collect()).await;
+        let won: Vec<_> = ends.iter().zip(&entries).filter(|(end, _)| end.is_ok()).collect();
+        let [(_, winner)] = won[..] else {
+            return Err(format!("{} of 8 writers won", won.len()));
+        };
+        for lost in ends.iter().filter_map(|end| end.as_ref().err()) {
+            let head = Some(winner.revision);
+            let told = lost.kind() == StoreErrorKind::Conflict { head };
+            must(told, &format!("a loser is told {lost}"))?;
+        }
+        written.push((*winner).clone());
+        cx.holds(&session, &written).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn writers_of_different_sessions_do_not_meet<S: Subject>(
+    cx: &Case<'_, S>,
+) -> Verdict {
+    let sessions: Vec<String> = (0..8).map(|n| cx.session(&format!("own-{n}"))).collect();
+    let entries: Vec<Entry> = (0..8).map(|n| entry(1, n, &format!("of {n}"))).collect();
+    let appends = sessions.iter().zip(&entries).enumerate().map(|(at, (session, first))| {
+        let client = if at % 2 == 0 { &cx.store } else { &cx.other };
+        client.append(session, None, first)
+    });
+    for end in all(appends.collect()).await {
+        ok(end)?;
+    }
+    for (session, first) in sessions.iter().zip(entries) {
+        cx.holds(session, &[first]).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn an_entry_sent_again_is_recognised<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+    let session = cx.session("again");
+    let written = cx.written(&session, 2).await?;
+    for client in [&cx.store, &cx.other] {
+        ok(client.append(&session, Some(written[0].revision), &written[1]).await)?;
+    }
+    cx.holds(&session, &written).await
+}
+
+pub(super) async fn an_entry_sent_again_is_recognised_behind_others<S: Subject>(
+    cx: &Case<'_, S>,
+) -> Verdict {
+    let session = cx.session("again");
+    let written = cx.written(&session, 4).await?;
+    ok(cx.store.append(&session, None, &written[0]).await)?;
+    ok(cx.other.append(&session, Some(written[0].revision), &written[1]).await)?;
+    cx.holds(&session, &written).await
+}
+
+pub(super) async fn an_append_that_was_dropped_is_there_or_not<S: Subject>(
+    cx: &Case<'_, S>,
+) -> Verdict {
+    let session = cx.session("dropped");
+    let mut written = cx.written(&session, 1).await?;
+    for number in 2..12 {
+        let next = entry(number, number, "dropped");
+        let head = written[written.len() - 1].revision;
+        let mut append = cx.store.append(&session, Some(head), &next);
+        for _ in 2..number {
+            if append.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+                break;
+            }
+        }
+        drop(append);
+        // Sent again it tells, whatever became of it.
+        ok(cx.store.append(&session, Some(head), &next).await)?;
+        written.push(next);
+        cx.holds(&session, &written).await?;
+    }
+    Ok(())
+}
+
+/// All of these, side by side.
+async fn all<F: Future + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
+    let mut ends: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
+    let together = poll_fn(|cx| {
+        for (future, end) in futures.iter_mut().zip(&mut ends) {
+            if end.is_none()
+                && let Poll::Ready(ready) = pin!(future).poll(cx)
+            {
+                *end = Some(ready);
+            }
+        }
+        if ends.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    });
+    together.await;
+    ends.into_iter().flatten().collect()
+}

@@ -1,0 +1,182 @@
+//! Rules about sessions as wholes: compacted, deleted, begun anew, and named in odd ways.
+use super::{
+    Subject, Verdict, must,
+    subject::{Case, conflicts, entry, ok},
+};
+use crate::store::{Entry, Revision};
+
+pub(super) async fn a_session_begun_anew_is_not_the_old_one<S: Subject>(
+    cx: &Case<'_, S>,
+) -> Verdict {
+    let session = cx.session("anew");
+    let old = cx.written(&session, 2).await?;
+    ok(cx.other.delete(&session).await)?;
+    let mut new: Vec<Entry> = Vec::new();
+    for number in 1..=2 {
+        let next = entry(number, number + 500, "new");
+        ok(cx.other.append(&session, new.last().map(|last| last.revision), &next).await)?;
+        new.push(next);
+    }
+    // It has as many entries as the old one had.
+    let end = cx.store.append(&session, Some(old[1].revision), &entry(3, 3, "x")).await;
+    conflicts(end, Some(new[1].revision))?;
+    let end = cx.store.append(&session, Some(old[0].revision), &old[1]).await;
+    conflicts(end, Some(new[1].revision))?;
+    cx.holds(&session, &new).await
+}
+
+pub(super) async fn odd_ids_are_different_sessions<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+    let ids = [
+        "",
+        " ",
+        "  ",
+        "a",
+        "A",
+        "a ",
+        "a\0",
+        "a\0b",
+        "%",
+        "_",
+        "a%",
+        "'",
+        "\"; --",
+        "\u{e9}",
+        "e\u{301}",
+        "\u{1f980}",
+        "1",
+        "01",
+        "1.0",
+        "null",
+        "a/b",
+        "a\\b",
+        "\n",
+    ];
+    let long = ["a", "b"].map(|end| "x".repeat(2_000) + end);
+    let sessions: Vec<String> = ids
+        .iter()
+        .copied()
+        .chain(long.iter().map(String::as_str))
+        .map(|id| cx.session(id))
+        .collect();
+    for (number, session) in (1..).zip(&sessions) {
+        ok(cx.store.append(session, None, &entry(1, number, session)).await)?;
+    }
+    for (number, session) in (1..).zip(&sessions) {
+        cx.holds(session, &[entry(1, number, session)]).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn a_compacted_session_is_its_base<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+    let session = cx.session("compacted");
+    let written = cx.written(&session, 5).await?;
+    let base = Entry { revision: written[4].revision, ..entry(5, 0, "all of it") };
+    ok(cx.store.compact(&session, &base).await)?;
+    cx.holds(&session, &[base]).await
+}
+
+pub(super) async fn a_compacted_session_goes_on<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+    let session = cx.session("goes on");
+    let written = cx.written(&session, 5).await?;
+    let head = written[4].revision;
+    let base = Entry { revision: head, ..entry(5, 0, "all of it") };
+    ok(cx.store.compact(&session, &base).await)?;
+    // Whoever had loaded it before.
+    let next = entry(6, 6, "more");
+    ok(cx.other.append(&session, Some(head), &next).await)?;
+    cx.holds(&session, &[base, next]).await
+}
+
+pub(super) async fn a_base_of_another_head_is_a_conflict<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+    let session = cx.session("stale base");
+    let written = cx.written(&session, 3).await?;
+    let head = written[2].revision;
+    let others =
+        [written[1].revision, Revision { stamp: 9, ..head }, Revision { number: 4, ..head }];
+    for revision in others {
+        let base = Entry { revision, ..entry(1, 1, "stale") };
+        conflicts(cx.other.compact(&session, &base).await, Some(head))?;
+    }
+    cx.holds(&session, &written).await
+}
+
+pub(super) async fn a_base_of_no_session_is_a_conflict<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+    let session = cx.session("no base");
+    conflicts(cx.store.compact(&session, &entry(1, 1, "base")).await, None)?;
+    cx.holds(&session, &[]).await
+}
+
+pub(super) async fn a_compaction_sent_again_changes_nothing<S: Subject>(
+    cx: &Case<'_, S>,
+) -> Verdict {
+    let session = cx.session("compacted twice");
+    let written = cx.written(&session, 3).await?;
+    let base = Entry { revision: written[2].revision, ..entry(3, 0, "all of it") };
+    for client in [&cx.store, &cx.other, &cx.store] {
+        ok(client.compact(&session, &base).await)?;
+        cx.holds(&session, std::slice::from_ref(&base)).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn a_compaction_spares_other_sessions<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+    let (one, other) = (cx.session("one"), cx.session("other"));
+    let spared = cx.written(&other, 3).await?;
+    let written = cx.written(&one, 3).await?;
+    let base = Entry { revision: written[2].revision, ..entry(3, 0, "all of it") };
+    ok(cx.store.compact(&one, &base).await)?;
+    cx.holds(&other, &spared).await
+}
+
+pub(super) async fn a_deleted_session_is_gone<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+    let session = cx.session("deleted");
+    must(!ok(cx.store.delete(&session).await)?, "a session that never was is said to be deleted")?;
+    cx.written(&session, 3).await?;
+    must(ok(cx.other.delete(&session).await)?, "a session is said not to have been there")?;
+    must(!ok(cx.store.delete(&session).await)?, "a session is said to be deleted twice")?;
+    cx.holds(&session, &[]).await
+}
+
+pub(super) async fn who_had_a_deleted_session_gets_a_conflict<S: Subject>(
+    cx: &Case<'_, S>,
+) -> Verdict {
+    let session = cx.session("deleted");
+    let written = cx.written(&session, 2).await?;
+    ok(cx.other.delete(&session).await)?;
+    let head = written[1].revision;
+    conflicts(cx.store.append(&session, Some(head), &entry(3, 3, "x")).await, None)?;
+    let base = Entry { revision: head, ..entry(2, 0, "base") };
+    conflicts(cx.store.compact(&session, &base).await, None)?;
+    cx.holds(&session, &[]).await
+}
+
+pub(super) async fn a_deletion_spares_other_sessions<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+    let sessions = ["a%", "a", "ab", "A"].map(|id| cx.session(id));
+    for session in &sessions {
+        cx.written(session, 2).await?;
+    }
+    ok(cx.store.delete(&sessions[1]).await)?;
+    for session in [&sessions[0], &sessions[2], &sessions[3]] {
+        let left = ok(cx.store.load(session).await)?;
+        must(left.len() == 2, &format!("{session:?} has {} entries and not 2", left.len()))?;
+    }
+    Ok(())
+}
+
+pub(super) async fn entries_survive_a_restart<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+    let (session, compacted) = (cx.session("kept"), cx.session("compacted"));
+    let mut written = cx.written(&session, 3).await?;
+    let head = cx.written(&compacted, 2).await?[1].revision;
+    let base = Entry { revision: head, ..entry(2, 0, "base") };
+    ok(cx.store.compact(&compacted, &base).await)?;
+    if !cx.subject.restart().await {
+        return Ok(());
+    }
+    let cx = Case::new(cx.subject);
+    cx.holds(&session, &written).await?;
+    cx.holds(&compacted, &[base]).await?;
+    let next = entry(4, 4, "after it");
+    ok(cx.store.append(&session, Some(written[2].revision), &next).await)?;
+    written.push(next);
+    cx.holds(&session, &written).await
+}

@@ -1,0 +1,201 @@
+//! The rules that a store of sessions keeps, each as a case with a name.
+//!
+//! # When to use
+//!
+//! Against a [`SessionStore`] of your own: implement [`Subject`] and let [`conformance!`] write a
+//! test for each case.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tr_integrity::{
+//!     conformance::{self, Subject},
+//!     store::{Memory, SessionStore},
+//! };
+//!
+//! struct Mine(Memory);
+//!
+//! impl Subject for Mine {
+//!     fn store(&self) -> Arc<dyn SessionStore> {
+//!         Arc::new(self.0.clone())
+//!     }
+//! }
+//!
+//! // In tests, one for each rule:
+//! conformance::conformance! {
+//!     #[tokio::test]
+//!     async { Mine(Memory::new()) }
+//! }
+//!
+//! // Or all of them:
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! conformance::check(async || Mine(Memory::new())).await.unwrap();
+//! # }
+//! ```
+//!
+//! Each case gets a subject of its own: an empty store, or one where its sessions, whose ids are
+//! drawn anew, are not in use. So a shared server will do.
+mod appending;
+mod keeping;
+mod looking;
+mod subject;
+
+pub use self::subject::Subject;
+pub use crate::conformance_tests as conformance;
+
+use self::{appending::*, keeping::*, looking::*, subject::Case};
+use std::{error::Error, fmt};
+
+/// What a case says of a store that breaks its rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    case: &'static str,
+    what: String,
+}
+
+/// Every rule that a store breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violations(Vec<Violation>);
+
+/// Runs every case against a subject that `make` makes for it.
+///
+/// # Errors
+/// The rules that the store breaks, all at once.
+pub async fn check<S: Subject>(make: impl AsyncFn() -> S) -> Result<(), Violations> {
+    let mut broken = Vec::new();
+    for case in CASES {
+        broken.extend(run(case, &make().await).await.err());
+    }
+    if broken.is_empty() { Ok(()) } else { Err(Violations(broken)) }
+}
+
+/// The one list of the cases, given to another macro behind what that is given itself.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conformance_cases {
+    ($to:path: $given:tt) => {
+        $to! {
+            $given
+            a_session_that_nobody_wrote_has_no_entries
+            entries_come_back_in_order_and_as_they_are
+            long_entries_come_back_whole
+            any_stamp_comes_back
+            another_client_sees_what_was_appended
+            an_entry_behind_an_old_head_is_a_conflict
+            an_entry_behind_no_head_is_a_conflict_if_there_is_one
+            an_entry_behind_a_head_that_is_not_there_is_a_conflict
+            another_writers_entry_of_the_same_number_is_a_conflict
+            of_many_writers_one_wins
+            writers_of_different_sessions_do_not_meet
+            an_entry_sent_again_is_recognised
+            an_entry_sent_again_is_recognised_behind_others
+            an_append_that_was_dropped_is_there_or_not
+            a_session_begun_anew_is_not_the_old_one
+            odd_ids_are_different_sessions
+            a_compacted_session_is_its_base
+            a_compacted_session_goes_on
+            a_base_of_another_head_is_a_conflict
+            a_base_of_no_session_is_a_conflict
+            a_compaction_sent_again_changes_nothing
+            a_compaction_spares_other_sessions
+            a_deleted_session_is_gone
+            who_had_a_deleted_session_gets_a_conflict
+            a_deletion_spares_other_sessions
+            sessions_are_listed_in_the_order_of_their_bytes
+            sessions_are_listed_in_pages
+            a_list_tells_the_last_entry
+            a_check_answers
+            entries_survive_a_restart
+        }
+    };
+}
+
+/// Writes a test for each rule: attributes, then an `async` block that makes the [`Subject`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conformance_tests {
+    ($(#[$attribute:meta])* async $make:block) => {
+        $crate::conformance_cases! { $crate::conformance_test: { $(#[$attribute])* async $make } }
+    };
+}
+
+/// The tests of these cases.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conformance_test {
+    ({ $(#[$attribute:meta])* async $make:block }) => {};
+    ({ $(#[$attribute:meta])* async $make:block } $case:ident $($rest:ident)*) => {
+        $(#[$attribute])*
+        async fn $case() {
+            let subject = async $make.await;
+            let end = $crate::conformance::run(stringify!($case), &subject).await;
+            if let Err(violation) = end {
+                panic!("{violation}");
+            }
+        }
+        $crate::conformance_test! { { $(#[$attribute])* async $make } $($rest)* }
+    };
+}
+
+macro_rules! cases {
+    ({} $($case:ident)*) => {
+        /// The names of the cases.
+        pub const CASES: &[&str] = &[$(stringify!($case),)*];
+
+        /// Runs the case of this name.
+        ///
+        /// # Errors
+        /// What the store did that breaks the rule.
+        ///
+        /// # Panics
+        /// If there is no case of this name.
+        pub async fn run<S: Subject>(case: &str, subject: &S) -> Result<(), Violation> {
+            let cx = Case::new(subject);
+            let (case, end) = match case {
+                $(stringify!($case) => (stringify!($case), $case(&cx).await),)*
+                _ => panic!("no case is called {case}"),
+            };
+            end.map_err(|what| Violation { case, what })
+        }
+    };
+}
+
+conformance_cases! { cases: {} }
+
+impl Violation {
+    /// The case that found it.
+    #[must_use]
+    pub const fn case(&self) -> &'static str {
+        self.case
+    }
+}
+
+impl Violations {
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Violation> {
+        self.0.iter()
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.case, self.what)
+    }
+}
+
+impl Error for Violation {}
+
+impl fmt::Display for Violations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|violation| writeln!(f, "{violation}"))
+    }
+}
+
+impl Error for Violations {}
+
+/// What a case gives back.
+type Verdict = Result<(), String>;
+
+/// Ends a case that finds something other than the rule says.
+fn must(holds: bool, what: &str) -> Verdict {
+    if holds { Ok(()) } else { Err(what.into()) }
+}

@@ -1,0 +1,101 @@
+//! What is examined, and what the cases do with it again and again.
+use super::Verdict;
+use crate::store::{Entry, Revision, SessionStore, StoreError, StoreErrorKind};
+use std::{
+    future::{Future, ready},
+    hash::{BuildHasher, RandomState},
+    sync::Arc,
+};
+
+/// A store to be examined, and what the cases may do to it.
+pub trait Subject: Sync {
+    /// A client of the store.
+    fn store(&self) -> Arc<dyn SessionStore>;
+
+    /// Another client of the same sessions, as another process has it; by default one more of the
+    /// first kind.
+    fn another(&self) -> Arc<dyn SessionStore> {
+        self.store()
+    }
+
+    /// Stops the store as a crash would and starts it again; `false` if it cannot, and the case
+    /// about it is passed over. Clients that were made before reconnect by themselves, or are
+    /// made anew by [`store`](Self::store).
+    fn restart(&self) -> impl Future<Output = bool> {
+        ready(false)
+    }
+}
+
+/// One case at work: its store, another client, and sessions of its own.
+pub(super) struct Case<'s, S> {
+    pub(super) subject: &'s S,
+    pub(super) store: Arc<dyn SessionStore>,
+    pub(super) other: Arc<dyn SessionStore>,
+    seed: u64,
+}
+
+impl<'s, S: Subject> Case<'s, S> {
+    pub(super) fn new(subject: &'s S) -> Self {
+        let seed = RandomState::new().hash_one("case");
+        Self { subject, store: subject.store(), other: subject.another(), seed }
+    }
+
+    /// The id of a session that only this case has.
+    pub(super) fn session(&self, name: &str) -> String {
+        format!("{:016x}.{name}", self.seed)
+    }
+
+    /// What all ids of this case begin with.
+    pub(super) fn prefix(&self) -> String {
+        self.session("")
+    }
+
+    /// Appends entries until there are `count` of them; gives them all.
+    pub(super) async fn written(&self, session: &str, count: u64) -> Result<Vec<Entry>, String> {
+        let mut written: Vec<Entry> = Vec::new();
+        for number in 1..=count {
+            let after = written.last().map(|last| last.revision);
+            let next = entry(number, number + 100, &format!("{session}: {number}"));
+            ok(self.store.append(session, after, &next).await)?;
+            written.push(next);
+        }
+        Ok(written)
+    }
+
+    /// What `session` has is exactly this.
+    pub(super) async fn holds(&self, session: &str, entries: &[Entry]) -> Verdict {
+        for client in [&self.store, &self.other] {
+            let found = ok(client.load(session).await)?;
+            if found != entries {
+                let bodies = |entries: &[Entry]| {
+                    let body = |entry: &Entry| {
+                        let shown = &entry.body[..entry.body.len().min(40)];
+                        format!("{:?} {}", entry.revision, String::from_utf8_lossy(shown))
+                    };
+                    entries.iter().map(body).collect::<Vec<_>>()
+                };
+                let (expected, found) = (bodies(entries), bodies(&found));
+                return Err(format!("{session:?} has {found:?} and not {expected:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn entry(number: u64, stamp: u64, body: &str) -> Entry {
+    Entry { revision: Revision { number, stamp }, at: 1_000 + number, body: body.into() }
+}
+
+/// What goes wrong in an operation that the case needs.
+pub(super) fn ok<T>(end: Result<T, StoreError>) -> Result<T, String> {
+    end.map_err(|error| format!("the store failed: {error}"))
+}
+
+/// The operation was refused because this is the head.
+pub(super) fn conflicts<T>(end: Result<T, StoreError>, head: Option<Revision>) -> Verdict {
+    match end {
+        Ok(_) => Err("it was kept and not refused".into()),
+        Err(error) if error.kind() == StoreErrorKind::Conflict { head } => Ok(()),
+        Err(error) => Err(format!("the head is {head:?}, the error {:?}: {error}", error.kind())),
+    }
+}

@@ -1,0 +1,125 @@
+//! What goes wrong between sessions and their store.
+use super::Revision;
+use std::{error::Error, fmt};
+use tr_core::BoxError;
+
+/// A store's failure. [`kind`](Self::kind) says what may have happened and what is safe; its
+/// source is the engine's own error.
+#[derive(Debug)]
+pub struct StoreError {
+    kind: StoreErrorKind,
+    cause: Option<BoxError>,
+}
+
+/// What a store's failure means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// The request never reached the store: nothing has changed. Sending it again is safe.
+    Unreachable,
+    /// No reply: what was asked may have been done. Sending the same again is safe and tells.
+    Uncertain,
+    /// Another writer was first: nothing has changed, and sending the same again does not help.
+    /// Load the session and decide anew.
+    Conflict {
+        /// Of the session's last entry; `None` if there is no such session.
+        head: Option<Revision>,
+    },
+    /// The session cannot be read: a newer version wrote it, or it is damaged. Nothing has
+    /// changed, and sending it again does not help.
+    Unreadable,
+    /// The store refuses: it is full, read-only, or set up so that it cannot keep its promises.
+    /// Nothing has changed, and sending it again does not help.
+    Refused,
+}
+
+impl StoreError {
+    /// A failure of this kind, because of `cause`.
+    #[must_use]
+    pub fn new(kind: StoreErrorKind, cause: impl Into<BoxError>) -> Self {
+        Self { kind, cause: Some(cause.into()) }
+    }
+
+    /// [`StoreErrorKind::Unreachable`]
+    #[must_use]
+    pub fn unreachable(cause: impl Into<BoxError>) -> Self {
+        Self::new(StoreErrorKind::Unreachable, cause)
+    }
+
+    /// [`StoreErrorKind::Uncertain`]
+    #[must_use]
+    pub fn uncertain(cause: impl Into<BoxError>) -> Self {
+        Self::new(StoreErrorKind::Uncertain, cause)
+    }
+
+    /// [`StoreErrorKind::Conflict`]
+    #[must_use]
+    pub const fn conflict(head: Option<Revision>) -> Self {
+        Self { kind: StoreErrorKind::Conflict { head }, cause: None }
+    }
+
+    /// [`StoreErrorKind::Unreadable`]
+    #[must_use]
+    pub fn unreadable(cause: impl Into<BoxError>) -> Self {
+        Self::new(StoreErrorKind::Unreadable, cause)
+    }
+
+    /// [`StoreErrorKind::Refused`]
+    #[must_use]
+    pub fn refused(cause: impl Into<BoxError>) -> Self {
+        Self::new(StoreErrorKind::Refused, cause)
+    }
+
+    /// What it means.
+    #[must_use]
+    pub const fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+
+    /// Whether sending the same request again may help.
+    #[must_use]
+    pub const fn is_passing(&self) -> bool {
+        matches!(self.kind, StoreErrorKind::Unreachable | StoreErrorKind::Uncertain)
+    }
+
+    /// Whether another writer was first.
+    #[must_use]
+    pub const fn is_conflict(&self) -> bool {
+        matches!(self.kind, StoreErrorKind::Conflict { .. })
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            StoreErrorKind::Unreachable => f.write_str(
+                "the session store cannot be reached; nothing has changed, and trying again is safe",
+            ),
+            StoreErrorKind::Uncertain => f.write_str(
+                "the session store did not answer; sending the same again is safe and tells",
+            ),
+            StoreErrorKind::Conflict { head: Some(head) } => write!(
+                f,
+                "the session was changed elsewhere and is at revision {head}; nothing was kept: \
+                 load it and decide anew"
+            ),
+            StoreErrorKind::Conflict { head: None } => f.write_str(
+                "the session was deleted elsewhere; nothing was kept: load it and decide anew",
+            ),
+            StoreErrorKind::Unreadable => f.write_str(
+                "the session cannot be read: update this program, or delete the session",
+            ),
+            StoreErrorKind::Refused => {
+                f.write_str("the session store refuses; nothing has changed")
+            }
+        }?;
+        self.cause.as_ref().map_or(Ok(()), |cause| write!(f, ": {cause}"))
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        let cause = self.cause.as_ref()?;
+        Some(&**cause)
+    }
+}

@@ -1,0 +1,102 @@
+//! A store in memory: the reference for others, and several processes within one test.
+use super::{Entry, Head, Revision, SessionStore, StoreError, StoreFuture};
+use std::{
+    collections::BTreeMap,
+    future::ready,
+    ops::Bound,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// Sessions in memory, behind the trait that durable stores implement.
+///
+/// # When to use
+///
+/// In tests, where each [`Sessions`](crate::Sessions) over a clone of one `Memory` is a process of
+/// its own; and as the example to write a store by. To keep sessions in this process only, give
+/// none: that is faster. A clone shares the sessions.
+#[derive(Clone, Debug, Default)]
+pub struct Memory(Arc<Mutex<Logs>>);
+
+type Logs = BTreeMap<String, Vec<Entry>>;
+
+impl Memory {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Logs> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn head(log: &[Entry]) -> Option<Revision> {
+    log.last().map(|last| last.revision)
+}
+
+impl SessionStore for Memory {
+    fn load<'s>(&'s self, session: &'s str) -> StoreFuture<'s, Vec<Entry>> {
+        let log = self.lock().get(session).cloned();
+        Box::pin(ready(Ok(log.unwrap_or_default())))
+    }
+
+    fn append<'s>(
+        &'s self,
+        session: &'s str,
+        after: Option<Revision>,
+        entry: &'s Entry,
+    ) -> StoreFuture<'s, ()> {
+        let append = || {
+            let mut logs = self.lock();
+            let log = logs.get(session).map_or(&[][..], Vec::as_slice);
+            let number = entry.revision.number;
+            let mut since = log.iter().rev().take_while(|there| there.revision.number >= number);
+            if since.any(|there| there.revision == entry.revision) {
+                return Ok(()); // Sent again.
+            }
+            let head = head(log);
+            if head != after {
+                return Err(StoreError::conflict(head));
+            }
+            logs.entry(session.into()).or_default().push(entry.clone());
+            Ok(())
+        };
+        Box::pin(ready(append()))
+    }
+
+    fn compact<'s>(&'s self, session: &'s str, base: &'s Entry) -> StoreFuture<'s, ()> {
+        let compact = || {
+            let mut logs = self.lock();
+            let log = logs.get_mut(session).filter(|log| head(log) == Some(base.revision));
+            match log {
+                Some(log) => *log = vec![base.clone()],
+                None => {
+                    let head = logs.get(session).and_then(|log| head(log));
+                    return Err(StoreError::conflict(head));
+                }
+            }
+            Ok(())
+        };
+        Box::pin(ready(compact()))
+    }
+
+    fn list<'s>(&'s self, after: Option<&'s str>, limit: usize) -> StoreFuture<'s, Vec<Head>> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let logs = self.lock();
+        let heads = logs.range::<str, _>((from, Bound::Unbounded)).filter_map(|(session, log)| {
+            let Entry { revision, at, .. } = *log.last()?;
+            Some(Head { session: session.clone(), revision, at })
+        });
+        Box::pin(ready(Ok(heads.take(limit).collect())))
+    }
+
+    fn delete<'s>(&'s self, session: &'s str) -> StoreFuture<'s, bool> {
+        let was_there = self.lock().remove(session).is_some();
+        Box::pin(ready(Ok(was_there)))
+    }
+
+    fn check(&self) -> StoreFuture<'_, Vec<String>> {
+        Box::pin(ready(Ok(Vec::new())))
+    }
+}
