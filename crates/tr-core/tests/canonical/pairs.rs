@@ -1,13 +1,11 @@
 //! Generated pairs: no two values share a digest, no value has two.
-//!
-//! `TR_R4_PAIRS` sets how many, 20,000 by default.
 use crate::model::{self, Value};
 use fastrand::Rng;
 use std::{collections::BTreeMap, mem};
 use tr_core::canonical::{Digest, Key, KeyParts, KeySource, Rules, Scope, VOLATILE};
 
 fn pairs() -> u64 {
-    std::env::var("TR_R4_PAIRS").map_or(20_000, |count| count.parse().expect("TR_R4_PAIRS"))
+    tr_testkit::rounds(20_000, 10_000_000)
 }
 
 fn digest(json: &str, rules: &Rules) -> Digest {

@@ -191,9 +191,11 @@ async fn dropped_at_random_points_no_claim_and_no_waiter_leaks() {
         _ => Step::after(Duration::from_millis(1), late(n)),
     });
     let (service, records, asked) = guarded(tool.capacity(3).unlogged());
-    let mut rng = fastrand::Rng::with_seed(1);
+    let (mut rng, mut made) = (fastrand::Rng::with_seed(1), 0);
     let make = || {
-        let call = pay(&format!("k{}", rng.u32(..2_000)));
+        made += 1;
+        // Ten callers for each key, a few keys at a time.
+        let call = pay(&format!("k{}", made / 10 + rng.u64(..32)));
         let call = if rng.bool() { best_effort(call) } else { call };
         service.clone().oneshot(call)
     };
@@ -204,7 +206,8 @@ async fn dropped_at_random_points_no_claim_and_no_waiter_leaks() {
     let Counts { inflight, unknown, waiters, .. } = records.counts();
     assert_eq!((inflight, unknown, waiters), (0, 0, 0));
     assert_eq!((asked.in_flight(), asked.reserved(), asked.waiting()), (0, 0, 0));
-    assert!(asked.calls() > 1_000);
+    println!("R2 in this process: {report:?}, {} runs", asked.calls());
+    assert!(asked.calls() as u64 > total / 20, "most were replays: {}", asked.calls());
 }
 
 /// The same with real threads, where hand-overs and drops race.
