@@ -120,6 +120,15 @@ impl Message {
         })
     }
 
+    /// Whether it is a user's message that holds more than results: a turn begins with it.
+    #[must_use]
+    pub fn begins_turn(&self) -> bool {
+        let is_result = |block: &Block| matches!(block.kind, Kind::Result { .. });
+        self.role() == Role::User
+            && !self.is_system_prompt()
+            && (self.blocks().is_empty() || !self.blocks().iter().all(is_result))
+    }
+
     /// Whether a reset of the session keeps it.
     #[must_use]
     pub fn is_system_prompt(&self) -> bool {

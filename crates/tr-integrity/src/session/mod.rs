@@ -63,6 +63,8 @@ pub struct Session {
     done: Vec<Done>,
     incidents: VecDeque<Incident>,
     archives: VecDeque<Archive>,
+    /// How many turns have begun since it was loaded.
+    turns: u64,
     config: Arc<Layer0Config>,
     mode: CycleMode,
 }
@@ -100,6 +102,7 @@ impl Session {
             done: Vec::new(),
             incidents: VecDeque::new(),
             archives: VecDeque::new(),
+            turns: 0,
             config: Arc::default(),
             mode: CycleMode::default(),
         }
@@ -150,6 +153,7 @@ impl Session {
     /// first: its result if that is here, else an error "outcome unknown, may have run", which
     /// gives way to the result when it comes.
     pub fn push(&mut self, message: Message) {
+        self.turns += u64::from(message.begins_turn());
         let step = self.validator.live_step();
         let Some(step) = step.filter(|_| self.tail_has_cycles()) else {
             return self.append(message);

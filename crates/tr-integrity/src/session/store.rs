@@ -40,7 +40,11 @@ struct Shared {
     config: Arc<Layer0Config>,
     mode: CycleMode,
     clock: Arc<dyn WallClock>,
+    listeners: Mutex<Vec<Box<Listener>>>,
 }
+
+/// Is told of the session in which a turn begins.
+type Listener = dyn Fn(&str) + Send + Sync;
 
 type Shard = HashMap<Box<str>, SharedSession>;
 type SharedSession = Arc<Mutex<Session>>;
@@ -70,6 +74,13 @@ impl Sessions {
             mode: CycleMode::default(),
             clock: Arc::new(SystemClock),
         }
+    }
+
+    /// Tells `listener`, from now on, of each session to which a user's message is pushed that holds
+    /// more than results: a turn begins there. It is called while the session is locked, so it must
+    /// neither block nor use the sessions.
+    pub fn on_turn(&self, listener: impl Fn(&str) + Send + Sync + 'static) {
+        lock(&self.0.listeners).push(Box::new(listener));
     }
 
     /// The configuration.
@@ -142,7 +153,13 @@ impl Sessions {
         work: impl FnOnce(&mut Session, u64) -> T,
     ) -> T {
         let now = self.0.clock.unix_ms();
-        work(&mut lock(session), now)
+        let mut session = lock(session);
+        let turns = session.turns;
+        let done = work(&mut session, now);
+        if session.turns != turns {
+            lock(&self.0.listeners).iter().for_each(|listener| listener(&session.id));
+        }
+        done
     }
 
     fn shard(&self, id: &str) -> &Mutex<Shard> {
@@ -183,7 +200,8 @@ impl SessionsBuilder {
         let Self { format, config, mode, clock } = self;
         config.check()?;
         let (shards, config) = (Default::default(), Arc::new(config));
-        Ok(Sessions(Arc::new(Shared { shards, format, config, mode, clock })))
+        let listeners = Mutex::default();
+        Ok(Sessions(Arc::new(Shared { shards, format, config, mode, clock, listeners })))
     }
 }
 
