@@ -172,7 +172,8 @@ impl Builder {
         self
     }
 
-    /// Records the tool cycles of these sessions; none by default.
+    /// Records the tool cycles of these sessions; none by default. A user's message that is pushed
+    /// to one of them begins a turn for the loop guard, where calls do not name their turn.
     pub fn sessions(mut self, sessions: Sessions) -> Self {
         self.sessions = Some(sessions);
         self
@@ -211,8 +212,8 @@ impl Builder {
         self.observers.insert(0, signals.observer());
         let observer = observers::all(self.observers);
         let mut integrity = IntegrityLayer::builder().observer(observer.clone());
-        if let Some(sessions) = self.sessions {
-            integrity = integrity.sessions(sessions);
+        if let Some(sessions) = &self.sessions {
+            integrity = integrity.sessions(sessions.clone());
         }
         let loop_guard = faults.gather(self.loop_guard.observer(observer.clone()).build());
         let idempotency = faults.gather(self.idempotency.observer(observer.clone()).build());
@@ -231,6 +232,9 @@ impl Builder {
         else {
             return Err(faults);
         };
+        if let (Some(sessions), Some(turns)) = (self.sessions, loop_guard.turns().cloned()) {
+            sessions.on_turn(move |session| turns.begin(Some(session)));
+        }
         let hooks: Hooks = self.hooks.into();
         let layers = Layers {
             call_telemetry: TelemetryLayer::call(&signals),

@@ -8,7 +8,7 @@ use tower::ServiceExt;
 use tr_core::{
     BreakerState, CallInfo, Effect, Event, KeyRef, Observer, Params, Ran, ToolCall, Verdict,
 };
-use tr_testkit::calls::{ScriptedTool, answers, fails};
+use tr_testkit::calls::{ScriptedTool, answers, fails, reports};
 
 #[derive(Debug, Default)]
 struct Heard(Mutex<Vec<String>>);
@@ -76,4 +76,39 @@ async fn si_10_a_successful_cycle_is_persisted_whole_and_a_failed_one_by_what_is
         // The second did not run, so nothing of it stays.
         assert_eq!(session.transcript().len(), 2);
     });
+}
+
+/// The layers know nothing of each other: the stack tells the guard what the sessions hear.
+#[tokio::test(start_paused = true)]
+async fn a_user_s_message_begins_a_turn_for_the_loop_guard() {
+    let format = Format::AnthropicMessages;
+    let sessions = Sessions::new(format);
+    let stack = ToolStack::builder().sessions(sessions.clone()).build().unwrap();
+    let missing = reports("invalid_params", "Missing required parameter: path");
+    let script = ScriptedTool::script([missing]).then_repeat_last();
+    let handle = script.handle();
+    let tool = stack.service(script);
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    let read = async || {
+        let id = format!("toolu_{}", count.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        let call = ToolCall::new("read", Params::empty_object()).session("s").tool_call_id(id);
+        tool.clone().oneshot(call).await.is_ok()
+    };
+    let say = |text: &str| {
+        let message = format.read(text).unwrap();
+        sessions.with("s", |session, _| session.push(message));
+    };
+    say(r#"{"role":"user","content":"Read it."}"#);
+    assert_eq!((read().await, read().await, read().await), (true, true, false));
+    // Nothing else ends the turn: neither an hour, nor results, nor somebody else's message.
+    tokio::time::advance(std::time::Duration::from_secs(3600)).await;
+    say(
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_0","content":"x"}]}"#,
+    );
+    let other = format.read(r#"{"role":"user","content":"And me?"}"#).unwrap();
+    sessions.with("other", |session, _| session.push(other));
+    assert!(!read().await);
+    say(r#"{"role":"user","content":[{"type":"text","text":"Try again."}]}"#);
+    assert_eq!((read().await, read().await, read().await), (true, true, false));
+    assert_eq!(handle.calls(), 4);
 }
