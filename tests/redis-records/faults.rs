@@ -1,5 +1,6 @@
 //! Every fault, before and after claim, run and end: one run, an answer for everybody, and service
-//! again soon after.
+//! again soon after. Once with processes that deal with the store themselves, as they should, and
+//! once with the layer.
 use crate::{
     process::{LEASE, Outcome, PATIENCE, Point, Tool, call, call_plainly},
     world::World,
@@ -9,7 +10,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, sleep, timeout};
-use tr_testkit::faults::Then;
+use tr_testkit::{faults::Then, rounds};
 
 /// Service is back so soon after a fault is over.
 const BACK: Duration = Duration::from_secs(2);
@@ -21,7 +22,7 @@ const SHORT: Duration = Duration::from_millis(250);
 const LONG: Duration = Duration::from_millis(1_500);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
+pub(crate) enum Fault {
     Kill,
     KillAndForget,
     Pause,
@@ -42,7 +43,7 @@ enum Fault {
 }
 
 impl Fault {
-    fn begin(self, world: &World) {
+    pub(crate) fn begin(self, world: &World) {
         match self {
             Self::Kill | Self::KillAndForget => world.server().kill(),
             Self::Pause => world.server().pause(),
@@ -69,7 +70,7 @@ impl Fault {
         }
     }
 
-    fn end(self, world: &World) {
+    pub(crate) fn end(self, world: &World) {
         match self {
             Self::Kill => world.server().restart().unwrap(),
             Self::KillAndForget => world.server().restart_empty().unwrap(),
@@ -84,7 +85,7 @@ impl Fault {
         world.proxy.heal();
     }
 
-    const fn lasts(self) -> Duration {
+    pub(crate) const fn lasts(self) -> Duration {
         match self {
             Self::Pause => LONG,
             _ => SHORT,
@@ -92,7 +93,7 @@ impl Fault {
     }
 
     /// The server loses records: nobody can know then that a call has run.
-    const fn forgets(self) -> bool {
+    pub(crate) const fn forgets(self) -> bool {
         matches!(self, Self::KillAndForget | Self::FlushAll)
     }
 }
@@ -183,15 +184,37 @@ async fn round(fault: Fault, point: Point) {
     }
 }
 
+const POINTS: [Point; 4] =
+    [Point::BeforeClaim, Point::AfterClaim, Point::AfterRun, Point::AfterEnd];
+
+/// In a soak at every point, else at one: where the layer deals with the store itself is the same.
+fn points_of_the_layer(fault: Fault) -> Vec<Point> {
+    if rounds(1, 4) == 4 { POINTS.into() } else { vec![POINTS[fault as usize % 4]] }
+}
+
 macro_rules! faults {
-    ($($name:ident: $fault:ident,)+) => {$(
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn $name() {
-            for point in [Point::BeforeClaim, Point::AfterClaim, Point::AfterRun, Point::AfterEnd] {
-                round(Fault::$fault, point).await;
-            }
+    ($($name:ident: $fault:ident,)+) => {
+        mod of_the_store {
+            use super::{Fault, POINTS, round};
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                for point in POINTS {
+                    round(Fault::$fault, point).await;
+                }
+            })+
         }
-    )+};
+
+        mod of_the_layer {
+            use super::{Fault, points_of_the_layer};
+            use crate::layered::round;
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                for point in points_of_the_layer(Fault::$fault) {
+                    round(Fault::$fault, point).await;
+                }
+            })+
+        }
+    };
 }
 
 faults! {

@@ -3,6 +3,7 @@
 mod crash;
 mod failover;
 mod faults;
+mod layered;
 mod likeness;
 mod process;
 mod rules;

@@ -50,7 +50,7 @@ pub(crate) enum Point {
 }
 
 impl Tool {
-    fn run(&self, epoch: u64) {
+    pub(crate) fn run(&self, epoch: u64) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(epoch);
     }
 
