@@ -43,12 +43,13 @@
 //! | 2 | call hooks | may give a key and change params, so before any digest |
 //! | 3 | [`integrity`] | each recorded use gets its result |
 //! | 4 | [loop guard](loopguard) | counts replayed failures too |
-//! | 5 | [`idempotency`] | one claim covers all attempts |
-//! | 6 | [deadline](timeout), [`retry`] | each attempt goes through what is below |
-//! | 7 | telemetry of the attempt, attempt hooks | once per attempt |
-//! | 8 | [`breaker`] | sees attempts, and timeouts among them |
-//! | 9 | [attempt timeout](timeout) | the tool, and its readiness, within bounds |
-//! | 10 | [`adapter`] | judges the tool's own errors, once for all |
+//! | 5 | [`checked`] | params that fail their tool's schema are no call |
+//! | 6 | [`idempotency`] | one claim covers all attempts |
+//! | 7 | [deadline](timeout), [`retry`] | each attempt goes through what is below |
+//! | 8 | telemetry of the attempt, attempt hooks | once per attempt |
+//! | 9 | [`breaker`] | sees attempts, and timeouts among them |
+//! | 10 | [attempt timeout](timeout) | the tool, and its readiness, within bounds |
+//! | 11 | [`adapter`] | judges the tool's own errors, once for all |
 //!
 //! # Defaults
 //!
@@ -66,6 +67,7 @@
 //!
 //! anything but order and switches: all behaviour is the layers'.
 pub mod adapter;
+pub mod checked;
 pub mod fold;
 pub mod hooks;
 mod observers;

@@ -4,6 +4,7 @@
 //! with `ServiceBuilder` and the layers themselves.
 use crate::{
     adapter::{Adapter, AdapterLayer},
+    checked::{Checked, CheckedLayer},
     hooks::{Hooked, HooksLayer},
 };
 use tower_layer::Layer;
@@ -27,6 +28,9 @@ pub(crate) struct Layers {
     pub(crate) integrity: IntegrityLayer,
     /// Counts replayed failures too, so it stands outside the records.
     pub(crate) loop_guard: LoopGuardLayer,
+    /// Params that fail their tool's schema are no call: no record, no attempt. The loop guard
+    /// counts them.
+    pub(crate) checked: CheckedLayer,
     /// One claim covers all attempts.
     pub(crate) idempotency: IdempotencyLayer,
     /// Bounds all attempts of the one who runs the call; who waits for another's run is bounded
@@ -49,7 +53,8 @@ pub(crate) struct Layers {
 }
 
 /// What stands around a tool `T`.
-pub(crate) type Stacked<T> = Telemetry<Hooked<Integrity<LoopGuard<Idempotency<Attempts<T>>>>>>;
+pub(crate) type Stacked<T> =
+    Telemetry<Hooked<Integrity<LoopGuard<Checked<Idempotency<Attempts<T>>>>>>>;
 
 /// What one claim covers.
 type Attempts<T> = Deadline<Retry<Hooked<Telemetry<Breaker<AttemptTimeout<Adapter<T>>>>>>>;
@@ -64,6 +69,7 @@ impl Layers {
         let tool = self.retry.layer(tool);
         let tool = self.deadline.layer(tool);
         let tool = self.idempotency.layer(tool);
+        let tool = self.checked.layer(tool);
         let tool = self.loop_guard.layer(tool);
         let tool = self.integrity.layer(tool);
         let tool = self.call_hooks.layer(tool);

@@ -1,6 +1,7 @@
 //! The stack and its builder.
 use crate::{
     adapter::AdapterLayer,
+    checked::CheckedLayer,
     hooks::{Hook, Hooked, Hooks, HooksLayer, Place},
     observers,
     order::{Layers, Stacked},
@@ -241,6 +242,7 @@ impl Builder {
             call_hooks: HooksLayer::new(&hooks, Place::Call),
             integrity: integrity.build(),
             loop_guard,
+            checked: CheckedLayer::new(),
             idempotency,
             deadline,
             retry,

@@ -2,7 +2,14 @@
 use crate::{
     Effect, Json, Priority, RetryOverride, ToolId, Verdict, call::CallHints, canonical::Rules,
 };
+#[cfg(feature = "input-schema")]
+use crate::{
+    Params,
+    catalog::{InputSchema, InvalidParams, InvalidSchema},
+};
 use std::time::Duration;
+#[cfg(feature = "input-schema")]
+use std::{fmt, sync::OnceLock};
 
 /// What is known of a tool before it is called. Fields are added in minor versions.
 #[derive(Clone, Debug)]
@@ -47,6 +54,29 @@ pub struct ToolManifest {
     pub priority: Priority,
     /// Names of params and result fields that no log may show.
     pub sensitive: Vec<Box<str>>,
+    /// [`input_schema`](Self::input_schema), compiled by the first call that is checked.
+    #[cfg(feature = "input-schema")]
+    compiled: Compiled,
+}
+
+/// A schema that is compiled once for all who share a manifest. A copy of the manifest may be given
+/// another schema, so it compiles its own.
+#[cfg(feature = "input-schema")]
+#[derive(Default)]
+struct Compiled(OnceLock<Result<InputSchema, InvalidSchema>>);
+
+#[cfg(feature = "input-schema")]
+impl Clone for Compiled {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+#[cfg(feature = "input-schema")]
+impl fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.get().is_some() { "Compiled" } else { "Uncompiled" })
+    }
 }
 
 /// What a tool can do.
@@ -165,7 +195,41 @@ impl ToolManifest {
             alternatives: Vec::new(),
             priority: Priority::default(),
             sensitive: Vec::new(),
+            #[cfg(feature = "input-schema")]
+            compiled: Compiled::default(),
         }
+    }
+
+    /// Checks params against the tool's [`input_schema`](Self::input_schema), if it has one. The
+    /// first check compiles the schema.
+    ///
+    /// ```
+    /// use tr_core::{Json, Params, ToolManifest};
+    ///
+    /// let mut read = ToolManifest::new("read");
+    /// read.input_schema = Some(Json::from_text(r#"{"required": ["path"]}"#)?);
+    /// let error = read.check(&Params::empty_object()).unwrap_err();
+    /// assert_eq!(error.to_string(), "Missing required parameter: path");
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Names every fault with its JSON pointer; or says that the schema itself is none. The tool did
+    /// not run.
+    #[cfg(feature = "input-schema")]
+    pub fn check(&self, params: &Params) -> Result<(), InvalidParams> {
+        match self.schema() {
+            None => Ok(()),
+            Some(Ok(schema)) => schema.check(params),
+            Some(Err(error)) => Err(InvalidParams::no_schema(self.tool.label(), error)),
+        }
+    }
+
+    /// The schema, compiled; `None` if there is none.
+    #[cfg(feature = "input-schema")]
+    pub(crate) fn schema(&self) -> Option<&Result<InputSchema, InvalidSchema>> {
+        let schema = self.input_schema.as_ref()?;
+        Some(self.compiled.0.get_or_init(|| InputSchema::compile(schema)))
     }
 
     /// Whether to answer this call in chunks: the caller would like it, and the tool can.

@@ -138,6 +138,10 @@ impl InvalidParams {
         Self { faults, facts: Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent) }
     }
 
+    pub(crate) fn no_schema(tool: &str, error: &InvalidSchema) -> Self {
+        Self::new(vec![format!("The input schema of {tool} in its manifest is none: {error}")])
+    }
+
     /// Each fault, as a model may read it: what is missing first.
     pub fn faults(&self) -> impl ExactSizeIterator<Item = &str> {
         self.faults.iter().map(String::as_str)

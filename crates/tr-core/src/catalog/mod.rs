@@ -84,20 +84,16 @@ pub struct ToolCatalog {
 #[derive(Debug)]
 struct Entry {
     manifest: Arc<ToolManifest>,
-    #[cfg(feature = "input-schema")]
-    schema: Option<InputSchema>,
 }
 
 impl Entry {
     #[cfg(feature = "input-schema")]
     fn new(manifest: ToolManifest, spot: Option<&Spot>, faults: &mut Faults) -> Self {
-        let compiled = manifest.input_schema.as_ref().map(InputSchema::compile).transpose();
-        let schema = compiled.unwrap_or_else(|error| {
+        if let Some(Err(error)) = manifest.schema() {
             let spot = spot.cloned().unwrap_or_default();
             build::refuse(&spot, "a JSON Schema", &error.to_string(), faults);
-            None
-        });
-        Self { manifest: Arc::new(manifest), schema }
+        }
+        Self { manifest: Arc::new(manifest) }
     }
 
     #[cfg(not(feature = "input-schema"))]
@@ -181,11 +177,8 @@ impl ToolCatalog {
     /// If the tool has one and the params do not meet it. The tool did not run.
     #[cfg(feature = "input-schema")]
     pub fn check(&self, call: &ToolCall) -> Result<(), InvalidParams> {
-        let entry = self.entry(parts(&call.parts().tool));
-        match entry.and_then(|entry| entry.schema.as_ref()) {
-            Some(schema) => schema.check(&call.parts().params),
-            None => Ok(()),
-        }
+        let manifest = self.get(&call.parts().tool);
+        manifest.map_or(Ok(()), |manifest| manifest.check(&call.parts().params))
     }
 
     /// All manifests, in the order of the tools' identities.
