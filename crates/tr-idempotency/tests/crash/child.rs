@@ -80,7 +80,7 @@ impl Order {
     pub(crate) async fn obey(self) {
         let fuse = Fuse::new(self.point, self.nth, self.lasts);
         let store = Sqlite::open(&self.file).await.unwrap();
-        let store = Fused { store, fuse: fuse.clone() };
+        let store = Fused { way: fuse.clone(), store };
         let tool = guarded(Arc::new(store), ledger(&self.file), fuse, self.takes);
         let mut callers = JoinSet::new();
         for caller in 0..CALLERS {

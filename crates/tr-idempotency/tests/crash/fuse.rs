@@ -1,4 +1,5 @@
 //! The points of a call at which a process can die, and a store that has them.
+use crate::between::{Between, Way};
 use std::{
     future::{Future, poll_fn},
     hint,
@@ -11,11 +12,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use tr_core::canonical::Key;
-use tr_idempotency::{
-    protocol::{Millis, Token},
-    store::{ClaimRequest, Claimed, End, Query, RecordStore, Seen, StoreFuture, Stored},
-};
+use tr_idempotency::store::{StoreError, StoreFuture};
 
 /// In the order in which a call comes by. What is `Sent` is on its way to the disk: whether it
 /// gets there is open.
@@ -107,84 +104,25 @@ impl Fuse {
 }
 
 /// A store on whose ways the process can die.
-#[derive(Debug)]
-pub(crate) struct Fused<S> {
-    pub(crate) store: S,
-    pub(crate) fuse: Arc<Fuse>,
-}
+pub(crate) type Fused<S> = Between<Arc<Fuse>, S>;
 
-impl<S: RecordStore> RecordStore for Fused<S> {
-    fn claim<'s>(&'s self, claim: &'s ClaimRequest) -> StoreFuture<'s, Claimed> {
-        Box::pin(async move {
-            self.fuse.reach(Point::BeforeClaim);
-            let claimed = self.fuse.sends(Point::ClaimSent, self.store.claim(claim)).await;
-            self.fuse.reach(Point::ClaimCommitted);
-            claimed
-        })
-    }
-
-    fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool> {
-        Box::pin(async move {
-            self.fuse.reach(Point::BeforeRenew);
-            let renew = self.store.renew(key, token, lease);
-            let renewed = self.fuse.sends(Point::RenewSent, renew).await;
-            self.fuse.reach(Point::RenewCommitted);
-            renewed
-        })
-    }
-
-    fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
-        Box::pin(async move {
-            self.fuse.reach(Point::BeforeFinalise);
-            let finalise = self.store.finalise(key, token, end);
-            let finalised = self.fuse.sends(Point::FinaliseSent, finalise).await;
-            self.fuse.reach(Point::FinaliseCommitted);
-            finalised
-        })
-    }
-
-    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
-        self.store.release(key, owner)
-    }
-
-    fn settle<'s>(
+impl Way for Arc<Fuse> {
+    fn through<'s, T: Send + 's>(
         &'s self,
-        key: &'s Key,
-        of: Option<Token>,
-        end: &'s End,
-    ) -> StoreFuture<'s, bool> {
-        self.store.settle(key, of, end)
-    }
-
-    fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>> {
-        self.store.read(key)
-    }
-
-    fn watch<'s>(&'s self, key: &'s Key, seen: Seen) -> StoreFuture<'s, ()> {
-        self.store.watch(key, seen)
-    }
-
-    fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
-        self.store.list(query, limit)
-    }
-
-    fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
-        self.store.count(query)
-    }
-
-    fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
-        self.store.flush(query)
-    }
-
-    fn clear<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, bool> {
-        self.store.clear(key)
-    }
-
-    fn sweep(&self) -> StoreFuture<'_, u64> {
-        self.store.sweep()
-    }
-
-    fn check(&self) -> StoreFuture<'_, Vec<String>> {
-        self.store.check()
+        operation: &'static str,
+        request: impl Future<Output = Result<T, StoreError>> + Send + 's,
+    ) -> StoreFuture<'s, T> {
+        let [before, sent, done] = match operation {
+            "claim" => [Point::BeforeClaim, Point::ClaimSent, Point::ClaimCommitted],
+            "renew" => [Point::BeforeRenew, Point::RenewSent, Point::RenewCommitted],
+            "finalise" => [Point::BeforeFinalise, Point::FinaliseSent, Point::FinaliseCommitted],
+            _ => return Box::pin(request),
+        };
+        Box::pin(async move {
+            self.reach(before);
+            let end = self.sends(sent, request).await;
+            self.reach(done);
+            end
+        })
     }
 }

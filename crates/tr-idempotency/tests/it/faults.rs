@@ -1,4 +1,5 @@
 //! A store between the layer and another, which counts, fails, loses replies and hangs.
+use crate::between::{Between, Way};
 use std::{
     collections::HashMap,
     fmt,
@@ -6,14 +7,7 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use tr_core::canonical::Key;
-use tr_idempotency::{
-    protocol::{Millis, Token},
-    store::{
-        ClaimRequest, Claimed, End, Memory, Query, RecordStore, Seen, StoreError, StoreFuture,
-        Stored,
-    },
-};
+use tr_idempotency::store::{Memory, StoreError, StoreFuture};
 
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +24,12 @@ pub(crate) enum Fault {
     Unreadable,
 }
 
+/// Such a store.
+pub(crate) type Faulty = Between<Faults, Memory>;
+
+/// Shared by its clones.
 #[derive(Clone)]
-pub(crate) struct Faulty {
-    inner: Memory,
+pub(crate) struct Faults {
     slow: bool,
     state: Arc<Mutex<State>>,
 }
@@ -45,18 +42,20 @@ struct State {
 }
 
 impl Faulty {
-    pub(crate) fn new(inner: Memory) -> Self {
-        Self { inner, slow: false, state: Arc::default() }
+    pub(crate) fn new(store: Memory) -> Self {
+        Self { way: Faults { slow: false, state: Arc::default() }, store }
     }
 
     /// Takes a millisecond there and another back.
-    pub(crate) fn slow(inner: Memory) -> Self {
-        Self { slow: true, ..Self::new(inner) }
+    pub(crate) fn slow(store: Memory) -> Self {
+        let mut slow = Self::new(store);
+        slow.way.slow = true;
+        slow
     }
 
     /// The next `times` requests of this operation end so.
     pub(crate) fn fail(&self, operation: &'static str, fault: Fault, times: usize) {
-        self.state.lock().unwrap().faults.insert(operation, (fault, times));
+        self.way.state.lock().unwrap().faults.insert(operation, (fault, times));
     }
 
     /// Every request to the store ends so, from now on.
@@ -67,13 +66,15 @@ impl Faulty {
     }
 
     pub(crate) fn up(&self) {
-        self.state.lock().unwrap().faults.clear();
+        self.way.state.lock().unwrap().faults.clear();
     }
 
     pub(crate) fn calls(&self, operation: &str) -> usize {
-        self.state.lock().unwrap().calls.get(operation).copied().unwrap_or_default()
+        self.way.state.lock().unwrap().calls.get(operation).copied().unwrap_or_default()
     }
+}
 
+impl Faults {
     fn next(&self, operation: &'static str) -> Option<Fault> {
         let mut state = self.state.lock().unwrap();
         *state.calls.entry(operation).or_default() += 1;
@@ -82,7 +83,9 @@ impl Faulty {
         *left = left.saturating_sub(1);
         fault
     }
+}
 
+impl Way for Faults {
     fn through<'s, T: Send + 's>(
         &'s self,
         operation: &'static str,
@@ -114,55 +117,8 @@ impl Faulty {
     }
 }
 
-impl fmt::Debug for Faulty {
+impl fmt::Debug for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Faulty")
-    }
-}
-
-impl RecordStore for Faulty {
-    fn claim<'s>(&'s self, claim: &'s ClaimRequest) -> StoreFuture<'s, Claimed> {
-        self.through("claim", async move { self.inner.claim(claim).await })
-    }
-    fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool> {
-        self.through("renew", async move { self.inner.renew(key, token, lease).await })
-    }
-    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
-        self.through("release", async move { self.inner.release(key, owner).await })
-    }
-    fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
-        self.through("finalise", async move { self.inner.finalise(key, token, end).await })
-    }
-    fn settle<'s>(
-        &'s self,
-        key: &'s Key,
-        of: Option<Token>,
-        end: &'s End,
-    ) -> StoreFuture<'s, bool> {
-        self.through("settle", async move { self.inner.settle(key, of, end).await })
-    }
-    fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>> {
-        self.through("read", async move { self.inner.read(key).await })
-    }
-    fn watch<'s>(&'s self, key: &'s Key, seen: Seen) -> StoreFuture<'s, ()> {
-        self.through("watch", async move { self.inner.watch(key, seen).await })
-    }
-    fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
-        self.inner.list(query, limit)
-    }
-    fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
-        self.inner.count(query)
-    }
-    fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
-        self.inner.flush(query)
-    }
-    fn clear<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, bool> {
-        self.inner.clear(key)
-    }
-    fn sweep(&self) -> StoreFuture<'_, u64> {
-        self.inner.sweep()
-    }
-    fn check(&self) -> StoreFuture<'_, Vec<String>> {
-        self.inner.check()
+        f.write_str("Faults")
     }
 }

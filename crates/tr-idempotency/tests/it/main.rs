@@ -1,4 +1,6 @@
 //! Behaviour of the idempotency layer.
+#[path = "../between/mod.rs"]
+mod between;
 mod bounds;
 mod cancelling;
 mod cases;
