@@ -1,6 +1,7 @@
-//! Puts the reliability stack in front of any MCP server.
+//! Puts the reliability stack in front of any MCP server, and mends agents' sessions.
 mod demo;
 mod mcp;
+mod session;
 mod supervise;
 mod turn;
 
@@ -21,6 +22,8 @@ enum Command {
     Mcp(mcp::Options),
     /// Run the turn that PLAN describes against the MCP server COMMAND, and show what happened
     Turn(turn::Options),
+    /// Find what makes a provider refuse an agent's session, and mend it
+    Session(session::Options),
     /// Show what the guard is good for, side by side
     Demo(demo::Options),
     /// Serve the demonstration's tools on standard input and output
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
             match cli.command {
                 Command::Mcp(options) => mcp::run(options).await,
                 Command::Turn(options) => turn::run(options).await,
+                Command::Session(options) => Ok(session::run(&options)),
                 Command::Demo(options) => demo::run(options).await,
                 Command::Serve(options) => {
                     demo::serve(options).await?;

@@ -42,7 +42,7 @@ fn below(name: &str) -> Option<Vec<&'static str>> {
         layer if LAYERS.contains(&layer) => core.into(),
         "tool-reliability" => [&core, LAYERS].concat(),
         "tr-turn" => vec!["tr-core", "tool-reliability"],
-        "tool-guard" => vec!["tr-core", "tool-reliability", "tr-turn"],
+        "tool-guard" => vec!["tr-core", "tool-reliability", "tr-integrity", "tr-turn"],
         _ => return None,
     })
 }

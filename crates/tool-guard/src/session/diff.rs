@@ -1,0 +1,120 @@
+//! `tool-guard session diff`: what a repair would change, record by record.
+use super::{
+    Content, Failure, Outcome, Source, Verdict,
+    options::How,
+    report::{About, head},
+    show::{DIM, MINUS, PLUS, TITLE, quoted},
+    spread::spread,
+};
+use serde::Serialize;
+use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices};
+use std::{fmt::Write as _, path::Path};
+
+/// Equal lines around a change.
+const AROUND: usize = 3;
+
+/// What a repair would change.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Differs {
+    status: &'static str,
+    #[serde(flatten)]
+    about: About,
+    changes: Vec<Change>,
+}
+
+/// Records that follow one another, and what comes in their place.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Change {
+    /// Where the first of them is, or what comes is put: the line in the file as it is.
+    line: usize,
+    /// Which message that is, from 0.
+    message: usize,
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+/// Compares a file with what a repair would make of it.
+pub(crate) fn diff(file: &Path, how: How) -> Result<Differs, Failure> {
+    let content = Content::read(Source::open(file)?.bytes()?)?;
+    let planned = content.plan(how.mode.into(), how.close_tail);
+    let before: Vec<_> = content.records().collect();
+    let after: Vec<_> = planned.after.records().collect();
+    let changes = changes(&before, &after);
+    let status = if changes.is_empty() { "clean" } else { "findings" };
+    Ok(Differs { status, about: content.about(), changes })
+}
+
+fn changes(before: &[(usize, &str)], after: &[(usize, &str)]) -> Vec<Change> {
+    let texts = |records: &[(usize, &str)]| -> Vec<String> {
+        records.iter().map(|(_, text)| (*text).to_owned()).collect()
+    };
+    let (old, new) = (texts(before), texts(after));
+    let changed = capture_diff_slices(Algorithm::Myers, &old, &new).into_iter();
+    let changed = changed.filter(|op| !matches!(op, DiffOp::Equal { .. }));
+    let change = |op: DiffOp| {
+        let place = before.get(op.old_range().start).or(before.last());
+        Change {
+            line: place.map_or(1, |(line, _)| *line),
+            message: op.old_range().start,
+            before: old[op.old_range()].to_vec(),
+            after: new[op.new_range()].to_vec(),
+        }
+    };
+    changed.map(change).collect()
+}
+
+impl Outcome for Differs {
+    fn verdict(&self) -> Verdict {
+        if self.changes.is_empty() { Verdict::Clean } else { Verdict::Findings }
+    }
+
+    fn show(&self, file: &Path, out: &mut String) {
+        if self.changes.is_empty() {
+            return head(file, &self.about, true, out);
+        }
+        let name = file.display();
+        let _ = writeln!(out, "{TITLE}--- {name}\n+++ {name}, mended{TITLE:#}");
+        for change in &self.changes {
+            let (line, first) = (change.line, change.message);
+            let what = match (change.before.len(), change.after.len()) {
+                (0, _) => format!("before message {first}: something comes in"),
+                (1, 0) => format!("message {first} goes"),
+                (1, _) => format!("message {first} changes"),
+                (more, 0) => format!("messages {first} to {} go", first + more - 1),
+                (more, _) => format!("messages {first} to {} change", first + more - 1),
+            };
+            let _ = writeln!(out, "{DIM}@@ {name}:{line}, {what} @@{DIM:#}");
+            let lines = |records: &[String]| -> String {
+                records.iter().map(|record| spread(record)).collect()
+            };
+            let (before, after) = (lines(&change.before), lines(&change.after));
+            show_lines(&before, &after, out);
+        }
+    }
+
+    fn next(&self, file: &Path) -> Option<String> {
+        let file = quoted(file);
+        (!self.changes.is_empty())
+            .then(|| format!("See what it loses:  tool-guard session repair {file}"))
+    }
+}
+
+fn show_lines(before: &str, after: &str, out: &mut String) {
+    let diff = TextDiff::from_lines(before, after);
+    let groups = diff.grouped_ops(AROUND);
+    for (at, group) in groups.iter().enumerate() {
+        if at > 0 {
+            let _ = writeln!(out, "{DIM} …{DIM:#}");
+        }
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            let line = change.value().trim_end_matches('\n');
+            let _ = match change.tag() {
+                ChangeTag::Equal => writeln!(out, " {line}"),
+                ChangeTag::Delete => writeln!(out, "{MINUS}-{line}{MINUS:#}"),
+                ChangeTag::Insert => writeln!(out, "{PLUS}+{line}{PLUS:#}"),
+            };
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Does the same to each file of some paths, and says what came of all.
+use super::{
+    Trouble,
+    show::{BAD, DIM, GOOD, TITLE, say, say_error},
+    walk::{self, Entry},
+};
+use serde::Serialize;
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+/// How many skipped files are named to a person.
+const NAMED: usize = 5;
+
+/// What came of a file, from the best to the worst; also what the command ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verdict {
+    /// Nothing is wrong, or not any more.
+    Clean = 0,
+    /// Something is wrong, or would be changed.
+    Findings = 1,
+    /// It cannot be read or changed.
+    Unreadable = 2,
+}
+
+/// Why nothing came of a file.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It is something else; in a folder that is nothing to worry about.
+    NoSession(String),
+    /// It may be a session, and cannot be used.
+    Trouble(Trouble),
+}
+
+/// What came of a file. As JSON it has a `status`.
+pub(crate) trait Outcome: Serialize {
+    fn verdict(&self) -> Verdict;
+
+    /// Writes it for a person.
+    fn show(&self, file: &Path, out: &mut String);
+
+    /// What to do next, for a person.
+    fn next(&self, file: &Path) -> Option<String>;
+}
+
+/// What is printed of a file as JSON.
+#[derive(Serialize)]
+struct Line<'f, T> {
+    file: &'f str,
+    #[serde(flatten)]
+    what: T,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "status", rename_all = "camelCase")]
+enum Other<'t> {
+    Skipped { reason: &'t str },
+    Unreadable { error: &'t str, help: &'t str },
+}
+
+/// What was printed so far.
+struct Tally {
+    json: bool,
+    worst: Verdict,
+    clean: usize,
+    findings: usize,
+    unreadable: usize,
+    skipped: Vec<String>,
+    next: Option<String>,
+}
+
+/// Does `act` to each session that `paths` lead to; the worst of all counts.
+pub(crate) fn each<T: Outcome>(
+    paths: &[PathBuf],
+    json: bool,
+    mut act: impl FnMut(&Path) -> Result<T, Failure>,
+) -> Verdict {
+    let mut tally = Tally {
+        json,
+        worst: Verdict::Clean,
+        clean: 0,
+        findings: 0,
+        unreadable: 0,
+        skipped: Vec::new(),
+        next: None,
+    };
+    for path in paths {
+        let before = tally.sessions();
+        for entry in walk::entries(path) {
+            match entry {
+                Entry::Named(file) => match act(&file) {
+                    Err(Failure::NoSession(what)) => tally.unreadable(&file, &no_session(&what)),
+                    came => tally.came(&file, came),
+                },
+                Entry::Found(file) => {
+                    let came = act(&file);
+                    tally.came(&file, came);
+                }
+                Entry::Skipped(file, reason) => tally.skip(&file, reason),
+                Entry::Unreadable(file, trouble) => tally.unreadable(&file, &trouble),
+            }
+        }
+        if tally.sessions() == before {
+            let what = "has no session in it, nor have the folders in it";
+            let help = "give the folder in which the agent keeps its sessions, or a session's file";
+            tally.unreadable(path, &Trouble::new(what, help));
+        }
+    }
+    tally.end();
+    tally.worst
+}
+
+fn no_session(what: &str) -> Trouble {
+    let help = "give an array of messages, a request with messages, or an agent's JSON lines";
+    Trouble::new(format!("is no session: {what}"), help)
+}
+
+impl Tally {
+    fn sessions(&self) -> usize {
+        self.clean + self.findings + self.unreadable
+    }
+
+    fn came<T: Outcome>(&mut self, file: &Path, came: Result<T, Failure>) {
+        match came {
+            Ok(outcome) => self.done(file, &outcome),
+            Err(Failure::NoSession(reason)) => self.skip(file, &reason),
+            Err(Failure::Trouble(trouble)) => self.unreadable(file, &trouble),
+        }
+    }
+
+    fn done<T: Outcome>(&mut self, file: &Path, outcome: &T) {
+        let verdict = outcome.verdict();
+        self.worst = self.worst.max(verdict);
+        *match verdict {
+            Verdict::Clean => &mut self.clean,
+            Verdict::Findings => &mut self.findings,
+            Verdict::Unreadable => &mut self.unreadable,
+        } += 1;
+        if self.json {
+            print_json(file, outcome);
+        } else {
+            let mut out = String::new();
+            outcome.show(file, &mut out);
+            say(&out);
+        }
+        if self.next.is_none() {
+            self.next = outcome.next(file);
+        }
+    }
+
+    fn skip(&mut self, file: &Path, reason: &str) {
+        if self.json {
+            print_json(file, Other::Skipped { reason });
+        }
+        self.skipped.push(format!("{} ({reason})", file.display()));
+    }
+
+    fn unreadable(&mut self, file: &Path, trouble: &Trouble) {
+        self.worst = Verdict::Unreadable;
+        self.unreadable += 1;
+        let Trouble { what, help } = trouble;
+        if self.json {
+            print_json(file, Other::Unreadable { error: what, help });
+        } else {
+            let file = file.display();
+            say_error(&format!(
+                "{BAD}✗{BAD:#} {TITLE}{file}{TITLE:#} {what}\n  {DIM}→ {help}{DIM:#}\n"
+            ));
+        }
+    }
+
+    /// What a person wants to know of many files.
+    fn end(&self) {
+        if self.json {
+            return;
+        }
+        let mut out = String::new();
+        if self.sessions() > 1 {
+            let parts = [
+                (self.clean, "clean", GOOD),
+                (self.findings, "with findings", BAD),
+                (self.unreadable, "unreadable", BAD),
+            ];
+            let parts = parts.iter().filter(|(count, _, _)| *count > 0);
+            let parts = parts.map(|(count, what, style)| format!("{style}{count} {what}{style:#}"));
+            let parts = parts.collect::<Vec<_>>().join(", ");
+            let _ = writeln!(out, "\n{} sessions: {parts}", self.sessions());
+        }
+        if !self.skipped.is_empty() {
+            let named = self.skipped.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>();
+            let more = match self.skipped.len().saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!(", and {more} more (--json names them)"),
+            };
+            let _ = writeln!(out, "{DIM}skipped: {}{more}{DIM:#}", named.join(", "));
+        }
+        if let Some(next) = &self.next {
+            let _ = writeln!(out, "\n{next}");
+        }
+        say(&out);
+    }
+}
+
+/// A line for a program.
+fn print_json(file: &Path, what: impl Serialize) {
+    let line = Line { file: &file.to_string_lossy(), what };
+    let mut line = serde_json::to_string(&line).expect("what was made here can be written");
+    line.push('\n');
+    say(&line);
+}
+
+impl From<Trouble> for Failure {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+impl From<Verdict> for ExitCode {
+    fn from(verdict: Verdict) -> Self {
+        Self::from(verdict as u8)
+    }
+}

@@ -1,0 +1,179 @@
+//! The command line of `tool-guard session`.
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use tr_integrity::RepairMode;
+
+/// What it ends with.
+const EXIT_CODES: &str = "\
+Exit codes (of several files, the worst):
+  0  clean: nothing is wrong, or not any more
+  1  findings: something is wrong, or would be changed by --write
+  2  unreadable: a file cannot be read or changed, or the command line is wrong
+
+Commands that change a file show what they would do, and do it with --write. They put the new file
+in the place of the old one in one step, and leave the old one beside it as FILE.bak-TIME.
+
+An agent answers 400 on every call? Stop it, then:
+  tool-guard session check FILE
+  tool-guard session repair FILE           # shows what it would do
+  tool-guard session repair FILE --write   # does it";
+
+/// Finds what makes a provider refuse an agent's session, and mends it.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Say what is wrong with sessions, and what the provider answers to it
+    Check(Check),
+    /// Mend sessions: without --write, show how
+    Repair(Repair),
+    /// Show what repair would change, message by message
+    Diff(Diff),
+    /// List the checkpoints of a session, or make one
+    Checkpoints(Checkpoints),
+    /// Take a session back to a checkpoint: without --write, show how far
+    Rollback(Rollback),
+    /// Begin a session anew with its system prompt alone: without --write, show what goes
+    Reset(Reset),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    pub(crate) paths: Paths,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Repair {
+    #[command(flatten)]
+    pub(crate) paths: Paths,
+
+    #[command(flatten)]
+    pub(crate) how: How,
+
+    /// Do it; the old file stays beside the new one as FILE.bak-TIME
+    #[arg(long)]
+    pub(crate) write: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    #[command(flatten)]
+    pub(crate) paths: Paths,
+
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Checkpoints {
+    /// The session's file
+    pub(crate) file: PathBuf,
+
+    /// Make a checkpoint of the session as it is now
+    #[arg(long)]
+    pub(crate) create: bool,
+
+    /// What to remember it by
+    #[arg(long, requires = "create", value_name = "TEXT")]
+    pub(crate) note: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rollback {
+    /// The session's file
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) to: To,
+
+    /// Do it; the old file stays beside the new one as FILE.bak-TIME
+    #[arg(long)]
+    pub(crate) write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How far back.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct To {
+    /// To this checkpoint, by its id or the number at its end
+    #[arg(long, value_name = "ID")]
+    pub(crate) to: Option<String>,
+
+    /// To the last message before the first fault, all calls answered
+    #[arg(long)]
+    pub(crate) before_fault: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Reset {
+    /// The session's file
+    pub(crate) file: PathBuf,
+
+    /// Keep the old file for good, as FILE.archive-TIME, with its checkpoints
+    #[arg(long)]
+    pub(crate) archive: bool,
+
+    /// Do it; the old file stays beside the new one, as FILE.bak-TIME if it is not archived
+    #[arg(long)]
+    pub(crate) write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Files, and how to speak of them.
+#[derive(Debug, Args)]
+pub(crate) struct Paths {
+    /// Sessions' files, or folders with such files
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Print JSON, a line for each file
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How to mend.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct How {
+    /// What becomes of a result without its call, or of a call without its result
+    #[arg(long, value_enum, default_value_t = Mode::Preserve)]
+    pub(crate) mode: Mode,
+
+    /// Answer the calls of the last step too: nothing runs any more that could
+    #[arg(long)]
+    pub(crate) close_tail: bool,
+}
+
+/// How to mend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// It stays: as text, or answered with "outcome unknown, may have run"
+    Preserve,
+    /// It goes. The model may then call again what has run already
+    Remove,
+}
+
+impl From<Mode> for RepairMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Preserve => Self::Preserve,
+            Mode::Remove => Self::Remove,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! How things look to a person.
+use anstyle::{AnsiColor, Style};
+use std::{io::Write as _, path::Path};
+
+pub(crate) const TITLE: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const MINUS: Style = AnsiColor::Red.on_default();
+pub(crate) const PLUS: Style = AnsiColor::Green.on_default();
+
+/// Prints `text`, with colours where the terminal has them. A reader that went away (`| head`) is
+/// no reason to stop what is being done.
+pub(crate) fn say(text: &str) {
+    let _ = anstream::stdout().lock().write_all(text.as_bytes());
+}
+
+/// The same on standard error.
+pub(crate) fn say_error(text: &str) {
+    let _ = anstream::stderr().lock().write_all(text.as_bytes());
+}
+
+/// `1 message`, `2 messages`, `1,234 messages`.
+pub(crate) fn count(count: usize, what: &str) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    format!("{grouped} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// `311 bytes`, `4.2 MB`.
+pub(crate) fn size(bytes: u64) -> String {
+    let units = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    #[expect(clippy::cast_precision_loss, reason = "one digit is shown")]
+    let in_unit = |(one, unit): (u64, &str)| format!("{:.1} {unit}", bytes as f64 / one as f64);
+    let unit = units.into_iter().find(|(one, _)| bytes >= *one);
+    unit.map_or_else(|| count(usize::try_from(bytes).unwrap_or(0), "byte"), in_unit)
+}
+
+/// A path as it can be pasted into a shell.
+pub(crate) fn quoted(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
+    if !path.is_empty() && path.chars().all(plain) {
+        return path.into_owned();
+    }
+    format!("'{}'", path.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_paths_can_be_read() {
+        assert_eq!(count(1, "message"), "1 message");
+        assert_eq!(count(1_234_567, "message"), "1,234,567 messages");
+        assert_eq!([size(1), size(311), size(4_240_000)], ["1 byte", "311 bytes", "4.2 MB"]);
+        assert_eq!(quoted(Path::new("a/b-c.jsonl")), "a/b-c.jsonl");
+        assert_eq!(quoted(Path::new("it's mine")), r"'it'\''s mine'");
+    }
+}

@@ -1,0 +1,104 @@
+//! Which files a path means: itself, or all in the folder.
+use super::{Trouble, sidecar, swap::UNFINISHED};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// What a path leads to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// A file that the user named.
+    Named(PathBuf),
+    /// A file in a folder that the user named; it need not be a session.
+    Found(PathBuf),
+    /// A file that is not looked into, and why.
+    Skipped(PathBuf, &'static str),
+    /// A path that leads nowhere.
+    Unreadable(PathBuf, Trouble),
+}
+
+/// The files of `path`, in the order of their names; of a folder, with all its folders.
+pub(crate) fn entries(path: &Path) -> Vec<Entry> {
+    if !path.is_dir() {
+        return vec![Entry::Named(path.into())];
+    }
+    let mut entries = Vec::new();
+    walk(path, &mut entries);
+    entries
+}
+
+fn walk(folder: &Path, entries: &mut Vec<Entry>) {
+    let listed = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let mut listed = match listed {
+        Ok(listed) => listed,
+        Err(error) => {
+            return entries
+                .push(Entry::Unreadable(folder.into(), Trouble::reading(folder, &error)));
+        }
+    };
+    listed.sort_by_key(fs::DirEntry::file_name);
+    for entry in listed {
+        let path = entry.path();
+        match entry.file_type() {
+            Err(error) => {
+                let trouble = Trouble::reading(&path, &error);
+                entries.push(Entry::Unreadable(path, trouble));
+            }
+            // Its file may be in the folder too, or lead round in a circle.
+            Ok(kind) if kind.is_symlink() => entries.push(Entry::Skipped(path, "a link")),
+            Ok(kind) if kind.is_dir() => walk(&path, entries),
+            Ok(kind) if !kind.is_file() => entries.push(Entry::Skipped(path, "no regular file")),
+            Ok(_) => entries.push(match ours(&entry.file_name().to_string_lossy()) {
+                Some(what) => Entry::Skipped(path, what),
+                None => Entry::Found(path),
+            }),
+        }
+    }
+}
+
+/// What a file is that this command made itself.
+fn ours(name: &str) -> Option<&'static str> {
+    let stamped = |mark: &str| {
+        name.rsplit_once(mark)
+            .is_some_and(|(_, time)| time.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    if name.starts_with(UNFINISHED) {
+        Some("left unfinished by tool-guard")
+    } else if name.ends_with(sidecar::ENDING) {
+        Some("checkpoints")
+    } else if stamped(".bak-") {
+        Some("a backup")
+    } else if stamped(".archive-") {
+        Some("an archive")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_walked_in_order_and_without_its_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("b")).unwrap();
+        for name in ["b/2.jsonl", "a.jsonl", "a.jsonl.bak-20260101T000000Z", "c.checkpoints"] {
+            fs::write(at(name), "{}").unwrap();
+        }
+        std::os::unix::fs::symlink(folder.path(), at("b/circle")).unwrap();
+        assert_eq!(
+            entries(folder.path()),
+            [
+                Entry::Found(at("a.jsonl")),
+                Entry::Skipped(at("a.jsonl.bak-20260101T000000Z"), "a backup"),
+                Entry::Found(at("b/2.jsonl")),
+                Entry::Skipped(at("b/circle"), "a link"),
+                Entry::Skipped(at("c.checkpoints"), "checkpoints"),
+            ]
+        );
+        assert_eq!(entries(&at("none")), [Entry::Named(at("none"))]);
+    }
+}

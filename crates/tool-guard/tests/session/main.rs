@@ -1,0 +1,9 @@
+//! `tool-guard session`: agents' sessions that are refused, found and mended.
+mod bad_input;
+mod check;
+mod checkpoints;
+mod crash;
+mod folder;
+mod property;
+mod repair;
+mod story;

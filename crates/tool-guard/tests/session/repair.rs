@@ -1,0 +1,186 @@
+//! What `repair`, `diff` and `reset` write, and what they refuse.
+use crate::folder::{FINE, Folder, ORPHANED};
+use serde_json::json;
+use std::{fs, os::unix::fs::MetadataExt as _};
+
+#[test]
+fn the_json_tells_plan_losses_and_backup() {
+    let folder = Folder::new();
+    let file = folder.write("a.json", ORPHANED);
+    let expected = json!({
+        "file": "a.json", "status": "planned", "format": "anthropic_messages",
+        "messages": 4, "bytes": 393, "mode": "preserve", "closeTail": false,
+        "repairs": [{
+            "line": 4, "action": "orphan_to_text", "messageIndex": 2, "toolUseId": "toolu_01A",
+        }],
+        "losses": [{"line": 4, "what": "link", "messageIndex": 2, "toolUseId": "toolu_01A"}],
+        "remaining": {"pending": [], "findings": []},
+    });
+    assert_eq!(folder.json(&["repair", "a.json"]), (vec![expected.clone()], 1));
+
+    let (lines, code) = folder.json(&["repair", "--write", "a.json"]);
+    assert_eq!(code, 0);
+    let mut written = expected;
+    written["status"] = json!("repaired");
+    let backup = file.canonicalize().unwrap().with_file_name(folder.only("a.json.bak-"));
+    written["backup"] = json!(backup);
+    assert_eq!(lines, [written]);
+
+    let (lines, code) = folder.json(&["repair", "--write", "a.json"]);
+    assert_eq!((&lines[0]["status"], code), (&json!("clean"), 0));
+}
+
+#[test]
+fn mode_remove_is_002_to_the_letter_and_names_the_losses() {
+    let folder = Folder::new();
+    let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_9","name":"pay","input":{}}]}"#;
+    let orphan =
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"1"}]}"#;
+    let says = |role: &str, text: &str| format!(r#"{{"role":"{role}","content":"{text}"}}"#);
+    let text = format!(
+        "[{},\n{},\n{orphan},\n{call},\n{},\n{}]",
+        says("user", "go"),
+        says("assistant", "yes"),
+        says("user", "well?"),
+        says("assistant", "done"),
+    );
+    folder.write("a.json", &text);
+    let (lines, code) = folder.json(&["repair", "--mode", "remove", "a.json"]);
+    assert_eq!(code, 1);
+    let repairs: Vec<_> = lines[0]["repairs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|act| (act["line"].as_u64().unwrap(), act["action"].as_str().unwrap()))
+        .collect();
+    assert_eq!(repairs[..2], [(3, "remove_orphan"), (3, "remove_empty_message")]);
+    assert_eq!(
+        repairs[2],
+        (4, "remove_incomplete"),
+        "counted after the removals, shown where it is"
+    );
+    let lost: Vec<_> =
+        lines[0]["losses"].as_array().unwrap().iter().map(|it| &it["what"]).collect();
+    assert_eq!(lost, ["result", "call"]);
+
+    let done = folder.session(&["diff", "--mode", "remove", "a.json"]);
+    assert_eq!(done.code, 1);
+    assert!(
+        done.out.contains("@@ a.json:3, messages 2 to 3 change @@\n {\n-  \"role\": \"user\",\n")
+    );
+    let done = folder.session(&["repair", "--mode", "remove", "a.json"]);
+    assert!(done.out.contains("tool-guard session repair --mode remove --write a.json"));
+    assert!(done.out.contains("a.json:4  lost: that the tool was called of pay  toolu_9"));
+}
+
+#[test]
+fn a_diff_of_what_is_clean_is_empty() {
+    let folder = Folder::new();
+    folder.write("a.json", FINE);
+    assert_eq!(folder.session(&["diff", "a.json"]).code, 0);
+    let (lines, code) = folder.json(&["diff", "a.json"]);
+    assert_eq!((&lines[0]["changes"], code), (&json!([]), 0));
+    folder.write("b.json", ORPHANED);
+    let (lines, code) = folder.json(&["diff", "b.json"]);
+    assert_eq!(code, 1);
+    let change = &lines[0]["changes"][0];
+    assert_eq!((&change["line"], &change["message"]), (&json!(4), &json!(2)));
+    let before = change["before"][0].as_str().unwrap();
+    assert!(ORPHANED.contains(before) && before.starts_with("{\"role\":\"user\",\"content\":[\n"));
+    assert!(change["after"][0].as_str().unwrap().contains("[result of a tool call"));
+}
+
+#[test]
+fn a_link_stays_and_its_target_is_mended() {
+    let folder = Folder::new();
+    let target = folder.write("deep/real.json", ORPHANED);
+    std::os::unix::fs::symlink(&target, folder.path("link.json")).unwrap();
+    assert_eq!(folder.session(&["repair", "--write", "link.json"]).code, 0);
+    assert!(folder.path("link.json").is_symlink());
+    assert_eq!(folder.names(), ["deep", "link.json"], "the backup is beside the target");
+    assert_eq!(folder.session(&["check", "deep/real.json"]).code, 0);
+    assert_eq!(fs::read_dir(folder.path("deep")).unwrap().count(), 2);
+}
+
+#[test]
+fn earlier_backups_stay() {
+    let folder = Folder::new();
+    for _ in 0..3 {
+        folder.write("a.json", ORPHANED);
+        assert_eq!(folder.session(&["repair", "--write", "a.json"]).code, 0);
+    }
+    let names = folder.names();
+    assert_eq!(names.len(), 4, "{names:?}");
+    assert!(names[1..].iter().all(|name| folder.read(name) == ORPHANED));
+}
+
+#[test]
+fn a_file_that_another_program_writes_is_left_alone() {
+    let folder = Folder::new();
+    let file = folder.write("a.json", ORPHANED);
+    let inode = fs::metadata(&file).unwrap().ino();
+
+    let mut writer = std::process::Command::new("sh")
+        .args(["-c", "exec >> a.json; echo ready >&2; read line"])
+        .current_dir(folder.path(""))
+        .stdin(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = [0; 6];
+    std::io::Read::read_exact(writer.stderr.as_mut().unwrap(), &mut ready).unwrap();
+    let done = folder.session(&["repair", "--write", "a.json"]);
+    assert_eq!((done.code, &*done.out), (2, ""));
+    let pid = writer.id();
+    let expected =
+        format!("a.json sh (process {pid}) has it open for writing; the file is as it was");
+    assert!(done.err.contains(&expected), "{}", done.err);
+    assert!(done.err.contains("→ stop the agent first"), "{}", done.err);
+    drop(writer.stdin.take());
+    writer.wait().unwrap();
+    assert_eq!(folder.names(), ["a.json"]);
+    assert_eq!(folder.session(&["check", "a.json"]).code, 1, "reading is never refused");
+
+    let locked = fs::File::open(&file).unwrap();
+    locked.lock().unwrap();
+    let done = folder.session(&["repair", "--write", "a.json"]);
+    assert_eq!(done.code, 2);
+    assert!(done.err.contains("another program has locked it"), "{}", done.err);
+    drop(locked);
+    assert_eq!(fs::metadata(&file).unwrap().ino(), inode);
+    assert_eq!(folder.session(&["repair", "--write", "a.json"]).code, 0);
+}
+
+#[test]
+fn a_reset_keeps_the_prompt_and_the_old_file() {
+    let folder = Folder::new();
+    folder.write("a.json", ORPHANED);
+    folder.session(&["checkpoints", "--create", "a.json"]);
+    let done = folder.session(&["reset", "a.json"]);
+    assert_eq!(done.code, 1);
+    assert!(done.out.contains("nothing is written yet: 4 messages would go, 0 messages of the"));
+    assert_eq!(folder.read("a.json"), ORPHANED);
+
+    let (lines, code) = folder.json(&["reset", "--archive", "--write", "a.json"]);
+    assert_eq!(code, 0);
+    assert_eq!((&lines[0]["status"], &lines[0]["archived"]), (&json!("reset"), &json!(true)));
+    assert_eq!(lines[0]["remainingMessages"], 0);
+    let left = r#"{"model":"claude","system":"Be brief.","messages":[
+],"max_tokens":1024}
+"#;
+    assert_eq!(folder.read("a.json"), left);
+    let names = folder.names();
+    assert_eq!(names.len(), 3, "{names:?}");
+    assert!(
+        names[1].starts_with("a.json.archive-") && names[2] == format!("{}.checkpoints", names[1])
+    );
+    assert_eq!(folder.read(&names[1]), ORPHANED);
+    assert_eq!(folder.session(&["reset", "--write", "a.json"]).code, 0, "nothing is left to do");
+    assert_eq!(folder.names().len(), 3);
+
+    let prompt = r#"{"role":"system","content":"Be brief."}"#;
+    folder.write("b.json", format!("[{prompt},{}]", r#"{"role":"user","content":"hi"}"#));
+    assert_eq!(folder.session(&["reset", "--write", "b.json"]).code, 0);
+    assert_eq!(folder.read("b.json"), format!("[{prompt}]"));
+    assert_eq!(folder.names().iter().filter(|name| name.starts_with("b.json.bak-")).count(), 1);
+}

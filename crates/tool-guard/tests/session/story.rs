@@ -1,0 +1,108 @@
+//! The agent that answers 400 on every call, from the first check to the last.
+use crate::folder::{FINE, Folder, ORPHANED};
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+const ERROR: &str = "messages.2.content.0: unexpected `tool_use_id` found in `tool_result` blocks: \
+    toolu_01A. Each `tool_result` block must have a corresponding `tool_use` block in the previous \
+    message.";
+
+#[test]
+fn an_orphaned_result_is_found_and_mended_and_nothing_is_lost() {
+    let folder = Folder::new();
+    let file = folder.write("agent.json", ORPHANED);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+
+    let checked = folder.session(&["check", "agent.json"]);
+    assert_eq!(checked.code, 1);
+    let expected = format!(
+        "\
+✗ agent.json  Anthropic Messages · 4 messages · 393 bytes
+  agent.json:4  Orphaned tool_result: toolu_01A
+      message 2, block 0 · rule 1
+      Anthropic refuses it: {ERROR}
+
+See how to mend it:  tool-guard session repair agent.json
+"
+    );
+    assert_eq!(checked.out, expected);
+
+    let planned = folder.session(&["repair", "agent.json"]);
+    assert_eq!(planned.code, 1);
+    let expected = "\
+✗ agent.json  Anthropic Messages · 4 messages · 393 bytes
+  agent.json:4  turn the result without its call into text  toolu_01A
+  agent.json:4  lost: which call this belongs to; what it says stays, as text  toolu_01A
+  nothing is written yet: 1 change planned
+
+Look at it closer:  tool-guard session diff agent.json
+Do it:              tool-guard session repair --write agent.json
+";
+    assert_eq!(planned.out, expected);
+
+    let differs = folder.session(&["diff", "agent.json"]);
+    assert_eq!(differs.code, 1);
+    let expected = r#"--- agent.json
++++ agent.json, mended
+@@ agent.json:4, message 2 changes @@
+   "role": "user",
+   "content": [
+     {
+-      "type": "tool_result",
+-      "tool_use_id": "toolu_01A",
+-      "content": "receipt ch_1"
++      "type": "text",
++      "text": "[result of a tool call that is not in this session: toolu_01A]\nreceipt ch_1"
+     },
+     {
+       "type": "text",
+
+See what it loses:  tool-guard session repair agent.json
+"#;
+    assert_eq!(differs.out, expected);
+    assert_eq!(folder.names(), ["agent.json"], "so far nothing was written");
+    assert_eq!(folder.read("agent.json"), ORPHANED);
+
+    let repaired = folder.session(&["repair", "--write", "agent.json"]);
+    assert_eq!(repaired.code, 0, "{}", repaired.err);
+    assert!(repaired.out.contains("  mended: 1 change; the old file is "), "{}", repaired.out);
+    assert_eq!(folder.read(&folder.only("agent.json.bak-")), ORPHANED);
+    assert!(folder.read("agent.json").contains("receipt ch_1"));
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+
+    let checked = folder.session(&["check", "agent.json"]);
+    assert_eq!(checked.code, 0);
+    assert_eq!(checked.out, "✓ agent.json  Anthropic Messages · 4 messages · 421 bytes\n");
+    assert_eq!(folder.session(&["repair", "--write", "agent.json"]).code, 0);
+    assert_eq!(folder.names().len(), 2, "what is clean is not written again");
+}
+
+#[test]
+fn of_many_files_each_is_told_and_the_worst_counts() {
+    let folder = Folder::new();
+    folder.write("s/a.json", FINE);
+    folder.write("s/b/orphaned.json", ORPHANED);
+    folder.write("s/notes.md", "# Notes");
+    folder.write("s/package.json", r#"{"name":"x"}"#);
+    folder.write("s/z.json", &FINE[..FINE.len() - 4]);
+
+    let done = folder.session(&["check", "s"]);
+    assert_eq!(done.code, 2);
+    assert!(done.out.starts_with("✓ s/a.json  Anthropic Messages · 4 messages"), "{}", done.out);
+    assert!(done.out.contains("✗ s/b/orphaned.json"), "{}", done.out);
+    let end = "
+3 sessions: 1 clean, 1 with findings, 1 unreadable
+skipped: s/notes.md (it is no JSON), s/package.json (neither an array of messages nor a request: \
+               missing field `messages` at line 1 column 12)
+
+See how to mend it:  tool-guard session repair s/b/orphaned.json
+";
+    assert!(done.out.ends_with(end), "{}", done.out);
+    assert!(done.err.starts_with("✗ s/z.json neither an array of messages nor a request: EOF"));
+    assert!(done.err.contains("→ if it was cut off"), "{}", done.err);
+
+    fs::remove_file(folder.path("s/z.json")).unwrap();
+    assert_eq!(folder.session(&["check", "s"]).code, 1);
+    let done = folder.session(&["repair", "--write", "s"]);
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    assert_eq!(folder.session(&["check", "s"]).code, 0, "backups are not looked into");
+}
