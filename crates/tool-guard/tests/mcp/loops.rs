@@ -71,3 +71,28 @@ fn a_call_that_the_server_s_schema_refuses_is_one() {
     }
     assert_eq!(client.executions(""), 2);
 }
+
+/// The server never hears of a call that fails the schema that its user declares.
+#[test]
+fn a_call_that_the_catalogue_s_schema_refuses_is_one_and_never_reaches_the_server() {
+    let catalog = ledger().with_extension("schema.toml");
+    let schema = r#"{ required = ["to"], properties = { to = { type = "string" }, seats = { type = "integer" } } }"#;
+    fs::write(&catalog, format!("[tools.book]\ninput_schema = {schema}\n")).unwrap();
+    let mut client = Client::script(&["--catalog", catalog.to_str().unwrap()], SERVER);
+    for id in 1..=3 {
+        client.call(id, "book", json!({ "seats": "two" }));
+        let answer = client.answer(id);
+        let said = text(&answer);
+        assert_eq!(answer["result"]["isError"], true);
+        assert_eq!(answer["result"]["_meta"]["tool-reliability/error"]["ran"], "no");
+        if id < 3 {
+            let faults = "Missing required parameter: to; Expected integer but received string at /seats\n[NON-RETRYABLE]";
+            assert!(said.starts_with(faults), "{said}");
+        }
+        assert_eq!(said.contains("[LOOP DETECTED]"), id > 1, "{said}");
+    }
+    client.call(4, "book", json!({ "to": "LIS", "seats": 2 }));
+    assert!(client.answer(4)["error"]["message"].is_string());
+    fs::remove_file(catalog).unwrap();
+    assert_eq!(client.executions(""), 1);
+}
