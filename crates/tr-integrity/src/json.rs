@@ -1,5 +1,5 @@
 //! Where the parts of a JSON text lie, so that an edit can leave all other bytes as they are.
-use serde::{Deserialize, de::Error};
+use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, ops::Range};
 
@@ -22,6 +22,11 @@ pub(crate) fn span(whole: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - whole.as_ptr() as usize;
     debug_assert!(whole.get(start..start + part.len()) == Some(part));
     start..start + part.len()
+}
+
+/// A member that is there, `null` or not; with `#[serde(default)]` for one that is not.
+pub(crate) fn present<'t, D: Deserializer<'t>>(from: D) -> Result<Option<&'t RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
 }
 
 /// The string that `raw` is; `None` if it is none, or has a lone surrogate.

@@ -87,7 +87,10 @@ pub mod future {
 pub use self::{
     config::{ConfigError, Layer0Config},
     cycle::{Integrity, IntegrityBuilder, IntegrityLayer},
-    file::{Piece, Record, Records, SkipReason, Skipped},
+    file::{
+        FileBytes, FileCheck, FileFault, FileFinding, FileForm, FileReport, Piece, Record, Records,
+        SkipReason, Skipped,
+    },
     format::{Format, OUTCOME_UNKNOWN, ReadError},
     guard::{
         ContentFiltered, ModelCall, ModelEndOf, ModelGuard, ModelGuardBuilder, ModelGuardLayer,

@@ -77,6 +77,12 @@ pub(crate) enum Blank {
     No,
 }
 
+impl Kind {
+    pub(crate) const fn is_result(&self) -> bool {
+        matches!(self, Self::Result { .. })
+    }
+}
+
 impl Blank {
     pub(crate) fn of(text: &str) -> Self {
         match text {
@@ -149,6 +155,14 @@ impl Message {
         self.blocks().iter().all(blank)
     }
 
+    /// The same without its text: who speaks, and the blocks.
+    pub(crate) fn without_text(&self) -> Self {
+        let Body { role, blocks, is_system, .. } = &*self.body;
+        let blocks = blocks.iter().map(Block::without_text).collect();
+        let raw = Box::default();
+        Self::new(Body { raw, role: *role, list: None, blocks, is_system: *is_system })
+    }
+
     /// Its text with its blocks made of `pieces`.
     pub(crate) fn with_pieces(&self, pieces: &[Piece]) -> String {
         let spans: Vec<_> = self.blocks().iter().map(|block| block.span.clone()).collect();
@@ -160,6 +174,19 @@ impl Message {
 }
 
 impl Block {
+    fn without_text(&self) -> Self {
+        let kind = match &self.kind {
+            Kind::Use { id, name, .. } => {
+                Kind::Use { id: id.clone(), id_at: None, name: name.clone() }
+            }
+            Kind::Result { id, synthetic, .. } => {
+                Kind::Result { id: id.clone(), id_at: None, content: None, synthetic: *synthetic }
+            }
+            other => other.clone(),
+        };
+        Self { span: 0..0, kind }
+    }
+
     /// Its text in `message`, with another id if there is one.
     pub(crate) fn text_in(&self, message: &Message, new_id: Option<&str>) -> String {
         let text = message.text(&self.span);

@@ -41,8 +41,9 @@ pub struct Records<R> {
     searched: usize,
     /// Where the buffer begins in the file.
     base: u64,
-    /// On which line the parts are.
+    /// On which line the parts are, and where it begins.
     line: u64,
+    line_start: u64,
     /// Whether the line is done, and whether a record of it was given.
     is_line_done: bool,
     has_record: bool,
@@ -72,6 +73,8 @@ pub struct Record<'r> {
     pub length: u64,
     /// On which line, from 1.
     pub line: u64,
+    /// How many of these bytes are not UTF-8, and were given as skipped.
+    pub invalid: u64,
     /// Whether another record stands before it on its line.
     pub is_glued: bool,
 }
@@ -115,6 +118,7 @@ impl<R: Read> Records<R> {
             searched: 0,
             base: 0,
             line: 1,
+            line_start: 0,
             is_line_done: false,
             has_record: false,
             parts: VecDeque::new(),
@@ -135,6 +139,12 @@ impl<R: Read> Records<R> {
         self.base + self.rest.start as u64
     }
 
+    /// How many lines were read so far; one without an end counts.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.line - 1 + u64::from(self.is_line_done || self.position() > self.line_start)
+    }
+
     /// The next piece; `None` at the end.
     ///
     /// # Errors
@@ -152,8 +162,14 @@ impl<R: Read> Records<R> {
             Part::Record(at) => {
                 let is_glued = mem::replace(&mut self.has_record, true);
                 let (offset, length) = (offset(&at), at.len() as u64);
-                let text = String::from_utf8_lossy(&self.buffer[at]);
-                Piece::Record(Record { text, offset, length, line, is_glued })
+                let text = String::from_utf8_lossy(&self.buffer[at.clone()]);
+                let invalid = match &text {
+                    Cow::Borrowed(_) => 0,
+                    Cow::Owned(_) => {
+                        salvage::invalid(&self.buffer, at).map(|at| at.len() as u64).sum()
+                    }
+                };
+                Piece::Record(Record { text, offset, length, line, invalid, is_glued })
             }
             Part::Skipped(at, why) => {
                 Piece::Skipped(Skipped { offset: offset(&at), length: at.len() as u64, line, why })
@@ -166,6 +182,7 @@ impl<R: Read> Records<R> {
     fn advance(&mut self) -> io::Result<bool> {
         if mem::take(&mut self.is_line_done) {
             self.line += 1;
+            self.line_start = self.position();
             self.has_record = false;
         }
         if self.skipping.is_some() {

@@ -65,15 +65,20 @@ fn object(bytes: &[u8]) -> (Option<usize>, usize) {
 }
 
 fn record(buffer: &[u8], at: Range<usize>, parts: &mut VecDeque<Part>) {
-    let mut from = at.start;
-    for chunk in buffer[at.clone()].utf8_chunks() {
-        let invalid = from + chunk.valid().len();
-        from = invalid + chunk.invalid().len();
-        if invalid < from {
-            parts.push_back(Part::Skipped(invalid..from, SkipReason::NotUtf8));
-        }
-    }
+    let skipped = invalid(buffer, at.clone()).map(|at| Part::Skipped(at, SkipReason::NotUtf8));
+    parts.extend(skipped);
     parts.push_back(Part::Record(at));
+}
+
+/// The runs in `at` that are not UTF-8.
+pub(super) fn invalid(buffer: &[u8], at: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let mut from = at.start;
+    let runs = buffer[at].utf8_chunks().map(move |chunk| {
+        let start = from + chunk.valid().len();
+        from = start + chunk.invalid().len();
+        start..from
+    });
+    runs.filter(|run| !run.is_empty())
 }
 
 fn skipped(buffer: &[u8], at: Range<usize>, parts: &mut VecDeque<Part>) {

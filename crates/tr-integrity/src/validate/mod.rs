@@ -139,6 +139,11 @@ impl Validator {
         ValidationResult::of(&self.findings)
     }
 
+    /// What was found since the last time; it is remembered no more.
+    pub(crate) fn take_findings(&mut self) -> Vec<Finding> {
+        mem::take(&mut self.findings)
+    }
+
     /// The message of the live tail's uses.
     pub(crate) fn live_step(&self) -> Option<usize> {
         self.pending().next()?;

@@ -1,6 +1,7 @@
 //! Behaviour of the validator, the repair, sessions and both layers.
 mod common;
 mod cycle;
+mod file;
 mod guard;
 mod life;
 mod lossless;

@@ -1,0 +1,190 @@
+//! Follows a session's active branch while its entries come, in bounded memory.
+use super::{
+    drafts::{self, Draft},
+    entry::{self, Entry, What},
+    finding::{FileFault, FileFinding},
+    form::FileForm,
+    path::{self, Located, Path},
+    walk::Walk,
+};
+use crate::{
+    message::{Body, Message},
+    validate::Severity,
+};
+
+/// The newest entries of a session, and what was found in those before them.
+#[derive(Debug)]
+pub(super) struct Branch {
+    form: FileForm,
+    /// How many bytes of entries are kept, about.
+    window: usize,
+    entries: Vec<Located>,
+    cost: usize,
+    /// What stood before the entries.
+    settled: Option<Walk>,
+    is_linked: bool,
+}
+
+impl Branch {
+    pub(super) fn new(form: FileForm, window: usize) -> Self {
+        let (entries, cost) = (Vec::new(), 0);
+        Self { form, window, entries, cost, settled: None, is_linked: false }
+    }
+
+    pub(super) fn push(&mut self, mut located: Located) {
+        match self.form {
+            FileForm::Other => return,
+            // Nothing hides what was said before.
+            FileForm::Messages(format) => {
+                let walk = self.settled.get_or_insert_with(|| Walk::new(format));
+                if let Some(message) = located.entry.as_message() {
+                    walk.push(message, |_| (located.line, located.offset));
+                }
+                return;
+            }
+            FileForm::ClaudeCode | FileForm::OpenClaw { .. } => {}
+        }
+        if located.entry.is_outside() {
+            return;
+        }
+        if let What::Message { message, .. } = &mut located.entry.what {
+            *message = message.without_text();
+        }
+        self.cost += cost(&located.entry);
+        self.entries.push(located);
+        if self.cost > self.window {
+            self.settle();
+        }
+    }
+
+    /// What was found on the active branch; `None` if nothing is known of such files.
+    pub(super) fn finish(mut self) -> Option<Walk> {
+        if matches!(self.form, FileForm::Messages(_)) {
+            return self.settled;
+        }
+        let path = self.path();
+        let drafts = drafts::drafts(self.form, &self.entries, &path);
+        let mut walk = self.begin(&path)?;
+        self.walk(&mut walk, &path, &drafts);
+        Some(walk)
+    }
+
+    fn path(&mut self) -> Path {
+        self.is_linked |= path::is_linked(self.entries.iter().map(|located| &located.entry));
+        Path::active(self.form, &self.entries, self.settled.is_some(), self.is_linked)
+    }
+
+    /// The walk that the path continues.
+    fn begin(&mut self, path: &Path) -> Option<Walk> {
+        let mut walk = self.settled.take().filter(|_| path.continues);
+        if let Some(walk) = walk.as_mut().filter(|_| path.forgets) {
+            walk.forget();
+        }
+        walk.or_else(|| self.form.messages().map(Walk::new))
+    }
+
+    fn walk(&self, walk: &mut Walk, path: &Path, drafts: &[Draft]) {
+        for draft in drafts {
+            let message = draft.to_skeleton(&self.entries);
+            walk.push(&message, |block| {
+                let node = block.and_then(|block| draft.blocks.get(block)).map(|&(node, _)| node);
+                let at = &self.entries[node.unwrap_or(draft.nodes[0])];
+                (at.line, at.offset)
+            });
+        }
+        for &phantom in &path.phantoms {
+            let Located { line, offset, .. } = self.entries[phantom];
+            let fault = FileFault::PhantomParent;
+            walk.find(FileFinding::of_record(fault, Severity::Error, line, offset));
+        }
+    }
+
+    /// Forgets the older half of the entries, as if nothing will go back to them.
+    fn settle(&mut self) {
+        let mut path = self.path();
+        let drafts = drafts::drafts(self.form, &self.entries, &path);
+        let Some(mut walk) = self.begin(&path) else { return };
+        let cut = cut(&self.entries, &drafts);
+        let first_kept = drafts.get(cut).map_or(self.entries.len(), |draft| {
+            draft.nodes.iter().copied().min().unwrap_or_default()
+        });
+        let settled: Vec<usize> =
+            drafts[..cut].iter().flat_map(|draft| draft.nodes.clone()).collect();
+        path.phantoms.retain(|phantom| settled.contains(phantom));
+        self.walk(&mut walk, &path, &drafts[..cut]);
+        self.settled = Some(walk);
+
+        let mut keeps: Vec<bool> = (0..self.entries.len()).map(|at| at >= first_kept).collect();
+        for at in settled {
+            keeps[at] = false;
+        }
+        // What hid entries that are gone has done so.
+        for located in &mut self.entries {
+            if matches!(located.entry.what, What::Reset | What::Compaction(_)) {
+                located.entry.what = What::Hidden;
+            }
+        }
+        let mut keep = keeps.into_iter();
+        self.entries.retain(|_| keep.next().unwrap_or_default());
+        self.cost = self.entries.iter().map(|located| cost(&located.entry)).sum();
+        if self.cost > self.window / 4 * 3 {
+            self.drop_other_branches();
+        }
+    }
+
+    /// Forgets what the active branch passes by.
+    fn drop_other_branches(&mut self) {
+        let path = self.path();
+        let mut keeps = vec![false; self.entries.len()];
+        path.nodes.iter().for_each(|&node| keeps[node] = true);
+        let mut keep = keeps.into_iter();
+        self.entries.retain(|_| keep.next().unwrap_or_default());
+        self.cost = self.entries.iter().map(|located| cost(&located.entry)).sum();
+    }
+}
+
+/// How many of the drafts are settled: up to a user's text that is past the half, so that no step
+/// is cut.
+fn cut(entries: &[Located], drafts: &[Draft]) -> usize {
+    let begins_turn = |draft: &Draft| {
+        let is_text = |&(node, block): &(usize, usize)| {
+            let message = entries[node].entry.as_message();
+            message.is_some_and(|message| !message.blocks()[block].kind.is_result())
+        };
+        draft.role == crate::Role::User && draft.blocks.iter().any(is_text)
+    };
+    let half = drafts.len().div_ceil(2);
+    let behind = drafts[half..].iter().position(begins_turn).map(|at| half + at);
+    behind.unwrap_or(half)
+}
+
+/// About how many bytes an entry takes up.
+fn cost(entry: &Entry) -> usize {
+    let blocks = entry.as_message().map_or(0, |message| message.blocks().len());
+    400 + 200 * blocks
+}
+
+impl Draft {
+    /// The message with its blocks, without their texts.
+    pub(super) fn to_skeleton(&self, entries: &[Located]) -> Message {
+        let message = |node: usize| entries[node].entry.as_message();
+        if self.is_summary {
+            return entry::said();
+        }
+        let only = message(self.nodes[0]).filter(|_| self.nodes.len() == 1);
+        let is_in_order = || self.blocks.is_sorted();
+        if let Some(only) = only.filter(|_| is_in_order()) {
+            return only.clone();
+        }
+        let blocks = self.blocks.iter().filter_map(|&(node, block)| {
+            message(node).map(|message| message.blocks()[block].clone())
+        });
+        Message::new(Body {
+            raw: Box::default(),
+            role: self.role,
+            list: None,
+            blocks: blocks.collect(),
+            is_system: false,
+        })
+    }
+}

@@ -1,0 +1,269 @@
+//! Checks a session file while it is read, in bounded memory.
+use super::{
+    branch::Branch,
+    entry::Entry,
+    finding::{FileFault, FileFinding},
+    form::FileForm,
+    path::Located,
+    records::{Piece, Record, Records},
+};
+use crate::validate::Severity;
+use std::{
+    io::{self, Read},
+    mem,
+};
+
+/// Plain messages are held back until one tells their form, but no more than these.
+const UNDECIDED_RECORDS: usize = 1_000;
+const UNDECIDED_BYTES: usize = 4 << 20;
+
+/// Checks a session file while it is read, in bounded memory.
+///
+/// The messages that the model would be sent are validated: those of the active branch, behind its
+/// last compaction or reset. Other branches and sidechains are not judged. A live tail is no
+/// finding.
+///
+/// ```
+/// use tr_integrity::FileCheck;
+///
+/// let file = br#"{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/"}
+/// {"type":"message","id":"a","parentId":null,"message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"pay","arguments":{}}]}}
+/// {"type":"message","id":"b","parentId":"a","message":{"role":"user","content":"did it work?"}}
+/// "#;
+/// let report = FileCheck::new().run(&file[..], |_bytes_done| {})?;
+/// assert_eq!((report.findings[0].line, report.findings[0].rule()), (2, 2));
+/// assert_eq!(report.findings[0].to_string(), "Incomplete tool_use: c");
+/// # Ok::<_, std::io::Error>(())
+/// ```
+///
+/// # Memory
+///
+/// The longest record, some bytes for each tool id in use, and the structure of the newest entries
+/// up to the window (8 MiB). What lies further back than the window is taken as said: a branch
+/// that begins there, or a compaction that keeps something from there, is not followed back.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct FileCheck {
+    max_record: usize,
+    max_findings: usize,
+    window: usize,
+}
+
+/// What came of a check.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FileReport {
+    /// The file's form.
+    pub form: FileForm,
+    /// What is wrong, by the place in the file; the first ones, up to the limit.
+    pub findings: Vec<FileFinding>,
+    /// How many findings there are in all.
+    pub found: u64,
+    /// How the bytes of the file are spread.
+    pub bytes: FileBytes,
+    /// How many lines there are; a last one without an end counts.
+    pub lines: u64,
+    /// How many records there are.
+    pub records: u64,
+    /// How many messages the model would be sent.
+    pub messages: usize,
+    /// The uses of the live tail that wait for their results.
+    pub pending: Vec<Box<str>>,
+}
+
+/// How the bytes of a file are spread: `total` is the sum of the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileBytes {
+    /// All.
+    pub total: u64,
+    /// Those of records.
+    pub records: u64,
+    /// Those that are no record.
+    pub skipped: u64,
+    /// White space, line ends and the byte order mark between them.
+    pub separators: u64,
+}
+
+impl Default for FileCheck {
+    fn default() -> Self {
+        Self { max_record: 16 << 20, max_findings: 10_000, window: 8 << 20 }
+    }
+}
+
+impl FileReport {
+    /// Whether nothing is wrong, not even a warning.
+    #[must_use]
+    pub const fn is_clean(&self) -> bool {
+        self.found == 0
+    }
+}
+
+impl FileCheck {
+    /// With the defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Does not look into lines longer than this many bytes; 16 MiB by default.
+    pub const fn max_record(mut self, bytes: usize) -> Self {
+        self.max_record = bytes;
+        self
+    }
+
+    /// Keeps this many findings, and counts the others; 10,000 by default.
+    pub const fn max_findings(mut self, findings: usize) -> Self {
+        self.max_findings = findings;
+        self
+    }
+
+    /// Remembers the structure of the newest entries in about this many bytes; 8 MiB by default.
+    pub const fn window(mut self, bytes: usize) -> Self {
+        self.window = bytes;
+        self
+    }
+
+    /// Reads and checks a file. `progress` is told the bytes that are done, after each record.
+    ///
+    /// # Errors
+    /// Those of reading; never for what the file holds.
+    pub fn run<R: Read>(&self, read: R, mut progress: impl FnMut(u64)) -> io::Result<FileReport> {
+        let mut records = Records::new(read).max_record(self.max_record);
+        let mut run = Run::new(self);
+        loop {
+            match records.next()? {
+                None => break,
+                Some(Piece::Skipped(skipped)) => {
+                    run.bytes.skipped += skipped.length;
+                    run.findings.add(FileFinding::of_skipped(skipped));
+                }
+                Some(Piece::Record(record)) => run.record(&record),
+            }
+            progress(records.position());
+        }
+        let total = records.position();
+        progress(total);
+        Ok(run.finish(total, records.lines()))
+    }
+}
+
+/// A check on its way.
+struct Run<'c> {
+    check: &'c FileCheck,
+    /// The branch of a file whose form is known.
+    branch: Option<(FileForm, Branch)>,
+    /// Records that don't tell the form.
+    undecided: Vec<Held>,
+    undecided_bytes: usize,
+    findings: Findings,
+    bytes: FileBytes,
+    records: u64,
+}
+
+/// A record that waits for the form to be known.
+struct Held {
+    text: Box<str>,
+    place: Place,
+}
+
+/// Where a record is.
+#[derive(Clone, Copy)]
+struct Place {
+    number: u64,
+    line: u64,
+    offset: u64,
+}
+
+impl<'c> Run<'c> {
+    fn new(check: &'c FileCheck) -> Self {
+        Self {
+            check,
+            branch: None,
+            undecided: Vec::new(),
+            undecided_bytes: 0,
+            findings: Findings { kept: Vec::new(), all: 0, most: check.max_findings },
+            bytes: FileBytes::default(),
+            records: 0,
+        }
+    }
+
+    fn record(&mut self, record: &Record<'_>) {
+        let (line, offset) = (record.line, record.offset);
+        let place = Place { number: self.records, line, offset };
+        self.records += 1;
+        self.bytes.records += record.length - record.invalid;
+        if record.is_glued {
+            let finding = FileFinding::of_record(FileFault::Glued, Severity::Error, line, offset);
+            self.findings.add(finding);
+        }
+        if let Some((form, branch)) = &mut self.branch {
+            return push(*form, branch, &record.text, place);
+        }
+        self.undecided_bytes += record.text.len();
+        self.undecided.push(Held { text: record.text.as_ref().into(), place });
+        let is_too_much =
+            self.undecided.len() >= UNDECIDED_RECORDS || self.undecided_bytes >= UNDECIDED_BYTES;
+        if let Some(form) = FileForm::detect(&record.text) {
+            self.decide(form);
+        } else if is_too_much {
+            self.decide_plain();
+        }
+    }
+
+    fn decide_plain(&mut self) {
+        let records: Vec<_> = self.undecided.iter().map(|held| &*held.text).collect();
+        self.decide(FileForm::of_plain(&records));
+    }
+
+    fn decide(&mut self, form: FileForm) {
+        let mut branch = Branch::new(form, self.check.window);
+        for held in mem::take(&mut self.undecided) {
+            push(form, &mut branch, &held.text, held.place);
+        }
+        self.branch = Some((form, branch));
+    }
+
+    fn finish(mut self, total: u64, lines: u64) -> FileReport {
+        if self.branch.is_none() {
+            self.decide_plain();
+        }
+        let (form, walk) = self
+            .branch
+            .take()
+            .map_or((FileForm::Other, None), |(form, branch)| (form, branch.finish()));
+        let mut messages = 0;
+        let mut pending = Vec::new();
+        if let Some(mut walk) = walk {
+            messages = walk.len();
+            pending.extend(walk.pending().map(Into::into));
+            walk.findings.drain(..).for_each(|finding| self.findings.add(finding));
+        }
+        self.findings.kept.sort_by_key(|finding| finding.offset);
+        let FileBytes { records, skipped, .. } = self.bytes;
+        let bytes = FileBytes { total, separators: total - records - skipped, ..self.bytes };
+        let Findings { kept: findings, all: found, .. } = self.findings;
+        let records = self.records;
+        FileReport { form, findings, found, bytes, lines, records, messages, pending }
+    }
+}
+
+fn push(form: FileForm, branch: &mut Branch, text: &str, at: Place) {
+    let Place { number, line, offset } = at;
+    branch.push(Located { entry: Entry::read(form, text), number, line, offset });
+}
+
+/// What was found; the first ones are kept.
+struct Findings {
+    kept: Vec<FileFinding>,
+    all: u64,
+    most: usize,
+}
+
+impl Findings {
+    fn add(&mut self, finding: FileFinding) {
+        self.all += 1;
+        if self.kept.len() < self.most {
+            self.kept.push(finding);
+        }
+    }
+}

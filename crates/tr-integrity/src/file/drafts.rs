@@ -1,0 +1,148 @@
+//! The messages of a branch as the model sees them: Claude Code writes one as several lines.
+use super::{
+    entry::{Link, What},
+    form::FileForm,
+    path::{Located, Path},
+};
+use crate::message::{Kind, Message, Role};
+use std::collections::{HashMap, HashSet};
+
+/// A message as the model sees it, and the entries that it is made of.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) role: Role,
+    group: Option<Box<str>>,
+    /// Its blocks: each an entry's, by its place in the list of entries.
+    pub(super) blocks: Vec<(usize, usize)>,
+    pub(super) nodes: Vec<usize>,
+    /// How many of its blocks are results at its head.
+    results: usize,
+    /// Whether it is a summary, which stands for entries that are not shown.
+    pub(super) is_summary: bool,
+}
+
+/// The messages of a path.
+pub(super) fn drafts(form: FileForm, entries: &[Located], path: &Path) -> Vec<Draft> {
+    let mut drafts: Vec<Draft> = Vec::new();
+    if let Some(summary) = path.summary {
+        drafts.push(Draft { is_summary: true, ..Draft::new(Role::User, None, summary) });
+    }
+    let nodes = match form {
+        FileForm::ClaudeCode => with_siblings(entries, path),
+        _ => path.nodes.clone(),
+    };
+    for node in nodes {
+        let What::Message { message, group } = &entries[node].entry.what else { continue };
+        let role = message.role();
+        let open = match form {
+            FileForm::ClaudeCode => Draft::to_join(&mut drafts, role, group.as_deref()),
+            _ => None,
+        };
+        match open {
+            Some(open) => open.join(node, message),
+            None => {
+                let mut draft = Draft::new(role, group.clone(), node);
+                draft.nodes.clear();
+                draft.join(node, message);
+                drafts.push(draft);
+            }
+        }
+    }
+    drafts
+}
+
+impl Draft {
+    fn new(role: Role, group: Option<Box<str>>, node: usize) -> Self {
+        let (blocks, nodes) = (Vec::new(), vec![node]);
+        Self { role, group, blocks, nodes, results: 0, is_summary: false }
+    }
+
+    /// The draft that a message belongs to: a user's to the user's before it, the model's to that
+    /// of its group, from which only results may part it.
+    fn to_join<'d>(
+        drafts: &'d mut [Self],
+        role: Role,
+        group: Option<&str>,
+    ) -> Option<&'d mut Self> {
+        match role {
+            Role::User => {
+                drafts.last_mut().filter(|draft| draft.role == Role::User && !draft.is_summary)
+            }
+            Role::Assistant if group.is_some() => {
+                let mut back = drafts.iter_mut().rev();
+                let may_part =
+                    |draft: &Self| draft.role == Role::User && draft.results == draft.blocks.len();
+                back.find(|draft| !may_part(draft))
+                    .filter(|draft| draft.role == role && draft.group.as_deref() == group)
+            }
+            _ => None,
+        }
+    }
+
+    /// Results go to the head, where the harness puts them too.
+    fn join(&mut self, node: usize, message: &Message) {
+        self.nodes.push(node);
+        for (block, part) in message.blocks().iter().enumerate() {
+            let is_result = self.role == Role::User && matches!(part.kind, Kind::Result { .. });
+            if is_result {
+                self.blocks.insert(self.results, (node, block));
+                self.results += 1;
+            } else {
+                self.blocks.push((node, block));
+            }
+        }
+    }
+}
+
+/// Claude Code links each of several results of a step to the line of its own use, so that the
+/// branch passes by all but one of them. The path's nodes with those.
+fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
+    let on_path: HashSet<usize> = path.nodes.iter().copied().collect();
+    let mut answered: HashSet<&str> = HashSet::new();
+    for &node in &path.nodes {
+        answered
+            .extend(entries[node].entry.as_message().into_iter().flat_map(Message::tool_results));
+    }
+    let mut children: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, located) in entries.iter().enumerate() {
+        if let (Link::To(parent), Some(_)) = (&located.entry.link, located.entry.as_message())
+            && !on_path.contains(&at)
+        {
+            children.entry(parent).or_default().push(at);
+        }
+    }
+    let mut nodes = Vec::with_capacity(path.nodes.len());
+    for &node in &path.nodes {
+        nodes.push(node);
+        let What::Message { message, group: Some(group) } = &entries[node].entry.what else {
+            continue;
+        };
+        if message.role() != Role::Assistant {
+            continue;
+        }
+        let mut found = vec![node];
+        while let Some(of) = found.pop() {
+            let below = entries[of].entry.id.as_deref().and_then(|id| children.remove(id));
+            for child in below.unwrap_or_default() {
+                let What::Message { message, group: other } = &entries[child].entry.what else {
+                    continue;
+                };
+                let is_of_group =
+                    message.role() == Role::Assistant && other.as_ref() == Some(group);
+                let brings_results = message.role() == Role::User
+                    && message.tool_results().next().is_some()
+                    && message.tool_results().all(|id| !answered.contains(id));
+                if is_of_group {
+                    found.push(child);
+                }
+                if brings_results {
+                    answered.extend(message.tool_results());
+                }
+                if is_of_group || brings_results {
+                    nodes.push(child);
+                }
+            }
+        }
+    }
+    nodes
+}

@@ -1,0 +1,226 @@
+//! What a record says about the session: its place in the tree, and its message.
+use super::form::FileForm;
+use crate::{
+    format::Format,
+    json,
+    message::{Blank, Block, Body, Kind, Message, Role},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// What a record says.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) id: Option<Box<str>>,
+    pub(super) link: Link,
+    pub(super) what: What,
+}
+
+/// What it follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    /// The entry before it in the file.
+    Before,
+    /// Nothing: it begins a session.
+    Root,
+    /// The entry of this id.
+    To(Box<str>),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    /// No part of the session's tree.
+    Outside,
+    /// The model does not see it.
+    Hidden,
+    Message {
+        message: Message,
+        /// Messages of one group are one message to the model.
+        group: Option<Box<str>>,
+    },
+    /// The model sees a summary in the place of what is before the first kept entry.
+    Compaction(FirstKept),
+    /// The model sees nothing of what is before it.
+    Reset,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum FirstKept {
+    Id(Box<str>),
+    /// Among the file's records.
+    Number(u64),
+    Nothing,
+}
+
+impl Entry {
+    const OUTSIDE: Self = Self { id: None, link: Link::Before, what: What::Outside };
+
+    /// Reads a record of a file in this form.
+    pub(super) fn read(form: FileForm, record: &str) -> Self {
+        let read = match form {
+            FileForm::ClaudeCode => claude_code(record),
+            FileForm::OpenClaw { .. } => openclaw(record),
+            FileForm::Messages(format) => {
+                format.read(record).ok().map(|message| Self::message(None, Link::Before, message))
+            }
+            FileForm::Other => None,
+        };
+        read.unwrap_or(Self::OUTSIDE)
+    }
+
+    fn message(id: Option<Box<str>>, link: Link, message: Message) -> Self {
+        Self { id, link, what: What::Message { message, group: None } }
+    }
+
+    /// Its message, if the model sees it as one.
+    pub(super) fn as_message(&self) -> Option<&Message> {
+        match &self.what {
+            What::Message { message, .. } => Some(message),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_outside(&self) -> bool {
+        matches!(self.what, What::Outside)
+    }
+}
+
+#[derive(Deserialize)]
+struct ClaudeCode<'t> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'t RawValue>,
+    #[serde(borrow)]
+    subtype: Option<&'t RawValue>,
+    #[serde(borrow)]
+    uuid: Option<&'t RawValue>,
+    #[serde(borrow, default, rename = "parentUuid", deserialize_with = "json::present")]
+    parent: Option<&'t RawValue>,
+    #[serde(borrow, rename = "isSidechain")]
+    is_sidechain: Option<&'t RawValue>,
+    #[serde(borrow, rename = "isApiErrorMessage")]
+    is_api_error: Option<&'t RawValue>,
+    #[serde(borrow, rename = "isVisibleInTranscriptOnly")]
+    is_transcript_only: Option<&'t RawValue>,
+    #[serde(borrow)]
+    message: Option<&'t RawValue>,
+}
+
+fn claude_code(record: &str) -> Option<Entry> {
+    #[derive(Deserialize)]
+    struct Inner<'t> {
+        #[serde(borrow)]
+        id: Option<&'t RawValue>,
+    }
+    let wire: ClaudeCode<'_> = json::object(record).ok()?;
+    let is_true = |raw: Option<&RawValue>| raw.is_some_and(|raw| raw.get() == "true");
+    if is_true(wire.is_sidechain) {
+        return None;
+    }
+    let id = owned(wire.uuid);
+    let link = link(wire.parent);
+    let kind = wire.kind.and_then(json::string);
+    let subtype = wire.subtype.and_then(json::string);
+    let what = match kind.as_deref() {
+        Some("user" | "assistant") => {
+            let format = Format::AnthropicMessages;
+            let message = wire.message.and_then(|raw| format.read(raw.get()).ok());
+            let unseen = is_true(wire.is_api_error) || is_true(wire.is_transcript_only);
+            match message.filter(|_| !unseen) {
+                None => What::Hidden,
+                Some(message) => {
+                    let inner =
+                        wire.message.and_then(|raw| json::object::<Inner<'_>>(raw.get()).ok());
+                    let group = inner.and_then(|inner| owned(inner.id));
+                    What::Message { message, group }
+                }
+            }
+        }
+        Some("system") if subtype.as_deref() == Some("compact_boundary") => What::Reset,
+        _ => What::Hidden,
+    };
+    (id.is_some() || !matches!(what, What::Hidden)).then_some(Entry { id, link, what })
+}
+
+#[derive(Deserialize)]
+struct OpenClaw<'t> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'t RawValue>,
+    #[serde(borrow)]
+    id: Option<&'t RawValue>,
+    #[serde(borrow, default, rename = "parentId", deserialize_with = "json::present")]
+    parent: Option<&'t RawValue>,
+    #[serde(borrow)]
+    message: Option<&'t RawValue>,
+    #[serde(borrow)]
+    summary: Option<&'t RawValue>,
+    #[serde(borrow, rename = "firstKeptEntryId")]
+    first_kept_id: Option<&'t RawValue>,
+    #[serde(borrow, rename = "firstKeptEntryIndex")]
+    first_kept_index: Option<&'t RawValue>,
+}
+
+fn openclaw(record: &str) -> Option<Entry> {
+    let wire: OpenClaw<'_> = json::object(record).ok()?;
+    let kind = wire.kind.and_then(json::string)?;
+    let what = match &*kind {
+        "session" => return None,
+        "message" => match wire.message.and_then(|raw| sent(raw.get())) {
+            Some(message) => What::Message { message, group: None },
+            None => What::Hidden,
+        },
+        "custom_message" => What::Message { message: said(), group: None },
+        "branch_summary" if wire.summary.is_some_and(|summary| summary.get() != r#""""#) => {
+            What::Message { message: said(), group: None }
+        }
+        "compaction" => {
+            What::Compaction(match (owned(wire.first_kept_id), wire.first_kept_index) {
+                (Some(id), _) => FirstKept::Id(id),
+                (None, Some(number)) => {
+                    number.get().parse().map_or(FirstKept::Nothing, FirstKept::Number)
+                }
+                (None, None) => FirstKept::Nothing,
+            })
+        }
+        "reset" => What::Reset,
+        _ => What::Hidden,
+    };
+    Some(Entry { id: owned(wire.id), link: link(wire.parent), what })
+}
+
+/// A message of OpenClaw's, unless it is of those that are not sent: an answer that failed or was
+/// broken off.
+fn sent(raw: &str) -> Option<Message> {
+    #[derive(Deserialize)]
+    struct Inner<'t> {
+        #[serde(borrow, rename = "stopReason")]
+        stop_reason: Option<&'t RawValue>,
+    }
+    let message = Format::OpenClaw.read(raw).ok()?;
+    let inner: Inner<'_> = json::object(raw).ok()?;
+    let is_broken_off = message.role() == Role::Assistant
+        && matches!(inner.stop_reason.and_then(json::string).as_deref(), Some("error" | "aborted"));
+    (!is_broken_off).then_some(message)
+}
+
+/// Something that the model sees as a user's text.
+pub(super) fn said() -> Message {
+    let text = Block { span: 0..0, kind: Kind::Text(Blank::No) };
+    Message::new(Body {
+        raw: r#"{"role":"user","content":"…"}"#.into(),
+        role: Role::User,
+        list: None,
+        blocks: vec![text],
+        is_system: false,
+    })
+}
+
+fn owned(raw: Option<&RawValue>) -> Option<Box<str>> {
+    raw.and_then(json::string).map(|text| text.into_owned().into())
+}
+
+fn link(raw: Option<&RawValue>) -> Link {
+    match raw {
+        None => Link::Before,
+        Some(raw) => owned(Some(raw)).map_or(Link::Root, Link::To),
+    }
+}

@@ -1,0 +1,108 @@
+//! What is wrong with a session file, and where.
+use super::records::{SkipReason, Skipped};
+use crate::validate::{Fault, Finding, Severity};
+use std::fmt;
+
+/// What is wrong with a session file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FileFault {
+    /// With its messages, as the model would be sent them.
+    Message(Fault),
+    /// Bytes that are no record.
+    Skipped(SkipReason),
+    /// A record that stands behind another on its line: harnesses then read neither.
+    Glued,
+    /// An entry whose parent is not in the file: harnesses then see nothing before it.
+    PhantomParent,
+}
+
+/// One thing that is wrong with a session file, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileFinding {
+    /// What.
+    pub fault: FileFault,
+    /// Whether the session cannot go on with it.
+    pub severity: Severity,
+    /// On which line, from 1.
+    pub line: u64,
+    /// Where its record begins, in bytes; or the bytes that are none.
+    pub offset: u64,
+    /// How many bytes are no record; 0 for findings about records.
+    pub length: u64,
+    /// In which of the messages that the model is sent, from 0.
+    pub message_index: Option<usize>,
+    /// Of which tool use.
+    pub tool_use_id: Option<Box<str>>,
+    /// What the validator says of the message.
+    pub(super) finding: Option<Finding>,
+}
+
+impl FileFinding {
+    pub(super) fn of_message(finding: Finding, line: u64, offset: u64) -> Self {
+        Self {
+            fault: FileFault::Message(finding.fault),
+            severity: finding.severity,
+            line,
+            offset,
+            length: 0,
+            message_index: Some(finding.message_index),
+            tool_use_id: finding.tool_use_id.clone(),
+            finding: Some(finding),
+        }
+    }
+
+    pub(super) fn of_skipped(skipped: Skipped) -> Self {
+        let fault = FileFault::Skipped(skipped.why);
+        let Skipped { offset, length, line, .. } = skipped;
+        Self { length, ..Self::of_record(fault, Severity::Warning, line, offset) }
+    }
+
+    pub(super) fn of_record(fault: FileFault, severity: Severity, line: u64, offset: u64) -> Self {
+        let (message_index, tool_use_id, finding) = (None, None, None);
+        Self { fault, severity, line, offset, length: 0, message_index, tool_use_id, finding }
+    }
+
+    /// The rule of 002 that it breaks; 0 for others.
+    #[must_use]
+    pub const fn rule(&self) -> u8 {
+        match self.fault {
+            FileFault::Message(fault) => fault.rule(),
+            _ => 0,
+        }
+    }
+
+    /// What the validator says of the message, with its block; `None` if the fault is the file's.
+    #[must_use]
+    pub const fn finding(&self) -> Option<&Finding> {
+        self.finding.as_ref()
+    }
+
+    /// The text with which the provider would refuse the session; `None` if it would not.
+    #[must_use]
+    pub fn provider_error(&self) -> Option<String> {
+        self.finding.as_ref()?.provider_error()
+    }
+}
+
+/// Without line and offset.
+impl fmt::Display for FileFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let length = self.length;
+        match (self.fault, &self.finding) {
+            (_, Some(finding)) => finding.fmt(f),
+            (FileFault::Skipped(SkipReason::Torn), _) => write!(f, "Torn record: {length} bytes"),
+            (FileFault::Skipped(SkipReason::Nul), _) => write!(f, "Run of {length} NUL bytes"),
+            (FileFault::Skipped(SkipReason::NotUtf8), _) => {
+                write!(f, "Invalid UTF-8: {length} bytes")
+            }
+            (FileFault::Skipped(SkipReason::TooLong), _) => {
+                write!(f, "Line too long to be checked: {length} bytes")
+            }
+            (FileFault::Glued, _) => f.write_str("Record behind another on its line"),
+            (FileFault::PhantomParent, _) => f.write_str("Parent that is not in the file"),
+            (FileFault::Message(_), None) => f.write_str("Message at fault"),
+        }
+    }
+}

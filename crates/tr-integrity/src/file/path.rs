@@ -1,0 +1,164 @@
+//! Which entries of a session file the model sees: the active branch, behind its last compaction.
+use super::entry::{Entry, FirstKept, Link, What};
+use super::form::FileForm;
+use std::collections::{HashMap, HashSet};
+
+/// An entry, and where it is in its file.
+#[derive(Clone, Debug)]
+pub(super) struct Located {
+    pub(super) entry: Entry,
+    /// Among the file's records.
+    pub(super) number: u64,
+    pub(super) line: u64,
+    pub(super) offset: u64,
+}
+
+/// The active branch, as places in a list of entries.
+#[derive(Debug, Default)]
+pub(super) struct Path {
+    /// From the first to the last.
+    pub(super) nodes: Vec<usize>,
+    /// Those of the nodes that name a parent which is not there.
+    pub(super) phantoms: Vec<usize>,
+    /// Whether the first continues what stood before the list.
+    pub(super) continues: bool,
+    /// The compaction that the model sees as a summary; it is among the nodes no more.
+    pub(super) summary: Option<usize>,
+    /// Whether what stood before the list is unseen, though the branch continues it.
+    pub(super) forgets: bool,
+}
+
+impl Path {
+    /// The active branch of `entries`: from the last leaf to its root. `has_before` says that
+    /// there were entries before them.
+    pub(super) fn active(
+        form: FileForm,
+        entries: &[Located],
+        has_before: bool,
+        linked: bool,
+    ) -> Self {
+        let mut path = if linked {
+            Self::linked(form, entries, has_before)
+        } else {
+            let nodes = (0..entries.len()).filter(|&at| !entries[at].entry.is_outside());
+            Self { nodes: nodes.collect(), continues: true, ..Self::default() }
+        };
+        path.forget(entries, has_before);
+        path
+    }
+
+    fn linked(form: FileForm, entries: &[Located], has_before: bool) -> Self {
+        let ids = Ids::of(entries);
+        let is_leaf = |entry: &Entry| match form {
+            FileForm::ClaudeCode => entry.as_message().is_some(),
+            _ => !entry.is_outside(),
+        };
+        let mut path = Self::default();
+        let mut visited = HashSet::new();
+        let mut next = entries.iter().rposition(|located| is_leaf(&located.entry));
+        while let Some(at) = next {
+            visited.insert(at);
+            path.nodes.push(at);
+            let before = || (0..at).rev().find(|&before| !entries[before].entry.is_outside());
+            next = match &entries[at].entry.link {
+                Link::Root => break,
+                Link::Before => before(),
+                Link::To(id) => match ids.parent(id, at).filter(|parent| !visited.contains(parent))
+                {
+                    Some(parent) => Some(parent),
+                    // It may have stood before the list.
+                    None if has_before => None,
+                    None => {
+                        let before = before().filter(|before| !visited.contains(before));
+                        path.phantoms.extend(before.map(|_| at));
+                        before
+                    }
+                },
+            };
+            path.continues = next.is_none();
+        }
+        path.nodes.reverse();
+        path
+    }
+
+    /// Leaves out what a compaction or a reset hides.
+    fn forget(&mut self, entries: &[Located], has_before: bool) {
+        let what = |node: &usize| &entries[*node].entry.what;
+        let reset = self.nodes.iter().rposition(|node| matches!(what(node), What::Reset));
+        let compaction =
+            self.nodes.iter().rposition(|node| matches!(what(node), What::Compaction(_)));
+        let mut from = reset.map_or(0, |reset| reset + 1);
+        let mut hides = reset.is_some();
+        if let Some(at) = compaction.filter(|&at| at >= from)
+            && let What::Compaction(first_kept) = what(&self.nodes[at])
+        {
+            let node = self.nodes.remove(at);
+            self.summary = Some(node);
+            let kept = self.nodes[from..at].iter().position(|&node| first_kept.is(&entries[node]));
+            match kept {
+                Some(kept) => {
+                    from += kept;
+                    hides = true;
+                }
+                // What is kept begins before the list.
+                None if has_before && !hides && self.continues && first_kept.is_some() => {
+                    self.forgets = true;
+                }
+                None => {
+                    from = at;
+                    hides = true;
+                }
+            }
+        }
+        self.nodes.drain(..from);
+        self.continues &= !hides;
+    }
+}
+
+impl FirstKept {
+    fn is(&self, located: &Located) -> bool {
+        match self {
+            Self::Id(id) => located.entry.id.as_ref() == Some(id),
+            Self::Number(number) => located.number == *number,
+            Self::Nothing => false,
+        }
+    }
+
+    const fn is_some(&self) -> bool {
+        !matches!(self, Self::Nothing)
+    }
+}
+
+/// Where each id is.
+struct Ids<'e>(HashMap<&'e str, Vec<usize>>);
+
+impl<'e> Ids<'e> {
+    fn of(entries: &'e [Located]) -> Self {
+        let mut ids: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, located) in entries.iter().enumerate() {
+            if let Some(id) = &located.entry.id {
+                ids.entry(id).or_default().push(at);
+            }
+        }
+        Self(ids)
+    }
+
+    /// The nearest entry of this id before `child`, else the first behind it.
+    fn parent(&self, id: &str, child: usize) -> Option<usize> {
+        let places = self.0.get(id)?;
+        let behind = places.partition_point(|&at| at < child);
+        let nearest = behind.checked_sub(1).unwrap_or(behind);
+        places.get(nearest).copied()
+    }
+}
+
+/// Whether any entry names a parent that is there. If none does, a file of linked entries was put
+/// together by hand, and they follow one another.
+pub(super) fn is_linked<'e>(entries: impl Iterator<Item = &'e Entry> + Clone) -> bool {
+    let ids: HashSet<&str> = entries.clone().filter_map(|entry| entry.id.as_deref()).collect();
+    let mut links = entries.filter_map(|entry| match &entry.link {
+        Link::To(id) => Some(&**id),
+        _ => None,
+    });
+    links.any(|id| ids.contains(id))
+}

@@ -1,0 +1,2 @@
+//! Session files.
+mod real;
