@@ -88,8 +88,9 @@ pub use self::{
     config::{ConfigError, Layer0Config},
     cycle::{Integrity, IntegrityBuilder, IntegrityLayer},
     file::{
-        FileBytes, FileCheck, FileFault, FileFinding, FileForm, FileReport, Piece, Record, Records,
-        SkipReason, Skipped,
+        Dropped, FileAction, FileActionKind, FileBytes, FileCheck, FileCheckpoint, FileCut,
+        FileFault, FileFinding, FileForm, FileLoss, FilePlan, FileRepair, FileReport, Piece,
+        Record, Records, SessionFile, SkipReason, Skipped,
     },
     format::{Format, OUTCOME_UNKNOWN, ReadError},
     guard::{

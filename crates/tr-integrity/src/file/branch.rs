@@ -8,7 +8,7 @@ use super::{
     walk::Walk,
 };
 use crate::{
-    message::{Body, Message},
+    message::{Body, Message, Role},
     validate::Severity,
 };
 
@@ -20,6 +20,8 @@ pub(super) struct Branch {
     window: usize,
     entries: Vec<Located>,
     cost: usize,
+    /// The cost at which older entries are settled.
+    limit: usize,
     /// What stood before the entries.
     settled: Option<Walk>,
     is_linked: bool,
@@ -28,7 +30,8 @@ pub(super) struct Branch {
 impl Branch {
     pub(super) fn new(form: FileForm, window: usize) -> Self {
         let (entries, cost) = (Vec::new(), 0);
-        Self { form, window, entries, cost, settled: None, is_linked: false }
+        let limit = window;
+        Self { form, window, entries, cost, limit, settled: None, is_linked: false }
     }
 
     pub(super) fn push(&mut self, mut located: Located) {
@@ -52,7 +55,7 @@ impl Branch {
         }
         self.cost += cost(&located.entry);
         self.entries.push(located);
-        if self.cost > self.window {
+        if self.cost > self.limit {
             self.settle();
         }
     }
@@ -119,43 +122,55 @@ impl Branch {
             keeps[at] = false;
         }
         // What hid entries that are gone has done so.
-        for located in &mut self.entries {
-            if matches!(located.entry.what, What::Reset | What::Compaction(_)) {
-                located.entry.what = What::Hidden;
+        if cut > 0 {
+            for located in &mut self.entries {
+                if matches!(located.entry.what, What::Reset | What::Compaction(_)) {
+                    located.entry.what = What::Hidden;
+                }
             }
         }
-        let mut keep = keeps.into_iter();
-        self.entries.retain(|_| keep.next().unwrap_or_default());
-        self.cost = self.entries.iter().map(|located| cost(&located.entry)).sum();
+        self.keep(keeps);
         if self.cost > self.window / 4 * 3 {
             self.drop_other_branches();
         }
+        self.limit = self.window.max(self.cost.saturating_mul(2));
     }
 
-    /// Forgets what the active branch passes by.
+    /// Forgets what the active branch passes by, but for what comes behind its last step.
     fn drop_other_branches(&mut self) {
         let path = self.path();
-        let mut keeps = vec![false; self.entries.len()];
-        path.nodes.iter().for_each(|&node| keeps[node] = true);
+        let drafts = drafts::drafts(self.form, &self.entries, &path);
+        let last_step = drafts.iter().rfind(|draft| draft.role == Role::Assistant);
+        let newest = last_step.map_or(self.entries.len(), |step| step.nodes[0]);
+        let mut keeps: Vec<bool> = (0..self.entries.len()).map(|at| at >= newest).collect();
+        let nodes = drafts.iter().flat_map(|draft| &draft.nodes).chain(&path.branch);
+        nodes.for_each(|&node| keeps[node] = true);
+        self.keep(keeps);
+    }
+
+    fn keep(&mut self, keeps: Vec<bool>) {
         let mut keep = keeps.into_iter();
         self.entries.retain(|_| keep.next().unwrap_or_default());
         self.cost = self.entries.iter().map(|located| cost(&located.entry)).sum();
     }
 }
 
-/// How many of the drafts are settled: up to a user's text that is past the half, so that no step
-/// is cut.
+/// How many of the drafts are settled: about half, up to the beginning of a turn or of a step.
+/// The last step stays, since its results may hang on any of its lines.
 fn cut(entries: &[Located], drafts: &[Draft]) -> usize {
     let begins_turn = |draft: &Draft| {
         let is_text = |&(node, block): &(usize, usize)| {
             let message = entries[node].entry.as_message();
             message.is_some_and(|message| !message.blocks()[block].kind.is_result())
         };
-        draft.role == crate::Role::User && draft.blocks.iter().any(is_text)
+        draft.role == Role::User && draft.blocks.iter().all(is_text)
     };
-    let half = drafts.len().div_ceil(2);
-    let behind = drafts[half..].iter().position(begins_turn).map(|at| half + at);
-    behind.unwrap_or(half)
+    let last_step = drafts.iter().rposition(|draft| draft.role == Role::Assistant);
+    let Some(last_step) = last_step else { return 0 };
+    let half = (drafts.len() / 2).min(last_step);
+    let turn = (half..=last_step).find(|&at| begins_turn(&drafts[at]));
+    let step = || (0..=half).rfind(|&at| drafts[at].role == Role::Assistant);
+    turn.or_else(step).unwrap_or(0)
 }
 
 /// About how many bytes an entry takes up.
@@ -165,15 +180,18 @@ fn cost(entry: &Entry) -> usize {
 }
 
 impl Draft {
+    /// Whether it is an entry's message as it stands.
+    pub(super) fn is_one_entry(&self) -> bool {
+        self.nodes.len() == 1 && self.blocks.is_sorted()
+    }
+
     /// The message with its blocks, without their texts.
     pub(super) fn to_skeleton(&self, entries: &[Located]) -> Message {
         let message = |node: usize| entries[node].entry.as_message();
         if self.is_summary {
             return entry::said();
         }
-        let only = message(self.nodes[0]).filter(|_| self.nodes.len() == 1);
-        let is_in_order = || self.blocks.is_sorted();
-        if let Some(only) = only.filter(|_| is_in_order()) {
+        if let Some(only) = message(self.nodes[0]).filter(|_| self.is_one_entry()) {
             return only.clone();
         }
         let blocks = self.blocks.iter().filter_map(|&(node, block)| {

@@ -59,6 +59,8 @@ pub struct FileReport {
     pub findings: Vec<FileFinding>,
     /// How many findings there are in all.
     pub found: u64,
+    /// How many of them are errors: with these the session cannot go on.
+    pub errors: u64,
     /// How the bytes of the file are spread.
     pub bytes: FileBytes,
     /// How many lines there are; a last one without an end counts.
@@ -92,6 +94,12 @@ impl Default for FileCheck {
 }
 
 impl FileReport {
+    /// Whether the session can go on: warnings don't count.
+    #[must_use]
+    pub const fn is_valid(&self) -> bool {
+        self.errors == 0
+    }
+
     /// Whether nothing is wrong, not even a warning.
     #[must_use]
     pub const fn is_clean(&self) -> bool {
@@ -181,7 +189,7 @@ impl<'c> Run<'c> {
             branch: None,
             undecided: Vec::new(),
             undecided_bytes: 0,
-            findings: Findings { kept: Vec::new(), all: 0, most: check.max_findings },
+            findings: Findings { kept: Vec::new(), all: 0, errors: 0, most: check.max_findings },
             bytes: FileBytes::default(),
             records: 0,
         }
@@ -241,9 +249,9 @@ impl<'c> Run<'c> {
         self.findings.kept.sort_by_key(|finding| finding.offset);
         let FileBytes { records, skipped, .. } = self.bytes;
         let bytes = FileBytes { total, separators: total - records - skipped, ..self.bytes };
-        let Findings { kept: findings, all: found, .. } = self.findings;
+        let Findings { kept: findings, all: found, errors, .. } = self.findings;
         let records = self.records;
-        FileReport { form, findings, found, bytes, lines, records, messages, pending }
+        FileReport { form, findings, found, errors, bytes, lines, records, messages, pending }
     }
 }
 
@@ -256,12 +264,14 @@ fn push(form: FileForm, branch: &mut Branch, text: &str, at: Place) {
 struct Findings {
     kept: Vec<FileFinding>,
     all: u64,
+    errors: u64,
     most: usize,
 }
 
 impl Findings {
     fn add(&mut self, finding: FileFinding) {
         self.all += 1;
+        self.errors += u64::from(finding.severity == Severity::Error);
         if self.kept.len() < self.most {
             self.kept.push(finding);
         }

@@ -29,6 +29,8 @@ pub(super) enum Link {
 
 #[derive(Clone, Debug)]
 pub(super) enum What {
+    /// The file's header.
+    Header,
     /// No part of the session's tree.
     Outside,
     /// The model does not see it.
@@ -81,7 +83,11 @@ impl Entry {
     }
 
     pub(super) fn is_outside(&self) -> bool {
-        matches!(self.what, What::Outside)
+        matches!(self.what, What::Outside | What::Header)
+    }
+
+    pub(super) fn is_header(&self) -> bool {
+        matches!(self.what, What::Header)
     }
 }
 
@@ -163,7 +169,7 @@ fn openclaw(record: &str) -> Option<Entry> {
     let wire: OpenClaw<'_> = json::object(record).ok()?;
     let kind = wire.kind.and_then(json::string)?;
     let what = match &*kind {
-        "session" => return None,
+        "session" => What::Header,
         "message" => match wire.message.and_then(|raw| sent(raw.get())) {
             Some(message) => What::Message { message, group: None },
             None => What::Hidden,

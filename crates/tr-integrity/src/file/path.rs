@@ -16,8 +16,10 @@ pub(super) struct Located {
 /// The active branch, as places in a list of entries.
 #[derive(Debug, Default)]
 pub(super) struct Path {
-    /// From the first to the last.
+    /// From the first to the last that the model sees.
     pub(super) nodes: Vec<usize>,
+    /// All of the branch, from its root on.
+    pub(super) branch: Vec<usize>,
     /// Those of the nodes that name a parent which is not there.
     pub(super) phantoms: Vec<usize>,
     /// Whether the first continues what stood before the list.
@@ -43,6 +45,7 @@ impl Path {
             let nodes = (0..entries.len()).filter(|&at| !entries[at].entry.is_outside());
             Self { nodes: nodes.collect(), continues: true, ..Self::default() }
         };
+        path.branch.clone_from(&path.nodes);
         path.forget(entries, has_before);
         path
     }

@@ -89,6 +89,12 @@ impl Repair {
         self
     }
 
+    /// What it does with what has no pair.
+    #[must_use]
+    pub const fn mode(self) -> RepairMode {
+        self.mode
+    }
+
     /// Plans the repair of `transcript`, which stays as it is.
     pub fn plan(self, transcript: &Transcript) -> RepairPlan {
         let mut log = Log::default();
@@ -190,6 +196,12 @@ fn zone(format: Format, messages: &[&Message], at: usize) -> std::ops::Range<usi
         }
     };
     at + 1..at + 1 + len
+}
+
+impl StalePlan {
+    pub(crate) const fn new() -> Self {
+        Self(())
+    }
 }
 
 impl std::fmt::Display for StalePlan {

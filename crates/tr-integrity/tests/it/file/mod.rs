@@ -1,2 +1,6 @@
 //! Session files.
+mod checkpoint;
+mod make;
+mod mutate;
+mod property;
 mod real;

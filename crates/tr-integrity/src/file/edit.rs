@@ -1,0 +1,183 @@
+//! Edits of a session file: which lines change, go, or come, and how it is written then.
+use super::session_file::{PartOfFile, SessionFile};
+use crate::json;
+use serde_json::value::RawValue;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+};
+
+/// Edits of a session file's records.
+#[derive(Debug, Default)]
+pub(super) struct Edits {
+    changed: HashMap<usize, Change>,
+    /// New lines behind a record.
+    behind: HashMap<usize, Vec<String>>,
+    /// New lines before a record.
+    before: HashMap<usize, Vec<String>>,
+    /// New lines at the end.
+    last: Vec<String>,
+}
+
+#[derive(Debug)]
+enum Change {
+    Text(String),
+    Gone,
+}
+
+/// Where a line comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spot {
+    Before(usize),
+    Behind(usize),
+    Last,
+}
+
+impl Edits {
+    /// The text of a record as it will be.
+    pub(super) fn text<'f>(&'f self, file: &'f SessionFile, record: usize) -> Cow<'f, str> {
+        match self.changed.get(&record) {
+            Some(Change::Text(text)) => Cow::Borrowed(text),
+            _ => file.text(record),
+        }
+    }
+
+    pub(super) fn set(&mut self, record: usize, text: String) {
+        self.changed.insert(record, Change::Text(text));
+    }
+
+    /// Gives a member of a record another value.
+    pub(super) fn set_member(
+        &mut self,
+        file: &SessionFile,
+        record: usize,
+        name: &str,
+        value: &str,
+    ) {
+        let text = with_member(&self.text(file, record), name, value);
+        self.set(record, text);
+    }
+
+    pub(super) fn remove(&mut self, record: usize) {
+        self.changed.insert(record, Change::Gone);
+    }
+
+    pub(super) fn is_gone(&self, record: usize) -> bool {
+        matches!(self.changed.get(&record), Some(Change::Gone))
+    }
+
+    pub(super) fn insert(&mut self, spot: Spot, line: String) {
+        match spot {
+            Spot::Before(record) => self.before.entry(record).or_default().push(line),
+            Spot::Behind(record) => self.behind.entry(record).or_default().push(line),
+            Spot::Last => self.last.push(line),
+        }
+    }
+
+    /// The file with the edits, and without the bytes that are no record.
+    pub(super) fn write(&self, file: &SessionFile) -> Vec<u8> {
+        let bytes = &*file.bytes;
+        let first_line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let end = if first_line.ends_with(b"\r") { "\r\n" } else { "\n" };
+        let written = Vec::with_capacity(bytes.len());
+        let mut out = Out { bytes: written, end, has_record: false, is_gone: false };
+        let mut done = 0;
+        for part in &file.parts {
+            let (at, record) = match *part {
+                PartOfFile::Record(record) => (file.spans[record].at.clone(), Some(record)),
+                PartOfFile::Skipped(skipped) => {
+                    let start = skipped.offset as usize;
+                    (start..start + skipped.length as usize, None)
+                }
+            };
+            // Invalid UTF-8 inside a record is told before it, and goes with its text.
+            let behind = file.spans.partition_point(|span| span.at.end < at.end);
+            let next = file.spans.get(behind).map(|span| &span.at);
+            if record.is_none() && next.is_some_and(|next| next.start <= at.start) {
+                continue;
+            }
+            out.gap(&bytes[done..at.start]);
+            done = at.end;
+            if let Some(record) = record {
+                self.write_record(file, record, &mut out);
+            } else {
+                out.gone();
+            }
+        }
+        out.gap(&bytes[done..]);
+        for line in &self.last {
+            out.record(line.as_bytes());
+            out.end_line();
+        }
+        out.bytes
+    }
+
+    fn write_record(&self, file: &SessionFile, record: usize, out: &mut Out<'_>) {
+        for line in self.before.get(&record).into_iter().flatten() {
+            out.record(line.as_bytes());
+            out.end_line();
+        }
+        match self.changed.get(&record) {
+            Some(Change::Gone) => out.gone(),
+            Some(Change::Text(text)) => out.record(text.as_bytes()),
+            None => out.record(file.text(record).as_bytes()),
+        }
+        for line in self.behind.get(&record).into_iter().flatten() {
+            out.record(line.as_bytes());
+        }
+    }
+}
+
+/// The file as it is written.
+struct Out<'f> {
+    bytes: Vec<u8>,
+    end: &'f str,
+    /// Whether a record stands on the line.
+    has_record: bool,
+    /// Whether nothing is left of the line, so that its end goes too.
+    is_gone: bool,
+}
+
+impl Out<'_> {
+    /// Begins a record, on a line of its own.
+    fn record(&mut self, bytes: &[u8]) {
+        if self.has_record {
+            self.bytes.extend_from_slice(self.end.as_bytes());
+        }
+        self.bytes.extend_from_slice(bytes);
+        (self.has_record, self.is_gone) = (true, false);
+    }
+
+    /// Ends the line of a record that was not there before.
+    fn end_line(&mut self) {
+        self.bytes.extend_from_slice(self.end.as_bytes());
+        self.has_record = false;
+    }
+
+    fn gone(&mut self) {
+        self.is_gone = !self.has_record;
+    }
+
+    /// What stands between two parts.
+    fn gap(&mut self, mut gap: &[u8]) {
+        let line_end = gap.iter().position(|&byte| byte == b'\n');
+        if self.is_gone {
+            gap = line_end.map_or(&[], |end| &gap[end + 1..]);
+            self.is_gone = line_end.is_none();
+        }
+        self.bytes.extend_from_slice(gap);
+        self.has_record &= line_end.is_none();
+    }
+}
+
+/// `text`, an object, with another value for a member; one that is not there comes first.
+pub(super) fn with_member(text: &str, name: &str, value: &str) -> String {
+    let members: BTreeMap<Cow<'_, str>, &RawValue> = json::object(text).unwrap_or_default();
+    if let Some(member) = members.get(name) {
+        let at = json::span(text, member.get());
+        return format!("{}{value}{}", &text[..at.start], &text[at.end..]);
+    }
+    let open = text.find('{').map_or(0, |at| at + 1);
+    let comma = if members.is_empty() { "" } else { "," };
+    format!("{}{}:{value}{comma}{}", &text[..open], json::quote(name), &text[open..])
+}

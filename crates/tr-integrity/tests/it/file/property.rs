@@ -1,0 +1,127 @@
+//! Any file: checked without a panic, all its bytes told, repaired, and nothing lost.
+use super::{
+    make::{KINDS, acts, file},
+    mutate::{Mutation, mutation},
+};
+use proptest::{collection::vec, prelude::*};
+use serde_json::Value;
+use tr_integrity::{
+    Fault, FileCheck, FileFault, FileReport, Piece, Records, Repair, SessionFile, Severity,
+};
+use tr_testkit::rounds;
+
+fn check(file: &[u8]) -> FileReport {
+    FileCheck::new().run(file, |_| {}).unwrap()
+}
+
+/// The records' texts; panics if a byte is not told.
+fn records(file: &[u8]) -> Vec<String> {
+    let mut records = Records::new(file);
+    let mut texts = Vec::new();
+    let mut told = vec![false; file.len()];
+    while let Some(piece) = records.next().unwrap() {
+        let (start, length, text) = match piece {
+            Piece::Record(record) => (record.offset, record.length, Some(record.text.into_owned())),
+            Piece::Skipped(skipped) => (skipped.offset, skipped.length, None),
+        };
+        told[start as usize..(start + length) as usize].fill(true);
+        texts.extend(text);
+    }
+    for (at, told) in told.iter().enumerate() {
+        let is_mark = at < 3 && file.starts_with(b"\xef\xbb\xbf");
+        assert!(*told || is_mark || b" \t\r\n".contains(&file[at]), "byte {at} is not told");
+    }
+    texts
+}
+
+/// What tools answered, as far as the record can still be read as saying so.
+fn answers(record: &Value) -> Vec<&str> {
+    let message = if record["message"].is_object() { &record["message"] } else { record };
+    let content = &message["content"];
+    let blocks = content.as_array().into_iter().flatten();
+    match message["role"].as_str() {
+        Some("tool") => content.as_str().into_iter().collect(),
+        Some("toolResult") => content[0]["text"].as_str().into_iter().collect(),
+        _ => blocks
+            .filter(|block| block["type"] == "tool_result")
+            .filter_map(|block| block["content"].as_str())
+            .collect(),
+    }
+}
+
+fn repaired(file: &[u8], repair: Repair) -> Result<(), TestCaseError> {
+    let shown = || String::from_utf8_lossy(file).into_owned();
+    let mut session = SessionFile::read(file);
+    let plan = session.plan(repair);
+    let (is_empty, actions) = (plan.is_empty(), plan.actions().to_vec());
+    let done = session.apply(plan).unwrap();
+    let now = session.to_bytes();
+    let shown = || format!("{}\n--->\n{}\n{actions:?}", shown(), String::from_utf8_lossy(&now));
+    prop_assert_eq!(is_empty, now == file, "{}", shown());
+    prop_assert_eq!(is_empty, !done.repaired);
+    if repair.mode() == tr_integrity::RepairMode::Preserve {
+        let report = check(&now);
+        // A repeated id stays where nobody refuses it.
+        let is_clean = report.findings.iter().all(|finding| {
+            finding.fault == FileFault::Message(Fault::DuplicateId)
+                && finding.severity == Severity::Warning
+        });
+        prop_assert!(is_clean, "{:?}\n{}", report.findings, shown());
+        let text = String::from_utf8_lossy(&now);
+        for record in records(file) {
+            let record = serde_json::from_str(&record).unwrap_or_default();
+            for answer in answers(&record) {
+                let quoted = Value::from(answer).to_string();
+                let is_there = text.contains(&quoted[1..quoted.len() - 1]);
+                prop_assert!(is_there, "{answer} is lost\n{}", shown());
+            }
+        }
+    }
+    let again = session.plan(repair);
+    prop_assert!(again.is_empty(), "{:?}\n{}", again.actions(), shown());
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(rounds(40, 20_000) as u32)
+    })]
+
+    #[test]
+    fn a_valid_file_has_no_finding_and_stays_as_it_is(acts in acts(), window in 0..20_000_usize) {
+        for kind in KINDS {
+            let file = file(kind, &acts);
+            let report = check(file.as_bytes());
+            prop_assert!(report.is_clean(), "{:?} {:?}\n{}", kind, report.findings, file);
+            let bytes = report.bytes;
+            prop_assert_eq!(bytes.records + bytes.separators, file.len() as u64);
+            // What is forgotten is taken as said.
+            let narrow = FileCheck::new().window(window).run(file.as_bytes(), |_| {}).unwrap();
+            prop_assert!(narrow.is_clean(), "{:?} {:?}\n{}", kind, narrow.findings, file);
+
+            let session = SessionFile::read(file.as_bytes());
+            prop_assert_eq!(session.form(), report.form);
+            prop_assert_eq!(&session.to_bytes(), file.as_bytes());
+            prop_assert!(session.plan(Repair::preserve()).is_empty());
+            prop_assert!(session.plan(Repair::remove()).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_mutated_file_is_repaired(acts in acts(), by in vec(mutation(), 1..6)) {
+        for kind in KINDS {
+            let mut file = file(kind, &acts).into_bytes();
+            by.iter().for_each(|mutation: &Mutation| mutation.act(&mut file));
+            records(&file);
+            let report = check(&file);
+            let bytes = report.bytes;
+            prop_assert_eq!(bytes.total, file.len() as u64);
+            prop_assert_eq!(bytes.total, bytes.records + bytes.skipped + bytes.separators);
+            prop_assert_eq!(SessionFile::read(&*file).check().findings, report.findings);
+            repaired(&file, Repair::preserve())?;
+            repaired(&file, Repair::preserve().close_tail())?;
+            repaired(&file, Repair::remove())?;
+        }
+    }
+}
