@@ -104,8 +104,6 @@ impl Core {
         let node = &plan.nodes()[start.call];
         let way = &node.ways[start.way];
         let token = self.canceller.token(node);
-        let report = &mut self.calls[start.call];
-        report.tool = way.label.clone();
         let own_limit = node.timeout.or(plan.limits().call_timeout);
         let until = own_limit.map(|limit| (now + limit, limit));
         let deadline = until.map_or(self.deadline, |(at, _)| self.deadline.min(at));
@@ -113,11 +111,11 @@ impl Core {
         if token.is_cancelled() {
             return Err((Arc::new(run), Stopped::withdrawn(Ran::No).into()));
         }
+        let report = &mut self.calls[start.call];
+        // Another one if the call's own tool is not there, or has fallen.
+        let (attempts, instead_of) =
+            (report.attempts, std::mem::replace(&mut report.tool, way.label.clone()));
         if start.way == 0 {
-            if way.label != node.tool {
-                // The call's own tool is not there.
-                run.push(now, 0, Fact::AlternativeToolUsed { instead_of: node.tool.clone() });
-            }
             for need in &node.needs {
                 if self.planner.settled(need.of) != Some(Settled::Result) {
                     let instead_of = plan.nodes()[need.of].name.clone();
@@ -132,6 +130,9 @@ impl Core {
         self.calls[start.call].started.get_or_insert(self.log.since(now));
         let call = self.call(node, way, params, deadline, token.clone());
         run.breaker = Standard.breaker_of(&call).name.into();
+        if way.label != instead_of {
+            run.push(now, attempts, Fact::AlternativeToolUsed { instead_of });
+        }
         run.push(now, 0, Fact::ToolStarted);
         let run = Arc::new(run);
         let listed = self.recorder.as_ref().zip(call.parts().request_id.clone());

@@ -88,6 +88,9 @@ pub const fn decide(fallen: &Fallen) -> Decision {
             (Recovery::Skip, "Cancelled by the caller")
         }
         Cause::TurnTimeout if required => (Recovery::Escalate, "Required, and the turn timed out"),
+        Cause::TurnTimeout if may_have_changed_something(fallen) => {
+            (Recovery::Escalate, "The turn timed out, and the tool may have run")
+        }
         Cause::TurnTimeout => (Recovery::Skip, "The turn timed out"),
         Cause::Dependency if has_default => {
             (Recovery::UseDefault, "Dependency failed + default value available")

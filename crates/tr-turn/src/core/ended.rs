@@ -210,8 +210,6 @@ impl Core {
             },
         );
         if step.decision.recovery == Recovery::UseAlternative {
-            let next = step.way.map_or(0, |way| way + 1);
-            push(&node.ways[next].label, Fact::AlternativeToolUsed { instead_of: tool });
             return;
         }
         let message = match (outcome, node.required, step.fall.cause) {

@@ -95,6 +95,43 @@ async fn what_ends_with_the_turn_counts_and_starts_nothing() {
     assert_eq!((handle.calls(), report.took), (1, seconds(20)));
 }
 
+/// Nobody may learn from a bank statement that a payment ran on at the end of a turn.
+#[tokio::test(start_paused = true)]
+async fn what_may_have_changed_something_at_the_turn_s_end_is_told() {
+    let bench = Bench::with_timeout(400, [("pay", vec![Step::Hang]), ("search", vec![Step::Hang])]);
+    let pay = |name: &str| tr_turn::Call::new("pay").named(name).effect(Effect::Mutating);
+    let limits = Limits { concurrency: 2, ..turn_of(20) };
+    let draft = Draft::new("t").limits(limits).call(pay("paid")).call(reads("search"));
+    let report = bench.run(draft.call(pay("never_started"))).await;
+    let told: Vec<_> = report.escalated().map(|call| &*call.name).collect();
+    assert_eq!(told, ["paid"]);
+    let reason = "The turn timed out, and the tool may have run";
+    assert_eq!(report.calls[0].decision.unwrap().reason, reason);
+    let sentence = "paid timed out: Turn timeout after 20s (it may have run)";
+    assert!(report.trace.to_json_lines().contains(sentence), "{}", report.trace);
+}
+
+/// What the trace says was used was used.
+#[tokio::test(start_paused = true)]
+async fn an_alternative_that_never_starts_was_not_used() {
+    use tr_core::Priority::{High, Low};
+    let fallen = vec![after(2, says("Invalid city code: LX"))];
+    let scripts =
+        [("gate", vec![after(1, answers("ok"))]), ("search", fallen), ("slow", vec![Step::Hang])];
+    let bench = Bench::with_timeout(400, scripts);
+    let slow = |name: &str| reads("slow").named(name).after("gate").priority(High);
+    let draft = Draft::new("t")
+        .limits(Limits { concurrency: 2, ..turn_of(20) })
+        .call(reads("gate"))
+        .call(reads("search").alternative("backup").priority(Low))
+        .call(slow("one"))
+        .call(slow("two"));
+    let report = bench.run(draft).await;
+    assert_eq!(bench.calls("backup"), 0);
+    assert!(!report.trace.to_string().contains("Used alternative tool"), "{}", report.trace);
+    assert!(report.calls.iter().all(|call| &*call.tool != "backup"));
+}
+
 #[tokio::test(start_paused = true)]
 async fn eh_4_3_a_timeout_is_transient() {
     let bench = Bench::new([("flight_search", vec![Step::Hang, answers("ok")])]);
