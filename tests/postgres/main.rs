@@ -1,3 +1,7 @@
 //! What holds with real PostgreSQL servers: killed, cut off and started again.
 
 mod launcher;
+mod rules;
+mod servers;
+mod trouble;
+mod writer;

@@ -72,6 +72,8 @@ mod format;
 mod guard;
 mod json;
 mod message;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod provider;
 mod repair;
 mod session;

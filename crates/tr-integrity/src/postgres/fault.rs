@@ -1,0 +1,65 @@
+//! What PostgreSQL's errors mean for whoever asked.
+use crate::store::{StoreError, StoreErrorKind};
+use deadpool_postgres::PoolError;
+use std::{error, fmt};
+use tokio_postgres::{Error, error::SqlState};
+
+/// An error of PostgreSQL's with its cause: by itself it says only "db error".
+#[derive(Debug)]
+pub(super) struct Told(pub(super) Error);
+
+/// No connection was had: nothing was sent.
+pub(super) fn of_pool(error: PoolError) -> StoreError {
+    match error {
+        PoolError::Backend(error) => {
+            let kind = match kind(&error) {
+                // Who may not connect may not later either; all else may pass.
+                StoreErrorKind::Refused => StoreErrorKind::Refused,
+                _ => StoreErrorKind::Unreachable,
+            };
+            StoreError::new(kind, Told(error))
+        }
+        other => StoreError::unreachable(other),
+    }
+}
+
+/// A statement failed.
+pub(super) fn of_statement(error: Error) -> StoreError {
+    StoreError::new(kind(&error), Told(error))
+}
+
+fn kind(error: &Error) -> StoreErrorKind {
+    let Some(state) = error.code() else {
+        // The connection broke, before the statement or after it.
+        return StoreErrorKind::Uncertain;
+    };
+    match state.code().get(..2) {
+        // Rolled back for another's sake.
+        Some("40") => StoreErrorKind::Unreachable,
+        // Ended from outside, perhaps after it was committed.
+        Some("08") => StoreErrorKind::Uncertain,
+        Some("57") if *state == SqlState::CANNOT_CONNECT_NOW => StoreErrorKind::Unreachable,
+        Some("57") => StoreErrorKind::Uncertain,
+        Some("53") if *state == SqlState::TOO_MANY_CONNECTIONS => StoreErrorKind::Unreachable,
+        // Damaged data or index.
+        Some("XX") => StoreErrorKind::Unreadable,
+        // The statement was refused as a whole: rights, a read-only server, a full disk.
+        _ => StoreErrorKind::Refused,
+    }
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0.as_db_error(), error::Error::source(&self.0)) {
+            (Some(error), _) => write!(f, "{} ({})", error.message(), error.code().code()),
+            (None, Some(cause)) => write!(f, "{}: {cause}", self.0),
+            (None, None) => self.0.fmt(f),
+        }
+    }
+}
+
+impl error::Error for Told {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
