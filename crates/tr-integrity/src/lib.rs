@@ -100,7 +100,7 @@ pub use self::{
         SessionCorrupt, TranscriptOf,
     },
     message::{Message, Role},
-    provider::{Complaint, ModelEnd},
+    provider::{AnswerScanner, Complaint, ModelEnd},
     repair::{
         ActionKind, Loss, LossKind, Repair, RepairAction, RepairMode, RepairPlan, RepairResult,
         StalePlan,

@@ -1,5 +1,13 @@
 //! What providers say: a session that they refuse, an answer that a filter stopped.
-use serde_json::Value;
+mod evidence;
+mod lines;
+mod place;
+mod scan;
+mod walk;
+mod words;
+
+pub use self::scan::AnswerScanner;
+use self::words::Found;
 
 /// What came of a call of the model, as far as it concerns the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,69 +39,40 @@ pub enum Complaint {
     Thinking,
     /// A text block without text.
     EmptyText,
+    /// A use in a place where the provider takes none.
+    Misplaced,
 }
 
-/// Complaints by their exact words, as Anthropic, OpenAI and Gemini write them.
-const COMPLAINTS: [(&str, Complaint); 13] = [
-    (
-        "`tool_use` ids were found without `tool_result` blocks immediately after",
-        Complaint::IncompleteUse,
-    ),
-    ("unexpected `tool_use_id` found in `tool_result` blocks", Complaint::OrphanedResult),
-    ("`tool_use` ids must be unique", Complaint::DuplicateId),
-    ("each tool_use must have a single result", Complaint::SeveralResults),
-    ("cannot be modified", Complaint::Thinking),
-    ("text content blocks must be non-empty", Complaint::EmptyText),
-    ("text content blocks must contain non-whitespace text", Complaint::EmptyText),
-    (
-        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'",
-        Complaint::IncompleteUse,
-    ),
-    (
-        "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'",
-        Complaint::OrphanedResult,
-    ),
-    ("No tool output found for function call", Complaint::IncompleteUse),
-    ("was provided without its required 'reasoning' item", Complaint::Thinking),
-    (
-        "number of function response parts is equal to the number of function call parts",
-        Complaint::IncompleteUse,
-    ),
-    ("missing a thought_signature", Complaint::Thinking),
-];
-
-/// What filters say: Anthropic's message, 002's type, and the code of OpenAI's hosts.
-const FILTERS: [&str; 3] =
-    ["Output blocked by content filtering policy", "content_filtered", "content_filter"];
-
 impl ModelEnd {
-    /// Reads the body of a plain (not streamed) answer.
+    /// Reads a whole answer: a body, or the events of a stream; [`AnswerScanner`] reads it as it
+    /// comes. Of what a model says itself nothing is taken for the provider's word.
     #[must_use]
     pub fn of_body(body: &str) -> Self {
-        let Ok(body) = serde_json::from_str::<Value>(body) else { return Self::of_error(body) };
-        if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
-            return Self::of_error(&error.to_string());
-        }
-        let choices = body["choices"].as_array().map_or(&[][..], Vec::as_slice);
-        let is_filtered = body["stop_reason"] == "refusal"
-            || choices.iter().any(|choice| choice["finish_reason"] == "content_filter");
-        if is_filtered { Self::Filtered } else { Self::Answered }
+        let mut scanner = AnswerScanner::new();
+        scanner.push(body.as_bytes());
+        scanner.end()
     }
 
     /// Reads an error's text.
     #[must_use]
     pub fn of_error(text: &str) -> Self {
-        if FILTERS.iter().any(|filter| text.contains(filter)) {
+        Found::of(text.as_bytes()).into()
+    }
+}
+
+/// The end of a call whose error says this.
+impl From<Found> for ModelEnd {
+    fn from(found: Found) -> Self {
+        if found.is_filtered {
             return Self::Filtered;
         }
-        let complaint = COMPLAINTS.iter().find(|(words, _)| text.contains(words));
-        complaint.map_or(Self::Failed, |&(_, complaint)| Self::Refused(complaint))
+        found.complaint().map_or(Self::Failed, Self::Refused)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{words::COMPLAINTS, *};
 
     #[test]
     fn filters_and_refusals_are_detected() {

@@ -1,0 +1,95 @@
+//! The lines of an event stream.
+use super::{
+    evidence::Evidence,
+    walk::{Walk, Word},
+};
+use memchr::memchr2;
+use std::mem;
+
+/// The lines of an event stream (`text/event-stream`), which end in `\n`, `\r\n` or `\r`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lines {
+    line: Line,
+    word: Word,
+    /// The last byte was `\r`: a `\n` belongs to it.
+    is_after_return: bool,
+    has_data: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Line {
+    /// In the line's name.
+    #[default]
+    Name,
+    /// In what is named `data`.
+    Data,
+    /// In what is named `event`.
+    Event,
+    /// In anything else.
+    Other,
+}
+
+impl Lines {
+    /// Whether there was any data.
+    pub(super) fn has_data(&self) -> bool {
+        self.has_data
+    }
+
+    pub(super) fn push(&mut self, mut bytes: &[u8], walk: &mut Walk, evidence: &mut Evidence) {
+        while let Some(&first) = bytes.first() {
+            if mem::take(&mut self.is_after_return) && first == b'\n' {
+                bytes = &bytes[1..];
+                continue;
+            }
+            let end = memchr2(b'\n', b'\r', bytes);
+            self.part(&bytes[..end.unwrap_or(bytes.len())], walk, evidence);
+            let Some(end) = end else { return };
+            self.is_after_return = bytes[end] == b'\r';
+            self.end_of_line(walk, evidence);
+            bytes = &bytes[end + 1..];
+        }
+    }
+
+    /// A part of a line.
+    fn part(&mut self, mut part: &[u8], walk: &mut Walk, evidence: &mut Evidence) {
+        while self.line == Line::Name {
+            let Some((&byte, rest)) = part.split_first() else { return };
+            part = rest;
+            if byte != b':' {
+                self.word.push(byte);
+                continue;
+            }
+            self.line = match self.word.get() {
+                b"data" => Line::Data,
+                b"event" => Line::Event,
+                _ => Line::Other,
+            };
+            self.word.clear();
+        }
+        match self.line {
+            Line::Data => {
+                walk.push(part, evidence);
+                self.has_data |= walk.is_begun();
+            }
+            Line::Event => {
+                part.iter().filter(|byte| **byte != b' ').for_each(|&byte| self.word.push(byte))
+            }
+            Line::Name | Line::Other => {}
+        }
+    }
+
+    fn end_of_line(&mut self, walk: &mut Walk, evidence: &mut Evidence) {
+        match self.line {
+            // Several lines of data are one text.
+            Line::Data => walk.push(b"\n", evidence),
+            Line::Event if self.word.get() == b"error" => evidence.named_error(),
+            Line::Name if self.word.get().is_empty() => {
+                evidence.end_of_event();
+                *walk = Walk::default();
+            }
+            _ => {}
+        }
+        self.line = Line::Name;
+        self.word.clear();
+    }
+}

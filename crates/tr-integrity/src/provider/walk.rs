@@ -1,0 +1,264 @@
+//! Walks over JSON that comes in pieces, and keeps nothing of it but where it stands.
+use super::{
+    evidence::Evidence,
+    place::{Key, Look, Place},
+};
+use memchr::memchr2;
+
+/// Levels whose kind is known; what lies deeper is passed over.
+const LEVELS: usize = 128;
+
+/// Levels whose place is known. The places that matter lie higher, but for errors, which go on.
+const PLACES: usize = 12;
+
+/// Walks over JSON values, one after another, and tells the [`Evidence`] what matters.
+///
+/// Lenient: it looks at brackets, strings and commas only.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Walk {
+    at: At,
+    /// How many objects and arrays are open.
+    depth: usize,
+    /// Whether each of the open ones is an object.
+    objects: u128,
+    places: [Place; PLACES],
+    /// An object's next string is a member's name.
+    expects_name: bool,
+    key: Key,
+    word: Word,
+    is_begun: bool,
+    is_broken: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum At {
+    /// Between two tokens.
+    #[default]
+    Gap,
+    Name(Escape),
+    Text(Look, Escape),
+    /// A number, `true`, `null`, or anything else that is no string.
+    Bare,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Escape {
+    #[default]
+    No,
+    Begun,
+    /// `\u` and so many digits of this number.
+    Unicode(u8, u32),
+}
+
+/// The beginning of a word, long enough for all that matter.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Word {
+    bytes: [u8; 32],
+    len: usize,
+}
+
+impl Word {
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    pub(super) fn push(&mut self, byte: u8) {
+        if let Some(next) = self.bytes.get_mut(self.len) {
+            *next = byte;
+        }
+        self.len = self.len.saturating_add(1);
+    }
+
+    /// All of it, or what of it has room.
+    pub(super) fn get(&self) -> &[u8] {
+        &self.bytes[..self.len.min(self.bytes.len())]
+    }
+}
+
+impl Walk {
+    /// Whether all that was begun has ended, and something was.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_begun && !self.is_broken && !self.is_inside()
+    }
+
+    /// Whether something was begun that has not ended.
+    pub(super) fn is_inside(&self) -> bool {
+        self.depth > 0 || matches!(self.at, At::Name(_) | At::Text(..))
+    }
+
+    /// Whether any value was seen.
+    pub(super) fn is_begun(&self) -> bool {
+        self.is_begun
+    }
+
+    pub(super) fn push(&mut self, mut piece: &[u8], evidence: &mut Evidence) {
+        while let Some((&byte, rest)) = piece.split_first() {
+            piece = match self.at {
+                At::Gap => {
+                    self.token(byte, evidence);
+                    rest
+                }
+                At::Bare => match byte {
+                    b',' | b':' | b'"' | b'{' | b'}' | b'[' | b']' | b' ' | b'\t' | b'\r'
+                    | b'\n' => {
+                        self.at = At::Gap;
+                        evidence.bare(self.place(), self.key, self.word.get());
+                        piece
+                    }
+                    _ => {
+                        self.word.push(byte);
+                        rest
+                    }
+                },
+                // Most of an answer is text that does not matter.
+                At::Text(Look::Past, Escape::No) => match memchr2(b'"', b'\\', piece) {
+                    Some(at) => {
+                        self.inside(piece[at], Look::Past, Escape::No, evidence);
+                        &piece[at + 1..]
+                    }
+                    None => return,
+                },
+                At::Text(look, escape) => {
+                    self.inside(byte, look, escape, evidence);
+                    rest
+                }
+                At::Name(escape) => {
+                    self.name(byte, escape);
+                    rest
+                }
+            };
+        }
+    }
+
+    fn token(&mut self, byte: u8, evidence: &mut Evidence) {
+        match byte {
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            b'{' | b'[' => self.open(byte == b'{', evidence),
+            b'}' | b']' => self.close(byte == b'}', evidence),
+            b',' => self.expects_name = self.is_in_object(),
+            b':' => self.expects_name = false,
+            b'"' if self.expects_name => {
+                self.word.clear();
+                self.at = At::Name(Escape::No);
+            }
+            b'"' => {
+                let look = self.place().look(self.key);
+                self.begin_value();
+                self.at = At::Text(look, Escape::No);
+                if look == Look::Search {
+                    evidence.search.begin();
+                }
+            }
+            _ => {
+                self.is_broken |= self.expects_name;
+                self.begin_value();
+                self.word.push(byte);
+                self.at = At::Bare;
+            }
+        }
+    }
+
+    fn begin_value(&mut self) {
+        self.is_begun = true;
+        self.word.clear();
+    }
+
+    fn name(&mut self, byte: u8, escape: Escape) {
+        if matches!((escape, byte), (Escape::No, b'"')) {
+            self.key = Key::of(self.word.get());
+            self.at = At::Gap;
+            return;
+        }
+        let is_escape = matches!((escape, byte), (Escape::No, b'\\'));
+        self.at = At::Name(if is_escape { Escape::Begun } else { Escape::No });
+        self.word.push(byte);
+    }
+
+    /// A byte of a string that is a value.
+    fn inside(&mut self, byte: u8, look: Look, escape: Escape, evidence: &mut Evidence) {
+        let next = match (escape, byte) {
+            (Escape::No, b'"') => {
+                self.at = At::Gap;
+                return evidence.text(self.place(), self.key, look, &self.word);
+            }
+            (Escape::No, b'\\') => Escape::Begun,
+            (Escape::Begun, b'u') => Escape::Unicode(0, 0),
+            (Escape::Unicode(digits, number), _) => {
+                let number = number << 4 | char::from(byte).to_digit(16).unwrap_or(0);
+                if digits < 3 {
+                    Escape::Unicode(digits + 1, number)
+                } else {
+                    let char = char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
+                    let mut utf8 = [0; 4];
+                    for &byte in char.encode_utf8(&mut utf8).as_bytes() {
+                        self.read(byte, look, evidence);
+                    }
+                    Escape::No
+                }
+            }
+            _ => {
+                let is_escape = matches!(escape, Escape::Begun);
+                let byte = match byte {
+                    b'n' | b'r' | b't' if is_escape => b' ',
+                    _ => byte,
+                };
+                self.read(byte, look, evidence);
+                Escape::No
+            }
+        };
+        self.at = At::Text(look, next);
+    }
+
+    fn read(&mut self, byte: u8, look: Look, evidence: &mut Evidence) {
+        match look {
+            Look::Past => {}
+            Look::Word => self.word.push(byte),
+            Look::Search => evidence.search.push(&[byte]),
+        }
+    }
+
+    fn open(&mut self, is_object: bool, evidence: &mut Evidence) {
+        self.is_broken |= self.expects_name;
+        self.is_begun = true;
+        let outer = self.place();
+        let place = match self.depth {
+            0 => Place::Root,
+            _ if self.is_in_object() => outer.of_member(self.key),
+            _ => outer,
+        };
+        if self.depth < LEVELS {
+            let level = 1 << self.depth;
+            self.objects = if is_object { self.objects | level } else { self.objects & !level };
+        }
+        self.depth += 1;
+        if let Some(slot) = self.places.get_mut(self.depth - 1) {
+            *slot = place;
+        }
+        (self.expects_name, self.key) = (is_object && self.depth <= LEVELS, Key::Other);
+        evidence.open(outer, place, is_object);
+    }
+
+    fn close(&mut self, is_object: bool, evidence: &mut Evidence) {
+        let is_known = self.depth <= LEVELS;
+        if self.depth == 0 || is_known && is_object != self.is_in_object() {
+            self.is_broken = true;
+            return;
+        }
+        let place = self.place();
+        self.depth -= 1;
+        (self.expects_name, self.key) = (false, Key::Other);
+        if place == Place::Root && is_object {
+            evidence.end_of_root();
+        }
+    }
+
+    fn is_in_object(&self) -> bool {
+        (1..=LEVELS).contains(&self.depth) && self.objects >> (self.depth - 1) & 1 == 1
+    }
+
+    /// Where the innermost open object or array is.
+    fn place(&self) -> Place {
+        let inner = self.depth.min(PLACES).checked_sub(1);
+        inner.map_or(Place::Other, |inner| self.places[inner])
+    }
+}
