@@ -72,7 +72,9 @@ impl Lines {
                 self.has_data |= walk.is_begun();
             }
             Line::Event => {
-                part.iter().filter(|byte| **byte != b' ').for_each(|&byte| self.word.push(byte))
+                for &byte in part.iter().filter(|byte| **byte != b' ') {
+                    self.word.push(byte);
+                }
             }
             Line::Name | Line::Other => {}
         }
