@@ -86,6 +86,10 @@ pub mod future {
     pub use crate::{cycle::future::IntegrityFuture, guard::future::ModelGuardFuture};
 }
 
+#[cfg(feature = "stream")]
+pub use self::guard::Chunks;
+#[cfg(feature = "http")]
+pub use self::guard::SessionId;
 pub use self::{
     config::{ConfigError, Layer0Config},
     cycle::{Integrity, IntegrityBuilder, IntegrityLayer},
@@ -96,11 +100,12 @@ pub use self::{
     },
     format::{Format, OUTCOME_UNKNOWN, ReadError},
     guard::{
-        ContentFiltered, ModelCall, ModelEndOf, ModelGuard, ModelGuardBuilder, ModelGuardLayer,
-        SessionCorrupt, TranscriptOf,
+        AnswerCutOff, BodyOf, BodyWatch, ContentFiltered, ModelCall, ModelEndOf, ModelGuard,
+        ModelGuardBuilder, ModelGuardLayer, SessionCorrupt, Streamed, Take, TranscriptOf,
+        WatchedBody, Whole,
     },
     message::{Message, Role},
-    provider::{AnswerScanner, Complaint, ModelEnd},
+    provider::{AnswerScanner, Complaint, Head, ModelEnd},
     repair::{
         ActionKind, Loss, LossKind, Repair, RepairAction, RepairMode, RepairPlan, RepairResult,
         StalePlan,

@@ -1,7 +1,7 @@
-//! A call that is not recorded costs no allocation.
+//! A call that is not recorded costs no allocation, nor does a good answer that is watched.
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tr_core::{BoxError, Params, ToolCall, ToolOutcome};
-use tr_integrity::{Format, IntegrityLayer, Sessions};
+use tr_integrity::{AnswerScanner, Format, IntegrityLayer, ModelEnd, Sessions};
 use tr_testkit::alloc::{self, CountingAllocator};
 
 #[global_allocator]
@@ -24,4 +24,17 @@ async fn a_call_that_is_not_recorded_allocates_nothing() {
         let (Ok(_), made) = made else { panic!("{made:?}") };
         assert_eq!(made.count > 0, is_recorded, "{made:?}");
     }
+}
+
+#[test]
+fn watching_a_good_answer_allocates_nothing() {
+    let chunk = b"data: {\"choices\":[{\"delta\":{\"content\":\"Hello, world\"},\"finish_reason\":null}]}\n\n";
+    let end =
+        b"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let mut scanner = AnswerScanner::new();
+    let made = alloc::count(|| {
+        (0..1_000).for_each(|_| chunk.chunks(11).for_each(|piece| scanner.push(piece)));
+        scanner.push(end);
+    });
+    assert_eq!((made.count, scanner.end()), (0, ModelEnd::Answered));
 }

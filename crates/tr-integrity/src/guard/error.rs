@@ -28,6 +28,16 @@ pub struct ContentFiltered {
     facts: Facts,
 }
 
+/// A streamed answer broke off before its provider's last event, and nothing else said so; what
+/// was added to the session since the call began is gone.
+///
+/// Transient, with the code `answer_cut_off`. The model ran ([`Ran::Yes`]).
+#[derive(Debug)]
+pub struct AnswerCutOff {
+    recovery: Option<ErrorRecovery>,
+    facts: Facts,
+}
+
 impl SessionCorrupt {
     pub(super) fn new(findings: Vec<Finding>, result: ValidationResult, plan: RepairPlan) -> Self {
         let facts = Facts::new(code::SESSION_CORRUPT, Ran::No, Verdict::Permanent);
@@ -81,6 +91,24 @@ impl ContentFiltered {
     }
 }
 
+impl AnswerCutOff {
+    pub(super) fn new(recovery: Option<ErrorRecovery>) -> Self {
+        Self { recovery, facts: Facts::new("answer_cut_off", Ran::Yes, Verdict::TRANSIENT) }
+    }
+
+    /// What was done about it; `None` for a call that belongs to no session.
+    #[must_use]
+    pub fn recovery(&self) -> Option<&ErrorRecovery> {
+        self.recovery.as_ref()
+    }
+
+    /// Whether the model was called: yes.
+    #[must_use]
+    pub const fn ran(&self) -> Ran {
+        Ran::Yes
+    }
+}
+
 impl fmt::Display for SessionCorrupt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let errors = self.findings.iter().filter(|f| f.severity == Severity::Error).count();
@@ -99,6 +127,16 @@ impl fmt::Display for ContentFiltered {
     }
 }
 
+impl fmt::Display for AnswerCutOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("The model's answer broke off before its end.")?;
+        match &self.recovery {
+            Some(recovery) => write!(f, " {}", recovery.message),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Error for SessionCorrupt {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&self.facts)
@@ -106,6 +144,12 @@ impl Error for SessionCorrupt {
 }
 
 impl Error for ContentFiltered {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}
+
+impl Error for AnswerCutOff {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&self.facts)
     }

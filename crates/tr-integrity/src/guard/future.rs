@@ -1,15 +1,11 @@
 //! The future of a guarded call.
 use super::{
-    error::{ContentFiltered, SessionCorrupt},
-    model::ModelEndOf,
-    watch::Watch,
-};
-use crate::{
-    provider::ModelEnd,
-    session::{ErrorRecovery, RecoveryAction},
+    error::SessionCorrupt,
+    take::{Guarded, Take, Whole},
 };
 use pin_project_lite::pin_project;
 use std::{
+    marker::PhantomData,
     pin::Pin,
     task::{Context, Poll, ready},
 };
@@ -18,10 +14,11 @@ use tr_core::BoxError;
 pin_project! {
     /// The response of a [`ModelGuard`](crate::ModelGuard).
     #[derive(Debug)]
-    pub struct ModelGuardFuture<F, A> {
+    pub struct ModelGuardFuture<F, A, M = Whole> {
         #[pin]
         state: State<F>,
         answers: A,
+        mode: PhantomData<M>,
     }
 }
 
@@ -29,74 +26,40 @@ pin_project! {
     #[project = StateProj]
     #[derive(Debug)]
     enum State<F> {
-        Called { #[pin] inner: F, is_guarded: bool, watch: Option<Watch> },
+        Called { #[pin] inner: F, call: Option<Guarded> },
         Blocked { error: Option<Box<SessionCorrupt>> },
     }
 }
 
-impl<F, A> ModelGuardFuture<F, A> {
-    pub(super) const fn unguarded(inner: F, answers: A) -> Self {
-        Self { state: State::Called { inner, is_guarded: false, watch: None }, answers }
-    }
-
-    pub(super) const fn watched(inner: F, watch: Option<Watch>, answers: A) -> Self {
-        Self { state: State::Called { inner, is_guarded: true, watch }, answers }
+impl<F, A, M> ModelGuardFuture<F, A, M> {
+    pub(super) const fn called(inner: F, call: Guarded, answers: A) -> Self {
+        let state = State::Called { inner, call: Some(call) };
+        Self { state, answers, mode: PhantomData }
     }
 
     pub(super) const fn blocked(error: Box<SessionCorrupt>, answers: A) -> Self {
-        Self { state: State::Blocked { error: Some(error) }, answers }
+        Self { state: State::Blocked { error: Some(error) }, answers, mode: PhantomData }
     }
 }
 
-impl<F, A, T, E> Future for ModelGuardFuture<F, A>
+impl<F, A, M, T, E> Future for ModelGuardFuture<F, A, M>
 where
     F: Future<Output = Result<T, E>>,
     E: Into<BoxError>,
-    A: ModelEndOf<T>,
+    M: Take<A, T>,
 {
-    type Output = Result<T, BoxError>;
+    type Output = Result<M::Taken, BoxError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let (inner, is_guarded, watch) = match this.state.project() {
-            StateProj::Called { inner, is_guarded, watch } => (inner, *is_guarded, watch),
+        let (inner, call) = match this.state.project() {
+            StateProj::Called { inner, call } => (inner, call),
             StateProj::Blocked { error } => {
                 return Poll::Ready(Err(error.take().expect("polled after completion")));
             }
         };
         let answer = ready!(inner.poll(cx)).map_err(Into::into);
-        if !is_guarded {
-            return Poll::Ready(answer);
-        }
-        let end = match &answer {
-            Ok(response) => this.answers.model_end_of(Ok(response)),
-            Err(error) => this.answers.model_end_of(Err(&**error)),
-        };
-        let watch = watch.take();
-        let recovery = match (end, watch) {
-            (ModelEnd::Answered, Some(watch)) => {
-                watch.commit();
-                return Poll::Ready(answer);
-            }
-            (_, Some(watch)) => Some(watch.fail(end)),
-            (_, None) => None,
-        };
-        if end != ModelEnd::Filtered {
-            return Poll::Ready(answer);
-        }
-        let recovery = recovery.unwrap_or_else(ErrorRecovery::without_session);
-        Poll::Ready(Err(ContentFiltered::new(recovery, answer.err()).into()))
-    }
-}
-
-impl ErrorRecovery {
-    /// A filter stopped a call that belongs to no session of ours.
-    fn without_session() -> Self {
-        Self {
-            action: RecoveryAction::Escalate,
-            message: "Content filter triggered.".into(),
-            checkpoint: None,
-            details: None,
-        }
+        let call = call.take().expect("polled after completion");
+        Poll::Ready(M::take(this.answers, answer, call))
     }
 }

@@ -1,23 +1,27 @@
 //! The layer and its builder.
-use super::service::ModelGuard;
+use super::{
+    service::ModelGuard,
+    take::{Streamed, Whole},
+};
 use crate::session::Sessions;
-use std::sync::Arc;
+use std::{marker::PhantomData, sync::Arc};
 use tower_layer::Layer;
 use tr_core::{Observer, Standard};
 
-/// Applies a [`ModelGuard`].
+/// Applies a [`ModelGuard`]. `M` says how the model's answers come: [`Whole`] or [`Streamed`].
 #[derive(Clone, Debug)]
-pub struct ModelGuardLayer<A = Standard> {
+pub struct ModelGuardLayer<A = Standard, M = Whole> {
     pub(super) sessions: Sessions,
     pub(super) observer: Option<Arc<dyn Observer>>,
     pub(super) answers: A,
+    pub(super) mode: PhantomData<M>,
 }
 
 /// Configures a [`ModelGuardLayer`].
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct ModelGuardBuilder<A = Standard> {
-    layer: ModelGuardLayer<A>,
+pub struct ModelGuardBuilder<A = Standard, M = Whole> {
+    layer: ModelGuardLayer<A, M>,
 }
 
 impl ModelGuardLayer {
@@ -27,14 +31,23 @@ impl ModelGuardLayer {
         Self::builder(sessions).build()
     }
 
+    /// Guards calls whose answers come in pieces: an `http::Response` with its body (feature
+    /// `http`), a stream of [`Chunks`](crate::Chunks) (feature `stream`), or any response for
+    /// which [`BodyOf`](crate::BodyOf) is answered.
+    #[must_use]
+    pub fn streamed(sessions: Sessions) -> ModelGuardLayer<Standard, Streamed> {
+        Self::builder(sessions).streamed().build()
+    }
+
     /// Starts from the defaults.
     pub const fn builder(sessions: Sessions) -> ModelGuardBuilder {
-        let layer = ModelGuardLayer { sessions, observer: None, answers: Standard };
+        let mode = PhantomData;
+        let layer = ModelGuardLayer { sessions, observer: None, answers: Standard, mode };
         ModelGuardBuilder { layer }
     }
 }
 
-impl<A> ModelGuardBuilder<A> {
+impl<A, M> ModelGuardBuilder<A, M> {
     /// Tells `observer` of blocked calls, repairs and rollbacks.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.layer.observer = Some(observer);
@@ -42,20 +55,27 @@ impl<A> ModelGuardBuilder<A> {
     }
 
     /// Asks `answers` about requests and responses.
-    pub fn answers<B>(self, answers: B) -> ModelGuardBuilder<B> {
-        let ModelGuardLayer { sessions, observer, .. } = self.layer;
-        ModelGuardBuilder { layer: ModelGuardLayer { sessions, observer, answers } }
+    pub fn answers<B>(self, answers: B) -> ModelGuardBuilder<B, M> {
+        let ModelGuardLayer { sessions, observer, mode, .. } = self.layer;
+        ModelGuardBuilder { layer: ModelGuardLayer { sessions, observer, answers, mode } }
+    }
+
+    /// Takes answers that come in pieces, and watches them on their way.
+    pub fn streamed(self) -> ModelGuardBuilder<A, Streamed> {
+        let ModelGuardLayer { sessions, observer, answers, .. } = self.layer;
+        let layer = ModelGuardLayer { sessions, observer, answers, mode: PhantomData };
+        ModelGuardBuilder { layer }
     }
 
     /// The layer. Nothing can be wrong with it: what can is checked where the sessions are made.
     #[must_use]
-    pub fn build(self) -> ModelGuardLayer<A> {
+    pub fn build(self) -> ModelGuardLayer<A, M> {
         self.layer
     }
 }
 
-impl<S, A: Clone> Layer<S> for ModelGuardLayer<A> {
-    type Service = ModelGuard<S, A>;
+impl<S, A: Clone, M: Clone> Layer<S> for ModelGuardLayer<A, M> {
+    type Service = ModelGuard<S, A, M>;
 
     fn layer(&self, inner: S) -> Self::Service {
         ModelGuard::new(inner, self.clone())

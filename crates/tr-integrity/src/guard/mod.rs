@@ -2,14 +2,26 @@
 //! short stays.
 mod error;
 pub(crate) mod future;
+#[cfg(feature = "http")]
+mod http;
 mod layer;
 mod model;
 mod service;
+#[cfg(feature = "stream")]
+mod stream;
+mod tail;
+mod take;
 mod watch;
 
+#[cfg(feature = "http")]
+pub use self::http::SessionId;
+#[cfg(feature = "stream")]
+pub use self::stream::Chunks;
 pub use self::{
-    error::{ContentFiltered, SessionCorrupt},
+    error::{AnswerCutOff, ContentFiltered, SessionCorrupt},
     layer::{ModelGuardBuilder, ModelGuardLayer},
-    model::{ModelCall, ModelEndOf, TranscriptOf},
+    model::{BodyOf, ModelCall, ModelEndOf, TranscriptOf},
     service::ModelGuard,
+    tail::{BodyWatch, WatchedBody},
+    take::{Streamed, Take, Whole},
 };

@@ -1,5 +1,6 @@
 //! What the guard asks of a request to a model and of its answer.
-use crate::provider::ModelEnd;
+use super::tail::BodyWatch;
+use crate::provider::{Head, ModelEnd};
 use tr_core::{End, Standard};
 
 /// Which transcript of which session a request sends.
@@ -28,6 +29,26 @@ pub trait TranscriptOf<Req> {
 pub trait ModelEndOf<Res> {
     /// Judges an end. [`ModelEnd::of_body`] and [`ModelEnd::of_error`] know the providers.
     fn model_end_of(&self, end: End<'_, Res>) -> ModelEnd;
+}
+
+/// Where the body of a streamed answer is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot say where the body of a `{Res}` is",
+    label = "no `BodyOf<{Res}>` here",
+    note = "write `impl tr_integrity::BodyOf<{Res}> for {Self}` beside your response type, or give the layer your own answers with `.answers(MyAnswers)`"
+)]
+pub trait BodyOf<Res> {
+    /// The response, its body watched: `Res` with a [`WatchedBody`](crate::WatchedBody) in it.
+    type Watched;
+
+    /// What the response says ahead of its body. By default, that an answer follows.
+    fn head_of(&self, response: &Res) -> Head {
+        let _ = response;
+        Head::Answer
+    }
+
+    /// Puts [`watch`](BodyWatch::around) around the body.
+    fn watched(&self, response: Res, watch: BodyWatch) -> Self::Watched;
 }
 
 /// A call of a model's API as text: the simplest request that the guard knows.
@@ -72,7 +93,7 @@ impl ModelEndOf<String> for Standard {
 }
 
 /// The first error of the chain that says something.
-fn of_chain(error: &(dyn std::error::Error + 'static)) -> ModelEnd {
-    let ends = tr_core::causes(error).map(|cause| ModelEnd::of_error(&cause.to_string()));
-    ends.into_iter().find(|end| *end != ModelEnd::Failed).unwrap_or(ModelEnd::Failed)
+pub(super) fn of_chain(error: &(dyn std::error::Error + 'static)) -> ModelEnd {
+    let mut ends = tr_core::causes(error).map(|cause| ModelEnd::of_error(&cause.to_string()));
+    ends.find(|end| *end != ModelEnd::Failed).unwrap_or(ModelEnd::Failed)
 }

@@ -3,7 +3,8 @@ use super::{
     error::SessionCorrupt,
     future::ModelGuardFuture,
     layer::ModelGuardLayer,
-    model::{ModelEndOf, TranscriptOf},
+    model::TranscriptOf,
+    take::{Guarded, Take, Whole},
     watch::Watch,
 };
 use crate::{repair::Repair, transcript::Transcript, validate::Validator};
@@ -15,13 +16,13 @@ use tr_core::{BoxError, CallInfo, Event, Standard};
 ///
 /// A call that names no session is checked all the same; there is nothing to roll back then.
 #[derive(Clone, Debug)]
-pub struct ModelGuard<S, A = Standard> {
+pub struct ModelGuard<S, A = Standard, M = Whole> {
     inner: S,
-    layer: ModelGuardLayer<A>,
+    layer: ModelGuardLayer<A, M>,
 }
 
-impl<S, A> ModelGuard<S, A> {
-    pub(super) const fn new(inner: S, layer: ModelGuardLayer<A>) -> Self {
+impl<S, A, M> ModelGuard<S, A, M> {
+    pub(super) const fn new(inner: S, layer: ModelGuardLayer<A, M>) -> Self {
         Self { inner, layer }
     }
 
@@ -69,25 +70,26 @@ impl<S, A> ModelGuard<S, A> {
     }
 }
 
-impl<S, Req, A> Service<Req> for ModelGuard<S, A>
+impl<S, Req, A, M> Service<Req> for ModelGuard<S, A, M>
 where
     S: Service<Req>,
     S::Error: Into<BoxError>,
-    A: TranscriptOf<Req> + ModelEndOf<S::Response> + Clone,
+    A: TranscriptOf<Req> + Clone,
+    M: Take<A, S::Response>,
 {
-    type Response = S::Response;
+    type Response = M::Taken;
     type Error = BoxError;
-    type Future = ModelGuardFuture<S::Future, A>;
+    type Future = ModelGuardFuture<S::Future, A, M>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 
     fn call(&mut self, mut req: Req) -> Self::Future {
-        let ModelGuardLayer { sessions, observer, answers } = &self.layer;
+        let ModelGuardLayer { sessions, observer, answers, .. } = &self.layer;
         let config = sessions.config();
         if !config.enabled {
-            return ModelGuardFuture::unguarded(self.inner.call(req), answers.clone());
+            return ModelGuardFuture::called(self.inner.call(req), Guarded::OFF, answers.clone());
         }
         if config.validate_before_call
             && let Err(corrupt) = self.check(&mut req)
@@ -96,7 +98,8 @@ where
         }
         let session = answers.session_of(&req);
         let watch = session.map(|session| Watch::begin(sessions, session, observer.as_ref()));
+        let call = Guarded::on(watch);
         let answers = answers.clone();
-        ModelGuardFuture::watched(self.inner.call(req), watch, answers)
+        ModelGuardFuture::called(self.inner.call(req), call, answers)
     }
 }

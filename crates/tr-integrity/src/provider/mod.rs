@@ -43,6 +43,19 @@ pub enum Complaint {
     Misplaced,
 }
 
+/// What a response says ahead of its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Head {
+    /// An answer follows.
+    Answer,
+    /// It is a failure, as an HTTP status of 400 and above says, and the body tells more of it.
+    Failure,
+    /// The body is compressed or otherwise encoded, and can't be watched: it counts as answered
+    /// when it ends.
+    Encoded,
+}
+
 impl ModelEnd {
     /// Reads a whole answer: a body, or the events of a stream; [`AnswerScanner`] reads it as it
     /// comes. Of what a model says itself nothing is taken for the provider's word.

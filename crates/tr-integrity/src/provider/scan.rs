@@ -1,5 +1,5 @@
 //! Watches an answer as it comes.
-use super::{ModelEnd, evidence::Evidence, lines::Lines, walk::Walk, words::Search};
+use super::{Head, ModelEnd, evidence::Evidence, lines::Lines, walk::Walk, words::Search};
 
 /// Watches a model's answer as it comes, and says how it ended.
 ///
@@ -64,10 +64,14 @@ impl AnswerScanner {
         Self::default()
     }
 
-    /// The answer's head says that it is a failure, as an HTTP status of 400 and above does.
+    /// The same, knowing what the response said ahead of its body.
     #[must_use]
-    pub fn of_failure() -> Self {
-        Self { has_fault: true, ..Self::default() }
+    pub fn of_head(head: Head) -> Self {
+        match head {
+            Head::Answer => Self::default(),
+            Head::Failure => Self { has_fault: true, ..Self::default() },
+            Head::Encoded => Self { form: Form::Opaque, ..Self::default() },
+        }
     }
 
     /// Reads what came next.

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
     sync::LazyLock,
 };
-use tr_integrity::{AnswerScanner, Complaint, ModelEnd};
+use tr_integrity::{AnswerScanner, Complaint, Head, ModelEnd};
 
 /// Every answer of the corpus: its file, its bytes, and how it ended.
 pub(crate) fn corpus() -> &'static [(String, Vec<u8>, ModelEnd)] {
@@ -128,7 +128,7 @@ fn what_broke_off_is_told_from_what_failed() {
 #[test]
 fn a_head_that_says_failure_leaves_no_answer() {
     for (name, bytes, expected) in corpus() {
-        let mut scanner = AnswerScanner::of_failure();
+        let mut scanner = AnswerScanner::of_head(Head::Failure);
         scanner.push(bytes);
         let is_good = *expected == ModelEnd::Answered;
         let expected = if is_good { ModelEnd::Failed } else { *expected };

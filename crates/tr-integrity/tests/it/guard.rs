@@ -4,8 +4,8 @@ use std::time::Duration;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt};
 use tr_core::{BoxError, End, Ran, Standard, code, facts, find};
 use tr_integrity::{
-    ContentFiltered, Format, ModelCall, ModelEnd, ModelEndOf, ModelGuardLayer, RecoveryAction,
-    SessionCorrupt, Sessions, TranscriptOf, Validator,
+    BodyOf, BodyWatch, ContentFiltered, Format, ModelCall, ModelEnd, ModelEndOf, ModelGuardLayer,
+    RecoveryAction, SessionCorrupt, Sessions, TranscriptOf, Validator,
 };
 use tr_testkit::{
     laws::Laws,
@@ -242,4 +242,38 @@ async fn without_a_session_calls_are_checked_all_the_same() {
     let error = guarded.oneshot(Prompt("[]".into())).await.unwrap_err();
     assert_eq!(error.to_string(), "Content filter triggered.");
     assert!(sessions.is_empty());
+}
+
+/// A response of one's own whose pieces come by a callback: neither a body nor a stream.
+struct Callback(Vec<&'static str>);
+
+impl BodyOf<Callback> for Standard {
+    type Watched = (Callback, BodyWatch);
+
+    fn watched(&self, response: Callback, watch: BodyWatch) -> Self::Watched {
+        (response, watch)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_comes_by_a_callback_is_driven_by_hand() {
+    let events = [
+        "data: {\"choices\":[{\"delta\":{\"content\":\"I",
+        "\"}}]}\n\ndata: {\"choices\":[{\"finish_reason\":\"content_",
+        "filter\"}]}\n\n",
+    ];
+    let sessions = Sessions::new(Format::OpenAiChat);
+    let model = tower::service_fn(move |_: ModelCall| async move {
+        Ok::<_, BoxError>(Callback(events.to_vec()))
+    });
+    let guarded = ModelGuardLayer::streamed(sessions.clone()).layer(model);
+    let sent = request(Format::OpenAiChat, &[user("hi")]);
+    let (answer, mut watch) = guarded.oneshot(sent).await.unwrap();
+    answer.0.iter().for_each(|piece| watch.see(piece.as_bytes()));
+    sessions.with("s", |session, _| session.push(message(Format::OpenAiChat, says("I"))));
+    assert!(!watch.is_over());
+    let error = watch.end(None).unwrap();
+    assert_eq!(error.to_string(), "Content filter triggered. Rolled back 1 messages.");
+    assert!(watch.is_over() && watch.end(None).is_none());
+    sessions.with("s", |session, _| assert!(session.transcript().is_empty()));
 }

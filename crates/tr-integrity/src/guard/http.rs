@@ -1,0 +1,136 @@
+//! What [`Standard`] answers for `http` requests and responses (feature `http`).
+use super::{
+    model::{BodyOf, ModelEndOf, TranscriptOf, of_chain},
+    tail::{BodyWatch, WatchedBody},
+};
+use crate::provider::{AnswerScanner, Head, ModelEnd};
+use http::{
+    HeaderValue, Request, Response,
+    header::{CONTENT_ENCODING, CONTENT_LENGTH},
+};
+use http_body::{Body, Frame, SizeHint};
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+use tr_core::{BoxError, End, Standard};
+
+/// The session of an HTTP request, among its extensions: nothing of it is sent.
+///
+/// ```
+/// use tr_integrity::SessionId;
+///
+/// let mut request = http::Request::post("/v1/messages").body(r#"{"messages":[]}"#.to_owned())?;
+/// request.extensions_mut().insert(SessionId::new("s-1"));
+/// # Ok::<_, http::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SessionId(Box<str>);
+
+impl SessionId {
+    /// The session of this name.
+    pub fn new(id: impl Into<Box<str>>) -> Self {
+        Self(id.into())
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn get(&self) -> &str {
+        &self.0
+    }
+}
+
+/// By [`SessionId`], and by a body that is here as a whole: `String`, `Bytes`, `Vec<u8>`.
+impl<B: AsRef<[u8]> + From<String>> TranscriptOf<Request<B>> for Standard {
+    fn session_of<'r>(&self, req: &'r Request<B>) -> Option<&'r str> {
+        req.extensions().get().map(SessionId::get)
+    }
+
+    fn transcript_of<'r>(&self, req: &'r Request<B>) -> Option<&'r str> {
+        std::str::from_utf8(req.body().as_ref()).ok()
+    }
+
+    fn set_transcript(&self, req: &mut Request<B>, repaired: String) {
+        if let Some(length) = req.headers_mut().get_mut(CONTENT_LENGTH) {
+            *length = HeaderValue::from(repaired.len());
+        }
+        *req.body_mut() = repaired.into();
+    }
+}
+
+fn head_of<B>(res: &Response<B>) -> Head {
+    let is_encoded = |coding: &HeaderValue| !coding.as_bytes().eq_ignore_ascii_case(b"identity");
+    if res.status().is_client_error() || res.status().is_server_error() {
+        Head::Failure
+    } else if res.headers().get(CONTENT_ENCODING).is_some_and(is_encoded) {
+        Head::Encoded
+    } else {
+        Head::Answer
+    }
+}
+
+/// A body that is here as a whole, by its status and by what it says.
+impl<B: AsRef<[u8]>> ModelEndOf<Response<B>> for Standard {
+    fn model_end_of(&self, end: End<'_, Response<B>>) -> ModelEnd {
+        let response = match end {
+            Ok(response) => response,
+            Err(error) => return of_chain(error),
+        };
+        let mut scanner = AnswerScanner::of_head(head_of(response));
+        scanner.push(response.body().as_ref());
+        scanner.end()
+    }
+}
+
+/// A streamed body, by its status and by what passes. One that is compressed can't be watched:
+/// let the client decompress it below the guard.
+impl<B> BodyOf<Response<B>> for Standard {
+    type Watched = Response<WatchedBody<B>>;
+
+    fn head_of(&self, response: &Response<B>) -> Head {
+        head_of(response)
+    }
+
+    fn watched(&self, response: Response<B>, watch: BodyWatch) -> Self::Watched {
+        response.map(|body| watch.around(body))
+    }
+}
+
+impl<B> Body for WatchedBody<B>
+where
+    B: Body,
+    B::Data: AsRef<[u8]>,
+    B::Error: Into<BoxError>,
+{
+    type Data = B::Data;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
+        let this = self.project();
+        if this.watch.is_over() {
+            return Poll::Ready(None);
+        }
+        Poll::Ready(match ready!(this.body.poll_frame(cx)) {
+            Some(Ok(frame)) => {
+                if let Some(data) = frame.data_ref() {
+                    this.watch.see(data.as_ref());
+                }
+                Some(Ok(frame))
+            }
+            Some(Err(error)) => this.watch.end(Some(error.into())).map(Err),
+            None => this.watch.end(None).map(Err),
+        })
+    }
+
+    /// Not before the call is settled: an error may follow the last frame.
+    fn is_end_stream(&self) -> bool {
+        !self.watch.is_guarded() && (self.watch.is_over() || self.body.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,57 @@
+//! Streams of chunks (feature `stream`).
+use super::{
+    model::BodyOf,
+    tail::{BodyWatch, WatchedBody},
+};
+use futures_core::Stream;
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+use tr_core::{BoxError, Standard};
+
+/// A response that is a stream of an answer's chunks, and nothing else: with the feature `stream`,
+/// [`Standard`] answers for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chunks<S>(
+    /// The stream: of `Result<T, E>`, where a `T` gives its bytes.
+    pub S,
+);
+
+impl<S> BodyOf<Chunks<S>> for Standard {
+    type Watched = WatchedBody<S>;
+
+    fn watched(&self, response: Chunks<S>, watch: BodyWatch) -> WatchedBody<S> {
+        watch.around(response.0)
+    }
+}
+
+impl<S, T, E> Stream for WatchedBody<S>
+where
+    S: Stream<Item = Result<T, E>>,
+    T: AsRef<[u8]>,
+    E: Into<BoxError>,
+{
+    type Item = Result<T, BoxError>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.project();
+        if this.watch.is_over() {
+            return Poll::Ready(None);
+        }
+        Poll::Ready(match ready!(this.body.poll_next(cx)) {
+            Some(Ok(chunk)) => {
+                this.watch.see(chunk.as_ref());
+                Some(Ok(chunk))
+            }
+            Some(Err(error)) => this.watch.end(Some(error.into())).map(Err),
+            None => this.watch.end(None).map(Err),
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let (least, most) = self.body.size_hint();
+        // An error may follow.
+        (least, most.and_then(|most| most.checked_add(1)))
+    }
+}

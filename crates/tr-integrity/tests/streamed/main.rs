@@ -1,0 +1,7 @@
+//! The guard around a model whose answers come in pieces.
+mod ends;
+mod filter;
+mod gone;
+mod http;
+mod laws;
+mod world;
