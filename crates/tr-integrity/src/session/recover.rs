@@ -82,10 +82,25 @@ impl Session {
         since.into_iter().map(|done| (done.tool_use, done.result)).collect()
     }
 
-    /// The provider refuses the session: what it finds, validation may find too.
+    /// The provider refuses the session: what it finds, validation may find too. What it refuses
+    /// again though nothing is found would be refused for ever.
     fn mend_refused(&mut self, now: u64) -> ErrorRecovery {
+        let message = "The provider refuses the session.";
+        let is_hopeless = self.validator.is_valid() && self.was_refused_before();
         self.note("session_refused", None, None, now);
-        self.validate_and_repair("The provider refuses the session.", now)
+        if is_hopeless && self.config.auto_repair {
+            return self.give_up(message, now);
+        }
+        self.validate_and_repair(message, now)
+    }
+
+    /// Whether nothing was answered since the provider refused the session last.
+    fn was_refused_before(&self) -> bool {
+        let refused = self.incidents.iter().rfind(|incident| incident.kind == "session_refused");
+        refused.is_some_and(|refused| {
+            let done = self.checkpoints.iter().filter(|checkpoint| checkpoint.is_committed);
+            done.map(|done| done.timestamp).all(|done| done < refused.timestamp)
+        })
     }
 
     fn validate_and_repair(&mut self, message: &str, now: u64) -> ErrorRecovery {
@@ -110,6 +125,10 @@ impl Session {
             recovery.detail("repairs", repairs);
             return recovery;
         }
+        self.give_up(message, now)
+    }
+
+    fn give_up(&mut self, message: &str, now: u64) -> ErrorRecovery {
         let reset = self.reset(ResetOptions { archive: true }, now);
         let message = format!("{message} It could not be repaired and was reset.");
         let mut recovery = ErrorRecovery::new(RecoveryAction::Reset, &message);

@@ -1,12 +1,14 @@
 //! Behaviour of the validator, the repair, sessions and both layers.
 mod answers;
 mod common;
+mod config;
 mod cycle;
 mod file;
 mod guard;
 mod life;
 mod lossless;
 mod property;
+mod recovery;
 mod repair;
 mod session;
 mod steps;
