@@ -57,8 +57,26 @@
 //! [`SessionCorrupt`] (`session_corrupt`, permanent, [`Ran::No`](tr_core::Ran::No)): the
 //! transcript was not sent; the repair is in the error. [`ContentFiltered`] (`content_filter`,
 //! permanent, [`Ran::Yes`](tr_core::Ran::Yes)): the session was rolled back; the error's text is
-//! for the user. Errors of tools and of the model pass through untouched. The guard refuses in
-//! `call`: it must not sit directly on a capacity limit.
+//! for the user. [`AnswerCutOff`] (`answer_cut_off`, transient, [`Ran::Yes`](tr_core::Ran::Yes)):
+//! a streamed answer broke off, and the session was rolled back. Errors of tools and of the model
+//! pass through untouched. The guard refuses in `call`: it must not sit directly on a capacity
+//! limit.
+//!
+//! # Streamed answers
+//!
+//! [`ModelGuardLayer::streamed`] watches an answer on its way: its pieces pass untouched, and the
+//! last item is an error if a filter stopped it. What was shown before cannot be called back.
+//! A caller that drops the answer half-way leaves the session at its checkpoint. See
+//! [`WatchedBody`]; [`AnswerScanner`] alone tells how any answer ended.
+//!
+//! # Features
+//!
+//! None is on by default.
+//!
+//! - `http`: the guard in front of an HTTP client, for `http::Request`, `http::Response` and any
+//!   `http_body::Body`.
+//! - `stream`: the guard around a `futures_core::Stream` of chunks.
+//! - `conformance`: the rules for stores of sessions, as tests.
 //!
 //! # Knows nothing of
 //!
