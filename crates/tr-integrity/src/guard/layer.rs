@@ -32,7 +32,7 @@ impl ModelGuardLayer {
     }
 
     /// Guards calls whose answers come in pieces: an `http::Response` with its body (feature
-    /// `http`), a stream of [`Chunks`](crate::Chunks) (feature `stream`), or any response for
+    /// `http`), a stream of `Chunks` (feature `stream`), or any response for
     /// which [`BodyOf`](crate::BodyOf) is answered.
     #[must_use]
     pub fn streamed(sessions: Sessions) -> ModelGuardLayer<Standard, Streamed> {
