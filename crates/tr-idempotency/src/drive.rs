@@ -4,36 +4,57 @@ use crate::{
     end::{Failure, Flaw, State, failed},
     error::{OutcomeUnknown, SharedFailure, Withdrawn},
     lead::Lead,
-    local::{claim::Claim, spares::Cell},
+    local::{claim::Claim, shard::Shard, spares::Cell},
 };
+use pin_project_lite::pin_project;
 use std::{
     fmt,
     future::Future,
-    marker::PhantomData,
     mem,
+    ops::{Deref, DerefMut},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
 };
 use tokio::runtime::Handle;
-use tr_core::{BoxError, DeferFuture, Ran, Verdict};
+use tower_service::Service;
+use tr_core::{BoxError, Ran, Verdict};
 
-/// Runs a call in a cell of its own and records how it ends.
+/// Runs a call in a cell of its own and records how it ends. It is one word, however large the
+/// call's future is, so that layers further out move little.
 ///
-/// Dropped in mid-run it drops the call, and its claim says what that leaves. Fields are dropped
-/// in order: the call is gone before somebody else can claim it.
-pub(crate) struct Drive<S, Req, A, V>
+/// Dropped in mid-run it drops the call, and its claim says what that leaves.
+pub(crate) struct Drive<S, Req, A, V>(Option<Cell<Driver<S, Req, A, V>>>)
 where
-    S: Detachable<Req>,
-{
-    pub(crate) cell: Option<Cell<DeferFuture<S, Req>>>,
+    S: Detachable<Req>;
+
+pin_project! {
+    /// What lies in the cell. Fields are dropped in order: the call is gone before somebody else
+    /// can claim it.
+    pub(crate) struct Driver<S, Req, A, V>
+    where
+        S: Service<Req>,
+    {
+        // `None` until the tool is called, and once it has ended.
+        #[pin]
+        called: Option<S::Future>,
+        run: Run<S, Req, S::Response, A, V>,
+    }
+}
+
+/// All of a run but the tool's future.
+pub(crate) struct Run<S, Req, R, A, V> {
+    /// What is to be called; `None` once it is.
+    pub(crate) call: Option<(S, Req)>,
     /// Where a store has the record: the dealings with it.
-    pub(crate) lead: Option<Box<Lead<S::Response, V>>>,
+    pub(crate) lead: Option<Box<Lead<R, V>>>,
+    /// Without it nothing is recorded.
     pub(crate) claim: Option<Claim<V>>,
+    /// Where the cell of a run belongs that has no claim and ends with its caller.
+    pub(crate) home: Option<Arc<Shard<V>>>,
     pub(crate) mutating: bool,
     pub(crate) answers: A,
     pub(crate) phase: Phase,
-    of: PhantomData<fn() -> Req>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +68,75 @@ pub(crate) enum Phase {
     Polled,
     /// The tool has ended, and that is being recorded.
     Ending,
-    Ended,
+}
+
+impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
+    #[inline]
+    pub(crate) const fn new(service: S, req: Req, mutating: bool, answers: A) -> Self {
+        Self {
+            call: Some((service, req)),
+            lead: None,
+            claim: None,
+            home: None,
+            mutating,
+            answers,
+            phase: Phase::Fresh,
+        }
+    }
+
+    /// With a claim the end is recorded; with a lead too, a store is asked first.
+    #[inline]
+    pub(crate) fn claimed(
+        mut self,
+        mut claim: Option<Claim<V>>,
+        lead: Option<Box<Lead<R, V>>>,
+    ) -> Self {
+        if let (Some(_), Some(claim)) = (&lead, &mut claim) {
+            claim.set_fronting();
+        }
+        (self.claim, self.lead) = (claim, lead);
+        self
+    }
+
+    /// Nothing is recorded, and the run ends with its caller.
+    #[inline]
+    pub(crate) fn plain(mut self, home: Arc<Shard<V>>) -> Self {
+        self.home = Some(home);
+        self
+    }
+
+    /// The request, until the tool is called.
+    pub(crate) fn request(&mut self) -> Option<&mut Req> {
+        self.call.as_mut().map(|(_, req)| req)
+    }
+
+    /// The state that a response leaves, and whether a duplicate will get that response.
+    pub(crate) fn state_of(&self, response: &R, mutating: bool) -> (Option<State<V>>, bool)
+    where
+        A: Answers<Req, R, V>,
+    {
+        let end = self.answers.classify(Ok(response));
+        let kept = self.answers.store(response);
+        let keeps_answer = kept.is_some();
+        let state = match end.verdict {
+            Verdict::Success if kept.is_none() && !mutating => None,
+            Verdict::Success => Some(State::Done(kept)),
+            _ => {
+                let flaw = Arc::new(Flaw::new(end, None));
+                Some(failed(mutating, Failure { flaw, response: kept }))
+            }
+        };
+        (state, keeps_answer)
+    }
+
+    pub(crate) fn flaw_of(&self, error: BoxError) -> Flaw
+    where
+        A: Answers<Req, R, V>,
+    {
+        let end = self.answers.classify(Err(&*error));
+        let (verdict, ran, exhausted) = (end.verdict, end.ran, end.exhausted);
+        Flaw { code: end.code.into(), verdict, ran, exhausted, error: Some(error) }
+    }
 }
 
 impl<S, Req, A, V> Drive<S, Req, A, V>
@@ -57,36 +146,19 @@ where
     A: Answers<Req, S::Response, V>,
     V: Clone + Send + 'static,
 {
-    /// Puts the call into `cell`, or a new one. Without a claim nothing is recorded; with a lead, a
-    /// store is asked first.
+    /// Puts the run into `cell`, or a new one.
     #[inline]
     pub(crate) fn new(
-        call: DeferFuture<S, Req>,
-        cell: Option<Cell<DeferFuture<S, Req>>>,
-        mut claim: Option<Claim<V>>,
-        mutating: bool,
-        answers: A,
-        lead: Option<Box<Lead<S::Response, V>>>,
+        cell: Option<Cell<Driver<S, Req, A, V>>>,
+        run: Run<S, Req, S::Response, A, V>,
     ) -> Self {
-        if let (Some(_), Some(claim)) = (&lead, &mut claim) {
-            claim.set_fronting();
-        }
-        let cell = match cell {
+        Self(Some(match cell {
             Some(mut cell) => {
-                cell.as_mut().set(Some(call));
+                *cell.as_mut().project().run = run;
                 cell
             }
-            None => Box::pin(Some(call)),
-        };
-        Self {
-            cell: Some(cell),
-            lead,
-            claim,
-            mutating,
-            answers,
-            phase: Phase::Fresh,
-            of: PhantomData,
-        }
+            None => Box::pin(Driver { called: None, run }),
+        }))
     }
 
     #[inline]
@@ -117,20 +189,25 @@ where
         if attended && self.is_cancelled(cx) {
             return Poll::Ready(Err(self.withdraw()));
         }
-        let Some(cell) = &mut self.cell else { panic!("polled after completion") };
-        self.phase = Phase::Polled;
-        let mut call = cell.as_mut().as_pin_mut().expect("the cell is full until the end");
+        let driver = self.driver().project();
+        let run = driver.run;
+        run.phase = Phase::Polled;
         // Should it panic, or what looks at its end, it may have started.
-        if let Some(claim) = &mut self.claim {
+        if let Some(claim) = &mut run.claim {
             claim.set_started(true);
         }
-        let panicked = LosesClaim(&mut self.claim);
-        let poll = call.as_mut().poll(cx);
+        let panicked = LosesClaim(&mut run.claim);
+        let poll = poll_called(driver.called, &mut run.call, cx);
         mem::forget(panicked);
         let Poll::Ready(end) = poll else {
-            self.phase = if call.is_called() { Phase::Called } else { Phase::Fresh };
-            if let Some(claim) = &mut self.claim {
-                claim.set_started(self.phase == Phase::Called);
+            run.phase = if run.call.is_none() { Phase::Called } else { Phase::Fresh };
+            if let Some(claim) = &mut run.claim {
+                claim.set_started(run.phase == Phase::Called);
+            }
+            let answers = run.answers;
+            if let Some(req) = run.request() {
+                // By the time that the tool is ready this will be stale.
+                answers.set_stamp(req, None);
             }
             if !attended && self.is_cancelled(cx) {
                 return Poll::Ready(Err(self.withdraw()));
@@ -144,58 +221,104 @@ where
     #[cold]
     pub(crate) fn withdraw(&mut self) -> BoxError {
         let ran = if self.phase == Phase::Fresh { Ran::No } else { Ran::Unknown };
-        if let Some(cell) = &mut self.cell {
-            cell.as_mut().set(None);
-        }
+        self.drop_call();
         Withdrawn::new(ran).into()
     }
 
+    pub(crate) fn drop_call(&mut self) {
+        if let Some(cell) = &mut self.0 {
+            empty(cell);
+        }
+    }
+
+    /// The run is over: its cell, empty but for a claim.
+    #[inline]
+    pub(crate) fn take_cell(&mut self) -> Cell<Driver<S, Req, A, V>> {
+        let mut cell = self.0.take().expect("ends once");
+        empty(&mut cell);
+        cell
+    }
+
     fn finish(&mut self, end: Result<S::Response, BoxError>) -> Result<S::Response, BoxError> {
-        let mut cell = self.cell.take().expect("ends once");
-        cell.as_mut().set(None);
-        self.phase = Phase::Ended;
-        let Some(claim) = self.claim.take() else { return end };
+        let mut cell = self.take_cell();
+        let run = cell.as_mut().project().run;
+        let Some(claim) = run.claim.take() else {
+            go_home(cell);
+            return end;
+        };
         match end {
             Ok(mut response) => {
-                let (state, keeps_answer) = self.state_of(&response, claim.is_mutating());
+                let (state, keeps_answer) = run.state_of(&response, claim.is_mutating());
+                let answers = run.answers;
                 if !(claim.finish(state, cell) && keeps_answer) {
-                    self.answers.note_unrecorded(&mut response);
+                    answers.note_unrecorded(&mut response);
                 }
                 Ok(response)
             }
             Err(error) => {
-                let flaw = Arc::new(self.flaw_of(error));
+                let flaw = Arc::new(run.flaw_of(error));
                 let failure = Failure { flaw: flaw.clone(), response: None };
-                claim.finish(Some(failed(self.mutating, failure)), cell);
+                let state = failed(run.mutating, failure);
+                claim.finish(Some(state), cell);
                 Err(SharedFailure::new(flaw).into())
             }
         }
     }
 
-    /// The state that a response leaves, and whether a duplicate will get that response.
-    pub(crate) fn state_of(
-        &self,
-        response: &S::Response,
-        mutating: bool,
-    ) -> (Option<State<V>>, bool) {
-        let end = self.answers.classify(Ok(response));
-        let kept = self.answers.store(response);
-        let keeps_answer = kept.is_some();
-        let state = match end.verdict {
-            Verdict::Success if kept.is_none() && !mutating => None,
-            Verdict::Success => Some(State::Done(kept)),
-            _ => {
-                let flaw = Arc::new(Flaw::new(end, None));
-                Some(failed(mutating, Failure { flaw, response: kept }))
-            }
-        };
-        (state, keeps_answer)
+    #[inline]
+    fn driver(&mut self) -> Pin<&mut Driver<S, Req, A, V>> {
+        self.0.as_mut().expect("polled after completion").as_mut()
     }
+}
 
-    pub(crate) fn flaw_of(&self, error: BoxError) -> Flaw {
-        let end = self.answers.classify(Err(&*error));
-        let (verdict, ran, exhausted) = (end.verdict, end.ran, end.exhausted);
-        Flaw { code: end.code.into(), verdict, ran, exhausted, error: Some(error) }
+/// Calls the tool as soon as it is ready, and polls what that gives.
+#[inline]
+fn poll_called<S: Service<Req>, Req>(
+    mut called: Pin<&mut Option<S::Future>>,
+    call: &mut Option<(S, Req)>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<S::Response, S::Error>> {
+    if let Some((service, _)) = call {
+        ready!(service.poll_ready(cx))?;
+        let (mut service, req) = call.take().expect("it is there");
+        called.set(Some(service.call(req)));
+    }
+    called.as_pin_mut().expect("called").poll(cx)
+}
+
+#[inline]
+fn empty<S: Service<Req>, Req, A, V>(cell: &mut Cell<Driver<S, Req, A, V>>) {
+    let mut driver = cell.as_mut().project();
+    driver.called.set(None);
+    driver.run.call = None;
+}
+
+/// Gives back the cell of a run without a claim.
+fn go_home<S, Req, A, V>(mut cell: Cell<Driver<S, Req, A, V>>)
+where
+    S: Detachable<Req>,
+    Req: Send + 'static,
+    A: Answers<Req, S::Response, V>,
+    V: Clone + Send + 'static,
+{
+    if let Some(home) = cell.as_mut().project().run.home.take() {
+        home.lock().spares.give(cell);
+    }
+}
+
+impl<S: Detachable<Req>, Req, A, V> Deref for Drive<S, Req, A, V> {
+    type Target = Run<S, Req, S::Response, A, V>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.0.as_ref().expect("polled after completion").run
+    }
+}
+
+impl<S: Detachable<Req>, Req, A, V> DerefMut for Drive<S, Req, A, V> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.0.as_mut().expect("polled after completion").as_mut().project().run
     }
 }
 
@@ -208,8 +331,9 @@ impl<V> Drop for LosesClaim<'_, V> {
     }
 }
 
-/// A run whose caller is still there. When the caller goes, the run goes on in a task.
-pub(crate) struct Attended<S, Req, A, V>(pub(crate) Option<Drive<S, Req, A, V>>)
+/// A run whose caller is still there. When the caller goes, the run goes on in a task, unless it has
+/// no claim and ends with its caller.
+pub(crate) struct Attended<S, Req, A, V>(pub(crate) Drive<S, Req, A, V>)
 where
     S: Detachable<Req>,
     Req: Send + 'static,
@@ -223,18 +347,35 @@ where
     A: Answers<Req, S::Response, V>,
     V: Clone + Send + 'static,
 {
+    #[inline]
     fn drop(&mut self) {
-        let Some(drive) = self.0.take() else { return };
-        if !matches!(drive.phase, Phase::Called | Phase::Ending) {
-            return; // It did not start, has ended, or has panicked.
+        if let Some(cell) = self.0.0.take() {
+            leave(cell);
         }
-        if let Some(claim) = &drive.claim {
-            claim.detach();
-        }
-        // Without a runtime nobody will ever poll it: it ends here, and leaves `unknown`.
-        if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(Unattended(drive));
-        }
+    }
+}
+
+/// The caller is gone before the end.
+fn leave<S, Req, A, V>(mut cell: Cell<Driver<S, Req, A, V>>)
+where
+    S: Detachable<Req>,
+    Req: Send + 'static,
+    A: Answers<Req, S::Response, V>,
+    V: Clone + Send + 'static,
+{
+    if cell.run.home.is_some() {
+        empty(&mut cell);
+        return go_home(cell);
+    }
+    if !matches!(cell.run.phase, Phase::Called | Phase::Ending) {
+        return; // It did not start, or has panicked.
+    }
+    if let Some(claim) = &cell.run.claim {
+        claim.detach();
+    }
+    // Without a runtime nobody will ever poll it: it ends here, and leaves `unknown`.
+    if let Ok(runtime) = Handle::try_current() {
+        runtime.spawn(Unattended(Drive(Some(cell))));
     }
 }
 
@@ -242,9 +383,6 @@ where
 struct Unattended<S, Req, A, V>(Drive<S, Req, A, V>)
 where
     S: Detachable<Req>;
-
-// The call is pinned in its cell, which moves with everything else.
-impl<S, Req, A, V> Unpin for Unattended<S, Req, A, V> where S: Detachable<Req> {}
 
 impl<S, Req, A, V> Future for Unattended<S, Req, A, V>
 where
@@ -270,10 +408,10 @@ where
     V: Clone + Send + 'static,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let drive = self.0.as_ref();
+        let run = self.0.0.as_ref().map(|cell| &cell.run);
         f.debug_struct("Attended")
-            .field("phase", &drive.map(|drive| drive.phase))
-            .field("claim", &drive.and_then(|drive| drive.claim.as_ref()))
+            .field("phase", &run.map(|run| run.phase))
+            .field("claim", &run.and_then(|run| run.claim.as_ref()))
             .finish_non_exhaustive()
     }
 }

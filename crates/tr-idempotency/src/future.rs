@@ -1,7 +1,7 @@
 //! Future types.
 use crate::{
     bounds::{Answers, Detachable},
-    drive::{Attended, Drive},
+    drive::{Attended, Drive, Run},
     error::WaitTimedOut,
     lead::{Errand, Lead},
     local::wait::{Delivery, Waiter},
@@ -14,7 +14,7 @@ use std::{
     task::{Context, Poll},
 };
 use tokio::time::{Instant, Sleep, sleep_until};
-use tr_core::{BoxError, DeferFuture, Replay};
+use tr_core::{BoxError, Replay};
 
 pin_project! {
     /// The response of an [`Idempotency`](crate::Idempotency).
@@ -31,28 +31,21 @@ pin_project! {
         V: Send,
         V: 'static,
     {
-        #[pin]
         state: State<S, Req, A, V>,
     }
 }
 
-pin_project! {
-    #[project = StateProj]
-    enum State<S, Req, A, V>
-    where
-        S: Detachable<Req>,
-        Req: Send,
-        Req: 'static,
-        A: Answers<Req, S::Response, V>,
-        V: Clone,
-        V: Send,
-        V: 'static,
-    {
-        Known { end: Option<Result<S::Response, BoxError>> },
-        Plain { #[pin] call: DeferFuture<S, Req> },
-        Drive { drive: Attended<S, Req, A, V> },
-        Wait { #[pin] wait: Wait<S, Req, A, V> },
-    }
+/// Small, since every layer further out moves it: what is large lies elsewhere.
+enum State<S, Req, A, V>
+where
+    S: Detachable<Req>,
+    Req: Send + 'static,
+    A: Answers<Req, S::Response, V>,
+    V: Clone + Send + 'static,
+{
+    Known(Option<Result<S::Response, BoxError>>),
+    Drive(Attended<S, Req, A, V>),
+    Wait(Pin<Box<Wait<S, Req, A, V>>>),
 }
 
 pin_project! {
@@ -79,16 +72,12 @@ where
     V: Clone + Send + 'static,
 {
     pub(crate) const fn known(end: Result<S::Response, BoxError>) -> Self {
-        Self { state: State::Known { end: Some(end) } }
-    }
-
-    pub(crate) const fn plain(service: S, req: Req) -> Self {
-        Self { state: State::Plain { call: DeferFuture::waiting(service, req) } }
+        Self { state: State::Known(Some(end)) }
     }
 
     #[inline]
     pub(crate) const fn drive(drive: Drive<S, Req, A, V>) -> Self {
-        Self { state: State::Drive { drive: Attended(Some(drive)) } }
+        Self { state: State::Drive(Attended(drive)) }
     }
 
     pub(crate) fn wait(
@@ -103,7 +92,7 @@ where
         let (call, timer) = (Some(call), None);
         let deadline = deadline.map(Instant::from_std);
         let wait = Wait { waiter, replay, call, mutating, answers, deadline, errand, timer };
-        Self { state: State::Wait { wait } }
+        Self { state: State::Wait(Box::pin(wait)) }
     }
 }
 
@@ -118,19 +107,15 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut state = self.project().state;
+        let state = self.project().state;
         loop {
-            let next = match state.as_mut().project() {
-                StateProj::Known { end } => {
+            match state {
+                State::Known(end) => {
                     return Poll::Ready(end.take().expect("polled after completion"));
                 }
-                StateProj::Plain { call } => return call.poll(cx).map_err(Into::into),
-                StateProj::Drive { drive } => {
-                    return drive.0.as_mut().expect("there until dropped").poll(cx);
-                }
-                StateProj::Wait { wait } => std::task::ready!(wait.poll(cx)),
-            };
-            state.set(next);
+                State::Drive(Attended(drive)) => return drive.poll(cx),
+                State::Wait(wait) => *state = std::task::ready!(wait.as_mut().poll(cx)),
+            }
         }
     }
 }
@@ -151,24 +136,23 @@ where
             }
             if let Some(timer) = this.timer.as_pin_mut() {
                 std::task::ready!(timer.poll(cx));
-                return Poll::Ready(State::Known { end: Some(Err(WaitTimedOut::new().into())) });
+                return Poll::Ready(State::Known(Some(Err(WaitTimedOut::new().into()))));
             }
             return Poll::Pending;
         };
         let claim = match delivery {
             Delivery::Answer(answer) => {
                 let end = answer.into_result().map(|kept| this.answers.load(kept, *this.replay));
-                return Poll::Ready(State::Known { end: Some(end) });
+                return Poll::Ready(State::Known(Some(end)));
             }
             Delivery::Claim(claim) => Some(claim),
             Delivery::Alone => None,
         };
         let (service, req) = this.call.take().expect("served once");
-        let call = DeferFuture::waiting(service, req);
         let errand = this.errand.take().filter(|_| claim.is_some());
         let lead = errand.map(|errand| Box::new(Lead::new(*errand)));
-        let drive = Drive::new(call, None, claim, *this.mutating, *this.answers, lead);
-        Poll::Ready(State::Drive { drive: Attended(Some(drive)) })
+        let run = Run::new(service, req, *this.mutating, *this.answers).claimed(claim, lead);
+        Poll::Ready(State::Drive(Attended(Drive::new(None, run))))
     }
 }
 
@@ -182,10 +166,9 @@ where
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut f = f.debug_struct("IdempotencyFuture");
         match &self.state {
-            State::Known { .. } => f.field("state", &"known"),
-            State::Plain { call } => f.field("state", call),
-            State::Drive { drive } => f.field("state", drive),
-            State::Wait { wait } => f.field("state", &wait.waiter),
+            State::Known(_) => f.field("state", &"known"),
+            State::Drive(drive) => f.field("state", drive),
+            State::Wait(wait) => f.field("state", &wait.waiter),
         };
         f.finish()
     }

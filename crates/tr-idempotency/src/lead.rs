@@ -1,9 +1,10 @@
 //! A run by leave of a store: claimed there first, recorded there last.
 use crate::{
     bounds::{Answers, Detachable},
-    drive::{Drive, Phase},
+    drive::{Drive, Driver, Phase},
     end::{Failure, State, answer, failed},
     error::{SharedFailure, Withdrawn},
+    local::spares::Cell,
     remote::{
         Boxed, Remote, WhenStoreFails,
         held::{Held, Sure},
@@ -79,7 +80,8 @@ where
 {
     pub(crate) fn poll_led(&mut self, cx: &mut Context<'_>) -> Poll<Result<S::Response, BoxError>> {
         loop {
-            let lead = self.lead.as_mut().expect("led");
+            let run = &mut **self;
+            let lead = run.lead.as_mut().expect("led");
             match &mut lead.stage {
                 Stage::Asking(asking) => {
                     let obtained = asking.as_mut().poll(cx);
@@ -95,7 +97,7 @@ where
                     }
                 }
                 Stage::Held(held) => {
-                    if self.phase == Phase::Fresh {
+                    if run.phase == Phase::Fresh {
                         match ready!(held.poll_sure(cx)) {
                             Sure::Yes => {}
                             Sure::Lost => {
@@ -165,8 +167,7 @@ where
                 let key = self.lead().errand.request.claim.key;
                 let fence = Fence { key, epoch: held.epoch() };
                 let answers = self.answers;
-                let call = self.cell.as_mut().and_then(|cell| cell.as_mut().as_pin_mut());
-                if let Some(req) = call.and_then(tr_core::DeferFuture::request) {
+                if let Some(req) = self.request() {
                     answers.note_claim(req, fence);
                 }
                 self.lead().stage = Stage::Held(held);
@@ -200,9 +201,9 @@ where
         let mine = answer(&state, self.mutating);
         let done = matches!(state, State::Done(Some(_)));
         let memory = self.lead().errand.remote.memory.filter(|_| done).map(|ttl| ttl.min(left));
-        let cell = self.empty_cell();
-        claim.finish_for(Some(state), memory, age, cell);
-        mine.into_result().map(|kept| self.answers.load(kept, replay))
+        let answers = self.answers;
+        claim.finish_for(Some(state), memory, age, self.empty_cell());
+        mine.into_result().map(|kept| answers.load(kept, replay))
     }
 
     fn refuse(&mut self, refused: Refused) -> BoxError {
@@ -221,14 +222,14 @@ where
         });
         let claim = self.claim.take().expect("led under a claim");
         let deadline = self.lead().errand.request.deadline;
-        let cell = self.empty_cell();
+        let (mutating, cell) = (self.mutating, self.empty_cell());
         match refused {
             // Others may be willing to wait for longer: the claim passes on.
             Refused::InFlight | Refused::WaitTimedOut => drop((cell, claim)),
             _ if deadline.is_some_and(|deadline| Instant::now() >= deadline) => drop((cell, claim)),
             _ => claim.refuse(&refused, cell),
         }
-        refused.into_error(self.mutating)
+        refused.into_error(mutating)
     }
 
     /// Cancelled before the store has answered: who waits is told too.
@@ -237,8 +238,7 @@ where
         let flaw = Arc::new(self.flaw_of(Withdrawn::new(ran).into()));
         let state = failed(self.mutating, Failure { flaw, response: None });
         let claim = self.claim.take().expect("led under a claim");
-        let cell = self.empty_cell();
-        claim.finish_for(Some(state), None, 0, cell);
+        claim.finish_for(Some(state), None, 0, self.empty_cell());
         Withdrawn::new(ran).into()
     }
 
@@ -259,9 +259,7 @@ where
             }
         };
         let ttls = *claim.ttls();
-        if let Some(cell) = &mut self.cell {
-            cell.as_mut().set(None);
-        }
+        self.drop_call();
         let stage = &mut self.lead().stage;
         let Stage::Held(held) = std::mem::replace(stage, Stage::Over) else { return };
         let (recording, whole) = match &state {
@@ -290,11 +288,11 @@ where
             };
             most.map(|most| most.min(claim.ttls().of(state)))
         });
-        let cell = self.empty_cell();
-        let held = claim.finish_for(state, ttl, 0, cell);
+        let answers = self.answers;
+        let held = claim.finish_for(state, ttl, 0, self.empty_cell());
         end.map(|mut response| {
             if !(held && whole && recorded == Recorded::Yes) {
-                self.answers.note_unrecorded(&mut response);
+                answers.note_unrecorded(&mut response);
             }
             response
         })
@@ -308,36 +306,30 @@ where
             Ok(mut response) => {
                 let (state, _) = self.state_of(&response, claim.is_mutating());
                 let done = matches!(state, Some(State::Done(Some(_))));
-                let cell = self.empty_cell();
-                claim.finish_for(state, memory.filter(|_| done), 0, cell);
-                self.answers.note_unrecorded(&mut response);
+                let answers = self.answers;
+                claim.finish_for(state, memory.filter(|_| done), 0, self.empty_cell());
+                answers.note_unrecorded(&mut response);
                 Ok(response)
             }
             Err(error) => {
                 let flaw = Arc::new(self.flaw_of(error));
                 let failure = Failure { flaw: flaw.clone(), response: None };
-                let cell = self.empty_cell();
-                claim.finish_for(Some(failed(self.mutating, failure)), None, 0, cell);
+                let state = failed(self.mutating, failure);
+                claim.finish_for(Some(state), None, 0, self.empty_cell());
                 Err(SharedFailure::new(flaw).into())
             }
         }
     }
 
-    fn empty_cell(&mut self) -> crate::local::spares::Cell<tr_core::DeferFuture<S, Req>> {
-        self.phase = Phase::Ended;
-        self.lead().stage = Stage::Over;
-        let mut cell = self.cell.take().expect("ends once");
-        cell.as_mut().set(None);
-        cell
+    fn empty_cell(&mut self) -> Cell<Driver<S, Req, A, V>> {
+        self.lead = None;
+        self.take_cell()
     }
 
     fn tell(&mut self, event: &Event<'_>) {
         let lead = self.lead.as_ref().expect("led");
         let observer = lead.errand.observer.as_ref().filter(|it| it.enabled());
-        let call = self.cell.as_mut().and_then(|cell| cell.as_mut().as_pin_mut());
-        if let (Some(observer), Some(req)) =
-            (observer, call.and_then(tr_core::DeferFuture::request))
-        {
+        if let (Some(observer), Some((_, req))) = (observer, &self.call) {
             observer.on_event(&self.answers.info_of(req), event);
         }
     }

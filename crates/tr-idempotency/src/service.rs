@@ -3,7 +3,7 @@ use crate::{
     bounds::{Answers, Detachable},
     codec::notes::RequestNote,
     config::{Config, ConflictPolicy, DerivedKeys},
-    drive::Drive,
+    drive::{Drive, Run},
     error::{Conflict, InFlight, KeyRejected, OutcomeUnknown, StoreFull, TooManyWaiters},
     future::IdempotencyFuture,
     lead::{Errand, Lead},
@@ -19,8 +19,8 @@ use std::{
 use tokio::time::Instant;
 use tower_service::Service;
 use tr_core::{
-    BoxError, DedupeMode, DeferFuture, Derive, Effect, Event, Id, InvalidKey, MatchedOn, Observer,
-    Scope, Standard, Striped, ToolOutcome, code,
+    BoxError, DedupeMode, Derive, Effect, Event, Id, InvalidKey, MatchedOn, Observer, Scope,
+    Standard, Striped, ToolOutcome, code, stripe,
 };
 
 /// What the services of one layer share.
@@ -91,7 +91,7 @@ where
         let effect = answers.effect_of(&req);
         let mode = answers.mode_of(&req);
         if mode == DedupeMode::Disabled {
-            return IdempotencyFuture::plain(self.inner.clone(), req);
+            return self.plain(req);
         }
         let mut cut_off = false;
         let mut found = answers.id_of(&req);
@@ -101,7 +101,7 @@ where
         // By reference: 64 bytes of no alignment are slow to move.
         let id = match &mut found {
             Ok(Some(id)) => id,
-            Ok(None) => return IdempotencyFuture::plain(self.inner.clone(), req),
+            Ok(None) => return self.plain(req),
             Err(invalid) => return self.reject(&req, effect, invalid.clone()),
         };
         if effect != Effect::ReadOnly && answers.scope_of(&req) == Scope::Global {
@@ -166,12 +166,26 @@ where
                 return IdempotencyFuture::known(Err(refusal.into_error(mutating)));
             }
         };
-        let call = DeferFuture::waiting(self.inner.clone(), req);
-        IdempotencyFuture::drive(Drive::new(call, cell, claim, mutating, answers, lead))
+        let run = Run::new(self.inner.clone(), req, mutating, answers).claimed(claim, lead);
+        IdempotencyFuture::drive(Drive::new(cell, run))
     }
 }
 
 impl<S, A, V> Idempotency<S, A, V> {
+    /// A call that is no other call's repeat, and no other will be its.
+    fn plain<Req>(&self, req: Req) -> IdempotencyFuture<S, Req, A, V>
+    where
+        S: Detachable<Req>,
+        Req: Send + 'static,
+        A: Answers<Req, S::Response, V>,
+        V: Clone + Send + 'static,
+    {
+        let home = self.shared.store.of_stripe(stripe());
+        let cell = home.lock().spares.take();
+        let run = Run::new(self.inner.clone(), req, false, self.answers).plain(home.clone());
+        IdempotencyFuture::drive(Drive::new(cell, run))
+    }
+
     /// By what a call without a key is recognised, if it is, and whether only a cut-off call is.
     /// Params without a canonical form have no key, which is no reason to refuse a call that asked
     /// for none.

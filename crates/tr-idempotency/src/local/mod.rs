@@ -93,6 +93,11 @@ impl<V> Store<V> {
         &self.shards[self.index(hash(key))]
     }
 
+    /// A shard that threads of other stripes leave alone, for what has no key.
+    pub(crate) fn of_stripe(&self, stripe: usize) -> &Arc<Shard<V>> {
+        &self.shards[stripe % self.shards.len()]
+    }
+
     /// Moves room for one record from another shard to that at `to`: the bound is the store's.
     fn borrow_room(&self, to: usize) -> bool {
         let others = (1..self.shards.len()).map(|by| (to + by) % self.shards.len());

@@ -1,8 +1,8 @@
 //! Recycled places for drivers.
 use std::{any::Any, fmt, pin::Pin};
 
-/// A pinned place that a driver can be put into, moved with, and taken out of.
-pub(crate) type Cell<D> = Pin<Box<Option<D>>>;
+/// A pinned place that a driver lies in, and after it the next.
+pub(crate) type Cell<D> = Pin<Box<D>>;
 
 /// Empty cells of one type that are kept.
 const CELLS: usize = 4;
@@ -20,7 +20,7 @@ impl Spares {
         self.of::<D>()?.pop()
     }
 
-    /// Keeps an empty cell.
+    /// Keeps a cell whose driver is done.
     #[inline]
     pub(crate) fn give<D: Send + 'static>(&mut self, cell: Cell<D>) {
         if let Some(cells) = self.of::<D>() {
