@@ -97,7 +97,7 @@ where
                 call.note_attempt();
                 hooks.iter().for_each(|hook| hook.before(&call));
             }
-            After { hooks: hooks.clone(), call: call.clone(), place: self.place }
+            Box::new(After { hooks: hooks.clone(), call: call.clone(), place: self.place })
         });
         HookedFuture { inner: self.inner.call(call), after }
     }
@@ -109,7 +109,8 @@ pin_project! {
     pub struct HookedFuture<F> {
         #[pin]
         inner: F,
-        after: Option<After>,
+        // On the heap: most stacks have no hooks, and every layer further out moves this.
+        after: Option<Box<After>>,
     }
 }
 

@@ -55,11 +55,8 @@ where
         if let Some(place) = place
             && let Some(ticket) = place.gate().pass(row)
         {
-            let stamp = self.answers.stamp(&req);
-            // Should the tool panic here, there is nothing to give back.
-            let (held, call) = (place.held(), self.inner.call(req));
-            let permit = Permit::new(held, Some(ticket), stamp);
-            return BreakerFuture::admitted(call, permit, self.answers.clone());
+            let permit = Permit::new(place.held(), Some(ticket), self.answers.stamp(&req));
+            return BreakerFuture::admitted(self.inner.call(req), permit, self.answers.clone());
         }
         let decision = Decision { answers: &self.answers, breakers: &self.breakers, row };
         decision.call(place, req, &mut self.inner)

@@ -60,16 +60,16 @@ where
     fn call(&mut self, req: Req) -> Self::Future {
         self.core.settle();
         let asked = Asked::<_, _, S::Response>::new(&self.core, &self.answers, &req);
-        let mut watch = match self.place {
+        let watch = match self.place {
             Place::Call => asked.call(),
             Place::Attempt => asked.attempt(),
         };
-        // Layers inside may refuse in `call`, and say so.
-        let inner = match &mut watch {
-            Some(watch) => watch.within(|| self.inner.call(req)),
-            None => self.inner.call(req),
+        let Some(mut watch) = watch else {
+            return TelemetryFuture::new(self.inner.call(req), None, self.answers.clone());
         };
-        TelemetryFuture::new(inner, watch, self.answers.clone())
+        // Layers inside may refuse in `call`, and say so.
+        let inner = watch.within(|| self.inner.call(req));
+        TelemetryFuture::new(inner, Some(watch), self.answers.clone())
     }
 }
 
