@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use tr_core::WallClock;
+use tr_core::{Progress, WallClock};
 
 /// Reads the time exactly, or takes the last tick of a janitor while one lives: looking at the
 /// clock would be half the work of a replay.
@@ -41,6 +41,18 @@ impl Clock {
             None if self.janitors.load(Relaxed) > 0 => self.tick.load(Relaxed),
             None => self.exactly(),
         }
+    }
+
+    /// The same for a request, which is told the time if the clock has to be read.
+    #[inline]
+    pub(crate) fn now_for<Req>(&self, req: &mut Req, answers: &impl Progress<Req>) -> Millis {
+        let stamp = answers.stamp(req);
+        if stamp.is_none() && self.janitors.load(Relaxed) == 0 {
+            let now = Instant::now().into_std();
+            answers.set_stamp(req, Some(now));
+            return self.now(Some(now));
+        }
+        self.now(stamp)
     }
 
     pub(crate) fn exactly(&self) -> Millis {

@@ -71,40 +71,6 @@ pub(crate) enum Phase {
 }
 
 impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
-    #[inline]
-    pub(crate) const fn new(service: S, req: Req, mutating: bool, answers: A) -> Self {
-        Self {
-            call: Some((service, req)),
-            lead: None,
-            claim: None,
-            home: None,
-            mutating,
-            answers,
-            phase: Phase::Fresh,
-        }
-    }
-
-    /// With a claim the end is recorded; with a lead too, a store is asked first.
-    #[inline]
-    pub(crate) fn claimed(
-        mut self,
-        mut claim: Option<Claim<V>>,
-        lead: Option<Box<Lead<R, V>>>,
-    ) -> Self {
-        if let (Some(_), Some(claim)) = (&lead, &mut claim) {
-            claim.set_fronting();
-        }
-        (self.claim, self.lead) = (claim, lead);
-        self
-    }
-
-    /// Nothing is recorded, and the run ends with its caller.
-    #[inline]
-    pub(crate) fn plain(mut self, home: Arc<Shard<V>>) -> Self {
-        self.home = Some(home);
-        self
-    }
-
     /// The request, until the tool is called.
     pub(crate) fn request(&mut self) -> Option<&mut Req> {
         self.call.as_mut().map(|(_, req)| req)
@@ -146,19 +112,44 @@ where
     A: Answers<Req, S::Response, V>,
     V: Clone + Send + 'static,
 {
-    /// Puts the run into `cell`, or a new one.
+    /// A run of this call in `cell`, or a new one. With a claim its end is recorded; with a lead too,
+    /// a store is asked first.
     #[inline]
     pub(crate) fn new(
         cell: Option<Cell<Driver<S, Req, A, V>>>,
-        run: Run<S, Req, S::Response, A, V>,
+        call: (S, Req),
+        claim: Option<Claim<V>>,
+        lead: Option<Box<Lead<S::Response, V>>>,
+        mutating: bool,
+        answers: A,
     ) -> Self {
-        Self(Some(match cell {
-            Some(mut cell) => {
-                *cell.as_mut().project().run = run;
-                cell
-            }
-            None => Box::pin(Driver { called: None, run }),
-        }))
+        let mut cell = cell.unwrap_or_else(|| Self::new_cell(answers));
+        // One by one, into their places.
+        let run = cell.as_mut().project().run;
+        run.call = Some(call);
+        run.claim = claim;
+        run.lead = lead;
+        run.mutating = mutating;
+        run.answers = answers;
+        run.phase = Phase::Fresh;
+        if let (Some(_), Some(claim)) = (&run.lead, &mut run.claim) {
+            claim.set_fronting();
+        }
+        Self(Some(cell))
+    }
+
+    #[cold]
+    fn new_cell(answers: A) -> Cell<Driver<S, Req, A, V>> {
+        let (call, lead, claim, home, phase) = (None, None, None, None, Phase::Fresh);
+        let run = Run { call, lead, claim, home, mutating: false, answers, phase };
+        Box::pin(Driver { called: None, run })
+    }
+
+    /// Nothing is recorded of this run, and it ends with its caller.
+    #[inline]
+    pub(crate) fn plain(mut self, home: Arc<Shard<V>>) -> Self {
+        self.home = Some(home);
+        self
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! Future types.
 use crate::{
     bounds::{Answers, Detachable},
-    drive::{Attended, Drive, Run},
+    drive::{Attended, Drive},
     error::WaitTimedOut,
     lead::{Errand, Lead},
     local::wait::{Delivery, Waiter},
@@ -148,11 +148,11 @@ where
             Delivery::Claim(claim) => Some(claim),
             Delivery::Alone => None,
         };
-        let (service, req) = this.call.take().expect("served once");
+        let call = this.call.take().expect("served once");
         let errand = this.errand.take().filter(|_| claim.is_some());
         let lead = errand.map(|errand| Box::new(Lead::new(*errand)));
-        let run = Run::new(service, req, *this.mutating, *this.answers).claimed(claim, lead);
-        Poll::Ready(State::Drive(Attended(Drive::new(None, run))))
+        let drive = Drive::new(None, call, claim, lead, *this.mutating, *this.answers);
+        Poll::Ready(State::Drive(Attended(drive)))
     }
 }
 

@@ -3,7 +3,7 @@ use crate::{
     bounds::{Answers, Detachable},
     codec::notes::RequestNote,
     config::{Config, ConflictPolicy, DerivedKeys},
-    drive::{Drive, Run},
+    drive::Drive,
     error::{Conflict, InFlight, KeyRejected, OutcomeUnknown, StoreFull, TooManyWaiters},
     future::IdempotencyFuture,
     lead::{Errand, Lead},
@@ -85,7 +85,7 @@ where
     }
 
     #[inline]
-    fn call(&mut self, req: Req) -> Self::Future {
+    fn call(&mut self, mut req: Req) -> Self::Future {
         self.shared.settle();
         let answers = self.answers;
         let effect = answers.effect_of(&req);
@@ -113,7 +113,7 @@ where
         }
         let id = &*id;
         let mutating = effect == Effect::Mutating;
-        let now = self.shared.store.common.clock.now(answers.stamp(&req));
+        let now = self.shared.store.common.clock.now_for(&mut req, &answers);
         let wish = || Wish {
             id: *id,
             mutating,
@@ -142,6 +142,10 @@ where
         let (claim, cell, lead) = match task {
             Task::Run(claim, cell) => {
                 let lead = errand(&req).map(|errand| Box::new(Lead::new(*errand)));
+                if lead.is_some() {
+                    // By the time that the store has answered it will be stale.
+                    answers.set_stamp(&mut req, None);
+                }
                 (Some(claim), cell, lead)
             }
             Task::Alone => (None, None, None),
@@ -156,6 +160,7 @@ where
                 self.tell::<Req, S::Response>(&req, || joined);
                 let deadline = answers.deadline(&req);
                 let errand = errand(&req);
+                answers.set_stamp(&mut req, None);
                 let call = (self.inner.clone(), req);
                 return IdempotencyFuture::wait(
                     waiter, replay, call, mutating, answers, deadline, errand,
@@ -166,8 +171,8 @@ where
                 return IdempotencyFuture::known(Err(refusal.into_error(mutating)));
             }
         };
-        let run = Run::new(self.inner.clone(), req, mutating, answers).claimed(claim, lead);
-        IdempotencyFuture::drive(Drive::new(cell, run))
+        let call = (self.inner.clone(), req);
+        IdempotencyFuture::drive(Drive::new(cell, call, claim, lead, mutating, answers))
     }
 }
 
@@ -182,8 +187,9 @@ impl<S, A, V> Idempotency<S, A, V> {
     {
         let home = self.shared.store.of_stripe(stripe());
         let cell = home.lock().spares.take();
-        let run = Run::new(self.inner.clone(), req, false, self.answers).plain(home.clone());
-        IdempotencyFuture::drive(Drive::new(cell, run))
+        let call = (self.inner.clone(), req);
+        let drive = Drive::new(cell, call, None, None, false, self.answers).plain(home.clone());
+        IdempotencyFuture::drive(drive)
     }
 
     /// By what a call without a key is recognised, if it is, and whether only a cut-off call is.

@@ -20,6 +20,8 @@ pub(crate) struct Claim<V> {
     /// Where the record lies.
     at: usize,
     token: Token,
+    /// When it was granted.
+    since: Millis,
     ttls: Ttls,
     mutating: bool,
     started: bool,
@@ -35,6 +37,7 @@ impl<V> Claim<V> {
         shard: Arc<Shard<V>>,
         at: usize,
         token: Token,
+        since: Millis,
         ttls: Ttls,
         mutating: bool,
     ) -> Self {
@@ -42,6 +45,7 @@ impl<V> Claim<V> {
             shard,
             at,
             token,
+            since,
             ttls,
             mutating,
             started: false,
@@ -119,7 +123,9 @@ impl<V> Claim<V> {
     {
         // The call has ended, whatever panics from here on.
         self.started = true;
-        let now = self.shard.common.clock.now(None).saturating_sub(age);
+        // A call that did not have to wait ends when it began: a look at the clock costs too much.
+        let now = if self.attended { self.shard.common.clock.now(None) } else { self.since };
+        let now = now.saturating_sub(age);
         let ttl = ttl.map(|ttl| ttl.saturating_add(age));
         let Settled { waiters, answer, held, garbage } = {
             let mut table = self.shard.lock();
@@ -162,7 +168,8 @@ impl<V> Claim<V> {
         let (heir, garbage) = self.shard.lock().release(self.at, self.token, now, &self.ttls);
         drop(garbage);
         if let Some((node, token)) = heir {
-            let mut claim = Self::new(self.shard.clone(), self.at, token, self.ttls, self.mutating);
+            let Self { at, ttls, mutating, .. } = *self;
+            let mut claim = Self::new(self.shard.clone(), at, token, now, ttls, mutating);
             claim.fronts = self.fronts;
             node.deliver(Delivery::Claim(claim));
         }

@@ -152,8 +152,8 @@ impl<V: Clone> Store<V> {
             // Before the garbage goes, which is others' code: should it panic, so does this.
             let task = match found {
                 Found::Claimed { at, token } => {
-                    let claim = Claim::new(shard.clone(), at, token, wish.ttls, wish.mutating);
-                    Task::Run(claim, cell)
+                    let Wish { now, ttls, mutating, .. } = *wish;
+                    Task::Run(Claim::new(shard.clone(), at, token, now, ttls, mutating), cell)
                 }
                 Found::Waits { node, of, replay } => {
                     let (key, once) = (wish.id.key, wish.cut_off);
