@@ -3,11 +3,11 @@ use crate::{
     bounds::{Answers, Detachable},
     codec::notes::RequestNote,
     config::{Config, ConflictPolicy, DerivedKeys},
-    drive::Drive,
+    drive::{Drive, Driver},
     error::{Conflict, InFlight, KeyRejected, OutcomeUnknown, StoreFull, TooManyWaiters},
     future::IdempotencyFuture,
     lead::{Errand, Lead},
-    local::{Refusal, Store, Task, apply::Wish, notes::Notes},
+    local::{Refusal, Store, Task, apply::Wish, claim::Claim, spares::Cell},
     remote::{Remote, obtain::Request},
     store::ClaimRequest,
 };
@@ -114,8 +114,15 @@ where
         let id = &*id;
         let mutating = effect == Effect::Mutating;
         let now = self.shared.store.common.clock.now_for(&mut req, &answers);
-        let wish = || Wish {
-            id: *id,
+        let mut asked = self.shared.store.ask(&id.key);
+        if let Some((kept, replay)) = asked.hit(id, now) {
+            drop(asked);
+            let replayed = Event::Replayed { matched: replay.matched_on, state: "done" };
+            self.tell::<Req, S::Response>(&req, || replayed);
+            return IdempotencyFuture::known(Ok(answers.load(kept, replay)));
+        }
+        let wish = Wish {
+            id,
             mutating,
             again: mode == DedupeMode::BestEffort,
             wait: mode == DedupeMode::Enforced,
@@ -123,56 +130,14 @@ where
             now,
             ttls: self.shared.config.ttls(cut_off, answers.ttls_of(&req)),
         };
-        let note = || {
-            let (info, record) = (answers.info_of(&req), answers.record_of(&req));
-            move |notes: &mut Notes| notes.set(&info, &record)
-        };
-        let task = match self.shared.store.claim(id, now, wish, note) {
-            Ok((kept, replay)) => {
-                let replayed = Event::Replayed { matched: replay.matched_on, state: "done" };
-                self.tell::<Req, S::Response>(&req, || replayed);
-                return IdempotencyFuture::known(Ok(answers.load(kept, replay)));
+        let (info, record) = (answers.info_of(&req), answers.record_of(&req));
+        match asked.open(&wish, |notes| notes.set(&info, &record)) {
+            Ok((claim, cell)) => self.lead(req, claim, cell, &wish, effect),
+            Err(asked) => {
+                let task = asked.claim(&wish, |notes| notes.set(&info, &record));
+                self.meet(req, task, &wish, effect)
             }
-            Err(task) => task,
-        };
-        let errand = |req: &Req| {
-            let remote = self.shared.remote.as_ref().filter(|_| !cut_off)?;
-            Some(Box::new(self.errand::<Req, S::Response>(req, remote, &wish(), effect)))
-        };
-        let (claim, cell, lead) = match task {
-            Task::Run(claim, cell) => {
-                let lead = errand(&req).map(|errand| Box::new(Lead::new(*errand)));
-                if lead.is_some() {
-                    // By the time that the store has answered it will be stale.
-                    answers.set_stamp(&mut req, None);
-                }
-                (Some(claim), cell, lead)
-            }
-            Task::Alone => (None, None, None),
-            Task::Replay(answer, replay, state) => {
-                let replayed = Event::Replayed { matched: replay.matched_on, state };
-                self.tell::<Req, S::Response>(&req, || replayed);
-                let end = answer.into_result().map(|kept| answers.load(kept, replay));
-                return IdempotencyFuture::known(end);
-            }
-            Task::Wait(waiter, replay) => {
-                let joined = Event::Replayed { matched: replay.matched_on, state: "inflight" };
-                self.tell::<Req, S::Response>(&req, || joined);
-                let deadline = answers.deadline(&req);
-                let errand = errand(&req);
-                answers.set_stamp(&mut req, None);
-                let call = (self.inner.clone(), req);
-                return IdempotencyFuture::wait(
-                    waiter, replay, call, mutating, answers, deadline, errand,
-                );
-            }
-            Task::Refuse(refusal) => {
-                self.tell::<Req, S::Response>(&req, || refusal.event(effect));
-                return IdempotencyFuture::known(Err(refusal.into_error(mutating)));
-            }
-        };
-        let call = (self.inner.clone(), req);
-        IdempotencyFuture::drive(Drive::new(cell, call, claim, lead, mutating, answers))
+        }
     }
 }
 
@@ -190,6 +155,88 @@ impl<S, A, V> Idempotency<S, A, V> {
         let call = (self.inner.clone(), req);
         let drive = Drive::new(cell, call, None, None, false, self.answers).plain(home.clone());
         IdempotencyFuture::drive(drive)
+    }
+
+    /// A call that runs under a claim, once a store has granted it too, if there is one.
+    #[inline]
+    fn lead<Req>(
+        &self,
+        mut req: Req,
+        claim: Claim<V>,
+        cell: Option<Cell<Driver<S, Req, A, V>>>,
+        wish: &Wish<'_>,
+        effect: Effect,
+    ) -> IdempotencyFuture<S, Req, A, V>
+    where
+        S: Detachable<Req>,
+        Req: Send + 'static,
+        A: Answers<Req, S::Response, V>,
+        V: Clone + Send + 'static,
+    {
+        let lead = self.errand(&req, wish, effect).map(|errand| Box::new(Lead::new(*errand)));
+        if lead.is_some() {
+            // By the time that the store has answered it will be stale.
+            self.answers.set_stamp(&mut req, None);
+        }
+        let call = (self.inner.clone(), req);
+        let (claim, mutating) = (Some(claim), wish.mutating);
+        IdempotencyFuture::drive(Drive::new(cell, call, claim, lead, mutating, self.answers))
+    }
+
+    /// A call whose key has a record, or no room for one.
+    #[inline(never)]
+    fn meet<Req>(
+        &self,
+        mut req: Req,
+        task: Task<V, Driver<S, Req, A, V>>,
+        wish: &Wish<'_>,
+        effect: Effect,
+    ) -> IdempotencyFuture<S, Req, A, V>
+    where
+        S: Detachable<Req>,
+        Req: Send + 'static,
+        A: Answers<Req, S::Response, V>,
+        V: Clone + Send + 'static,
+    {
+        let (answers, mutating) = (self.answers, wish.mutating);
+        match task {
+            Task::Run(claim, cell) => self.lead(req, claim, cell, wish, effect),
+            Task::Alone => {
+                let call = (self.inner.clone(), req);
+                IdempotencyFuture::drive(Drive::new(None, call, None, None, mutating, answers))
+            }
+            Task::Replay(answer, replay, state) => {
+                let replayed = Event::Replayed { matched: replay.matched_on, state };
+                self.tell::<Req, S::Response>(&req, || replayed);
+                let end = answer.into_result().map(|kept| answers.load(kept, replay));
+                IdempotencyFuture::known(end)
+            }
+            Task::Wait(waiter, replay) => {
+                let joined = Event::Replayed { matched: replay.matched_on, state: "inflight" };
+                self.tell::<Req, S::Response>(&req, || joined);
+                let deadline = answers.deadline(&req);
+                let errand = self.errand(&req, wish, effect);
+                // By the time that the call may be run here it will be stale.
+                answers.set_stamp(&mut req, None);
+                let call = (self.inner.clone(), req);
+                IdempotencyFuture::wait(waiter, replay, call, mutating, answers, deadline, errand)
+            }
+            Task::Refuse(refusal) => {
+                self.tell::<Req, S::Response>(&req, || refusal.event(effect));
+                IdempotencyFuture::known(Err(refusal.into_error(mutating)))
+            }
+        }
+    }
+
+    /// What is to be asked of a store before this call may run, if there is one.
+    #[inline]
+    fn errand<Req>(&self, req: &Req, wish: &Wish<'_>, effect: Effect) -> Option<Box<Errand<V>>>
+    where
+        S: Detachable<Req>,
+        A: Answers<Req, S::Response, V>,
+    {
+        let remote = self.shared.remote.as_ref().filter(|_| !wish.cut_off)?;
+        Some(Box::new(self.errand_to::<Req, S::Response>(req, remote, wish, effect)))
     }
 
     /// By what a call without a key is recognised, if it is, and whether only a cut-off call is.
@@ -213,13 +260,12 @@ impl<S, A, V> Idempotency<S, A, V> {
         derive(Derive::Session)
     }
 
-    /// What is asked of the store before this call may run.
     #[cold]
-    fn errand<Req, Res>(
+    fn errand_to<Req, Res>(
         &self,
         req: &Req,
         remote: &Arc<Remote<V>>,
-        wish: &Wish,
+        wish: &Wish<'_>,
         effect: Effect,
     ) -> Errand<V>
     where

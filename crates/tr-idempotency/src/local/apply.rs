@@ -21,8 +21,9 @@ pub(crate) type Heir<V> = (Arc<Node<V>>, Token);
 
 /// A call that asks for its claim.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wish {
-    pub(crate) id: Id,
+pub(crate) struct Wish<'i> {
+    // By reference: 64 bytes of no alignment are slow to move.
+    pub(crate) id: &'i Id,
     pub(crate) mutating: bool,
     /// Runs a retriable failure again.
     pub(crate) again: bool,
@@ -175,6 +176,26 @@ impl<V> Table<V> {
     }
 }
 
+impl<V> Table<V> {
+    /// Makes a record for a call that has none, where there [is room](Self::has_room).
+    #[inline]
+    pub(crate) fn open(
+        &mut self,
+        hash: u64,
+        wish: &Wish<'_>,
+        note: impl FnOnce(&mut Notes),
+    ) -> (usize, Token, Option<State<V>>) {
+        let swept = self.sweep_one(wish.now);
+        // What was swept has left room: nothing is evicted then.
+        let (at, evicted) = self.room();
+        let token = self.next();
+        self.epoch = token.epoch;
+        note(&mut self.slots[at].notes);
+        self.insert(hash, at, || Entry::new(wish.id.key, &wish.ask(token), Caller::of(wish)));
+        (at, token, swept.or(evicted))
+    }
+}
+
 impl<V: Clone> Table<V> {
     /// The answer of a call that has succeeded: what most duplicates come for, and nothing else.
     #[inline]
@@ -198,16 +219,21 @@ impl<V: Clone> Table<V> {
 
     /// Claims a call, or says what became of it. What is left over is for the caller to drop,
     /// outside the lock.
-    #[inline]
     pub(crate) fn claim(
         &mut self,
         hash: u64,
         found: Option<usize>,
-        wish: &Wish,
+        wish: &Wish<'_>,
         common: &Common,
         note: impl FnOnce(&mut Notes),
     ) -> (Found<V>, Option<State<V>>) {
-        let Some(at) = found else { return self.claim_new(hash, wish, note) };
+        let Some(at) = found else {
+            if !self.has_room() {
+                return (Found::Full, None);
+            }
+            let (at, token, garbage) = self.open(hash, wish, note);
+            return (Found::Claimed { at, token }, garbage);
+        };
         let ask = wish.ask(self.next());
         let entry = self.slots[at].entry.as_mut().expect("found");
         entry.touched = true;
@@ -246,24 +272,8 @@ impl<V: Clone> Table<V> {
         }
     }
 
-    fn claim_new(
-        &mut self,
-        hash: u64,
-        wish: &Wish,
-        note: impl FnOnce(&mut Notes),
-    ) -> (Found<V>, Option<State<V>>) {
-        let swept = self.sweep_one(wish.now);
-        let Some((at, evicted)) = self.room() else { return (Found::Full, swept) };
-        let token = self.next();
-        self.epoch = token.epoch;
-        note(&mut self.slots[at].notes);
-        let entry = Entry::new(wish.id.key, &wish.ask(token), Caller::of(wish));
-        self.insert(hash, at, entry);
-        (Found::Claimed { at, token }, swept.or(evicted))
-    }
-
     #[inline]
-    fn replay(&mut self, at: usize, wish: &Wish, common: &Common) -> (Found<V>, Option<State<V>>) {
+    fn replay(&mut self, at: usize, wish: &Wish<'_>, common: &Common) -> (Found<V>, Option<State<V>>) {
         let entry = self.slots[at].entry.as_mut().expect("found");
         let replay = entry.replay(wish.now, common);
         let (state, once) = (entry.state_name(), entry.caller == Caller::Gone);
@@ -272,7 +282,7 @@ impl<V: Clone> Table<V> {
         (Found::Replays { answer, replay, state }, spent)
     }
 
-    fn join(&mut self, at: usize, wish: &Wish, common: &Common) -> Found<V> {
+    fn join(&mut self, at: usize, wish: &Wish<'_>, common: &Common) -> Found<V> {
         let entry = self.slots[at].entry.as_mut().expect("found");
         if !wish.wait {
             return Found::InFlight;
@@ -323,7 +333,7 @@ impl<V: Clone> Table<V> {
     }
 }
 
-impl Wish {
+impl Wish<'_> {
     const fn ask(&self, token: Token) -> Ask {
         let Self { id, mutating, again, now, ttls, .. } = *self;
         Ask { digest: id.digest, mutating, again, token, now, ttls }

@@ -1,6 +1,6 @@
 //! The right, and the duty, to run one call and to record its end.
 use super::{
-    apply::Settled,
+    apply::{Settled, Wish},
     shard::Shard,
     spares::Cell,
     wait::{Delivery, Node},
@@ -33,11 +33,17 @@ pub(crate) struct Claim<V> {
 }
 
 impl<V> Claim<V> {
-    pub(crate) const fn new(
+    #[inline]
+    pub(crate) const fn new(shard: Arc<Shard<V>>, at: usize, token: Token, wish: &Wish<'_>) -> Self {
+        let Wish { now, ttls, mutating, .. } = *wish;
+        Self::since(now, shard, at, token, ttls, mutating)
+    }
+
+    const fn since(
+        since: Millis,
         shard: Arc<Shard<V>>,
         at: usize,
         token: Token,
-        since: Millis,
         ttls: Ttls,
         mutating: bool,
     ) -> Self {
@@ -169,7 +175,7 @@ impl<V> Claim<V> {
         drop(garbage);
         if let Some((node, token)) = heir {
             let Self { at, ttls, mutating, .. } = *self;
-            let mut claim = Self::new(self.shard.clone(), at, token, now, ttls, mutating);
+            let mut claim = Self::since(now, self.shard.clone(), at, token, ttls, mutating);
             claim.fronts = self.fronts;
             node.deliver(Delivery::Claim(claim));
         }

@@ -55,12 +55,13 @@ pub(crate) struct Run {
 }
 
 impl Caller {
-    pub(crate) const fn of(wish: &Wish) -> Self {
+    pub(crate) const fn of(wish: &Wish<'_>) -> Self {
         if wish.cut_off { Self::Here } else { Self::Any }
     }
 }
 
 impl<V> Entry<V> {
+    #[inline]
     pub(crate) const fn new(key: Key, ask: &Ask, caller: Caller) -> Self {
         Self {
             key,

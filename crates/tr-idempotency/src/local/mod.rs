@@ -109,51 +109,73 @@ impl<V> Store<V> {
     }
 }
 
-impl<V: Clone> Store<V> {
-    /// Claims a call, or says what else to do. The rest of the `wish`, and the `note` for the
-    /// record, are asked for under the shard's lock, if they may be needed, and before anything
-    /// has changed.
+impl<V> Store<V> {
+    /// Finds a key's record, and keeps its shard locked.
     #[inline]
-    pub(crate) fn claim<D: Send + 'static, N: Fn(&mut Notes)>(
-        &self,
-        id: &Id,
-        now: Millis,
-        wish: impl FnOnce() -> Wish,
-        note: impl FnOnce() -> N,
-    ) -> Result<(V, Replay), Task<V, D>> {
-        let hash = hash(&id.key);
-        let at = self.index(hash);
-        let mut table = self.shards[at].lock();
-        let found = table.find_hashed(hash, &id.key);
-        if let Some(at) = found
-            && let Some(hit) = table.hit(at, id, now, &self.common)
-        {
-            return Ok(hit);
-        }
-        Err(self.claim_in(hash, table, found, &wish(), note()))
+    pub(crate) fn ask(&self, key: &Key) -> Asked<'_, V> {
+        let hash = hash(key);
+        let table = self.shards[self.index(hash)].lock();
+        let found = table.find_hashed(hash, key);
+        Asked { store: self, hash, table, found }
+    }
+}
+
+/// A key that is asked for, and its shard, locked.
+pub(crate) struct Asked<'s, V> {
+    store: &'s Store<V>,
+    hash: u64,
+    table: MutexGuard<'s, Table<V>>,
+    found: Option<usize>,
+}
+
+/// A claim, and perhaps a used cell to run its call in.
+type Granted<V, D> = (Claim<V>, Option<Cell<D>>);
+
+impl<'s, V: Clone> Asked<'s, V> {
+    /// The answer, if the call has succeeded.
+    #[inline]
+    pub(crate) fn hit(&mut self, id: &Id, now: Millis) -> Option<(V, Replay)> {
+        self.table.hit(self.found?, id, now, &self.store.common)
     }
 
+    /// The claim, if there is no record and room for one.
     #[inline]
-    fn claim_in<'t, D: Send + 'static>(
-        &'t self,
-        hash: u64,
-        mut table: MutexGuard<'t, Table<V>>,
-        mut at: Option<usize>,
-        wish: &Wish,
+    pub(crate) fn open<D: Send + 'static>(
+        mut self,
+        wish: &Wish<'_>,
+        note: impl FnOnce(&mut Notes),
+    ) -> Result<Granted<V, D>, Self> {
+        if self.found.is_some() || !self.table.has_room() {
+            return Err(self);
+        }
+        let (at, token, garbage) = self.table.open(self.hash, wish, note);
+        let cell = self.table.spares.take();
+        drop(self.table);
+        let shard = &self.store.shards[self.store.index(self.hash)];
+        // Before the garbage goes, which is others' code: should it panic, so does this.
+        let claim = Claim::new(shard.clone(), at, token, wish);
+        drop(garbage);
+        Ok((claim, cell))
+    }
+
+    /// Claims the call, or says what else to do.
+    pub(crate) fn claim<D: Send + 'static>(
+        self,
+        wish: &Wish<'_>,
         note: impl Fn(&mut Notes),
     ) -> Task<V, D> {
-        let index = self.index(hash);
-        let shard = &self.shards[index];
+        let Self { store, hash, mut table, found: mut at } = self;
+        let index = store.index(hash);
+        let shard = &store.shards[index];
         loop {
-            let (found, garbage) = table.claim(hash, at, wish, &self.common, &note);
+            let (found, garbage) = table.claim(hash, at, wish, &store.common, &note);
             let is_claimed = matches!(found, Found::Claimed { .. });
             let cell = if is_claimed { table.spares.take() } else { None };
             drop(table);
-            // Before the garbage goes, which is others' code: should it panic, so does this.
+            // Before the garbage goes, as above.
             let task = match found {
                 Found::Claimed { at, token } => {
-                    let Wish { now, ttls, mutating, .. } = *wish;
-                    Task::Run(Claim::new(shard.clone(), at, token, now, ttls, mutating), cell)
+                    Task::Run(Claim::new(shard.clone(), at, token, wish), cell)
                 }
                 Found::Waits { node, of, replay } => {
                     let (key, once) = (wish.id.key, wish.cut_off);
@@ -165,7 +187,7 @@ impl<V: Clone> Store<V> {
                 Found::InFlight => Task::Refuse(Refusal::InFlight),
                 Found::TooManyWaiters => Task::Refuse(Refusal::TooManyWaiters),
                 Found::Unknown { cause } => Task::Refuse(Refusal::Unknown(cause)),
-                Found::Full if self.borrow_room(index) => {
+                Found::Full if store.borrow_room(index) => {
                     drop(garbage);
                     table = shard.lock();
                     at = table.find_hashed(hash, &wish.id.key);

@@ -103,11 +103,11 @@ impl<V> Table<V> {
         Token { epoch, owner: self.seed.wrapping_add(epoch) }
     }
 
-    /// Puts a record into the free slot `at`.
+    /// Makes a record in the free slot `at`.
     #[inline]
-    pub(super) fn insert(&mut self, hash: u64, at: usize, entry: Entry<V>) {
+    pub(super) fn insert(&mut self, hash: u64, at: usize, entry: impl FnOnce() -> Entry<V>) {
         self.live += 1;
-        self.slots[at].entry = Some(entry);
+        self.slots[at].entry = Some(entry());
         let slots = &self.slots;
         self.places.insert_unique(hash, number(at), |&at| slots[at as usize].hash());
     }
@@ -127,14 +127,21 @@ impl<V> Table<V> {
         Some(state)
     }
 
-    /// A free slot, if need be that of a record that may be forgotten.
-    pub(super) fn room(&mut self) -> Option<(usize, Option<State<V>>)> {
-        let evicted = if self.live < self.quota { None } else { Some(self.evict()?) };
+    /// Whether there is room for one more record, if need be that of one that may be forgotten.
+    #[inline]
+    pub(super) const fn has_room(&self) -> bool {
+        self.live < self.quota || self.settled > 0
+    }
+
+    /// A free slot where there [is room](Self::has_room), and what had to be forgotten for it.
+    #[inline]
+    pub(super) fn room(&mut self) -> (usize, Option<State<V>>) {
+        let evicted = if self.live < self.quota { None } else { self.evict() };
         let at = self.free.pop().map_or(self.slots.len(), |at| at as usize);
         if at == self.slots.len() {
             self.slots.push(Slot { entry: None, notes: Notes::default() });
         }
-        Some((at, evicted))
+        (at, evicted)
     }
 
     /// Forgets a settled record that was not asked for since the hand last passed.
