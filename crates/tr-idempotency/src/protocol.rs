@@ -210,6 +210,7 @@ impl<D, F> Record<D, F> {
 
     /// Whether `token` is the claim in force, its lease aside.
     #[must_use]
+    #[inline]
     pub fn is_held_by(&self, token: Token) -> bool {
         self.token == token && matches!(self.state, State::Inflight)
     }
@@ -255,6 +256,7 @@ impl<D, F> Record<D, F> {
     ///
     /// # Errors
     /// `end` itself, if the claim is lost.
+    #[inline]
     pub fn finalise(
         &mut self,
         token: Token,
@@ -319,6 +321,7 @@ impl<D, F> Record<D, F> {
         }
     }
 
+    #[inline]
     fn turn(&mut self, to: State<D, F>, at: Millis, ttl: Millis) -> State<D, F> {
         self.version += 1;
         self.changed_at = at;

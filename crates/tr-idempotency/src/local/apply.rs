@@ -296,9 +296,22 @@ impl<V: Clone> Table<V> {
         Found::Waits { node, of, replay }
     }
 
+    /// Whether a claim is in force and nobody waits for its end: most often so.
+    #[inline]
+    pub(crate) fn is_quiet(&mut self, at: usize, token: Token) -> bool {
+        self.held(at, token)
+            .is_some_and(|entry| entry.waiters.is_empty() && entry.caller == Caller::Any)
+    }
+
+    /// Keeps the end of a call that [is quiet](Self::is_quiet).
+    #[inline]
+    pub(crate) fn keep(&mut self, at: usize, token: Token, end: State<V>, now: Millis, ttl: Millis) {
+        let before = self.change(at, |entry| entry.record.finalise(token, end, now, ttl));
+        debug_assert!(matches!(before, Ok(Some(State::Inflight))), "the claim is held");
+    }
+
     /// Tells those who wait the end of a claim's call, and keeps it for its time, if it has one.
     /// Forgets the call if there is no end to tell of.
-    #[inline]
     pub(crate) fn finish(
         &mut self,
         at: usize,

@@ -133,12 +133,28 @@ impl<V> Claim<V> {
         let now = if self.attended { self.shard.common.clock.now(None) } else { self.since };
         let now = now.saturating_sub(age);
         let ttl = ttl.map(|ttl| ttl.saturating_add(age));
-        let Settled { waiters, answer, held, garbage } = {
+        let told = {
             let mut table = self.shard.lock();
             table.spares.give(cell);
-            table.finish(self.at, self.token, end, now, ttl)
+            match (end, ttl) {
+                (Some(end), Some(ttl)) if table.is_quiet(self.at, self.token) => {
+                    table.keep(self.at, self.token, end, now, ttl);
+                    None
+                }
+                (end, ttl) => Some(table.finish(self.at, self.token, end, now, ttl)),
+            }
         };
         self.settled = true;
+        told.is_none_or(|told| self.tell(told))
+    }
+
+    /// Outside the lock: whether the claim was in force.
+    #[cold]
+    fn tell(&self, told: Settled<V>) -> bool
+    where
+        V: Clone,
+    {
+        let Settled { waiters, answer, held, garbage } = told;
         let telling = Telling { waiters: waiters.into_iter(), mutating: self.mutating };
         drop(garbage);
         telling.tell(answer.as_ref());

@@ -80,6 +80,7 @@ impl<V> Table<V> {
     }
 
     /// Changes the record at `at`, and keeps count of those that may be forgotten.
+    #[inline]
     pub(crate) fn change<R>(&mut self, at: usize, change: impl FnOnce(&mut Entry<V>) -> R) -> R {
         let entry = self.slots[at].entry.as_mut().expect("a record lies here");
         let before = entry.record.is_pinned();
