@@ -44,8 +44,9 @@ pin_project! {
 
 /// All of a run but the tool's future.
 pub(crate) struct Run<S, Req, R, A, V> {
-    /// What is to be called; `None` once it is.
-    pub(crate) call: Option<(S, Req)>,
+    /// What is to be called, and with what; `None` once it is.
+    service: Option<S>,
+    pub(crate) req: Option<Req>,
     /// Where a store has the record: the dealings with it.
     pub(crate) lead: Option<Box<Lead<R, V>>>,
     /// Without it nothing is recorded.
@@ -73,7 +74,7 @@ pub(crate) enum Phase {
 impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
     /// The request, until the tool is called.
     pub(crate) fn request(&mut self) -> Option<&mut Req> {
-        self.call.as_mut().map(|(_, req)| req)
+        self.req.as_mut()
     }
 
     /// The state that a response leaves, and whether a duplicate will get that response.
@@ -112,12 +113,13 @@ where
     A: Answers<Req, S::Response, V>,
     V: Clone + Send + 'static,
 {
-    /// A run of this call in `cell`, or a new one. With a claim its end is recorded; with a lead too,
+    /// A run of `req` by a clone of `service`, in `cell` or a new one. With a claim its end is recorded; with a lead too,
     /// a store is asked first.
     #[inline]
     pub(crate) fn new(
         cell: Option<Cell<Driver<S, Req, A, V>>>,
-        call: (S, Req),
+        service: &S,
+        req: Req,
         claim: Option<Claim<V>>,
         lead: Option<Box<Lead<S::Response, V>>>,
         mutating: bool,
@@ -126,7 +128,8 @@ where
         let mut cell = cell.unwrap_or_else(|| Self::new_cell(answers));
         // One by one, into their places.
         let run = cell.as_mut().project().run;
-        run.call = Some(call);
+        run.service = Some(service.clone());
+        run.req = Some(req);
         run.claim = claim;
         run.lead = lead;
         run.mutating = mutating;
@@ -140,8 +143,16 @@ where
 
     #[cold]
     fn new_cell(answers: A) -> Cell<Driver<S, Req, A, V>> {
-        let (call, lead, claim, home, phase) = (None, None, None, None, Phase::Fresh);
-        let run = Run { call, lead, claim, home, mutating: false, answers, phase };
+        let run = Run {
+            service: None,
+            req: None,
+            lead: None,
+            claim: None,
+            home: None,
+            mutating: false,
+            answers,
+            phase: Phase::Fresh,
+        };
         Box::pin(Driver { called: None, run })
     }
 
@@ -188,10 +199,10 @@ where
             claim.set_started(true);
         }
         let panicked = LosesClaim(&mut run.claim);
-        let poll = poll_called(driver.called, &mut run.call, cx);
+        let poll = poll_called(driver.called, &mut run.service, &mut run.req, cx);
         mem::forget(panicked);
         let Poll::Ready(end) = poll else {
-            run.phase = if run.call.is_none() { Phase::Called } else { Phase::Fresh };
+            run.phase = if run.req.is_none() { Phase::Called } else { Phase::Fresh };
             if let Some(claim) = &mut run.claim {
                 claim.set_started(run.phase == Phase::Called);
             }
@@ -266,13 +277,16 @@ where
 #[inline]
 fn poll_called<S: Service<Req>, Req>(
     mut called: Pin<&mut Option<S::Future>>,
-    call: &mut Option<(S, Req)>,
+    service: &mut Option<S>,
+    req: &mut Option<Req>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<S::Response, S::Error>> {
-    if let Some((service, _)) = call {
-        ready!(service.poll_ready(cx))?;
-        let (mut service, req) = call.take().expect("it is there");
-        called.set(Some(service.call(req)));
+    // Where they lie: what is moved out first is moved once more.
+    if let Some(ready) = service {
+        ready!(ready.poll_ready(cx))?;
+        let req = req.take().expect("called once");
+        called.set(Some(ready.call(req)));
+        *service = None;
     }
     called.as_pin_mut().expect("called").poll(cx)
 }
@@ -281,7 +295,7 @@ fn poll_called<S: Service<Req>, Req>(
 fn empty<S: Service<Req>, Req, A, V>(cell: &mut Cell<Driver<S, Req, A, V>>) {
     let mut driver = cell.as_mut().project();
     driver.called.set(None);
-    driver.run.call = None;
+    (driver.run.service, driver.run.req) = (None, None);
 }
 
 /// Gives back the cell of a run without a claim.

@@ -148,10 +148,11 @@ where
             Delivery::Claim(claim) => Some(claim),
             Delivery::Alone => None,
         };
-        let call = this.call.take().expect("served once");
+        let (service, req) = this.call.take().expect("served once");
         let errand = this.errand.take().filter(|_| claim.is_some());
         let lead = errand.map(|errand| Box::new(Lead::new(*errand)));
-        let drive = Drive::new(None, call, claim, lead, *this.mutating, *this.answers);
+        let (mutating, answers) = (*this.mutating, *this.answers);
+        let drive = Drive::new(None, &service, req, claim, lead, mutating, answers);
         Poll::Ready(State::Drive(Attended(drive)))
     }
 }

@@ -329,7 +329,7 @@ where
     fn tell(&mut self, event: &Event<'_>) {
         let lead = self.lead.as_ref().expect("led");
         let observer = lead.errand.observer.as_ref().filter(|it| it.enabled());
-        if let (Some(observer), Some((_, req))) = (observer, &self.call) {
+        if let (Some(observer), Some(req)) = (observer, &self.req) {
             observer.on_event(&self.answers.info_of(req), event);
         }
     }

@@ -152,8 +152,8 @@ impl<S, A, V> Idempotency<S, A, V> {
     {
         let home = self.shared.store.of_stripe(stripe());
         let cell = home.lock().spares.take();
-        let call = (self.inner.clone(), req);
-        let drive = Drive::new(cell, call, None, None, false, self.answers).plain(home.clone());
+        let drive = Drive::new(cell, &self.inner, req, None, None, false, self.answers);
+        let drive = drive.plain(home.clone());
         IdempotencyFuture::drive(drive)
     }
 
@@ -178,9 +178,9 @@ impl<S, A, V> Idempotency<S, A, V> {
             // By the time that the store has answered it will be stale.
             self.answers.set_stamp(&mut req, None);
         }
-        let call = (self.inner.clone(), req);
-        let (claim, mutating) = (Some(claim), wish.mutating);
-        IdempotencyFuture::drive(Drive::new(cell, call, claim, lead, mutating, self.answers))
+        let (claim, mutating, answers) = (Some(claim), wish.mutating, self.answers);
+        let drive = Drive::new(cell, &self.inner, req, claim, lead, mutating, answers);
+        IdempotencyFuture::drive(drive)
     }
 
     /// A call whose key has a record, or no room for one.
@@ -202,8 +202,8 @@ impl<S, A, V> Idempotency<S, A, V> {
         match task {
             Task::Run(claim, cell) => self.lead(req, claim, cell, wish, effect),
             Task::Alone => {
-                let call = (self.inner.clone(), req);
-                IdempotencyFuture::drive(Drive::new(None, call, None, None, mutating, answers))
+                let drive = Drive::new(None, &self.inner, req, None, None, mutating, answers);
+                IdempotencyFuture::drive(drive)
             }
             Task::Replay(answer, replay, state) => {
                 let replayed = Event::Replayed { matched: replay.matched_on, state };

@@ -140,7 +140,8 @@ where
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 
-    #[inline]
+    // Inlined, the future would not be made in its place, but moved there.
+    #[inline(never)]
     fn call(&mut self, mut req: Req) -> Self::Future {
         self.listener.settle();
         let witness = Witness::of(&self.listener, || self.answers.info_of(&req));

@@ -273,7 +273,12 @@ impl<V: Clone> Table<V> {
     }
 
     #[inline]
-    fn replay(&mut self, at: usize, wish: &Wish<'_>, common: &Common) -> (Found<V>, Option<State<V>>) {
+    fn replay(
+        &mut self,
+        at: usize,
+        wish: &Wish<'_>,
+        common: &Common,
+    ) -> (Found<V>, Option<State<V>>) {
         let entry = self.slots[at].entry.as_mut().expect("found");
         let replay = entry.replay(wish.now, common);
         let (state, once) = (entry.state_name(), entry.caller == Caller::Gone);
@@ -305,7 +310,14 @@ impl<V: Clone> Table<V> {
 
     /// Keeps the end of a call that [is quiet](Self::is_quiet).
     #[inline]
-    pub(crate) fn keep(&mut self, at: usize, token: Token, end: State<V>, now: Millis, ttl: Millis) {
+    pub(crate) fn keep(
+        &mut self,
+        at: usize,
+        token: Token,
+        end: State<V>,
+        now: Millis,
+        ttl: Millis,
+    ) {
         let before = self.change(at, |entry| entry.record.finalise(token, end, now, ttl));
         debug_assert!(matches!(before, Ok(Some(State::Inflight))), "the claim is held");
     }

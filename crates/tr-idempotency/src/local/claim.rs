@@ -34,7 +34,12 @@ pub(crate) struct Claim<V> {
 
 impl<V> Claim<V> {
     #[inline]
-    pub(crate) const fn new(shard: Arc<Shard<V>>, at: usize, token: Token, wish: &Wish<'_>) -> Self {
+    pub(crate) const fn new(
+        shard: Arc<Shard<V>>,
+        at: usize,
+        token: Token,
+        wish: &Wish<'_>,
+    ) -> Self {
         let Wish { now, ttls, mutating, .. } = *wish;
         Self::since(now, shard, at, token, ttls, mutating)
     }
