@@ -57,9 +57,10 @@ impl Process {
                 let (tool, at, runs) = (tool.clone(), at.clone(), runs.clone());
                 async move {
                     if call.parts().idempotency.key.as_deref() == Some(PAY) {
-                        let at = async |point| match &at {
-                            Some(at) => at(point).await,
-                            None => {}
+                        let at = async |point| {
+                            if let Some(at) = &at {
+                                at(point).await;
+                            }
                         };
                         at(Point::AfterClaim).await;
                         runs.store(true, Relaxed);
@@ -165,11 +166,8 @@ pub(crate) async fn round(fault: Fault, point: Point) {
     let one = one.unwrap_or_else(|_| panic!("{what}: no answer"));
     at(Point::AfterEnd).await;
     let begun = begun.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Begun { back, two } = match begun {
-        Some(begun) => begun,
-        // Its claim was refused, or answered, before it came to the point.
-        None => panic!("{what}: the point was not reached: {one:?}"),
-    };
+    // Else its claim was refused, or answered, before it came to the point.
+    let Some(Begun { back, two }) = begun else { panic!("{what}: not reached: {one:?}") };
     let two = timeout(3 * PATIENCE, two).await.unwrap_or_else(|_| panic!("{what}: no answer"));
     let (two, back) = (two.unwrap(), back.await.unwrap());
     assert!(back < BACK, "{what}: service is back only after {back:?}");

@@ -7,6 +7,7 @@ mod layered;
 mod likeness;
 mod process;
 mod rules;
+mod sentinels;
 mod servers;
 mod story;
 mod waiters;

@@ -45,6 +45,14 @@ async fn everything_that_is_wrong_is_told_at_once() {
 }
 
 #[tokio::test]
+async fn a_node_of_a_cluster_is_refused() {
+    let server = Server::options().set("cluster-enabled", ["yes"]).start().unwrap();
+    let error = Redis::connect(server.url()).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Refused);
+    assert!(error.to_string().contains("it is a node of a cluster"), "{error}");
+}
+
+#[tokio::test]
 async fn a_server_that_forgets_on_restart_is_warned_of() {
     let server = Server::start().unwrap();
     let warnings = Redis::connect(server.url()).await.unwrap().check().await.unwrap();

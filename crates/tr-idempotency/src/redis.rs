@@ -31,6 +31,8 @@
 //!   past records that are gone and past a failover, as far as the servers' clocks agree.
 //! - A reply that is overdue (500 ms) ends the connection; the next request makes another. Whatever
 //!   may have happened, sending the same again tells.
+//! - With [`sentinels`](Builder::sentinels) these say which server is the primary: at first, when the
+//!   connection breaks, and when the server is a replica or too few replicas have had a write.
 //! - Who watches another process's call is subscribed to its key, on a connection that all share,
 //!   and looks for itself once a second. Ten thousand waiters in a process are one watcher.
 //!
@@ -50,7 +52,7 @@
 //!
 //! | the server, or the way to it | [`StoreErrorKind`](crate::store::StoreErrorKind) |
 //! |---|---|
-//! | refuses the connection; is loading, a replica, busy | `Unreachable`: nothing has changed |
+//! | refuses the connection; is loading, a replica, busy; sentinels that know no primary | `Unreachable`: nothing has changed |
 //! | does not answer in time; breaks the connection; too few replicas have it | `Uncertain` |
 //! | out of memory | a claim is [`Full`](crate::store::Claimed::Full), an end is written all the same |
 //! | wrong password, no permission, a disk it cannot write, a part of a cluster | `Refused` |
@@ -62,6 +64,7 @@ mod layout;
 mod link;
 mod many;
 mod script;
+mod sentinels;
 mod table;
 mod watch;
 
@@ -111,8 +114,10 @@ pub enum Durability {
     /// To so many replicas. Where they take longer, the operation fails as
     /// [`Uncertain`](crate::store::StoreErrorKind::Uncertain): a mutating call is not run.
     ///
-    /// A failover then forgets nothing, if one of these replicas takes over: as many as can be
-    /// promoted, less the one that would be.
+    /// A failover then forgets nothing, if one of these replicas takes over. With one replica, wait
+    /// for it. With two, waiting for one is enough while the one that has more is promoted, as
+    /// sentinels do if they reach it; waiting for both always is, and refuses mutating calls while
+    /// one of them is away.
     Wait {
         /// So many.
         replicas: NonZeroU8,

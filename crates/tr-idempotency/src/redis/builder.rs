@@ -1,7 +1,13 @@
 //! How to keep records in Redis.
-use super::{Durability, Inner, Redis, check::Accepted, fault::store_error, link::Link};
+use super::{
+    Durability, Inner, Redis,
+    check::Accepted,
+    fault::store_error,
+    link::{Link, Way},
+    sentinels::Sentinels,
+};
 use crate::store::StoreError;
-use redis::{Client, IntoConnectionInfo as _, ProtocolVersion, RedisError};
+use redis::{Client, ConnectionInfo, IntoConnectionInfo as _, ProtocolVersion, RedisError};
 use std::{fmt, sync::Arc, time::Duration};
 
 /// A reply is overdue after this.
@@ -14,6 +20,7 @@ const PREFIX: &str = "tr:calls:";
 #[must_use]
 pub struct Builder {
     address: String,
+    sentinels: Option<Vec<String>>,
     prefix: String,
     timeout: Duration,
     durability: Durability,
@@ -24,11 +31,30 @@ impl Builder {
     pub(super) fn new(address: String) -> Self {
         Self {
             address,
+            sentinels: None,
             prefix: PREFIX.into(),
             timeout: TIMEOUT,
             durability: Durability::Local,
             accepted: Accepted::default(),
         }
+    }
+
+    /// Asks these sentinels which server is the primary, now and whenever it may be another one. The
+    /// host of the address given to [`Redis::builder`] is then the primary's name; its user,
+    /// password, database and TLS are those for the server. Each sentinel's address has its own.
+    ///
+    /// ```
+    /// # use std::num::NonZeroU8;
+    /// # use tr_idempotency::{redis::{Builder, Durability, Redis}};
+    /// # fn builder() -> Builder {
+    /// Redis::builder("redis://:password@records")
+    ///     .sentinels(["redis://10.0.0.1:26379", "redis://10.0.0.2:26379", "redis://10.0.0.3:26379"])
+    ///     .durability(Durability::wait_for(NonZeroU8::MIN))
+    /// # }
+    /// ```
+    pub fn sentinels<A: Into<String>>(mut self, addresses: impl IntoIterator<Item = A>) -> Self {
+        self.sentinels = Some(addresses.into_iter().map(Into::into).collect());
+        self
     }
 
     /// What keys begin with, `tr:calls:` by default: letters, digits and `:._-/`. Stores with the
@@ -92,21 +118,21 @@ impl Builder {
     /// # Panics
     /// Outside a tokio runtime with I/O and a timer.
     pub fn build(self) -> Result<Redis, StoreError> {
-        let Self { address, prefix, timeout, durability, accepted } = self;
+        let Self { address, sentinels, prefix, timeout, durability, accepted } = self;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || ":._-/".contains(c);
         let wrong_prefix = prefix.is_empty() || !prefix.chars().all(is_plain);
         let wrong_prefix = wrong_prefix
             .then(|| format!("the prefix {prefix:?}: it may hold letters, digits and `:._-/`"));
         let wrong_time =
             timeout.is_zero().then(|| "the response timeout: it must not be zero".to_owned());
-        let client = client(&address);
-        let wrong_address = client.as_ref().err().map(|error| format!("the address: {error}"));
+        let way = way(&address, sentinels);
+        let wrong_address = way.as_ref().err().cloned();
         let wrong: Vec<_> =
             [wrong_address, wrong_prefix, wrong_time].into_iter().flatten().collect();
-        let (Ok(client), []) = (client, &wrong[..]) else {
+        let (Ok(way), []) = (way, &wrong[..]) else {
             return Err(StoreError::refused(wrong.join("; ")));
         };
-        let link = |durability| Link::new(client.clone(), timeout, durability).map(Arc::new);
+        let link = |durability| Link::new(way.clone(), timeout, durability).map(Arc::new);
         let changes = link(durability).map_err(store_error)?;
         // Who waits for replicas holds up whatever comes after it on its connection.
         let looks = match durability {
@@ -117,16 +143,26 @@ impl Builder {
     }
 }
 
+/// How the server is found, or what is wrong with that.
+fn way(address: &str, sentinels: Option<Vec<String>>) -> Result<Way, String> {
+    let info = address.into_connection_info().map_err(|error| format!("the address: {error}"))?;
+    let Some(sentinels) = sentinels else {
+        return client(info).map(Way::Address).map_err(|error| format!("the address: {error}"));
+    };
+    let sentinels = Sentinels::new(sentinels, &info);
+    let sentinels = sentinels.map_err(|error| format!("the sentinels: {error}"))?;
+    Ok(Way::Sentinels(Arc::new(sentinels)))
+}
+
 /// A client that speaks the protocol's third version, in which one connection carries commands and
 /// what is published.
-fn client(address: &str) -> Result<Client, RedisError> {
-    let info = address.into_connection_info()?;
+fn client(info: ConnectionInfo) -> Result<Client, RedisError> {
     let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
     Client::open(info.set_redis_settings(settings))
 }
 
 impl fmt::Debug for Builder {
-    /// Shows all but the address: it may hold a password.
+    /// Shows all but the addresses: they may hold passwords.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("prefix", &self.prefix)

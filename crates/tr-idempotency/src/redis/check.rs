@@ -32,8 +32,7 @@ pub(super) fn check(
 
     if field("role") != Some("master") {
         faults.push(
-            "it is a replica, and refuses writes: give the address of the primary, or one that \
-             follows it"
+            "it is a replica, and refuses writes: give the address of the primary, or its sentinels"
                 .into(),
         );
     }

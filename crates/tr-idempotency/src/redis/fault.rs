@@ -29,11 +29,25 @@ pub(super) fn is_stale(error: &RedisError) -> bool {
     error.is_timeout() || error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
 }
 
+/// Whether another server may be the primary by now.
+pub(super) fn is_of_a_failover(error: &RedisError) -> bool {
+    matches!(error.code(), Some("READONLY" | "MASTERDOWN" | "LOADING" | "NOREPLICAS"))
+}
+
+/// Whether it is for a person to mend.
+pub(super) fn is_denied(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::AuthenticationFailed
+        || matches!(error.code(), Some("NOAUTH" | "WRONGPASS" | "NOPERM"))
+}
+
 fn meaning(error: &RedisError) -> (StoreErrorKind, Option<&'static str>) {
     use StoreErrorKind::{Refused, Uncertain, Unreachable, Unreadable};
     let Some(code) = error.code() else {
         return match error.kind() {
             ErrorKind::Io if error.is_connection_refusal() => (Unreachable, None),
+            ErrorKind::MasterNameNotFoundBySentinel => {
+                (Unreachable, Some("in a failover, wait; else check the sentinels and the name"))
+            }
             ErrorKind::AuthenticationFailed => {
                 (Refused, Some("check the user and password in the address"))
             }
@@ -48,7 +62,7 @@ fn meaning(error: &RedisError) -> (StoreErrorKind, Option<&'static str>) {
         }
         "READONLY" => (
             Unreachable,
-            Some("it is a replica: give the address of the primary, or one that follows it"),
+            Some("it is a replica: give the address of the primary, or its sentinels"),
         ),
         "OOM" => (Refused, Some("raise `maxmemory`, or shorten the times to live")),
         "MISCONF" => (Refused, Some("the server cannot write to its disk")),

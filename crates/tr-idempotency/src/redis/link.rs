@@ -1,12 +1,17 @@
 //! The connection that all of a process's records go through.
-use super::{Durability, fault, script::Script, watch::Watchers};
+use super::{
+    Durability, fault,
+    script::Script,
+    sentinels::{Sentinels, primary},
+    watch::Watchers,
+};
 use crate::store::StoreError;
 use redis::{
     Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value,
     aio::{ConnectionManager, ConnectionManagerConfig},
 };
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -15,15 +20,28 @@ use std::{
 /// The manager reconnects when it is told that its connection broke. Of a path that swallows
 /// everything nobody tells it, so a reply that is overdue ends the connection here.
 pub(super) struct Link {
-    client: redis::Client,
+    way: Way,
     timeout: Duration,
     durability: Durability,
     pub(super) watchers: Arc<Watchers>,
     current: Mutex<Current>,
 }
 
+/// How the server is found.
+#[derive(Clone)]
+pub(super) enum Way {
+    Address(redis::Client),
+    /// Asked anew whenever another server may be the primary.
+    Sentinels(Arc<Sentinels>),
+}
+
 struct Current {
-    manager: ConnectionManager,
+    /// `None` until the sentinels have been asked, and while they have to be asked again.
+    manager: Option<ConnectionManager>,
+    /// Where it leads, if sentinels say that.
+    addr: String,
+    /// They are to say again whether that is the primary.
+    is_doubted: bool,
     /// Counts connections.
     number: u64,
 }
@@ -31,7 +49,7 @@ struct Current {
 impl Link {
     /// Connects when first used.
     pub(super) fn new(
-        client: redis::Client,
+        way: Way,
         timeout: Duration,
         durability: Durability,
     ) -> Result<Self, RedisError> {
@@ -40,9 +58,12 @@ impl Link {
             Durability::Local => timeout,
             Durability::Wait { within, .. } => timeout.saturating_add(within),
         };
-        let manager = connect(&client, timeout, &watchers)?;
-        let current = Mutex::new(Current { manager, number: 0 });
-        Ok(Self { client, timeout, durability, watchers, current })
+        let manager = match &way {
+            Way::Address(client) => Some(connect(client, timeout, &watchers)?),
+            Way::Sentinels(_) => None,
+        };
+        let current = Current { manager, addr: String::new(), is_doubted: false, number: 0 };
+        Ok(Self { way, timeout, durability, watchers, current: Mutex::new(current) })
     }
 
     pub(super) const fn durability(&self) -> Durability {
@@ -79,9 +100,12 @@ impl Link {
         match waited {
             _ if !is_promise(&value) => Ok(Ok(value)),
             Value::Int(have) if have >= i64::from(replicas.get()) => Ok(Ok(value)),
-            Value::Int(have) => Err(StoreError::uncertain(format!(
-                "{have} of {replicas} replicas had it within {within:?}"
-            ))),
+            Value::Int(have) => {
+                self.doubt(); // They may follow another one.
+                Err(StoreError::uncertain(format!(
+                    "{have} of {replicas} replicas had it within {within:?}"
+                )))
+            }
             other => Err(StoreError::uncertain(format!("WAIT answered {other:?}"))),
         }
     }
@@ -122,50 +146,101 @@ impl Link {
     async fn send_both(&self, one: &Cmd, other: &Cmd) -> Result<[Value; 2], RedisError> {
         let mut both = Pipeline::new();
         both.add_command(one.clone()).add_command(other.clone());
-        let (mut manager, number) = self.manager();
-        let replies = self.heed(manager.send_packed_commands(&both, 0, 2).await, number)?;
-        let replies: Result<Vec<_>, _> = replies.into_iter().map(Value::extract_error).collect();
-        replies?.try_into().map_err(|_| (ErrorKind::Parse, "not two replies").into())
+        let (mut manager, number) = self.manager().await?;
+        let replies = manager.send_packed_commands(&both, 0, 2).await;
+        let extract = |replies: Vec<Value>| replies.into_iter().map(Value::extract_error).collect();
+        let replies: Vec<_> = self.heed(replies.and_then(extract), number)?;
+        replies.try_into().map_err(|_| (ErrorKind::Parse, "not two replies").into())
     }
 
     /// Sends one command.
     pub(super) async fn send(&self, command: &Cmd) -> Result<Value, RedisError> {
-        let (mut manager, number) = self.manager();
-        let reply = self.heed(manager.send_packed_command(command).await, number)?;
-        reply.extract_error()
+        let (mut manager, number) = self.manager().await?;
+        let reply = manager.send_packed_command(command).await;
+        self.heed(reply.and_then(Value::extract_error), number)
     }
 
     /// Asks to be told of what is published there.
     pub(super) async fn subscribe(&self, channel: &[u8]) -> Result<(), RedisError> {
-        let (mut manager, number) = self.manager();
+        let (mut manager, number) = self.manager().await?;
         self.heed(manager.subscribe(channel).await, number)
     }
 
     pub(super) async fn unsubscribe(&self, channel: &[u8]) -> Result<(), RedisError> {
-        let (mut manager, number) = self.manager();
+        let (mut manager, number) = self.manager().await?;
         self.heed(manager.unsubscribe(channel).await, number)
     }
 
-    fn manager(&self) -> (ConnectionManager, u64) {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        (current.manager.clone(), current.number)
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn manager(&self) -> Result<(ConnectionManager, u64), RedisError> {
+        if let Some(manager) = self.current().trusted() {
+            return Ok(manager);
+        }
+        let Way::Sentinels(sentinels) = &self.way else { unreachable!("an address is trusted") };
+        let mut sentinels = sentinels.0.lock().await;
+        if let Some(manager) = self.current().trusted() {
+            return Ok(manager); // Somebody else has asked meanwhile.
+        }
+        let client = primary(&mut sentinels, self.timeout).await?;
+        let addr = client.get_connection_info().addr().to_string();
+        let mut current = self.current();
+        if current.addr == addr
+            && let Some(manager) = current.manager.clone()
+        {
+            current.is_doubted = false;
+            return Ok((manager, current.number));
+        }
+        let manager = connect(&client, self.timeout, &self.watchers)?;
+        *current = current.followed_by(manager.clone(), addr);
+        let number = current.number;
+        drop(current);
+        self.watchers.lost();
+        Ok((manager, number))
+    }
+
+    /// Another server may be the primary by now.
+    fn doubt(&self) {
+        self.current().is_doubted = matches!(self.way, Way::Sentinels(_));
     }
 
     /// Gives up a connection that no longer answers, or no longer leads to a primary.
     fn heed<T>(&self, reply: Result<T, RedisError>, number: u64) -> Result<T, RedisError> {
-        if let Err(error) = &reply
-            && fault::is_stale(error)
-        {
-            let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-            if current.number == number
-                && let Ok(manager) = connect(&self.client, self.timeout, &self.watchers)
-            {
-                *current = Current { manager, number: number + 1 };
-                drop(current);
-                self.watchers.lost();
+        match (&reply, &self.way) {
+            (Err(error), Way::Address(client)) if fault::is_stale(error) => {
+                let mut current = self.current();
+                if current.number == number
+                    && let Ok(manager) = connect(client, self.timeout, &self.watchers)
+                {
+                    *current = current.followed_by(manager, String::new());
+                    drop(current);
+                    self.watchers.lost();
+                }
             }
+            (Err(error), Way::Sentinels(_)) if error.code().is_none() => {
+                let mut current = self.current();
+                if current.number == number {
+                    current.manager = None;
+                }
+            }
+            (Err(error), _) if fault::is_of_a_failover(error) => self.doubt(),
+            _ => {}
         }
         reply
+    }
+}
+
+impl Current {
+    fn trusted(&self) -> Option<(ConnectionManager, u64)> {
+        let manager = self.manager.as_ref().filter(|_| !self.is_doubted)?;
+        Some((manager.clone(), self.number))
+    }
+
+    const fn followed_by(&self, manager: ConnectionManager, addr: String) -> Self {
+        let number = self.number + 1;
+        Self { manager: Some(manager), addr, is_doubted: false, number }
     }
 }
 

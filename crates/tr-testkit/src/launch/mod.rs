@@ -7,7 +7,9 @@ mod tether;
 pub(crate) use error::LastWords;
 pub use error::StartError;
 pub(crate) use folder::Folder;
-pub(crate) use tether::{Tethered, User};
+pub(crate) use tether::Tethered;
+#[cfg(feature = "postgres")]
+pub(crate) use tether::User;
 
 use std::{
     env,

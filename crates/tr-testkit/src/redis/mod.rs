@@ -27,11 +27,13 @@
 
 mod client;
 mod options;
+mod sentinel;
 mod start;
 mod value;
 
 pub use self::{
     options::{Options, Persistence},
+    sentinel::Sentinels,
     value::Value,
 };
 pub use crate::launch::StartError;

@@ -8,7 +8,7 @@ use std::{
     sync::mpsc::RecvTimeoutError,
 };
 
-const PROGRAM: &str = "redis-server";
+pub(super) const PROGRAM: &str = "redis-server";
 
 impl Options {
     /// Starts a server and waits until it answers.

@@ -1,0 +1,51 @@
+//! Sentinels, who know which server is the primary.
+use super::fault;
+use redis::{
+    Client, ConnectionAddr, ConnectionInfo, ErrorKind, ProtocolVersion, RedisError, TlsMode,
+    sentinel::{SentinelClient, SentinelNodeConnectionInfo, SentinelServerType},
+};
+use std::time::Duration;
+use tokio::{sync::Mutex, time::timeout};
+
+/// Sentinels, of whom one caller asks while the others wait for what they say.
+pub(super) struct Sentinels(pub(super) Mutex<SentinelClient>);
+
+impl Sentinels {
+    /// `primary` is an address whose host is the primary's name.
+    pub(super) fn new(
+        sentinels: Vec<String>,
+        primary: &ConnectionInfo,
+    ) -> Result<Self, RedisError> {
+        let unnamed = (ErrorKind::InvalidClientConfig, "no name of a primary in it");
+        let (name, tls) = match primary.addr() {
+            ConnectionAddr::Tcp(name, _) => (name, None),
+            ConnectionAddr::TcpTls { host, insecure: true, .. } => (host, Some(TlsMode::Insecure)),
+            ConnectionAddr::TcpTls { host, .. } => (host, Some(TlsMode::Secure)),
+            _ => return Err(unnamed.into()),
+        };
+        let settings = primary.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+        let mut node = SentinelNodeConnectionInfo::default()
+            .set_redis_connection_info(settings)
+            .set_tcp_settings(primary.tcp_settings().clone());
+        if let Some(tls) = tls {
+            node = node.set_tls_mode(tls);
+        }
+        let kind = SentinelServerType::Master;
+        SentinelClient::build(sentinels, name.clone(), Some(node), kind).map(Mutex::new).map(Self)
+    }
+}
+
+/// The server that the sentinels take for the primary, if it thinks so too.
+pub(super) async fn primary(
+    sentinels: &mut SentinelClient,
+    patience: Duration,
+) -> Result<Client, RedisError> {
+    let why = match timeout(patience, sentinels.async_get_client()).await {
+        Ok(Ok(client)) => return Ok(client),
+        Ok(Err(error)) if fault::is_denied(&error) => return Err(error),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "they, or the primary, did not answer in time".to_owned(),
+    };
+    let what = "the sentinels lead to no primary";
+    Err((ErrorKind::MasterNameNotFoundBySentinel, what, why).into())
+}

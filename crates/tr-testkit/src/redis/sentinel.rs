@@ -1,0 +1,144 @@
+//! Sentinels that watch a primary and have a replica take over.
+
+use super::{Server, Value, client, start};
+use crate::launch::{Folder, LOOK, LOOKS, LastWords, StartError, Tethered, find, free_port, path};
+use std::{
+    fs, io,
+    net::{Ipv4Addr, SocketAddr},
+    sync::mpsc::{Receiver, RecvTimeoutError},
+};
+
+/// How long a server is silent before a sentinel takes it for dead.
+const DOWN_AFTER_MS: u32 = 500;
+
+/// How long a failover may take before another is begun.
+const FAILOVER_MS: u32 = 3_000;
+
+/// Sentinels of one's own that watch one primary and its replicas; gone when dropped.
+#[derive(Debug)]
+pub struct Sentinels {
+    name: String,
+    all: Vec<Sentinel>,
+}
+
+#[derive(Debug)]
+struct Sentinel {
+    folder: Folder,
+    port: u16,
+    _process: Tethered,
+}
+
+impl Sentinels {
+    /// Starts so many, who know the primary by this name, and waits until they know one another and its replicas.
+    /// The majority of them decides that it is dead, after half a second.
+    ///
+    /// ```no_run
+    /// use tr_testkit::redis::{Sentinels, Server};
+    ///
+    /// let mut primary = Server::start()?;
+    /// let replica = Server::options().replica_of(&primary).start()?;
+    /// let sentinels = Sentinels::watch("records", &primary, 3)?;
+    /// primary.kill();
+    /// while sentinels.primary()? != Some(replica.addr()) {}
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// There is no `redis-server`, or they do not get ready.
+    pub fn watch(name: &str, primary: &Server, count: usize) -> Result<Self, StartError> {
+        let all = (0..count).map(|_| Sentinel::start(name, primary, count / 2 + 1));
+        let (all, lines): (_, Vec<_>) = all.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        let this = Self { name: name.to_owned(), all };
+        let replicas = primary.command(["INFO", "replication"]).ok();
+        let replicas = replicas.as_ref().and_then(|info| {
+            info.text()?.lines().find_map(|line| line.strip_prefix("connected_slaves:"))
+        });
+        let mut log = LastWords::default();
+        for at in 0..LOOKS {
+            if this.all.iter().all(|one| one.knows(name, replicas, count - 1)) {
+                return Ok(this);
+            }
+            match lines[at % count].recv_timeout(LOOK) {
+                Ok(line) => log.push(line),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(StartError::log("a sentinel ended", log));
+                }
+            }
+        }
+        Err(StartError::log("the sentinels do not find one another", log))
+    }
+
+    /// Their addresses as clients take them.
+    #[must_use]
+    pub fn urls(&self) -> Vec<String> {
+        let addr = |one: &Sentinel| SocketAddr::from((Ipv4Addr::LOCALHOST, one.port));
+        self.all.iter().map(|one| format!("redis://{}/", addr(one))).collect()
+    }
+
+    /// Where the first of them sends clients.
+    ///
+    /// # Errors
+    ///
+    /// It does not answer.
+    pub fn primary(&self) -> io::Result<Option<SocketAddr>> {
+        let asked = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", &self.name];
+        let Value::List(parts) = self.all[0].command(asked)? else { return Ok(None) };
+        let parts: Vec<_> = parts.iter().filter_map(Value::text).collect();
+        Ok(parts.join(":").parse().ok())
+    }
+}
+
+impl Sentinel {
+    /// With the lines that it writes.
+    fn start(
+        name: &str,
+        primary: &Server,
+        quorum: usize,
+    ) -> Result<(Self, Receiver<String>), StartError> {
+        let program = find(start::PROGRAM, path());
+        let program =
+            program.ok_or_else(|| StartError::no_program(start::PROGRAM, start::PROGRAM))?;
+        let folder = Folder::new("sentinel")?;
+        let (home, port) = (folder.path(), free_port());
+        let socket = start::socket(home);
+        let mut settings = format!(
+            "bind 127.0.0.1\nport {port}\ndir {}\nunixsocket {}\n\
+             sentinel monitor {name} 127.0.0.1 {} {quorum}\n\
+             sentinel down-after-milliseconds {name} {DOWN_AFTER_MS}\n\
+             sentinel failover-timeout {name} {FAILOVER_MS}\n",
+            home.display(),
+            socket.display(),
+            primary.port
+        );
+        if let Some(password) = &primary.options.password {
+            settings += &format!("sentinel auth-pass {name} {password}\n");
+        }
+        // It writes to it what it learns.
+        let file = home.join("sentinel.conf");
+        fs::write(&file, settings).map_err(|error| StartError::folder(&file, &error))?;
+        let args = [file.to_string_lossy().into_owned(), "--sentinel".into()];
+        let (process, lines) = Tethered::start(program.as_os_str(), &args, None)
+            .map_err(|error| StartError::of(start::PROGRAM, &error))?;
+        Ok((Self { folder, port, _process: process }, lines))
+    }
+
+    fn command<S: AsRef<[u8]>>(&self, args: impl IntoIterator<Item = S>) -> io::Result<Value> {
+        let args: Vec<S> = args.into_iter().collect();
+        client::ask(&start::socket(self.folder.path()), None, &args)
+    }
+
+    /// Whether it knows so many replicas and other sentinels.
+    fn knows(&self, name: &str, replicas: Option<&str>, others: usize) -> bool {
+        let Ok(Value::List(parts)) = self.command(["SENTINEL", "MASTER", name]) else {
+            return false;
+        };
+        let parts: Vec<_> = parts.iter().filter_map(Value::text).collect();
+        let field = |name: &str| {
+            parts.chunks(2).find(|pair| pair[0] == name).and_then(|pair| pair.get(1).copied())
+        };
+        field("num-slaves") == replicas
+            && field("num-other-sentinels") == Some(&*others.to_string())
+    }
+}

@@ -1,0 +1,150 @@
+//! Sentinels that name the primary: it dies or sleeps, a replica takes over, and callers follow.
+use crate::{
+    layered::{Hook, PAY, Process, Told},
+    process::{PAUSE, Point, Tool},
+    world::TIMEOUT,
+};
+use std::{
+    num::NonZeroU8,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::time::{Instant, sleep};
+use tr_idempotency::{
+    redis::{Builder, Durability, Redis},
+    store::StoreErrorKind,
+};
+use tr_testkit::{
+    redis::{Sentinels, Server},
+    rounds,
+};
+
+/// For a failover: half a second until the primary counts as dead, an election, a promotion.
+const FAILOVER: Duration = Duration::from_secs(20);
+
+struct Group {
+    primary: Mutex<Server>,
+    _replicas: [Server; 2],
+    sentinels: Sentinels,
+}
+
+impl Group {
+    fn start() -> Self {
+        let primary = Server::options().password("sesame42").start().unwrap();
+        let replica = || {
+            // Each may become the primary, and asks for the same password then.
+            let options = Server::options().password("sesame42").replica_of(&primary);
+            options.start().unwrap()
+        };
+        let replicas = [replica(), replica()];
+        let heard = primary.command(["WAIT", "2", "5000"]).unwrap();
+        assert_eq!(heard.int(), Some(2), "the primary has not heard from its replicas");
+        // Once it is a replica itself.
+        primary.command(["CONFIG", "SET", "masterauth", "sesame42"]).unwrap();
+        let sentinels = Sentinels::watch("records", &primary, 3).unwrap();
+        Self { primary: Mutex::new(primary), _replicas: replicas, sentinels }
+    }
+
+    fn builder(&self) -> Builder {
+        Redis::builder("redis://:sesame42@records")
+            .sentinels(self.sentinels.urls())
+            .durability(Durability::wait_for(NonZeroU8::MIN))
+            .response_timeout(TIMEOUT)
+            .forgetting_on_restart()
+    }
+
+    fn process(&self, tool: &Arc<Tool>, at: Option<Hook>) -> Process {
+        Process::new(self.builder().build().unwrap(), tool, at)
+    }
+
+    async fn failed_over(&self) {
+        let (before, begin) = (self.primary.lock().unwrap().addr(), Instant::now());
+        while self.sentinels.primary().unwrap() == Some(before) {
+            assert!(begin.elapsed() < FAILOVER, "nobody takes over");
+            sleep(PAUSE).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_primary_dies_and_no_call_runs_twice() {
+    let points = [Point::AfterClaim, Point::AfterRun, Point::AfterEnd];
+    for &point in &points[..rounds(1, 3) as usize] {
+        let (group, tool) = (Arc::new(Group::start()), Arc::new(Tool::default()));
+        let dies = group.clone();
+        let at: Hook = Arc::new(move |at| {
+            if at == point {
+                tokio::task::block_in_place(|| dies.primary.lock().unwrap().kill());
+            }
+            Box::pin(async {})
+        });
+        let first = group.process(&tool, Some(at.clone()));
+        let (second, third) = (group.process(&tool, None), group.process(&tool, None));
+        second.ask_until_answered("before", FAILOVER).await;
+        let one = first.ask(PAY).await;
+        at(Point::AfterEnd).await;
+        let two = second.ask(PAY).await;
+
+        // Whoever asks long enough is served by the new primary, which knows what has run.
+        let (before, back) = third.ask_until_answered("back", FAILOVER).await;
+        assert_eq!(back, Told::Ran { recorded: true }, "{point:?}: {before:?}");
+        let (before, three) = third.ask_until_answered(PAY, FAILOVER).await;
+        println!("{point:?}: {one:?}, {two:?}, {:?} {three:?}", before.last());
+        assert_eq!(one, Told::Ran { recorded: point == Point::AfterEnd }, "{point:?}");
+        assert_eq!(three, Told::Replayed, "{point:?}: {before:?}");
+        assert_eq!(tool.runs().len(), 1, "{point:?}");
+
+        // A process that is new, and the old primary, which is a replica now.
+        group.failed_over().await;
+        let store = group.builder().connect().await.unwrap();
+        assert_eq!(Process::new(store, &tool, None).ask(PAY).await, Told::Replayed);
+        tokio::task::block_in_place(|| group.primary.lock().unwrap().restart()).unwrap();
+        let (before, back) = first.ask_until_answered("once more", FAILOVER).await;
+        assert_eq!(back, Told::Ran { recorded: true }, "{point:?}: {before:?}");
+        assert_eq!(third.ask("once more").await, Told::Replayed, "{point:?}");
+    }
+}
+
+/// It slept through its own deposition, and takes itself for the primary when it wakes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_still_talks_to_a_deposed_primary_is_not_believed_and_asks_the_sentinels() {
+    let (group, tool) = (Group::start(), Arc::new(Tool::default()));
+    let first = group.process(&tool, None);
+    first.ask_until_answered("before", FAILOVER).await;
+    group.primary.lock().unwrap().pause();
+    group.failed_over().await;
+    group.primary.lock().unwrap().resume();
+    let (before, told) = first.ask_until_answered(PAY, FAILOVER).await;
+    assert_eq!(told, Told::Ran { recorded: true }, "{before:?}");
+    assert_eq!(group.process(&tool, None).ask(PAY).await, Told::Replayed);
+    assert_eq!(tool.runs().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_wrong_with_sentinels_is_told() {
+    let primary = Server::options().password("sesame42").start().unwrap();
+    let sentinels = Sentinels::watch("records", &primary, 1).unwrap();
+    let ask = async |address: &str, sentinels: &[String]| {
+        Redis::builder(address).sentinels(sentinels).connect().await.unwrap_err()
+    };
+    let urls = sentinels.urls();
+    Redis::builder("redis://:sesame42@records").sentinels(&urls).connect().await.unwrap();
+
+    let error = ask("redis://another", &urls).await;
+    assert_eq!(error.kind(), StoreErrorKind::Unreachable, "{error}");
+    assert!(error.to_string().contains("check the sentinels and the name"), "{error}");
+    let error = ask("redis://records", &["redis://127.0.0.1:1".into()]).await;
+    assert_eq!(error.kind(), StoreErrorKind::Unreachable, "{error}");
+    for address in ["redis://:guess@records", "redis://records"] {
+        let error = ask(address, &urls).await;
+        assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
+        assert!(error.to_string().contains("check the user and password"), "{error}");
+    }
+    for sentinels in [vec![], vec!["redis://[bad".into()]] {
+        let error = ask("redis://records", &sentinels).await;
+        assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
+        assert!(error.to_string().contains("the sentinels: "), "{error}");
+    }
+    let error = ask("unix:/tmp/redis.sock", &urls).await;
+    assert!(error.to_string().contains("no name of a primary"), "{error}");
+}
