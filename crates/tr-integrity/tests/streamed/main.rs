@@ -3,5 +3,6 @@ mod ends;
 mod filter;
 mod gone;
 mod http;
+mod hyper;
 mod laws;
 mod world;
