@@ -169,7 +169,7 @@ fn openclaw(record: &str) -> Option<Entry> {
     let wire: OpenClaw<'_> = json::object(record).ok()?;
     let kind = wire.kind.and_then(json::string)?;
     let what = match &*kind {
-        "session" => What::Header,
+        "session" => return Some(Entry { what: What::Header, ..Entry::OUTSIDE }),
         "message" => match wire.message.and_then(|raw| sent(raw.get())) {
             Some(message) => What::Message { message, group: None },
             None => What::Hidden,

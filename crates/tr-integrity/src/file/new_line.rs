@@ -40,7 +40,12 @@ impl NewIds {
     /// An id for an entry with this message behind the one of id `seed`; `None` where entries have
     /// none.
     pub(super) fn next(&mut self, seed: Option<&str>, message: &Message) -> Option<Box<str>> {
-        if self.taken.is_empty() {
+        let has_ids = match self.form {
+            FileForm::ClaudeCode => !self.taken.is_empty(),
+            FileForm::OpenClaw { version } => version >= 2,
+            FileForm::Messages(_) | FileForm::Other => false,
+        };
+        if !has_ids {
             return None;
         }
         let ids = (0_u64..).map(|turn| {
@@ -88,10 +93,15 @@ pub(super) fn message(
     let text = neighbour.map_or(Cow::Borrowed("{}"), |node| file.text(node));
     let members: Members<'_> = json::object(&text).unwrap_or_default();
     let mut line: Vec<(&str, Cow<'_, str>)> = Vec::new();
+    // Where entries just follow one another, one link would take the others apart.
+    let name = parent_member(file.form());
+    let like = || members.get(name).map(|raw| Cow::Borrowed(raw.get()));
+    let parent = if file.is_linked() { Some(quoted(parent).into()) } else { like() };
+    let parent = parent.map(|parent| (name, parent));
     match file.form() {
         FileForm::Messages(_) | FileForm::Other => return message.raw().to_owned(),
         FileForm::ClaudeCode => {
-            line.push(("parentUuid", quoted(parent).into()));
+            line.extend(parent);
             let like = |&name: &&'static str| Some((name, Cow::Borrowed(members.get(name)?.get())));
             line.extend(CLAUDE_CODE.iter().filter_map(like));
             line.push(("type", r#""user""#.into()));
@@ -102,7 +112,7 @@ pub(super) fn message(
             line.push(("type", r#""message""#.into()));
             if let Some(id) = id {
                 line.push(("id", quote(id).into()));
-                line.push(("parentId", quoted(parent).into()));
+                line.extend(parent);
             }
         }
     }
