@@ -1,5 +1,6 @@
 //! Checks a transcript message by message; an append costs the same at any length.
 mod finding;
+mod ids;
 mod result;
 
 pub use self::{
@@ -11,7 +12,8 @@ use crate::{
     message::{Blank, Kind, Message, Role},
     transcript::Transcript,
 };
-use std::{collections::HashMap, mem};
+use ids::Ids;
+use std::mem;
 
 /// Checks a transcript against rules 1–3 of 002 and the provider's own.
 ///
@@ -35,18 +37,11 @@ pub struct Validator {
     format: Format,
     len: usize,
     /// Where each id is used: the messages, in order.
-    uses: HashMap<Box<str>, Places>,
+    uses: Ids,
     findings: Vec<Finding>,
     errors: usize,
     last: Option<Role>,
     step: Option<Step>,
-}
-
-/// Where an id is used: last, and before that. Most ids are used once.
-#[derive(Clone, Debug)]
-struct Places {
-    last: usize,
-    before: Vec<usize>,
 }
 
 /// The last assistant message with uses, while results may still come.
@@ -70,7 +65,7 @@ impl Validator {
         Self {
             format,
             len: 0,
-            uses: HashMap::new(),
+            uses: Ids::default(),
             findings: Vec::new(),
             errors: 0,
             last: None,
@@ -152,21 +147,13 @@ impl Validator {
 
     /// The last message that uses `id`.
     pub(crate) fn last_use_of(&self, id: &str) -> Option<usize> {
-        self.uses.get(id).map(|places| places.last)
+        self.uses.last(id)
     }
 
     /// Forgets all but the first `len` of `messages`. Costs what is forgotten, and one step.
     pub(crate) fn truncate(&mut self, messages: &[Message], len: usize) {
         for (at, message) in messages.iter().enumerate().skip(len).rev() {
-            for id in message.tool_uses() {
-                let Some(places) = self.uses.get_mut(id).filter(|places| places.last == at) else {
-                    continue;
-                };
-                match places.before.pop() {
-                    Some(before) => places.last = before,
-                    None => drop(self.uses.remove(id)),
-                }
-            }
+            message.tool_uses().for_each(|id| self.uses.forget(id, at));
         }
         let kept = self.findings.partition_point(|finding| finding.noticed < len);
         self.findings.truncate(kept);
@@ -273,12 +260,8 @@ impl Validator {
         let mut uses = Vec::new();
         for (block, part) in message.blocks().iter().enumerate() {
             let Kind::Use { id, .. } = &part.kind else { continue };
-            if let Some(places) = self.uses.get_mut(id) {
-                let before = mem::replace(&mut places.last, self.len);
-                places.before.push(before);
+            if self.uses.note(id, self.len) {
                 self.find(Fault::DuplicateId, self.len, Some(block), Some(id));
-            } else {
-                self.uses.insert(id.clone(), Places { last: self.len, before: Vec::new() });
             }
             uses.push(OpenUse { block, id: id.clone(), results: 0 });
         }
