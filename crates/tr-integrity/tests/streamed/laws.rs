@@ -2,33 +2,17 @@
 use crate::world::{Pieces, cut, pieces};
 use futures_util::TryStreamExt;
 use tower::{Layer, ServiceExt};
-use tr_core::{BoxError, Standard};
-use tr_integrity::{
-    BodyOf, BodyWatch, Chunks, Format, ModelGuardLayer, Sessions, TranscriptOf, WatchedBody,
-};
+use tr_core::BoxError;
+use tr_integrity::{Chunks, Format, ModelCall, ModelGuardLayer, Sessions, WatchedBody};
 use tr_testkit::laws::Laws;
 
-#[derive(Clone, Copy)]
-struct Numbers;
-
-impl TranscriptOf<u64> for Numbers {
-    fn session_of<'r>(&self, _: &'r u64) -> Option<&'r str> {
-        Some("s")
-    }
-
-    fn transcript_of<'r>(&self, _: &'r u64) -> Option<&'r str> {
-        Some(r#"[{"role":"user","content":"hi"}]"#)
-    }
-
-    fn set_transcript(&self, _: &mut u64, _: String) {}
+fn question(number: u64) -> ModelCall {
+    ModelCall::new("s", format!(r#"[{{"role":"user","content":"{number}"}}]"#))
 }
 
-impl BodyOf<Chunks<Pieces>> for Numbers {
-    type Watched = WatchedBody<Pieces>;
-
-    fn watched(&self, response: Chunks<Pieces>, watch: BodyWatch) -> Self::Watched {
-        Standard.watched(response, watch)
-    }
+fn asked(call: &ModelCall) -> u64 {
+    let digits: String = call.body.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().unwrap()
 }
 
 /// An event stream of several pieces that answers with a number.
@@ -50,8 +34,8 @@ async fn number(body: WatchedBody<Pieces>) -> Result<u64, BoxError> {
 /// await of it, wakers, errors.
 #[test]
 fn the_guard_keeps_the_laws_while_answers_stream() {
-    Laws::new(|n| n, |n: &u64| n * n).check(|model| {
-        let layer = ModelGuardLayer::builder(Sessions::new(Format::OpenAiChat)).streamed();
-        layer.answers(Numbers).build().layer(model.map_response(events)).and_then(number)
+    Laws::new(question, |call| asked(call) + 1).check(|model| {
+        let layer = ModelGuardLayer::streamed(Sessions::new(Format::OpenAiChat));
+        layer.layer(model.map_response(events)).and_then(number)
     });
 }
