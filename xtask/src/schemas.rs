@@ -1,4 +1,4 @@
-//! `cargo xtask schemas`: the JSON Schemas that tr-core generates from its types.
+//! `cargo xtask schemas`: the JSON Schemas that tr-core generates from its types, and tr-turn from its limits.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -9,6 +9,9 @@ use crate::{
     repo::{Repo, has_target},
     shell,
 };
+
+/// The crates that have schemas, and the feature that they need for them.
+const CRATES: [(&str, &[&str]); 2] = [("tr-core", &["--features", "schema"]), ("tr-turn", &[])];
 
 /// What a folder holds: file name to text.
 type Folder = BTreeMap<String, String>;
@@ -38,25 +41,28 @@ pub(crate) fn check(repo: &Repo) -> Result<()> {
 }
 
 fn generate(repo: &Repo) -> Result<Folder> {
-    let core = repo.package("tr-core").context("the workspace has no tr-core")?;
-    ensure!(
-        has_target(core, &TargetKind::Example, "schemas"),
-        "tr-core has no example `schemas` (crates/tr-core/examples/schemas.rs), which writes the JSON Schemas into the folder it is given",
-    );
     let folder = repo.target.join("xtask/schemas");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
     fs::create_dir_all(&folder)?;
-    shell::run(
-        repo.cargo()
-            .args(["run", "--quiet", "--package", "tr-core", "--features", "schema"])
-            .args(["--example", "schemas", "--"])
-            .arg(&folder),
-    )?;
-    let schemas = read(&folder)?;
-    ensure!(!schemas.is_empty(), "tr-core's example `schemas` wrote no .json file");
-    Ok(schemas)
+    for (name, features) in CRATES {
+        let package = repo.package(name).with_context(|| format!("the workspace has no {name}"))?;
+        ensure!(
+            has_target(package, &TargetKind::Example, "schemas"),
+            "{name} has no example `schemas` (crates/{name}/examples/schemas.rs), which writes the JSON Schemas into the folder it is given",
+        );
+        let before = read(&folder)?.len();
+        shell::run(
+            repo.cargo()
+                .args(["run", "--quiet", "--package", name])
+                .args(features)
+                .args(["--example", "schemas", "--"])
+                .arg(&folder),
+        )?;
+        ensure!(read(&folder)?.len() > before, "{name}'s example `schemas` wrote no .json file");
+    }
+    read(&folder)
 }
 
 /// The schemas in a folder; other files there are not ours.

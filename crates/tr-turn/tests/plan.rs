@@ -1,5 +1,5 @@
 //! Plans in JSON: read, checked, refused with all their faults at once.
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 use tr_core::{Ran, ToolCatalog, Verdict, facts};
 use tr_turn::{Call, Draft, Limits, Plan, Tools};
 
@@ -10,9 +10,8 @@ fn faults(text: &str, tools: &Tools) -> Vec<String> {
     error.faults().iter().map(ToString::to_string).collect()
 }
 
-#[test]
-fn a_plan_says_all_that_a_draft_can() {
-    let text = r#"{
+/// A plan with every key that there is.
+const FULL: &str = r#"{
         "turn": "trip-1", "session": "s-1",
         "limits": {"timeout_ms": 60000, "call_timeout_ms": 40000, "attempt_timeout_ms": 10000, "concurrency": 2},
         "calls": [
@@ -23,7 +22,10 @@ fn a_plan_says_all_that_a_draft_can() {
              "depends_on": ["flight_search"], "required": true, "idempotency_key": "order-42", "effect": "mutating",
              "defaults": {"flight_search": []}}
         ]}"#;
-    let plan = Plan::from_json(text, &Tools::any()).unwrap();
+
+#[test]
+fn a_plan_says_all_that_a_draft_can() {
+    let plan = Plan::from_json(FULL, &Tools::any()).unwrap();
     assert_eq!((plan.turn(), plan.session()), (Some("trip-1"), Some("s-1")));
     assert_eq!(plan.calls().collect::<Vec<_>>(), ["flight_search", "book"]);
     let limits = Limits {
@@ -236,4 +238,53 @@ fn a_long_chain_and_a_large_plan_are_no_trouble() {
     assert_eq!(circle.check(&Tools::any()).unwrap_err().faults().len(), 1);
     let error = chain.call(Call::new("one_more")).check(&Tools::any()).unwrap_err();
     assert!(error.to_string().ends_with("/calls: expected 1 to 10000 calls, found 10001"));
+}
+
+#[test]
+fn the_schema_knows_what_the_reader_knows() {
+    let schema = tr_turn::plan::json_schema();
+    jsonschema::meta::validate(&schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let full: serde_json::Value = serde_json::from_str(FULL).unwrap();
+    assert!(validator.is_valid(&full), "{:?}", validator.iter_errors(&full).collect::<Vec<_>>());
+    // Each key of the schema is one that the full plan has, and the reader takes it.
+    let keys = |of: &serde_json::Value| -> BTreeSet<String> {
+        of.as_object().unwrap().keys().cloned().collect()
+    };
+    let known = |at: &str| keys(schema.pointer(at).unwrap());
+    let used: BTreeSet<_> = full["calls"].as_array().unwrap().iter().flat_map(keys).collect();
+    assert_eq!(known("/$defs/call/properties"), used);
+    assert_eq!(known("/properties/limits/properties"), keys(&full["limits"]));
+    assert_eq!(
+        known("/properties"),
+        [&keys(&full), &BTreeSet::from(["$schema".to_owned()])]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect()
+    );
+    let absent = r#"{"$schema": "x", "turn": null, "limits": null, "calls": [{"tool": "a", "params": null, "effect": null}]}"#;
+    for text in [
+        absent,
+        r#"{"calls": [{"tool": "a"}, {"name": "b", "tool": "a", "alternatives": ["c"], "depends_on": ["a"]}]}"#,
+    ] {
+        Plan::from_json(text, &Tools::any()).unwrap();
+        assert!(validator.is_valid(&serde_json::from_str(text).unwrap()), "{text}");
+    }
+    for text in [
+        "{}",
+        r#"{"calls": []}"#,
+        r#"{"calls": [{}]}"#,
+        r#"{"calls": [{"tool": " "}]}"#,
+        r#"{"calls": [{"tool": "a", "priority": "urgent"}]}"#,
+        r#"{"calls": [{"tool": "a", "timeout_ms": 0}]}"#,
+        r#"{"calls": [{"tool": "a", "paramz": {}}]}"#,
+        r#"{"calls": [{"tool": "a", "params": []}]}"#,
+        r#"{"calls": [{"tool": "a", "alternatives": [{"params": {}}]}]}"#,
+        r#"{"calls": [{"tool": "a", "depends_on": [""]}]}"#,
+        r#"{"calls": [{"tool": "a"}], "limits": {"concurrency": 1001}}"#,
+    ] {
+        Plan::from_json(text, &Tools::any()).unwrap_err();
+        assert!(!validator.is_valid(&serde_json::from_str(text).unwrap()), "{text}");
+    }
 }

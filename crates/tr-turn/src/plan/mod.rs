@@ -5,6 +5,7 @@ mod draft;
 mod error;
 mod limits;
 mod read;
+mod schema;
 mod tools;
 
 pub(crate) use self::draft::Alternative;
@@ -12,6 +13,7 @@ pub use self::{
     draft::{Call, Draft},
     error::PlanError,
     limits::{Limits, MAX_CALLS, MAX_CONCURRENCY, MAX_TIMEOUT},
+    schema::json_schema,
     tools::Tools,
 };
 use crate::template::Template;

@@ -1,0 +1,136 @@
+//! The JSON Schema of a plan, for editors.
+use super::{MAX_CALLS, MAX_CONCURRENCY, MAX_TIMEOUT};
+use serde_json::{Map, Value, json};
+
+/// The JSON Schema of a plan in JSON, as `schemas/turn-plan.schema.json` has it.
+///
+/// It takes all that [`Plan::from_json`](super::Plan::from_json) takes. What a schema cannot say is
+/// checked there alone: that names are known and differ, that nothing goes in circles, that every
+/// required call has a way.
+#[must_use]
+pub fn json_schema() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Turn plan",
+        "description": "A turn of tool calls: what each of them needs of the others, and limits.",
+        "type": "object",
+        "required": ["calls"],
+        "additionalProperties": false,
+        "properties": members([
+            ("$schema", "Where this schema is, for editors.", json!({})),
+            ("turn", "Names the turn in traces.", name()),
+            ("session", "The session on whose behalf the calls are made.", name()),
+            ("limits", "How long and how wide the turn may be.", limits()),
+            ("calls", "What is to be called. The order matters only between calls of the same priority.",
+             json!({ "type": "array", "minItems": 1, "maxItems": MAX_CALLS, "items": { "$ref": "#/$defs/call" } })),
+        ]),
+        "$defs": { "call": call(), "alternative": alternative() },
+    })
+}
+
+fn limits() -> Value {
+    object(
+        &[],
+        members([
+            ("timeout_ms", "How long the turn may take; 300000 by default.", timeout()),
+            (
+                "call_timeout_ms",
+                "How long a call may take with all its attempts; by default as long as the turn.",
+                timeout(),
+            ),
+            (
+                "attempt_timeout_ms",
+                "How long an attempt may take; by default as its tool's manifest or the stack says.",
+                timeout(),
+            ),
+            (
+                "concurrency",
+                "How many calls run at once; 8 by default.",
+                json!({ "type": ["integer", "null"], "minimum": 1, "maximum": MAX_CONCURRENCY }),
+            ),
+        ]),
+    )
+}
+
+fn call() -> Value {
+    let names = json!({ "type": ["array", "null"], "items": real_name(), "uniqueItems": true });
+    let effects = json!({ "enum": ["read_only", "idempotent", "mutating", null] });
+    object(
+        &["tool"],
+        members([
+            ("tool", "What to call: by its name, or `name.action`.", real_name()),
+            ("name", "What the others call it; the tool's name by default.", name()),
+            (
+                "params",
+                "`{\"$from\": CALL}` in it stands for that call's result, with `\"at\": POINTER` for what is there in it; `{\"$literal\": VALUE}` for the value itself.",
+                json!({ "type": ["object", "null"] }),
+            ),
+            ("depends_on", "Further calls to wait for.", names),
+            (
+                "defaults",
+                "By the name of a call it needs: what to take instead if that fails.",
+                json!({ "type": ["object", "null"] }),
+            ),
+            (
+                "required",
+                "The turn cannot do without it; `false` by default.",
+                json!({ "type": ["boolean", "null"] }),
+            ),
+            ("default_value", "What its dependents get if it fails.", json!({})),
+            (
+                "alternatives",
+                "Tools that can stand in for it, best first.",
+                json!({ "type": ["array", "null"], "items": { "$ref": "#/$defs/alternative" } }),
+            ),
+            (
+                "priority",
+                "Which of those that are due starts first; `normal` by default.",
+                json!({ "enum": ["low", "normal", "high", null] }),
+            ),
+            (
+                "effect",
+                "What the tool does to the world, where no manifest says it; `mutating` by default.",
+                effects,
+            ),
+            ("timeout_ms", "How long it may take with all its attempts.", timeout()),
+            ("attempt_timeout_ms", "How long an attempt may take.", timeout()),
+            ("idempotency_key", "By which a repeat is recognised.", name()),
+            ("cancellation_id", "By which it can be withdrawn; its name by default.", name()),
+        ]),
+    )
+}
+
+fn alternative() -> Value {
+    let with_params = members([
+        ("tool", "What to call instead.", real_name()),
+        ("params", "Those of the call itself by default.", json!({ "type": ["object", "null"] })),
+    ]);
+    json!({ "anyOf": [real_name(), object(&["tool"], with_params)] })
+}
+
+/// `null` is as good as absent.
+fn name() -> Value {
+    json!({ "type": ["string", "null"], "pattern": "\\S" })
+}
+
+fn real_name() -> Value {
+    json!({ "type": "string", "pattern": "\\S" })
+}
+
+fn timeout() -> Value {
+    let longest = u64::try_from(MAX_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
+    json!({ "type": ["integer", "null"], "minimum": 1, "maximum": longest })
+}
+
+fn object(required: &[&str], properties: Value) -> Value {
+    let kind = if required.is_empty() { json!(["object", "null"]) } else { json!("object") };
+    json!({ "type": kind, "required": required, "additionalProperties": false, "properties": properties })
+}
+
+fn members<const N: usize>(all: [(&str, &str, Value); N]) -> Value {
+    let member = |(name, description, mut schema): (&str, &str, Value)| {
+        schema["description"] = description.into();
+        (name.to_owned(), schema)
+    };
+    Value::Object(all.into_iter().map(member).collect::<Map<_, _>>())
+}
