@@ -93,6 +93,7 @@ mod message;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod provider;
+mod remote;
 mod repair;
 mod session;
 pub mod store;
@@ -110,7 +111,7 @@ pub use self::guard::Chunks;
 pub use self::guard::SessionId;
 pub use self::{
     config::{ConfigError, Layer0Config},
-    cycle::{Integrity, IntegrityBuilder, IntegrityLayer},
+    cycle::{Integrity, IntegrityBuilder, IntegrityLayer, IntentNotRecorded, WhenStoreFails},
     file::{
         Dropped, FileAction, FileActionKind, FileBytes, FileCheck, FileCheckpoint, FileCut,
         FileFault, FileFinding, FileForm, FileLoss, FilePlan, FileRepair, FileReport, Piece,

@@ -37,6 +37,16 @@ impl Transcript {
         Self { format, head: "[".into(), messages: Vec::new(), tail: "]".into() }
     }
 
+    /// No messages yet, between these texts.
+    pub(crate) fn with_around(format: Format, head: Box<str>, tail: Box<str>) -> Self {
+        Self { format, head, messages: Vec::new(), tail }
+    }
+
+    /// The texts around the messages.
+    pub(crate) fn around(&self) -> (&str, &str) {
+        (&self.head, &self.tail)
+    }
+
     /// Reads an array of messages, or a request that has `messages`, in the form that
     /// [`Format::detect`] finds; where nothing tells the forms apart, in Anthropic's.
     ///
@@ -115,6 +125,11 @@ impl Transcript {
         {
             message.before = last.before.clone();
         }
+        self.messages.push(message);
+    }
+
+    /// Adds a message with the white space that it has.
+    pub(crate) fn push_as_is(&mut self, message: Message) {
         self.messages.push(message);
     }
 

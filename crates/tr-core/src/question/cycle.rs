@@ -36,6 +36,9 @@ pub struct CycleRef<'r> {
 pub trait AnswerOf<Res> {
     /// What the model sees, and whether the tool ran.
     fn answer_of<'r>(&self, end: End<'r, Res>) -> Answer<'r>;
+
+    /// Tells the answer that it could not be recorded.
+    fn note_unrecorded(&self, _: &mut Res) {}
 }
 
 /// What a transcript records of a call's end.
@@ -84,6 +87,10 @@ impl AnswerOf<ToolOutcome> for Standard {
             content.to_mut().push_str(note);
         }
         Answer { content, is_error: outcome.error().is_some(), ran }
+    }
+
+    fn note_unrecorded(&self, outcome: &mut ToolOutcome) {
+        outcome.set_unrecorded();
     }
 }
 

@@ -1,47 +1,138 @@
 //! The future of a recorded call.
-use super::open::OpenCycle;
+use super::{error::IntentNotRecorded, open::OpenCycle};
+use crate::{remote::Ended, store::StoreFuture};
 use pin_project_lite::pin_project;
 use std::{
+    borrow::Cow,
+    fmt,
     pin::Pin,
     task::{Context, Poll, ready},
 };
-use tr_core::{AnswerOf, BoxError};
+use tower_service::Service;
+use tr_core::{Answer, AnswerOf, BoxError};
 
 pin_project! {
     /// The response of an [`Integrity`](crate::Integrity).
-    #[derive(Debug)]
-    pub struct IntegrityFuture<F, A> {
-        // Before the cycle: the tool is dropped before its cycle is given up.
+    pub struct IntegrityFuture<S, Req, A>
+    where
+        S: Service<Req>,
+    {
         #[pin]
-        inner: F,
-        cycle: Option<OpenCycle>,
+        state: State<S, Req, S::Future, S::Response>,
         answers: A,
     }
 }
 
-impl<F, A> IntegrityFuture<F, A> {
-    pub(super) const fn new(inner: F, cycle: Option<OpenCycle>, answers: A) -> Self {
-        Self { inner, cycle, answers }
+pin_project! {
+    #[project = StateProj]
+    enum State<S, Req, F, T> {
+        // The intent is on its way to the store.
+        Intent {
+            intent: StoreFuture<'static, Option<OpenCycle>>,
+            ready: Option<(S, Req)>,
+        },
+        Run {
+            // Before the cycle: the tool is dropped before its cycle is given up.
+            #[pin]
+            inner: F,
+            cycle: Option<OpenCycle>,
+            is_durable: bool,
+        },
+        // Use and result are on their way to the store.
+        Record {
+            record: StoreFuture<'static, ()>,
+            end: Option<Result<T, BoxError>>,
+        },
     }
 }
 
-impl<F, A, T, E> Future for IntegrityFuture<F, A>
+impl<S: Service<Req>, Req, A> IntegrityFuture<S, Req, A> {
+    /// Runs, and records the cycle here if there is one.
+    pub(super) const fn here(inner: S::Future, cycle: Option<OpenCycle>, answers: A) -> Self {
+        Self { state: State::Run { inner, cycle, is_durable: false }, answers }
+    }
+
+    /// Runs once the intent is recorded.
+    pub(super) fn durable(
+        intent: StoreFuture<'static, Option<OpenCycle>>,
+        ready: (S, Req),
+        answers: A,
+    ) -> Self {
+        Self { state: State::Intent { intent, ready: Some(ready) }, answers }
+    }
+}
+
+impl<S, Req, A> Future for IntegrityFuture<S, Req, A>
 where
-    F: Future<Output = Result<T, E>>,
-    E: Into<BoxError>,
-    A: AnswerOf<T>,
+    S: Service<Req>,
+    S::Error: Into<BoxError>,
+    A: AnswerOf<S::Response>,
 {
-    type Output = Result<T, BoxError>;
+    type Output = Result<S::Response, BoxError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let end = ready!(this.inner.poll(cx)).map_err(Into::into);
-        if let Some(cycle) = this.cycle.take() {
-            match &end {
-                Ok(response) => cycle.finish(&this.answers.answer_of(Ok(response))),
-                Err(error) => cycle.fail(&this.answers.answer_of(Err(&**error))),
-            }
+        let mut this = self.project();
+        loop {
+            let next = match this.state.as_mut().project() {
+                StateProj::Run { inner, cycle, is_durable } => {
+                    let mut end = ready!(inner.poll(cx)).map_err(Into::into);
+                    let Some(mut cycle) = cycle.take() else {
+                        if let (true, Ok(response)) = (*is_durable, &mut end) {
+                            this.answers.note_unrecorded(response);
+                        }
+                        return Poll::Ready(end);
+                    };
+                    let failed = end.is_err();
+                    let answer = match &end {
+                        Ok(response) => this.answers.answer_of(Ok(response)),
+                        Err(error) => this.answers.answer_of(Err(&**error)),
+                    };
+                    if !*is_durable {
+                        cycle.end(&answer, failed);
+                        drop(answer);
+                        return Poll::Ready(end);
+                    }
+                    let answer = Answer {
+                        content: Cow::Owned(answer.content.into_owned()),
+                        is_error: answer.is_error,
+                        ran: answer.ran,
+                    };
+                    let record = cycle.record(Ended { answer, failed });
+                    State::Record { record, end: Some(end) }
+                }
+                StateProj::Intent { intent, ready } => {
+                    let intent = ready!(intent.as_mut().poll(cx));
+                    let (mut service, req) = ready.take().expect("not polled after its end");
+                    let cycle = match intent {
+                        // If the tool panics now, the cycle is left to recovery.
+                        Ok(cycle) => cycle.map(OpenCycle::started),
+                        Err(error) => {
+                            return Poll::Ready(Err(IntentNotRecorded::new(error).into()));
+                        }
+                    };
+                    State::Run { inner: service.call(req), cycle, is_durable: true }
+                }
+                StateProj::Record { record, end } => {
+                    let recorded = ready!(record.as_mut().poll(cx));
+                    let mut end = end.take().expect("not polled after its end");
+                    if let (Err(_), Ok(response)) = (recorded, &mut end) {
+                        this.answers.note_unrecorded(response);
+                    }
+                    return Poll::Ready(end);
+                }
+            };
+            this.state.set(next);
         }
-        Poll::Ready(end)
+    }
+}
+
+impl<S: Service<Req>, Req, A> fmt::Debug for IntegrityFuture<S, Req, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match &self.state {
+            State::Intent { .. } => "Intent",
+            State::Run { .. } => "Run",
+            State::Record { .. } => "Record",
+        };
+        f.debug_struct("IntegrityFuture").field("state", &state).finish_non_exhaustive()
     }
 }

@@ -10,7 +10,21 @@ use tr_core::{Observer, Standard};
 pub struct IntegrityLayer<A = Standard> {
     pub(super) sessions: Option<Sessions>,
     pub(super) observer: Option<Arc<dyn Observer>>,
+    pub(super) when_store_fails: WhenStoreFails,
     pub(super) answers: A,
+}
+
+/// What to do with a call whose intent the sessions' store does not record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WhenStoreFails {
+    /// Refuse it: the tool does not run.
+    #[default]
+    Refuse,
+    /// Run it. It is recorded in memory, and written once the store is back; if the process dies
+    /// before that, nobody knows that it ran. A call that finds another writer's change is refused
+    /// all the same.
+    Run,
 }
 
 /// Configures an [`IntegrityLayer`]; without sessions it lets every call through.
@@ -29,7 +43,12 @@ impl IntegrityLayer {
 
     /// Starts without sessions.
     pub const fn builder() -> IntegrityBuilder {
-        let layer = IntegrityLayer { sessions: None, observer: None, answers: Standard };
+        let layer = IntegrityLayer {
+            sessions: None,
+            observer: None,
+            when_store_fails: WhenStoreFails::Refuse,
+            answers: Standard,
+        };
         IntegrityBuilder { layer }
     }
 }
@@ -47,10 +66,18 @@ impl<A> IntegrityBuilder<A> {
         self
     }
 
+    /// What to do with a call whose intent the sessions' store does not record:
+    /// [`WhenStoreFails::Refuse`] by default.
+    pub fn when_store_fails(mut self, when: WhenStoreFails) -> Self {
+        self.layer.when_store_fails = when;
+        self
+    }
+
     /// Asks `answers` about requests and responses.
     pub fn answers<B>(self, answers: B) -> IntegrityBuilder<B> {
-        let IntegrityLayer { sessions, observer, .. } = self.layer;
-        IntegrityBuilder { layer: IntegrityLayer { sessions, observer, answers } }
+        let IntegrityLayer { sessions, observer, when_store_fails, .. } = self.layer;
+        let layer = IntegrityLayer { sessions, observer, when_store_fails, answers };
+        IntegrityBuilder { layer }
     }
 
     /// The layer. Nothing can be wrong with it: what can is checked where the sessions are made.

@@ -1,10 +1,13 @@
 //! Around a tool: the intent before it starts, use and result together at its end.
+mod error;
 pub(crate) mod future;
 mod layer;
 mod open;
 mod service;
 
+pub(crate) use self::open::OpenCycle;
 pub use self::{
-    layer::{IntegrityBuilder, IntegrityLayer},
+    error::IntentNotRecorded,
+    layer::{IntegrityBuilder, IntegrityLayer, WhenStoreFails},
     service::Integrity,
 };

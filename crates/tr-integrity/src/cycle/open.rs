@@ -1,18 +1,32 @@
 //! A cycle that a future drives: dropped before its end, it is left to recovery.
-use crate::session::{CycleId, Session, Sessions, ToolCycleResult};
-use std::{
-    fmt,
-    sync::{Arc, Mutex},
-};
-use tr_core::{Answer, CallInfo, CycleRef, Event, Observer};
+use crate::session::{CycleId, Sessions, Slot, ToolUse};
+use std::{fmt, mem, sync::Arc};
+use tr_core::{Answer, CallInfo, CycleRef, Event, Observer, Ran};
 
 /// A cycle that a future drives: dropped before its end, it is left to recovery.
-pub(super) struct OpenCycle {
+pub(crate) struct OpenCycle {
     sessions: Sessions,
-    session: Arc<Mutex<Session>>,
+    slot: Slot,
     id: CycleId,
-    is_over: bool,
+    stage: Stage,
+    /// What it is begun by, if it may have to be begun anew.
+    again: Option<Box<Again>>,
     witness: Option<Witness>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The intent waits for the store.
+    Intended,
+    /// The tool may run.
+    Started,
+    /// The tool answered.
+    Over,
+}
+
+struct Again {
+    session: Box<str>,
+    tool_use: ToolUse,
 }
 
 /// What an event says of a call whose request is gone.
@@ -30,9 +44,36 @@ impl OpenCycle {
         cycle: &CycleRef<'_>,
         observer: Option<&Arc<dyn Observer>>,
     ) -> Self {
-        let session = sessions.open(cycle.session);
-        let id = sessions.work(&session, |session, now| {
+        let slot = sessions.open_slot(cycle.session);
+        Self::intend(sessions, slot, cycle, observer).started()
+    }
+
+    /// Records the intent, which is to be written before the tool runs.
+    pub(crate) fn begin_in(
+        sessions: &Sessions,
+        slot: Slot,
+        session: &str,
+        tool_use: &ToolUse,
+        observer: Option<&Arc<dyn Observer>>,
+    ) -> Self {
+        let mut open = Self::intend(sessions, slot, &tool_use.in_session(session), observer);
+        let tool_use = tool_use.clone();
+        open.again = Some(Box::new(Again { session: session.into(), tool_use }));
+        if let Some(log) = &open.slot.log {
+            log.set_live(open.id);
+        }
+        open
+    }
+
+    fn intend(
+        sessions: &Sessions,
+        slot: Slot,
+        cycle: &CycleRef<'_>,
+        observer: Option<&Arc<dyn Observer>>,
+    ) -> Self {
+        let id = sessions.work_on_cycle(&slot.session, |session, now| {
             let id = session.begin_cycle(cycle, now);
+            // Once it is written, nobody can tell any more whether the tool has started.
             session.start_cycle(id);
             id
         });
@@ -42,35 +83,93 @@ impl OpenCycle {
             tool_use_id: cycle.tool_use_id.into(),
             session: cycle.session.into(),
         });
-        Self { sessions: sessions.clone(), session, id, is_over: false, witness }
+        Self { sessions: sessions.clone(), slot, id, stage: Stage::Intended, again: None, witness }
     }
 
-    pub(super) fn finish(self, answer: &Answer<'_>) {
-        self.end(|session, id, now| session.finish_cycle(id, answer, now));
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.sessions
     }
 
-    pub(super) fn fail(self, answer: &Answer<'_>) {
-        self.end(|session, id, now| session.fail_cycle(id, answer, now));
+    pub(crate) fn slot(&self) -> &Slot {
+        &self.slot
     }
 
-    fn end(mut self, end: impl FnOnce(&mut Session, CycleId, u64) -> ToolCycleResult) {
-        self.is_over = true;
+    /// The session's id, where the cycle may have to be begun anew.
+    pub(crate) fn session(&self) -> &str {
+        self.again.as_ref().map_or("", |again| &again.session)
+    }
+
+    /// The tool is about to run.
+    pub(super) fn started(mut self) -> Self {
+        self.stage = Stage::Started;
+        self
+    }
+
+    /// The call is over: `failed` if no answer of the tool's own came.
+    pub(crate) fn end(&mut self, answer: &Answer<'_>, failed: bool) {
+        self.stage = Stage::Over;
         let id = self.id;
-        let ended = self.sessions.work(&self.session, |session, now| end(session, id, now));
-        if let (Some(witness), false) = (&self.witness, ended.success) {
+        let ended = self.sessions.work_on_cycle(&self.slot.session, |session, now| {
+            if failed {
+                session.fail_cycle(id, answer, now)
+            } else {
+                session.finish_cycle(id, answer, now)
+            }
+        });
+        if !ended.success {
             let rolled_back = ended.rolled_back == Some(true);
-            witness.tell(if rolled_back { "rolled_back" } else { "recorded_failure" });
+            self.tell(if rolled_back { "rolled_back" } else { "recorded_failure" });
+        }
+    }
+
+    /// The same in the session as another writer has left it.
+    pub(crate) fn end_in(&mut self, slot: Slot, answer: &Answer<'_>, failed: bool) {
+        let Some(Again { session: name, tool_use }) = self.again.as_deref() else { return };
+        let cycle = tool_use.in_session(name);
+        let id = self.id;
+        self.id = self.sessions.work_on_cycle(&slot.session, |session, now| {
+            let id = session.resume_cycle(id, &cycle, now);
+            if failed {
+                session.fail_cycle(id, answer, now);
+            } else {
+                session.finish_cycle(id, answer, now);
+            }
+            id
+        });
+        let before = mem::replace(&mut self.slot, slot);
+        if let Some(log) = &before.log {
+            log.unset_live(id);
+        }
+    }
+
+    pub(crate) fn tell(&self, action: &'static str) {
+        if let Some(witness) = &self.witness {
+            witness.tell(action);
         }
     }
 }
 
 impl Drop for OpenCycle {
     fn drop(&mut self) {
-        if !self.is_over {
-            self.sessions.work(&self.session, |session, now| session.abandon_cycle(self.id, now));
-            if let Some(witness) = &self.witness {
-                witness.tell("abandoned");
+        let Self { sessions, slot, id, .. } = &*self;
+        match self.stage {
+            Stage::Intended => {
+                let never = "the call was given up before the tool started".into();
+                let answer = Answer { content: never, is_error: true, ran: Ran::No };
+                sessions.work_on_cycle(&slot.session, |session, now| {
+                    session.fail_cycle(*id, &answer, now)
+                });
             }
+            Stage::Started => {
+                sessions.work_on_cycle(&slot.session, |session, now| {
+                    session.abandon_cycle(*id, now);
+                });
+                self.tell("abandoned");
+            }
+            Stage::Over => {}
+        }
+        if let Some(log) = &self.slot.log {
+            log.unset_live(self.id);
         }
     }
 }

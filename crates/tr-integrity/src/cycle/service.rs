@@ -1,13 +1,23 @@
 //! The service.
 use super::{future::IntegrityFuture, layer::IntegrityLayer, open::OpenCycle};
-use std::task::{Context, Poll};
+use crate::session::ToolUse;
+use std::{
+    mem,
+    task::{Context, Poll},
+};
 use tower_service::Service;
 use tr_core::{AnswerOf, BoxError, CycleOf, Standard};
 
 /// Records each tool cycle in its session: the intent before the tool starts, the use and its
 /// result together at its end.
 ///
-/// A call that names no session, or no id of the model's, passes through untouched.
+/// A call that names no session, or no id of the model's, passes through untouched. Where the
+/// sessions have a store, intent and end are written there, and the tool is called by a clone.
+///
+/// # Cancellation
+/// Dropped before the tool starts, the call leaves nothing; dropped later, its intent is left to
+/// recovery: "outcome unknown, may have run". Dropped while the answer is on its way to the store,
+/// it is recorded, at once or with the session's next change.
 #[derive(Clone, Debug)]
 pub struct Integrity<S, A = Standard> {
     inner: S,
@@ -22,26 +32,40 @@ impl<S, A> Integrity<S, A> {
 
 impl<S, Req, A> Service<Req> for Integrity<S, A>
 where
-    S: Service<Req>,
+    S: Service<Req> + Clone,
     S::Error: Into<BoxError>,
     A: CycleOf<Req> + AnswerOf<S::Response> + Clone,
 {
     type Response = S::Response;
     type Error = BoxError;
-    type Future = IntegrityFuture<S::Future, A>;
+    type Future = IntegrityFuture<S, Req, A>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 
     fn call(&mut self, req: Req) -> Self::Future {
-        let IntegrityLayer { sessions, observer, answers } = &self.layer;
+        let IntegrityLayer { sessions, observer, when_store_fails, answers } = &self.layer;
         let sessions = sessions.as_ref().filter(|sessions| sessions.config().enabled);
-        let cycle = sessions.and_then(|sessions| {
-            let cycle = answers.cycle_of(&req)?;
-            Some(OpenCycle::begin(sessions, &cycle, observer.as_ref()))
-        });
+        let cycle = sessions.and_then(|sessions| Some((sessions, answers.cycle_of(&req)?)));
+        let cycle = match cycle {
+            Some((sessions, cycle)) if sessions.is_durable() => {
+                let intent = OpenCycle::begin_durably(
+                    sessions.clone(),
+                    cycle.session.into(),
+                    ToolUse::of(&cycle),
+                    *when_store_fails,
+                    observer.clone(),
+                );
+                // The one that is ready goes, its clone stays.
+                let stays = self.inner.clone();
+                let ready = (mem::replace(&mut self.inner, stays), req);
+                return IntegrityFuture::durable(intent, ready, answers.clone());
+            }
+            Some((sessions, cycle)) => Some(OpenCycle::begin(sessions, &cycle, observer.as_ref())),
+            None => None,
+        };
         // If the tool panics here, the cycle is dropped, and so left to recovery.
-        IntegrityFuture::new(self.inner.call(req), cycle, answers.clone())
+        IntegrityFuture::here(self.inner.call(req), cycle, answers.clone())
     }
 }

@@ -39,9 +39,15 @@ pub struct Checkpoint {
     pub snapshot: Option<Vec<Message>>,
     #[serde(skip)]
     pub(super) is_committed: bool,
+    #[serde(skip)]
+    pub(super) number: u64,
 }
 
 impl Checkpoint {
+    pub(super) fn id_of(session: &str, number: u64) -> Box<str> {
+        format!("{session}#{number}").into()
+    }
+
     /// Whether its operation succeeded.
     #[must_use]
     pub fn is_committed(&self) -> bool {

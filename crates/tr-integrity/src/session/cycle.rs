@@ -1,11 +1,11 @@
 //! A tool cycle on its way: its intent is recorded before the tool starts.
 use crate::format::NewUse;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use tr_core::{CycleRef, Ran};
 
 /// What to do with a cycle that failed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CycleMode {
     /// Rolls back if the tool did not run; else records the error, or that the outcome is unknown.
@@ -16,7 +16,7 @@ pub enum CycleMode {
 }
 
 /// How far a cycle is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CycleState {
     /// The intent is recorded, the tool not started.
@@ -36,7 +36,7 @@ pub enum CycleState {
 pub struct CycleId(pub(super) u64);
 
 /// A model's use of a tool. [`Debug`](fmt::Debug) leaves the input out: it may hold secrets.
-#[derive(Clone, PartialEq, Eq, Serialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolUse {
     /// The id that the model gave to it.
     pub id: Box<str>,
@@ -47,7 +47,7 @@ pub struct ToolUse {
 }
 
 /// What a transcript records of a cycle's end. [`Debug`](fmt::Debug) leaves the content out.
-#[derive(Clone, PartialEq, Eq, Serialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// The use that it answers.
     pub tool_use_id: Box<str>,
@@ -75,12 +75,19 @@ pub struct ToolCycleTransaction {
     pub(super) in_transcript: bool,
     /// The result, while it waits.
     pub(super) held: Option<ToolResult>,
+    /// Whose it is, among the sessions that share a store.
+    pub(super) driver: u64,
 }
 
 impl ToolUse {
-    pub(super) fn of(cycle: &CycleRef<'_>) -> Self {
+    pub(crate) fn of(cycle: &CycleRef<'_>) -> Self {
         let CycleRef { tool_use_id, name, input, .. } = *cycle;
         Self { id: tool_use_id.into(), name: name.into(), input: input.into() }
+    }
+
+    /// As a call in this session names it.
+    pub(crate) fn in_session<'r>(&'r self, session: &'r str) -> CycleRef<'r> {
+        CycleRef { session, tool_use_id: &self.id, name: &self.name, input: &self.input }
     }
 
     pub(super) fn to_write(&self) -> NewUse<'_> {
@@ -89,6 +96,10 @@ impl ToolUse {
 }
 
 impl ToolCycleTransaction {
+    pub(crate) fn driver(&self) -> u64 {
+        self.driver
+    }
+
     /// Whether the tool ran, as far as anybody knows before its end.
     #[must_use]
     pub fn ran(&self) -> Ran {

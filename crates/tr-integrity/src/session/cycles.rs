@@ -23,7 +23,7 @@ impl Session {
         });
         self.cycles_begun += 1;
         let id = CycleId(self.cycles_begun);
-        self.cycles.push(ToolCycleTransaction {
+        self.keep_cycle(ToolCycleTransaction {
             id,
             checkpoint,
             in_transcript: self.is_pending(&tool_use.id),
@@ -31,6 +31,7 @@ impl Session {
             state: CycleState::Pending,
             abandoned: false,
             held: None,
+            driver: self.driver,
         });
         id
     }
@@ -94,6 +95,36 @@ impl Session {
         abandoned.len()
     }
 
+    /// Gives up the cycles whose process died, and settles them.
+    pub(crate) fn settle_orphans(
+        &mut self,
+        is_live: impl Fn(&ToolCycleTransaction) -> bool,
+        now: u64,
+    ) {
+        let orphans = self.cycles.iter().filter(|cycle| cycle.held.is_none() && !is_live(cycle));
+        let orphans: Vec<CycleId> = orphans.map(|cycle| cycle.id).collect();
+        if !orphans.is_empty() {
+            orphans.into_iter().for_each(|id| self.abandon_cycle(id, now));
+            self.recover(now);
+        }
+    }
+
+    /// The tool of a cycle that was begun here has answered. If somebody has settled the cycle
+    /// meanwhile, it is begun anew, to be recorded in the place that it has.
+    pub(crate) fn resume_cycle(&mut self, id: CycleId, cycle: &CycleRef<'_>, now: u64) -> CycleId {
+        let driver = self.driver;
+        if self.cycles.iter().any(|cycle| cycle.id == id && cycle.driver == driver) {
+            return id;
+        }
+        let id = self.begin_cycle(cycle, now);
+        self.start_cycle(id);
+        let has_place = self.validator.last_use_of(cycle.tool_use_id).is_some();
+        if let Some(cycle) = self.cycles.iter_mut().find(|cycle| cycle.id == id) {
+            cycle.in_transcript |= has_place;
+        }
+        id
+    }
+
     /// The cycles on their way.
     #[must_use]
     pub fn cycles(&self) -> &[ToolCycleTransaction] {
@@ -106,6 +137,17 @@ impl Session {
             let id = &cycle.tool_use.id;
             cycle.in_transcript && !self.is_pending(id) && self.validator.last_use_of(id).is_some()
         })
+    }
+
+    /// The cycles stay in the order in which they were begun.
+    pub(super) fn keep_cycle(&mut self, cycle: ToolCycleTransaction) {
+        let at = self.cycles.partition_point(|other| other.id < cycle.id);
+        self.cycles.insert(at, cycle);
+    }
+
+    fn done(&mut self, id: CycleId, at: usize, tool_use: ToolUse, result: ToolResult) {
+        let place = self.done.partition_point(|other| other.id < id);
+        self.done.insert(place, Done { id, at, tool_use, result });
     }
 
     fn take_cycle(&mut self, id: CycleId) -> Option<ToolCycleTransaction> {
@@ -143,7 +185,7 @@ impl Session {
             if self.is_pending(&cycle.tool_use.id) {
                 // The agent's own message names it: it goes when the step is closed.
                 (cycle.state, cycle.abandoned) = (CycleState::RolledBack, false);
-                self.cycles.push(cycle);
+                self.keep_cycle(cycle);
             }
         }
         ToolCycleResult::rolled_back(error)
@@ -155,7 +197,7 @@ impl Session {
         if self.is_pending(&id) {
             (cycle.state, cycle.held, cycle.abandoned) =
                 (CycleState::Recording, Some(result), false);
-            self.cycles.push(cycle);
+            self.keep_cycle(cycle);
             return self.flush_tail();
         }
         let used_before = self.validator.last_use_of(&id);
@@ -166,32 +208,34 @@ impl Session {
                 let at = self.validator.live_step().unwrap_or(self.transcript.len());
                 self.insert(at, late);
                 self.mend(step);
-                self.done.push(Done { at: step + 1, tool_use: cycle.tool_use, result });
+                self.done(cycle.id, step + 1, cycle.tool_use, result);
             }
-            None => self.append_pair(cycle.tool_use, result),
+            None => self.append_pair(cycle.id, cycle.tool_use, result),
         }
     }
 
     /// Records a cycle that is over: in the step that waits for it, else as a pair of messages.
     pub(super) fn record(&mut self, tool_use: ToolUse, result: ToolResult) {
-        if !self.is_pending(&tool_use.id) {
-            return self.append_pair(tool_use, result);
-        }
         self.cycles_begun += 1;
-        self.cycles.push(ToolCycleTransaction {
-            id: CycleId(self.cycles_begun),
+        let id = CycleId(self.cycles_begun);
+        if !self.is_pending(&tool_use.id) {
+            return self.append_pair(id, tool_use, result);
+        }
+        self.keep_cycle(ToolCycleTransaction {
+            id,
             checkpoint: Box::default(),
             tool_use,
             state: CycleState::Recording,
             abandoned: false,
             in_transcript: true,
             held: Some(result),
+            driver: self.driver,
         });
         self.flush_tail();
     }
 
     /// Use and result as two messages, before a live tail if there is one.
-    fn append_pair(&mut self, tool_use: ToolUse, result: ToolResult) {
+    fn append_pair(&mut self, id: CycleId, tool_use: ToolUse, result: ToolResult) {
         let format = self.transcript.format();
         let used_before = self.validator.last_use_of(&tool_use.id);
         let mut pair = vec![format.write_uses(&[tool_use.to_write()])];
@@ -201,7 +245,7 @@ impl Session {
         if let Some(step) = used_before.filter(|_| format.refuses_repeated_ids()) {
             self.mend(step.min(at));
         }
-        self.done.push(Done { at, tool_use, result });
+        self.done(id, at, tool_use, result);
     }
 
     /// Adds the results of the live tail once all of them are here.
@@ -230,7 +274,7 @@ impl Session {
         for cycle in held {
             let Some(result) = cycle.held else { continue };
             results.push(result.clone());
-            self.done.push(Done { at, tool_use: cycle.tool_use, result });
+            self.done(cycle.id, at, cycle.tool_use, result);
         }
         self.hold(&results.iter().collect::<Vec<_>>())
     }

@@ -3,10 +3,13 @@ mod chain;
 mod checkpoint;
 mod cycle;
 mod cycles;
+pub(crate) mod journal;
+mod messages;
 mod recover;
 mod results;
-mod store;
+mod sessions;
 
+pub(crate) use self::sessions::Slot;
 pub use self::{
     checkpoint::{Checkpoint, CheckpointError, Operation, RollbackResult},
     cycle::{CycleId, CycleMode, CycleState, ToolCycleTransaction, ToolResult, ToolUse},
@@ -14,7 +17,7 @@ pub use self::{
         Archive, ErrorRecovery, Incident, RecoveryAction, ResetOptions, ResetResult,
         ToolCycleResult,
     },
-    store::{Sessions, SessionsBuilder},
+    sessions::{Sessions, SessionsBuilder},
 };
 use crate::{
     config::Layer0Config,
@@ -25,6 +28,7 @@ use crate::{
     validate::{ValidationResult, Validator},
 };
 use chain::Chain;
+use journal::Kept;
 use std::{
     collections::{HashSet, VecDeque},
     sync::Arc,
@@ -59,7 +63,7 @@ pub struct Session {
     checkpoints_made: u64,
     cycles: Vec<ToolCycleTransaction>,
     cycles_begun: u64,
-    /// Cycles that were recorded behind a checkpoint that is still open.
+    /// Cycles that were recorded behind a checkpoint that is still open, in the order of their ids.
     done: Vec<Done>,
     incidents: VecDeque<Incident>,
     archives: VecDeque<Archive>,
@@ -67,11 +71,15 @@ pub struct Session {
     turns: u64,
     config: Arc<Layer0Config>,
     mode: CycleMode,
+    /// Tells whose cycles are whose, among the sessions that share a store.
+    driver: u64,
+    journal: Kept,
 }
 
 /// A cycle that is recorded.
 #[derive(Clone, Debug)]
 struct Done {
+    id: CycleId,
     /// Where its result is, or was put first.
     at: usize,
     tool_use: ToolUse,
@@ -105,11 +113,13 @@ impl Session {
             turns: 0,
             config: Arc::default(),
             mode: CycleMode::default(),
+            driver: 0,
+            journal: Kept::default(),
         }
     }
 
-    fn configured(mut self, config: &Arc<Layer0Config>, mode: CycleMode) -> Self {
-        (self.config, self.mode) = (Arc::clone(config), mode);
+    fn configured(mut self, config: &Arc<Layer0Config>, mode: CycleMode, driver: u64) -> Self {
+        (self.config, self.mode, self.driver) = (Arc::clone(config), mode, driver);
         self
     }
 
@@ -171,7 +181,7 @@ impl Session {
         self.checkpoints_made += 1;
         let message_index = self.transcript.len();
         let checkpoint = Checkpoint {
-            id: format!("{}#{}", self.id, self.checkpoints_made).into(),
+            id: Checkpoint::id_of(&self.id, self.checkpoints_made),
             session_id: self.id.clone(),
             timestamp: now,
             message_index,
@@ -179,6 +189,7 @@ impl Session {
             operation,
             snapshot: self.config.snapshot_messages.then(|| self.transcript.messages().to_vec()),
             is_committed: false,
+            number: self.checkpoints_made,
         };
         self.checkpoints.push(checkpoint.clone());
         self.note_verbose("checkpoint", &checkpoint.id, now);
@@ -290,10 +301,8 @@ impl Session {
     pub fn reset(&mut self, options: ResetOptions, now: u64) -> ResetResult {
         if options.archive {
             let messages = self.transcript.messages().to_vec();
-            self.archives.push_back(Archive { timestamp: now, messages });
-            if self.archives.len() > KEPT_ARCHIVES {
-                self.archives.pop_front();
-            }
+            self.journal.archived(now);
+            self.keep_archive(Archive { timestamp: now, messages });
         }
         let messages = self.transcript.messages().iter();
         let prompt = messages.filter(|message| message.is_system_prompt()).cloned().collect();
@@ -313,55 +322,34 @@ impl Session {
             && *self.chain.prefix(index).to_hex().as_str() == *checkpoint.content_hash
     }
 
-    fn append(&mut self, message: Message) {
-        self.validator.push(&message);
-        self.chain.push(&message);
-        self.transcript.push(message);
-    }
-
-    fn cut(&mut self, len: usize) {
-        self.validator.truncate(self.transcript.messages(), len);
-        self.chain.truncate(len);
-        self.transcript.truncate(len);
-    }
-
-    fn replace(&mut self, from: usize, messages: Vec<Message>) {
-        self.cut(from);
-        messages.into_iter().for_each(|message| self.append(message));
-    }
-
-    /// Puts `messages` at `at`, before what stands there.
-    fn insert(&mut self, at: usize, messages: Vec<Message>) {
-        let behind = self.transcript.messages()[at..].to_vec();
-        self.replace(at, messages);
-        behind.into_iter().for_each(|message| self.append(message));
-    }
-
-    /// Repairs what stands from `from` on, the beginning of a step.
-    fn mend(&mut self, from: usize) {
-        let tail = self.transcript.rest(from);
-        let plan = Repair::preserve().plan(&tail);
-        if !plan.is_empty() {
-            let messages = plan.messages().to_vec();
-            self.replace(from, messages);
-        }
-    }
-
     fn note(&mut self, kind: &'static str, id: Option<&str>, gone: Option<usize>, now: u64) {
-        if self.incidents.len() == KEPT_INCIDENTS {
-            self.incidents.pop_front();
-        }
-        self.incidents.push_back(Incident {
-            kind,
+        let incident = Incident {
+            kind: kind.into(),
             timestamp: now,
             checkpoint: id.map(Into::into),
             rolled_back: gone,
-        });
+        };
+        self.journal.noted(&incident);
+        self.keep_incident(incident);
     }
 
     fn note_verbose(&mut self, kind: &'static str, id: &str, now: u64) {
         if self.config.verbose {
             self.note(kind, Some(id), None, now);
         }
+    }
+
+    fn keep_incident(&mut self, incident: Incident) {
+        if self.incidents.len() == KEPT_INCIDENTS {
+            self.incidents.pop_front();
+        }
+        self.incidents.push_back(incident);
+    }
+
+    fn keep_archive(&mut self, archive: Archive) {
+        if self.archives.len() == KEPT_ARCHIVES {
+            self.archives.pop_front();
+        }
+        self.archives.push_back(archive);
     }
 }

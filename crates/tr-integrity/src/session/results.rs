@@ -2,6 +2,7 @@
 use crate::{message::Message, session::cycle::ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// What came of a tool cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -93,13 +94,13 @@ pub struct Archive {
 }
 
 /// Something that happened to a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Incident {
     /// What: `content_filter`, `api_error`, `repair`, `reset`, …
     #[serde(rename = "type")]
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// When, in milliseconds since the Unix epoch.
     pub timestamp: u64,
     /// The checkpoint that it concerns.

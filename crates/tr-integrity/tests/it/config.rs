@@ -109,7 +109,7 @@ async fn verbose() {
         let sessions = with(json!({"verbose": verbose}));
         call(&sessions, &fine(), HELLO).await.0.unwrap();
         let kinds = sessions.with("s", |session, _| {
-            session.incidents().map(|incident| incident.kind).collect::<Vec<_>>()
+            session.incidents().map(|incident| incident.kind.clone()).collect::<Vec<_>>()
         });
         assert_eq!(kinds, if verbose { vec!["checkpoint", "commit"] } else { vec![] });
         // Failures are kept in any case.

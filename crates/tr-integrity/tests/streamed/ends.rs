@@ -107,7 +107,7 @@ async fn a_complaint_in_a_stream_is_one_about_the_session() {
     let (_, error) = read(&sessions, pieces(&cut(&text, 64))).await;
     assert!(error.is_none());
     sessions.with("s", |session, _| {
-        let kinds: Vec<_> = session.incidents().map(|incident| incident.kind).collect();
+        let kinds: Vec<_> = session.incidents().map(|incident| incident.kind.clone()).collect();
         assert_eq!(kinds, ["rollback", "api_error", "session_refused"]);
     });
 }

@@ -86,9 +86,10 @@ async fn who_stops_at_the_last_event_has_a_whole_answer() {
             sessions.with("s", |session, _| assert_eq!(session.transcript().len(), 2));
         } else {
             assert_rolled_back(&sessions, &before);
-            let kinds = sessions
-                .with("s", |session, _| session.incidents().map(|it| it.kind).collect::<Vec<_>>());
-            assert!(kinds.contains(&"content_filter"), "{name}: {kinds:?}");
+            let kinds = sessions.with("s", |session, _| {
+                session.incidents().map(|it| it.kind.clone()).collect::<Vec<_>>()
+            });
+            assert!(kinds.iter().any(|kind| kind == "content_filter"), "{name}: {kinds:?}");
         }
     }
 }

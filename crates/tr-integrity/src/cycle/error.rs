@@ -1,0 +1,48 @@
+//! Error types: leaf → [`Facts`] → cause.
+use crate::store::StoreError;
+use std::{error::Error, fmt};
+use tr_core::{Facts, Ran, Verdict, code};
+
+/// The session's store did not record that the tool is about to run, so it does not: its source
+/// is a [`StoreError`].
+///
+/// Code `store_unavailable`, transient, or permanent if the store refuses or cannot read the
+/// session. After another writer's change: code `session_corrupt`, transient, and the session is
+/// loaded anew by the next call. The tool did not run ([`Ran::No`]).
+#[derive(Debug)]
+pub struct IntentNotRecorded {
+    facts: Facts,
+}
+
+impl IntentNotRecorded {
+    pub(super) fn new(cause: StoreError) -> Self {
+        let (code, verdict) = if cause.is_conflict() {
+            (code::SESSION_CORRUPT, Verdict::TRANSIENT)
+        } else if cause.is_passing() {
+            (code::STORE_UNAVAILABLE, Verdict::TRANSIENT)
+        } else {
+            (code::STORE_UNAVAILABLE, Verdict::Permanent)
+        };
+        Self { facts: Facts::new(code, Ran::No, verdict).because(cause) }
+    }
+
+    /// Whether the tool ran: no.
+    #[must_use]
+    pub const fn ran(&self) -> Ran {
+        Ran::No
+    }
+}
+
+impl fmt::Display for IntentNotRecorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the session cannot record that the tool runs, and the call is not run without it",
+        )
+    }
+}
+
+impl Error for IntentNotRecorded {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}

@@ -1,0 +1,107 @@
+//! Tool cycles over a store: the intent is there before the tool starts, use and result before
+//! the caller has its answer.
+use super::{Log, lock};
+use crate::{
+    cycle::{OpenCycle, WhenStoreFails},
+    session::{Sessions, ToolUse},
+    store::{StoreError, StoreFuture},
+};
+use std::sync::{Arc, atomic::Ordering::Relaxed};
+use tr_core::{Answer, Observer};
+
+/// How often a cycle is begun or recorded anew because other writers were first.
+const TRIES: u32 = 8;
+
+/// How a call ended, without the call.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) answer: Answer<'static>,
+    pub(crate) failed: bool,
+}
+
+impl OpenCycle {
+    /// Records the intent in the session of this id; once it is written, the tool may start.
+    /// `None` if the session cannot be had, and the tool is to run all the same.
+    pub(crate) fn begin_durably(
+        sessions: Sessions,
+        session: Box<str>,
+        tool_use: ToolUse,
+        when: WhenStoreFails,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> StoreFuture<'static, Option<Self>> {
+        Box::pin(async move {
+            let mut tries = 1;
+            loop {
+                let slot = match sessions.opened(&session).await {
+                    Err(_) if when == WhenStoreFails::Run => return Ok(None),
+                    opened => opened?,
+                };
+                let cycle = Self::begin_in(&sessions, slot, &session, &tool_use, observer.as_ref());
+                match cycle.slot().flush().await {
+                    Ok(()) => return Ok(Some(cycle)),
+                    // Nothing else was lost: the session as it is now may do as well.
+                    Err(error) if error.is_conflict() && tries < TRIES && cycle.is_alone() => {
+                        tries += 1;
+                    }
+                    // It is recorded here, and written as soon as the store is back.
+                    Err(error) if !error.is_conflict() && when == WhenStoreFails::Run => {
+                        return Ok(Some(cycle));
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        })
+    }
+
+    /// Records how the call ended. If another writer was first, it is recorded in the session as
+    /// that has left it.
+    pub(crate) fn record(mut self, ended: Ended) -> StoreFuture<'static, ()> {
+        Box::pin(async move {
+            self.end(&ended.answer, ended.failed);
+            let recorded = self.write(&ended).await;
+            if recorded.is_err() {
+                self.tell("not_recorded");
+            }
+            recorded
+        })
+    }
+
+    async fn write(&mut self, ended: &Ended) -> Result<(), StoreError> {
+        let mut tries = 1;
+        loop {
+            let Some(log) = &self.slot().log else { return Ok(()) };
+            let error = match log.write(&self.slot().session).await {
+                Ok(()) => return Ok(()),
+                Err(error) if error.is_conflict() && tries < TRIES => error,
+                Err(error) => return Err(error),
+            };
+            tries += 1;
+            let owed = log.owes(error);
+            let slot = self.sessions().opened(self.session()).await?;
+            if let (Some(owed), Some(log)) = (owed, &slot.log) {
+                *lock(&log.owed) = Some(owed);
+            }
+            self.end_in(slot, &ended.answer, ended.failed);
+        }
+    }
+
+    /// Whether nothing but cycles was lost.
+    fn is_alone(&self) -> bool {
+        let lost = self.slot().log.as_ref().and_then(|log| log.lost.get());
+        lost.is_some_and(|lost| !lost.with_more)
+    }
+}
+
+impl Log {
+    /// What is to be told to those who did more than calls, if nobody has told them.
+    fn owes(&self, error: StoreError) -> Option<StoreError> {
+        let lost = self.lost.get()?;
+        let is_news = lost.with_more && !lost.is_told.swap(true, Relaxed);
+        is_news.then_some(error)
+    }
+
+    /// Tells it once.
+    pub(super) fn tell(&self) -> Result<(), StoreError> {
+        lock(&self.owed).take().map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,145 @@
+//! What a session's log says: one change after the other.
+use super::super::{CycleState, Incident, Operation, ToolResult, ToolUse};
+use crate::{
+    format::{Format, ReadError},
+    message::Message,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// One change of a session. Released kinds stay as they are: files hold them.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Change {
+    /// The first of all: the form, and the text around the messages.
+    Opened { format: Format, head: Box<str>, tail: Box<str> },
+    /// A message more.
+    Message(Line),
+    /// Only so many messages are left: the head moved, nothing is taken from the log.
+    Cut(usize),
+    /// A checkpoint was made.
+    Checkpoint(Box<Made>),
+    /// These checkpoints' operations succeeded.
+    Committed(Vec<u64>),
+    /// These checkpoints are gone: rolled back to, or pruned.
+    Pruned(Vec<u64>),
+    /// A cycle was begun: its intent.
+    Cycle(Box<Begun>),
+    /// A cycle went on.
+    Moved(Moved),
+    /// These cycles are over.
+    Over(Vec<u64>),
+    /// A cycle was recorded behind a checkpoint that is still open.
+    Done(Box<Done>),
+    /// These are of no more interest.
+    DoneWith(Vec<u64>),
+    /// How many checkpoints were made and cycles begun, where the others don't tell.
+    Counted { checkpoints: u64, cycles: u64 },
+    /// Something happened.
+    Incident(Incident),
+    /// The messages as they stand, or these, went to the archive.
+    Archived {
+        timestamp: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        messages: Option<Vec<Line>>,
+    },
+}
+
+/// A message's text, byte for byte, and the white space around it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Line {
+    json: Box<RawValue>,
+    /// White space of the message's own text.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    lead: Box<str>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    trail: Box<str>,
+    /// White space of the file.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    before: Box<str>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    after: Box<str>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Made {
+    pub(super) number: u64,
+    pub(super) timestamp: u64,
+    pub(super) message_index: usize,
+    pub(super) content_hash: Box<str>,
+    pub(super) operation: Operation,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) committed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) snapshot: Option<Snapshot>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Snapshot {
+    /// The first messages as they stand at this place of the log.
+    Prefix,
+    /// These.
+    Messages(Vec<Line>),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Begun {
+    pub(super) checkpoint: Box<str>,
+    pub(super) tool_use: ToolUse,
+    pub(super) in_transcript: bool,
+    /// Whose it is.
+    pub(super) driver: u64,
+    #[serde(flatten)]
+    pub(super) moved: Moved,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Moved {
+    pub(super) id: u64,
+    pub(super) state: CycleState,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) abandoned: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) held: Option<ToolResult>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Done {
+    pub(super) id: u64,
+    pub(super) at: usize,
+    pub(super) tool_use: ToolUse,
+    pub(super) result: ToolResult,
+}
+
+impl Line {
+    pub(super) fn of(message: &Message) -> Self {
+        let raw = message.raw();
+        let json = RawValue::from_string(raw.to_owned()).expect("a message is JSON");
+        let at = raw.find(json.get()).expect("its text without white space is part of it");
+        Self {
+            lead: raw[..at].into(),
+            trail: raw[at + json.get().len()..].into(),
+            json,
+            before: message.before.clone(),
+            after: message.after.clone(),
+        }
+    }
+
+    pub(super) fn read(self, format: Format) -> Result<Message, ReadError> {
+        let Self { json, lead, trail, before, after } = self;
+        let raw = if lead.is_empty() && trail.is_empty() {
+            Box::<str>::from(json)
+        } else {
+            format!("{lead}{json}{trail}").into()
+        };
+        let mut message = format.read(raw)?;
+        (message.before, message.after) = (before, after);
+        Ok(message)
+    }
+}
+
+#[expect(clippy::borrowed_box, reason = "as serde calls it")]
+fn is_empty(text: &Box<str>) -> bool {
+    text.is_empty()
+}

@@ -1,0 +1,83 @@
+//! Changes as bytes, with a version and a checksum.
+use super::Change;
+use crate::store::Revision;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What the bytes begin with: the version, then the checksum in hexadecimal, then a line break.
+const VERSION: &str = "trs1 ";
+const SUM: usize = 64;
+
+/// Bytes that say nothing to this program.
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// They are not what was written.
+    Damaged,
+    /// They are what was written, by a newer version.
+    Newer(Option<serde_json::Error>),
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damaged => f.write_str("it is damaged: the checksum is another"),
+            Self::Newer(None) => f.write_str("a newer version wrote it"),
+            Self::Newer(Some(error)) => write!(f, "a newer version wrote it: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+#[derive(Serialize)]
+struct Written<'c> {
+    changes: &'c [Change],
+}
+
+#[derive(Deserialize)]
+struct Read {
+    changes: Vec<Change>,
+}
+
+/// The body of an entry of this name, in this session's log.
+pub(crate) fn encode(session: &str, revision: Revision, changes: &[Change]) -> Vec<u8> {
+    let mut body = Vec::with_capacity(1_024);
+    body.extend_from_slice(VERSION.as_bytes());
+    body.resize(VERSION.len() + SUM, b' ');
+    body.push(b'\n');
+    serde_json::to_writer(&mut body, &Written { changes }).expect("changes are JSON");
+    let (head, json) = body.split_at_mut(VERSION.len() + SUM + 1);
+    let sum = checksum(session, revision, json);
+    head[VERSION.len()..VERSION.len() + SUM].copy_from_slice(sum.to_hex().as_bytes());
+    body
+}
+
+/// What [`encode`] was given.
+pub(crate) fn decode(
+    session: &str,
+    revision: Revision,
+    body: &[u8],
+) -> Result<Vec<Change>, Unreadable> {
+    let Some(rest) = body.strip_prefix(VERSION.as_bytes()) else {
+        let is_ours = body.starts_with(b"trs") && body.get(3).is_some_and(u8::is_ascii_digit);
+        return Err(if is_ours { Unreadable::Newer(None) } else { Unreadable::Damaged });
+    };
+    let (sum, json) = rest.split_at_checked(SUM).ok_or(Unreadable::Damaged)?;
+    let json = json.strip_prefix(b"\n").ok_or(Unreadable::Damaged)?;
+    if sum != checksum(session, revision, json).to_hex().as_bytes() {
+        return Err(Unreadable::Damaged);
+    }
+    let read: Read = serde_json::from_slice(json).map_err(|e| Unreadable::Newer(Some(e)))?;
+    Ok(read.changes)
+}
+
+/// Over the text and its place: an entry of another session, or at another place, is no entry.
+fn checksum(session: &str, revision: Revision, json: &[u8]) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&(session.len() as u64).to_le_bytes());
+    hasher.update(session.as_bytes());
+    hasher.update(&revision.number.to_le_bytes());
+    hasher.update(&revision.stamp.to_le_bytes());
+    hasher.update(json);
+    hasher.finalize()
+}

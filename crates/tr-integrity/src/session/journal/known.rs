@@ -1,0 +1,161 @@
+//! What a log knows of the short lists, and what it lacks.
+use super::change::{Begun, Change, Done, Line, Made, Moved, Snapshot};
+use crate::session::{Checkpoint, CycleState, Session, ToolCycleTransaction};
+
+/// What the log says of checkpoints, cycles and recorded cycles, each in the order of its number.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Known {
+    checkpoints: Vec<(u64, bool)>,
+    cycles: Vec<(u64, Stage)>,
+    done: Vec<(u64, ())>,
+    checkpoints_made: u64,
+    cycles_begun: u64,
+}
+
+/// All of a cycle that changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stage {
+    state: CycleState,
+    abandoned: bool,
+    holds: bool,
+}
+
+/// What became of the items of a list.
+struct Difference {
+    gone: Vec<u64>,
+    /// Where they are now.
+    new: Vec<usize>,
+    changed: Vec<usize>,
+}
+
+impl Difference {
+    /// Both lists are in the order of their numbers.
+    fn between<T: PartialEq>(known: &[(u64, T)], now: &[(u64, T)]) -> Self {
+        let mut difference = Self { gone: Vec::new(), new: Vec::new(), changed: Vec::new() };
+        let mut known = known.iter().peekable();
+        for (at, (number, item)) in now.iter().enumerate() {
+            while let Some((gone, _)) = known.next_if(|(known, _)| known < number) {
+                difference.gone.push(*gone);
+            }
+            match known.next_if(|(known, _)| known == number) {
+                None => difference.new.push(at),
+                Some((_, known)) if known != item => difference.changed.push(at),
+                Some(_) => {}
+            }
+        }
+        difference.gone.extend(known.map(|(gone, _)| gone));
+        difference
+    }
+}
+
+impl Known {
+    pub(super) fn of(session: &Session) -> Self {
+        Self {
+            checkpoints: session.checkpoints.iter().map(|c| (c.number, c.is_committed)).collect(),
+            cycles: session.cycles.iter().map(|cycle| (cycle.id.0, Stage::of(cycle))).collect(),
+            done: session.done.iter().map(|done| (done.id.0, ())).collect(),
+            checkpoints_made: session.checkpoints_made,
+            cycles_begun: session.cycles_begun,
+        }
+    }
+
+    /// Adds what the log lacks, and knows it from then on.
+    pub(super) fn catch_up(&mut self, session: &Session, changes: &mut Vec<Change>) {
+        let now = Self::of(session);
+        let (mut made, mut begun) = (self.checkpoints_made, self.cycles_begun);
+
+        let Difference { gone, new, changed } =
+            Difference::between(&self.checkpoints, &now.checkpoints);
+        for at in new {
+            let checkpoint = &session.checkpoints[at];
+            made = made.max(checkpoint.number);
+            changes.push(Change::Checkpoint(Box::new(Made::of(checkpoint, session))));
+        }
+        // Nothing else changes of a checkpoint.
+        let committed = changed.iter().map(|&at| session.checkpoints[at].number);
+        add(changes, committed.collect(), Change::Committed);
+        add(changes, gone, Change::Pruned);
+
+        let Difference { gone, new, changed } = Difference::between(&self.cycles, &now.cycles);
+        for at in new {
+            let cycle = &session.cycles[at];
+            begun = begun.max(cycle.id.0);
+            changes.push(Change::Cycle(Box::new(Begun::of(cycle))));
+        }
+        for at in changed {
+            changes.push(Change::Moved(Moved::of(&session.cycles[at])));
+        }
+        add(changes, gone, Change::Over);
+
+        let Difference { gone, new, .. } = Difference::between(&self.done, &now.done);
+        for at in new {
+            let done = &session.done[at];
+            changes.push(Change::Done(Box::new(Done {
+                id: done.id.0,
+                at: done.at,
+                tool_use: done.tool_use.clone(),
+                result: done.result.clone(),
+            })));
+        }
+        add(changes, gone, Change::DoneWith);
+
+        let (checkpoints, cycles) = (now.checkpoints_made, now.cycles_begun);
+        if (made, begun) != (checkpoints, cycles) {
+            changes.push(Change::Counted { checkpoints, cycles });
+        }
+        *self = now;
+    }
+}
+
+fn add(changes: &mut Vec<Change>, numbers: Vec<u64>, change: impl FnOnce(Vec<u64>) -> Change) {
+    if !numbers.is_empty() {
+        changes.push(change(numbers));
+    }
+}
+
+impl Stage {
+    fn of(cycle: &ToolCycleTransaction) -> Self {
+        let ToolCycleTransaction { state, abandoned, .. } = *cycle;
+        Self { state, abandoned, holds: cycle.held.is_some() }
+    }
+}
+
+impl Made {
+    fn of(checkpoint: &Checkpoint, session: &Session) -> Self {
+        let snapshot = checkpoint.snapshot.as_ref().map(|messages| {
+            if session.holds(checkpoint) {
+                Snapshot::Prefix
+            } else {
+                Snapshot::Messages(messages.iter().map(Line::of).collect())
+            }
+        });
+        Self {
+            number: checkpoint.number,
+            timestamp: checkpoint.timestamp,
+            message_index: checkpoint.message_index,
+            content_hash: checkpoint.content_hash.clone(),
+            operation: checkpoint.operation,
+            committed: checkpoint.is_committed,
+            snapshot,
+        }
+    }
+}
+
+impl Begun {
+    fn of(cycle: &ToolCycleTransaction) -> Self {
+        Self {
+            checkpoint: cycle.checkpoint.clone(),
+            tool_use: cycle.tool_use.clone(),
+            in_transcript: cycle.in_transcript,
+            driver: cycle.driver,
+            moved: Moved::of(cycle),
+        }
+    }
+}
+
+impl Moved {
+    fn of(cycle: &ToolCycleTransaction) -> Self {
+        let ToolCycleTransaction { id, state, abandoned, .. } = *cycle;
+        Self { id: id.0, state, abandoned, held: cycle.held.clone() }
+    }
+}

@@ -1,0 +1,178 @@
+//! A session from its log.
+use super::change::{Begun, Change, Done, Line, Made, Moved, Snapshot};
+use crate::{
+    format::{Format, ReadError},
+    message::Message,
+    session::{self, Archive, Checkpoint, CycleId, Session, ToolCycleTransaction},
+    transcript::Transcript,
+};
+use std::fmt;
+
+/// A change that does not fit to those before it.
+#[derive(Debug)]
+pub(crate) struct Unfit {
+    what: &'static str,
+    source: Option<ReadError>,
+}
+
+impl Unfit {
+    const fn new(what: &'static str) -> Self {
+        Self { what, source: None }
+    }
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)?;
+        self.source.as_ref().map_or(Ok(()), |source| write!(f, ": {source}"))
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+impl From<ReadError> for Unfit {
+    fn from(source: ReadError) -> Self {
+        Self { what: "a message is not in the session's form", source: Some(source) }
+    }
+}
+
+impl Session {
+    /// The session that these changes make.
+    pub(crate) fn replay(
+        id: &str,
+        changes: impl IntoIterator<Item = Change>,
+    ) -> Result<Self, Unfit> {
+        let mut changes = changes.into_iter();
+        let Some(Change::Opened { format, head, tail }) = changes.next() else {
+            return Err(Unfit::new("the log does not begin with the session's form"));
+        };
+        let mut session = Self::load(id, Transcript::with_around(format, head, tail));
+        changes.try_for_each(|change| session.again(change))?;
+        Ok(session)
+    }
+
+    /// What happened then.
+    fn again(&mut self, change: Change) -> Result<(), Unfit> {
+        match change {
+            Change::Opened { .. } => return Err(Unfit::new("the session's form is there twice")),
+            Change::Message(line) => self.append_as_is(line.read(self.transcript.format())?),
+            Change::Cut(len) if len <= self.transcript.len() => self.cut(len),
+            Change::Cut(_) => return Err(Unfit::new("more messages are kept than there are")),
+            Change::Checkpoint(made) => self.made(*made)?,
+            Change::Committed(numbers) => {
+                for number in numbers {
+                    let at = self.checkpoint_at(number)?;
+                    self.checkpoints[at].is_committed = true;
+                }
+            }
+            Change::Pruned(numbers) => {
+                for number in numbers {
+                    let at = self.checkpoint_at(number)?;
+                    self.checkpoints.remove(at);
+                }
+            }
+            Change::Cycle(begun) => self.begun(*begun)?,
+            Change::Moved(Moved { id, state, abandoned, held }) => {
+                let at = self.cycle_at(id)?;
+                let cycle = &mut self.cycles[at];
+                (cycle.state, cycle.abandoned, cycle.held) = (state, abandoned, held);
+            }
+            Change::Over(ids) => {
+                for id in ids {
+                    let at = self.cycle_at(id)?;
+                    self.cycles.remove(at);
+                }
+            }
+            Change::Done(done) => self.was_done(*done)?,
+            Change::DoneWith(ids) => {
+                for id in ids {
+                    let at = self.done.binary_search_by_key(&id, |done| done.id.0);
+                    self.done.remove(at.map_err(|_| Unfit::new("a cycle was not recorded"))?);
+                }
+            }
+            Change::Counted { checkpoints, cycles } => {
+                (self.checkpoints_made, self.cycles_begun) = (checkpoints, cycles);
+            }
+            Change::Incident(incident) => self.keep_incident(incident),
+            Change::Archived { timestamp, messages } => {
+                let messages = match messages {
+                    Some(lines) => read(lines, self.transcript.format())?,
+                    None => self.transcript.messages().to_vec(),
+                };
+                self.keep_archive(Archive { timestamp, messages });
+            }
+        }
+        Ok(())
+    }
+
+    fn made(&mut self, made: Made) -> Result<(), Unfit> {
+        let last = self.checkpoints.last().map_or(0, |last| last.number);
+        if made.number <= last {
+            return Err(Unfit::new("a checkpoint is there twice"));
+        }
+        let snapshot = match made.snapshot {
+            None => None,
+            Some(Snapshot::Messages(lines)) => Some(read(lines, self.transcript.format())?),
+            Some(Snapshot::Prefix) => {
+                let prefix = self.transcript.messages().get(..made.message_index);
+                let missing = Unfit::new("a checkpoint has more messages than there are");
+                Some(prefix.ok_or(missing)?.to_vec())
+            }
+        };
+        self.checkpoints_made = self.checkpoints_made.max(made.number);
+        self.checkpoints.push(Checkpoint {
+            id: Checkpoint::id_of(&self.id, made.number),
+            session_id: self.id.clone(),
+            timestamp: made.timestamp,
+            message_index: made.message_index,
+            content_hash: made.content_hash,
+            operation: made.operation,
+            snapshot,
+            is_committed: made.committed,
+            number: made.number,
+        });
+        Ok(())
+    }
+
+    fn begun(&mut self, begun: Begun) -> Result<(), Unfit> {
+        let Moved { id, state, abandoned, held } = begun.moved;
+        if self.cycle_at(id).is_ok() {
+            return Err(Unfit::new("a cycle is there twice"));
+        }
+        self.cycles_begun = self.cycles_begun.max(id);
+        self.keep_cycle(ToolCycleTransaction {
+            id: CycleId(id),
+            checkpoint: begun.checkpoint,
+            tool_use: begun.tool_use,
+            state,
+            abandoned,
+            in_transcript: begun.in_transcript,
+            held,
+            driver: begun.driver,
+        });
+        Ok(())
+    }
+
+    fn was_done(&mut self, done: Done) -> Result<(), Unfit> {
+        let Done { id, at, tool_use, result } = done;
+        let Err(place) = self.done.binary_search_by_key(&id, |done| done.id.0) else {
+            return Err(Unfit::new("a recorded cycle is there twice"));
+        };
+        self.done.insert(place, session::Done { id: CycleId(id), at, tool_use, result });
+        Ok(())
+    }
+
+    fn checkpoint_at(&self, number: u64) -> Result<usize, Unfit> {
+        let found = self.checkpoints.binary_search_by_key(&number, |checkpoint| checkpoint.number);
+        found.map_err(|_| Unfit::new("there is no checkpoint of this number"))
+    }
+
+    fn cycle_at(&self, id: u64) -> Result<usize, Unfit> {
+        let found = self.cycles.binary_search_by_key(&id, |cycle| cycle.id.0);
+        found.map_err(|_| Unfit::new("there is no cycle of this number"))
+    }
+}
+
+fn read(lines: Vec<Line>, format: Format) -> Result<Vec<Message>, ReadError> {
+    lines.into_iter().map(|line| line.read(format)).collect()
+}

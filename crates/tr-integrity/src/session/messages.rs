@@ -1,0 +1,48 @@
+//! A session's messages: each change of them goes to transcript, validator, hashes and journal.
+use super::Session;
+use crate::{message::Message, repair::Repair};
+
+impl Session {
+    pub(super) fn append(&mut self, message: Message) {
+        self.validator.push(&message);
+        self.chain.push(&message);
+        self.transcript.push(message);
+        self.journal.appended(&self.transcript.messages()[self.transcript.len() - 1]);
+    }
+
+    /// The same, with the white space that it has.
+    pub(super) fn append_as_is(&mut self, message: Message) {
+        self.validator.push(&message);
+        self.chain.push(&message);
+        self.transcript.push_as_is(message);
+    }
+
+    pub(super) fn cut(&mut self, len: usize) {
+        self.journal.cut(self.transcript.len(), len);
+        self.validator.truncate(self.transcript.messages(), len);
+        self.chain.truncate(len);
+        self.transcript.truncate(len);
+    }
+
+    pub(super) fn replace(&mut self, from: usize, messages: Vec<Message>) {
+        self.cut(from);
+        messages.into_iter().for_each(|message| self.append(message));
+    }
+
+    /// Puts `messages` at `at`, before what stands there.
+    pub(super) fn insert(&mut self, at: usize, messages: Vec<Message>) {
+        let behind = self.transcript.messages()[at..].to_vec();
+        self.replace(at, messages);
+        behind.into_iter().for_each(|message| self.append(message));
+    }
+
+    /// Repairs what stands from `from` on, the beginning of a step.
+    pub(super) fn mend(&mut self, from: usize) {
+        let tail = self.transcript.rest(from);
+        let plan = Repair::preserve().plan(&tail);
+        if !plan.is_empty() {
+            let messages = plan.messages().to_vec();
+            self.replace(from, messages);
+        }
+    }
+}
