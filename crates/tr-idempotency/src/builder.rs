@@ -9,7 +9,7 @@ use crate::{
     layer::IdempotencyLayer,
     local::{Store, shard::Common},
     protocol::Ttls,
-    remote::{Policy, Remote, WhenStoreFails, probe::Probe},
+    remote::{Policy, Remote, WhenStoreFails, inquiry::Inquiry, probe::Probe},
     service::Shared,
     store::RecordStore,
 };
@@ -248,8 +248,8 @@ impl<A, V> Builder<A, V> {
         self
     }
 
-    /// Sets who finds out what became of calls of unknown outcome; nobody by default. Asked for
-    /// records in a [store](Self::store).
+    /// Sets who finds out what became of calls of unknown outcome; nobody by default. Asked when a
+    /// call meets such a record, in this process or in a [store](Self::store).
     pub fn probe(mut self, probe: impl Probe<V> + 'static) -> Self {
         self.probe = Some(Arc::new(probe));
         self
@@ -312,11 +312,12 @@ impl<A, V> Builder<A, V> {
         let remote = self.remote.map(|mut remote| {
             (remote.format.most_bytes, remote.format.frames) = (self.most_bytes, self.frames);
             (remote.policy, remote.patience) = (self.policy, self.patience);
-            (remote.memory, remote.probe) = (self.memory.map(millis), self.probe);
+            (remote.memory, remote.probe) = (self.memory.map(millis), self.probe.clone());
             remote.probe_patience = self.probe_patience;
             Arc::new(remote)
         });
-        let shared = Shared { config, store, observer: self.observer, remote };
+        let inquiry = self.probe.map(|probe| Inquiry::new(probe, self.probe_patience));
+        let shared = Shared { config, store, observer: self.observer, remote, inquiry };
         Ok(IdempotencyLayer::new(self.answers, shared))
     }
 }

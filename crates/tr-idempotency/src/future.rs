@@ -4,7 +4,12 @@ use crate::{
     drive::{Attended, Drive},
     error::WaitTimedOut,
     lead::{Errand, Lead},
-    local::wait::{Delivery, Waiter},
+    local::{
+        Refusal,
+        wait::{Delivery, Waiter},
+    },
+    remote::Boxed,
+    service::Idempotency,
 };
 use pin_project_lite::pin_project;
 use std::{
@@ -14,6 +19,7 @@ use std::{
     task::{Context, Poll},
 };
 use tokio::time::{Instant, Sleep, sleep_until};
+use tower_service::Service;
 use tr_core::{BoxError, Replay};
 
 pin_project! {
@@ -46,6 +52,14 @@ where
     Known(Option<Result<S::Response, BoxError>>),
     Drive(Attended<S, Req, A, V>),
     Wait(Pin<Box<Wait<S, Req, A, V>>>),
+    Inquire(Box<Inquire<S, Req, A, V>>),
+}
+
+/// Waits for what a probe finds, and then calls again or is refused.
+struct Inquire<S, Req, A, V> {
+    /// Whether the record says something else now.
+    inquiry: Boxed<bool>,
+    call: Option<(Idempotency<S, A, V>, Req, Refusal)>,
 }
 
 pin_project! {
@@ -78,6 +92,16 @@ where
     #[inline]
     pub(crate) const fn drive(drive: Drive<S, Req, A, V>) -> Self {
         Self { state: State::Drive(Attended(drive)) }
+    }
+
+    pub(crate) fn inquire(
+        inquiry: Boxed<bool>,
+        service: Idempotency<S, A, V>,
+        req: Req,
+        refusal: Refusal,
+    ) -> Self {
+        let call = Some((service, req, refusal));
+        Self { state: State::Inquire(Box::new(Inquire { inquiry, call })) }
     }
 
     pub(crate) fn wait(
@@ -115,8 +139,29 @@ where
                 }
                 State::Drive(Attended(drive)) => return drive.poll(cx),
                 State::Wait(wait) => *state = std::task::ready!(wait.as_mut().poll(cx)),
+                State::Inquire(inquire) => *state = std::task::ready!(inquire.poll(cx)),
             }
         }
+    }
+}
+
+impl<S, Req, A, V> Inquire<S, Req, A, V>
+where
+    S: Detachable<Req>,
+    Req: Send + 'static,
+    A: Answers<Req, S::Response, V>,
+    V: Clone + Send + 'static,
+{
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<State<S, Req, A, V>> {
+        let is_settled = std::task::ready!(self.inquiry.as_mut().poll(cx));
+        let (mut service, mut req, refusal) = self.call.take().expect("answered once");
+        Poll::Ready(if is_settled {
+            // By now it is stale.
+            service.answers().set_stamp(&mut req, None);
+            service.call(req).state
+        } else {
+            State::Known(Some(Err(service.refuse(&req, refusal))))
+        })
     }
 }
 
@@ -170,6 +215,7 @@ where
             State::Known(_) => f.field("state", &"known"),
             State::Drive(drive) => f.field("state", drive),
             State::Wait(wait) => f.field("state", &wait.waiter),
+            State::Inquire(_) => f.field("state", &"asking the probe"),
         };
         f.finish()
     }

@@ -85,9 +85,7 @@ impl<V> Handle<V> {
     /// The record of this key.
     #[must_use]
     pub fn record(&self, key: &Key) -> Option<DedupeRecord> {
-        let table = self.store().shard(key).lock();
-        let (entry, notes) = table.get(key)?;
-        Some(DedupeRecord::of(entry, notes, &self.store().common))
+        self.store().record(key)
     }
 
     /// All records, in no order. Locks one part of the store after the other.
@@ -148,13 +146,8 @@ impl<V> Handle<V> {
             Settlement::Done(value) => State::Done(Some(value)),
             Settlement::DidNotRun => State::Cancelled(None),
         };
-        let now = self.store().common.clock.exactly();
-        let ttl = self.shared.config.ttls.of(&state);
-        let mut table = self.store().shard(key).lock();
-        let at = table.find(key).ok_or(NotUnknown(()))?;
-        let garbage = table.settle(at, state, now, ttl);
-        drop(table);
-        garbage.map(drop).map_err(|_| NotUnknown(()))
+        let settled = self.store().settle(key, None, state, &self.shared.config.ttls);
+        settled.then_some(()).ok_or(NotUnknown(()))
     }
 
     /// Forgets the record of this key, whatever it says; `false` if there is none.

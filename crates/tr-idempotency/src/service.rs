@@ -8,7 +8,11 @@ use crate::{
     future::IdempotencyFuture,
     lead::{Errand, Lead},
     local::{Refusal, Store, Task, apply::Wish, claim::Claim, spares::Cell},
-    remote::{Remote, obtain::Request},
+    remote::{
+        Remote,
+        inquiry::{Inquiry, inquire},
+        obtain::Request,
+    },
     store::ClaimRequest,
 };
 use std::{
@@ -30,6 +34,7 @@ pub(crate) struct Shared<V> {
     pub(crate) store: Arc<Store<V>>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) remote: Option<Arc<Remote<V>>>,
+    pub(crate) inquiry: Option<Inquiry<V>>,
 }
 
 /// Runs a call once per key and answers its duplicates from the record.
@@ -45,6 +50,10 @@ pub struct Idempotency<S, A = Standard, V = ToolOutcome> {
 impl<S, A, V> Idempotency<S, A, V> {
     pub(crate) const fn new(inner: S, answers: A, shared: Striped<Shared<V>>) -> Self {
         Self { inner, answers, shared }
+    }
+
+    pub(crate) const fn answers(&self) -> &A {
+        &self.answers
     }
 
     /// The service inside.
@@ -221,11 +230,29 @@ impl<S, A, V> Idempotency<S, A, V> {
                 let call = (self.inner.clone(), req);
                 IdempotencyFuture::wait(waiter, replay, call, mutating, answers, deadline, errand)
             }
-            Task::Refuse(refusal) => {
-                self.tell::<Req, S::Response>(&req, || refusal.event(effect));
-                IdempotencyFuture::known(Err(refusal.into_error(mutating)))
+            Task::Refuse(refusal @ Refusal::Unknown(_)) if self.can_inquire(wish) => {
+                let deadline = answers.deadline(&req).map(Instant::from_std);
+                let inquiry = inquire(self.shared.clone(), wish.id.key, wish.ttls, deadline);
+                IdempotencyFuture::inquire(inquiry, self.clone(), req, refusal)
             }
+            Task::Refuse(refusal) => IdempotencyFuture::known(Err(self.refuse(&req, refusal))),
         }
+    }
+
+    /// Where a store has the record, it is the one that is asked.
+    fn can_inquire(&self, wish: &Wish<'_>) -> bool {
+        self.shared.inquiry.is_some() && (wish.cut_off || self.shared.remote.is_none())
+    }
+
+    #[cold]
+    pub(crate) fn refuse<Req>(&self, req: &Req, refusal: Refusal) -> BoxError
+    where
+        S: Detachable<Req>,
+        A: Answers<Req, S::Response, V>,
+    {
+        let effect = self.answers.effect_of(req);
+        self.tell::<Req, S::Response>(req, || refusal.event(effect));
+        refusal.into_error(effect == Effect::Mutating)
     }
 
     /// What is to be asked of a store before this call may run, if there is one.

@@ -21,8 +21,9 @@ use self::{
     wait::Waiter,
 };
 use crate::{
-    end::{Answer, Flaw},
-    protocol::Millis,
+    end::{Answer, Flaw, State},
+    protocol::{Millis, Ttls},
+    record::DedupeRecord,
 };
 use std::{
     hash::{BuildHasher, RandomState},
@@ -96,6 +97,25 @@ impl<V> Store<V> {
     /// A shard that threads of other stripes leave alone, for what has no key.
     pub(crate) fn of_stripe(&self, stripe: usize) -> &Arc<Shard<V>> {
         &self.shards[stripe % self.shards.len()]
+    }
+
+    pub(crate) fn record(&self, key: &Key) -> Option<DedupeRecord> {
+        let table = self.shard(key).lock();
+        let (entry, notes) = table.get(key)?;
+        Some(DedupeRecord::of(entry, notes, &self.common))
+    }
+
+    /// Says how a call of unknown outcome ended: the one of this epoch, if that is said. Whether
+    /// there was one.
+    pub(crate) fn settle(&self, key: &Key, of: Option<u64>, to: State<V>, ttls: &Ttls) -> bool {
+        let (now, ttl) = (self.common.clock.exactly(), ttls.of(&to));
+        let mut table = self.shard(key).lock();
+        let found = table.get(key).map(|(entry, _)| entry.record.token.epoch);
+        let is_meant = found.is_some_and(|epoch| of.is_none_or(|of| of == epoch));
+        let at = table.find(key).filter(|_| is_meant);
+        let garbage = at.map(|at| table.settle(at, to, now, ttl));
+        drop(table);
+        garbage.is_some_and(|garbage| garbage.is_ok())
     }
 
     /// Moves room for one record from another shard to that at `to`: the bound is the store's.

@@ -5,6 +5,7 @@
 mod ask;
 mod give_back;
 pub(crate) mod held;
+pub(crate) mod inquiry;
 pub(crate) mod obtain;
 pub(crate) mod probe;
 pub(crate) mod record;

@@ -1,0 +1,105 @@
+//! Asking the probe about calls of unknown outcome whose records lie in this process.
+use super::{
+    Boxed,
+    probe::{Finding, Probe, Unsettled},
+};
+use crate::{end::State, protocol::Ttls, record::RecordState, service::Shared};
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::{
+    sync::OnceCell,
+    time::{Instant, timeout, timeout_at},
+};
+use tr_core::{Striped, canonical::Key};
+
+/// A probe, and the calls that it is being asked about.
+pub(crate) struct Inquiry<V> {
+    probe: Arc<dyn Probe<V>>,
+    patience: Duration,
+    under_way: Mutex<HashMap<Key, Arc<OnceCell<bool>>>>,
+}
+
+impl<V> Inquiry<V> {
+    pub(crate) fn new(probe: Arc<dyn Probe<V>>, patience: Duration) -> Self {
+        Self { probe, patience, under_way: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<OnceCell<bool>>>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn join(&self, key: Key) -> Place<'_, V> {
+        let cell = self.lock().entry(key).or_default().clone();
+        Place { inquiry: self, key, cell }
+    }
+}
+
+/// A caller's place among those who want to know what became of a call.
+struct Place<'i, V> {
+    inquiry: &'i Inquiry<V>,
+    key: Key,
+    cell: Arc<OnceCell<bool>>,
+}
+
+impl<V> Drop for Place<'_, V> {
+    fn drop(&mut self) {
+        let mut under_way = self.inquiry.lock();
+        let is_ours = under_way.get(&self.key).is_some_and(|it| Arc::ptr_eq(it, &self.cell));
+        // Who comes now asks anew: there is an answer, or nobody left who asks.
+        if is_ours && (self.cell.initialized() || Arc::strong_count(&self.cell) == 2) {
+            under_way.remove(&self.key);
+        }
+    }
+}
+
+/// Has the probe asked, by one caller while the others wait; should that one leave, by the next.
+/// Whether the record says something else now, so that claiming again will tell.
+pub(crate) fn inquire<V>(
+    shared: Striped<Shared<V>>,
+    key: Key,
+    ttls: Ttls,
+    deadline: Option<Instant>,
+) -> Boxed<bool>
+where
+    V: Clone + Send + 'static,
+{
+    Box::pin(async move {
+        let Some(inquiry) = &shared.inquiry else { return false };
+        let place = inquiry.join(key);
+        let asked = place.cell.get_or_init(|| ask(inquiry, &shared, key, ttls));
+        match deadline {
+            Some(deadline) => timeout_at(deadline, asked).await.is_ok_and(|known| *known),
+            None => *asked.await,
+        }
+    })
+}
+
+async fn ask<V>(inquiry: &Inquiry<V>, shared: &Shared<V>, key: Key, ttls: Ttls) -> bool {
+    let Some(record) = shared.store.record(&key) else { return true };
+    if record.state != RecordState::Unknown {
+        return true;
+    }
+    let call = Unsettled { key, epoch: record.epoch, record };
+    let finding = timeout(inquiry.patience, inquiry.probe.probe(&call)).await;
+    let state = match finding {
+        Ok(Finding::Done(value)) => State::Done(Some(value)),
+        Ok(Finding::NotRun) => State::Cancelled(None),
+        Ok(Finding::StillUnknown) | Err(_) => return false,
+    };
+    // If somebody else was faster, the next claim tells what is known now.
+    shared.store.settle(&key, Some(call.epoch), state, &ttls);
+    true
+}
+
+impl<V> fmt::Debug for Inquiry<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inquiry")
+            .field("probe", &self.probe)
+            .field("patience", &self.patience)
+            .finish_non_exhaustive()
+    }
+}
