@@ -4,7 +4,7 @@ use std::{num::NonZeroU8, thread, time::Duration};
 use tr_idempotency::{
     protocol::State,
     redis::{Durability, Redis},
-    store::{Claimed, End, RecordStore as _, StoreErrorKind},
+    store::{Claimed, End, Query, RecordStore as _, StoreErrorKind},
 };
 use tr_testkit::redis::{Persistence, Server};
 
@@ -82,6 +82,42 @@ async fn a_wrong_password_and_no_server_are_told_apart() {
     server.kill();
     let error = Redis::connect(server.url()).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreachable, "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_with_the_rights_that_the_guide_names_can_do_everything() {
+    let server = Server::start().unwrap();
+    let guide = include_str!("../../docs/redis-records.md");
+    let rights = guide.lines().find_map(|line| line.strip_prefix("A user of its own needs `"));
+    let rights = rights.and_then(|rights| rights.split('`').next()).unwrap();
+    let user = ["ACL", "SETUSER", "calls", "on", ">sesame42", "~tr:calls:*", "&tr:calls:*"];
+    server.command(user.into_iter().chain(rights.split(' '))).unwrap();
+    let url = format!("redis://calls:sesame42@{}/", server.addr());
+    let store = Redis::builder(&url).forgetting_on_restart().connect().await.unwrap();
+    assert!(store.check().await.unwrap().is_empty());
+
+    let claimed = claim("pay");
+    let Claimed::Run(grant) = store.claim(&claimed).await.unwrap() else { panic!("a new key") };
+    let Claimed::Busy { seen, .. } = store.claim(&claim("pay")).await.unwrap() else {
+        panic!("it is claimed")
+    };
+    let watcher = Redis::builder(&url).build().unwrap();
+    let watched = claimed.key;
+    let told = tokio::spawn(async move { watcher.watch(&watched, seen).await });
+    assert!(store.renew(&claimed.key, grant.token, 60_000).await.unwrap());
+    let unknown = End { state: State::Unknown(None), ttl: 60_000 };
+    assert!(store.finalise(&claimed.key, grant.token, &unknown).await.unwrap());
+    told.await.unwrap().unwrap();
+    let end = End { state: State::Done(b"paid".to_vec()), ttl: 60_000 };
+    assert!(store.settle(&claimed.key, Some(grant.token), &end).await.unwrap());
+    assert_eq!(store.list(&Query::ALL, 9).await.unwrap().len(), 1);
+    assert_eq!(store.flush(&Query::ALL).await.unwrap(), 1);
+    let another = claim("another");
+    assert!(matches!(store.claim(&another).await.unwrap(), Claimed::Run(_)));
+    assert!(store.release(&another.key, another.owner).await.unwrap());
+    assert!(!store.clear(&another.key).await.unwrap());
+    let log = server.command(["ACL", "LOG"]).unwrap();
+    assert!(!log.to_string().contains("command"), "it was denied something: {log}");
 }
 
 #[tokio::test]

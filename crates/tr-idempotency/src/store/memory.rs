@@ -170,16 +170,19 @@ impl RecordStore for Memory {
         of: Option<Token>,
         end: &'s End,
     ) -> StoreFuture<'s, bool> {
-        let epoch = {
-            let mut table = self.lock();
-            table.epoch += 1;
-            table.epoch
-        };
+        let now = self.now();
+        let mut table = self.lock();
+        let epoch = table.epoch + 1;
         let by = Token { epoch, owner: Token::BY_HAND };
-        done(self.change(key, |stored, now| {
+        let settled = table.get(key, now).is_some_and(|stored| {
             of.is_none_or(|of| of == stored.record.token)
                 && stored.record.settle(by, end.state.clone(), now, end.ttl).is_ok()
-        }))
+        });
+        if settled {
+            table.epoch = epoch;
+            self.0.changed.notify_waiters();
+        }
+        done(settled)
     }
 
     fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>> {
