@@ -43,6 +43,29 @@ pub(crate) fn quote(text: &str) -> String {
     serde_json::to_string(text).expect("a string can be written")
 }
 
+/// Where the name of the member whose value lies at `value` begins.
+fn member_start(raw: &str, value: &Range<usize>) -> usize {
+    let name = raw[..value.start].rfind('"').and_then(|end| raw[..end].rfind('"'));
+    name.expect("a member has a name")
+}
+
+/// `raw` with the member whose value lies at `value` replaced.
+pub(crate) fn with_member(raw: &str, value: &Range<usize>, member: &str) -> String {
+    format!("{}{member}{}", &raw[..member_start(raw, value)], &raw[value.end..])
+}
+
+/// `raw` without the member whose value lies at `value`, and without its comma.
+pub(crate) fn without_member(raw: &str, value: &Range<usize>) -> String {
+    let (before, after) = (&raw[..member_start(raw, value)], &raw[value.end..]);
+    match before.trim_end().strip_suffix(',') {
+        Some(before) => format!("{before}{after}"),
+        None => {
+            let after = after.trim_start();
+            format!("{before}{}", after.strip_prefix(',').unwrap_or(after).trim_start())
+        }
+    }
+}
+
 /// An element of an array that is put together anew.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {

@@ -8,7 +8,7 @@ use std::{fmt, ops::Range, sync::Arc};
 pub enum Role {
     /// The system or the developer.
     System,
-    /// The user; in Anthropic's form, tool results too.
+    /// The user; where results are blocks of a message, tool results too.
     User,
     /// The model.
     Assistant,
@@ -39,6 +39,16 @@ pub(crate) struct Body {
     pub(crate) blocks: Vec<Block>,
     /// Whether it is the system's prompt, which a reset keeps.
     pub(crate) is_system: bool,
+    /// The id of the item that it is, in a form of items.
+    pub(crate) item: Option<Item>,
+}
+
+/// The id by which a provider knows an item.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub(crate) id: Box<str>,
+    /// Where its JSON string lies.
+    pub(crate) at: Range<usize>,
 }
 
 /// A part of a message.
@@ -55,10 +65,14 @@ pub(crate) enum Kind {
         /// Where the id's JSON string lies, if it is there.
         id_at: Option<Range<usize>>,
         name: Box<str>,
+        /// What its provider calls it.
+        noun: &'static str,
     },
     Result {
         id: Box<str>,
         id_at: Option<Range<usize>>,
+        /// The tool, in a form where names may pair.
+        name: Box<str>,
         /// Where its content lies, if it is there.
         content: Option<Range<usize>>,
         /// A repair put it there; a real one takes its place.
@@ -66,6 +80,10 @@ pub(crate) enum Kind {
     },
     /// Text that a model reads.
     Text(Blank),
+    /// Reasoning that its provider takes only with what follows from it.
+    Reasoning,
+    /// A reference to something that the provider keeps: a use, a result, anything.
+    Reference,
     /// Anything else, which is never touched: thinking, images, server tools.
     Other,
 }
@@ -93,7 +111,50 @@ impl Blank {
     }
 }
 
+/// By what a use and its result know each other: by id, and where one has none, by name.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) id: Box<str>,
+    has_id: bool,
+    /// Empty where names say nothing.
+    name: Box<str>,
+}
+
+impl Key {
+    pub(crate) fn pairs(&self, other: &Self) -> bool {
+        if self.has_id && other.has_id || self.name.is_empty() || other.name.is_empty() {
+            return self.id == other.id;
+        }
+        self.name == other.name
+    }
+}
+
+impl Kind {
+    /// The key of a use or a result; names are part of it where they may pair.
+    pub(crate) fn key(&self, names_pair: bool) -> Option<Key> {
+        let (Self::Use { id, id_at, name, .. } | Self::Result { id, id_at, name, .. }) = self
+        else {
+            return None;
+        };
+        let name = if names_pair { name.clone() } else { Box::default() };
+        Some(Key { id: id.clone(), has_id: id_at.is_some(), name })
+    }
+}
+
+impl Body {
+    /// Of a message that has nothing in it.
+    pub(crate) fn of(raw: Box<str>) -> Self {
+        let (list, blocks, is_system, item) = (None, Vec::new(), false, None);
+        Self { raw, role: Role::Other, list, blocks, is_system, item }
+    }
+}
+
 impl Message {
+    /// A message with this text, set in white space as this one is.
+    pub(crate) fn with_raw_of(&self, other: Self) -> Self {
+        Self { before: self.before.clone(), after: self.after.clone(), ..other }
+    }
+
     pub(crate) fn new(body: Body) -> Self {
         Self { body: Arc::new(body), before: Box::default(), after: Box::default() }
     }
@@ -141,8 +202,20 @@ impl Message {
         self.body.is_system
     }
 
+    pub(crate) fn item(&self) -> Option<&Item> {
+        self.body.item.as_ref()
+    }
+
     pub(crate) fn blocks(&self) -> &[Block] {
         &self.body.blocks
+    }
+
+    /// The name of the tool that a block uses.
+    pub(crate) fn use_name(&self, block: usize) -> &str {
+        match &self.blocks()[block].kind {
+            Kind::Use { name, .. } => name,
+            _ => "",
+        }
     }
 
     pub(crate) fn text(&self, span: &Range<usize>) -> &str {
@@ -160,7 +233,7 @@ impl Message {
         let Body { role, blocks, is_system, .. } = &*self.body;
         let blocks = blocks.iter().map(Block::without_text).collect();
         let raw = Box::default();
-        Self::new(Body { raw, role: *role, list: None, blocks, is_system: *is_system })
+        Self::new(Body { role: *role, blocks, is_system: *is_system, ..Body::of(raw) })
     }
 
     /// Its text with its blocks made of `pieces`.
@@ -176,12 +249,19 @@ impl Message {
 impl Block {
     fn without_text(&self) -> Self {
         let kind = match &self.kind {
-            Kind::Use { id, name, .. } => {
-                Kind::Use { id: id.clone(), id_at: None, name: name.clone() }
-            }
-            Kind::Result { id, synthetic, .. } => {
-                Kind::Result { id: id.clone(), id_at: None, content: None, synthetic: *synthetic }
-            }
+            Kind::Use { id, id_at, name, noun } => Kind::Use {
+                id: id.clone(),
+                id_at: id_at.as_ref().map(|_| 0..0),
+                name: name.clone(),
+                noun,
+            },
+            Kind::Result { id, id_at, name, synthetic, .. } => Kind::Result {
+                id: id.clone(),
+                id_at: id_at.as_ref().map(|_| 0..0),
+                name: name.clone(),
+                content: None,
+                synthetic: *synthetic,
+            },
             other => other.clone(),
         };
         Self { span: 0..0, kind }
@@ -197,6 +277,10 @@ impl Block {
         else {
             return text.to_owned();
         };
+        // A message without its text.
+        if at.is_empty() {
+            return text.to_owned();
+        }
         let (start, end) = (at.start - self.span.start, at.end - self.span.start);
         format!("{}{}{}", &text[..start], json::quote(new_id), &text[end..])
     }

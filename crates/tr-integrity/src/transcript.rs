@@ -1,12 +1,10 @@
 //! A session's messages, and the text around them.
 use crate::{
-    format::{Format, ReadError},
+    format::{Format, NEITHER, ReadError, Request, Results},
     json,
-    message::Message,
+    message::{Message, Role},
 };
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use std::{fmt, ops::Range};
+use std::{collections::HashSet, fmt, ops::Range, slice};
 
 /// A session's messages as a file or a request holds them.
 ///
@@ -28,18 +26,25 @@ pub struct Transcript {
     head: Box<str>,
     messages: Vec<Message>,
     tail: Box<str>,
+    /// The message that stands for a list given as one string, as long as it is alone.
+    words: Option<Message>,
+    /// The provider knows of messages that are not here.
+    continues: bool,
 }
 
 impl Transcript {
     /// No messages.
     #[must_use]
     pub fn new(format: Format) -> Self {
-        Self { format, head: "[".into(), messages: Vec::new(), tail: "]".into() }
+        let (head, tail) = ("[".into(), "]".into());
+        Self { format, head, messages: Vec::new(), tail, words: None, continues: false }
     }
 
     /// No messages yet, between these texts.
     pub(crate) fn with_around(format: Format, head: Box<str>, tail: Box<str>) -> Self {
-        Self { format, head, messages: Vec::new(), tail }
+        let request = format!("{head}{tail}");
+        let continues = Request::of(&request).is_ok_and(|request| request.continues());
+        Self { head, tail, continues, ..Self::new(format) }
     }
 
     /// The texts around the messages.
@@ -47,8 +52,9 @@ impl Transcript {
         (&self.head, &self.tail)
     }
 
-    /// Reads an array of messages, or a request that has `messages`, in the form that
-    /// [`Format::detect`] finds; where nothing tells the forms apart, in Anthropic's.
+    /// Reads an array of messages, or a request or a response that has them (`messages`, `input`,
+    /// `output`), in the form that [`Format::detect`] finds; where nothing tells the forms apart,
+    /// in Anthropic's.
     ///
     /// # Errors
     /// If it is neither, or a message is not in the format's form.
@@ -61,36 +67,41 @@ impl Transcript {
     /// # Errors
     /// If it is neither, or a message is not in the format's form.
     pub fn read_as(format: Format, text: &str) -> Result<Self, ReadError> {
-        #[derive(Deserialize)]
-        struct Request<'t> {
-            #[serde(borrow)]
-            messages: &'t RawValue,
-        }
-        let neither = |error| ReadError::json("neither an array of messages nor a request", error);
-        let array = if text.trim_start().starts_with('[') {
-            text
+        let request = Request::of(text)?;
+        let list = request.messages().unwrap_or_default();
+        let span = json::span(text, list);
+        let (head, tail) = (&text[..span.start], &text[span.end..]);
+        let (head, tail) = (format!("{head}[").into(), format!("]{tail}").into());
+        let continues = request.continues();
+        let mut transcript = Self { head, tail, continues, ..Self::new(format) };
+        if list.starts_with('"') && format == Format::OpenAiResponses {
+            let words = format.own(format!(r#"{{"role":"user","content":{list}}}"#));
+            (transcript.messages, transcript.words) = (vec![words.clone()], Some(words));
         } else {
-            json::object::<Request<'_>>(text).map_err(neither)?.messages.get()
-        };
-        let elements = json::elements(array).map_err(neither)?;
+            transcript.read_list(list)?;
+        }
+        Ok(transcript)
+    }
 
-        let start = json::span(text, array).start;
-        let open = start + array.find('[').expect("an array has a bracket") + 1;
-        let mut messages = Vec::with_capacity(elements.len());
-        let mut from = open;
+    fn read_list(&mut self, list: &str) -> Result<(), ReadError> {
+        let elements = json::elements(list).map_err(|error| ReadError::json(NEITHER, error))?;
+        self.messages.reserve(elements.len());
+        let mut from = 1;
         for (at, element) in elements.iter().enumerate() {
-            let span = json::span(text, element);
-            let mut message = format.read(*element).map_err(|error| error.at(at))?;
-            message.before = text[from..span.start].into();
+            let span = json::span(list, element);
+            let mut message = self.format.read(*element).map_err(|error| error.at(at))?;
+            message.before = list[from..span.start].into();
             from = span.end;
             if at + 1 < elements.len() {
-                let comma = from + text[from..].find(',').expect("a comma between elements");
-                message.after = text[from..comma].into();
+                let comma = from + list[from..].find(',').expect("a comma between elements");
+                message.after = list[from..comma].into();
                 from = comma + 1;
             }
-            messages.push(message);
+            self.messages.push(message);
         }
-        Ok(Self { format, head: text[..open].into(), messages, tail: text[from..].into() })
+        let space = &list[from..list.len() - 1];
+        self.tail = format!("{space}{}", self.tail).into();
+        Ok(())
     }
 
     /// The form it is in.
@@ -115,6 +126,12 @@ impl Transcript {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
+    }
+
+    /// Whether the provider knows of messages that are not here: a result may answer a use among
+    /// those.
+    pub(crate) fn continues(&self) -> bool {
+        self.continues
     }
 
     /// Adds a message that was read in this transcript's format.
@@ -146,18 +163,41 @@ impl Transcript {
 
     /// The messages from `at` on, as a transcript of their own.
     pub(crate) fn rest(&self, at: usize) -> Self {
-        Self { messages: self.messages[at..].to_vec(), ..Self::new(self.format) }
+        let (messages, continues) = (self.messages[at..].to_vec(), self.continues);
+        Self { messages, continues, ..Self::new(self.format) }
+    }
+
+    /// From where on the messages can be looked at alone, so that `at` is among them: what stands
+    /// before then changes nothing.
+    pub(crate) fn whole_from(&self, at: usize) -> usize {
+        let rules = self.format.rules();
+        if rules.follows_user.is_some() {
+            let begins = |message: &Message| {
+                message.role() == Role::User && message.tool_results().next().is_none()
+            };
+            return self.messages[..at].iter().rposition(begins).unwrap_or(0);
+        }
+        // A result anywhere behind its use may stand there, and the use before.
+        let rest = &self.messages[at..];
+        let used: HashSet<&str> = rest.iter().flat_map(Message::tool_uses).collect();
+        let mut results = rest.iter().flat_map(Message::tool_results);
+        let is_whole = rules.results != Results::Items || results.all(|id| used.contains(id));
+        if is_whole { at } else { 0 }
     }
 
     /// Where each message lies in the text that [`to_json`](Self::to_json) gives, in bytes.
     pub fn spans(&self) -> impl Iterator<Item = Range<usize>> {
+        let words = self.plain_words().map(|words| {
+            let start = self.head.len() - 1;
+            start..start + words.len()
+        });
         let mut from = self.head.len();
         self.messages.iter().map(move |message| {
             let start = from + message.before.len();
             let end = start + message.raw().len();
             // A comma follows.
             from = end + message.after.len() + 1;
-            start..end
+            words.clone().unwrap_or(start..end)
         })
     }
 
@@ -165,9 +205,15 @@ impl Transcript {
     #[must_use]
     pub fn to_json(&self) -> String {
         let size = |message: &Message| message.raw().len() + 1;
-        let mut out = String::with_capacity(
-            self.head.len() + self.messages.iter().map(size).sum::<usize>() + self.tail.len(),
-        );
+        let size = self.messages.iter().map(size).sum::<usize>();
+        let mut out = String::with_capacity(self.head.len() + size + self.tail.len());
+        if let Some(words) = self.plain_words() {
+            // It stands for the list, brackets and all.
+            out.push_str(self.head.strip_suffix('[').unwrap_or(&self.head));
+            out.push_str(words);
+            out.push_str(self.tail.strip_prefix(']').unwrap_or(&self.tail));
+            return out;
+        }
         out.push_str(&self.head);
         for (at, message) in self.messages.iter().enumerate() {
             if at > 0 {
@@ -179,6 +225,12 @@ impl Transcript {
         }
         out.push_str(&self.tail);
         out
+    }
+
+    /// The one string that the list is, as JSON.
+    fn plain_words(&self) -> Option<&str> {
+        let words = self.words.as_ref().filter(|words| self.messages == slice::from_ref(*words))?;
+        Some(words.text(words.body.list.as_ref()?))
     }
 }
 

@@ -182,6 +182,8 @@ fn name(format: Format) -> &'static str {
     match format {
         Format::AnthropicMessages => "Anthropic Messages",
         Format::OpenAiChat => "OpenAI Chat Completions",
+        Format::OpenAiResponses => "OpenAI Responses",
+        Format::Gemini => "Gemini",
         _ => "a session",
     }
 }
@@ -189,7 +191,8 @@ fn name(format: Format) -> &'static str {
 fn provider(format: Format) -> &'static str {
     match format {
         Format::AnthropicMessages => "Anthropic",
-        Format::OpenAiChat => "OpenAI",
+        Format::OpenAiChat | Format::OpenAiResponses => "OpenAI",
+        Format::Gemini => "Google",
         _ => "the provider",
     }
 }

@@ -197,12 +197,6 @@ impl Draft {
         let blocks = self.blocks.iter().filter_map(|&(node, block)| {
             message(node).map(|message| message.blocks()[block].clone())
         });
-        Message::new(Body {
-            raw: Box::default(),
-            role: self.role,
-            list: None,
-            blocks: blocks.collect(),
-            is_system: false,
-        })
+        Message::new(Body { role: self.role, blocks: blocks.collect(), ..Body::of(Box::default()) })
     }
 }

@@ -211,13 +211,8 @@ fn sent(raw: &str) -> Option<Message> {
 /// Something that the model sees as a user's text.
 pub(super) fn said() -> Message {
     let text = Block { span: 0..0, kind: Kind::Text(Blank::No) };
-    Message::new(Body {
-        raw: r#"{"role":"user","content":"…"}"#.into(),
-        role: Role::User,
-        list: None,
-        blocks: vec![text],
-        is_system: false,
-    })
+    let raw = r#"{"role":"user","content":"…"}"#.into();
+    Message::new(Body { role: Role::User, blocks: vec![text], ..Body::of(raw) })
 }
 
 fn owned(raw: Option<&RawValue>) -> Option<Box<str>> {

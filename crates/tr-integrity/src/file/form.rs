@@ -93,6 +93,8 @@ impl fmt::Display for FileForm {
             Self::OpenClaw { version } => write!(f, "OpenClaw version {version}"),
             Self::Messages(Format::AnthropicMessages) => f.write_str("Anthropic messages"),
             Self::Messages(Format::OpenAiChat) => f.write_str("OpenAI Chat messages"),
+            Self::Messages(Format::OpenAiResponses) => f.write_str("OpenAI Responses items"),
+            Self::Messages(Format::Gemini) => f.write_str("Gemini contents"),
             Self::Messages(Format::OpenClaw) => f.write_str("OpenClaw messages"),
             Self::Other => f.write_str("no known session"),
         }

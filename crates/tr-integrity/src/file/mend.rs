@@ -232,8 +232,9 @@ impl<'f> Mend<'f> {
         if pieces.is_empty() {
             return self.edits.remove(node);
         }
-        let message = crate::Format::AnthropicMessages.rewrite(message, pieces);
-        self.edits.set_member(self.file, node, "message", message.raw());
+        if let Some(message) = crate::Format::AnthropicMessages.rewrite(message, pieces) {
+            self.edits.set_member(self.file, node, "message", message.raw());
+        }
     }
 
     /// The ids of lines that come or moved.

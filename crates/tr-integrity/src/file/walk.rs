@@ -1,6 +1,10 @@
 //! Validates the messages of a branch one by one, and remembers where they are in the file.
-use super::finding::FileFinding;
-use crate::{format::Format, message::Message, validate::Validator};
+use super::finding::{FileFault, FileFinding};
+use crate::{
+    format::Format,
+    message::Message,
+    validate::{Fault, Validator},
+};
 use std::collections::VecDeque;
 
 /// Where a record is: its line, and its place in bytes.
@@ -34,7 +38,13 @@ impl Walk {
             let Some(&(line, offset)) = places.get(block).or(places.last()) else { continue };
             self.findings.push(FileFinding::of_message(finding, line, offset));
         }
-        let open = self.validator.live_step().unwrap_or(self.validator.len());
+        for message in self.validator.take_healed() {
+            self.findings.retain(|found| {
+                found.fault != FileFault::Message(Fault::IncompleteUse)
+                    || found.message_index != Some(message)
+            });
+        }
+        let open = self.validator.first_waiting();
         while self.places.front().is_some_and(|(index, _)| *index < open) {
             self.places.pop_front();
         }

@@ -1,8 +1,12 @@
 //! Anthropic's Messages API: uses and results are blocks of a message's content.
-use super::{NewUse, ReadError, is_synthetic, role};
+use super::{
+    ReadError,
+    form::{Asked, Blanks, Form, NewUse, Results, Rules, as_text, is_synthetic, role, text},
+};
 use crate::{
     json::{self, quote},
     message::{Blank, Block, Body, Kind, Role},
+    validate::{Fault, Finding},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -33,45 +37,154 @@ struct WireBlock<'t> {
     is_system_prompt: Option<&'t RawValue>,
 }
 
-pub(super) fn read(raw: Box<str>) -> Result<Body, ReadError> {
-    let wire: Wire<'_> =
-        json::object(&raw).map_err(|error| ReadError::json("not a message", error))?;
-    let role = role(wire.role)?;
-    let (mut blocks, mut is_system) = (Vec::new(), role == Role::System);
-    let list = wire.content.map(|content| json::span(&raw, content.get()));
-    if let Some(content) = wire.content {
-        if content.get().starts_with('"') {
-            // An empty string is no content, not an empty block.
-            let blank = blank(content);
-            if blank != Blank::Empty {
-                let span = json::span(&raw, content.get());
-                blocks.push(Block { span, kind: Kind::Text(blank) });
+/// The form.
+pub(super) struct Anthropic;
+
+impl Form for Anthropic {
+    fn rules(&self) -> Rules {
+        let (results, blanks) = (Results::Blocks, Blanks::Texts);
+        Rules { results, refuses_repeated_ids: true, blanks, names_pair: false, follows_user: None }
+    }
+
+    fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {
+        let wire: Wire<'_> =
+            json::object(&raw).map_err(|error| ReadError::json("not a message", error))?;
+        let role = role(wire.role)?;
+        let (mut blocks, mut is_system) = (Vec::new(), role == Role::System);
+        let list = wire.content.map(|content| json::span(&raw, content.get()));
+        if let Some(content) = wire.content {
+            if content.get().starts_with('"') {
+                // An empty string is no content, not an empty block.
+                let blank = blank(content);
+                if blank != Blank::Empty {
+                    let span = json::span(&raw, content.get());
+                    blocks.push(Block { span, kind: Kind::Text(blank) });
+                }
+            } else if let Ok(elements) = json::elements(content.get()) {
+                for element in elements {
+                    let wire: WireBlock<'_> = json::object(element).unwrap_or_default();
+                    let is_true = |raw: &RawValue| raw.get() == "true";
+                    is_system |= role == Role::User && wire.is_system_prompt.is_some_and(is_true);
+                    let kind = kind(&raw, &wire);
+                    blocks.push(Block { span: json::span(&raw, element), kind });
+                }
             }
-        } else if let Ok(elements) = json::elements(content.get()) {
-            for element in elements {
-                let wire: WireBlock<'_> = json::object(element).unwrap_or_default();
-                let is_true = |raw: &RawValue| raw.get() == "true";
-                is_system |= role == Role::User && wire.is_system_prompt.is_some_and(is_true);
-                let kind = kind(&raw, &wire);
-                blocks.push(Block { span: json::span(&raw, element), kind });
+        }
+        Ok(Body { role, list, blocks, is_system, ..Body::of(raw) })
+    }
+
+    fn evidence(&self, message: &str) -> usize {
+        let Ok(Wire { content: Some(content), .. }) = json::object(message) else { return 0 };
+        let telling = |element: &str| {
+            let wire: WireBlock<'_> = json::object(element).unwrap_or_default();
+            let kind = wire.kind.and_then(json::string);
+            kind.is_some_and(|kind| {
+                matches!(
+                    &*kind,
+                    "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "image"
+                )
+            })
+        };
+        json::elements(content.get())
+            .map_or(0, |blocks| blocks.into_iter().filter(|block| telling(block)).count())
+    }
+
+    fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String> {
+        let blocks: Vec<_> = uses
+            .iter()
+            .map(|NewUse { id, name, input }| {
+                let (id, name) = (quote(id), quote(name));
+                format!(r#"{{"type":"tool_use","id":{id},"name":{name},"input":{input}}}"#)
+            })
+            .collect();
+        vec![format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(","))]
+    }
+
+    fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String {
+        let (id, content) = (quote(asked.id), quote(content));
+        let is_error = if is_error { r#","is_error":true"# } else { "" };
+        format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":{content}{is_error}}}"#)
+    }
+
+    fn hold(&self, results: &[String]) -> Vec<String> {
+        vec![format!(r#"{{"role":"user","content":[{}]}}"#, results.join(","))]
+    }
+
+    /// A content that is one string becomes a block.
+    fn listed(&self, block: String) -> String {
+        if block.starts_with('"') { format!(r#"{{"type":"text","text":{block}}}"#) } else { block }
+    }
+
+    /// A block with the title, then the content's own blocks as far as a user may send them.
+    fn result_as_text(&self, title: &str, content: Option<&str>) -> Vec<String> {
+        let mut blocks = vec![text_block(title)];
+        let content = content.unwrap_or(r#""""#);
+        let Ok(parts) = json::elements(content) else {
+            return vec![text_block(&format!("{title}\n{}", as_text(content)))];
+        };
+        for part in parts {
+            let wire: WireBlock<'_> = json::object(part).unwrap_or_default();
+            match wire.kind.and_then(json::string).as_deref() {
+                Some("text") if wire.text.is_none_or(|text| text.get() == r#""""#) => {}
+                Some("text" | "image" | "document" | "search_result") => {
+                    blocks.push(part.to_owned());
+                }
+                _ => blocks.push(text_block(part)),
+            }
+        }
+        blocks
+    }
+
+    fn error(&self, finding: &Finding) -> String {
+        let id = finding.tool_use_id.as_deref().unwrap_or_default();
+        let message = finding.message_index;
+        let block = finding.block_index.unwrap_or_default();
+        match finding.fault {
+            Fault::IncompleteUse | Fault::UseWithoutUser => format!(
+                "messages.{message}: `tool_use` ids were found without `tool_result` blocks \
+                 immediately after: {id}. Each `tool_use` block must have a corresponding \
+                 `tool_result` block in the next message."
+            ),
+            // The provider looks for the result at the head of the next message only.
+            Fault::ResultAfterContent => format!(
+                "messages.{}: `tool_use` ids were found without `tool_result` blocks immediately \
+                 after: {id}. Each `tool_use` block must have a corresponding `tool_result` block \
+                 in the next message.",
+                message.saturating_sub(1)
+            ),
+            Fault::OrphanedResult | Fault::ResultWithoutAssistant => format!(
+                "messages.{message}.content.{block}: unexpected `tool_use_id` found in \
+                 `tool_result` blocks: {id}. Each `tool_result` block must have a corresponding \
+                 `tool_use` block in the previous message."
+            ),
+            Fault::DuplicateId => {
+                format!("messages.{message}.content.{block}: `tool_use` ids must be unique")
+            }
+            Fault::SeveralResults => format!(
+                "messages.{message}.content.{block}: each tool_use must have a single result. \
+                 Found multiple `tool_result` blocks with id: {id}"
+            ),
+            Fault::EmptyText => "messages: text content blocks must be non-empty".to_owned(),
+            Fault::BlankMessage => {
+                "messages: text content blocks must contain non-whitespace text".to_owned()
+            }
+            _ => {
+                format!("messages.{message}: user messages must have non-empty content")
             }
         }
     }
-    Ok(Body { role, list, blocks, is_system, raw })
 }
 
 fn kind(raw: &str, wire: &WireBlock<'_>) -> Kind {
     let at = |part: Option<&RawValue>| part.map(|part| json::span(raw, part.get()));
-    let text = |part: Option<&RawValue>| -> Box<str> {
-        part.and_then(json::string).unwrap_or_default().into()
-    };
     match wire.kind.and_then(json::string).as_deref() {
         Some("tool_use") => {
-            Kind::Use { id: text(wire.id), id_at: at(wire.id), name: text(wire.name) }
+            Kind::Use { id: text(wire.id), id_at: at(wire.id), name: text(wire.name), noun: "" }
         }
         Some("tool_result") => Kind::Result {
             id: text(wire.tool_use_id),
             id_at: at(wire.tool_use_id),
+            name: Box::default(),
             content: at(wire.content),
             synthetic: is_synthetic(wire.content),
         },
@@ -85,68 +198,6 @@ fn blank(text: &RawValue) -> Blank {
     json::string(text).as_deref().map_or(Blank::No, Blank::of)
 }
 
-/// How much says that a message is in this form.
-pub(super) fn evidence(message: &str) -> usize {
-    let Ok(Wire { content: Some(content), .. }) = json::object(message) else { return 0 };
-    let telling = |element: &str| {
-        let wire: WireBlock<'_> = json::object(element).unwrap_or_default();
-        let kind = wire.kind.and_then(json::string);
-        kind.is_some_and(|kind| {
-            matches!(
-                &*kind,
-                "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "image"
-            )
-        })
-    };
-    json::elements(content.get())
-        .map_or(0, |blocks| blocks.into_iter().filter(|block| telling(block)).count())
-}
-
-pub(super) fn write_uses(uses: &[NewUse<'_>]) -> String {
-    let blocks: Vec<_> = uses
-        .iter()
-        .map(|NewUse { id, name, input }| {
-            let (id, name) = (quote(id), quote(name));
-            format!(r#"{{"type":"tool_use","id":{id},"name":{name},"input":{input}}}"#)
-        })
-        .collect();
-    format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(","))
-}
-
-pub(super) fn write_result(id: &str, content: &str, is_error: bool) -> String {
-    let (id, content) = (quote(id), quote(content));
-    let is_error = if is_error { r#","is_error":true"# } else { "" };
-    format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":{content}{is_error}}}"#)
-}
-
-pub(super) fn hold(results: &[String]) -> String {
-    format!(r#"{{"role":"user","content":[{}]}}"#, results.join(","))
-}
-
-/// A block with the title, then the content's own blocks as far as a user may send them.
-pub(super) fn result_as_text(title: &str, content: Option<&str>) -> Vec<String> {
-    let mut blocks = vec![text_block(title)];
-    let content = content.unwrap_or(r#""""#);
-    let Ok(parts) = json::elements(content) else {
-        let text: String = serde_json::from_str(content).unwrap_or_else(|_| content.to_owned());
-        return vec![text_block(&format!("{title}\n{text}"))];
-    };
-    for part in parts {
-        let wire: WireBlock<'_> = json::object(part).unwrap_or_default();
-        match wire.kind.and_then(json::string).as_deref() {
-            Some("text") if wire.text.is_none_or(|text| text.get() == r#""""#) => {}
-            Some("text" | "image" | "document" | "search_result") => blocks.push(part.to_owned()),
-            _ => blocks.push(text_block(part)),
-        }
-    }
-    blocks
-}
-
-pub(super) fn text_block(text: &str) -> String {
+fn text_block(text: &str) -> String {
     format!(r#"{{"type":"text","text":{}}}"#, quote(text))
-}
-
-/// The text block that a content given as one string stands for.
-pub(super) fn string_as_block(string: &str) -> String {
-    format!(r#"{{"type":"text","text":{string}}}"#)
 }

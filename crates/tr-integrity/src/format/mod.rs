@@ -1,23 +1,25 @@
-//! The forms in which providers and harnesses write transcripts; one module for each.
+//! The forms in which providers write transcripts; one module for each.
 mod anthropic;
+mod form;
+mod gemini;
 mod openai_chat;
+mod openai_responses;
 mod openclaw;
+mod request;
 #[cfg(test)]
 mod tests;
 
+pub use self::form::OUTCOME_UNKNOWN;
+pub(crate) use self::{
+    form::{Asked, Blanks, Form, NewUse, Results, Rules},
+    request::{NEITHER, Request},
+};
 use crate::{
-    json::{self, Piece},
+    json::Piece,
     message::{Block, Message, Role},
 };
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use std::fmt;
-
-/// What an unanswered use gets as its result: an error with exactly this content.
-pub const OUTCOME_UNKNOWN: &str = "outcome unknown, may have run";
-
-/// How a repair of OpenClaw's begins what it puts in the place of a missing result.
-const OPENCLAW_SYNTHETIC: &str = "[openclaw] missing tool result in session history";
 
 /// A form of transcripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -28,6 +30,10 @@ pub enum Format {
     AnthropicMessages,
     /// OpenAI's Chat Completions API: results are messages of the role `tool`.
     OpenAiChat,
+    /// OpenAI's Responses API: uses, results and reasoning are items of their own.
+    OpenAiResponses,
+    /// Google's Gemini API: results are parts of the next content of the user's.
+    Gemini,
     /// OpenClaw's and pi's own messages: results are messages of the role `toolResult`.
     OpenClaw,
 }
@@ -40,59 +46,61 @@ pub struct ReadError {
     source: Option<serde_json::Error>,
 }
 
-/// A tool use that is to be written.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NewUse<'r> {
-    pub(crate) id: &'r str,
-    pub(crate) name: &'r str,
-    pub(crate) input: &'r str,
-}
-
 impl Format {
-    /// The form of a JSON text: an array of messages, or a request with `messages` in it.
+    /// All forms; of those for which a text says as much, the first is meant.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::OpenClaw,
+        Self::AnthropicMessages,
+        Self::OpenAiChat,
+        Self::OpenAiResponses,
+        Self::Gemini,
+    ];
+
+    pub(crate) fn form(self) -> &'static dyn Form {
+        match self {
+            Self::AnthropicMessages => &anthropic::Anthropic,
+            Self::OpenAiChat => &openai_chat::Chat,
+            Self::OpenAiResponses => &openai_responses::Responses,
+            Self::Gemini => &gemini::Gemini,
+            Self::OpenClaw => &openclaw::OpenClaw,
+        }
+    }
+
+    pub(crate) fn rules(self) -> Rules {
+        self.form().rules()
+    }
+
+    /// The form of a JSON text: an array of messages, or a request with messages in it.
     ///
     /// `None` if nothing in it tells the forms apart (only plain texts), or if it is neither.
     #[must_use]
     pub fn detect(text: &str) -> Option<Self> {
-        let request: Request<'_> = json::object(text).unwrap_or_default();
-        let messages = request.messages.map_or(text, RawValue::get);
-        // Anthropic's system prompt stands beside the messages.
-        let mut anthropic = usize::from(request.system.is_some());
-        let (mut openai, mut openclaw) = (0, 0);
-        for message in json::elements(messages).ok()? {
-            anthropic += anthropic::evidence(message);
-            openai += openai_chat::evidence(message);
-            openclaw += openclaw::evidence(message);
-        }
-        // No other form has calls or results like its.
-        if openclaw > 0 {
-            return Some(Self::OpenClaw);
-        }
-        match anthropic.cmp(&openai) {
-            std::cmp::Ordering::Greater => Some(Self::AnthropicMessages),
-            std::cmp::Ordering::Less => Some(Self::OpenAiChat),
-            std::cmp::Ordering::Equal => (anthropic > 0).then_some(Self::AnthropicMessages),
-        }
+        Request::of(text).ok()?.detect()
     }
 
     /// Reads one message.
     ///
     /// # Errors
-    /// If it is no JSON object with a role, or names a member twice.
+    /// If it is no JSON object with a role or, in a form of items, a type; or if it names a member
+    /// twice.
     pub fn read(self, raw: impl Into<Box<str>>) -> Result<Message, ReadError> {
-        let raw = raw.into();
-        match self {
-            Self::AnthropicMessages => anthropic::read(raw),
-            Self::OpenAiChat => openai_chat::read(raw),
-            Self::OpenClaw => openclaw::read(raw),
-        }
-        .map(Message::new)
+        self.form().read(raw.into()).map(Message::new)
     }
 
     /// Whether the provider refuses a session that names an id twice.
     #[must_use]
-    pub const fn refuses_repeated_ids(self) -> bool {
-        matches!(self, Self::AnthropicMessages)
+    pub fn refuses_repeated_ids(self) -> bool {
+        self.rules().refuses_repeated_ids
+    }
+
+    /// Where the last step begins, with all that stands behind it; the end if there is none.
+    pub(crate) fn last_step(self, messages: &[Message]) -> usize {
+        let is_model = |message: &Message| message.role() == Role::Assistant;
+        let Some(last) = messages.iter().rposition(is_model) else { return messages.len() };
+        if self.rules().results != Results::Items {
+            return last;
+        }
+        messages[..last].iter().rposition(|m| !is_model(m)).map_or(0, |before| before + 1)
     }
 
     /// Reads what this crate wrote itself.
@@ -100,104 +108,32 @@ impl Format {
         self.read(raw).expect("what was written here can be read")
     }
 
-    /// An assistant message with these uses.
-    pub(crate) fn write_uses(self, uses: &[NewUse<'_>]) -> Message {
-        self.own(match self {
-            Self::AnthropicMessages => anthropic::write_uses(uses),
-            Self::OpenAiChat => openai_chat::write_uses(uses),
-            Self::OpenClaw => openclaw::write_uses(uses),
-        })
-    }
-
-    /// A result: a block of a user message, or a message of its own.
-    pub(crate) fn write_result(self, id: &str, content: &str, is_error: bool) -> String {
-        match self {
-            Self::AnthropicMessages => anthropic::write_result(id, content, is_error),
-            Self::OpenAiChat => openai_chat::write_result(id, content),
-            Self::OpenClaw => openclaw::write_result(id, content, is_error),
-        }
+    /// The messages of a step with these uses.
+    pub(crate) fn write_uses(self, uses: &[NewUse<'_>]) -> Vec<Message> {
+        self.form().write_uses(uses).into_iter().map(|raw| self.own(raw)).collect()
     }
 
     /// The messages that hold these results.
     pub(crate) fn hold_results(self, results: &[String]) -> Vec<Message> {
-        match self {
-            Self::AnthropicMessages => vec![self.own(anthropic::hold(results))],
-            Self::OpenAiChat | Self::OpenClaw => {
-                results.iter().map(|raw| self.own(raw.clone())).collect()
-            }
-        }
+        self.form().hold(results).into_iter().map(|raw| self.own(raw)).collect()
     }
 
     /// A block as it stands in a list of blocks: a content that is one string becomes a block.
     pub(crate) fn listed(self, message: &Message, block: &Block, new_id: Option<&str>) -> String {
-        let text = block.text_in(message, new_id);
-        if self == Self::AnthropicMessages && text.starts_with('"') {
-            return anthropic::string_as_block(&text);
-        }
-        text
+        self.form().listed(block.text_in(message, new_id))
     }
 
-    /// `message` with its blocks made of `pieces`.
-    pub(crate) fn rewrite(self, message: &Message, pieces: &[Piece]) -> Message {
-        let raw = if self == Self::OpenAiChat && pieces.is_empty() {
-            openai_chat::without_calls(message.raw())
-        } else {
-            message.with_pieces(pieces)
-        };
-        Message { before: message.before.clone(), after: message.after.clone(), ..self.own(raw) }
+    /// `message` with its blocks made of `pieces`; `None` if it cannot stand without blocks.
+    pub(crate) fn rewrite(self, message: &Message, pieces: &[Piece]) -> Option<Message> {
+        let raw = self.form().rewrite(message, pieces)?;
+        Some(message.with_raw_of(self.own(raw)))
     }
 
     /// A result without its use, as text that keeps its content: blocks, or the message.
     pub(crate) fn result_as_text(self, id: &str, content: Option<&str>) -> Vec<String> {
         let title = format!("[result of a tool call that is not in this session: {id}]");
-        match self {
-            Self::AnthropicMessages => anthropic::result_as_text(&title, content),
-            Self::OpenAiChat => vec![openai_chat::result_as_text(&title, content)],
-            Self::OpenClaw => vec![openclaw::result_as_text(&title, content)],
-        }
+        self.form().result_as_text(&title, content)
     }
-}
-
-/// A request to a model's API, as far as it tells the forms apart.
-#[derive(Default, Deserialize)]
-struct Request<'t> {
-    #[serde(borrow)]
-    messages: Option<&'t RawValue>,
-    #[serde(borrow)]
-    system: Option<&'t RawValue>,
-}
-
-/// Whether a repair put this content there.
-fn is_synthetic(content: Option<&RawValue>) -> bool {
-    let known = |text: &str| text == OUTCOME_UNKNOWN || text.starts_with(OPENCLAW_SYNTHETIC);
-    content.is_some_and(|content| known(&plain_text(content)))
-}
-
-/// The text of a content: a string, or the one text part that it has.
-fn plain_text(content: &RawValue) -> String {
-    #[derive(Deserialize)]
-    struct Part<'t> {
-        #[serde(borrow)]
-        text: Option<&'t RawValue>,
-    }
-    if let Some(text) = json::string(content) {
-        return text.into_owned();
-    }
-    match serde_json::from_str::<Vec<Part<'_>>>(content.get()).as_deref() {
-        Ok([Part { text: Some(text) }]) => json::string(text).unwrap_or_default().into_owned(),
-        _ => String::new(),
-    }
-}
-
-fn role(raw: Option<&RawValue>) -> Result<Role, ReadError> {
-    let role = raw.and_then(json::string).ok_or(ReadError::new("a message without a role"))?;
-    Ok(match &*role {
-        "system" | "developer" => Role::System,
-        "user" => Role::User,
-        "assistant" => Role::Assistant,
-        "tool" => Role::Tool,
-        _ => Role::Other,
-    })
 }
 
 impl ReadError {

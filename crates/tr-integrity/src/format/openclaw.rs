@@ -1,9 +1,14 @@
 //! OpenClaw's and pi's own messages, as their session files hold them: uses are `toolCall` blocks
 //! of an assistant message, a result is a message of the role `toolResult`.
-use super::{NewUse, ReadError, is_synthetic, openai_chat};
+use super::{
+    ReadError,
+    form::{Asked, Form, NewUse, Rules, is_synthetic, text},
+    openai_chat::Chat,
+};
 use crate::{
     json::{self, quote},
     message::{Blank, Block, Body, Kind, Role},
+    validate::Finding,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -28,41 +33,91 @@ struct WireBlock<'t> {
     name: Option<&'t RawValue>,
 }
 
-pub(super) fn read(raw: Box<str>) -> Result<Body, ReadError> {
-    let wire: Wire<'_> =
-        json::object(&raw).map_err(|error| ReadError::json("not a message", error))?;
-    let role = role(wire.role)?;
-    let at = |part: Option<&RawValue>| part.map(|part| json::span(&raw, part.get()));
-    let text = |part: Option<&RawValue>| -> Box<str> {
-        part.and_then(json::string).unwrap_or_default().into()
-    };
-    let mut blocks = Vec::new();
-    let list = at(wire.content);
-    if role == Role::Tool {
-        let kind = Kind::Result {
-            id: text(wire.tool_call_id),
-            id_at: at(wire.tool_call_id),
-            content: at(wire.content),
-            synthetic: is_synthetic(wire.content),
-        };
-        blocks.push(Block { span: 0..raw.len(), kind });
-    } else if role == Role::Assistant
-        && let Some(content) = wire.content
-        && let Ok(elements) = json::elements(content.get())
-    {
-        for element in elements {
-            let wire: WireBlock<'_> = json::object(element).unwrap_or_default();
-            let kind = match wire.kind.and_then(json::string).as_deref() {
-                Some("toolCall") => {
-                    Kind::Use { id: text(wire.id), id_at: at(wire.id), name: text(wire.name) }
-                }
-                Some("text") => Kind::Text(Blank::No),
-                _ => Kind::Other,
-            };
-            blocks.push(Block { span: json::span(&raw, element), kind });
-        }
+/// The form.
+pub(super) struct OpenClaw;
+
+impl Form for OpenClaw {
+    fn rules(&self) -> Rules {
+        Chat.rules()
     }
-    Ok(Body { role, list, blocks, is_system: role == Role::System, raw })
+
+    fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {
+        let wire: Wire<'_> =
+            json::object(&raw).map_err(|error| ReadError::json("not a message", error))?;
+        let role = role(wire.role)?;
+        let at = |part: Option<&RawValue>| part.map(|part| json::span(&raw, part.get()));
+        let mut blocks = Vec::new();
+        let list = at(wire.content);
+        if role == Role::Tool {
+            let kind = Kind::Result {
+                id: text(wire.tool_call_id),
+                id_at: at(wire.tool_call_id),
+                name: Box::default(),
+                content: at(wire.content),
+                synthetic: is_synthetic(wire.content),
+            };
+            blocks.push(Block { span: 0..raw.len(), kind });
+        } else if role == Role::Assistant
+            && let Some(content) = wire.content
+            && let Ok(elements) = json::elements(content.get())
+        {
+            for element in elements {
+                let wire: WireBlock<'_> = json::object(element).unwrap_or_default();
+                let kind = match wire.kind.and_then(json::string).as_deref() {
+                    Some("toolCall") => Kind::Use {
+                        id: text(wire.id),
+                        id_at: at(wire.id),
+                        name: text(wire.name),
+                        noun: "",
+                    },
+                    Some("text") => Kind::Text(Blank::No),
+                    _ => Kind::Other,
+                };
+                blocks.push(Block { span: json::span(&raw, element), kind });
+            }
+        }
+        Ok(Body { role, list, blocks, is_system: role == Role::System, ..Body::of(raw) })
+    }
+
+    fn evidence(&self, message: &str) -> usize {
+        let Ok(wire) = json::object::<Wire<'_>>(message) else { return 0 };
+        let is_result = role(wire.role).is_ok_and(|role| role == Role::Tool);
+        let is_call = |element: &&str| {
+            let block: WireBlock<'_> = json::object(element).unwrap_or_default();
+            block.kind.and_then(json::string).as_deref() == Some("toolCall")
+        };
+        let blocks = wire.content.and_then(|content| json::elements(content.get()).ok());
+        let calls = blocks.map_or(0, |blocks| blocks.into_iter().filter(is_call).count());
+        // No other form has calls or results like its: one of them outweighs all else.
+        (usize::from(is_result) + calls) << 16
+    }
+
+    fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String> {
+        let blocks: Vec<_> = uses
+            .iter()
+            .map(|NewUse { id, name, input }| {
+                let (id, name) = (quote(id), quote(name));
+                format!(r#"{{"type":"toolCall","id":{id},"name":{name},"arguments":{input}}}"#)
+            })
+            .collect();
+        vec![format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(","))]
+    }
+
+    fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String {
+        let (id, content) = (quote(asked.id), quote(content));
+        format!(
+            r#"{{"role":"toolResult","toolCallId":{id},"content":[{{"type":"text","text":{content}}}],"isError":{is_error}}}"#
+        )
+    }
+
+    /// A user message with the title and the content, whose parts stay as they are.
+    fn result_as_text(&self, title: &str, content: Option<&str>) -> Vec<String> {
+        Chat.result_as_text(title, content)
+    }
+
+    fn error(&self, finding: &Finding) -> String {
+        Chat.error(finding)
+    }
 }
 
 /// What extensions and the harness say, it says as a user.
@@ -76,39 +131,4 @@ fn role(raw: Option<&RawValue>) -> Result<Role, ReadError> {
         | "compactionSummary" => Role::User,
         _ => Role::Other,
     })
-}
-
-/// How much says that a message is in this form.
-pub(super) fn evidence(message: &str) -> usize {
-    let Ok(wire) = json::object::<Wire<'_>>(message) else { return 0 };
-    let is_result = role(wire.role).is_ok_and(|role| role == Role::Tool);
-    let is_call = |element: &&str| {
-        let block: WireBlock<'_> = json::object(element).unwrap_or_default();
-        block.kind.and_then(json::string).as_deref() == Some("toolCall")
-    };
-    let blocks = wire.content.and_then(|content| json::elements(content.get()).ok());
-    usize::from(is_result) + blocks.map_or(0, |blocks| blocks.into_iter().filter(is_call).count())
-}
-
-pub(super) fn write_uses(uses: &[NewUse<'_>]) -> String {
-    let blocks: Vec<_> = uses
-        .iter()
-        .map(|NewUse { id, name, input }| {
-            let (id, name) = (quote(id), quote(name));
-            format!(r#"{{"type":"toolCall","id":{id},"name":{name},"arguments":{input}}}"#)
-        })
-        .collect();
-    format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(","))
-}
-
-pub(super) fn write_result(id: &str, content: &str, is_error: bool) -> String {
-    let (id, content) = (quote(id), quote(content));
-    format!(
-        r#"{{"role":"toolResult","toolCallId":{id},"content":[{{"type":"text","text":{content}}}],"isError":{is_error}}}"#
-    )
-}
-
-/// A user message with the title and the content, whose parts stay as they are.
-pub(super) fn result_as_text(title: &str, content: Option<&str>) -> String {
-    openai_chat::result_as_text(title, content)
 }

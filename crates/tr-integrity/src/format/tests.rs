@@ -1,4 +1,4 @@
-//! Both forms: detection, and what is written.
+//! All forms: detection, and what is written.
 use super::*;
 use crate::transcript::Transcript;
 
@@ -50,12 +50,12 @@ fn calls_are_taken_out_of_a_message_that_needs_content() {
     ] {
         let raw = format!(r#"{{"role":"assistant",{members}}}"#);
         let message = Format::OpenAiChat.read(raw).unwrap();
-        let rewritten = Format::OpenAiChat.rewrite(&message, &[]);
+        let rewritten = Format::OpenAiChat.rewrite(&message, &[]).unwrap();
         assert_eq!(rewritten.raw(), format!(r#"{{"role":"assistant",{without}}}"#));
     }
     let raw = format!(r#"{{"tool_calls":[{call}],"content":null,"role":"assistant"}}"#);
     let message = Format::OpenAiChat.read(raw).unwrap();
-    let rewritten = Format::OpenAiChat.rewrite(&message, &[]);
+    let rewritten = Format::OpenAiChat.rewrite(&message, &[]).unwrap();
     assert_eq!(rewritten.raw(), r#"{"content":"","role":"assistant"}"#);
 }
 

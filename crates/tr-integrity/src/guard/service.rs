@@ -37,7 +37,7 @@ impl<S, A, M> ModelGuard<S, A, M> {
         let Some(Ok(mut sent)) = sent else { return Ok(()) };
         let validator = Validator::of(&sent);
         // The provider refuses a live tail too: its results must be there when it is sent.
-        let waits = validator.pending().next().is_some();
+        let waits = validator.waits();
         if validator.is_valid() && !waits {
             return Ok(());
         }

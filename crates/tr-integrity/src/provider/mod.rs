@@ -31,7 +31,7 @@ pub enum Complaint {
     IncompleteUse,
     /// A result without its use.
     OrphanedResult,
-    /// Two uses with one id.
+    /// Two uses, or two items, with one id.
     DuplicateId,
     /// Two results for one use.
     SeveralResults,

@@ -3,7 +3,7 @@ use super::Complaint;
 use memchr::memmem;
 
 /// Complaints by their exact words, as Anthropic, OpenAI and Gemini write them.
-pub(super) const COMPLAINTS: [(&str, Complaint); 20] = [
+pub(super) const COMPLAINTS: [(&str, Complaint); 21] = [
     (
         "`tool_use` ids were found without `tool_result` blocks immediately after",
         Complaint::IncompleteUse,
@@ -25,10 +25,11 @@ pub(super) const COMPLAINTS: [(&str, Complaint); 20] = [
         "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'",
         Complaint::OrphanedResult,
     ),
-    ("No tool output found for function call", Complaint::IncompleteUse),
+    ("No tool output found for", Complaint::IncompleteUse),
     ("No tool call found for function call output", Complaint::OrphanedResult),
     ("Duplicate item found with id", Complaint::DuplicateId),
     ("was provided without its required 'reasoning' item", Complaint::Thinking),
+    ("was provided without its required following item", Complaint::Thinking),
     (
         "number of function response parts is equal to the number of function call parts",
         Complaint::IncompleteUse,

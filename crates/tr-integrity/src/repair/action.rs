@@ -11,7 +11,7 @@ pub struct RepairAction {
     /// To which message, from 0. As 002 counts in mode `remove`: after the removals before this
     /// one. In mode `preserve`: in the transcript as it was.
     pub message_index: usize,
-    /// To which tool use or its result.
+    /// To which tool use, or its result, or which item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<Box<str>>,
     /// The id that took the place of the old one.
@@ -38,12 +38,21 @@ pub enum ActionKind {
     OrphanToText,
     /// A result that another repair made up gives way to the real one, or has no use.
     RemoveSynthetic,
-    /// A second result with the same content is removed.
+    /// A second result with the same content, or a copy of an item, is removed.
     RemoveDuplicate,
     /// A repeated id is made unique, with its result's.
     RenameId,
     /// A text block without text is removed.
     RemoveEmptyText,
+    /// Reasoning that nothing of the model's follows is removed.
+    RemoveReasoning,
+    /// A step is joined to the model's message before it: it must follow the user.
+    JoinMessages,
+    /// The user is made to speak before a step that begins the session: it must follow the user.
+    AddUserMessage,
+    /// An item loses the id by which its provider knows it: another item has it, or the provider
+    /// would ask for reasoning that is not there.
+    UnlinkItem,
 }
 
 /// Something that the session tells no more after a repair.
@@ -55,7 +64,7 @@ pub struct Loss {
     pub what: LossKind,
     /// Which message had it, in the transcript as it was.
     pub message_index: usize,
-    /// Of which tool use.
+    /// Of which tool use, or which item.
     pub tool_use_id: Box<str>,
     /// The tool, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,4 +82,6 @@ pub enum LossKind {
     Result,
     /// Which call a result belongs to; its content is kept as text.
     Link,
+    /// What the model thought. Its provider does not take it without what followed from it.
+    Reasoning,
 }

@@ -1,12 +1,19 @@
 //! Makes a corrupt transcript valid again: plan first, then apply.
 mod action;
+mod items;
 mod pairs;
 mod preserve;
 mod remove;
 
 pub use self::action::{ActionKind, Loss, LossKind, RepairAction};
-use crate::{format::Format, message::Message, transcript::Transcript};
+use crate::{
+    format::{Format, Results},
+    json::Piece,
+    message::{Block, Kind, Message, Role},
+    transcript::Transcript,
+};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// What a repair does with what has no pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -183,19 +190,46 @@ impl Log {
     }
 }
 
-/// Which messages may answer a step at `at`: those from here on, up to but without the end.
-fn zone(format: Format, messages: &[&Message], at: usize) -> std::ops::Range<usize> {
-    use crate::message::Role;
-    let follows = messages[at + 1..].iter();
-    let len = match format {
-        Format::AnthropicMessages => {
-            usize::from(follows.clone().next().is_some_and(|next| next.role() == Role::User))
+/// Which messages may answer the step that begins at `at`, by their place: those from here on, up
+/// to but without the end.
+fn zone(format: Format, messages: &[&Message], at: usize) -> Range<usize> {
+    let count = |from: usize, role: Role| {
+        messages[from..].iter().take_while(|message| message.role() == role).count()
+    };
+    let (start, len) = match format.rules().results {
+        Results::Blocks => {
+            let follows = messages.get(at + 1).is_some_and(|next| next.role() == Role::User);
+            (at + 1, usize::from(follows))
         }
-        Format::OpenAiChat | Format::OpenClaw => {
-            follows.take_while(|next| next.role() == Role::Tool).count()
+        Results::Messages => (at + 1, count(at + 1, Role::Tool)),
+        Results::Items => {
+            let end = at + count(at, Role::Assistant);
+            (end, count(end, Role::Tool))
         }
     };
-    at + 1..at + 1 + len
+    start..start + len
+}
+
+/// The messages of a tail without the uses of these ids.
+pub(crate) fn without_uses(format: Format, tail: &[Message], gone: &[Box<str>]) -> Vec<Message> {
+    let is_gone = |kind: &Kind| matches!(kind, Kind::Use { id, .. } if gone.contains(id));
+    let rest = tail.iter().filter_map(|message| {
+        let kept = message.blocks().iter().enumerate().filter(|(_, part)| !is_gone(&part.kind));
+        let piece = |(block, part): (usize, &Block)| Piece {
+            was: Some(block),
+            text: format.listed(message, part, None),
+        };
+        let pieces: Vec<_> = kept.map(piece).collect();
+        let is_blocks = format.rules().results == Results::Blocks;
+        match pieces.len() {
+            all if all == message.blocks().len() => Some(message.clone()),
+            0 if is_blocks => None,
+            _ => format.rewrite(message, &pieces),
+        }
+    });
+    let rest = rest.map(|message| (None, message)).collect();
+    let rest = items::settle_reasoning(format, rest, true, &mut Log::default());
+    rest.into_iter().map(|(_, message)| message).collect()
 }
 
 impl StalePlan {

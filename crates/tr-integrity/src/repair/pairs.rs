@@ -1,14 +1,14 @@
 //! Which result answers which use, wherever in the transcript they stand.
 use super::zone;
 use crate::{
-    format::Format,
-    message::{Kind, Message, Role},
+    format::{Format, Results},
+    message::{Key, Kind, Message, Role},
 };
 use std::collections::{HashMap, HashSet};
 
-/// An assistant message with uses.
+/// A step with uses.
 pub(super) struct Step {
-    /// Its message, among those that are kept.
+    /// Where it begins, among the messages that are kept.
     pub(super) at: usize,
     pub(super) uses: Vec<Use>,
     /// The messages in which its results belong.
@@ -18,8 +18,11 @@ pub(super) struct Step {
 }
 
 pub(super) struct Use {
+    /// Its message, among those that are kept.
+    pub(super) at: usize,
     pub(super) block: usize,
     pub(super) id: Box<str>,
+    key: Key,
     /// Its result, among all.
     pub(super) answer: Option<usize>,
     pub(super) new_id: Option<Box<str>>,
@@ -31,11 +34,14 @@ pub(super) struct Found<'t> {
     pub(super) at: usize,
     pub(super) block: usize,
     pub(super) id: &'t str,
+    key: Key,
     pub(super) content: Option<&'t str>,
     pub(super) is_synthetic: bool,
-    /// The step in whose zone it stands.
+    /// The step in whose zone it stands; in a form of items, the one that it answers by its place.
     pub(super) home: Option<usize>,
     pub(super) fate: Fate,
+    /// It answers a use from which it stands apart.
+    pub(super) is_moved: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,6 +61,26 @@ pub(super) struct Pairs<'t> {
     pub(super) found: Vec<Found<'t>>,
 }
 
+impl Use {
+    fn of(kind: &Kind, at: usize, block: usize) -> Option<Self> {
+        let key = kind.key(true)?;
+        Some(Self { at, block, id: key.id.clone(), key, answer: None, new_id: None })
+    }
+}
+
+impl<'t> Found<'t> {
+    fn of(message: &'t Message, at: usize, block: usize, home: Option<usize>) -> Option<Self> {
+        let kind = &message.blocks()[block].kind;
+        let (Kind::Result { id, content, synthetic, .. }, Some(key)) = (kind, kind.key(true))
+        else {
+            return None;
+        };
+        let content = content.as_ref().map(|span| message.text(span));
+        let (is_synthetic, fate) = (*synthetic, Fate::Stray);
+        Some(Self { at, block, id, key, content, is_synthetic, home, fate, is_moved: false })
+    }
+}
+
 impl<'t> Pairs<'t> {
     /// Pairs the results in `messages`; `is_live` says whether a step may still get results.
     pub(super) fn of(
@@ -63,15 +89,22 @@ impl<'t> Pairs<'t> {
         is_live: impl Fn(&Step) -> bool,
     ) -> Self {
         let mut pairs = Self { steps: Vec::new(), found: Vec::new() };
-        for (at, message) in messages.iter().enumerate() {
-            pairs.note(format, messages, at, message);
+        if format.rules().results == Results::Items {
+            pairs.note_items(format, messages);
+        } else {
+            for (at, message) in messages.iter().enumerate() {
+                pairs.note(format, messages, at, message);
+            }
+        }
+        if format.rules().names_pair {
+            pairs.pair_names();
         }
         for step in &mut pairs.steps {
             step.is_live = is_live(step);
         }
         pairs.pair_at_home();
         pairs.bring_home();
-        if format == Format::AnthropicMessages {
+        if format.rules().results == Results::Blocks {
             pairs.keep_tail_whole();
         }
         pairs.settle_strays();
@@ -87,15 +120,10 @@ impl<'t> Pairs<'t> {
         let home = last_zone.map(|_| self.steps.len() - 1);
         for (block, part) in message.blocks().iter().enumerate() {
             match &part.kind {
-                Kind::Use { id, .. } if message.role() == Role::Assistant => {
-                    uses.push(Use { block, id: id.clone(), answer: None, new_id: None });
+                Kind::Use { .. } if message.role() == Role::Assistant => {
+                    uses.extend(Use::of(&part.kind, at, block));
                 }
-                Kind::Result { id, content, synthetic, .. } => {
-                    let content = content.as_ref().map(|span| message.text(span));
-                    let (is_synthetic, fate) = (*synthetic, Fate::Stray);
-                    self.found.push(Found { at, block, id, content, is_synthetic, home, fate });
-                }
-                _ => {}
+                _ => self.found.extend(Found::of(message, at, block, home)),
             }
         }
         if !uses.is_empty() {
@@ -104,18 +132,68 @@ impl<'t> Pairs<'t> {
         }
     }
 
+    /// Steps are runs of items, and a result's home is the nearest step before it that lacks one.
+    fn note_items(&mut self, format: Format, messages: &[&'t Message]) {
+        let mut lacking: HashMap<&str, Vec<(usize, usize)>> = HashMap::new();
+        let mut run = 0;
+        for (at, message) in messages.iter().enumerate() {
+            if message.role() != Role::Assistant {
+                run = at + 1;
+            }
+            for (block, part) in message.blocks().iter().enumerate() {
+                if let Kind::Result { id, .. } = &part.kind {
+                    let steps = lacking.get_mut(&**id);
+                    let home = steps.and_then(|steps| {
+                        let open = steps.iter_mut().rev().find(|(_, left)| *left > 0);
+                        let Some((step, left)) = open else { return Some(steps.last()?.0) };
+                        *left -= 1;
+                        Some(*step)
+                    });
+                    self.found.extend(Found::of(message, at, block, home));
+                }
+                let Kind::Use { id, .. } = &part.kind else { continue };
+                if self.steps.last().is_none_or(|step| step.at != run) {
+                    let zone = zone(format, messages, run);
+                    self.steps.push(Step { at: run, uses: Vec::new(), zone, is_live: false });
+                }
+                let number = self.steps.len() - 1;
+                self.steps[number].uses.extend(Use::of(&part.kind, at, block));
+                let steps = lacking.entry(id).or_default();
+                match steps.last_mut().filter(|(last, _)| *last == number) {
+                    Some((_, left)) => *left += 1,
+                    None => steps.push((number, 1)),
+                }
+            }
+        }
+    }
+
+    /// Gives each result at home that pairs with a use by name the use's id: the first that no
+    /// other has, else any.
+    fn pair_names(&mut self) {
+        let mut taken = HashSet::new();
+        for found in &mut self.found {
+            let Some(number) = found.home else { continue };
+            let uses = self.steps[number].uses.iter().enumerate();
+            let same: Vec<_> = uses.filter(|(_, used)| used.key.pairs(&found.key)).collect();
+            let free = same.iter().find(|(place, _)| !taken.contains(&(number, *place)));
+            let Some((place, used)) = free.or(same.last()) else { continue };
+            taken.insert((number, *place));
+            found.key = used.key.clone();
+        }
+    }
+
     /// Pairs what stands where it belongs, by occurrence; real before synthetic.
     fn pair_at_home(&mut self) {
-        let mut at_home: HashMap<(usize, &str), Vec<usize>> = HashMap::new();
+        let mut at_home: HashMap<(usize, Box<str>), Vec<usize>> = HashMap::new();
         for (result, found) in self.found.iter().enumerate() {
             if let Some(home) = found.home {
-                at_home.entry((home, found.id)).or_default().push(result);
+                at_home.entry((home, found.key.id.clone())).or_default().push(result);
             }
         }
         for (number, step) in self.steps.iter_mut().enumerate() {
             let ids: HashSet<Box<str>> = step.uses.iter().map(|used| used.id.clone()).collect();
             for id in ids {
-                let Some(results) = at_home.get(&(number, &*id)) else { continue };
+                let Some(results) = at_home.get(&(number, id.clone())) else { continue };
                 let uses: Vec<_> = step.uses.iter_mut().filter(|used| used.id == id).collect();
                 let mut chosen = results.clone();
                 chosen.sort_by_key(|&result| self.found[result].is_synthetic);
@@ -154,7 +232,7 @@ impl<'t> Pairs<'t> {
             if found.fate != Fate::Stray || found.is_synthetic {
                 continue;
             }
-            let Some(uses) = waiting.get_mut(found.id).filter(|uses| !uses.is_empty()) else {
+            let Some(uses) = waiting.get_mut(&found.key.id).filter(|uses| !uses.is_empty()) else {
                 continue;
             };
             let behind = uses.partition_point(|&(step, _)| self.steps[step].at <= found.at);
@@ -169,6 +247,7 @@ impl<'t> Pairs<'t> {
                 self.found[synthetic].fate = Fate::Drop;
             }
             self.found[result].fate = Fate::Answers;
+            self.found[result].is_moved = self.found[result].home != Some(step);
         }
     }
 
@@ -198,6 +277,13 @@ impl<'t> Pairs<'t> {
         for found in self.found.iter_mut().filter(|found| found.fate == Fate::Stray) {
             let is_said = found.is_synthetic || answers.contains(&(found.id, found.content));
             found.fate = if is_said { Fate::Drop } else { Fate::Text };
+        }
+    }
+
+    /// What stands at no use here answers one that only the provider knows.
+    pub(super) fn keep_strays(&mut self) {
+        for found in self.found.iter_mut().filter(|found| found.home.is_none()) {
+            found.fate = Fate::Answers;
         }
     }
 

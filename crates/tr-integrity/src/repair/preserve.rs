@@ -1,10 +1,11 @@
 //! Keeps all that a tool answered, and that a call may have run.
 use super::{
     ActionKind, Log, LossKind,
-    pairs::{Fate, Found, Pairs, Step},
+    items::{self, Elsewhere, Placed},
+    pairs::{Fate, Found, Pairs, Step, Use},
 };
 use crate::{
-    format::{Format, OUTCOME_UNKNOWN},
+    format::{Asked, Blanks, Format, OUTCOME_UNKNOWN, Results},
     json::Piece,
     message::{Blank, Kind, Message, Role},
     transcript::Transcript,
@@ -12,39 +13,57 @@ use crate::{
 use std::collections::HashMap;
 
 pub(super) fn repair(transcript: &Transcript, close_tail: bool, log: &mut Log) -> Vec<Message> {
-    let format = transcript.format();
-    let all = transcript.messages();
-    let is_nothing = |message: &Message| {
-        let blocks = message.blocks();
-        format == Format::AnthropicMessages
-            && message.is_blank()
-            && (!blocks.is_empty() || message.role() == Role::User)
+    let (format, all) = (transcript.format(), transcript.messages());
+    let results = format.rules().results;
+    let kept = match results {
+        Results::Items => items::unique(format, all, log),
+        _ => without_blanks(format, all, log),
     };
-    let (removed, kept): (Vec<_>, Vec<_>) =
-        all.iter().enumerate().partition(|(_, message)| is_nothing(message));
-    for (was, _) in removed {
-        log.act(ActionKind::RemoveEmptyMessage, was, None);
-    }
-    let (was, messages): (Vec<_>, Vec<_>) = kept.into_iter().unzip();
+    let was: Vec<_> = kept.iter().map(|(was, _)| *was).collect();
+    let messages: Vec<_> = kept.iter().map(|(_, message)| message).collect();
 
-    let is_live = |step: &Step| {
-        let end = match format {
-            Format::AnthropicMessages => step.at + 1,
-            Format::OpenAiChat | Format::OpenClaw => step.zone.end,
-        };
-        !close_tail && was.get(end - 1).is_some_and(|was| was + 1 == all.len())
+    let elsewhere = Elsewhere::of(transcript);
+    let is_live = |step: &Step| match results {
+        _ if elsewhere.results => true,
+        Results::Items => !close_tail && step.zone.end == was.len(),
+        Results::Messages => !close_tail && was[step.zone.end - 1] + 1 == all.len(),
+        Results::Blocks => !close_tail && was[step.at] + 1 == all.len(),
     };
-    let pairs = Pairs::of(format, &messages, is_live);
+    let mut pairs = Pairs::of(format, &messages, is_live);
+    if elsewhere.uses {
+        pairs.keep_strays();
+    }
     let places = pairs.found.iter().enumerate().map(|(n, found)| ((found.at, found.block), n));
     let places = places.collect();
     let steps = pairs.steps.iter().enumerate().map(|(n, step)| (step.at, n)).collect();
     let mut writer = Writer { format, was, messages, pairs, places, steps, log, out: Vec::new() };
     writer.report();
-    match format {
-        Format::AnthropicMessages => writer.write_blocks(),
-        Format::OpenAiChat | Format::OpenClaw => writer.write_messages(),
+    match results {
+        Results::Blocks => writer.write_blocks(),
+        Results::Messages => writer.write_messages(),
+        Results::Items => return writer.write_items(close_tail),
     }
     writer.out
+}
+
+/// Without the messages that a provider refuses because nothing is in them.
+fn without_blanks(format: Format, all: &[Message], log: &mut Log) -> Vec<(usize, Message)> {
+    let is_nothing = |message: &Message| match format.rules().blanks {
+        Blanks::Nothing => false,
+        Blanks::Messages => message.blocks().is_empty(),
+        Blanks::Texts => {
+            message.is_blank() && (!message.blocks().is_empty() || message.role() == Role::User)
+        }
+    };
+    let mut kept = Vec::with_capacity(all.len());
+    for (was, message) in all.iter().enumerate() {
+        if is_nothing(message) {
+            log.act(ActionKind::RemoveEmptyMessage, was, None);
+        } else {
+            kept.push((was, message.clone()));
+        }
+    }
+    kept
 }
 
 struct Writer<'t, 'l> {
@@ -68,11 +87,11 @@ impl Writer<'_, '_> {
         for (number, step) in pairs.steps.iter().enumerate() {
             for used in &step.uses {
                 if let Some(new_id) = &used.new_id {
-                    log.rename(was[step.at], &used.id, new_id);
+                    log.rename(was[used.at], &used.id, new_id);
                 }
                 match used.answer.map(|answer| &pairs.found[answer]) {
                     None if step.is_live => {}
-                    None => log.act(ActionKind::AddUnknown, was[step.at], Some(&used.id)),
+                    None => log.act(ActionKind::AddUnknown, was[used.at], Some(&used.id)),
                     Some(found)
                         if found.home != Some(number) || found.is_late(*format, messages) =>
                     {
@@ -127,9 +146,7 @@ impl Writer<'_, '_> {
             let used = &step.uses[place];
             let id = used.new_id.as_deref();
             let Some(found) = answer.map(|answer| &self.pairs.found[answer]) else {
-                let id = id.unwrap_or(&used.id);
-                let text = self.format.write_result(id, OUTCOME_UNKNOWN, true);
-                return Piece { was: None, text };
+                return Piece { was: None, text: self.unknown(used) };
             };
             let message = self.messages[found.at];
             let text = message.blocks()[found.block].text_in(message, id);
@@ -141,14 +158,20 @@ impl Writer<'_, '_> {
 
     fn write_message(&mut self, at: usize, answers: Vec<Piece>) {
         let message = self.messages[at];
-        let mut pieces = answers;
+        // Where results may stand beside other content, those that are home stay there.
+        let stay = self.format.rules().blanks != Blanks::Texts
+            && answers.iter().all(|piece| piece.was.is_some());
+        let mut has_content = !answers.is_empty();
+        let (mut home, mut pieces) =
+            if stay { (answers, Vec::new()) } else { (Vec::new(), answers) };
         let step = self.steps.get(&at).map(|&number| &self.pairs.steps[number]);
-        let mut has_content = !pieces.is_empty();
         for (block, part) in message.blocks().iter().enumerate() {
             let mut new_id = None;
             match &part.kind {
                 Kind::Result { id, content, .. } => {
                     let fate = self.pairs.found[self.places[&(at, block)]].fate;
+                    let is_home = |piece: &Piece| piece.was == Some(block);
+                    pieces.extend(home.iter().position(is_home).map(|at| home.remove(at)));
                     if fate == Fate::Text {
                         let content = content.as_ref().map(|span| message.text(span));
                         let texts = self.format.result_as_text(id, content);
@@ -162,7 +185,9 @@ impl Writer<'_, '_> {
                     continue;
                 }
                 Kind::Text(Blank::White) => {}
-                Kind::Text(Blank::No) | Kind::Other => has_content = true,
+                Kind::Text(Blank::No) | Kind::Reasoning | Kind::Reference | Kind::Other => {
+                    has_content = true;
+                }
                 Kind::Use { .. } => {
                     has_content = true;
                     let used = step.and_then(|step| step.uses.iter().find(|u| u.block == block));
@@ -179,12 +204,53 @@ impl Writer<'_, '_> {
             }
         };
         if pieces.len() == message.blocks().len() && pieces.iter().enumerate().all(is_same) {
-            self.out.push(message.clone());
+            self.put(at, message.clone());
         } else if has_content {
-            self.out.push(self.format.rewrite(message, &pieces));
+            let message = self.format.rewrite(message, &pieces);
+            message.into_iter().for_each(|message| self.put(at, message));
         } else {
             self.log.act(ActionKind::RemoveEmptyMessage, self.was[at], None);
         }
+    }
+
+    /// Adds a message; where a step must follow the user, it does.
+    fn put(&mut self, at: usize, message: Message) {
+        let format = self.format;
+        let Some(begin) = format.rules().follows_user else { return self.out.push(message) };
+        if message.tool_uses().next().is_none() {
+            return self.out.push(message);
+        }
+        match self.out.last().map(Message::role) {
+            Some(Role::User) => self.out.push(message),
+            Some(Role::Assistant) => {
+                let before = self.out.pop().expect("there is a last one");
+                let text = |message: &Message, block: usize| {
+                    format.listed(message, &message.blocks()[block], None)
+                };
+                let first = (0..before.blocks().len())
+                    .map(|block| Piece { was: None, text: text(&before, block) });
+                let then = (0..message.blocks().len())
+                    .map(|block| Piece { was: Some(block), text: text(&message, block) });
+                let pieces: Vec<_> = first.chain(then).collect();
+                self.log.act(ActionKind::JoinMessages, self.was[at], None);
+                let joined = format.rewrite(&message, &pieces).expect("blocks were joined");
+                self.put(at, joined);
+            }
+            _ => {
+                self.log.act(ActionKind::AddUserMessage, self.was[at], None);
+                self.out.push(format.own(begin.to_owned()));
+                self.out.push(message);
+            }
+        }
+    }
+
+    /// The result of a use that has none.
+    fn unknown(&self, used: &Use) -> String {
+        let message = self.messages[used.at];
+        let text = message.text(&message.blocks()[used.block].span);
+        let id = used.new_id.as_deref().unwrap_or(&used.id);
+        let asked = Asked { id, name: message.use_name(used.block), text };
+        self.format.form().write_result(&asked, OUTCOME_UNKNOWN, true)
     }
 
     /// The form in which results are messages.
@@ -218,10 +284,7 @@ impl Writer<'_, '_> {
         for (place, answer) in self.pairs.order(number) {
             let message = match answer {
                 Some(answer) => self.messages[self.pairs.found[answer].at].clone(),
-                None => {
-                    let id = &self.pairs.steps[number].uses[place].id;
-                    self.format.own(self.format.write_result(id, OUTCOME_UNKNOWN, true))
-                }
+                None => self.format.own(self.unknown(&self.pairs.steps[number].uses[place])),
             };
             self.out.push(message);
         }
@@ -242,11 +305,73 @@ impl Writer<'_, '_> {
     }
 }
 
+impl Writer<'_, '_> {
+    /// The form in which results are items: behind their use they stay where they are.
+    fn write_items(self, close_tail: bool) -> Vec<Message> {
+        let mut out: Vec<Placed> = Vec::with_capacity(self.messages.len());
+        // Texts come before the model's last items, and before reasoning that waits: a tail stays
+        // live, and reasoning beside what follows from it.
+        let (mut gate, mut in_run, mut thinks, mut number) = (0, false, false, 0);
+        for at in 0..self.messages.len() {
+            let (was, message) = (Some(self.was[at]), self.messages[at].clone());
+            match message.role() {
+                Role::Tool => {
+                    in_run = false;
+                    let found = &self.pairs.found[self.places[&(at, 0)]];
+                    match found.fate {
+                        Fate::Answers if !found.is_moved => out.push((was, message)),
+                        Fate::Text => {
+                            let texts = self.format.result_as_text(found.id, found.content);
+                            let texts = texts.into_iter().map(|text| self.format.own(text));
+                            let texts: Vec<_> = texts.map(|text| (was, text)).collect();
+                            gate += texts.len();
+                            out.splice(gate - texts.len()..gate - texts.len(), texts);
+                        }
+                        _ => {}
+                    }
+                }
+                Role::Assistant => {
+                    if !in_run && !thinks {
+                        gate = out.len();
+                    }
+                    (in_run, thinks) = (true, items::is(&message, &Kind::Reasoning));
+                    out.push((was, message));
+                }
+                _ => {
+                    (in_run, thinks) = (false, false);
+                    out.push((was, message));
+                    gate = out.len();
+                }
+            }
+            if self.pairs.steps.get(number).is_some_and(|step| step.zone.end == at + 1) {
+                out.extend(self.guests(number));
+                number += 1;
+            }
+        }
+        let out = items::settle_reasoning(self.format, out, close_tail, self.log);
+        out.into_iter().map(|(_, message)| message).collect()
+    }
+
+    /// The results of a step that do not stand behind it yet.
+    fn guests(&self, number: usize) -> Vec<Placed> {
+        let step = &self.pairs.steps[number];
+        let guest = |used: &Use| match used.answer {
+            None if step.is_live => None,
+            None => Some((None, self.format.own(self.unknown(used)))),
+            Some(answer) => {
+                let Found { at, is_moved, .. } = self.pairs.found[answer];
+                is_moved.then(|| (Some(self.was[at]), self.messages[at].clone()))
+            }
+        };
+        step.uses.iter().filter_map(guest).collect()
+    }
+}
+
 impl Found<'_> {
     /// Whether it stands behind other content of its message, where the provider doesn't look.
     fn is_late(&self, format: Format, messages: &[&Message]) -> bool {
         let before = &messages[self.at].blocks()[..self.block];
         let is_other = |kind: &Kind| !matches!(kind, Kind::Result { .. });
-        format == Format::AnthropicMessages && before.iter().any(|block| is_other(&block.kind))
+        format.rules().blanks == Blanks::Texts && before.iter().any(|block| is_other(&block.kind))
     }
 }

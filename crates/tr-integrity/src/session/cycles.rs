@@ -4,9 +4,9 @@ use super::{
     ToolCycleTransaction, ToolResult, ToolUse,
 };
 use crate::{
-    format::OUTCOME_UNKNOWN,
-    json::Piece,
+    format::{Asked, OUTCOME_UNKNOWN},
     message::{Kind, Message},
+    repair,
 };
 use std::mem;
 use tr_core::{Answer, CycleRef, Ran};
@@ -204,11 +204,12 @@ impl Session {
         match used_before.filter(|_| cycle.in_transcript) {
             // The session went on without it: it takes the place that was kept for it.
             Some(step) => {
-                let late = self.hold(&[&result]);
+                let late = self.hold(&[(&cycle.tool_use, &result)]);
                 let at = self.validator.live_step().unwrap_or(self.transcript.len());
                 self.insert(at, late);
                 self.mend(step);
-                self.done(cycle.id, step + 1, cycle.tool_use, result);
+                let at = self.validator.result_of(&id).unwrap_or(step + 1);
+                self.done(cycle.id, at, cycle.tool_use, result);
             }
             None => self.append_pair(cycle.id, cycle.tool_use, result),
         }
@@ -238,12 +239,17 @@ impl Session {
     fn append_pair(&mut self, id: CycleId, tool_use: ToolUse, result: ToolResult) {
         let format = self.transcript.format();
         let used_before = self.validator.last_use_of(&tool_use.id);
-        let mut pair = vec![format.write_uses(&[tool_use.to_write()])];
-        pair.extend(self.hold(&[&result]));
+        let mut pair = format.write_uses(&[tool_use.to_write()]);
+        pair.extend(self.hold(&[(&tool_use, &result)]));
         let at = self.validator.live_step().unwrap_or(self.transcript.len());
+        let was_valid = self.validator.is_valid();
         self.insert(at, pair);
-        if let Some(step) = used_before.filter(|_| format.refuses_repeated_ids()) {
-            self.mend(step.min(at));
+        let repeats = used_before.filter(|_| format.refuses_repeated_ids());
+        match repeats.map(|step| step.min(at)) {
+            Some(step) => self.mend(step),
+            // It may not stand there, or may not begin a session.
+            None if was_valid && !self.validator.is_valid() => self.mend(at),
+            None => {}
         }
         self.done(id, at, tool_use, result);
     }
@@ -270,29 +276,44 @@ impl Session {
         let order: Vec<&str> = self.validator.pending().collect();
         held.sort_by_key(|cycle| order.iter().position(|id| *id == &*cycle.tool_use.id));
         let at = self.transcript.len();
-        let mut results = Vec::new();
-        for cycle in held {
-            let Some(result) = cycle.held else { continue };
-            results.push(result.clone());
-            self.done(cycle.id, at, cycle.tool_use, result);
+        let held: Vec<_> = held
+            .into_iter()
+            .filter_map(|cycle| Some((cycle.id, cycle.tool_use, cycle.held?)))
+            .collect();
+        let results: Vec<_> = held.iter().map(|(_, used, result)| (used, result)).collect();
+        let messages = self.hold(&results);
+        for (id, tool_use, result) in held {
+            self.done(id, at, tool_use, result);
         }
-        self.hold(&results.iter().collect::<Vec<_>>())
+        messages
     }
 
-    fn hold(&self, results: &[&ToolResult]) -> Vec<Message> {
+    fn hold(&self, results: &[(&ToolUse, &ToolResult)]) -> Vec<Message> {
         if results.is_empty() {
             return Vec::new();
         }
         let format = self.transcript.format();
-        let write = |result: &&ToolResult| {
-            format.write_result(&result.tool_use_id, &result.content, result.is_error)
+        let write = |(used, result): &(&ToolUse, &ToolResult)| {
+            let asked = self.asked(used);
+            format.form().write_result(&asked, &result.content, result.is_error)
         };
         format.hold_results(&results.iter().map(write).collect::<Vec<_>>())
     }
 
+    /// A use, as it stands in the transcript if it is there.
+    fn asked<'s>(&'s self, used: &'s ToolUse) -> Asked<'s> {
+        let message = self.validator.last_use_of(&used.id);
+        let message = message.map(|at| &self.transcript.messages()[at]);
+        let text = message.and_then(|message| {
+            let is_meant = |kind: &Kind| matches!(kind, Kind::Use { id, .. } if *id == used.id);
+            let block = message.blocks().iter().find(|block| is_meant(&block.kind))?;
+            Some(message.text(&block.span))
+        });
+        Asked { id: &used.id, name: &used.name, text: text.unwrap_or_default() }
+    }
+
     /// Takes the uses that were rolled back out of the live tail, but for those to `keep`.
     pub(super) fn take_back_from_tail(&mut self, keep: impl Fn(&str) -> bool) {
-        let format = self.transcript.format();
         let gone: Vec<Box<str>> = self
             .cycles
             .iter()
@@ -302,21 +323,9 @@ impl Session {
             .collect();
         self.cycles.retain(|cycle| cycle.state != CycleState::RolledBack);
         let Some(step) = self.validator.live_step().filter(|_| !gone.is_empty()) else { return };
-        let message = self.transcript.messages()[step].clone();
-        let blocks = message.blocks().iter().enumerate();
-        let kept = blocks
-            .filter(|(_, part)| !matches!(&part.kind, Kind::Use { id, .. } if gone.contains(id)));
-        let pieces: Vec<Piece> = kept
-            .map(|(block, part)| Piece {
-                was: Some(block),
-                text: format.listed(&message, part, None),
-            })
-            .collect();
-        let mut behind = self.transcript.messages()[step + 1..].to_vec();
-        if !pieces.is_empty() || format == crate::Format::OpenAiChat {
-            behind.insert(0, format.rewrite(&message, &pieces));
-        }
-        self.replace(step, behind);
+        let tail = &self.transcript.messages()[step..];
+        let rest = repair::without_uses(self.transcript.format(), tail, &gone);
+        self.replace(step, rest);
     }
 
     pub(super) fn is_pending(&self, id: &str) -> bool {

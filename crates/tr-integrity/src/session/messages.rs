@@ -38,6 +38,7 @@ impl Session {
 
     /// Repairs what stands from `from` on, the beginning of a step.
     pub(super) fn mend(&mut self, from: usize) {
+        let from = self.transcript.whole_from(from);
         let tail = self.transcript.rest(from);
         let plan = Repair::preserve().plan(&tail);
         if !plan.is_empty() {

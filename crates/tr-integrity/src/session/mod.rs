@@ -165,7 +165,8 @@ impl Session {
     pub fn push(&mut self, message: Message) {
         self.turns += u64::from(message.begins_turn());
         let step = self.validator.live_step();
-        let Some(step) = step.filter(|_| self.tail_has_cycles()) else {
+        let ends = self.tail_has_cycles() && !self.validator.extends_step(&message);
+        let Some(step) = step.filter(|_| ends) else {
             return self.append(message);
         };
         let answered: HashSet<Box<str>> = message.tool_results().map(Into::into).collect();

@@ -1,5 +1,5 @@
 //! What a validation finds, and how the provider would say it.
-use crate::format::Format;
+use crate::format::{Format, Results};
 use serde::Serialize;
 use std::fmt;
 
@@ -28,6 +28,12 @@ pub enum Fault {
     BlankMessage,
     /// A user's message without content.
     EmptyMessage,
+    /// A reasoning item that nothing of the model's follows.
+    LoneReasoning,
+    /// An item with an id that an earlier item has.
+    DuplicateItem,
+    /// A step that follows no message of the user's, where the provider asks for one.
+    UseOutOfTurn,
 }
 
 /// Whether the provider refuses it.
@@ -55,6 +61,8 @@ pub struct Finding {
     /// Of which tool use.
     pub tool_use_id: Option<Box<str>>,
     pub(crate) format: Format,
+    /// What the provider names beside the use's id: an item's id, or what kind of use it is.
+    pub(crate) about: Box<str>,
     /// The message at which it showed.
     pub(crate) noticed: usize,
 }
@@ -71,11 +79,11 @@ impl Fault {
         }
     }
 
-    pub(super) const fn severity(self, format: Format) -> Severity {
+    pub(super) fn severity(self, format: Format) -> Severity {
+        let rules = format.rules();
         match self {
-            Self::DuplicateId | Self::SeveralResults if !format.refuses_repeated_ids() => {
-                Severity::Warning
-            }
+            Self::DuplicateId if !rules.refuses_repeated_ids => Severity::Warning,
+            Self::SeveralResults if rules.results != Results::Blocks => Severity::Warning,
             _ => Severity::Error,
         }
     }
@@ -88,58 +96,7 @@ impl Finding {
         if self.severity == Severity::Warning {
             return None;
         }
-        let id = self.tool_use_id.as_deref().unwrap_or_default();
-        Some(match self.format {
-            Format::AnthropicMessages => self.anthropic_error(id),
-            Format::OpenAiChat | Format::OpenClaw => match self.fault {
-                Fault::IncompleteUse | Fault::UseWithoutUser => format!(
-                    "An assistant message with 'tool_calls' must be followed by tool messages \
-                     responding to each 'tool_call_id'. The following tool_call_ids did not have \
-                     response messages: {id}"
-                ),
-                _ => "messages with role 'tool' must be a response to a preceeding message with \
-                      'tool_calls'."
-                    .to_owned(),
-            },
-        })
-    }
-
-    fn anthropic_error(&self, id: &str) -> String {
-        let message = self.message_index;
-        let block = self.block_index.unwrap_or_default();
-        match self.fault {
-            Fault::IncompleteUse | Fault::UseWithoutUser => format!(
-                "messages.{message}: `tool_use` ids were found without `tool_result` blocks \
-                 immediately after: {id}. Each `tool_use` block must have a corresponding \
-                 `tool_result` block in the next message."
-            ),
-            // The provider looks for the result at the head of the next message only.
-            Fault::ResultAfterContent => format!(
-                "messages.{}: `tool_use` ids were found without `tool_result` blocks immediately \
-                 after: {id}. Each `tool_use` block must have a corresponding `tool_result` block \
-                 in the next message.",
-                message.saturating_sub(1)
-            ),
-            Fault::OrphanedResult | Fault::ResultWithoutAssistant => format!(
-                "messages.{message}.content.{block}: unexpected `tool_use_id` found in \
-                 `tool_result` blocks: {id}. Each `tool_result` block must have a corresponding \
-                 `tool_use` block in the previous message."
-            ),
-            Fault::DuplicateId => {
-                format!("messages.{message}.content.{block}: `tool_use` ids must be unique")
-            }
-            Fault::SeveralResults => format!(
-                "messages.{message}.content.{block}: each tool_use must have a single result. \
-                 Found multiple `tool_result` blocks with id: {id}"
-            ),
-            Fault::EmptyText => "messages: text content blocks must be non-empty".to_owned(),
-            Fault::BlankMessage => {
-                "messages: text content blocks must contain non-whitespace text".to_owned()
-            }
-            Fault::EmptyMessage => {
-                format!("messages.{message}: user messages must have non-empty content")
-            }
-        }
+        Some(self.format.form().error(self))
     }
 }
 
@@ -160,6 +117,9 @@ impl fmt::Display for Finding {
             Fault::EmptyText => f.write_str("Empty text block"),
             Fault::BlankMessage => f.write_str("Message of white space only"),
             Fault::EmptyMessage => f.write_str("User message without content"),
+            Fault::LoneReasoning => write!(f, "Reasoning without what follows: {}", self.about),
+            Fault::UseOutOfTurn => write!(f, "tool_use without preceding user message: {id}"),
+            Fault::DuplicateItem => write!(f, "Duplicate item id: {}", self.about),
         }
     }
 }

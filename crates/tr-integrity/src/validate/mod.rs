@@ -1,6 +1,7 @@
 //! Checks a transcript message by message; an append costs the same at any length.
 mod finding;
 mod ids;
+mod items;
 mod result;
 
 pub use self::{
@@ -8,11 +9,12 @@ pub use self::{
     result::ValidationResult,
 };
 use crate::{
-    format::Format,
-    message::{Blank, Kind, Message, Role},
+    format::{Blanks, Format, Results, Rules},
+    message::{Blank, Key, Kind, Message, Role},
     transcript::Transcript,
 };
 use ids::Ids;
+use items::Items;
 use std::mem;
 
 /// Checks a transcript against rules 1–3 of 002 and the provider's own.
@@ -42,19 +44,25 @@ pub struct Validator {
     errors: usize,
     last: Option<Role>,
     step: Option<Step>,
+    items: Items,
 }
 
-/// The last assistant message with uses, while results may still come.
+/// The last step, while results may still come.
 #[derive(Clone, Debug)]
 struct Step {
+    /// Where it begins.
     message: usize,
     uses: Vec<OpenUse>,
+    /// The model may add to it.
+    grows: bool,
 }
 
 #[derive(Clone, Debug)]
 struct OpenUse {
+    message: usize,
     block: usize,
-    id: Box<str>,
+    key: Key,
+    noun: &'static str,
     results: usize,
 }
 
@@ -70,6 +78,7 @@ impl Validator {
             errors: 0,
             last: None,
             step: None,
+            items: Items::default(),
         }
     }
 
@@ -77,21 +86,22 @@ impl Validator {
     #[must_use]
     pub fn of(transcript: &Transcript) -> Self {
         let mut validator = Self::new(transcript.format());
+        validator.items.continues = transcript.continues();
         transcript.messages().iter().for_each(|message| validator.push(message));
         validator
     }
 
     /// Checks the next message.
     pub fn push(&mut self, message: &Message) {
-        match self.format {
-            Format::AnthropicMessages => {
-                self.check_texts(message);
-                self.check_answers(message);
-            }
-            Format::OpenAiChat | Format::OpenClaw => self.check_tool_message(message),
+        let rules = self.format.rules();
+        self.check_blanks(message, rules.blanks);
+        match rules.results {
+            Results::Blocks => self.check_answers(message, rules),
+            Results::Messages => self.check_tool_message(message),
+            Results::Items => self.check_item(message),
         }
         if message.role() == Role::Assistant {
-            self.open_step(message);
+            self.open_step(message, rules);
         }
         self.last = Some(message.role());
         self.len += 1;
@@ -125,7 +135,7 @@ impl Validator {
     /// long as results may still follow it.
     pub fn pending(&self) -> impl Iterator<Item = &str> {
         let uses = self.step.iter().flat_map(|step| &step.uses);
-        uses.filter(|open| open.results == 0).map(|open| &*open.id)
+        uses.filter(|open| open.results == 0).map(|open| &*open.key.id)
     }
 
     /// The validation as 002 has it.
@@ -139,7 +149,20 @@ impl Validator {
         mem::take(&mut self.findings)
     }
 
-    /// The message of the live tail's uses.
+    /// Whether something at the end waits for what comes: uses for their results, or reasoning for
+    /// what follows from it. The provider would refuse it as it is.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        self.pending().next().is_some() || self.items.waits()
+    }
+
+    /// The first message of which something may still be found; the next one if there is none.
+    pub(crate) fn first_waiting(&self) -> usize {
+        let step = self.live_step().unwrap_or(self.len);
+        step.min(self.items.first_waiting().unwrap_or(self.len))
+    }
+
+    /// Where the step of the live tail's uses begins.
     pub(crate) fn live_step(&self) -> Option<usize> {
         self.pending().next()?;
         self.step.as_ref().map(|step| step.message)
@@ -157,19 +180,32 @@ impl Validator {
         }
         let kept = self.findings.partition_point(|finding| finding.noticed < len);
         self.findings.truncate(kept);
-        self.errors = self.findings.iter().filter(|f| f.severity == Severity::Error).count();
 
         // What the last step waits for is found by giving it to a fresh validator.
-        let step = messages[..len].iter().rposition(|m| m.role() == Role::Assistant);
-        let from = step.unwrap_or(len);
+        let from = self.format.last_step(&messages[..len]);
         let mut replay = Self { len: from, ..Self::new(self.format) };
         messages[from..len].iter().for_each(|message| replay.push(message));
         self.step = replay.step;
+        if self.format.rules().results == Results::Items {
+            self.truncate_items(messages, len, replay.items);
+        }
+        self.errors = self.findings.iter().filter(|f| f.severity == Severity::Error).count();
         self.last = messages[..len].last().map(Message::role);
         self.len = len;
     }
 
     fn find(&mut self, fault: Fault, message: usize, block: Option<usize>, id: Option<&str>) {
+        self.find_about(fault, message, block, id, Box::default());
+    }
+
+    fn find_about(
+        &mut self,
+        fault: Fault,
+        message: usize,
+        block: Option<usize>,
+        id: Option<&str>,
+        about: Box<str>,
+    ) {
         let severity = fault.severity(self.format);
         self.errors += usize::from(severity == Severity::Error);
         self.findings.push(Finding {
@@ -179,15 +215,23 @@ impl Validator {
             block_index: block,
             tool_use_id: id.map(Into::into),
             format: self.format,
+            about,
             noticed: self.len,
         });
     }
 
-    /// Anthropic refuses empty texts, and messages of white space.
-    fn check_texts(&mut self, message: &Message) {
+    fn check_blanks(&mut self, message: &Message, refused: Blanks) {
         let blocks = message.blocks();
-        if blocks.is_empty() && message.role() == Role::User {
+        let is_refused = match refused {
+            Blanks::Nothing => return,
+            Blanks::Messages => true,
+            Blanks::Texts => message.role() == Role::User,
+        };
+        if blocks.is_empty() && is_refused {
             self.find(Fault::EmptyMessage, self.len, None, None);
+        }
+        if refused == Blanks::Messages {
+            return;
         }
         for (at, block) in blocks.iter().enumerate() {
             if block.kind == Kind::Text(Blank::Empty) {
@@ -201,19 +245,21 @@ impl Validator {
     }
 
     /// Results are blocks, and belong at the head of the message after the step.
-    fn check_answers(&mut self, message: &Message) {
+    fn check_answers(&mut self, message: &Message, rules: Rules) {
         let mut step = self.step.take();
         let after_assistant = self.last == Some(Role::Assistant);
         let mut other_content = false;
         for (at, block) in message.blocks().iter().enumerate() {
-            let Kind::Result { id, .. } = &block.kind else {
-                other_content = true;
+            let (Kind::Result { id, .. }, Some(key)) =
+                (&block.kind, block.kind.key(rules.names_pair))
+            else {
+                other_content = rules.blanks == Blanks::Texts;
                 continue;
             };
             let fault = if message.role() != Role::User || !after_assistant {
                 Some(Fault::ResultWithoutAssistant)
             } else {
-                let matched = step.as_mut().map_or(Matched::None, |step| step.matching(id));
+                let matched = step.as_mut().map_or(Matched::None, |step| step.matching(&key));
                 match matched {
                     Matched::None => Some(Fault::OrphanedResult),
                     Matched::Again => Some(Fault::SeveralResults),
@@ -237,35 +283,47 @@ impl Validator {
             return self.close(step, Fault::IncompleteUse);
         }
         let follows_step = self.step.is_some();
-        for id in message.tool_results() {
-            let matched = self.step.as_mut().map_or(Matched::None, |step| step.matching(id));
+        for key in message.blocks().iter().filter_map(|block| block.kind.key(false)) {
+            let matched = self.step.as_mut().map_or(Matched::None, |step| step.matching(&key));
             let fault = match matched {
                 Matched::First => continue,
                 Matched::Again => Fault::SeveralResults,
                 Matched::None if follows_step => Fault::OrphanedResult,
                 Matched::None => Fault::ResultWithoutAssistant,
             };
-            self.find(fault, self.len, None, Some(id));
+            self.find(fault, self.len, None, Some(&key.id));
         }
     }
 
     fn close(&mut self, step: Option<Step>, fault: Fault) {
-        let Some(Step { message, uses }) = step else { return };
-        for open in uses.iter().filter(|open| open.results == 0) {
-            self.find(fault, message, Some(open.block), Some(&open.id));
+        let uses = step.into_iter().flat_map(|step| step.uses);
+        for open in uses.filter(|open| open.results == 0) {
+            let OpenUse { message, block, key, noun, .. } = open;
+            self.find_about(fault, message, Some(block), Some(&key.id), noun.into());
         }
     }
 
-    fn open_step(&mut self, message: &Message) {
+    fn open_step(&mut self, message: &Message, rules: Rules) {
+        let at = self.len;
         let mut uses = Vec::new();
         for (block, part) in message.blocks().iter().enumerate() {
-            let Kind::Use { id, .. } = &part.kind else { continue };
-            if self.uses.note(id, self.len) {
-                self.find(Fault::DuplicateId, self.len, Some(block), Some(id));
+            let Kind::Use { id, id_at, noun, .. } = &part.kind else { continue };
+            // A name in the place of an id may come again.
+            if self.uses.note(id, at) && (id_at.is_some() || !rules.names_pair) {
+                self.find(Fault::DuplicateId, at, Some(block), Some(id));
             }
-            uses.push(OpenUse { block, id: id.clone(), results: 0 });
+            let Some(key) = part.kind.key(rules.names_pair) else { continue };
+            uses.push(OpenUse { message: at, block, key, noun, results: 0 });
         }
-        self.step = (!uses.is_empty()).then_some(Step { message: self.len, uses });
+        if rules.results == Results::Items {
+            return self.extend_step(uses);
+        }
+        let Some(OpenUse { block, key, .. }) = uses.first() else { return };
+        if rules.follows_user.is_some() && self.last != Some(Role::User) {
+            let (block, id) = (*block, key.id.clone());
+            self.find(Fault::UseOutOfTurn, at, Some(block), Some(&id));
+        }
+        self.step = Some(Step { message: at, uses, grows: false });
     }
 }
 
@@ -277,8 +335,8 @@ enum Matched {
 
 impl Step {
     /// Gives a result to the first use of its id that has none: pairs are made by occurrence.
-    fn matching(&mut self, id: &str) -> Matched {
-        let mut same = self.uses.iter_mut().filter(|open| &*open.id == id).peekable();
+    fn matching(&mut self, key: &Key) -> Matched {
+        let mut same = self.uses.iter_mut().filter(|open| open.key.pairs(key)).peekable();
         if same.peek().is_none() {
             return Matched::None;
         }

@@ -1,5 +1,5 @@
 //! The layer around a tool.
-use crate::common::{FORMATS, message, uses};
+use crate::common::{FORMATS, message, push_step, user, uses};
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -69,6 +69,13 @@ async fn si_10_successful_cycle_persists_both() {
                 match format {
                     Format::AnthropicMessages => {
                         r#"[{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"pay","input":{"eur": 5}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"paid"}]}]"#
+                    }
+                    // What begins a session there is the user's.
+                    Format::Gemini => {
+                        r#"[{"role":"user","parts":[{"text":"[what came before is not in this session]"}]},{"role":"model","parts":[{"functionCall":{"id":"toolu_1","name":"pay","args":{"eur": 5}}}]},{"role":"user","parts":[{"functionResponse":{"id":"toolu_1","name":"pay","response":{"output":"paid"}}}]}]"#
+                    }
+                    Format::OpenAiResponses => {
+                        r#"[{"type":"function_call","call_id":"toolu_1","name":"pay","arguments":"{\"eur\": 5}"},{"type":"function_call_output","call_id":"toolu_1","output":"paid"}]"#
                     }
                     _ => {
                         r#"[{"role":"assistant","content":null,"tool_calls":[{"id":"toolu_1","type":"function","function":{"name":"pay","arguments":"{\"eur\": 5}"}}]},{"role":"tool","tool_call_id":"toolu_1","content":"paid"}]"#
@@ -255,7 +262,8 @@ async fn parallel_calls_of_one_step() {
     for format in FORMATS {
         let sessions = Sessions::new(format);
         sessions.with("s", |session, _| {
-            session.push(message(format, uses(format, &["a", "b", "c"])));
+            session.push(message(format, user("go")));
+            push_step(session, &["a", "b", "c"]);
         });
         let tool = Scripted::by(|n, call: &ToolCall| {
             let id = format!("{:?}", call.parts().tool_call_id.as_deref().unwrap());

@@ -1,9 +1,11 @@
 //! Whatever happens to a session and its cycles, in any order, it stays valid.
-use crate::common::{FORMATS, message, user, uses};
+use crate::common::{FORMATS, message, push_step, user};
 use proptest::{collection::vec, prelude::*};
 use std::sync::Arc;
 use tr_core::{Answer, CycleRef, Ran, SetClock};
-use tr_integrity::{CycleId, CycleMode, Format, ModelEnd, Operation, Session, Sessions, Validator};
+use tr_integrity::{
+    CycleId, CycleMode, Format, Message, ModelEnd, Operation, Role, Session, Sessions, Validator,
+};
 
 #[derive(Clone, Debug)]
 enum Event {
@@ -64,10 +66,16 @@ impl Life {
             Event::Say | Event::Step(_) if waits_for_the_agent(session) => {}
             Event::Say => session.push(message(format, user("hm"))),
             Event::Step(count) => {
+                // Where a step must follow the user, the user speaks.
+                let last = session.transcript().messages().last().map(Message::role);
+                let waits = session.validator().pending().next().is_some();
+                if format == Format::Gemini && last != Some(Role::User) && !waits {
+                    session.push(message(format, user("go")));
+                }
                 let ids: Vec<_> = (0..count).map(|n| format!("s{}_{n}", self.begun)).collect();
                 self.begun += 1;
                 let refs: Vec<_> = ids.iter().map(String::as_str).collect();
-                session.push(message(format, uses(format, &refs)));
+                push_step(session, &refs);
                 ids.iter().for_each(|id| self.begin(session, id));
             }
             Event::Call => {
@@ -123,7 +131,7 @@ fn check(session: &Session, event: &Event) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(tr_testkit::rounds(100, 8_000) as u32) })]
 
     #[test]
     fn a_session_is_valid_at_every_moment(events in vec(event(), 0..40), rollback: bool) {

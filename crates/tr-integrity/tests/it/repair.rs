@@ -1,6 +1,7 @@
 //! Corruptions seen in the wild, by name, and what the repair makes of them.
 use crate::common::{
-    self, FORMATS, anthropic, of, openai, result_block, results, says, tool, user, uses,
+    self, FORMATS, anthropic, of, openai, output, response, result_block, results, says, step,
+    tool, user, uses,
 };
 use tr_integrity::{
     ActionKind::{
@@ -37,7 +38,9 @@ fn unknown(format: Format, id: &str) -> String {
         Format::AnthropicMessages => format!(
             r#"{{"type":"tool_result","tool_use_id":"{id}","content":"{OUTCOME_UNKNOWN}","is_error":true}}"#
         ),
-        _ => tool(id, OUTCOME_UNKNOWN),
+        Format::OpenAiChat => tool(id, OUTCOME_UNKNOWN),
+        Format::Gemini => response(id, OUTCOME_UNKNOWN).replace("output", "error"),
+        _ => output(id, OUTCOME_UNKNOWN),
     }
 }
 
@@ -75,15 +78,17 @@ fn si_13_repair_orphaned_result_keeps_its_text() {
 #[test]
 fn si_14_repair_incomplete_use_removes_it() {
     for format in FORMATS {
-        let mut messages = vec![uses(format, &["a", "b"])];
+        let mut messages = [vec![user("go")], step(format, &["a", "b"])].concat();
         messages.extend(results(format, &[("a", "1")]));
         messages.push(user("hm"));
         let mut transcript = of(format, &messages);
         let plan = Repair::remove().plan(&transcript);
         let [loss] = plan.losses() else { panic!("{:?}", plan.losses()) };
         assert_eq!((loss.what, loss.tool.as_deref()), (LossKind::Call, Some("read")));
-        assert_eq!(remove(&mut transcript), [(RemoveIncomplete, 0)]);
-        let left: Vec<_> = transcript.messages()[0].tool_uses().collect();
+        // In a form of items, each use is a message.
+        let at = 1 + usize::from(format == Format::OpenAiResponses);
+        assert_eq!(remove(&mut transcript), [(RemoveIncomplete, at)]);
+        let left: Vec<_> = transcript.messages()[1].tool_uses().collect();
         assert_eq!(left, ["a"]);
         assert!(Validator::of(&transcript).is_valid());
     }
@@ -92,7 +97,7 @@ fn si_14_repair_incomplete_use_removes_it() {
 #[test]
 fn si_14_repair_incomplete_use_says_that_it_may_have_run() {
     for format in FORMATS {
-        let mut messages = vec![uses(format, &["a", "b"])];
+        let mut messages = [vec![user("go")], step(format, &["a", "b"])].concat();
         messages.extend(results(format, &[("a", "1")]));
         messages.push(user("hm"));
         let mut transcript = of(format, &messages);
@@ -144,7 +149,11 @@ fn killed_in_mid_tool_the_tail_is_left_alone() {
 #[test]
 fn killed_in_mid_tool_and_gone_on() {
     for format in FORMATS {
-        let mut transcript = of(format, &[uses(format, &["a", "b"]), says("back again")]);
+        let mut messages = [vec![user("go")], step(format, &["a", "b"])].concat();
+        // Where a step is a run of items, the model's words would belong to it.
+        let is_run = format == Format::OpenAiResponses;
+        messages.push(if is_run { user("back again") } else { says("back again") });
+        let mut transcript = of(format, &messages);
         assert_eq!(preserve(&mut transcript), [AddUnknown, AddUnknown]);
         let ids: Vec<_> = answers(&transcript).into_iter().map(|(_, id)| id).collect();
         assert_eq!(ids, ["a", "b"]);
@@ -181,11 +190,11 @@ fn compaction_cuts_a_pair() {
 #[test]
 fn duplicate_results() {
     for format in FORMATS {
-        let mut messages = vec![uses(format, &["a"])];
+        let mut messages = vec![user("go"), uses(format, &["a"])];
         messages.extend(results(format, &[("a", "same"), ("a", "same"), ("a", "other")]));
         let mut transcript = of(format, &messages);
         assert_eq!(preserve(&mut transcript), [RemoveDuplicate, OrphanToText]);
-        assert_eq!(answers(&transcript), [(1, "a")]);
+        assert_eq!(answers(&transcript).len(), 1);
         assert!(transcript.to_json().contains("other"));
     }
 }
@@ -196,7 +205,7 @@ fn real_beats_synthetic() {
                     result for transcript repair.";
     for made_up in [OUTCOME_UNKNOWN, openclaw] {
         for format in FORMATS {
-            let mut messages = vec![uses(format, &["a"])];
+            let mut messages = vec![user("go"), uses(format, &["a"])];
             messages.extend(results(format, &[("a", made_up)]));
             messages.push(user("hm"));
             messages.extend(results(format, &[("a", "real")]));
@@ -204,10 +213,12 @@ fn real_beats_synthetic() {
             assert_eq!(
                 preserve(&mut transcript),
                 match format {
-                    Format::AnthropicMessages => {
+                    Format::AnthropicMessages | Format::Gemini => {
                         vec![MoveResult, RemoveSynthetic, RemoveEmptyMessage]
                     }
-                    _ => vec![MoveResult, RemoveSynthetic],
+                    Format::OpenAiChat => vec![MoveResult, RemoveSynthetic],
+                    // The real one may stay where it is.
+                    _ => vec![RemoveSynthetic],
                 }
             );
             let json = transcript.to_json();
@@ -219,7 +230,7 @@ fn real_beats_synthetic() {
 #[test]
 fn reused_ids_are_rewritten_where_they_are_refused() {
     for format in FORMATS {
-        let mut messages = Vec::new();
+        let mut messages = vec![user("go")];
         for text in ["one", "two", "three"] {
             messages.push(uses(format, &["functions.read:0"]));
             messages.extend(results(format, &[("functions.read:0", text)]));
@@ -240,7 +251,7 @@ fn reused_ids_are_rewritten_where_they_are_refused() {
 #[test]
 fn parallel_results_split_over_messages() {
     let format = Format::AnthropicMessages;
-    let mut messages = vec![uses(format, &["a", "b", "c"])];
+    let mut messages = step(format, &["a", "b", "c"]);
     for id in ["b", "a", "c"] {
         messages.extend(results(format, &[(id, id)]));
     }
@@ -254,11 +265,17 @@ fn parallel_results_split_over_messages() {
 #[test]
 fn text_between_call_and_result() {
     for format in FORMATS {
-        let mut messages = vec![uses(format, &["a"]), user("are you there?")];
+        let mut messages = vec![user("go"), uses(format, &["a"]), user("are you there?")];
         messages.extend(results(format, &[("a", "1")]));
         let mut transcript = of(format, &messages);
+        if format == Format::OpenAiResponses {
+            // This provider takes it.
+            assert_eq!(Validator::of(&transcript).findings(), []);
+            assert_eq!(preserve(&mut transcript), []);
+            continue;
+        }
         assert_eq!(preserve(&mut transcript)[0], MoveResult);
-        assert_eq!(answers(&transcript), [(1, "a")]);
+        assert_eq!(answers(&transcript), [(2, "a")]);
         assert!(transcript.to_json().contains("are you there?"));
     }
 }
@@ -295,7 +312,8 @@ fn openclaw_drops_a_real_result_that_precedes_its_call() {
 #[test]
 fn openclaw_synthesises_results_for_a_live_tail() {
     for format in FORMATS {
-        let mut messages = vec![uses(format, &["a"]), user("broken"), uses(format, &["b", "c"])];
+        let mut messages = vec![user("go"), uses(format, &["a"]), user("broken")];
+        messages.extend(step(format, &["b", "c"]));
         let mut transcript = of(format, &messages);
         assert_eq!(preserve(&mut transcript), [AddUnknown]);
         assert_eq!(Validator::of(&transcript).pending().collect::<Vec<_>>(), ["b", "c"]);

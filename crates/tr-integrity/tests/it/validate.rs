@@ -1,7 +1,7 @@
 //! Sessions that providers take and refuse, in both forms.
 
 use crate::common::{
-    self, FORMATS, anthropic, message, of, openai, result_block, results, tool, user, uses,
+    self, FORMATS, anthropic, message, of, openai, result_block, results, step, tool, user, uses,
 };
 use tr_integrity::{Fault, Finding, Format, Severity, Transcript, ValidationResult, Validator};
 
@@ -28,7 +28,8 @@ fn si_01_valid_session_without_tools() {
 #[test]
 fn si_02_valid_session_with_pairs() {
     for format in FORMATS {
-        let mut messages = vec![user("go"), uses(format, &["a", "b"])];
+        let mut messages = vec![user("go")];
+        messages.extend(step(format, &["a", "b"]));
         // Parallel results in another order than their calls.
         messages.extend(results(format, &[("b", "2"), ("a", "1")]));
         messages.push(uses(format, &["c"]));
@@ -65,7 +66,8 @@ fn si_03_orphaned_tool_result() {
 
 #[test]
 fn si_03_result_without_an_assistant_message_before_it() {
-    for format in FORMATS {
+    // In a form of items, the message before it says nothing: its id does.
+    for format in [Format::AnthropicMessages, Format::OpenAiChat] {
         let mut messages = vec![user("hi")];
         messages.extend(results(format, &[("a", "1")]));
         let result = validate(&of(format, &messages));
@@ -80,7 +82,7 @@ fn si_03_result_without_an_assistant_message_before_it() {
 #[test]
 fn si_04_incomplete_tool_use() {
     for format in FORMATS {
-        let mut messages = vec![uses(format, &["a", "b"])];
+        let mut messages = step(format, &["a", "b"]);
         messages.extend(results(format, &[("a", "1")]));
         messages.push(user("go on"));
         let expected = ValidationResult {
@@ -104,7 +106,8 @@ fn si_04_use_that_no_user_message_follows() {
 #[test]
 fn si_04_a_live_tail_waits() {
     for format in FORMATS {
-        let validator = Validator::of(&of(format, &[user("go"), uses(format, &["a", "b"])]));
+        let messages = [vec![user("go")], step(format, &["a", "b"])].concat();
+        let validator = Validator::of(&of(format, &messages));
         assert!(validator.is_valid());
         assert_eq!(validator.pending().collect::<Vec<_>>(), ["a", "b"]);
     }
@@ -118,7 +121,7 @@ fn si_04_a_live_tail_waits() {
 #[test]
 fn si_05_duplicate_ids_are_an_error_where_they_are_refused() {
     for format in FORMATS {
-        let mut messages = Vec::new();
+        let mut messages = vec![user("go")];
         for _ in 0..2 {
             messages.push(uses(format, &["functions.read:0"]));
             messages.extend(results(format, &[("functions.read:0", "1")]));
@@ -131,7 +134,7 @@ fn si_05_duplicate_ids_are_an_error_where_they_are_refused() {
             assert_eq!(finding.severity, Severity::Error);
             let error = validator.result().error;
             assert_eq!(error.as_deref(), Some("Duplicate tool_use id: functions.read:0"));
-            assert_eq!((finding.message_index, finding.block_index), (2, Some(1)));
+            assert_eq!((finding.message_index, finding.block_index), (3, Some(1)));
         } else {
             assert_eq!(finding.severity, Severity::Warning);
             assert_eq!((validator.result(), finding.provider_error()), (valid(), None));
@@ -245,7 +248,7 @@ fn what_openai_says() {
 #[test]
 fn validation_is_incremental() {
     for format in FORMATS {
-        let mut messages = vec![uses(format, &["a", "b"])];
+        let mut messages = step(format, &["a", "b"]);
         messages.extend(results(format, &[("a", "1")]));
         messages.extend([user("hm"), uses(format, &["a"])]);
         let whole = Validator::of(&of(format, &messages));

@@ -154,11 +154,13 @@ impl Life {
                     .iter()
                     .map(|id| crate::format::NewUse { id, name: "x", input: "{}" })
                     .collect();
-                self.session.push(format.write_uses(&uses));
+                let step = format.write_uses(&uses);
+                step.into_iter().for_each(|message| self.session.push(message));
                 ids.iter().filter(|_| called).for_each(|id| self.begin(id));
             }
             Act::Orphan => {
-                let result = format.write_result("nobody", "said", false);
+                let asked = crate::format::Asked { id: "nobody", name: "x", text: "" };
+                let result = format.form().write_result(&asked, "said", false);
                 let results = format.hold_results(&[result]);
                 results.into_iter().for_each(|message| self.session.push(message));
             }
@@ -243,7 +245,7 @@ proptest! {
         snapshots: bool,
     ) {
         let mode = if rollback { CycleMode::Rollback } else { CycleMode::Preserve };
-        for format in [Format::AnthropicMessages, Format::OpenAiChat] {
+        for format in Format::ALL {
             let mut life = Life::new(format, mode, snapshots);
             for act in &acts {
                 life.does(act);

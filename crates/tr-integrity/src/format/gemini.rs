@@ -1,0 +1,249 @@
+//! Google's Gemini API: uses and results are parts of a content. Where a call has no id, its name
+//! and its place pair it with its response.
+use super::{
+    ReadError,
+    form::{Asked, Blanks, Form, NewUse, Results, Rules, is_synthetic, text},
+};
+use crate::{
+    json::{self, Piece, quote},
+    message::{Block, Body, Kind, Message, Role},
+    validate::{Fault, Finding},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// What the provider takes in the place of a signature that nobody has.
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// What the user says before a session whose beginning is gone.
+const BEGIN: &str =
+    r#"{"role":"user","parts":[{"text":"[what came before is not in this session]"}]}"#;
+
+#[derive(Deserialize)]
+struct Wire<'t> {
+    #[serde(borrow)]
+    role: Option<&'t RawValue>,
+    #[serde(borrow)]
+    parts: Option<&'t RawValue>,
+}
+
+/// A part, in the spelling of JSON or of Python.
+#[derive(Default, Deserialize)]
+struct WirePart<'t> {
+    #[serde(borrow, alias = "function_call", rename = "functionCall")]
+    call: Option<&'t RawValue>,
+    #[serde(borrow, alias = "function_response", rename = "functionResponse")]
+    response: Option<&'t RawValue>,
+    #[serde(borrow, alias = "thought_signature", rename = "thoughtSignature")]
+    signature: Option<&'t RawValue>,
+}
+
+/// A call or a response.
+#[derive(Default, Deserialize)]
+struct WireFunction<'t> {
+    #[serde(borrow)]
+    id: Option<&'t RawValue>,
+    #[serde(borrow)]
+    name: Option<&'t RawValue>,
+    #[serde(borrow)]
+    response: Option<&'t RawValue>,
+    /// Images and files beside the response.
+    #[serde(borrow)]
+    parts: Option<&'t RawValue>,
+}
+
+/// What a tool answered, where that is one text.
+#[derive(Default, Deserialize)]
+struct Answer<'t> {
+    #[serde(borrow)]
+    output: Option<&'t RawValue>,
+    #[serde(borrow)]
+    result: Option<&'t RawValue>,
+    #[serde(borrow)]
+    error: Option<&'t RawValue>,
+}
+
+/// The form.
+pub(super) struct Gemini;
+
+impl Form for Gemini {
+    fn rules(&self) -> Rules {
+        Rules {
+            results: Results::Blocks,
+            refuses_repeated_ids: false,
+            blanks: Blanks::Messages,
+            names_pair: true,
+            follows_user: Some(BEGIN),
+        }
+    }
+
+    fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {
+        let wire: Wire<'_> =
+            json::object(&raw).map_err(|error| ReadError::json("not a content", error))?;
+        let role = match wire.role.map(|role| text(Some(role))).as_deref() {
+            // A content without a role is the user's.
+            None | Some("" | "user" | "function") => Role::User,
+            Some("model") => Role::Assistant,
+            Some("system") => Role::System,
+            _ => Role::Other,
+        };
+        let list = wire.parts.map(|parts| json::span(&raw, parts.get()));
+        let parts = wire.parts.and_then(|parts| json::elements(parts.get()).ok());
+        let blocks = parts.unwrap_or_default().into_iter().map(|part| {
+            let wire: WirePart<'_> = json::object(part).unwrap_or_default();
+            Block { span: json::span(&raw, part), kind: kind(&raw, &wire) }
+        });
+        let blocks = blocks.collect();
+        let is_system = role == Role::System;
+        Ok(Body { role, list, blocks, is_system, ..Body::of(raw) })
+    }
+
+    fn evidence(&self, message: &str) -> usize {
+        let Ok(Wire { parts: Some(parts), role }) = json::object(message) else { return 0 };
+        let is_ours = matches!(&*text(role), "" | "user" | "model" | "function");
+        2 * usize::from(is_ours && parts.get().starts_with('['))
+    }
+
+    fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String> {
+        let write = |NewUse { id, name, input }: &NewUse<'_>| {
+            let (id, name) = (quote(id), quote(name));
+            format!(r#"{{"functionCall":{{"id":{id},"name":{name},"args":{input}}}}}"#)
+        };
+        let parts: Vec<_> = uses.iter().map(write).collect();
+        vec![format!(r#"{{"role":"model","parts":[{}]}}"#, parts.join(","))]
+    }
+
+    /// Has an id if the call has one, and is spelled as the call is.
+    fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String {
+        let part: WirePart<'_> = json::object(asked.text).unwrap_or_default();
+        let call: WireFunction<'_> = part.call.and_then(function).unwrap_or_default();
+        let id = match part.call {
+            Some(_) if call.id.is_none() => String::new(),
+            _ => format!(r#""id":{},"#, quote(asked.id)),
+        };
+        let response = if asked.text.contains(r#""function_call""#) {
+            "function_response"
+        } else {
+            "functionResponse"
+        };
+        let (name, content) = (quote(asked.name), quote(content));
+        let said = if is_error { "error" } else { "output" };
+        format!(r#"{{"{response}":{{{id}"name":{name},"response":{{"{said}":{content}}}}}}}"#)
+    }
+
+    fn hold(&self, results: &[String]) -> Vec<String> {
+        vec![format!(r#"{{"role":"user","parts":[{}]}}"#, results.join(","))]
+    }
+
+    /// Parallel calls carry one signature, at the first: what comes first without it says so.
+    fn rewrite(&self, message: &Message, pieces: &[Piece]) -> Option<String> {
+        let mut pieces = pieces.to_vec();
+        let was_signed =
+            message.blocks().iter().any(|block| is_signed_call(message.text(&block.span)));
+        let first = pieces.iter_mut().find(|piece| is_call(&piece.text));
+        if let Some(first) = first.filter(|first| was_signed && !is_signed_call(&first.text)) {
+            first.text = signed(&first.text);
+        }
+        Some(message.with_pieces(&pieces))
+    }
+
+    /// A text with the title and the answer, then what the response had beside it.
+    fn result_as_text(&self, title: &str, content: Option<&str>) -> Vec<String> {
+        let whole = content.unwrap_or_default();
+        let function: WireFunction<'_> = json::object(whole).unwrap_or_default();
+        let response = function.response.map_or(whole, RawValue::get);
+        let said = answer(response).unwrap_or(response.into());
+        let beside = function.parts.and_then(|parts| json::elements(parts.get()).ok());
+        let mut parts = vec![text_part(&format!("{title}\n{said}"))];
+        parts.extend(beside.unwrap_or_default().into_iter().map(str::to_owned));
+        parts
+    }
+
+    fn error(&self, finding: &Finding) -> String {
+        let at = finding.message_index;
+        match finding.fault {
+            Fault::ResultWithoutAssistant => "Please ensure that function response turn comes \
+                                              immediately after a function call turn."
+                .to_owned(),
+            Fault::UseOutOfTurn => "Please ensure that function call turn comes immediately after \
+                                    a user turn or after a function response turn."
+                .to_owned(),
+            Fault::EmptyMessage => format!(
+                "* GenerateContentRequest.contents[{at}].parts: contents.parts must not be empty."
+            ),
+            _ => "Please ensure that the number of function response parts is equal to the number \
+                  of function call parts of the function call turn."
+                .to_owned(),
+        }
+    }
+}
+
+fn kind(raw: &str, part: &WirePart<'_>) -> Kind {
+    let at = |part: Option<&RawValue>| part.map(|part| json::span(raw, part.get()));
+    if let Some(call) = part.call.and_then(function) {
+        let name = text(call.name);
+        let id = call.id.map_or_else(|| name.clone(), |id| text(Some(id)));
+        return Kind::Use { id, id_at: at(call.id), name, noun: "" };
+    }
+    let Some(response) = part.response.and_then(function) else { return Kind::Other };
+    let name = text(response.name);
+    let id = response.id.map_or_else(|| name.clone(), |id| text(Some(id)));
+    let (id_at, content) = (at(response.id), at(part.response));
+    let synthetic = response.response.is_some_and(is_made_up);
+    Kind::Result { id, id_at, name, content, synthetic }
+}
+
+/// A call or a response; `null` is none, and so is an id of `null` or without text.
+fn function(raw: &RawValue) -> Option<WireFunction<'_>> {
+    let mut function: WireFunction<'_> = json::object(raw.get()).ok()?;
+    function.id = function.id.filter(|id| json::string(id).is_some_and(|id| !id.is_empty()));
+    Some(function)
+}
+
+fn answered(response: &str) -> Option<&RawValue> {
+    let answer: Answer<'_> = json::object(response).ok()?;
+    answer.output.or(answer.result).or(answer.error)
+}
+
+/// The text of an answer that says nothing else.
+fn answer(response: &str) -> Option<std::borrow::Cow<'_, str>> {
+    let members: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(response).ok()?;
+    answered(response).filter(|_| members.len() == 1).and_then(json::string)
+}
+
+/// Whether a repair put this response there.
+fn is_made_up(response: &RawValue) -> bool {
+    is_synthetic(answered(response.get()))
+}
+
+fn is_call(part: &str) -> bool {
+    json::object::<WirePart<'_>>(part).is_ok_and(|part| part.call.is_some())
+}
+
+fn is_signed_call(part: &str) -> bool {
+    let part: WirePart<'_> = json::object(part).unwrap_or_default();
+    part.call.is_some() && part.signature.is_some()
+}
+
+/// A call with what stands for a signature, spelled as the call is.
+fn signed(part: &str) -> String {
+    #[derive(Deserialize)]
+    struct Nothing<'t> {
+        #[serde(borrow, alias = "thought_signature", rename = "thoughtSignature")]
+        signature: &'t RawValue,
+    }
+    let is_snake = part.contains(r#""function_call""#);
+    let name = if is_snake { "thought_signature" } else { "thoughtSignature" };
+    let member = format!(r#""{name}":"{NO_SIGNATURE}""#);
+    match json::object::<Nothing<'_>>(part) {
+        Ok(Nothing { signature }) => {
+            json::with_member(part, &json::span(part, signature.get()), &member)
+        }
+        Err(_) => part.replacen('{', &format!("{{{member},"), 1),
+    }
+}
+
+fn text_part(text: &str) -> String {
+    format!(r#"{{"text":{}}}"#, quote(text))
+}

@@ -1,0 +1,240 @@
+//! OpenAI's Responses API: messages, uses, results and reasoning are items of one list; what the
+//! provider's own tools did is another item, and is never touched.
+use super::{
+    ReadError,
+    form::{Asked, Blanks, Form, NewUse, Results, Rules, as_text, is_synthetic, role, text},
+};
+use crate::{
+    json::{self, Piece, quote},
+    message::{Block, Body, Item, Kind, Message, Role},
+    validate::{Fault, Finding},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+#[derive(Default, Deserialize)]
+struct Wire<'t> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'t RawValue>,
+    #[serde(borrow)]
+    role: Option<&'t RawValue>,
+    #[serde(borrow)]
+    content: Option<&'t RawValue>,
+    #[serde(borrow)]
+    id: Option<&'t RawValue>,
+    #[serde(borrow)]
+    call_id: Option<&'t RawValue>,
+    #[serde(borrow)]
+    name: Option<&'t RawValue>,
+    #[serde(borrow)]
+    output: Option<&'t RawValue>,
+}
+
+/// Calls that the caller answers, by their types, and the words by which errors name them.
+const CALLS: [(&str, &str); 6] = [
+    ("function_call", "function call"),
+    ("custom_tool_call", "custom tool call"),
+    ("local_shell_call", "local shell call"),
+    ("shell_call", "shell call"),
+    ("apply_patch_call", "apply patch call"),
+    ("computer_call", "computer call"),
+];
+
+/// A screenshot is the only answer to `computer_call`: one pixel stands for one that nobody has.
+const NO_SCREEN: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
+
+/// The form.
+pub(super) struct Responses;
+
+impl Form for Responses {
+    fn rules(&self) -> Rules {
+        let (results, blanks) = (Results::Items, Blanks::Nothing);
+        Rules {
+            results,
+            refuses_repeated_ids: false,
+            blanks,
+            names_pair: false,
+            follows_user: None,
+        }
+    }
+
+    fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {
+        let wire: Wire<'_> =
+            json::object(&raw).map_err(|error| ReadError::json("not an item", error))?;
+        let at = |part: Option<&RawValue>| part.map(|part| json::span(&raw, part.get()));
+        let kind = match wire.kind {
+            Some(kind) => json::string(kind).ok_or(ReadError::new("an item without a type"))?,
+            None => "message".into(),
+        };
+        if kind == "message" {
+            let role = role(wire.role)?;
+            let (list, item) = (at(wire.content), item(&raw, wire.id));
+            let is_system = role == Role::System;
+            return Ok(Body { role, list, is_system, item, ..Body::of(raw) });
+        }
+        let (role, part) = match &*kind {
+            "reasoning" => (Role::Assistant, Kind::Reasoning),
+            "item_reference" => (Role::Other, Kind::Reference),
+            result if result.strip_suffix("_output").is_some_and(is_call) => {
+                let id = wire.call_id.or(wire.id);
+                let (content, synthetic) = (at(wire.output), is_made_up(wire.output));
+                let (id, id_at, name) = (text(id), at(id), Box::default());
+                let kind = Kind::Result { id, id_at, name, content, synthetic };
+                (Role::Tool, kind)
+            }
+            "compaction" | "context_compaction" | "mcp_approval_response" => {
+                (Role::Other, Kind::Other)
+            }
+            other => match CALLS.iter().find(|(call, _)| *call == other) {
+                Some(&(_, noun)) => {
+                    let id = wire.call_id.or(wire.id);
+                    let name = wire.name.map_or_else(|| other.into(), |name| text(Some(name)));
+                    (Role::Assistant, Kind::Use { id: text(id), id_at: at(id), name, noun })
+                }
+                None => (Role::Assistant, Kind::Other),
+            },
+        };
+        // Where the call's id stands in the place of the item's, it is not the item's.
+        let is_pair = matches!(part, Kind::Use { .. } | Kind::Result { .. });
+        let item = item(&raw, wire.id.filter(|_| !is_pair || wire.call_id.is_some()));
+        let blocks = vec![Block { span: 0..raw.len(), kind: part }];
+        Ok(Body { role, blocks, item, ..Body::of(raw) })
+    }
+
+    fn evidence(&self, message: &str) -> usize {
+        let wire: Wire<'_> = json::object(message).unwrap_or_default();
+        let parts =
+            wire.content.map(RawValue::get).and_then(|content| json::elements(content).ok());
+        let is_ours = |part: &str| {
+            let part: Wire<'_> = json::object(part).unwrap_or_default();
+            matches!(&*text(part.kind), "input_text" | "output_text" | "input_image" | "input_file")
+        };
+        let told = parts.is_some_and(|parts| parts.into_iter().any(is_ours));
+        let kind = text(wire.kind);
+        // Anthropic types the messages of its model, and no others.
+        let is_item = kind == "message".into() && text(wire.role) != "assistant".into()
+            || matches!(&*kind, "reasoning" | "item_reference")
+            || is_call(kind.strip_suffix("_output").unwrap_or(&kind));
+        // More than the role of a message says to others.
+        2 * usize::from(is_item || told)
+    }
+
+    fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String> {
+        let write = |NewUse { id, name, input }: &NewUse<'_>| {
+            let (id, name, input) = (quote(id), quote(name), quote(input));
+            format!(
+                r#"{{"type":"function_call","call_id":{id},"name":{name},"arguments":{input}}}"#
+            )
+        };
+        uses.iter().map(write).collect()
+    }
+
+    /// Most kinds have no mark for errors: the content says it.
+    fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String {
+        let wire: Wire<'_> = json::object(asked.text).unwrap_or_default();
+        let (id, content) = (quote(asked.id), quote(content));
+        let rest = match &*text(wire.kind) {
+            "custom_tool_call" => {
+                format!(r#"custom_tool_call_output","call_id":{id},"output":{content}"#)
+            }
+            "shell_call" => {
+                let (stdout, stderr) =
+                    if is_error { (r#""""#, &*content) } else { (&*content, r#""""#) };
+                let code = u8::from(is_error);
+                format!(
+                    r#"shell_call_output","call_id":{id},"output":[{{"stdout":{stdout},"stderr":{stderr},"outcome":{{"type":"exit","exit_code":{code}}}}}]"#
+                )
+            }
+            "apply_patch_call" => {
+                let status = if is_error { "failed" } else { "completed" };
+                format!(
+                    r#"apply_patch_call_output","call_id":{id},"status":"{status}","output":{content}"#
+                )
+            }
+            "computer_call" => format!(
+                r#"computer_call_output","call_id":{id},"output":{{"type":"computer_screenshot","image_url":"{NO_SCREEN}"}}"#
+            ),
+            _ => format!(r#"function_call_output","call_id":{id},"output":{content}"#),
+        };
+        format!(r#"{{"type":"{rest}}}"#)
+    }
+
+    /// An item goes as a whole.
+    fn rewrite(&self, message: &Message, pieces: &[Piece]) -> Option<String> {
+        match pieces {
+            [] if message.blocks().is_empty() => Some(message.raw().to_owned()),
+            pieces => pieces.first().map(|piece| piece.text.clone()),
+        }
+    }
+
+    /// A user's message with the title and the content, whose parts stay as they are.
+    fn result_as_text(&self, title: &str, content: Option<&str>) -> Vec<String> {
+        let content = content.unwrap_or(r#""""#);
+        let title_part = format!(r#"{{"type":"input_text","text":{}}}"#, quote(title));
+        let parts = json::elements(content).unwrap_or_default();
+        let is_input = |part: &&str| {
+            let part: Wire<'_> = json::object(part).unwrap_or_default();
+            text(part.kind).starts_with("input_")
+        };
+        let content = if !parts.is_empty() && parts.iter().all(is_input) {
+            format!("[{title_part},{}]", parts.join(","))
+        } else if let Some(image) = screen(content) {
+            format!(r#"[{title_part},{{"type":"input_image","image_url":{image}}}]"#)
+        } else {
+            quote(&format!("{title}\n{}", as_text(content)))
+        };
+        vec![format!(r#"{{"type":"message","role":"user","content":{content}}}"#)]
+    }
+
+    fn error(&self, finding: &Finding) -> String {
+        let id = finding.tool_use_id.as_deref().unwrap_or_default();
+        match finding.fault {
+            Fault::IncompleteUse | Fault::UseWithoutUser => {
+                format!("No tool output found for {} {id}.", finding.about)
+            }
+            Fault::LoneReasoning => format!(
+                "Item '{}' of type 'reasoning' was provided without its required following item.",
+                finding.about
+            ),
+            Fault::DuplicateItem => format!(
+                "Duplicate item found with id {}. Remove duplicate items from your input and try \
+                 again.",
+                finding.about
+            ),
+            _ => format!("No tool call found for function call output with call_id {id}."),
+        }
+    }
+}
+
+fn is_call(kind: &str) -> bool {
+    CALLS.iter().any(|(call, _)| *call == kind)
+}
+
+fn item(raw: &str, id: Option<&RawValue>) -> Option<Item> {
+    let id = id.filter(|id| id.get() != "null")?;
+    Some(Item { id: json::string(id)?.into(), at: json::span(raw, id.get()) })
+}
+
+/// The image of a screenshot, as JSON.
+fn screen(output: &str) -> Option<&str> {
+    #[derive(Deserialize)]
+    struct Screen<'t> {
+        #[serde(borrow)]
+        image_url: &'t RawValue,
+    }
+    json::object::<Screen<'_>>(output).ok().map(|screen| screen.image_url.get())
+}
+
+/// Whether a repair put this output there.
+fn is_made_up(output: Option<&RawValue>) -> bool {
+    #[derive(Deserialize)]
+    struct Shell<'t> {
+        #[serde(borrow)]
+        stderr: Option<&'t RawValue>,
+    }
+    let Some(raw) = output.map(RawValue::get) else { return false };
+    let shell = serde_json::from_str::<Vec<Shell<'_>>>(raw);
+    is_synthetic(output)
+        || screen(raw).is_some_and(|image| image.trim_matches('"') == NO_SCREEN)
+        || matches!(shell.as_deref(), Ok([Shell { stderr }]) if is_synthetic(*stderr))
+}

@@ -1,0 +1,222 @@
+//! What is particular to Gemini: calls without ids, turns, signatures, two spellings.
+use crate::common::{message, of, response, results, says, user, uses};
+use tr_integrity::{
+    ActionKind::{
+        self, AddUnknown, AddUserMessage, JoinMessages, OrphanToText, RemoveDuplicate,
+        RemoveEmptyMessage, RemoveIncomplete, RemoveSynthetic,
+    },
+    Fault, Finding, Format, OUTCOME_UNKNOWN, Repair, ResetOptions, Session, Severity, Transcript,
+    Validator,
+};
+
+const FORMAT: Format = Format::Gemini;
+
+/// The model's content with these parts.
+fn model(parts: &[&str]) -> String {
+    format!(r#"{{"role":"model","parts":[{}]}}"#, parts.join(","))
+}
+
+/// The user's.
+fn tools(parts: &[&str]) -> String {
+    format!(r#"{{"role":"user","parts":[{}]}}"#, parts.join(","))
+}
+
+/// Without an id.
+fn call(name: &str) -> String {
+    format!(r#"{{"functionCall":{{"name":"{name}","args":{{}}}}}}"#)
+}
+
+fn answer(name: &str, text: &str) -> String {
+    format!(r#"{{"functionResponse":{{"name":"{name}","response":{{"result":"{text}"}}}}}}"#)
+}
+
+fn faults(messages: &[String]) -> Vec<Fault> {
+    Validator::of(&of(FORMAT, messages)).findings().iter().map(|finding| finding.fault).collect()
+}
+
+fn errors(messages: &[String]) -> Vec<String> {
+    let validator = Validator::of(&of(FORMAT, messages));
+    validator.findings().iter().filter_map(Finding::provider_error).collect()
+}
+
+/// Repairs; what comes of it is valid and stays so.
+fn repaired(messages: &[String], repair: Repair) -> (Vec<ActionKind>, Vec<String>) {
+    let mut transcript = of(FORMAT, messages);
+    let result = repair.plan(&transcript).apply(&mut transcript).unwrap();
+    let validator = Validator::of(&transcript);
+    assert!(validator.is_valid(), "{:?}\n{}", validator.findings(), transcript.to_json());
+    assert!(repair.plan(&transcript).is_empty(), "{}", transcript.to_json());
+    let actions = result.repairs.iter().map(|repair| repair.action).collect();
+    (actions, transcript.messages().iter().map(|message| message.raw().to_owned()).collect())
+}
+
+#[test]
+fn names_and_places_pair_where_there_is_no_id() {
+    let (first, second) = (answer("read", "1"), answer("read", "2"));
+    let items = [
+        user("go"),
+        model(&[&call("read"), &call("read"), &call("list")]),
+        tools(&[&first, r#"{"text":"between"}"#, &answer("list", "3"), &second]),
+        model(&[&call("read")]),
+        // The role of older clients.
+        tools(&[&answer("read", "4")]).replace("user", "function"),
+        model(&[r#"{"text":"done"}"#]),
+    ];
+    assert_eq!(faults(&items), []);
+    for repair in [Repair::preserve(), Repair::remove()] {
+        assert!(repaired(&items, repair).0.is_empty());
+    }
+}
+
+#[test]
+fn one_side_may_have_an_id() {
+    let with_ids =
+        [user("go"), uses(FORMAT, &["x"]).replace("so", "hm"), tools(&[&answer("read", "1")])];
+    let without = [user("go"), model(&[&call("read")]), tools(&[&response("made-up", "1")])];
+    for items in [with_ids, without] {
+        assert_eq!(faults(&items), []);
+        for repair in [Repair::preserve(), Repair::remove()] {
+            assert!(repaired(&items, repair).0.is_empty());
+        }
+    }
+    // Two ids that differ do not pair, whatever the name.
+    let items = [user("go"), uses(FORMAT, &["x"]), tools(&[&response("y", "1")])];
+    assert_eq!(faults(&items), [Fault::OrphanedResult, Fault::IncompleteUse]);
+    assert_eq!(repaired(&items, Repair::preserve()).0, [AddUnknown, OrphanToText]);
+}
+
+#[test]
+fn what_gemini_says() {
+    let count = "Please ensure that the number of function response parts is equal to the number \
+                 of function call parts of the function call turn.";
+    let (step, one) = (model(&[&call("a"), &call("b")]), answer("a", "1"));
+    assert_eq!(errors(&[user("go"), step.clone(), tools(&[&one])]), [count]);
+    assert_eq!(errors(&[user("go"), step, user("hm")]), [count, count]);
+    let twice = [user("go"), model(&[&call("a")]), tools(&[&one, &one])];
+    assert_eq!((errors(&twice), faults(&twice)), (vec![count.into()], vec![Fault::SeveralResults]));
+    assert_eq!(
+        errors(&[user("go"), tools(&[&one])]),
+        ["Please ensure that function response turn comes immediately after a function call turn."]
+    );
+    for before in [vec![], vec![user("go"), says("hm")]] {
+        let items = [before, vec![model(&[&call("a")]), tools(&[&one])]].concat();
+        assert_eq!(
+            errors(&items),
+            ["Please ensure that function call turn comes immediately after a user turn or after \
+              a function response turn."]
+        );
+    }
+    assert_eq!(
+        errors(&[user("go"), model(&[])]),
+        ["* GenerateContentRequest.contents[1].parts: contents.parts must not be empty."]
+    );
+}
+
+#[test]
+fn a_step_follows_the_user_after_a_repair() {
+    let step = [model(&[&call("a")]), tools(&[&answer("a", "1")])];
+    let (actions, left) = repaired(&step, Repair::preserve());
+    assert_eq!((actions, left.len()), (vec![AddUserMessage], 3));
+    let words = r#"{"thoughtSignature":"abc","text":"so"}"#;
+    let split = [vec![user("go"), model(&[words])], step.to_vec()].concat();
+    let (actions, left) = repaired(&split, Repair::preserve());
+    assert_eq!(actions, [JoinMessages]);
+    assert_eq!(left[1..], [model(&[words, &call("a")]), step[1].clone()]);
+}
+
+#[test]
+fn a_made_up_response_is_spelled_as_its_call() {
+    let snake = r#"{"function_call":{"name":"read","args":{}},"thought_signature":"abc"}"#;
+    let items = [user("go"), model(&[snake, &call("list")]), user("hm")];
+    let (actions, left) = repaired(&items, Repair::preserve());
+    assert_eq!(actions, [AddUnknown, AddUnknown]);
+    let unknown = [
+        r#"{"function_response":{"name":"read","response":{"error":"outcome unknown, may have run"}}}"#,
+        r#"{"functionResponse":{"name":"list","response":{"error":"outcome unknown, may have run"}}}"#,
+        r#"{"text":"hm"}"#,
+    ];
+    assert_eq!(left[2], tools(&unknown));
+    // It gives way to the real one.
+    let real = tools(&[&answer("read", "real"), &answer("list", "too")]);
+    let both = [left.as_slice(), &[real]].concat();
+    let (actions, left) = repaired(&both, Repair::preserve());
+    assert_eq!(actions[2..], [RemoveSynthetic, RemoveSynthetic, RemoveEmptyMessage]);
+    assert!(
+        left[2].contains("real") && left[2].contains("too") && !left[2].contains(OUTCOME_UNKNOWN)
+    );
+}
+
+/// The second of two calls of one name has no response: its place says which.
+#[test]
+fn a_made_up_response_keeps_the_order_of_its_step() {
+    let items =
+        [user("go"), model(&[&call("a"), &call("a")]), tools(&[&answer("a", "1")]), says("so")];
+    let (actions, left) = repaired(&items, Repair::preserve());
+    assert_eq!(actions, [AddUnknown]);
+    assert!(left[2].find("\"1\"") < left[2].find(OUTCOME_UNKNOWN), "{}", left[2]);
+}
+
+#[test]
+fn an_orphan_keeps_what_stands_beside_it() {
+    let image = r#"{"inlineData":{"mimeType":"image/png","data":""}}"#;
+    let ghost = format!(
+        r#"{{"functionResponse":{{"id":"x","name":"shot","response":{{"n":[1]}},"parts":[{image}]}}}}"#
+    );
+    let (actions, left) = repaired(&[user("go"), tools(&[&ghost])], Repair::preserve());
+    assert_eq!(actions, [OrphanToText]);
+    assert!(left[1].contains(image) && left[1].contains(r#"{\"n\":[1]}"#), "{}", left[1]);
+}
+
+/// Parallel calls carry one signature, at the first.
+#[test]
+fn a_signature_that_goes_with_its_call_is_said_to_be_missing() {
+    let signed = |name: &str| call(name).replacen('{', r#"{"thoughtSignature":"abc","#, 1);
+    let items =
+        [user("go"), model(&[&signed("a"), &call("b")]), tools(&[&answer("b", "1")]), says("so")];
+    let (actions, left) = repaired(&items, Repair::remove());
+    assert_eq!(actions, [RemoveIncomplete]);
+    let said = r#"{"thoughtSignature":"skip_thought_signature_validator","functionCall":{"name":"b","args":{}}}"#;
+    assert_eq!(left[1], model(&[said]));
+    // What is left as it was keeps what it had.
+    let items =
+        [user("go"), model(&[&signed("a"), &call("b")]), tools(&[&answer("a", "1")]), says("so")];
+    assert_eq!(repaired(&items, Repair::remove()).1[1], model(&[&signed("a")]));
+}
+
+#[test]
+fn repeated_ids_are_warnings() {
+    let step = [uses(FORMAT, &["x"]), results(FORMAT, &[("x", "1")]).remove(0)];
+    let items = [vec![user("go")], step.to_vec(), step.to_vec()].concat();
+    let validator = Validator::of(&of(FORMAT, &items));
+    let [finding] = validator.findings() else { panic!("{:?}", validator.findings()) };
+    assert_eq!((finding.fault, finding.severity), (Fault::DuplicateId, Severity::Warning));
+    let mut items = items;
+    items[4] = tools(&[&response("x", "1"), &response("x", "1")]);
+    assert_eq!(repaired(&items, Repair::preserve()).0, [RemoveDuplicate]);
+}
+
+#[test]
+fn a_request_comes_out_byte_for_byte() {
+    for text in [
+        "{ \"systemInstruction\":{\"parts\":[{\"text\":\"be kind\"}]},\n \"contents\" : [ {\"parts\":[{\"text\":\"hi\\u0021\"} ]} ], \"tools\":[] }",
+        r#"{"contents":[{"role":"model","parts":[{"executable_code":{}},{"thought":true,"text":"","thoughtSignature":"a"}]}],"system_instruction":{}}"#,
+    ] {
+        assert_eq!(Format::detect(text), Some(FORMAT), "{text}");
+        let transcript = Transcript::read(text).unwrap();
+        assert_eq!(transcript.to_json(), text);
+        assert_eq!(Validator::of(&transcript).findings(), []);
+    }
+    let bare = of(FORMAT, &[user("hi")]).to_json();
+    assert_eq!(Format::detect(&bare), Some(FORMAT));
+}
+
+#[test]
+fn a_reset_keeps_the_system_instruction() {
+    let text = r#"{"systemInstruction":{"parts":[{"text":"be kind"}]},"contents":[{"parts":[{"text":"hi"}]}]}"#;
+    let mut session = Session::load("s", Transcript::read(text).unwrap());
+    session.reset(ResetOptions::default(), 0);
+    let expected = r#"{"systemInstruction":{"parts":[{"text":"be kind"}]},"contents":[]}"#;
+    assert_eq!(session.transcript().to_json(), expected);
+    session.push(message(FORMAT, user("hi again")));
+    assert!(session.transcript().to_json().contains("hi again"));
+}
