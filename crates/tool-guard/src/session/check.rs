@@ -1,8 +1,11 @@
 //! `tool-guard session check`: what is wrong, and what the provider answers to it.
 use super::{
-    Content, Failure, Outcome, Source, Verdict,
+    Failure, Outcome, Source, Verdict,
+    kind::{Kind, kind},
+    lines,
     report::{About, Health, head},
     show::quoted,
+    whole::Whole,
 };
 use serde::Serialize;
 use std::path::Path;
@@ -20,10 +23,16 @@ pub(crate) struct Checked {
 
 /// Checks a file.
 pub(crate) fn check(file: &Path) -> Result<Checked, Failure> {
-    let content = Content::read(Source::open(file)?.bytes()?)?;
-    let health = content.health();
+    let source = Source::open(file)?;
+    let (about, health) = match kind(&source)? {
+        Kind::Lines => lines::check(&source)?,
+        Kind::Whole => {
+            let whole = Whole::read(source.bytes()?)?;
+            (whole.about(), whole.health())
+        }
+    };
     let status = if health.is_valid() { "clean" } else { "findings" };
-    Ok(Checked { status, about: content.about(), health })
+    Ok(Checked { status, about, health })
 }
 
 impl Outcome for Checked {

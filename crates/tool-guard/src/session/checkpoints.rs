@@ -1,6 +1,8 @@
 //! `tool-guard session checkpoints`: lists a session's checkpoints, or makes one.
 use super::{
-    Content, Failure, Outcome, Source, Trouble, Verdict, options,
+    Content, Failure, Outcome, Source, Trouble, Verdict,
+    content::id,
+    options,
     report::{About, head},
     show::{BAD, DIM, GOOD, TITLE, count, quoted},
     sidecar::{self, Checkpoint},
@@ -8,7 +10,10 @@ use super::{
 use serde::Serialize;
 use std::{fmt::Write as _, path::Path};
 use tr_core::rfc3339;
-use tr_integrity::Operation;
+use tr_integrity::{FileCheckpoint, Operation};
+
+/// How many turns are listed: each costs as much as a check.
+const TURNS: usize = 5;
 
 /// The checkpoints of a session.
 #[derive(Debug, Serialize)]
@@ -21,6 +26,8 @@ pub(crate) struct Listed {
     #[serde(skip_serializing_if = "Option::is_none")]
     created: Option<String>,
     checkpoints: Vec<Listing>,
+    /// Where its last turns begin: it can go back there without a checkpoint.
+    turns: Vec<Turn>,
     /// Lines of the file of checkpoints that are none.
     unreadable_lines: Vec<usize>,
 }
@@ -33,6 +40,15 @@ struct Listing {
     holds: bool,
 }
 
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Turn {
+    id: Box<str>,
+    message_index: usize,
+    line: u64,
+    length: u64,
+}
+
 /// Lists the checkpoints of a file; first makes one, if it is asked for.
 pub(crate) fn checkpoints(
     file: &Path,
@@ -40,12 +56,12 @@ pub(crate) fn checkpoints(
     now: u64,
 ) -> Result<Listed, Failure> {
     let source = Source::open(file)?;
-    let content = Content::read(source.bytes()?)?;
+    let content = Content::read(&source)?;
     let created = if options.create {
         let (length, content_hash) = content.end().ok_or_else(|| {
             Trouble::new("has no messages, so there is nothing to come back to", "begin with some")
         })?;
-        let session_id = content.id(source.real());
+        let session_id = id(source.real());
         let made = sidecar::add(source.real(), |number| Checkpoint {
             id: format!("{session_id}#{number}"),
             session_id,
@@ -61,12 +77,19 @@ pub(crate) fn checkpoints(
         None
     };
     let kept = sidecar::read(source.real())?;
-    let listing = |checkpoint| Listing { holds: content.holds(&checkpoint), checkpoint };
+    let turn = |turn: FileCheckpoint| Turn {
+        id: turn.id,
+        message_index: turn.messages,
+        line: turn.line,
+        length: turn.length,
+    };
+    let listing = |checkpoint| Listing { holds: content.at(&checkpoint).is_some(), checkpoint };
     Ok(Listed {
         status: "clean",
         about: content.about(),
         created,
         checkpoints: kept.checkpoints.into_iter().map(listing).collect(),
+        turns: content.turns(TURNS).into_iter().map(turn).collect(),
         unreadable_lines: kept.unreadable,
     })
 }
@@ -81,7 +104,7 @@ impl Outcome for Listed {
         let width = self.checkpoints.iter().map(|it| it.checkpoint.id.chars().count()).max();
         for Listing { checkpoint, holds } in &self.checkpoints {
             let (id, time) = (&checkpoint.id, rfc3339(checkpoint.timestamp).to_string());
-            let at = count(checkpoint.message_index, "message");
+            let at = count(checkpoint.message_index as u64, "message");
             let (style, state) =
                 if *holds { (GOOD, "") } else { (BAD, "  the messages before it were changed") };
             let note = checkpoint.note.as_deref().unwrap_or_default();
@@ -98,6 +121,11 @@ impl Outcome for Listed {
         }
         if self.checkpoints.is_empty() {
             let _ = writeln!(out, "  no checkpoints");
+        }
+        for turn in &self.turns {
+            let (id, at) = (&turn.id, count(turn.message_index as u64, "message"));
+            let line = turn.line;
+            let _ = writeln!(out, "  {TITLE}{id}{TITLE:#}  a turn begins behind line {line}, {at}");
         }
     }
 

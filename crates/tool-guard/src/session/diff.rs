@@ -8,7 +8,7 @@ use super::{
 };
 use serde::Serialize;
 use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices};
-use std::{fmt::Write as _, path::Path};
+use std::{borrow::Cow, fmt::Write as _, path::Path};
 
 /// Equal lines around a change.
 const AROUND: usize = 3;
@@ -28,27 +28,25 @@ pub(crate) struct Differs {
 #[serde(rename_all = "camelCase")]
 struct Change {
     /// Where the first of them is, or what comes is put: the line in the file as it is.
-    line: usize,
-    /// Which message that is, from 0.
-    message: usize,
+    line: u64,
+    /// Which message or line that is, from 0: of JSON lines, each that is not empty counts.
+    record: usize,
     before: Vec<String>,
     after: Vec<String>,
 }
 
 /// Compares a file with what a repair would make of it.
 pub(crate) fn diff(file: &Path, how: How) -> Result<Differs, Failure> {
-    let content = Content::read(Source::open(file)?.bytes()?)?;
+    let content = Content::read(&Source::open(file)?)?;
     let planned = content.plan(how.mode.into(), how.close_tail);
-    let before: Vec<_> = content.records().collect();
-    let after: Vec<_> = planned.after.records().collect();
-    let changes = changes(&before, &after);
+    let changes = changes(&content.records(), &planned.after.records());
     let status = if changes.is_empty() { "clean" } else { "findings" };
     Ok(Differs { status, about: content.about(), changes })
 }
 
-fn changes(before: &[(usize, &str)], after: &[(usize, &str)]) -> Vec<Change> {
-    let texts = |records: &[(usize, &str)]| -> Vec<String> {
-        records.iter().map(|(_, text)| (*text).to_owned()).collect()
+fn changes(before: &[(u64, Cow<'_, str>)], after: &[(u64, Cow<'_, str>)]) -> Vec<Change> {
+    let texts = |records: &[(u64, Cow<'_, str>)]| -> Vec<String> {
+        records.iter().map(|(_, text)| text.clone().into_owned()).collect()
     };
     let (old, new) = (texts(before), texts(after));
     let changed = capture_diff_slices(Algorithm::Myers, &old, &new).into_iter();
@@ -57,7 +55,7 @@ fn changes(before: &[(usize, &str)], after: &[(usize, &str)]) -> Vec<Change> {
         let place = before.get(op.old_range().start).or(before.last());
         Change {
             line: place.map_or(1, |(line, _)| *line),
-            message: op.old_range().start,
+            record: op.old_range().start,
             before: old[op.old_range()].to_vec(),
             after: new[op.new_range()].to_vec(),
         }
@@ -77,13 +75,13 @@ impl Outcome for Differs {
         let name = file.display();
         let _ = writeln!(out, "{TITLE}--- {name}\n+++ {name}, mended{TITLE:#}");
         for change in &self.changes {
-            let (line, first) = (change.line, change.message);
+            let (line, first) = (change.line, change.record);
             let what = match (change.before.len(), change.after.len()) {
-                (0, _) => format!("before message {first}: something comes in"),
-                (1, 0) => format!("message {first} goes"),
-                (1, _) => format!("message {first} changes"),
-                (more, 0) => format!("messages {first} to {} go", first + more - 1),
-                (more, _) => format!("messages {first} to {} change", first + more - 1),
+                (0, _) => format!("before record {first} comes in"),
+                (1, 0) => format!("record {first} goes"),
+                (1, _) => format!("record {first} changes"),
+                (more, 0) => format!("records {first} to {} go", first + more - 1),
+                (more, _) => format!("records {first} to {} change", first + more - 1),
             };
             let _ = writeln!(out, "{DIM}@@ {name}:{line}, {what} @@{DIM:#}");
             let lines = |records: &[String]| -> String {

@@ -8,6 +8,7 @@ use super::{
 use serde::Serialize;
 use std::{
     fmt::Write as _,
+    io,
     path::{Path, PathBuf},
 };
 use tr_integrity::RepairMode;
@@ -47,15 +48,14 @@ pub(crate) fn repair(
 ) -> Result<Repaired, Failure> {
     let source = if options.write { Source::open_to_change(file) } else { Source::open(file) }?;
     let stamp = if options.write { Some(source.stamp()?) } else { None };
-    let content = Content::read(source.bytes()?)?;
+    let content = Content::read(&source)?;
     let (mode, close_tail) = (options.how.mode.into(), options.how.close_tail);
     let planned = content.plan(mode, close_tail);
     let (status, backup) = match stamp {
         _ if planned.acts.is_empty() => (Status::Clean, None),
         None => (Status::Planned, None),
         Some(stamp) => {
-            let write =
-                |out: &mut dyn std::io::Write| out.write_all(planned.after.text().as_bytes());
+            let write = |out: &mut dyn io::Write| out.write_all(planned.after.bytes());
             let backup = swap::replace(&source, stamp, &ending("bak", now), write)?;
             (Status::Repaired, Some(backup))
         }
@@ -85,7 +85,7 @@ impl Outcome for Repaired {
             let _ = writeln!(out, "  {BAD}wrong even then:{BAD:#}");
             self.remaining.show(file, out);
         }
-        let changes = count(self.repairs.len(), "change");
+        let changes = count(self.repairs.len() as u64, "change");
         let _ = match (&self.status, &self.backup) {
             (Status::Clean, _) => writeln!(out, "  nothing to mend"),
             (Status::Planned, _) => {

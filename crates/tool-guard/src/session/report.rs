@@ -1,8 +1,15 @@
 //! What is said of a session: as JSON, and to a person.
-use super::show::{BAD, DIM, GOOD, MINUS, TITLE, WARN, count, size};
+use super::{
+    form::{Form, provider},
+    show::{BAD, DIM, GOOD, MINUS, TITLE, WARN, count, size},
+};
 use serde::Serialize;
+use serde_json::Value;
 use std::{fmt::Write as _, path::Path};
-use tr_integrity::{ActionKind, Fault, Finding, Format, Loss, LossKind, RepairAction, Severity};
+use tr_integrity::{
+    ActionKind, FileAction, FileActionKind, FileFault, FileFinding, FileForm, Finding, Format,
+    Loss, LossKind, RepairAction, Severity, SkipReason,
+};
 
 /// How many findings of a file, or lines of a plan, are shown to a person.
 const SHOWN: usize = 20;
@@ -11,9 +18,11 @@ const SHOWN: usize = 20;
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct About {
-    pub(crate) format: Format,
+    #[serde(flatten)]
+    pub(crate) form: Form,
     pub(crate) messages: usize,
     pub(crate) bytes: u64,
+    pub(crate) skipped_bytes: u64,
 }
 
 /// What is wrong with a session.
@@ -22,6 +31,10 @@ pub(crate) struct About {
 pub(crate) struct Health {
     /// The uses of the last step that still wait for their results.
     pub(crate) pending: Vec<String>,
+    /// How many findings there are; of very many, only the first are kept.
+    pub(crate) found: u64,
+    /// How many of them the session cannot go on with.
+    pub(crate) errors: u64,
     pub(crate) findings: Vec<Found>,
 }
 
@@ -29,81 +42,190 @@ pub(crate) struct Health {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Found {
-    pub(crate) line: usize,
-    pub(crate) message: usize,
+    pub(crate) line: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) block: Option<usize>,
-    pub(crate) rule: u8,
-    pub(crate) severity: Severity,
-    pub(crate) fault: Fault,
+    message: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) tool_use_id: Option<Box<str>>,
-    pub(crate) what: String,
-    pub(crate) provider: &'static str,
+    block: Option<usize>,
+    rule: u8,
+    severity: Severity,
+    fault: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) provider_error: Option<String>,
+    tool_use_id: Option<Box<str>>,
+    what: String,
+    provider: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider_error: Option<String>,
 }
 
 /// One thing that a repair does, and where.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Act {
-    pub(crate) line: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
     #[serde(flatten)]
-    pub(crate) action: RepairAction,
+    what: What,
+}
+
+/// What a repair does: to a message, or to the file's lines.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum What {
+    Message(RepairAction),
+    Lines {
+        action: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        length: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        why: Option<&'static str>,
+    },
 }
 
 /// Something that a repair loses, and where it was.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Lost {
-    pub(crate) line: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) line: Option<u64>,
     #[serde(flatten)]
     pub(crate) loss: Loss,
 }
 
 impl Found {
-    pub(crate) fn new(finding: &Finding, format: Format, line: usize) -> Self {
+    pub(crate) fn of_message(finding: &Finding, format: Format, line: u64) -> Self {
         Self {
             line,
-            message: finding.message_index,
+            message: Some(finding.message_index),
             block: finding.block_index,
             rule: finding.fault.rule(),
             severity: finding.severity,
-            fault: finding.fault,
+            fault: key(&finding.fault),
             tool_use_id: finding.tool_use_id.clone(),
             what: finding.to_string(),
-            provider: provider(format),
+            provider: provider(Some(format)),
             provider_error: finding.provider_error(),
+        }
+    }
+
+    pub(crate) fn of_file(finding: &FileFinding, form: FileForm) -> Self {
+        Self {
+            line: finding.line,
+            message: finding.message_index,
+            block: finding.finding().and_then(|finding| finding.block_index),
+            rule: finding.rule(),
+            severity: finding.severity,
+            fault: match finding.fault {
+                FileFault::Message(fault) => key(&fault),
+                FileFault::Skipped(why) => skipped(why).into(),
+                FileFault::Glued => "glued".into(),
+                FileFault::PhantomParent => "phantom_parent".into(),
+                _ => "other".into(),
+            },
+            tool_use_id: finding.tool_use_id.clone(),
+            what: finding.to_string(),
+            provider: provider(form.messages()),
+            provider_error: finding.provider_error(),
+        }
+    }
+
+    pub(crate) fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    /// What follows from it.
+    fn so(&self) -> String {
+        let provider = self.provider;
+        match (&self.provider_error, self.severity) {
+            (Some(error), _) => format!("{provider} refuses it: {error}"),
+            (None, Severity::Error) => "the agent reads the session wrongly, or not at all".into(),
+            (None, Severity::Warning) if self.message.is_some() => {
+                format!("{provider} takes it; a reader may be misled")
+            }
+            (None, Severity::Warning) => "these bytes are lost; the session goes on".into(),
         }
     }
 }
 
+impl Act {
+    pub(crate) fn of_message(action: &RepairAction, line: Option<u64>) -> Self {
+        Self { line, what: What::Message(action.clone()) }
+    }
+
+    pub(crate) fn of_file(action: &FileAction) -> Self {
+        let lines = |action| What::Lines { action, length: None, why: None };
+        let what = match &action.action {
+            FileActionKind::Message(action) => What::Message(action.clone()),
+            FileActionKind::DropBytes { length, why } => What::Lines {
+                action: "drop_bytes",
+                length: Some(*length),
+                why: Some(skipped(*why)),
+            },
+            FileActionKind::SplitRecords => lines("split_records"),
+            FileActionKind::Relink => lines("relink"),
+            _ => lines("other"),
+        };
+        Self { line: action.line, what }
+    }
+
+    fn say(&self) -> String {
+        match &self.what {
+            What::Message(action) => {
+                let id = action.tool_use_id.as_deref().unwrap_or_default();
+                let new = action.new_id.as_ref().map(|new| format!(" → {new}")).unwrap_or_default();
+                format!("{}  {DIM}{id}{new}{DIM:#}", done(action.action)).trim_end().to_owned()
+            }
+            What::Lines { action: "drop_bytes", length, .. } => {
+                let bytes = count(length.unwrap_or_default(), "byte");
+                format!("take out {bytes} that belong to no record")
+            }
+            What::Lines { action: "split_records", .. } => "give the record its own line".into(),
+            What::Lines { action: "relink", .. } => "link the entry to the one before it".into(),
+            What::Lines { .. } => "change the line".into(),
+        }
+    }
+}
+
+/// What it is called in JSON.
+fn key(what: &impl Serialize) -> Value {
+    serde_json::to_value(what).unwrap_or_default()
+}
+
+fn skipped(why: SkipReason) -> &'static str {
+    match why {
+        SkipReason::Torn => "torn",
+        SkipReason::Nul => "nul",
+        SkipReason::NotUtf8 => "not_utf8",
+        SkipReason::TooLong => "too_long",
+        _ => "other",
+    }
+}
+
 impl Health {
-    /// Whether the provider takes the session; it does so with warnings.
+    /// Whether the session can go on; it can with warnings.
     pub(crate) fn is_valid(&self) -> bool {
-        self.findings.iter().all(|found| found.severity == Severity::Warning)
+        self.errors == 0
     }
 
     pub(crate) fn show(&self, file: &Path, out: &mut String) {
         for found in self.findings.iter().take(SHOWN) {
-            let style = if found.severity == Severity::Error { BAD } else { WARN };
-            let rule = match found.rule {
-                0 => "the provider's own rule".to_owned(),
-                rule => format!("rule {rule}"),
-            };
-            let at = format!("{}:{}", file.display(), found.line);
-            let _ = writeln!(out, "  {TITLE}{at}{TITLE:#}  {style}{}{style:#}", found.what);
-            let block = found.block.map(|block| format!(", block {block}")).unwrap_or_default();
-            let _ = writeln!(out, "      {DIM}message {}{block} · {rule}{DIM:#}", found.message);
-            let _ = match &found.provider_error {
-                Some(error) => writeln!(out, "      {} refuses it: {error}", found.provider),
-                None => writeln!(out, "      {} takes it; a reader may be misled", found.provider),
-            };
+            let style = if found.is_error() { BAD } else { WARN };
+            let at = place(file, Some(found.line));
+            let _ = writeln!(out, "  {at}  {style}{}{style:#}", found.what);
+            if let Some(message) = found.message {
+                let block = found.block.map(|block| format!(", block {block}")).unwrap_or_default();
+                let rule = match found.rule {
+                    0 => "the provider's own rule".to_owned(),
+                    rule => format!("rule {rule}"),
+                };
+                let _ = writeln!(out, "      {DIM}message {message}{block} · {rule}{DIM:#}");
+            }
+            let _ = writeln!(out, "      {}", found.so());
         }
-        more(self.findings.len(), "finding", out);
+        more(self.found, "finding", out);
         if !self.pending.is_empty() {
-            let (waiting, ids) = (count(self.pending.len(), "call"), self.pending.join(", "));
+            let (waiting, ids) =
+                (count(self.pending.len() as u64, "call"), self.pending.join(", "));
             let _ = writeln!(
                 out,
                 "  {DIM}{waiting} of the last step without a result yet: {ids} (repair --close-tail \
@@ -116,18 +238,14 @@ impl Health {
 /// What a repair does and loses, for a person.
 pub(crate) fn show_plan(acts: &[Act], losses: &[Lost], file: &Path, out: &mut String) {
     for act in acts.iter().take(SHOWN) {
-        let at = format!("{}:{}", file.display(), act.line);
-        let what = done(act.action.action);
-        let id = act.action.tool_use_id.as_deref().unwrap_or_default();
-        let new = act.action.new_id.as_ref().map(|new| format!(" → {new}")).unwrap_or_default();
-        let _ = writeln!(out, "  {TITLE}{at}{TITLE:#}  {what}  {DIM}{id}{new}{DIM:#}");
+        let _ = writeln!(out, "  {}  {}", place(file, act.line), act.say());
     }
-    more(acts.len(), "change", out);
+    more(acts.len() as u64, "change", out);
     if losses.is_empty() && !acts.is_empty() {
         let _ = writeln!(out, "  {GOOD}nothing that a tool did or answered is lost{GOOD:#}");
     }
     for lost in losses.iter().take(SHOWN) {
-        let at = format!("{}:{}", file.display(), lost.line);
+        let at = place(file, lost.line);
         let tool = lost.loss.tool.as_ref().map(|tool| format!(" of {tool}")).unwrap_or_default();
         let what = match lost.loss.what {
             LossKind::Call => "that the tool was called",
@@ -136,17 +254,20 @@ pub(crate) fn show_plan(acts: &[Act], losses: &[Lost], file: &Path, out: &mut St
             _ => "something else",
         };
         let id = &lost.loss.tool_use_id;
-        let _ = writeln!(
-            out,
-            "  {TITLE}{at}{TITLE:#}  {MINUS}lost:{MINUS:#} {what}{tool}  {DIM}{id}{DIM:#}"
-        );
+        let _ = writeln!(out, "  {at}  {MINUS}lost:{MINUS:#} {what}{tool}  {DIM}{id}{DIM:#}");
     }
-    more(losses.len(), "loss", out);
+    more(losses.len() as u64, "loss", out);
 }
 
-fn more(all: usize, what: &str, out: &mut String) {
-    if all > SHOWN {
-        let more = count(all - SHOWN, &format!("more {what}"));
+/// `FILE:LINE`; the line is not known for what follows from another repair.
+fn place(file: &Path, line: Option<u64>) -> String {
+    let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+    format!("{TITLE}{}{line}{TITLE:#}", file.display())
+}
+
+fn more(all: u64, what: &str, out: &mut String) {
+    if all > SHOWN as u64 {
+        let more = count(all - SHOWN as u64, &format!("more {what}"));
         let _ = writeln!(out, "  {DIM}… and {more} (--json shows all){DIM:#}");
     }
 }
@@ -170,29 +291,14 @@ fn done(action: ActionKind) -> &'static str {
 /// The line that names a file.
 pub(crate) fn head(file: &Path, about: &About, is_good: bool, out: &mut String) {
     let (style, mark) = if is_good { (GOOD, "✓") } else { (BAD, "✗") };
-    let (file, format) = (file.display(), name(about.format));
-    let (messages, size) = (count(about.messages, "message"), size(about.bytes));
+    let (file, form) = (file.display(), about.form);
+    let (messages, size) = (count(about.messages as u64, "message"), size(about.bytes));
+    let skipped = match about.skipped_bytes {
+        0 => String::new(),
+        skipped => format!(" · {} of no record", count(skipped, "byte")),
+    };
     let _ = writeln!(
         out,
-        "{style}{mark}{style:#} {TITLE}{file}{TITLE:#}  {DIM}{format} · {messages} · {size}{DIM:#}"
+        "{style}{mark}{style:#} {TITLE}{file}{TITLE:#}  {DIM}{form} · {messages} · {size}{skipped}{DIM:#}"
     );
-}
-
-fn name(format: Format) -> &'static str {
-    match format {
-        Format::AnthropicMessages => "Anthropic Messages",
-        Format::OpenAiChat => "OpenAI Chat Completions",
-        Format::OpenAiResponses => "OpenAI Responses",
-        Format::Gemini => "Gemini",
-        _ => "a session",
-    }
-}
-
-fn provider(format: Format) -> &'static str {
-    match format {
-        Format::AnthropicMessages => "Anthropic",
-        Format::OpenAiChat | Format::OpenAiResponses => "OpenAI",
-        Format::Gemini => "Google",
-        _ => "the provider",
-    }
 }

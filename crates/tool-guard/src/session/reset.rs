@@ -40,16 +40,16 @@ enum Status {
 pub(crate) fn reset(file: &Path, options: &options::Reset, now: u64) -> Result<Reset, Failure> {
     let source = if options.write { Source::open_to_change(file) } else { Source::open(file) }?;
     let stamp = if options.write { Some(source.stamp()?) } else { None };
-    let content = Content::read(source.bytes()?)?;
+    let content = Content::read(&source)?;
     let about = content.about();
     let after = content.prompt();
     let remaining_messages = after.about().messages;
     let (status, backup) = match stamp {
-        _ if remaining_messages == about.messages => (Status::Clean, None),
+        _ if after.bytes() == content.bytes() => (Status::Clean, None),
         None => (Status::Planned, None),
         Some(stamp) => {
             let ending = ending(if options.archive { "archive" } else { "bak" }, now);
-            let write = |out: &mut dyn io::Write| out.write_all(after.text().as_bytes());
+            let write = |out: &mut dyn io::Write| out.write_all(after.bytes());
             let backup = swap::replace(&source, stamp, &ending, write)?;
             // They are of what stood there before.
             let checkpoints = sidecar::path(source.real());
@@ -72,8 +72,9 @@ impl Outcome for Reset {
 
     fn show(&self, file: &Path, out: &mut String) {
         head(file, &self.about, self.verdict() == Verdict::Clean, out);
-        let left = count(self.remaining_messages, "message");
-        let gone = count(self.about.messages - self.remaining_messages, "message");
+        let left = count(self.remaining_messages as u64, "message");
+        let gone = self.about.messages.saturating_sub(self.remaining_messages);
+        let gone = count(gone as u64, "message");
         let _ = match (self.status, &self.backup) {
             (Status::Reset, Some(backup)) => {
                 let backup = backup.display();

@@ -2,12 +2,13 @@
 use super::{
     Content, Failure, Outcome, Source, Trouble, Verdict, ending, options,
     report::{About, Health, head},
-    show::{BAD, GOOD, TITLE, count, quoted},
+    show::{BAD, GOOD, TITLE, count, quoted, size},
     sidecar, swap,
 };
 use serde::Serialize;
 use std::{
     fmt::Write as _,
+    io,
     path::{Path, PathBuf},
 };
 use tr_integrity::CheckpointError;
@@ -23,6 +24,7 @@ pub(crate) struct RolledBack {
     checkpoint: Option<String>,
     messages_removed: usize,
     new_message_count: usize,
+    bytes_removed: u64,
     /// What is wrong even then.
     remaining: Health,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,57 +49,66 @@ pub(crate) fn rollback(
 ) -> Result<RolledBack, Failure> {
     let source = if options.write { Source::open_to_change(file) } else { Source::open(file) }?;
     let stamp = if options.write { Some(source.stamp()?) } else { None };
-    let content = Content::read(source.bytes()?)?;
-    let (checkpoint, keep) = match &options.to.to {
+    let content = Content::read(&source)?;
+    let (checkpoint, after) = match &options.to.to {
         Some(id) => {
-            let (id, keep) = checkpoint(&source, &content, id)?;
-            (Some(id), keep)
+            let (id, after) = at_checkpoint(&source, &content, id)?;
+            (Some(id), after)
         }
-        None => (None, content.clean_prefix()),
+        None => (None, content.before_fault()),
     };
-    let after = content.first(keep);
-    let about = content.about();
     let (status, backup) = match stamp {
-        _ if keep == about.messages => (Status::Clean, None),
+        _ if after.bytes() == content.bytes() => (Status::Clean, None),
         None => (Status::Planned, None),
         Some(stamp) => {
-            let write = |out: &mut dyn std::io::Write| out.write_all(after.text().as_bytes());
+            let write = |out: &mut dyn io::Write| out.write_all(after.bytes());
             let backup = swap::replace(&source, stamp, &ending("bak", now), write)?;
             (Status::RolledBack, Some(backup))
         }
     };
+    let (about, left) = (content.about(), after.about());
     Ok(RolledBack {
         status,
         checkpoint,
-        messages_removed: about.messages - keep,
-        new_message_count: keep,
+        // Fewer than were left, where a compaction is taken back.
+        messages_removed: about.messages.saturating_sub(left.messages),
+        new_message_count: left.messages,
+        bytes_removed: about.bytes.saturating_sub(left.bytes),
         about,
         remaining: after.health(),
         backup,
     })
 }
 
-/// The checkpoint that the user means, and how many messages stand before it.
-fn checkpoint(source: &Source, content: &Content, id: &str) -> Result<(String, usize), Trouble> {
+/// The checkpoint that the user means, and what stood there when it was made.
+fn at_checkpoint(
+    source: &Source,
+    content: &Content,
+    id: &str,
+) -> Result<(String, Content), Trouble> {
     let kept = sidecar::read(source.real())?;
-    let Some(found) = kept.get(id) else {
-        let known: Vec<_> = kept.checkpoints.iter().map(|known| known.id.as_str()).collect();
-        let help = if known.is_empty() {
-            "there are none; rollback --before-fault needs none".to_owned()
-        } else {
-            format!("there are: {}", known.join(", "))
-        };
-        return Err(Trouble::new(CheckpointError::NotFound(id.into()).to_string(), help));
+    let came = match kept.get(id) {
+        Some(found) => content.at(found).ok_or(CheckpointError::Mismatch),
+        None => content.at_turn(id),
     };
-    if !content.holds(found) {
-        let help = format!(
-            "what stands before {} is not what stood there then, so nothing was cut; take another \
-             checkpoint, or rollback --before-fault",
-            found.id
-        );
-        return Err(Trouble::new(CheckpointError::Mismatch.to_string(), help));
+    let id = kept.get(id).map_or(id, |found| &found.id).to_owned();
+    match came {
+        Ok(after) => Ok((id, after)),
+        Err(error) => {
+            let known = kept.checkpoints.iter().map(|known| known.id.as_str()).collect::<Vec<_>>();
+            let help = match &error {
+                CheckpointError::NotFound(_) if known.is_empty() => {
+                    "there are none of yours; rollback --before-fault needs none".to_owned()
+                }
+                CheckpointError::NotFound(_) => format!("there are: {}", known.join(", ")),
+                _ => format!(
+                    "what stands before {id} is not what stood there then, so nothing was cut; \
+                     take another one, or rollback --before-fault"
+                ),
+            };
+            Err(Trouble::new(error.to_string(), help))
+        }
     }
-    Ok((found.id.clone(), found.message_index))
 }
 
 impl Outcome for RolledBack {
@@ -108,22 +119,23 @@ impl Outcome for RolledBack {
 
     fn show(&self, file: &Path, out: &mut String) {
         head(file, &self.about, self.verdict() == Verdict::Clean, out);
-        let left = count(self.new_message_count, "message");
-        let gone = match self.messages_removed {
-            1 => "the last 1".to_owned(),
-            gone => format!("the last {gone}"),
-        };
+        let left = count(self.new_message_count as u64, "message");
+        let gone = format!(
+            "the last {} ({})",
+            count(self.messages_removed as u64, "message"),
+            size(self.bytes_removed)
+        );
         let _ = match (self.status, &self.backup) {
             (Status::RolledBack, Some(backup)) => {
                 let backup = backup.display();
                 writeln!(
                     out,
-                    "  {GOOD}rolled back{GOOD:#}: {gone} went, {left} stay; the old file is {backup}"
+                    "  {GOOD}rolled back{GOOD:#}: {gone} went, {left} left; the old file is {backup}"
                 )
             }
             (Status::Planned, _) => writeln!(
                 out,
-                "  {TITLE}nothing is written yet{TITLE:#}: {gone} would go, {left} would stay"
+                "  {TITLE}nothing is written yet{TITLE:#}: {gone} would go, {left} would be left"
             ),
             _ => writeln!(out, "  nothing to roll back: it ends there, with {left}"),
         };

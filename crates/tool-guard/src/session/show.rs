@@ -22,7 +22,7 @@ pub(crate) fn say_error(text: &str) {
 }
 
 /// `1 message`, `2 messages`, `1,234 messages`.
-pub(crate) fn count(count: usize, what: &str) -> String {
+pub(crate) fn count(count: u64, what: &str) -> String {
     let digits = count.to_string();
     let mut grouped = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -40,7 +40,7 @@ pub(crate) fn size(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "one digit is shown")]
     let in_unit = |(one, unit): (u64, &str)| format!("{:.1} {unit}", bytes as f64 / one as f64);
     let unit = units.into_iter().find(|(one, _)| bytes >= *one);
-    unit.map_or_else(|| count(usize::try_from(bytes).unwrap_or(0), "byte"), in_unit)
+    unit.map_or_else(|| count(bytes, "byte"), in_unit)
 }
 
 /// A path as it can be pasted into a shell.

@@ -43,10 +43,10 @@ fn files_that_are_no_sessions() {
     refused(&folder, "none.json", "cannot be read: No such file");
     refused(&folder, "empty.json", "is no session: it is empty");
     refused(&folder, "blank.json", "is no session: it is empty");
-    refused(&folder, "binary.json", "is no session: it is binary");
-    refused(&folder, "text.json", "is no session: it is no JSON");
-    refused(&folder, "other.json", "is no session: neither an array of messages nor a request");
-    refused(&folder, "cut.json", "neither an array of messages nor a request: EOF");
+    refused(&folder, "binary.json", "is no session: there is no JSON in it");
+    refused(&folder, "text.json", "is no session: there is no JSON in it");
+    refused(&folder, "other.json", "is no session: there are no messages in it");
+    refused(&folder, "cut.json", "is no whole JSON text: EOF");
     refused(&folder, "latin.json", "is no session: line 1 is not UTF-8");
     refused(&folder, "/dev/null", "is no regular file");
 }
@@ -58,7 +58,7 @@ fn folders_without_sessions() {
     let done = folder.session(&["check", "sub"]);
     assert_eq!(done.code, 2);
     assert!(done.err.starts_with("✗ sub has no session in it"), "{}", done.err);
-    assert_eq!(done.out, "skipped: sub/notes.md (it is no JSON)\n");
+    assert_eq!(done.out, "skipped: sub/notes.md (there is no JSON in it)\n");
     fs::create_dir(folder.path("empty")).unwrap();
     assert_eq!(folder.session(&["check", "empty"]).code, 2);
 }

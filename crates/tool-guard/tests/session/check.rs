@@ -15,8 +15,9 @@ fn the_json_has_an_object_for_each_file() {
         previous message.";
     let expected = [
         json!({
-            "file": "./a.json", "status": "findings", "format": "anthropic_messages",
-            "messages": 4, "bytes": 393, "pending": [],
+            "file": "./a.json", "status": "findings",
+            "form": "json", "format": "anthropic_messages",
+            "messages": 4, "bytes": 393, "skippedBytes": 0, "pending": [], "found": 1, "errors": 1,
             "findings": [{
                 "line": 4, "message": 2, "block": 0, "rule": 1, "severity": "error",
                 "fault": "orphaned_result", "toolUseId": "toolu_01A",
@@ -24,10 +25,12 @@ fn the_json_has_an_object_for_each_file() {
                 "provider": "Anthropic", "providerError": error,
             }],
         }),
-        json!({"file": "./b.txt", "status": "skipped", "reason": "it is no JSON"}),
+        json!({"file": "./b.txt", "status": "skipped", "reason": "there is no JSON in it"}),
         json!({
-            "file": "./c.json", "status": "clean", "format": "anthropic_messages",
-            "messages": 4, "bytes": FINE.len(), "pending": [], "findings": [],
+            "file": "./c.json", "status": "clean",
+            "form": "json", "format": "anthropic_messages",
+            "messages": 4, "bytes": FINE.len(), "skippedBytes": 0,
+            "pending": [], "found": 0, "errors": 0, "findings": [],
         }),
     ];
     assert_eq!(lines, expected);

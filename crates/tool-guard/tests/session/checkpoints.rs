@@ -42,7 +42,8 @@ fn a_checkpoint_is_made_listed_and_gone_back_to() {
 
     let done = folder.session(&["rollback", "--to", "a#1", "a.json"]);
     assert_eq!(done.code, 1);
-    let planned = "nothing is written yet: the last 1 would go, 4 messages would stay\n";
+    let planned = "nothing is written yet: the last 1 message (87 bytes) would go, 4 messages would be \
+                   left\n";
     assert!(done.out.contains(planned), "{}", done.out);
     assert_eq!(folder.read("a.json"), longer(ORPHAN));
 

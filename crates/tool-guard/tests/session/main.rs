@@ -4,6 +4,7 @@ mod check;
 mod checkpoints;
 mod crash;
 mod folder;
+mod lines;
 mod property;
 mod repair;
 mod story;

@@ -8,13 +8,14 @@ fn the_json_tells_plan_losses_and_backup() {
     let folder = Folder::new();
     let file = folder.write("a.json", ORPHANED);
     let expected = json!({
-        "file": "a.json", "status": "planned", "format": "anthropic_messages",
-        "messages": 4, "bytes": 393, "mode": "preserve", "closeTail": false,
+        "file": "a.json", "status": "planned",
+        "form": "json", "format": "anthropic_messages",
+        "messages": 4, "bytes": 393, "skippedBytes": 0, "mode": "preserve", "closeTail": false,
         "repairs": [{
             "line": 4, "action": "orphan_to_text", "messageIndex": 2, "toolUseId": "toolu_01A",
         }],
         "losses": [{"line": 4, "what": "link", "messageIndex": 2, "toolUseId": "toolu_01A"}],
-        "remaining": {"pending": [], "findings": []},
+        "remaining": {"pending": [], "found": 0, "errors": 0, "findings": []},
     });
     assert_eq!(folder.json(&["repair", "a.json"]), (vec![expected.clone()], 1));
 
@@ -66,7 +67,7 @@ fn mode_remove_is_002_to_the_letter_and_names_the_losses() {
     let done = folder.session(&["diff", "--mode", "remove", "a.json"]);
     assert_eq!(done.code, 1);
     assert!(
-        done.out.contains("@@ a.json:3, messages 2 to 3 change @@\n {\n-  \"role\": \"user\",\n")
+        done.out.contains("@@ a.json:3, records 2 to 3 change @@\n {\n-  \"role\": \"user\",\n")
     );
     let done = folder.session(&["repair", "--mode", "remove", "a.json"]);
     assert!(done.out.contains("tool-guard session repair --mode remove --write a.json"));
@@ -84,7 +85,7 @@ fn a_diff_of_what_is_clean_is_empty() {
     let (lines, code) = folder.json(&["diff", "b.json"]);
     assert_eq!(code, 1);
     let change = &lines[0]["changes"][0];
-    assert_eq!((&change["line"], &change["message"]), (&json!(4), &json!(2)));
+    assert_eq!((&change["line"], &change["record"]), (&json!(4), &json!(2)));
     let before = change["before"][0].as_str().unwrap();
     assert!(ORPHANED.contains(before) && before.starts_with("{\"role\":\"user\",\"content\":[\n"));
     assert!(change["after"][0].as_str().unwrap().contains("[result of a tool call"));

@@ -43,7 +43,7 @@ Do it:              tool-guard session repair --write agent.json
     assert_eq!(differs.code, 1);
     let expected = r#"--- agent.json
 +++ agent.json, mended
-@@ agent.json:4, message 2 changes @@
+@@ agent.json:4, record 2 changes @@
    "role": "user",
    "content": [
      {
@@ -91,8 +91,7 @@ fn of_many_files_each_is_told_and_the_worst_counts() {
     assert!(done.out.contains("✗ s/b/orphaned.json"), "{}", done.out);
     let end = "
 3 sessions: 1 clean, 1 with findings, 1 unreadable
-skipped: s/notes.md (it is no JSON), s/package.json (neither an array of messages nor a request: \
-               missing field `messages` at line 1 column 12)
+skipped: s/notes.md (there is no JSON in it), s/package.json (there are no messages in it)
 
 See how to mend it:  tool-guard session repair s/b/orphaned.json
 ";

@@ -1,0 +1,67 @@
+//! What kinds of sessions are called.
+use serde::{Serialize, Serializer, ser::SerializeStruct as _};
+use std::fmt;
+use tr_integrity::{FileForm, Format};
+
+/// How a session is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    /// As one JSON text.
+    Json(Format),
+    /// As JSON lines.
+    Lines(FileForm),
+}
+
+impl Form {
+    /// The form of its messages.
+    pub(crate) fn messages(self) -> Option<Format> {
+        match self {
+            Self::Json(format) => Some(format),
+            Self::Lines(form) => form.messages(),
+        }
+    }
+
+    /// What its file is, for a program.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Json(_) => "json",
+            Self::Lines(FileForm::ClaudeCode) => "claude_code",
+            Self::Lines(FileForm::OpenClaw { .. }) => "openclaw",
+            Self::Lines(_) => "lines",
+        }
+    }
+}
+
+/// For a person.
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Json(Format::AnthropicMessages) => f.write_str("Anthropic Messages"),
+            Self::Json(Format::OpenAiChat) => f.write_str("OpenAI Chat Completions"),
+            Self::Json(Format::OpenAiResponses) => f.write_str("OpenAI Responses"),
+            Self::Json(Format::Gemini) => f.write_str("Gemini"),
+            Self::Json(format) => FileForm::Messages(*format).fmt(f),
+            Self::Lines(form) => form.fmt(f),
+        }
+    }
+}
+
+/// `form`, and `format`: that of its messages.
+impl Serialize for Form {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Form", 2)?;
+        fields.serialize_field("form", self.key())?;
+        fields.serialize_field("format", &self.messages())?;
+        fields.end()
+    }
+}
+
+/// Who refuses messages of this form.
+pub(crate) fn provider(format: Option<Format>) -> &'static str {
+    match format {
+        Some(Format::AnthropicMessages) => "Anthropic",
+        Some(Format::OpenAiChat | Format::OpenAiResponses) => "OpenAI",
+        Some(Format::Gemini) => "Google",
+        _ => "the provider",
+    }
+}

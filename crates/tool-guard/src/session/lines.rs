@@ -1,0 +1,161 @@
+//! A session of JSON lines, as harnesses keep them.
+use super::{
+    Failure, Source, Trouble,
+    content::{Content, Planned, hash},
+    form::Form,
+    progress,
+    report::{About, Act, Found, Health, Lost},
+    sidecar::Checkpoint,
+};
+use std::borrow::Cow;
+use tr_integrity::{
+    CheckpointError, FileCheck, FileCheckpoint, FileFinding, FileForm, FileLoss, FileReport, Piece,
+    Records, Repair, SessionFile, Severity,
+};
+
+/// A session of JSON lines, in memory.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    bytes: Vec<u8>,
+    file: SessionFile,
+    report: FileReport,
+}
+
+/// Checks a file while it is read, in bounded memory.
+pub(crate) fn check(source: &Source) -> Result<(About, Health), Failure> {
+    let bar = progress::bar(source.found().len());
+    let checked = FileCheck::new().run(source.rewound()?, |done| bar.set_position(done));
+    bar.finish_and_clear();
+    let report = checked.map_err(|error| Trouble::reading(source.real(), &error))?;
+    refuse_others(&report)?;
+    Ok((about(&report), health(&report)))
+}
+
+impl Lines {
+    pub(crate) fn read(bytes: Vec<u8>) -> Result<Self, Failure> {
+        let lines = Self::new(bytes);
+        refuse_others(&lines.report)?;
+        Ok(lines)
+    }
+
+    fn new(bytes: Vec<u8>) -> Self {
+        let file = SessionFile::read(bytes.as_slice());
+        Self { report: file.check(), bytes, file }
+    }
+
+    pub(crate) fn about(&self) -> About {
+        about(&self.report)
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        health(&self.report)
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(crate) fn records(&self) -> impl Iterator<Item = (u64, Cow<'_, str>)> {
+        let lines = self.bytes.split(|byte| *byte == b'\n').map(String::from_utf8_lossy);
+        (1..).zip(lines).filter(|(_, line)| !line.trim().is_empty())
+    }
+
+    pub(crate) fn plan(&self, repair: Repair) -> Planned {
+        let plan = self.file.plan(repair);
+        let lost = |lost: &FileLoss| Lost { line: lost.line, loss: lost.loss.clone() };
+        Planned {
+            acts: plan.actions().iter().map(Act::of_file).collect(),
+            losses: plan.losses().iter().map(lost).collect(),
+            after: Self::new(plan.after().to_bytes()).into(),
+        }
+    }
+
+    /// Cuts before the record with the first fault, and further back while that is not enough.
+    pub(crate) fn before_fault(&self) -> Self {
+        let errors = self.report.findings.iter().filter(|it| it.severity == Severity::Error);
+        let fault = errors.map(|finding| finding.offset).min();
+        let mut at = usize::try_from(fault.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+        at = at.min(self.bytes.len());
+        loop {
+            let beginning = Self::new(self.bytes[..at].to_vec());
+            if beginning.health().is_valid() && beginning.report.pending.is_empty() {
+                return beginning;
+            }
+            let lines = self.bytes[..at].trim_ascii_end();
+            at = memchr::memrchr(b'\n', lines).map_or(0, |end| end + 1);
+        }
+    }
+
+    /// Behind the last record, and the end of its line.
+    pub(crate) fn end(&self) -> Option<usize> {
+        let mut end = None;
+        let mut records = Records::new(self.bytes.as_slice()).max_record(usize::MAX);
+        while let Ok(Some(piece)) = records.next() {
+            if let Piece::Record(record) = piece {
+                end = usize::try_from(record.offset + record.length).ok();
+            }
+        }
+        end.map(|end| end + usize::from(self.bytes.get(end) == Some(&b'\n')))
+    }
+
+    pub(crate) fn at(&self, checkpoint: &Checkpoint) -> Option<Self> {
+        let beginning = self.bytes.get(..usize::try_from(checkpoint.length).ok()?)?;
+        let holds = hash(beginning) == checkpoint.content_hash;
+        holds.then(|| Self::new(beginning.to_vec()))
+    }
+
+    /// The header, and messages of the system.
+    pub(crate) fn prompt(&self) -> Self {
+        let mut file = self.file.clone();
+        file.reset();
+        Self::new(file.to_bytes())
+    }
+
+    /// The newest points to which the session can go back without a checkpoint of ours.
+    pub(crate) fn turns(&self) -> impl Iterator<Item = FileCheckpoint> {
+        self.file.checkpoints().filter(|turn| turn.length < self.bytes.len() as u64)
+    }
+
+    /// What stood there at such a point.
+    pub(crate) fn at_turn(&self, id: &str) -> Result<Self, CheckpointError> {
+        let mut file = self.file.clone();
+        file.rollback(id)?;
+        Ok(Self::new(file.to_bytes()))
+    }
+}
+
+impl From<Lines> for Content {
+    fn from(lines: Lines) -> Self {
+        Self::Lines(lines)
+    }
+}
+
+/// Lines of something else are no session.
+fn refuse_others(report: &FileReport) -> Result<(), Failure> {
+    match report.form {
+        FileForm::Other if report.records == 0 => {
+            Err(Failure::NoSession("there is no JSON in it".into()))
+        }
+        FileForm::Other => Err(Failure::NoSession("there are no messages in it".into())),
+        _ => Ok(()),
+    }
+}
+
+fn about(report: &FileReport) -> About {
+    About {
+        form: Form::Lines(report.form),
+        messages: report.messages,
+        bytes: report.bytes.total,
+        skipped_bytes: report.bytes.skipped,
+    }
+}
+
+fn health(report: &FileReport) -> Health {
+    let found = |finding: &FileFinding| Found::of_file(finding, report.form);
+    Health {
+        pending: report.pending.iter().map(ToString::to_string).collect(),
+        found: report.found,
+        errors: report.errors,
+        findings: report.findings.iter().map(found).collect(),
+    }
+}

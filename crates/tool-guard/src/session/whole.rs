@@ -1,0 +1,171 @@
+//! A session that is one JSON text: an array of messages, or a request that has them.
+use super::{
+    Failure, Trouble,
+    content::{Content, Planned, hash},
+    form::Form,
+    report::{About, Act, Found, Health, Lost},
+    sidecar::Checkpoint,
+};
+use std::error::Error as _;
+use tr_integrity::{
+    ActionKind, Finding, Loss, Message, ReadError, Repair, RepairAction, RepairMode, ResetOptions,
+    Session, Transcript, Validator,
+};
+
+/// An array of messages, or a request that has them.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    text: String,
+    transcript: Transcript,
+    /// The line at which each message begins, from 1, and where it ends, in bytes.
+    places: Vec<(u64, usize)>,
+}
+
+impl Whole {
+    /// Reads the text of a file.
+    pub(crate) fn read(bytes: Vec<u8>) -> Result<Self, Failure> {
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            Failure::NoSession(format!("line {} is not UTF-8", 1 + ends_in(valid)))
+        })?;
+        let transcript = Transcript::read(&text).map_err(|error| unread(&text, &error))?;
+        Ok(Self::new(text, transcript))
+    }
+
+    fn new(text: String, transcript: Transcript) -> Self {
+        let (mut line, mut counted) = (1, 0);
+        let places = transcript.spans().map(|span| {
+            line += ends_in(&text.as_bytes()[counted..span.start]);
+            counted = span.start;
+            (line, span.end)
+        });
+        Self { places: places.collect(), text, transcript }
+    }
+
+    pub(crate) fn about(&self) -> About {
+        About {
+            form: Form::Json(self.transcript.format()),
+            messages: self.transcript.len(),
+            bytes: self.text.len() as u64,
+            skipped_bytes: 0,
+        }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The messages' texts, and at which line each begins.
+    pub(crate) fn records(&self) -> impl Iterator<Item = (u64, &str)> {
+        let lines = self.places.iter().map(|(line, _)| *line);
+        lines.zip(self.transcript.messages().iter().map(Message::raw))
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        let validator = Validator::of(&self.transcript);
+        let format = self.transcript.format();
+        let found = |finding: &Finding| {
+            Found::of_message(finding, format, self.line(finding.message_index))
+        };
+        let findings: Vec<_> = validator.findings().iter().map(found).collect();
+        Health {
+            pending: validator.pending().map(str::to_owned).collect(),
+            found: findings.len() as u64,
+            errors: findings.iter().filter(|found| found.is_error()).count() as u64,
+            findings,
+        }
+    }
+
+    /// Plans a repair.
+    pub(crate) fn plan(&self, repair: Repair, mode: RepairMode) -> Planned {
+        let plan = repair.plan(&self.transcript);
+
+        // In mode `remove`, messages are counted after the removals before.
+        let mut was: Vec<_> = (0..self.transcript.len()).collect();
+        let act = |action: &RepairAction| {
+            let at = was.get(action.message_index).copied().unwrap_or_default();
+            if mode == RepairMode::Remove && action.action == ActionKind::RemoveEmptyMessage {
+                was.remove(action.message_index);
+            }
+            Act::of_message(action, Some(self.line(at)))
+        };
+        let acts = plan.actions().iter().map(act).collect();
+        let lose =
+            |loss: &Loss| Lost { line: Some(self.line(loss.message_index)), loss: loss.clone() };
+        let losses = plan.losses().iter().map(lose).collect();
+        let mut after = self.transcript.clone();
+        let _ = plan.apply(&mut after).expect("it was planned for this transcript");
+        Planned { acts, losses, after: Self::new(after.to_json(), after).into() }
+    }
+
+    /// The most messages from the first on that the provider takes, all calls answered.
+    pub(crate) fn before_fault(&self) -> Self {
+        let mut validator = Validator::new(self.transcript.format());
+        let mut clean = 0;
+        for message in self.transcript.messages() {
+            validator.push(message);
+            if !validator.is_valid() {
+                break;
+            }
+            if validator.pending().next().is_none() {
+                clean = validator.len();
+            }
+        }
+        self.first(clean)
+    }
+
+    /// Where the last message ends; `None` if there is none.
+    pub(crate) fn end(&self) -> Option<usize> {
+        self.places.last().map(|(_, end)| *end)
+    }
+
+    /// What stood there when a checkpoint was made; `None` if it does not stand there now.
+    pub(crate) fn at(&self, checkpoint: &Checkpoint) -> Option<Self> {
+        let (_, end) = self.places.get(checkpoint.message_index.checked_sub(1)?)?;
+        let holds = *end as u64 == checkpoint.length
+            && hash(&self.text.as_bytes()[..*end]) == checkpoint.content_hash;
+        holds.then(|| self.first(checkpoint.message_index))
+    }
+
+    /// The first `len` messages, and the text around them.
+    fn first(&self, len: usize) -> Self {
+        let mut transcript = self.transcript.clone();
+        transcript.truncate(len);
+        Self::new(transcript.to_json(), transcript)
+    }
+
+    /// The system's prompt alone, and the text around it.
+    pub(crate) fn prompt(&self) -> Self {
+        let mut session = Session::load("", self.transcript.clone());
+        session.reset(ResetOptions::default(), 0);
+        let transcript = session.transcript().clone();
+        Self::new(transcript.to_json(), transcript)
+    }
+
+    fn line(&self, message: usize) -> u64 {
+        self.places.get(message).or(self.places.last()).map_or(1, |(line, _)| *line)
+    }
+}
+
+impl From<Whole> for Content {
+    fn from(whole: Whole) -> Self {
+        Self::Whole(whole)
+    }
+}
+
+/// Tells a session that is broken from something else.
+fn unread(text: &str, error: &ReadError) -> Failure {
+    let mut what = error.to_string();
+    if let Some(source) = error.source() {
+        what = format!("{what}: {source}");
+    }
+    if !text.contains("\"role\"") {
+        return Failure::NoSession(what);
+    }
+    let help = "if it was cut off, take an earlier copy of it; else mend the JSON by hand";
+    Failure::Trouble(Trouble::new(what, help))
+}
+
+fn ends_in(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
