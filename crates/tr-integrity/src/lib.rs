@@ -119,9 +119,9 @@ pub use self::{
     },
     format::{Format, OUTCOME_UNKNOWN, ReadError},
     guard::{
-        AnswerCutOff, BodyOf, BodyWatch, ContentFiltered, ModelCall, ModelEndOf, ModelGuard,
-        ModelGuardBuilder, ModelGuardLayer, SessionCorrupt, Streamed, Take, TranscriptOf,
-        WatchedBody, Whole,
+        AnswerCutOff, BodyOf, BodyWatch, CheckpointNotRecorded, ContentFiltered, ModelCall,
+        ModelEndOf, ModelGuard, ModelGuardBuilder, ModelGuardLayer, SessionCorrupt, Streamed, Take,
+        TranscriptOf, WatchedBody, Whole,
     },
     message::{Message, Role},
     provider::{AnswerScanner, Complaint, Head, ModelEnd},

@@ -16,14 +16,7 @@ pub struct IntentNotRecorded {
 
 impl IntentNotRecorded {
     pub(super) fn new(cause: StoreError) -> Self {
-        let (code, verdict) = if cause.is_conflict() {
-            (code::SESSION_CORRUPT, Verdict::TRANSIENT)
-        } else if cause.is_passing() {
-            (code::STORE_UNAVAILABLE, Verdict::TRANSIENT)
-        } else {
-            (code::STORE_UNAVAILABLE, Verdict::Permanent)
-        };
-        Self { facts: Facts::new(code, Ran::No, verdict).because(cause) }
+        Self { facts: not_recorded(cause) }
     }
 
     /// Whether the tool ran: no.
@@ -45,4 +38,16 @@ impl Error for IntentNotRecorded {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&self.facts)
     }
+}
+
+/// What is not recorded is not done.
+pub(crate) fn not_recorded(cause: StoreError) -> Facts {
+    let (code, verdict) = if cause.is_conflict() {
+        (code::SESSION_CORRUPT, Verdict::TRANSIENT)
+    } else if cause.is_passing() {
+        (code::STORE_UNAVAILABLE, Verdict::TRANSIENT)
+    } else {
+        (code::STORE_UNAVAILABLE, Verdict::Permanent)
+    };
+    Facts::new(code, Ran::No, verdict).because(cause)
 }

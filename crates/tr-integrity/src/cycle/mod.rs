@@ -5,9 +5,9 @@ mod layer;
 mod open;
 mod service;
 
-pub(crate) use self::open::OpenCycle;
 pub use self::{
     error::IntentNotRecorded,
     layer::{IntegrityBuilder, IntegrityLayer, WhenStoreFails},
     service::Integrity,
 };
+pub(crate) use self::{error::not_recorded, open::OpenCycle};

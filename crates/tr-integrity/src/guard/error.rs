@@ -1,7 +1,9 @@
 //! Error types: leaf → [`Facts`] → cause.
 use crate::{
+    cycle::not_recorded,
     repair::RepairPlan,
     session::ErrorRecovery,
+    store::StoreError,
     validate::{Finding, Severity, ValidationResult},
 };
 use std::{error::Error, fmt};
@@ -35,6 +37,17 @@ pub struct ContentFiltered {
 #[derive(Debug)]
 pub struct AnswerCutOff {
     recovery: Option<ErrorRecovery>,
+    facts: Facts,
+}
+
+/// The session's store did not record the checkpoint before the call, so the model was not called:
+/// its source is a [`StoreError`](crate::store::StoreError).
+///
+/// Code `store_unavailable`, transient, or permanent if the store refuses or cannot read the
+/// session. After another writer's change: code `session_corrupt`, transient, and the session is
+/// loaded anew by the next call. The model was not called ([`Ran::No`]).
+#[derive(Debug)]
+pub struct CheckpointNotRecorded {
     facts: Facts,
 }
 
@@ -109,6 +122,26 @@ impl AnswerCutOff {
     }
 }
 
+impl CheckpointNotRecorded {
+    pub(super) fn new(cause: StoreError) -> Self {
+        Self { facts: not_recorded(cause) }
+    }
+
+    /// Whether the model was called: no.
+    #[must_use]
+    pub const fn ran(&self) -> Ran {
+        Ran::No
+    }
+}
+
+impl fmt::Display for CheckpointNotRecorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the session cannot record its checkpoint, and the model is not called without it",
+        )
+    }
+}
+
 impl fmt::Display for SessionCorrupt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let errors = self.findings.iter().filter(|f| f.severity == Severity::Error).count();
@@ -150,6 +183,12 @@ impl Error for ContentFiltered {
 }
 
 impl Error for AnswerCutOff {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}
+
+impl Error for CheckpointNotRecorded {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&self.facts)
     }

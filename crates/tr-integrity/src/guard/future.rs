@@ -1,65 +1,130 @@
 //! The future of a guarded call.
 use super::{
-    error::SessionCorrupt,
-    take::{Guarded, Take, Whole},
+    error::{CheckpointNotRecorded, SessionCorrupt},
+    take::{Guarded, Outcome, Take, Whole},
+    watch::Watch,
 };
+use crate::store::StoreFuture;
 use pin_project_lite::pin_project;
 use std::{
-    marker::PhantomData,
+    fmt,
     pin::Pin,
     task::{Context, Poll, ready},
 };
+use tower_service::Service;
 use tr_core::BoxError;
 
 pin_project! {
     /// The response of a [`ModelGuard`](crate::ModelGuard).
-    #[derive(Debug)]
-    pub struct ModelGuardFuture<F, A, M = Whole> {
+    pub struct ModelGuardFuture<S, Req, A, M = Whole>
+    where
+        S: Service<Req>,
+        M: Take<A, S::Response>,
+    {
         #[pin]
-        state: State<F>,
+        state: State<S, Req, S::Future, M::Taken>,
         answers: A,
-        mode: PhantomData<M>,
     }
 }
 
 pin_project! {
     #[project = StateProj]
-    #[derive(Debug)]
-    enum State<F> {
-        Called { #[pin] inner: F, call: Option<Guarded> },
+    enum State<S, Req, F, T> {
         Blocked { error: Option<Box<SessionCorrupt>> },
+        // The checkpoint is on its way to the store.
+        Begin {
+            begin: StoreFuture<'static, Option<Watch>>,
+            ready: Option<(S, Req)>,
+        },
+        Called { #[pin] inner: F, call: Option<Guarded> },
+        // What became of the call is on its way to the store.
+        Record {
+            record: StoreFuture<'static, ()>,
+            end: Option<Result<T, BoxError>>,
+        },
     }
 }
 
-impl<F, A, M> ModelGuardFuture<F, A, M> {
-    pub(super) const fn called(inner: F, call: Guarded, answers: A) -> Self {
-        let state = State::Called { inner, call: Some(call) };
-        Self { state, answers, mode: PhantomData }
+impl<S, Req, A, M> ModelGuardFuture<S, Req, A, M>
+where
+    S: Service<Req>,
+    M: Take<A, S::Response>,
+{
+    pub(super) const fn called(inner: S::Future, call: Guarded, answers: A) -> Self {
+        Self { state: State::Called { inner, call: Some(call) }, answers }
     }
 
     pub(super) const fn blocked(error: Box<SessionCorrupt>, answers: A) -> Self {
-        Self { state: State::Blocked { error: Some(error) }, answers, mode: PhantomData }
+        Self { state: State::Blocked { error: Some(error) }, answers }
+    }
+
+    /// Calls once the checkpoint is recorded.
+    pub(super) fn durable(
+        begin: StoreFuture<'static, Option<Watch>>,
+        ready: (S, Req),
+        answers: A,
+    ) -> Self {
+        Self { state: State::Begin { begin, ready: Some(ready) }, answers }
     }
 }
 
-impl<F, A, M, T, E> Future for ModelGuardFuture<F, A, M>
+impl<S, Req, A, M> Future for ModelGuardFuture<S, Req, A, M>
 where
-    F: Future<Output = Result<T, E>>,
-    E: Into<BoxError>,
-    M: Take<A, T>,
+    S: Service<Req>,
+    S::Error: Into<BoxError>,
+    M: Take<A, S::Response>,
 {
     type Output = Result<M::Taken, BoxError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let (inner, call) = match this.state.project() {
-            StateProj::Called { inner, call } => (inner, call),
-            StateProj::Blocked { error } => {
-                return Poll::Ready(Err(error.take().expect("polled after completion")));
-            }
+        let mut this = self.project();
+        loop {
+            let next = match this.state.as_mut().project() {
+                StateProj::Called { inner, call } => {
+                    let answer = ready!(inner.poll(cx)).map_err(Into::into);
+                    let call = call.take().expect("not polled after its end");
+                    let Outcome { end, record } = M::take(this.answers, answer, call);
+                    let Some(record) = record else { return Poll::Ready(end) };
+                    State::Record { record, end: Some(end) }
+                }
+                StateProj::Begin { begin, ready } => {
+                    let begun = ready!(begin.as_mut().poll(cx));
+                    let (mut service, req) = ready.take().expect("not polled after its end");
+                    let call = match begun {
+                        Ok(watch) => Guarded::on(watch),
+                        Err(error) => {
+                            return Poll::Ready(Err(CheckpointNotRecorded::new(error).into()));
+                        }
+                    };
+                    State::Called { inner: service.call(req), call: Some(call) }
+                }
+                StateProj::Record { record, end } => {
+                    // If the store fails, it is written with the session's next change.
+                    let _ = ready!(record.as_mut().poll(cx));
+                    return Poll::Ready(end.take().expect("not polled after its end"));
+                }
+                StateProj::Blocked { error } => {
+                    let error = error.take().expect("not polled after its end");
+                    return Poll::Ready(Err(error));
+                }
+            };
+            this.state.set(next);
+        }
+    }
+}
+
+impl<S, Req, A, M> fmt::Debug for ModelGuardFuture<S, Req, A, M>
+where
+    S: Service<Req>,
+    M: Take<A, S::Response>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match &self.state {
+            State::Blocked { .. } => "Blocked",
+            State::Begin { .. } => "Begin",
+            State::Called { .. } => "Called",
+            State::Record { .. } => "Record",
         };
-        let answer = ready!(inner.poll(cx)).map_err(Into::into);
-        let call = call.take().expect("polled after completion");
-        Poll::Ready(M::take(this.answers, answer, call))
+        f.debug_struct("ModelGuardFuture").field("state", &state).finish_non_exhaustive()
     }
 }

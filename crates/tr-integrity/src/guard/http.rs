@@ -110,24 +110,29 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
         let this = self.project();
-        if this.watch.is_over() {
-            return Poll::Ready(None);
-        }
-        Poll::Ready(match ready!(this.body.poll_frame(cx)) {
-            Some(Ok(frame)) => {
-                if let Some(data) = frame.data_ref() {
-                    this.watch.see(data.as_ref());
+        if !this.watch.is_over() {
+            let error = match ready!(this.body.poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    if let Some(data) = frame.data_ref() {
+                        this.watch.see(data.as_ref());
+                    }
+                    return Poll::Ready(Some(Ok(frame)));
                 }
-                Some(Ok(frame))
-            }
-            Some(Err(error)) => this.watch.end(Some(error.into())).map(Err),
-            None => this.watch.end(None).map(Err),
-        })
+                end => end.and_then(Result::err).map(Into::into),
+            };
+            *this.last = this.watch.end(error);
+        }
+        ready!(this.watch.poll_recorded(cx));
+        *this.is_done = true;
+        Poll::Ready(this.last.take().map(Err))
     }
 
     /// Not before the call is settled: an error may follow the last frame.
     fn is_end_stream(&self) -> bool {
-        !self.watch.is_guarded() && (self.watch.is_over() || self.body.is_end_stream())
+        if self.watch.is_over() {
+            return self.is_done;
+        }
+        !self.watch.is_guarded() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {

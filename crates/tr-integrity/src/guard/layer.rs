@@ -3,7 +3,7 @@ use super::{
     service::ModelGuard,
     take::{Streamed, Whole},
 };
-use crate::session::Sessions;
+use crate::{cycle::WhenStoreFails, session::Sessions};
 use std::{marker::PhantomData, sync::Arc};
 use tower_layer::Layer;
 use tr_core::{Observer, Standard};
@@ -13,6 +13,7 @@ use tr_core::{Observer, Standard};
 pub struct ModelGuardLayer<A = Standard, M = Whole> {
     pub(super) sessions: Sessions,
     pub(super) observer: Option<Arc<dyn Observer>>,
+    pub(super) when_store_fails: WhenStoreFails,
     pub(super) answers: A,
     pub(super) mode: PhantomData<M>,
 }
@@ -41,8 +42,13 @@ impl ModelGuardLayer {
 
     /// Starts from the defaults.
     pub const fn builder(sessions: Sessions) -> ModelGuardBuilder {
-        let mode = PhantomData;
-        let layer = ModelGuardLayer { sessions, observer: None, answers: Standard, mode };
+        let layer = ModelGuardLayer {
+            sessions,
+            observer: None,
+            when_store_fails: WhenStoreFails::Refuse,
+            answers: Standard,
+            mode: PhantomData,
+        };
         ModelGuardBuilder { layer }
     }
 }
@@ -56,14 +62,23 @@ impl<A, M> ModelGuardBuilder<A, M> {
 
     /// Asks `answers` about requests and responses.
     pub fn answers<B>(self, answers: B) -> ModelGuardBuilder<B, M> {
-        let ModelGuardLayer { sessions, observer, mode, .. } = self.layer;
-        ModelGuardBuilder { layer: ModelGuardLayer { sessions, observer, answers, mode } }
+        let ModelGuardLayer { sessions, observer, when_store_fails, mode, .. } = self.layer;
+        let layer = ModelGuardLayer { sessions, observer, when_store_fails, answers, mode };
+        ModelGuardBuilder { layer }
+    }
+
+    /// What to do with a call whose checkpoint the sessions' store does not record:
+    /// [`WhenStoreFails::Refuse`] by default.
+    pub fn when_store_fails(mut self, when: WhenStoreFails) -> Self {
+        self.layer.when_store_fails = when;
+        self
     }
 
     /// Takes answers that come in pieces, and watches them on their way.
     pub fn streamed(self) -> ModelGuardBuilder<A, Streamed> {
-        let ModelGuardLayer { sessions, observer, answers, .. } = self.layer;
-        let layer = ModelGuardLayer { sessions, observer, answers, mode: PhantomData };
+        let ModelGuardLayer { sessions, observer, when_store_fails, answers, .. } = self.layer;
+        let mode = PhantomData;
+        let layer = ModelGuardLayer { sessions, observer, when_store_fails, answers, mode };
         ModelGuardBuilder { layer }
     }
 

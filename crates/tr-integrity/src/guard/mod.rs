@@ -17,8 +17,9 @@ mod watch;
 pub use self::http::SessionId;
 #[cfg(feature = "stream")]
 pub use self::stream::Chunks;
+pub(crate) use self::watch::Watch;
 pub use self::{
-    error::{AnswerCutOff, ContentFiltered, SessionCorrupt},
+    error::{AnswerCutOff, CheckpointNotRecorded, ContentFiltered, SessionCorrupt},
     layer::{ModelGuardBuilder, ModelGuardLayer},
     model::{BodyOf, ModelCall, ModelEndOf, TranscriptOf},
     service::ModelGuard,

@@ -8,13 +8,18 @@ use super::{
     watch::Watch,
 };
 use crate::{repair::Repair, transcript::Transcript, validate::Validator};
-use std::task::{Context, Poll};
+use std::{
+    mem,
+    task::{Context, Poll},
+};
 use tower_service::Service;
 use tr_core::{BoxError, CallInfo, Event, Standard};
 
 /// Checks what is sent to a model, and rolls the session back if no answer comes of it.
 ///
-/// A call that names no session is checked all the same; there is nothing to roll back then.
+/// A call that names no session is checked all the same; there is nothing to roll back then. Where
+/// the sessions have a store, the checkpoint is written there before the model is called, by a
+/// clone, and what became of the call before its answer, or its end, is handed on.
 #[derive(Clone, Debug)]
 pub struct ModelGuard<S, A = Standard, M = Whole> {
     inner: S,
@@ -72,21 +77,21 @@ impl<S, A, M> ModelGuard<S, A, M> {
 
 impl<S, Req, A, M> Service<Req> for ModelGuard<S, A, M>
 where
-    S: Service<Req>,
+    S: Service<Req> + Clone,
     S::Error: Into<BoxError>,
     A: TranscriptOf<Req> + Clone,
     M: Take<A, S::Response>,
 {
     type Response = M::Taken;
     type Error = BoxError;
-    type Future = ModelGuardFuture<S::Future, A, M>;
+    type Future = ModelGuardFuture<S, Req, A, M>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 
     fn call(&mut self, mut req: Req) -> Self::Future {
-        let ModelGuardLayer { sessions, observer, answers, .. } = &self.layer;
+        let ModelGuardLayer { sessions, observer, answers, when_store_fails, .. } = &self.layer;
         let config = sessions.config();
         if !config.enabled {
             return ModelGuardFuture::called(self.inner.call(req), Guarded::OFF, answers.clone());
@@ -97,9 +102,17 @@ where
             return ModelGuardFuture::blocked(corrupt, answers.clone());
         }
         let session = answers.session_of(&req);
+        if let Some(session) = session.filter(|_| sessions.is_durable()) {
+            let (sessions, observer) = (sessions.clone(), observer.clone());
+            let begin = Watch::begin_durably(sessions, session.into(), *when_store_fails, observer);
+            let answers = answers.clone();
+            // The one that is ready goes, its clone stays.
+            let stays = self.inner.clone();
+            let ready = (mem::replace(&mut self.inner, stays), req);
+            return ModelGuardFuture::durable(begin, ready, answers);
+        }
         let watch = session.map(|session| Watch::begin(sessions, session, observer.as_ref()));
-        let call = Guarded::on(watch);
         let answers = answers.clone();
-        ModelGuardFuture::called(self.inner.call(req), call, answers)
+        ModelGuardFuture::called(self.inner.call(req), Guarded::on(watch), answers)
     }
 }

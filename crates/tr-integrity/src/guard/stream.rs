@@ -36,17 +36,19 @@ where
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.project();
-        if this.watch.is_over() {
-            return Poll::Ready(None);
+        if !this.watch.is_over() {
+            let error = match ready!(this.body.poll_next(cx)) {
+                Some(Ok(chunk)) => {
+                    this.watch.see(chunk.as_ref());
+                    return Poll::Ready(Some(Ok(chunk)));
+                }
+                end => end.and_then(Result::err).map(Into::into),
+            };
+            *this.last = this.watch.end(error);
         }
-        Poll::Ready(match ready!(this.body.poll_next(cx)) {
-            Some(Ok(chunk)) => {
-                this.watch.see(chunk.as_ref());
-                Some(Ok(chunk))
-            }
-            Some(Err(error)) => this.watch.end(Some(error.into())).map(Err),
-            None => this.watch.end(None).map(Err),
-        })
+        ready!(this.watch.poll_recorded(cx));
+        *this.is_done = true;
+        Poll::Ready(this.last.take().map(Err))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

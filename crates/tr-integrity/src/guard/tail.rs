@@ -3,9 +3,18 @@ use super::{
     error::AnswerCutOff,
     model::of_chain,
     take::{Guarded, filtered},
+    watch::Settled,
 };
-use crate::provider::{AnswerScanner, ModelEnd};
+use crate::{
+    provider::{AnswerScanner, ModelEnd},
+    store::StoreFuture,
+};
 use pin_project_lite::pin_project;
+use std::{
+    fmt,
+    sync::{Mutex, PoisonError},
+    task::{Context, Poll, ready},
+};
 use tr_core::BoxError;
 
 pin_project! {
@@ -27,6 +36,9 @@ pin_project! {
         #[pin]
         pub(super) body: B,
         pub(super) watch: BodyWatch,
+        // The last item, while the end is written to the store.
+        pub(super) last: Option<BoxError>,
+        pub(super) is_done: bool,
     }
 }
 
@@ -34,22 +46,23 @@ pin_project! {
 ///
 /// Goes [around](Self::around) a body, or is driven by hand: [`see`](Self::see) each piece, then
 /// [`end`](Self::end). Dropped before, it settles the call as a dropped [`WatchedBody`] does.
-#[derive(Debug)]
 pub struct BodyWatch {
     scanner: AnswerScanner,
     /// Until it is settled.
     call: Option<Guarded>,
+    /// The end, on its way to the store. Never locked: it makes the body `Sync`.
+    record: Mutex<Option<StoreFuture<'static, ()>>>,
 }
 
 impl BodyWatch {
     pub(super) fn new(scanner: AnswerScanner, call: Guarded) -> Self {
-        Self { scanner, call: Some(call) }
+        Self { scanner, call: Some(call), record: Mutex::default() }
     }
 
     /// The body, watched.
     #[must_use]
     pub fn around<B>(self, body: B) -> WatchedBody<B> {
-        WatchedBody { body, watch: self }
+        WatchedBody { body, watch: self, last: None, is_done: false }
     }
 
     /// Whether the call is settled: nothing more is handed on.
@@ -73,19 +86,39 @@ impl BodyWatch {
 
     /// Settles the call: the body has come to its end, or failed with `error`. What is to be
     /// handed on as the last item: [`ContentFiltered`](crate::ContentFiltered),
-    /// [`AnswerCutOff`](crate::AnswerCutOff), or `error` as it is.
+    /// [`AnswerCutOff`](crate::AnswerCutOff), or `error` as it is. Where the sessions have a store,
+    /// hand it on once that [has it](Self::poll_recorded).
     pub fn end(&mut self, error: Option<BoxError>) -> Option<BoxError> {
         let Some(call) = self.call.take_if(|call| call.is_on()) else { return error };
         let end = match (self.scanner.end(), &error) {
             (ModelEnd::Answered | ModelEnd::Failed, Some(error)) => of_chain(&**error),
             (end, _) => end,
         };
-        let recovery = call.settle(end);
+        let Settled { recovery, record } = call.settle(end);
+        self.record = Mutex::new(record);
         match error {
             error if end == ModelEnd::Filtered => Some(filtered(recovery, error)),
             None if self.scanner.is_cut() => Some(AnswerCutOff::new(recovery).into()),
             error => error,
         }
+    }
+
+    /// Writes what [`end`](Self::end) has settled to the sessions' store, if there is one; at once
+    /// ready otherwise. If the store fails, an observer is told, and it is written with the
+    /// session's next change.
+    pub fn poll_recorded(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let record = self.record.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(recording) = record {
+            let _ = ready!(recording.as_mut().poll(cx));
+            *record = None;
+        }
+        Poll::Ready(())
+    }
+}
+
+impl fmt::Debug for BodyWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BodyWatch").field("call", &self.call).finish_non_exhaustive()
     }
 }
 
@@ -97,6 +130,6 @@ impl Drop for BodyWatch {
             ModelEnd::Answered if !self.scanner.is_over() => ModelEnd::Failed,
             end => end,
         };
-        call.settle(end);
+        drop(call.settle(end)); // Written with the session's next change.
     }
 }

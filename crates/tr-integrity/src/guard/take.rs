@@ -3,12 +3,14 @@ use super::{
     error::ContentFiltered,
     model::{BodyOf, ModelEndOf, of_chain},
     tail::BodyWatch,
-    watch::Watch,
+    watch::{Settled, Watch},
 };
 use crate::{
     provider::{AnswerScanner, ModelEnd},
     session::{ErrorRecovery, RecoveryAction},
+    store::StoreFuture,
 };
+use std::fmt;
 use tr_core::BoxError;
 
 /// The model's answers are whole when they come: they are judged by [`ModelEndOf`].
@@ -25,11 +27,19 @@ pub trait Take<A, Res>: sealed::Sealed {
     type Taken;
 
     #[doc(hidden)]
-    fn take(
-        answers: &A,
-        answer: Result<Res, BoxError>,
-        call: Guarded,
-    ) -> Result<Self::Taken, BoxError>;
+    fn take(answers: &A, answer: Result<Res, BoxError>, call: Guarded) -> Outcome<Self::Taken>;
+}
+
+/// What the caller gets, and what is to be written to the store before.
+pub struct Outcome<T> {
+    pub(super) end: Result<T, BoxError>,
+    pub(super) record: Option<StoreFuture<'static, ()>>,
+}
+
+impl<T> fmt::Debug for Outcome<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outcome").field("is_ok", &self.end.is_ok()).finish_non_exhaustive()
+    }
 }
 
 mod sealed {
@@ -58,56 +68,55 @@ impl Guarded {
         self.is_on
     }
 
-    /// The call has come to its end; what was done about a bad one.
-    pub(super) fn settle(self, end: ModelEnd) -> Option<ErrorRecovery> {
-        let watch = self.watch?;
-        if end != ModelEnd::Answered {
-            return Some(watch.fail(end));
-        }
-        watch.commit();
-        None
+    /// The call has come to its end.
+    pub(super) fn settle(self, end: ModelEnd) -> Settled {
+        self.watch.map_or_else(Settled::default, |watch| watch.settle(end))
+    }
+}
+
+impl<T> From<Result<T, BoxError>> for Outcome<T> {
+    fn from(end: Result<T, BoxError>) -> Self {
+        Self { end, record: None }
     }
 }
 
 impl<A: ModelEndOf<Res>, Res> Take<A, Res> for Whole {
     type Taken = Res;
 
-    fn take(answers: &A, answer: Result<Res, BoxError>, call: Guarded) -> Result<Res, BoxError> {
+    fn take(answers: &A, answer: Result<Res, BoxError>, call: Guarded) -> Outcome<Res> {
         if !call.is_on {
-            return answer;
+            return answer.into();
         }
         let end = match &answer {
             Ok(response) => answers.model_end_of(Ok(response)),
             Err(error) => answers.model_end_of(Err(&**error)),
         };
-        let recovery = call.settle(end);
-        if end == ModelEnd::Filtered {
-            return Err(filtered(recovery, answer.err()));
-        }
-        answer
+        let Settled { recovery, record } = call.settle(end);
+        let is_filtered = end == ModelEnd::Filtered;
+        let end = if is_filtered { Err(filtered(recovery, answer.err())) } else { answer };
+        Outcome { end, record }
     }
 }
 
 impl<A: BodyOf<Res>, Res> Take<A, Res> for Streamed {
     type Taken = A::Watched;
 
-    fn take(
-        answers: &A,
-        answer: Result<Res, BoxError>,
-        call: Guarded,
-    ) -> Result<A::Watched, BoxError> {
-        let response = match answer {
-            Ok(response) => response,
-            Err(error) if !call.is_on => return Err(error),
-            Err(error) => {
-                let end = of_chain(&*error);
-                let recovery = call.settle(end);
-                let is_filtered = end == ModelEnd::Filtered;
-                return Err(if is_filtered { filtered(recovery, Some(error)) } else { error });
+    fn take(answers: &A, answer: Result<Res, BoxError>, call: Guarded) -> Outcome<A::Watched> {
+        let error = match answer {
+            Ok(response) => {
+                let scanner = AnswerScanner::of_head(answers.head_of(&response));
+                return Ok(answers.watched(response, BodyWatch::new(scanner, call))).into();
             }
+            Err(error) => error,
         };
-        let scanner = AnswerScanner::of_head(answers.head_of(&response));
-        Ok(answers.watched(response, BodyWatch::new(scanner, call)))
+        if !call.is_on {
+            return Err(error).into();
+        }
+        let end = of_chain(&*error);
+        let Settled { recovery, record } = call.settle(end);
+        let is_filtered = end == ModelEnd::Filtered;
+        let error = if is_filtered { filtered(recovery, Some(error)) } else { error };
+        Outcome { end: Err(error), record }
     }
 }
 

@@ -1,21 +1,28 @@
 //! A call of the model on its way: however it ends, its checkpoint is settled.
 use crate::{
     provider::ModelEnd,
-    session::{ErrorRecovery, Operation, Session, Sessions},
+    session::{ErrorRecovery, Operation, Sessions, Slot},
+    store::StoreFuture,
 };
-use std::{
-    fmt,
-    sync::{Arc, Mutex},
-};
+use std::{fmt, sync::Arc};
 use tr_core::{CallInfo, Event, Observer};
 
 /// A call of the model on its way: dropped before its end, it is rolled back.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     sessions: Sessions,
-    session: Arc<Mutex<Session>>,
+    slot: Slot,
     name: Box<str>,
     checkpoint: Option<Box<str>>,
     observer: Option<Arc<dyn Observer>>,
+}
+
+/// What was done at a call's end.
+#[derive(Default)]
+pub(super) struct Settled {
+    /// About a bad one.
+    pub(super) recovery: Option<ErrorRecovery>,
+    /// Writes it to the store, if there is one.
+    pub(super) record: Option<StoreFuture<'static, ()>>,
 }
 
 impl Watch {
@@ -25,53 +32,95 @@ impl Watch {
         name: &str,
         observer: Option<&Arc<dyn Observer>>,
     ) -> Self {
-        let session = sessions.open(name);
-        let checkpoint = sessions.work(&session, |session, now| {
+        Self::begin_in(sessions, sessions.open_slot(name), name, observer)
+    }
+
+    pub(crate) fn begin_in(
+        sessions: &Sessions,
+        slot: Slot,
+        name: &str,
+        observer: Option<&Arc<dyn Observer>>,
+    ) -> Self {
+        let checkpoint = sessions.work_on_cycle(&slot.session, |session, now| {
             session.recover(now);
             session.checkpoint(Operation::ApiCall, now).id
         });
         Self {
             sessions: sessions.clone(),
-            session,
+            slot,
             name: name.into(),
             checkpoint: Some(checkpoint),
             observer: observer.filter(|observer| observer.enabled()).cloned(),
         }
     }
 
-    pub(super) fn commit(mut self) {
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    pub(crate) fn slot(&self) -> &Slot {
+        &self.slot
+    }
+
+    pub(crate) fn session(&self) -> &str {
+        &self.name
+    }
+
+    /// The model was not called: nothing is left of it.
+    pub(crate) fn give_up(mut self) {
         if let Some(checkpoint) = self.checkpoint.take() {
-            self.sessions.work(&self.session, |session, now| {
+            self.sessions.work_on_cycle(&self.slot.session, |session, _| {
+                session.forget(&checkpoint);
+            });
+        }
+    }
+
+    /// The call has ended.
+    pub(super) fn settle(mut self, end: ModelEnd) -> Settled {
+        let recovery = if end == ModelEnd::Answered {
+            self.commit();
+            None
+        } else {
+            Some(self.fail(end))
+        };
+        let record = self.slot.log.is_some().then(|| self.recorded());
+        Settled { recovery, record }
+    }
+
+    fn commit(&mut self) {
+        if let Some(checkpoint) = self.checkpoint.take() {
+            self.sessions.work_on_cycle(&self.slot.session, |session, now| {
                 // A rollback to an earlier point has taken the checkpoint with it.
                 let _ = session.commit(&checkpoint, now);
             });
         }
     }
 
-    pub(super) fn fail(mut self, end: ModelEnd) -> ErrorRecovery {
-        self.settle(end)
+    fn fail(&mut self, end: ModelEnd) -> ErrorRecovery {
+        let checkpoint = self.checkpoint.take();
+        let (recovery, removed) =
+            self.sessions.work_on_cycle(&self.slot.session, |session, now| {
+                let before = session.transcript().len();
+                let recovery = session.handle_error(end, checkpoint.as_deref(), now);
+                (recovery, before.saturating_sub(session.transcript().len()))
+            });
+        self.tell(recovery.action.name(), removed as u64);
+        recovery
     }
 
-    fn settle(&mut self, end: ModelEnd) -> ErrorRecovery {
-        let checkpoint = self.checkpoint.take();
-        let (recovery, removed) = self.sessions.work(&self.session, |session, now| {
-            let before = session.transcript().len();
-            let recovery = session.handle_error(end, checkpoint.as_deref(), now);
-            (recovery, before.saturating_sub(session.transcript().len()))
-        });
+    pub(crate) fn tell(&self, action: &'static str, removed: u64) {
         if let Some(observer) = &self.observer {
             let call = CallInfo { session: Some(&self.name), ..CallInfo::of("model") };
-            let action = recovery.action.name();
-            observer.on_event(&call, &Event::Session { action, removed: removed as u64 });
+            observer.on_event(&call, &Event::Session { action, removed });
         }
-        recovery
     }
 }
 
+/// What is done here is written with the session's next change, if there is a store.
 impl Drop for Watch {
     fn drop(&mut self) {
         if self.checkpoint.is_some() {
-            self.settle(ModelEnd::Failed);
+            self.fail(ModelEnd::Failed);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Tool cycles over a store: the intent is there before the tool starts, use and result before
 //! the caller has its answer.
-use super::{Log, lock};
+use super::{Log, TRIES, lock};
 use crate::{
     cycle::{OpenCycle, WhenStoreFails},
     session::{Sessions, ToolUse},
@@ -8,9 +8,6 @@ use crate::{
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 use tr_core::{Answer, Observer};
-
-/// How often a cycle is begun or recorded anew because other writers were first.
-const TRIES: u32 = 8;
 
 /// How a call ended, without the call.
 #[derive(Debug)]
@@ -40,7 +37,9 @@ impl OpenCycle {
                 match cycle.slot().flush().await {
                     Ok(()) => return Ok(Some(cycle)),
                     // Nothing else was lost: the session as it is now may do as well.
-                    Err(error) if error.is_conflict() && tries < TRIES && cycle.is_alone() => {
+                    Err(error)
+                        if error.is_conflict() && tries < TRIES && cycle.slot().is_alone() =>
+                    {
                         tries += 1;
                     }
                     // It is recorded here, and written as soon as the store is back.
@@ -84,17 +83,11 @@ impl OpenCycle {
             self.end_in(slot, &ended.answer, ended.failed);
         }
     }
-
-    /// Whether nothing but cycles was lost.
-    fn is_alone(&self) -> bool {
-        let lost = self.slot().log.as_ref().and_then(|log| log.lost.get());
-        lost.is_some_and(|lost| !lost.with_more)
-    }
 }
 
 impl Log {
     /// What is to be told to those who did more than calls, if nobody has told them.
-    fn owes(&self, error: StoreError) -> Option<StoreError> {
+    pub(super) fn owes(&self, error: StoreError) -> Option<StoreError> {
         let lost = self.lost.get()?;
         let is_news = lost.with_more && !lost.is_told.swap(true, Relaxed);
         is_news.then_some(error)

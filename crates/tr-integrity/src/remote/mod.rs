@@ -5,6 +5,7 @@
 //! it sent. What was sent and not answered is sent again, as it was, before anything else: so a
 //! future that is dropped loses and doubles nothing.
 mod cycle;
+mod guard;
 mod load;
 mod manage;
 
@@ -26,6 +27,9 @@ use std::{
     },
 };
 use tr_core::WallClock;
+
+/// How often a call is begun or recorded anew because other writers were first.
+const TRIES: u32 = 8;
 
 /// What the sessions of a process share on their way to the store.
 pub(crate) struct Remote {
@@ -197,6 +201,12 @@ impl Slot {
             Some(log) => log.flush(&self.session).await,
             None => Ok(()),
         }
+    }
+
+    /// Whether nothing was lost to another writer but what will be done anew.
+    fn is_alone(&self) -> bool {
+        let lost = self.log.as_ref().and_then(|log| log.lost.get());
+        lost.is_some_and(|lost| !lost.with_more)
     }
 }
 

@@ -37,6 +37,11 @@ impl Session {
         }
     }
 
+    /// A checkpoint whose operation was not begun goes.
+    pub(crate) fn forget(&mut self, checkpoint: &str) {
+        self.checkpoints.retain(|other| &*other.id != checkpoint);
+    }
+
     fn active_call(&self) -> Option<&Checkpoint> {
         self.checkpoints.iter().rfind(|checkpoint| {
             let is_open = !checkpoint.is_committed && self.holds(checkpoint);

@@ -4,7 +4,14 @@ use futures_util::{
     StreamExt,
     stream::{self, BoxStream},
 };
-use std::{fs, future::poll_fn, mem, path::Path, task::Poll};
+use std::{
+    fs,
+    future::poll_fn,
+    mem,
+    path::Path,
+    sync::{Arc, Mutex},
+    task::Poll,
+};
 use tower::{Service, ServiceBuilder, service_fn};
 use tr_core::BoxError;
 use tr_integrity::{
@@ -63,10 +70,10 @@ pub(crate) fn guarded(
     sessions: &Sessions,
     answer: Pieces,
 ) -> impl Service<ModelCall, Response = WatchedBody<Pieces>, Error = BoxError> {
-    let mut answer = Some(answer);
+    let answer = Arc::new(Mutex::new(Some(answer)));
     ServiceBuilder::new().layer(ModelGuardLayer::streamed(sessions.clone())).service(service_fn(
         move |_: ModelCall| {
-            let answer = Chunks(answer.take().expect("called once"));
+            let answer = Chunks(answer.lock().unwrap().take().expect("called once"));
             async { Ok::<_, BoxError>(answer) }
         },
     ))

@@ -1,0 +1,78 @@
+//! Calls of the model over a store: the checkpoint is there before the model is called, and what
+//! became of it before the caller has its answer.
+use super::{TRIES, lock};
+use crate::{
+    cycle::WhenStoreFails,
+    guard::Watch,
+    session::Sessions,
+    store::{StoreError, StoreFuture},
+};
+use std::sync::Arc;
+use tr_core::Observer;
+
+impl Watch {
+    /// Makes a checkpoint in the session of this id; once it is written, the model may be called.
+    /// `None` if the session cannot be had, and the model is to be called all the same.
+    pub(crate) fn begin_durably(
+        sessions: Sessions,
+        session: Box<str>,
+        when: WhenStoreFails,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> StoreFuture<'static, Option<Self>> {
+        Box::pin(async move {
+            let mut tries = 1;
+            loop {
+                let slot = match sessions.opened(&session).await {
+                    Err(_) if when == WhenStoreFails::Run => return Ok(None),
+                    opened => opened?,
+                };
+                let watch = Self::begin_in(&sessions, slot, &session, observer.as_ref());
+                match watch.slot().flush().await {
+                    Ok(()) => return Ok(Some(watch)),
+                    // Nothing else was lost: the session as it is now may do as well.
+                    Err(error)
+                        if error.is_conflict() && tries < TRIES && watch.slot().is_alone() =>
+                    {
+                        tries += 1;
+                        watch.give_up();
+                    }
+                    // It is made here, and written as soon as the store is back.
+                    Err(error) if !error.is_conflict() && when == WhenStoreFails::Run => {
+                        return Ok(Some(watch));
+                    }
+                    Err(error) => {
+                        watch.give_up();
+                        return Err(error);
+                    }
+                }
+            }
+        })
+    }
+
+    /// Writes how the call ended. If another writer was first, the session is as that has left it,
+    /// and who lost changes of their own with it is told at their next.
+    pub(crate) fn recorded(self) -> StoreFuture<'static, ()> {
+        Box::pin(async move {
+            let recorded = self.record().await;
+            if recorded.is_err() {
+                self.tell("not_recorded", 0);
+            }
+            recorded
+        })
+    }
+
+    async fn record(&self) -> Result<(), StoreError> {
+        let Some(log) = &self.slot().log else { return Ok(()) };
+        let Err(error) = log.write(&self.slot().session).await else { return Ok(()) };
+        if !error.is_conflict() {
+            return Err(error);
+        }
+        let head = log.lost.get().and_then(|lost| lost.head);
+        if let Some(owed) = log.owes(error)
+            && let Some(log) = &self.sessions().opened(self.session()).await?.log
+        {
+            *lock(&log.owed) = Some(owed);
+        }
+        Err(StoreError::conflict(head))
+    }
+}
