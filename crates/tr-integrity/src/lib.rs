@@ -58,7 +58,9 @@
 //! transcript was not sent; the repair is in the error. [`ContentFiltered`] (`content_filter`,
 //! permanent, [`Ran::Yes`](tr_core::Ran::Yes)): the session was rolled back; the error's text is
 //! for the user. [`AnswerCutOff`] (`answer_cut_off`, transient, [`Ran::Yes`](tr_core::Ran::Yes)):
-//! a streamed answer broke off, and the session was rolled back. Errors of tools and of the model
+//! a streamed answer broke off, and the session was rolled back. [`CheckpointNotRecorded`]
+//! (`store_unavailable`, [`Ran::No`](tr_core::Ran::No)): the sessions' store did not take the
+//! checkpoint, so the model was not called. Errors of tools and of the model
 //! pass through untouched. The guard refuses in `call`: it must not sit directly on a capacity
 //! limit.
 //!

@@ -5,6 +5,7 @@ use futures_util::stream;
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full, StreamBody};
+use std::sync::Arc;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tr_core::BoxError;
 use tr_integrity::{
@@ -41,7 +42,7 @@ async fn a_body_passes_with_its_head_and_trailers() {
     let text = answer("answered/anthropic-tool-use.sse");
     let trailers = HeaderMap::from_iter([(header::ETAG, "x".parse().unwrap())]);
     let frames = cut(&text, 40).into_iter().map(Frame::data);
-    let frames: Vec<_> = frames.chain([Frame::trailers(trailers.clone())]).collect();
+    let frames: Arc<[_]> = frames.chain([Frame::trailers(trailers.clone())]).collect();
     let guarded =
         ModelGuardLayer::streamed(sessions.clone()).layer(service_fn(move |_: Request<Bytes>| {
             let frames: Vec<_> = frames

@@ -1,4 +1,5 @@
 //! The guard around a model whose answers come in pieces.
+mod durable;
 mod ends;
 mod filter;
 mod gone;

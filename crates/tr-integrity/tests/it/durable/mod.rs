@@ -2,6 +2,7 @@
 mod calls;
 mod conflicts;
 mod manage;
+mod model;
 mod shaky;
 mod together;
 
