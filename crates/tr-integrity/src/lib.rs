@@ -52,9 +52,14 @@
 //! with [`OUTCOME_UNKNOWN`]. A call without a session or without an id of the model's passes
 //! through and costs no allocation.
 //!
+//! Sessions that are to outlive the process get a [store](SessionsBuilder::store): a tool's intent
+//! is written before it starts, use and result before its answer is given.
+//!
 //! # Errors
 //!
-//! [`SessionCorrupt`] (`session_corrupt`, permanent, [`Ran::No`](tr_core::Ran::No)): the
+//! [`IntentNotRecorded`] (`store_unavailable` or, if another process was first,
+//! `session_corrupt`; [`Ran::No`](tr_core::Ran::No)): the sessions' store failed, and the tool did
+//! not run. [`SessionCorrupt`] (`session_corrupt`, permanent, [`Ran::No`](tr_core::Ran::No)): the
 //! transcript was not sent; the repair is in the error. [`ContentFiltered`] (`content_filter`,
 //! permanent, [`Ran::Yes`](tr_core::Ran::Yes)): the session was rolled back; the error's text is
 //! for the user. [`AnswerCutOff`] (`answer_cut_off`, transient, [`Ran::Yes`](tr_core::Ran::Yes)):
@@ -78,11 +83,14 @@
 //! - `http`: the guard in front of an HTTP client, for `http::Request`, `http::Response` and any
 //!   `http_body::Body`.
 //! - `stream`: the guard around a `futures_core::Stream` of chunks.
+//! - `sqlite`: sessions in a SQLite file, shared by the processes of one machine.
+//! - `postgres`: sessions in PostgreSQL, shared by machines.
 //! - `conformance`: the rules for stores of sessions, as tests.
 //!
 //! # Knows nothing of
 //!
-//! disks and databases, an async runtime, retries, and what tools do.
+//! disks and databases, which are features (`sqlite`, `postgres`) behind the trait
+//! [`SessionStore`](store::SessionStore); an async runtime, retries, and what tools do.
 mod config;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -98,6 +106,8 @@ mod provider;
 mod remote;
 mod repair;
 mod session;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 pub mod store;
 mod transcript;
 mod validate;

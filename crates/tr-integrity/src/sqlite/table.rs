@@ -1,0 +1,149 @@
+//! The statements, on one connection and at one moment.
+use super::fault::Result;
+use crate::store::{Entry, Head, Revision};
+use tr_sqlite::rusqlite::{Connection, OptionalExtension, Row, params};
+
+/// The sessions within one transaction.
+pub(super) struct Table<'c>(pub(super) &'c Connection);
+
+/// Done, or refused because this is the head.
+pub(super) type Compared = std::result::Result<(), Option<Revision>>;
+
+pub(super) const HEAD: &str = "SELECT number, revision, stamp \
+     FROM sessions JOIN session_log ON session = number \
+     WHERE id = ?1 ORDER BY revision DESC LIMIT 1";
+pub(super) const ENTRIES: &str = "SELECT revision, stamp, at, body \
+     FROM sessions JOIN session_log ON session = number \
+     WHERE id = ?1 ORDER BY revision";
+pub(super) const LIST: &str = "SELECT id, revision, stamp, at \
+     FROM sessions JOIN session_log ON session = number \
+     WHERE id > ?1 \
+     AND revision = (SELECT max(revision) FROM session_log WHERE session = number) \
+     ORDER BY id LIMIT ?2";
+/// The same from the beginning: the first id may be empty.
+pub(super) const LIST_ALL: &str = "SELECT id, revision, stamp, at \
+     FROM sessions JOIN session_log ON session = number \
+     WHERE id >= ?1 \
+     AND revision = (SELECT max(revision) FROM session_log WHERE session = number) \
+     ORDER BY id LIMIT ?2";
+
+fn revision(row: &Row<'_>, at: usize) -> Result<Revision> {
+    let whole = |at: usize| row.get::<_, i64>(at).map(i64::cast_unsigned);
+    Ok(Revision { number: whole(at)?, stamp: whole(at + 1)? })
+}
+
+impl Table<'_> {
+    pub(super) fn load(&self, session: &str) -> Result<Vec<Entry>> {
+        let mut load = self.0.prepare_cached(ENTRIES)?;
+        let mut rows = load.query([session])?;
+        let mut entries = Vec::new();
+        while let Some(row) = rows.next()? {
+            let at = row.get::<_, i64>(2)?.cast_unsigned();
+            entries.push(Entry { revision: revision(row, 0)?, at, body: row.get(3)? });
+        }
+        Ok(entries)
+    }
+
+    pub(super) fn append(
+        &self,
+        session: &str,
+        after: Option<Revision>,
+        entry: &Entry,
+    ) -> Result<Compared> {
+        let (number, head) = match self.head(session)? {
+            Some((number, head)) => (Some(number), Some(head)),
+            None => (None, None),
+        };
+        if head != after {
+            let is_there = match number {
+                Some(number) => self.has(number, entry.revision)?,
+                None => false,
+            };
+            return Ok(if is_there { Ok(()) } else { Err(head) });
+        }
+        let number = match number {
+            Some(number) => number,
+            None => self.begin(session)?,
+        };
+        self.insert(number, entry)?;
+        Ok(Ok(()))
+    }
+
+    pub(super) fn compact(&self, session: &str, base: &Entry) -> Result<Compared> {
+        let head = self.head(session)?;
+        let Some((number, _)) = head.filter(|(_, head)| *head == base.revision) else {
+            return Ok(Err(head.map(|(_, head)| head)));
+        };
+        self.empty(number)?;
+        self.insert(number, base)?;
+        Ok(Ok(()))
+    }
+
+    pub(super) fn list(&self, after: Option<&str>, limit: usize) -> Result<Vec<Head>> {
+        let sql = if after.is_some() { LIST } else { LIST_ALL };
+        let mut list = self.0.prepare_cached(sql)?;
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut rows = list.query(params![after.unwrap_or_default(), limit])?;
+        let mut heads = Vec::new();
+        while let Some(row) = rows.next()? {
+            let at = row.get::<_, i64>(3)?.cast_unsigned();
+            heads.push(Head { session: row.get(0)?, revision: revision(row, 1)?, at });
+        }
+        Ok(heads)
+    }
+
+    pub(super) fn delete(&self, session: &str) -> Result<bool> {
+        let mut find = self.0.prepare_cached("SELECT number FROM sessions WHERE id = ?1")?;
+        let Some(number) = find.query_row([session], |row| row.get(0)).optional()? else {
+            return Ok(false);
+        };
+        self.empty(number)?;
+        self.forget(number)?;
+        Ok(true)
+    }
+
+    /// Writes a row and takes it back, to see that it can.
+    pub(super) fn try_writing(&self) -> Result<()> {
+        self.0.execute("INSERT INTO sessions (id) VALUES (hex(randomblob(16)))", [])?;
+        self.forget(self.0.last_insert_rowid())
+    }
+
+    fn head(&self, session: &str) -> Result<Option<(i64, Revision)>> {
+        let mut head = self.0.prepare_cached(HEAD)?;
+        let mut rows = head.query([session])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        Ok(Some((row.get(0)?, revision(row, 1)?)))
+    }
+
+    fn has(&self, number: i64, revision: Revision) -> Result<bool> {
+        let sql = "SELECT 1 FROM session_log WHERE session = ?1 AND revision = ?2 AND stamp = ?3";
+        let Revision { number: at, stamp } = revision;
+        let mut has = self.0.prepare_cached(sql)?;
+        Ok(has.exists(params![number, at.cast_signed(), stamp.cast_signed()])?)
+    }
+
+    fn begin(&self, session: &str) -> Result<i64> {
+        self.0.prepare_cached("INSERT INTO sessions (id) VALUES (?1)")?.execute([session])?;
+        Ok(self.0.last_insert_rowid())
+    }
+
+    fn insert(&self, number: i64, entry: &Entry) -> Result<()> {
+        let sql = "INSERT INTO session_log (session, revision, stamp, at, body) \
+                   VALUES (?1, ?2, ?3, ?4, ?5)";
+        let Entry { revision: Revision { number: at, stamp }, at: time, body } = entry;
+        let mut insert = self.0.prepare_cached(sql)?;
+        let (at, stamp, time) = (at.cast_signed(), stamp.cast_signed(), time.cast_signed());
+        insert.execute(params![number, at, stamp, time, body])?;
+        Ok(())
+    }
+
+    fn forget(&self, number: i64) -> Result<()> {
+        self.0.prepare_cached("DELETE FROM sessions WHERE number = ?1")?.execute([number])?;
+        Ok(())
+    }
+
+    fn empty(&self, number: i64) -> Result<()> {
+        self.0.prepare_cached("DELETE FROM session_log WHERE session = ?1")?.execute([number])?;
+        Ok(())
+    }
+}
