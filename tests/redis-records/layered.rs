@@ -5,6 +5,7 @@ use crate::{
     world::World,
 };
 use std::{
+    error::Error,
     future::Future,
     pin::Pin,
     sync::{
@@ -35,7 +36,7 @@ pub(crate) type Hook = Arc<dyn Fn(Point) -> Pin<Box<dyn Future<Output = ()> + Se
 pub(crate) enum Told {
     Ran { recorded: bool },
     Replayed,
-    Refused { code: String, ran: Ran },
+    Refused { code: String, ran: Ran, why: String },
 }
 
 /// A process: its own connection, its own tables.
@@ -82,10 +83,11 @@ impl Process {
             Ok(outcome) => Told::Ran { recorded: outcome.recorded() },
             Err(error) => {
                 let facts = facts(&*error).unwrap_or_else(|| panic!("not typed: {error:?}"));
-                Told::Refused { code: facts.code().to_owned(), ran: facts.ran() }
+                let why = causes(&*error);
+                Told::Refused { code: facts.code().to_owned(), ran: facts.ran(), why }
             }
         };
-        if let Told::Refused { code, ran } = &told {
+        if let Told::Refused { code, ran, .. } = &told {
             let codes =
                 ["store_unavailable", "store_full", "outcome_unknown", "idempotency_in_flight"];
             assert!(codes.contains(&&**code), "{told:?}");
@@ -95,22 +97,46 @@ impl Process {
         told
     }
 
-    /// Asks until the call has an answer; what it is told before that, and the answer.
+    /// Asks, each time for another call, until one is run and recorded. One that was refused may
+    /// have left a claim to its lease.
+    pub(crate) async fn ask_until_served(&self, name: &str, patience: Duration) -> String {
+        let begin = Instant::now();
+        for n in 0.. {
+            let name = format!("{name}-{n}");
+            let told = self.ask(&name).await;
+            if told == (Told::Ran { recorded: true }) {
+                return name;
+            }
+            assert!(begin.elapsed() < patience, "{name}: {told:?}");
+            sleep(PAUSE).await;
+        }
+        unreachable!("there are numbers enough")
+    }
+
+    /// Asks until the call has an answer; with the last refusal before that.
     pub(crate) async fn ask_until_answered(
         &self,
         name: &str,
         patience: Duration,
-    ) -> (Vec<Told>, Told) {
-        let (begin, mut before) = (Instant::now(), Vec::new());
+    ) -> (Option<Told>, Told) {
+        let (begin, mut last) = (Instant::now(), None);
         loop {
             let told = self.ask(name).await;
             if !matches!(told, Told::Refused { .. }) {
-                return (before, told);
+                return (last, told);
             }
-            before.push(told);
-            assert!(begin.elapsed() < patience, "{name} is stuck: {before:?}");
+            assert!(begin.elapsed() < patience, "{name} is stuck: {told:?}");
+            last = Some(told);
             sleep(PAUSE).await;
         }
+    }
+}
+
+/// An error and all that led to it.
+fn causes(error: &(dyn Error + 'static)) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", causes(source)),
+        None => error.to_string(),
     }
 }
 
@@ -143,8 +169,7 @@ pub(crate) async fn round(fault: Fault, point: Point) {
                     sleep(fault.lasts()).await;
                     tokio::task::block_in_place(|| fault.end(&world));
                     let healed = Instant::now();
-                    let (before, told) = third.ask_until_answered("back", PATIENCE).await;
-                    assert_eq!(told, Told::Ran { recorded: true }, "{before:?}");
+                    third.ask_until_served("back", PATIENCE).await;
                     healed.elapsed()
                 });
                 *begun = Some(Begun { back, two });
@@ -158,8 +183,8 @@ pub(crate) async fn round(fault: Fault, point: Point) {
         })
     };
     let first = Process::new(world.process(), &tool, Some(at.clone()));
-    for process in [&first, &second] {
-        process.ask_until_answered("before", PATIENCE).await;
+    for (process, name) in [(&first, "first"), (&second, "second")] {
+        process.ask_until_served(name, PATIENCE).await;
     }
     at(Point::BeforeClaim).await;
     let one = timeout(3 * PATIENCE, first.ask(PAY)).await;

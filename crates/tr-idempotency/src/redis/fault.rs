@@ -1,6 +1,6 @@
 //! What the server's and the connection's errors mean for a record.
 use crate::store::{StoreError, StoreErrorKind};
-use redis::{ErrorKind, RedisError, ServerErrorKind};
+use redis::{ErrorKind, RedisError};
 use std::{error::Error, fmt};
 
 /// An error of Redis, with what to do about it where that is known.
@@ -26,7 +26,7 @@ pub(super) fn is_full(error: &RedisError) -> bool {
 
 /// Whether another connection may lead to a server that does better.
 pub(super) fn is_stale(error: &RedisError) -> bool {
-    error.is_timeout() || error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
+    error.is_timeout() || error.code() == Some("READONLY")
 }
 
 /// Whether another server may be the primary by now.
@@ -97,7 +97,7 @@ impl Error for Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use redis::make_extension_error;
+    use redis::{ServerErrorKind, make_extension_error};
     use std::io;
 
     #[test]
@@ -128,5 +128,7 @@ mod tests {
         }
         assert!(is_full(&server("OOM")) && !is_full(&server("ODD")));
         assert!(is_stale(&io(io::ErrorKind::TimedOut)) && !is_stale(&server("OOM")));
+        let read_only = (ErrorKind::Server(ServerErrorKind::ReadOnly), "x").into();
+        assert!(is_stale(&read_only) && is_of_a_failover(&read_only));
     }
 }

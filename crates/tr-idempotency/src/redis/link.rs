@@ -9,6 +9,7 @@ use crate::store::StoreError;
 use redis::{
     Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value,
     aio::{ConnectionManager, ConnectionManagerConfig},
+    make_extension_error,
 };
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -148,9 +149,7 @@ impl Link {
         both.add_command(one.clone()).add_command(other.clone());
         let (mut manager, number) = self.manager().await?;
         let replies = manager.send_packed_commands(&both, 0, 2).await;
-        let extract = |replies: Vec<Value>| replies.into_iter().map(Value::extract_error).collect();
-        let replies: Vec<_> = self.heed(replies.and_then(extract), number)?;
-        replies.try_into().map_err(|_| (ErrorKind::Parse, "not two replies").into())
+        self.heed(replies.and_then(both_of), number)
     }
 
     /// Sends one command.
@@ -259,6 +258,18 @@ fn connect(
             watchers.upgrade().map(|watchers| watchers.heed(&push)).ok_or(())
         });
     ConnectionManager::new_lazy_with_config(client.clone(), config)
+}
+
+/// The replies to a script and to `WAIT`. A replica answers a script that only looks, and no
+/// `WAIT`: what it says may be old.
+fn both_of(replies: Vec<Value>) -> Result<[Value; 2], RedisError> {
+    let [done, waited]: [Value; 2] =
+        replies.try_into().map_err(|_| (ErrorKind::Parse, "not two replies"))?;
+    let waited = waited.extract_error().map_err(|error| match error.code() {
+        Some("ERR") => make_extension_error("READONLY".into(), error.detail().map(str::to_owned)),
+        _ => error,
+    });
+    Ok([done.extract_error()?, waited?])
 }
 
 fn command(name: &str, script: &str, key: &[u8], args: &[&[u8]]) -> Cmd {

@@ -9,10 +9,10 @@ use std::{
 };
 
 /// How long a server is silent before a sentinel takes it for dead.
-const DOWN_AFTER_MS: u32 = 500;
+const DOWN_AFTER_MS: u32 = 2_000;
 
 /// How long a failover may take before another is begun.
-const FAILOVER_MS: u32 = 3_000;
+const FAILOVER_MS: u32 = 6_000;
 
 /// Sentinels of one's own that watch one primary and its replicas; gone when dropped.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ struct Sentinel {
 
 impl Sentinels {
     /// Starts so many, who know the primary by this name, and waits until they know one another and its replicas.
-    /// The majority of them decides that it is dead, after half a second.
+    /// The majority of them decides that it is dead, after two seconds.
     ///
     /// ```no_run
     /// use tr_testkit::redis::{Sentinels, Server};
