@@ -250,6 +250,7 @@ pub(crate) fn show_plan(acts: &[Act], losses: &[Lost], file: &Path, out: &mut St
         let what = match lost.loss.what {
             LossKind::Call => "that the tool was called",
             LossKind::Result => "what the tool answered",
+            LossKind::Reasoning => "what the model thought before it",
             LossKind::Link => "which call this belongs to; what it says stays, as text",
             _ => "something else",
         };
@@ -284,6 +285,10 @@ fn done(action: ActionKind) -> &'static str {
         ActionKind::RemoveDuplicate => "remove the second, equal result",
         ActionKind::RenameId => "give the repeated id another name",
         ActionKind::RemoveEmptyText => "remove the text without text",
+        ActionKind::RemoveReasoning => "remove the reasoning that nothing follows",
+        ActionKind::JoinMessages => "join the step to the message before it",
+        ActionKind::AddUserMessage => "let the user speak before the step",
+        ActionKind::UnlinkItem => "take away the item's id",
         _ => "change",
     }
 }

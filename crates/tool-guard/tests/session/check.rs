@@ -52,6 +52,42 @@ fn a_warning_alone_is_clean_and_shown() {
 }
 
 #[test]
+fn requests_to_openai_and_gemini_are_sessions_too() {
+    let folder = Folder::new();
+    folder.write(
+        "responses.json",
+        r#"{"model":"m","input":[
+{"type":"message","role":"user","content":"pay"},
+{"type":"function_call","call_id":"call_1","name":"pay","arguments":"{}"},
+{"type":"message","role":"user","content":"well?"}
+]}"#,
+    );
+    folder.write(
+        "gemini.json",
+        r#"{"contents":[
+{"role":"user","parts":[{"text":"pay"}]},
+{"role":"model","parts":[{"functionCall":{"name":"pay","args":{}}}]},
+{"role":"user","parts":[{"text":"well?"}]}
+]}"#,
+    );
+    let (lines, code) = folder.json(&["check", "gemini.json", "responses.json"]);
+    assert_eq!(code, 1);
+    let formats: Vec<_> = lines.iter().map(|line| line["format"].as_str().unwrap()).collect();
+    assert_eq!(formats, ["gemini", "open_ai_responses"]);
+    let errors: Vec<_> =
+        lines.iter().map(|line| line["findings"][0]["providerError"].as_str().unwrap()).collect();
+    assert!(errors[0].contains("number of function response parts"), "{}", errors[0]);
+    assert!(
+        errors[1].starts_with("No tool output found for function call call_1"),
+        "{}",
+        errors[1]
+    );
+    let done = folder.session(&["repair", "--write", "gemini.json", "responses.json"]);
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    assert_eq!(folder.session(&["check", "gemini.json", "responses.json"]).code, 0);
+}
+
+#[test]
 fn a_live_tail_is_clean_and_its_calls_are_named() {
     let folder = Folder::new();
     let cut = FINE.find(",\n{\"role\":\"user\",\"content\":[").unwrap();

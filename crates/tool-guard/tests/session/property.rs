@@ -48,6 +48,24 @@ fn corrupt(messages: &mut Vec<Value>, random: &mut Rng) {
     }
 }
 
+/// Mends `text` as a file, and checks that nothing is wrong then, and that nothing is lost.
+fn mend(folder: &Folder, name: &str, text: &[u8]) -> i32 {
+    let shown = String::from_utf8_lossy(text);
+    folder.write(name, text);
+    let was = folder.session(&["check", name]).code;
+    let done = folder.session(&["repair", "--write", name]);
+    assert_eq!(done.code, 0, "{shown}\n{}{}", done.out, done.err);
+    let done = folder.session(&["check", name]);
+    assert_eq!(done.code, 0, "{shown}\n{}", done.out);
+    let names = folder.names();
+    let backup = names.iter().find(|other| other.starts_with(&format!("{name}.bak-")));
+    let kept = folder.path(backup.map_or(name, String::as_str));
+    assert!(std::fs::read(kept).unwrap() == text, "{shown}");
+    let done = folder.session(&["repair", "--write", name]);
+    assert!(done.out.contains("nothing to mend"), "{shown}\n{}", done.out);
+    was
+}
+
 #[test]
 fn what_was_mended_is_clean() {
     let folder = Folder::new();
@@ -60,20 +78,62 @@ fn what_was_mended_is_clean() {
             corrupt(&mut messages, &mut random);
         }
         let text = json!({"model": "m", "messages": messages}).to_string();
-        let name = format!("{seed}.json");
-        folder.write(&name, &text);
-        let was = folder.session(&["check", &name]).code;
-        let done = folder.session(&["repair", "--write", &name]);
-        assert_eq!(done.code, 0, "{text}\n{}{}", done.out, done.err);
-        let done = folder.session(&["check", &name]);
-        assert_eq!(done.code, 0, "{text}\n{}", done.out);
-        let backups = folder.names();
-        let backup = backups.iter().find(|other| other.starts_with(&format!("{name}.bak-")));
-        match backup {
-            Some(backup) => assert_eq!(folder.read(backup), text),
-            None => assert_eq!(folder.read(&name), text),
+        mended += u64::from(mend(&folder, &format!("{seed}.json"), text.as_bytes()) == 1);
+    }
+    assert!(mended > 20, "only {mended} were corrupt");
+}
+
+/// A session of Claude Code's, of which each message is a line.
+fn claude_code(messages: &[Value]) -> Vec<Vec<u8>> {
+    let line = |(at, message): (usize, &Value)| {
+        let parent = at.checked_sub(1).map(|parent| format!("u{parent}"));
+        let role = &message["role"];
+        let mut message = message.clone();
+        if role == "assistant" {
+            message["id"] = json!(format!("m{at}"));
         }
-        mended += u64::from(was == 1);
+        let line = json!({
+            "type": role, "uuid": format!("u{at}"), "parentUuid": parent, "sessionId": "s",
+            "message": message,
+        });
+        format!("{line}\n").into_bytes()
+    };
+    messages.iter().enumerate().map(line).collect()
+}
+
+fn corrupt_lines(lines: &mut Vec<Vec<u8>>, random: &mut Rng) {
+    let at = random.usize(0..lines.len());
+    match random.u8(0..6) {
+        0 if lines.len() > 1 => drop(lines.remove(at)),
+        1 => lines.insert(at, lines[at].clone()),
+        // Torn, with the next record behind it; or only that.
+        2 => lines[at].truncate(random.usize(1..40)),
+        3 => drop(lines[at].pop()),
+        4 => lines.insert(at, vec![0; random.usize(1..600)]),
+        _ => lines[at].insert(20, 0xff),
+    }
+}
+
+#[test]
+fn lines_that_were_mended_are_clean() {
+    let folder = Folder::new();
+    let mut mended = 0;
+    for seed in 0..rounds(60, 2_000) {
+        let mut random = Rng::with_seed(seed);
+        let mut messages = session(&mut random, false);
+        if random.bool() {
+            corrupt(&mut messages, &mut random);
+        }
+        // What is left has to be known as a session.
+        messages.push(json!({"role": "user", "content": "and now?"}));
+        let mut lines = claude_code(&messages);
+        let last = lines.pop();
+        for _ in 0..random.usize(0..3) {
+            corrupt_lines(&mut lines, &mut random);
+        }
+        lines.extend(last);
+        let name = format!("{seed}.jsonl");
+        mended += u64::from(mend(&folder, &name, &lines.concat()) == 1);
     }
     assert!(mended > 20, "only {mended} were corrupt");
 }
