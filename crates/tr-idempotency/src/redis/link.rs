@@ -265,11 +265,17 @@ fn connect(
 fn both_of(replies: Vec<Value>) -> Result<[Value; 2], RedisError> {
     let [done, waited]: [Value; 2] =
         replies.try_into().map_err(|_| (ErrorKind::Parse, "not two replies"))?;
-    let waited = waited.extract_error().map_err(|error| match error.code() {
-        Some("ERR") => make_extension_error("READONLY".into(), error.detail().map(str::to_owned)),
-        _ => error,
-    });
-    Ok([done.extract_error()?, waited?])
+    let done = done.extract_error()?;
+    let waited = match waited.extract_error() {
+        // It was made one in between: what was written is nowhere else.
+        Err(error) if error.code() == Some("ERR") && is_promise(&done) => Value::Int(0),
+        Err(error) if error.code() == Some("ERR") => {
+            let why = error.detail().map(str::to_owned);
+            return Err(make_extension_error("READONLY".into(), why));
+        }
+        waited => waited?,
+    };
+    Ok([done, waited])
 }
 
 fn command(name: &str, script: &str, key: &[u8], args: &[&[u8]]) -> Cmd {
@@ -292,4 +298,25 @@ fn is_promise(reply: &Value) -> bool {
 
 fn is_unknown(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redis::parse_redis_value;
+
+    fn told(script: &[u8]) -> Result<[Value; 2], RedisError> {
+        let wait = b"-ERR WAIT cannot be used with replica instances.\r\n";
+        both_of(vec![parse_redis_value(script).unwrap(), parse_redis_value(wait).unwrap()])
+    }
+
+    #[test]
+    fn of_a_replica_nothing_is_believed_and_no_promise_is_forgotten() {
+        // It only looked.
+        assert_eq!(told(b"*1\r\n$8\r\nconflict\r\n").unwrap_err().code(), Some("READONLY"));
+        assert_eq!(told(b":0\r\n").unwrap_err().code(), Some("READONLY"));
+        // It was the primary until just now.
+        assert_eq!(told(b":1\r\n").unwrap(), [Value::Int(1), Value::Int(0)]);
+        assert_eq!(told(b"-MASTERDOWN x\r\n").unwrap_err().code(), Some("MASTERDOWN"));
+    }
 }
