@@ -109,6 +109,12 @@ impl SessionFile {
 
     /// The file.
     #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// A copy of the file.
+    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.bytes.to_vec()
     }
