@@ -16,7 +16,6 @@ use tr_integrity::{
 /// A session of JSON lines, in memory.
 #[derive(Debug)]
 pub(crate) struct Lines {
-    bytes: Vec<u8>,
     file: SessionFile,
     report: FileReport,
 }
@@ -33,14 +32,18 @@ pub(crate) fn check(source: &Source) -> Result<(About, Health), Failure> {
 
 impl Lines {
     pub(crate) fn read(bytes: Vec<u8>) -> Result<Self, Failure> {
-        let lines = Self::new(bytes);
+        let lines = Self::new(SessionFile::read(bytes));
         refuse_others(&lines.report)?;
         Ok(lines)
     }
 
-    fn new(bytes: Vec<u8>) -> Self {
-        let file = SessionFile::read(bytes.as_slice());
-        Self { report: file.check(), bytes, file }
+    fn new(file: SessionFile) -> Self {
+        Self { report: file.check(), file }
+    }
+
+    /// The first bytes of it.
+    fn beginning(&self, len: usize) -> Self {
+        Self::new(SessionFile::read(&self.bytes()[..len]))
     }
 
     pub(crate) fn about(&self) -> About {
@@ -52,11 +55,11 @@ impl Lines {
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+        self.file.as_bytes()
     }
 
     pub(crate) fn records(&self) -> impl Iterator<Item = (u64, Cow<'_, str>)> {
-        let lines = self.bytes.split(|byte| *byte == b'\n').map(String::from_utf8_lossy);
+        let lines = self.bytes().split(|byte| *byte == b'\n').map(String::from_utf8_lossy);
         (1..).zip(lines).filter(|(_, line)| !line.trim().is_empty())
     }
 
@@ -66,7 +69,7 @@ impl Lines {
         Planned {
             acts: plan.actions().iter().map(Act::of_file).collect(),
             losses: plan.losses().iter().map(lost).collect(),
-            after: Self::new(plan.after().to_bytes()).into(),
+            after: Self::new(plan.after().clone()).into(),
         }
     }
 
@@ -75,13 +78,13 @@ impl Lines {
         let errors = self.report.findings.iter().filter(|it| it.severity == Severity::Error);
         let fault = errors.map(|finding| finding.offset).min();
         let mut at = usize::try_from(fault.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-        at = at.min(self.bytes.len());
+        at = at.min(self.bytes().len());
         loop {
-            let beginning = Self::new(self.bytes[..at].to_vec());
+            let beginning = self.beginning(at);
             if beginning.health().is_valid() && beginning.report.pending.is_empty() {
                 return beginning;
             }
-            let lines = self.bytes[..at].trim_ascii_end();
+            let lines = self.bytes()[..at].trim_ascii_end();
             at = memchr::memrchr(b'\n', lines).map_or(0, |end| end + 1);
         }
     }
@@ -89,38 +92,40 @@ impl Lines {
     /// Behind the last record, and the end of its line.
     pub(crate) fn end(&self) -> Option<usize> {
         let mut end = None;
-        let mut records = Records::new(self.bytes.as_slice()).max_record(usize::MAX);
+        let mut records = Records::new(self.bytes()).max_record(usize::MAX);
         while let Ok(Some(piece)) = records.next() {
             if let Piece::Record(record) = piece {
                 end = usize::try_from(record.offset + record.length).ok();
             }
         }
-        end.map(|end| end + usize::from(self.bytes.get(end) == Some(&b'\n')))
+        end.map(|end| end + usize::from(self.bytes().get(end) == Some(&b'\n')))
     }
 
     pub(crate) fn at(&self, checkpoint: &Checkpoint) -> Option<Self> {
-        let beginning = self.bytes.get(..usize::try_from(checkpoint.length).ok()?)?;
-        let holds = hash(beginning) == checkpoint.content_hash;
-        holds.then(|| Self::new(beginning.to_vec()))
+        let length = usize::try_from(checkpoint.length).ok()?;
+        let holds = hash(self.bytes().get(..length)?) == checkpoint.content_hash;
+        holds.then(|| self.beginning(length))
     }
 
     /// The header, and messages of the system.
     pub(crate) fn prompt(&self) -> Self {
         let mut file = self.file.clone();
         file.reset();
-        Self::new(file.to_bytes())
+        Self::new(file)
     }
 
     /// The newest points to which the session can go back without a checkpoint of ours.
     pub(crate) fn turns(&self) -> impl Iterator<Item = FileCheckpoint> {
-        self.file.checkpoints().filter(|turn| turn.length < self.bytes.len() as u64)
+        self.file
+            .checkpoints()
+            .filter(|turn| turn.messages > 0 && turn.length < self.bytes().len() as u64)
     }
 
     /// What stood there at such a point.
     pub(crate) fn at_turn(&self, id: &str) -> Result<Self, CheckpointError> {
         let mut file = self.file.clone();
         file.rollback(id)?;
-        Ok(Self::new(file.to_bytes()))
+        Ok(Self::new(file))
     }
 }
 

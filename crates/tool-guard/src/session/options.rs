@@ -18,6 +18,10 @@ An agent answers 400 on every call? Stop it, then:
   tool-guard session repair FILE           # shows what it would do
   tool-guard session repair FILE --write   # does it";
 
+/// The same under each of its commands.
+const CODES: &str =
+    "Exit codes: 0 clean, 1 findings (or something to write), 2 unreadable or refused";
+
 /// Finds what makes a provider refuse an agent's session, and mends it.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
@@ -29,16 +33,22 @@ pub(crate) struct Options {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Say what is wrong with sessions, and what the provider answers to it
+    #[command(after_help = CODES)]
     Check(Check),
     /// Mend sessions: without --write, show how
+    #[command(after_help = CODES)]
     Repair(Repair),
     /// Show what repair would change, message by message
+    #[command(after_help = CODES)]
     Diff(Diff),
     /// List the checkpoints of a session, or make one
+    #[command(after_help = CODES)]
     Checkpoints(Checkpoints),
     /// Take a session back to a checkpoint: without --write, show how far
+    #[command(after_help = CODES)]
     Rollback(Rollback),
     /// Begin a session anew with its system prompt alone: without --write, show what goes
+    #[command(after_help = CODES)]
     Reset(Reset),
 }
 
