@@ -1,5 +1,6 @@
 //! What holds with real PostgreSQL servers: killed, cut off and started again.
 
+mod crash;
 mod launcher;
 mod rules;
 mod servers;
