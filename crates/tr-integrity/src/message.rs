@@ -41,6 +41,8 @@ pub(crate) struct Body {
     pub(crate) is_system: bool,
     /// The id of the item that it is, in a form of items.
     pub(crate) item: Option<Item>,
+    /// Whether a part of it carries the signature of a thought, where parts may.
+    pub(crate) is_signed: bool,
 }
 
 /// The id by which a provider knows an item.
@@ -145,7 +147,7 @@ impl Body {
     /// Of a message that has nothing in it.
     pub(crate) fn of(raw: Box<str>) -> Self {
         let (list, blocks, is_system, item) = (None, Vec::new(), false, None);
-        Self { raw, role: Role::Other, list, blocks, is_system, item }
+        Self { raw, role: Role::Other, list, blocks, is_system, item, is_signed: false }
     }
 }
 
@@ -202,6 +204,10 @@ impl Message {
         self.body.is_system
     }
 
+    pub(crate) fn is_signed(&self) -> bool {
+        self.body.is_signed
+    }
+
     pub(crate) fn item(&self) -> Option<&Item> {
         self.body.item.as_ref()
     }
@@ -230,10 +236,11 @@ impl Message {
 
     /// The same without its text: who speaks, and the blocks.
     pub(crate) fn without_text(&self) -> Self {
-        let Body { role, blocks, is_system, .. } = &*self.body;
+        let Body { role, blocks, is_system, is_signed, .. } = &*self.body;
         let blocks = blocks.iter().map(Block::without_text).collect();
         let raw = Box::default();
-        Self::new(Body { role: *role, blocks, is_system: *is_system, ..Body::of(raw) })
+        let (role, is_system, is_signed) = (*role, *is_system, *is_signed);
+        Self::new(Body { role, blocks, is_system, is_signed, ..Body::of(raw) })
     }
 
     /// Its text with its blocks made of `pieces`.

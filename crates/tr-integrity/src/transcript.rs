@@ -52,9 +52,9 @@ impl Transcript {
         (&self.head, &self.tail)
     }
 
-    /// Reads an array of messages, or a request or a response that has them (`messages`, `input`,
-    /// `output`), in the form that [`Format::detect`] finds; where nothing tells the forms apart,
-    /// in Anthropic's.
+    /// Reads an array of messages, or a request or a response that has them (`messages`,
+    /// `contents`, `input`, `output`), in the form that [`Format::detect`] finds; where nothing
+    /// tells the forms apart, in Anthropic's.
     ///
     /// # Errors
     /// If it is neither, or a message is not in the format's form.

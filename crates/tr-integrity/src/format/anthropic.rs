@@ -43,7 +43,14 @@ pub(super) struct Anthropic;
 impl Form for Anthropic {
     fn rules(&self) -> Rules {
         let (results, blanks) = (Results::Blocks, Blanks::Texts);
-        Rules { results, refuses_repeated_ids: true, blanks, names_pair: false, follows_user: None }
+        Rules {
+            results,
+            refuses_repeated_ids: true,
+            blanks,
+            names_pair: false,
+            signs_steps: false,
+            follows_user: None,
+        }
     }
 
     fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {

@@ -50,6 +50,12 @@ pub(crate) trait Form: Sync {
     /// A result without its use, as text that keeps its content: blocks, or the message.
     fn result_as_text(&self, title: &str, content: Option<&str>) -> Vec<String>;
 
+    /// The messages for which the provider may ask for thoughts that are not there, and their
+    /// texts for which it does not.
+    fn waive_thoughts(&self, _: &[Message]) -> Vec<(usize, String)> {
+        Vec::new()
+    }
+
     /// The text with which the provider refuses what was found.
     fn error(&self, finding: &Finding) -> String;
 }
@@ -65,6 +71,8 @@ pub(crate) struct Rules {
     pub(crate) blanks: Blanks,
     /// Whether a use or a result may lack an id, so that its tool's name pairs it.
     pub(crate) names_pair: bool,
+    /// Whether the steps of a turn may carry signatures of the model's thoughts.
+    pub(crate) signs_steps: bool,
     /// If a step must follow a message of the user's, results among them: one that may stand
     /// before a step that begins the session.
     pub(crate) follows_user: Option<&'static str>,

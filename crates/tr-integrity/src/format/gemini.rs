@@ -73,6 +73,7 @@ impl Form for Gemini {
             refuses_repeated_ids: false,
             blanks: Blanks::Messages,
             names_pair: true,
+            signs_steps: true,
             follows_user: Some(BEGIN),
         }
     }
@@ -93,9 +94,10 @@ impl Form for Gemini {
             let wire: WirePart<'_> = json::object(part).unwrap_or_default();
             Block { span: json::span(&raw, part), kind: kind(&raw, &wire) }
         });
-        let blocks = blocks.collect();
+        let blocks: Vec<_> = blocks.collect();
+        let is_signed = blocks.iter().any(|block| is_signed(&raw[block.span.clone()]));
         let is_system = role == Role::System;
-        Ok(Body { role, list, blocks, is_system, ..Body::of(raw) })
+        Ok(Body { role, list, blocks, is_system, is_signed, ..Body::of(raw) })
     }
 
     fn evidence(&self, message: &str) -> usize {
@@ -159,9 +161,31 @@ impl Form for Gemini {
         parts
     }
 
+    /// It asks where a step with calls has no signature.
+    fn waive_thoughts(&self, messages: &[Message]) -> Vec<(usize, String)> {
+        let unsigned = messages.iter().enumerate().filter(|(_, message)| !message.is_signed());
+        let waive = |(at, message): (usize, &Message)| {
+            let mut calls = message.blocks().iter().map(|block| &block.span);
+            let span = calls.find(|span| is_call(message.text(span)))?;
+            let raw = message.raw();
+            let (before, behind) = (&raw[..span.start], &raw[span.end..]);
+            Some((at, format!("{before}{}{behind}", signed(message.text(span)))))
+        };
+        unsigned.filter_map(waive).collect()
+    }
+
     fn error(&self, finding: &Finding) -> String {
         let at = finding.message_index;
         match finding.fault {
+            Fault::MissingSignature => format!(
+                "Function call is missing a thought_signature in functionCall parts. This is \
+                 required for tools to work correctly, and missing thought_signature may lead to \
+                 degraded model performance. Additional data, function call `default_api:{}` , \
+                 position {}. Please refer to \
+                 https://ai.google.dev/gemini-api/docs/thought-signatures for more details.",
+                finding.about,
+                at + 1
+            ),
             Fault::ResultWithoutAssistant => "Please ensure that function response turn comes \
                                               immediately after a function call turn."
                 .to_owned(),
@@ -219,6 +243,10 @@ fn is_made_up(response: &RawValue) -> bool {
 
 fn is_call(part: &str) -> bool {
     json::object::<WirePart<'_>>(part).is_ok_and(|part| part.call.is_some())
+}
+
+fn is_signed(part: &str) -> bool {
+    json::object::<WirePart<'_>>(part).is_ok_and(|part| part.signature.is_some())
 }
 
 fn is_signed_call(part: &str) -> bool {

@@ -93,8 +93,12 @@ impl Format {
         self.rules().refuses_repeated_ids
     }
 
-    /// Where the last step begins, with all that stands behind it; the end if there is none.
+    /// Where the last step begins, with all that stands behind it, and its turn where that
+    /// counts; the end if there is none.
     pub(crate) fn last_step(self, messages: &[Message]) -> usize {
+        if self.rules().signs_steps {
+            return messages.iter().rposition(Message::begins_turn).unwrap_or(0);
+        }
         let is_model = |message: &Message| message.role() == Role::Assistant;
         let Some(last) = messages.iter().rposition(is_model) else { return messages.len() };
         if self.rules().results != Results::Items {

@@ -49,6 +49,7 @@ impl Form for Chat {
             refuses_repeated_ids: false,
             blanks,
             names_pair: false,
+            signs_steps: false,
             follows_user: None,
         }
     }

@@ -54,6 +54,7 @@ impl Form for Responses {
             refuses_repeated_ids: false,
             blanks,
             names_pair: false,
+            signs_steps: false,
             follows_user: None,
         }
     }
@@ -184,6 +185,22 @@ impl Form for Responses {
             quote(&format!("{title}\n{}", as_text(content)))
         };
         vec![format!(r#"{{"type":"message","role":"user","content":{content}}}"#)]
+    }
+
+    /// It asks by the ids of the items that followed from reasoning.
+    fn waive_thoughts(&self, messages: &[Message]) -> Vec<(usize, String)> {
+        let (mut waived, mut explained) = (Vec::new(), false);
+        for (at, message) in messages.iter().enumerate() {
+            if message.role() != Role::Assistant {
+                explained = false;
+                continue;
+            }
+            explained |= message.blocks().iter().any(|block| block.kind == Kind::Reasoning);
+            if let Some(item) = message.item().filter(|_| !explained) {
+                waived.push((at, json::without_member(message.raw(), &item.at)));
+            }
+        }
+        waived
     }
 
     fn error(&self, finding: &Finding) -> String {

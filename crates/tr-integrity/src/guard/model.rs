@@ -13,7 +13,7 @@ pub trait TranscriptOf<Req> {
     /// The session; `None` for a request that belongs to none.
     fn session_of<'r>(&self, req: &'r Req) -> Option<&'r str>;
 
-    /// The messages as JSON: an array, or a request's body with `messages`.
+    /// The messages as JSON: an array, or a request's body with `messages`, `input` or `contents`.
     fn transcript_of<'r>(&self, req: &'r Req) -> Option<&'r str>;
 
     /// Puts a repaired transcript in the place of the one that it sends.

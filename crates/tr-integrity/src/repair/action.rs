@@ -46,6 +46,9 @@ pub enum ActionKind {
     RemoveEmptyText,
     /// Reasoning that nothing of the model's follows is removed.
     RemoveReasoning,
+    /// A message is changed so that its provider asks for no reasoning item, or no signature, that
+    /// is not there.
+    WaiveThoughts,
     /// A step is joined to the model's message before it: it must follow the user.
     JoinMessages,
     /// The user is made to speak before a step that begins the session: it must follow the user.

@@ -46,6 +46,7 @@ pub enum RepairMode {
 pub struct Repair {
     mode: RepairMode,
     close_tail: bool,
+    waive_thoughts: bool,
 }
 
 /// What a repair will do, and what is lost by it.
@@ -86,7 +87,7 @@ impl Repair {
 
     /// In this mode.
     pub const fn new(mode: RepairMode) -> Self {
-        Self { mode, close_tail: false }
+        Self { mode, close_tail: false, waive_thoughts: false }
     }
 
     /// Answers the uses of the live tail too: nothing runs any more that could. Without effect in
@@ -102,10 +103,23 @@ impl Repair {
         self.mode
     }
 
+    /// Also ends what asks for thoughts that are not there. Which calls had thoughts only the
+    /// provider knows, so this is for a session that it refused for that: items of OpenAI's
+    /// Responses that no reasoning precedes lose their ids, and Gemini's steps without a signature
+    /// get the provider's own placeholder. Off by default, and without effect in mode `remove`.
+    pub const fn waive_thoughts(mut self) -> Self {
+        self.waive_thoughts = true;
+        self
+    }
+
     /// Plans the repair of `transcript`, which stays as it is.
     pub fn plan(self, transcript: &Transcript) -> RepairPlan {
         let mut log = Log::default();
         let after = match self.mode {
+            RepairMode::Preserve if self.waive_thoughts => {
+                let waived = waived(transcript, &mut log);
+                preserve::repair(&waived, self.close_tail, &mut log)
+            }
             RepairMode::Preserve => preserve::repair(transcript, self.close_tail, &mut log),
             RepairMode::Remove => remove::repair(transcript, &mut log),
         };
@@ -188,6 +202,18 @@ impl Log {
         let tool = tool.map(Into::into);
         self.losses.push(Loss { what, message_index, tool_use_id: id.into(), tool });
     }
+}
+
+/// The transcript without what asks for thoughts that are not there.
+fn waived(transcript: &Transcript, log: &mut Log) -> Transcript {
+    let (format, mut messages) = (transcript.format(), transcript.messages().to_vec());
+    for (at, raw) in format.form().waive_thoughts(&messages) {
+        log.act(ActionKind::WaiveThoughts, at, None);
+        messages[at] = messages[at].with_raw_of(format.own(raw));
+    }
+    let mut waived = transcript.clone();
+    waived.set_messages(messages);
+    waived
 }
 
 /// Which messages may answer the step that begins at `at`, by their place: those from here on, up

@@ -3,7 +3,10 @@ use super::{
     Checkpoint, CycleMode, Done, ErrorRecovery, Operation, RecoveryAction, ResetOptions, Session,
     ToolResult, ToolUse,
 };
-use crate::{provider::ModelEnd, repair::Repair};
+use crate::{
+    provider::{Complaint, ModelEnd},
+    repair::Repair,
+};
 use serde_json::{Map, Value};
 use std::mem;
 
@@ -23,7 +26,7 @@ impl Session {
         let checkpoint = checkpoint.map(Into::into).or_else(active);
         let rolled_back = checkpoint.and_then(|id| self.roll_back_call(end, id, now));
         match (end, rolled_back) {
-            (ModelEnd::Refused(_), _) => self.mend_refused(now),
+            (ModelEnd::Refused(complaint), _) => self.mend_refused(complaint, now),
             (_, Some(recovery)) => recovery,
             (ModelEnd::Filtered, None) => {
                 let message = "Content filtered with no checkpoint. Validating session state.";
@@ -89,14 +92,20 @@ impl Session {
 
     /// The provider refuses the session: what it finds, validation may find too. What it refuses
     /// again though nothing is found would be refused for ever.
-    fn mend_refused(&mut self, now: u64) -> ErrorRecovery {
+    fn mend_refused(&mut self, complaint: Complaint, now: u64) -> ErrorRecovery {
         let message = "The provider refuses the session.";
-        let is_hopeless = self.validator.is_valid() && self.was_refused_before();
+        // That a thought is missing only the provider can tell.
+        let repair = match complaint {
+            Complaint::Thinking => Repair::preserve().waive_thoughts(),
+            _ => Repair::preserve(),
+        };
+        let is_valid = self.validator.is_valid() && self.plan(repair).is_empty();
+        let is_hopeless = is_valid && self.was_refused_before();
         self.note("session_refused", None, None, now);
         if is_hopeless && self.config.auto_repair {
             return self.give_up(message, now);
         }
-        self.validate_and_repair(message, now)
+        self.repair_or_offer(message, is_valid, repair, now)
     }
 
     /// Whether nothing was answered since the provider refused the session last.
@@ -109,13 +118,23 @@ impl Session {
     }
 
     fn validate_and_repair(&mut self, message: &str, now: u64) -> ErrorRecovery {
-        if self.validator.is_valid() {
+        self.repair_or_offer(message, self.validator.is_valid(), Repair::preserve(), now)
+    }
+
+    fn repair_or_offer(
+        &mut self,
+        message: &str,
+        is_valid: bool,
+        repair: Repair,
+        now: u64,
+    ) -> ErrorRecovery {
+        if is_valid {
             let action = RecoveryAction::ValidateAndRepair;
             let mut recovery = ErrorRecovery::new(action, message);
             recovery.detail("valid", true);
             return recovery;
         }
-        let plan = self.plan(Repair::preserve());
+        let plan = self.plan(repair);
         let repairs = plan.actions().len();
         if !self.config.auto_repair {
             let mut recovery = ErrorRecovery::new(RecoveryAction::ValidateAndRepair, message);

@@ -34,6 +34,9 @@ pub enum Fault {
     DuplicateItem,
     /// A step that follows no message of the user's, where the provider asks for one.
     UseOutOfTurn,
+    /// A step without the signature of a thought, though another step of its turn has one: some of
+    /// the provider's models refuse it.
+    MissingSignature,
 }
 
 /// Whether the provider refuses it.
@@ -83,6 +86,7 @@ impl Fault {
         let rules = format.rules();
         match self {
             Self::DuplicateId if !rules.refuses_repeated_ids => Severity::Warning,
+            Self::MissingSignature => Severity::Warning,
             Self::SeveralResults if rules.results != Results::Blocks => Severity::Warning,
             _ => Severity::Error,
         }
@@ -90,10 +94,11 @@ impl Fault {
 }
 
 impl Finding {
-    /// The text with which the provider would refuse it; `None` for a warning.
+    /// The text with which the provider would refuse it; `None` for a warning, but for one of which
+    /// only some of its models take no notice.
     #[must_use]
     pub fn provider_error(&self) -> Option<String> {
-        if self.severity == Severity::Warning {
+        if self.severity == Severity::Warning && self.fault != Fault::MissingSignature {
             return None;
         }
         Some(self.format.form().error(self))
@@ -118,6 +123,7 @@ impl fmt::Display for Finding {
             Fault::BlankMessage => f.write_str("Message of white space only"),
             Fault::EmptyMessage => f.write_str("User message without content"),
             Fault::LoneReasoning => write!(f, "Reasoning without what follows: {}", self.about),
+            Fault::MissingSignature => write!(f, "tool_use without a thought signature: {id}"),
             Fault::UseOutOfTurn => write!(f, "tool_use without preceding user message: {id}"),
             Fault::DuplicateItem => write!(f, "Duplicate item id: {}", self.about),
         }

@@ -3,6 +3,7 @@ mod finding;
 mod ids;
 mod items;
 mod result;
+mod turn;
 
 pub use self::{
     finding::{Fault, Finding, Severity},
@@ -16,6 +17,7 @@ use crate::{
 use ids::Ids;
 use items::Items;
 use std::mem;
+use turn::Turn;
 
 /// Checks a transcript against rules 1–3 of 002 and the provider's own.
 ///
@@ -45,6 +47,7 @@ pub struct Validator {
     last: Option<Role>,
     step: Option<Step>,
     items: Items,
+    turn: Turn,
 }
 
 /// The last step, while results may still come.
@@ -79,6 +82,7 @@ impl Validator {
             last: None,
             step: None,
             items: Items::default(),
+            turn: Turn::default(),
         }
     }
 
@@ -102,6 +106,9 @@ impl Validator {
         }
         if message.role() == Role::Assistant {
             self.open_step(message, rules);
+        }
+        if rules.signs_steps {
+            self.check_signature(message);
         }
         self.last = Some(message.role());
         self.len += 1;
@@ -186,6 +193,7 @@ impl Validator {
         let mut replay = Self { len: from, ..Self::new(self.format) };
         messages[from..len].iter().for_each(|message| replay.push(message));
         self.step = replay.step;
+        self.turn = replay.turn;
         if self.format.rules().results == Results::Items {
             self.truncate_items(messages, len, replay.items);
         }

@@ -5,8 +5,8 @@ use tr_integrity::{
         self, AddUnknown, AddUserMessage, JoinMessages, OrphanToText, RemoveDuplicate,
         RemoveEmptyMessage, RemoveIncomplete, RemoveSynthetic,
     },
-    Fault, Finding, Format, OUTCOME_UNKNOWN, Repair, ResetOptions, Session, Severity, Transcript,
-    Validator,
+    Fault, Finding, Format, ModelEnd, OUTCOME_UNKNOWN, RecoveryAction, Repair, ResetOptions,
+    Session, Severity, Transcript, Validator,
 };
 
 const FORMAT: Format = Format::Gemini;
@@ -170,7 +170,6 @@ fn an_orphan_keeps_what_stands_beside_it() {
 /// Parallel calls carry one signature, at the first.
 #[test]
 fn a_signature_that_goes_with_its_call_is_said_to_be_missing() {
-    let signed = |name: &str| call(name).replacen('{', r#"{"thoughtSignature":"abc","#, 1);
     let items =
         [user("go"), model(&[&signed("a"), &call("b")]), tools(&[&answer("b", "1")]), says("so")];
     let (actions, left) = repaired(&items, Repair::remove());
@@ -219,4 +218,70 @@ fn a_reset_keeps_the_system_instruction() {
     assert_eq!(session.transcript().to_json(), expected);
     session.push(message(FORMAT, user("hi again")));
     assert!(session.transcript().to_json().contains("hi again"));
+}
+
+fn signed(name: &str) -> String {
+    call(name).replacen('{', r#"{"thoughtSignature":"abc","#, 1)
+}
+
+/// A turn whose steps are signed, but for the first.
+fn unsigned() -> Vec<String> {
+    vec![
+        user("go"),
+        model(&[&call("a")]),
+        tools(&[&answer("a", "1")]),
+        model(&[&signed("b"), &call("c")]),
+        tools(&[&answer("b", "2"), &answer("c", "3")]),
+    ]
+}
+
+#[test]
+fn a_step_without_the_signature_that_others_of_its_turn_have() {
+    let items = unsigned();
+    let validator = Validator::of(&of(FORMAT, &items));
+    let [finding] = validator.findings() else { panic!("{:?}", validator.findings()) };
+    // Some models of the provider take it.
+    assert_eq!((finding.fault, finding.severity), (Fault::MissingSignature, Severity::Warning));
+    assert_eq!((finding.message_index, finding.block_index), (1, Some(0)));
+    assert_eq!(
+        finding.provider_error().unwrap(),
+        "Function call is missing a thought_signature in functionCall parts. This is required for \
+         tools to work correctly, and missing thought_signature may lead to degraded model \
+         performance. Additional data, function call `default_api:a` , position 2. Please refer to \
+         https://ai.google.dev/gemini-api/docs/thought-signatures for more details."
+    );
+    assert!(repaired(&items, Repair::preserve()).0.is_empty());
+    // Another turn is another matter.
+    let mut items = items;
+    items.insert(3, user("and?"));
+    assert_eq!(faults(&items), []);
+    // What is forgotten and comes again is found again.
+    let mut session = Session::load("s", of(FORMAT, &unsigned()[..3]));
+    let before = session.checkpoint(tr_integrity::Operation::Manual, 0);
+    session.push(message(FORMAT, unsigned()[3].as_str()));
+    assert_eq!(session.validator().findings().len(), 1);
+    session.rollback(&before.id, 0).unwrap();
+    assert_eq!(session.validator().findings().len(), 0);
+    session.push(message(FORMAT, unsigned()[3].as_str()));
+    assert_eq!(session.validator().findings().len(), 1);
+}
+
+/// Only the provider knows which thoughts are missing: it says so, and nobody asks again.
+#[test]
+fn a_session_refused_for_a_missing_thought_is_repaired() {
+    let said = "Function call is missing a thought_signature in functionCall parts.";
+    let config = serde_json::json!({"autoRepair": true});
+    let sessions = crate::session::sessions(FORMAT, tr_integrity::CycleMode::Preserve, config);
+    let items = [user("go"), model(&[&call("a")]), tools(&[&answer("a", "1")])];
+    sessions.insert(Session::load("s", of(FORMAT, &items)));
+    sessions.with("s", |session, now| {
+        let recovery = session.handle_error(ModelEnd::of_error(said), None, now);
+        assert_eq!(recovery.action, RecoveryAction::Repaired, "{recovery:?}");
+        let json = session.transcript().to_json();
+        let placeholder =
+            r#"{"thoughtSignature":"skip_thought_signature_validator","functionCall""#;
+        assert!(json.contains(placeholder), "{json}");
+        let again = session.plan(Repair::preserve().waive_thoughts());
+        assert!(again.is_empty(), "{:?}", again.actions());
+    });
 }

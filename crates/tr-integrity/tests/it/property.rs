@@ -2,7 +2,7 @@
 use crate::common::{FORMATS, of, reasoning, results, says, step, user};
 use proptest::{collection::vec, prelude::*};
 use serde_json::Value;
-use tr_integrity::{Fault, Format, Repair, Transcript, Validator};
+use tr_integrity::{Fault, Format, Message, Operation, Repair, Session, Transcript, Validator};
 
 /// How many uses each step has, and whether the user says something behind it.
 type Spec = Vec<(usize, bool)>;
@@ -24,8 +24,12 @@ fn session(format: Format, spec: &Spec, repeat_ids: bool) -> Vec<String> {
         };
         match format {
             Format::OpenAiResponses => think(&mut said, number),
+            Format::Gemini if !repeat_ids => said.iter_mut().for_each(|content| {
+                let signed = format!(r#"{{"thoughtSignature":"sig_{number}","functionCall""#);
+                *content = content.replacen(r#"{"functionCall""#, &signed, 1);
+            }),
             // Where ids would repeat, there are none: names and places pair.
-            Format::Gemini if repeat_ids => {
+            Format::Gemini => {
                 said.iter_mut().for_each(|content| *content = without_ids(content));
             }
             _ => {}
@@ -195,6 +199,35 @@ proptest! {
                 prop_assert!(json.contains(answer), "{answer} is lost: {json}");
             }
             prop_assert_eq!(Transcript::read_as(format, &json).unwrap().to_json(), json);
+        }
+    }
+
+    /// What was found and forgotten is found again, and nothing else.
+    #[test]
+    fn a_rollback_is_as_if_nothing_had_come(
+        spec in vec((0..4_usize, any::<bool>()), 1..7),
+        repeat: bool,
+        by in vec(corruption(), 0..6),
+        at in 0..64_usize,
+    ) {
+        for format in FORMATS {
+            let whole = corrupted(format, &spec, repeat, &by);
+            let raw: Vec<_> = whole.messages().iter().map(Message::raw).collect();
+            let (before, behind) = raw.split_at(at % (raw.len() + 1));
+            let fresh = Validator::of(&of(format, before));
+            let mut session = Session::load("s", of(format, before));
+            for _ in 0..2 {
+                let checkpoint = session.checkpoint(Operation::Manual, 0);
+                behind.iter().for_each(|raw| session.push(format.read(*raw).unwrap()));
+                let all = Validator::of(&whole);
+                prop_assert_eq!(session.validator().findings(), all.findings(), "{}", whole.to_json());
+                prop_assert_eq!(session.validator().is_valid(), all.is_valid());
+                session.rollback(&checkpoint.id, 0).unwrap();
+                let now = session.validator();
+                prop_assert_eq!(now.findings(), fresh.findings(), "{}", whole.to_json());
+                prop_assert_eq!((now.waits(), now.is_valid()), (fresh.waits(), fresh.is_valid()));
+                prop_assert!(now.pending().eq(fresh.pending()), "{}", whole.to_json());
+            }
         }
     }
 

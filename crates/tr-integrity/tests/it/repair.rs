@@ -250,16 +250,18 @@ fn reused_ids_are_rewritten_where_they_are_refused() {
 
 #[test]
 fn parallel_results_split_over_messages() {
-    let format = Format::AnthropicMessages;
-    let mut messages = step(format, &["a", "b", "c"]);
-    for id in ["b", "a", "c"] {
-        messages.extend(results(format, &[(id, id)]));
+    // Where results are messages, or items, they may.
+    for format in [Format::AnthropicMessages, Format::Gemini] {
+        let mut messages = [vec![user("go")], step(format, &["a", "b", "c"])].concat();
+        for id in ["b", "a", "c"] {
+            messages.extend(results(format, &[(id, id)]));
+        }
+        let mut transcript = of(format, &messages);
+        let actions = preserve(&mut transcript);
+        assert_eq!(actions, [MoveResult, MoveResult, RemoveEmptyMessage, RemoveEmptyMessage]);
+        assert_eq!(answers(&transcript), [(2, "a"), (2, "b"), (2, "c")]);
+        assert_eq!(transcript.len(), 3);
     }
-    let mut transcript = of(format, &messages);
-    let actions = preserve(&mut transcript);
-    assert_eq!(actions, [MoveResult, MoveResult, RemoveEmptyMessage, RemoveEmptyMessage]);
-    assert_eq!(answers(&transcript), [(1, "a"), (1, "b"), (1, "c")]);
-    assert_eq!(transcript.len(), 2);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 use crate::common::{of, output, reasoning, says, user};
 use tr_integrity::{
     ActionKind::{self, AddUnknown, RemoveDuplicate, RemoveReasoning, UnlinkItem},
-    Fault, Finding, Format, LossKind, OUTCOME_UNKNOWN, Repair, ResetOptions, Session, Severity,
-    Transcript, Validator,
+    Fault, Finding, Format, LossKind, ModelEnd, OUTCOME_UNKNOWN, RecoveryAction, Repair,
+    ResetOptions, Session, Severity, Transcript, Validator,
 };
 
 const FORMAT: Format = Format::OpenAiResponses;
@@ -279,4 +279,24 @@ fn repeats_of_call_ids_are_warnings() {
     let [finding] = validator.findings() else { panic!("{:?}", validator.findings()) };
     assert_eq!((finding.fault, finding.severity), (Fault::DuplicateId, Severity::Warning));
     assert!(Repair::preserve().plan(&of(FORMAT, &again)).is_empty());
+}
+
+/// A compaction has cut reasoning from its call: only the provider knows, and says so.
+#[test]
+fn a_session_refused_for_missing_reasoning_is_repaired() {
+    let said = "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' \
+                item: 'rs_1'.";
+    let config = serde_json::json!({"autoRepair": true});
+    let sessions = crate::session::sessions(FORMAT, tr_integrity::CycleMode::Preserve, config);
+    let items = [user("a summary"), call(1), answer(1), reasoning("rs_2"), call(2), answer(2)];
+    sessions.insert(Session::load("s", of(FORMAT, &items)));
+    sessions.with("s", |session, now| {
+        assert!(session.validate().valid);
+        let recovery = session.handle_error(ModelEnd::of_error(said), None, now);
+        assert_eq!(recovery.action, RecoveryAction::Repaired, "{recovery:?}");
+        let json = session.transcript().to_json();
+        // The call that has its reasoning keeps its id.
+        assert!(!json.contains("fc_1") && json.contains("call_1") && json.contains("fc_2"));
+        assert!(session.plan(Repair::preserve().waive_thoughts()).is_empty());
+    });
 }

@@ -1,0 +1,37 @@
+//! What a validator remembers of a turn whose steps may carry signatures of thoughts.
+use super::{Fault, Validator};
+use crate::message::{Kind, Message};
+
+/// The turn so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Turn {
+    /// A step of it is signed.
+    is_signed: bool,
+    /// The first uses of steps that are not, as long as no step is: message, block, id and name.
+    unsigned: Vec<(usize, usize, Box<str>, Box<str>)>,
+}
+
+impl Validator {
+    /// Where one step of a turn is signed, each must be: the model signs them all or none.
+    pub(super) fn check_signature(&mut self, message: &Message) {
+        if message.begins_turn() {
+            self.turn = Turn::default();
+        }
+        let first =
+            message.blocks().iter().enumerate().find_map(|(block, part)| match &part.kind {
+                Kind::Use { id, name, .. } => Some((self.len, block, id.clone(), name.clone())),
+                _ => None,
+            });
+        let Some(first) = first else { return };
+        self.turn.is_signed |= message.is_signed();
+        if !message.is_signed() {
+            self.turn.unsigned.push(first);
+        }
+        if self.turn.is_signed {
+            for (message, block, id, name) in std::mem::take(&mut self.turn.unsigned) {
+                let fault = Fault::MissingSignature;
+                self.find_about(fault, message, Some(block), Some(&id), name);
+            }
+        }
+    }
+}
