@@ -286,6 +286,7 @@ fn done(action: ActionKind) -> &'static str {
         ActionKind::RenameId => "give the repeated id another name",
         ActionKind::RemoveEmptyText => "remove the text without text",
         ActionKind::RemoveReasoning => "remove the reasoning that nothing follows",
+        ActionKind::WaiveThoughts => "ask for no thought that is not there",
         ActionKind::JoinMessages => "join the step to the message before it",
         ActionKind::AddUserMessage => "let the user speak before the step",
         ActionKind::UnlinkItem => "take away the item's id",
