@@ -2,8 +2,8 @@
 //!
 //! # When to use
 //!
-//! Against a [`SessionStore`] of your own: implement [`Subject`] and let [`conformance!`] write a
-//! test for each case.
+//! Against a [`SessionStore`](crate::store::SessionStore) of your own: implement [`Subject`] and
+//! let [`conformance!`] write a test for each case.
 //!
 //! ```
 //! use std::sync::Arc;

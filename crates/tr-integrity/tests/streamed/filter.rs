@@ -15,9 +15,11 @@ async fn si_18_content_filter_mid_stream_rolls_back_and_the_user_is_told() {
     let mut seen = 0;
     for (format, name) in [
         (Format::AnthropicMessages, "anthropic"),
-        (Format::OpenAiChat, "openai"),
+        (Format::OpenAiChat, "openai-chat"),
+        (Format::OpenAiChat, "openai-flagged"),
         (Format::OpenAiChat, "azure"),
-        (Format::OpenAiChat, "gemini"),
+        (Format::OpenAiResponses, "openai-responses"),
+        (Format::Gemini, "gemini"),
     ] {
         for ((name, text), mode) in answers("filtered", name)
             .iter()

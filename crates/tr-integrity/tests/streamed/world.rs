@@ -80,7 +80,14 @@ pub(crate) fn guarded(
 }
 
 pub(crate) fn message(format: Format, role: &str, text: &str) -> Message {
-    format.read(format!(r#"{{"role":"{role}","content":"{text}"}}"#)).unwrap()
+    let raw = match format {
+        Format::Gemini => {
+            let role = if role == "assistant" { "model" } else { role };
+            format!(r#"{{"role":"{role}","parts":[{{"text":"{text}"}}]}}"#)
+        }
+        _ => format!(r#"{{"role":"{role}","content":"{text}"}}"#),
+    };
+    format.read(raw).unwrap()
 }
 
 pub(crate) fn sessions(format: Format, mode: CycleMode) -> Sessions {
