@@ -1,4 +1,8 @@
 //! One run of a call, which can outlive its caller.
+mod attended;
+
+pub(crate) use self::attended::Attended;
+
 use crate::{
     bounds::{Answers, Detachable},
     end::{Failure, Flaw, State, failed},
@@ -8,7 +12,6 @@ use crate::{
 };
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
     future::Future,
     mem,
     ops::{Deref, DerefMut},
@@ -16,7 +19,6 @@ use std::{
     sync::Arc,
     task::{Context, Poll, ready},
 };
-use tokio::runtime::Handle;
 use tower_service::Service;
 use tr_core::{BoxError, Ran, Verdict};
 
@@ -333,90 +335,5 @@ struct LosesClaim<'d, V>(&'d mut Option<Claim<V>>);
 impl<V> Drop for LosesClaim<'_, V> {
     fn drop(&mut self) {
         drop(self.0.take());
-    }
-}
-
-/// A run whose caller is still there. When the caller goes, the run goes on in a task, unless it has
-/// no claim and ends with its caller.
-pub(crate) struct Attended<S, Req, A, V>(pub(crate) Drive<S, Req, A, V>)
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static;
-
-impl<S, Req, A, V> Drop for Attended<S, Req, A, V>
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(cell) = self.0.0.take() {
-            leave(cell);
-        }
-    }
-}
-
-/// The caller is gone before the end.
-fn leave<S, Req, A, V>(mut cell: Cell<Driver<S, Req, A, V>>)
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
-    if cell.run.home.is_some() {
-        empty(&mut cell);
-        return go_home(cell);
-    }
-    if !matches!(cell.run.phase, Phase::Called | Phase::Ending) {
-        return; // It did not start, or has panicked.
-    }
-    if let Some(claim) = &cell.run.claim {
-        claim.detach();
-    }
-    // Without a runtime nobody will ever poll it: it ends here, and leaves `unknown`.
-    if let Ok(runtime) = Handle::try_current() {
-        runtime.spawn(Unattended(Drive(Some(cell))));
-    }
-}
-
-/// A run whose caller is gone.
-struct Unattended<S, Req, A, V>(Drive<S, Req, A, V>)
-where
-    S: Detachable<Req>;
-
-impl<S, Req, A, V> Future for Unattended<S, Req, A, V>
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // Nobody is there to see the answer; who waits has been served.
-        let _ = ready!(self.0.poll(cx));
-        Poll::Ready(())
-    }
-}
-
-impl<S, Req, A, V> fmt::Debug for Attended<S, Req, A, V>
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let run = self.0.0.as_ref().map(|cell| &cell.run);
-        f.debug_struct("Attended")
-            .field("phase", &run.map(|run| run.phase))
-            .field("claim", &run.and_then(|run| run.claim.as_ref()))
-            .finish_non_exhaustive()
     }
 }

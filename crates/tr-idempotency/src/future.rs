@@ -116,7 +116,7 @@ where
         let (call, timer) = (Some(call), None);
         let deadline = deadline.map(Instant::from_std);
         let wait = Wait { waiter, replay, call, mutating, answers, deadline, errand, timer };
-        Self { state: State::Wait(Box::pin(wait)) }
+        Self { state: State::Wait(Pin::from(Box::new(wait))) }
     }
 }
 
