@@ -67,6 +67,9 @@ const PENDING: [&str; 24] = [
     "waiting",
 ];
 
+/// How they say so of one step of several.
+const IN_PROGRESS: &[u8] = b"_in_progress";
+
 /// Those that say so in the middle of a sentence, too.
 const SAID: [&str; 7] =
     ["still", "pending", "queued", "running", "waiting", "inprogress", "processing"];
@@ -180,7 +183,7 @@ impl<'t> Words<'t> {
     }
 
     fn is_volatile(&self, word: &str) -> bool {
-        VOLATILE.iter().any(|known| is_named(word, known))
+        is_one_of(word, &VOLATILE)
             || self.volatile.iter().any(|known| known.eq_ignore_ascii_case(word))
     }
 
@@ -231,9 +234,12 @@ fn is_word(c: char) -> bool {
 /// Whether the word at `at` says that something is under way.
 fn is_pending(text: &str, at: &Range<usize>, is_sentence: bool) -> bool {
     let word = &text[at.clone()];
-    let is_one_of = |known: &[&str]| known.iter().any(|known| is_named(word, known));
-    (is_sentence && is_one_of(&SAID))
-        || ((is_one_of(&PENDING) || word.to_ascii_lowercase().ends_with("_in_progress"))
+    let is_in_progress = || {
+        let end = word.len().checked_sub(IN_PROGRESS.len()).map(|at| &word.as_bytes()[at..]);
+        end.is_some_and(|end| end.eq_ignore_ascii_case(IN_PROGRESS))
+    };
+    (is_sentence && is_one_of(word, &SAID))
+        || ((is_one_of(word, &PENDING) || is_in_progress())
             && stands_alone(&text[..at.start], &text[at.end..]))
 }
 
@@ -248,6 +254,13 @@ fn stands_alone(before: &str, after: &str) -> bool {
         || after.starts_with(closes)
         || ["  ", " |", " ("].iter().any(|start| after.starts_with(start));
     is_opened && is_closed
+}
+
+/// Whether `word` is one of these names in any spelling.
+fn is_one_of(word: &str, names: &[&str]) -> bool {
+    // The first letter tells most words from most names.
+    let first = word.bytes().find(u8::is_ascii_alphanumeric).map(|first| first.to_ascii_lowercase());
+    names.iter().any(|name| name.bytes().next() == first && is_named(word, name))
 }
 
 /// Whether `word` is `name` in any spelling: `requestId`, `request_id`, `elapsed_ms`, `duration-s`.

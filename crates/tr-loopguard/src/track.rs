@@ -261,7 +261,9 @@ impl Track {
 
     /// Forgets what is older than `memory`.
     pub(crate) fn expire(&mut self, memory: Duration, now: Instant) {
-        let is_old = |at: Instant| now.saturating_duration_since(at) >= memory;
+        // One look at the time that has passed, for all that may be too old.
+        let Some(limit) = now.checked_sub(memory) else { return };
+        let is_old = |at: Instant| at <= limit;
         let is_over = |held: &Option<Held>| held.is_none_or(|held| is_old(held.at));
         if self.last.is_some_and(is_old) {
             self.cycles = Cycles::default();
