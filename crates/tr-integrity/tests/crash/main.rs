@@ -1,7 +1,9 @@
 //! A process is killed at every labelled point of its turns, and another one loads the session: it
 //! is valid, every acknowledged turn is there, and no cycle is there in part.
+mod early;
 mod harness;
 
+use early::Early;
 use harness::{Order, Place};
 use std::{env, fs, path::PathBuf, process};
 use tr_integrity::sqlite::Sqlite;
@@ -62,4 +64,16 @@ async fn a_process_killed_at_any_moment_leaves_whole_turns() {
     let folder = Folder::new("moment");
     let test = "a_process_killed_at_any_moment_leaves_whole_turns";
     harness::at_any_moment::<File>(test, &folder.place(), folder.ledger(), rounds(20, 1_000)).await;
+}
+
+/// The rounds would find a store that confirms what is not written.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[should_panic(expected = "is back")]
+async fn a_store_that_confirms_too_early_is_found() {
+    if let Some(order) = Order::given() {
+        return order.obey::<Early>().await;
+    }
+    let folder = Folder::new("early");
+    let test = "a_store_that_confirms_too_early_is_found";
+    harness::at_points::<Early>(test, &folder.place(), folder.ledger(), 23).await;
 }

@@ -11,11 +11,11 @@ use std::sync::{
 };
 use tower::{Layer, Service, ServiceExt};
 use tr_core::{
-    Answer, AnswerOf, CallInfo, CycleOf, CycleRef, End, Event, Json, Observer, Ran, Standard,
-    ToolCall, ToolOutcome, facts, find,
+    Answer, AnswerOf, CallInfo, CycleOf, CycleRef, End, Event, Json, Observer, Ran, ToolCall,
+    ToolOutcome, facts, find,
 };
 use tr_integrity::{
-    IntegrityLayer, IntentNotRecorded, OUTCOME_UNKNOWN, Session, Sessions, WhenStoreFails,
+    IntegrityLayer, IntentNotRecorded, OUTCOME_UNKNOWN, Session, WhenStoreFails,
     store::{StoreError, StoreErrorKind},
 };
 use tr_testkit::{
@@ -270,9 +270,9 @@ async fn the_service_that_is_ready_is_the_one_that_is_called() {
     assert_eq!(asked.calls(), 2);
 }
 
-#[expect(dead_code, reason = "that the layer is as thread-safe as its tool is checked here")]
-fn a_future_is_send(sessions: &Sessions) -> impl Send {
-    let answers = Standard;
-    let layer = IntegrityLayer::builder().sessions(sessions.clone()).answers(answers).build();
-    layer.layer(Scripted::<ToolCall, ToolOutcome>::script([])).call(call("a"))
+#[test]
+fn a_future_is_as_thread_safe_as_its_tool() {
+    fn is_send(_: &impl Send) {}
+    let tool = Scripted::<ToolCall, ToolOutcome>::script([]);
+    is_send(&IntegrityLayer::new(process(Shaky::default())).layer(tool).call(call("a")));
 }
