@@ -1,42 +1,19 @@
 //! What of an answer is compared with the answer before: everything but what always changes.
+mod words;
+
+pub(crate) use words::Words;
+
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
     ops::Range,
 };
+use words::is_one_of;
 
 /// Of a longer answer its two ends of this length are compared, and its length.
 const MAX_END: usize = 64 * 1024;
 
 /// A longer answer is no status, whatever words are in it.
 const MAX_STATUS: usize = 1024;
-
-/// The names of values that are new each time they are asked for.
-const VOLATILE: [&str; 18] = [
-    "timestamp",
-    "ts",
-    "time",
-    "date",
-    "datetime",
-    "now",
-    "elapsed",
-    "duration",
-    "took",
-    "latency",
-    "uptime",
-    "age",
-    "nonce",
-    "requestid",
-    "traceid",
-    "spanid",
-    "correlationid",
-    "traceparent",
-];
-
-/// Units in which [`VOLATILE`] names, and numbers, measure time.
-const UNITS: [&str; 22] = [
-    "ns", "us", "µs", "ms", "s", "sec", "secs", "second", "seconds", "m", "min", "mins", "minute",
-    "minutes", "h", "hr", "hrs", "hour", "hours", "d", "day", "days",
-];
 
 /// What job queues, CI systems, batch schedulers, clusters and MCP's tasks call a job that has not
 /// ended. Such a word stands alone, as a value or in a cell: a working tree is at rest.
@@ -122,115 +99,6 @@ fn ends(text: &str) -> (&str, &str) {
     (&text[..head], &text[tail..])
 }
 
-/// The words of a text that count. What stands between them does not.
-pub(crate) struct Words<'t> {
-    text: &'t str,
-    at: usize,
-    volatile: &'t [Box<str>],
-}
-
-impl<'t> Words<'t> {
-    pub(crate) const fn new(text: &'t str, volatile: &'t [Box<str>]) -> Self {
-        Self { text, at: 0, volatile }
-    }
-
-    fn word(&mut self) -> Option<Range<usize>> {
-        let mut from = self.at;
-        let start = loop {
-            let start = from + self.text[from..].find(is_word)?;
-            // Within a JSON string a line ends with an escaped letter.
-            let is_escape = self.text[..start].ends_with('\\')
-                && self.text[start..].starts_with(['n', 'r', 't']);
-            if !is_escape {
-                break start;
-            }
-            from = start + 1;
-        };
-        let mut end = start;
-        let mut before = ' ';
-        for c in self.text[start..].chars() {
-            let next = end + c.len_utf8();
-            let in_clock = c == ':' && before.is_ascii_digit() && self.starts_with_digit(next);
-            if !is_word(c) && !in_clock {
-                break;
-            }
-            (end, before) = (next, c);
-        }
-        self.at = end;
-        Some(start..end)
-    }
-
-    fn starts_with_digit(&self, at: usize) -> bool {
-        self.text.as_bytes().get(at).is_some_and(u8::is_ascii_digit)
-    }
-
-    /// Steps over the value that the name before it has, if it has one.
-    fn skip_value(&mut self) -> bool {
-        let rest = &self.text[self.at..];
-        // Quotes stand escaped where an answer has JSON in a string.
-        let value = rest.trim_start_matches(['"', '\\', '\'', ' ']);
-        let Some(value) = value.strip_prefix([':', '=']) else { return false };
-        let value = value.trim_start_matches(['\\', ' ']);
-        let ends_word = |c: char| c.is_whitespace() || matches!(c, ',' | '}' | ']' | '\\');
-        let end = match value.chars().next() {
-            Some('{' | '[') => return false,
-            Some(quote @ ('"' | '\'')) => value[1..].find([quote, '\n']).map(|end| end + 2),
-            _ => value.find(ends_word),
-        };
-        let len = end.unwrap_or(value.len());
-        self.at = self.text.len() - value.len() + len;
-        true
-    }
-
-    fn is_volatile(&self, word: &str) -> bool {
-        is_one_of(word, &VOLATILE)
-            || self.volatile.iter().any(|known| known.eq_ignore_ascii_case(word))
-    }
-
-    /// Whether the number before is one of seconds or minutes.
-    fn steps_over_unit(&mut self) -> bool {
-        let before = self.at;
-        let has_unit = self.text[before..].starts_with(' ')
-            && self.word().is_some_and(|next| {
-                let word = &self.text[next.clone()];
-                next.start == before + 1 && UNITS.iter().any(|unit| word.eq_ignore_ascii_case(unit))
-            });
-        if !has_unit {
-            self.at = before;
-        }
-        has_unit
-    }
-}
-
-impl Iterator for Words<'_> {
-    type Item = Range<usize>;
-
-    fn next(&mut self) -> Option<Range<usize>> {
-        loop {
-            let found = self.word()?;
-            let word = &self.text[found.clone()];
-            let skipped = if word.starts_with(|c: char| c.is_ascii_digit()) {
-                is_moment(word)
-                    || is_uuid(word)
-                    || is_span(word)
-                    || (is_number(word) && self.steps_over_unit())
-            } else {
-                is_uuid(word) || (self.is_volatile(word) && self.skip_value())
-            };
-            if !skipped {
-                return Some(found);
-            }
-        }
-    }
-}
-
-/// Dots and dashes hold numbers and identifiers together.
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric()
-        || matches!(c, '_' | '-' | '+' | '.')
-        || (!c.is_ascii() && !c.is_whitespace())
-}
-
 /// Whether the word at `at` says that something is under way.
 fn is_pending(text: &str, at: &Range<usize>, is_sentence: bool) -> bool {
     let word = &text[at.clone()];
@@ -254,68 +122,6 @@ fn stands_alone(before: &str, after: &str) -> bool {
         || after.starts_with(closes)
         || ["  ", " |", " ("].iter().any(|start| after.starts_with(start));
     is_opened && is_closed
-}
-
-/// Whether `word` is one of these names in any spelling.
-fn is_one_of(word: &str, names: &[&str]) -> bool {
-    // The first letter tells most words from most names.
-    let first = word.bytes().find(u8::is_ascii_alphanumeric).map(|first| first.to_ascii_lowercase());
-    names.iter().any(|name| name.bytes().next() == first && is_named(word, name))
-}
-
-/// Whether `word` is `name` in any spelling: `requestId`, `request_id`, `elapsed_ms`, `duration-s`.
-fn is_named(word: &str, name: &str) -> bool {
-    let word = word.trim_end_matches(['.', ':', '-']);
-    let mut rest = word.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase());
-    if !name.chars().all(|c| rest.next() == Some(c)) {
-        return false;
-    }
-    let rest: String = rest.take(8).collect();
-    rest.is_empty() || (VOLATILE.contains(&name) && UNITS.contains(&rest.as_str()))
-}
-
-fn is_number(word: &str) -> bool {
-    word.chars().all(|c| c.is_ascii_digit() || c == '.')
-}
-
-/// `2026-11-22T10:00:00.5Z`, `2026-11-22`, `10:00:00`, `1:02:03.4`; not `2026-11-22-001.csv`.
-fn is_moment(word: &str) -> bool {
-    let after = |form: &str| {
-        let is_like = |(form, byte): (u8, u8)| match form {
-            b'0' => byte.is_ascii_digit(),
-            _ => form == byte,
-        };
-        let found = word.len() >= form.len() && form.bytes().zip(word.bytes()).all(is_like);
-        found.then(|| word[form.len()..].trim_end_matches('.'))
-    };
-    let is_time = |c: char| c.is_ascii_digit() || matches!(c, ':' | '.' | '+' | '-' | 'T' | 'Z');
-    let is_date = after("0000-00-00").is_some_and(|rest| {
-        rest.is_empty() || (rest.starts_with('T') && rest.chars().all(is_time))
-    });
-    let is_clock = |form: &str| after(form).is_some_and(|rest| rest.chars().all(is_time));
-    is_date || is_clock("00:00:00") || is_clock("0:00:00")
-}
-
-fn is_uuid(word: &str) -> bool {
-    word.len() == 36
-        && word.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
-}
-
-/// `12ms`, `3.4s`, `1h5m`.
-fn is_span(word: &str) -> bool {
-    let mut rest = word.trim_end_matches(['.', ':']);
-    while !rest.is_empty() {
-        let unit = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let end = unit.find(|c: char| c.is_ascii_digit()).unwrap_or(unit.len());
-        if unit.len() == rest.len() || !UNITS.contains(&&unit[..end]) {
-            return false;
-        }
-        rest = &unit[end..];
-    }
-    true
 }
 
 #[cfg(test)]
