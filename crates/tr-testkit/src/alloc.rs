@@ -59,6 +59,7 @@ thread_local! {
     // Const and without a destructor: to touch it never allocates, at any point of a thread's life.
     static HERE: Cell<Allocations> = const { Cell::new(Allocations { count: 0, bytes: 0 }) };
     static FREED: Cell<u64> = const { Cell::new(0) };
+    static PEAK: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The system's allocator, counting.
@@ -69,7 +70,12 @@ impl CountingAllocator {
     fn note(size: usize) {
         HERE.with(|here| {
             let Allocations { count, bytes } = here.get();
-            here.set(Allocations { count: count + 1, bytes: bytes + size as u64 });
+            let bytes = bytes + size as u64;
+            here.set(Allocations { count: count + 1, bytes });
+            let live = bytes.saturating_sub(FREED.get());
+            if live > PEAK.get() {
+                PEAK.set(live);
+            }
         });
     }
 
@@ -129,6 +135,16 @@ pub fn kept<T>(work: impl FnOnce() -> T) -> (T, u64) {
     let result = work();
     let (made, freed) = (HERE.get().bytes - made, FREED.get() - freed);
     (result, made.saturating_sub(freed))
+}
+
+/// What `work` returns, and the most bytes that it held at once of those that it has allocated on this thread. A buffer
+/// that grows counts with its old and its new size.
+pub fn peak<T>(work: impl FnOnce() -> T) -> (T, u64) {
+    require_installed();
+    let live = HERE.get().bytes.saturating_sub(FREED.get());
+    PEAK.set(live);
+    let result = work();
+    (result, PEAK.get() - live)
 }
 
 /// The output of `future`, and what its polls allocate on the threads that poll it.

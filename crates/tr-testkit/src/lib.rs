@@ -11,6 +11,7 @@
 //! | holds with a real Redis server, killed, paused and restarted (feature `redis`) | `redis::Server` |
 //! | holds with a real PostgreSQL server, killed and restarted (feature `postgres`) | `postgres::Server` |
 //! | holds over a bad network (feature `faults`) | `faults::Proxy` |
+//! | holds over session files of any size | [`sessions`] |
 //! | holds over many rounds, few in every run and all in a soak | [`fn@rounds`] |
 //!
 //! All of it works for any request and response; [`calls`] adds what tr-core's `ToolCall` and `ToolOutcome` need.
@@ -48,6 +49,7 @@ pub mod redis;
 #[cfg(all(unix, any(feature = "faults", feature = "redis")))]
 mod resp;
 mod rounds;
+pub mod sessions;
 #[cfg(all(feature = "syncs", target_os = "linux"))]
 pub mod syncs;
 pub mod tool;

@@ -21,6 +21,19 @@ fn growing_is_an_allocation_and_dropping_is_none() {
 }
 
 #[test]
+fn a_peak_is_what_is_held_at_once() {
+    let (_, peak) = alloc::peak(|| {
+        drop(black_box(vec![0_u8; 1_000]));
+        let held = black_box(vec![0_u8; 300]);
+        drop(black_box(vec![0_u8; 400]));
+        held
+    });
+    assert_eq!(peak, 1_000);
+    let (_, peak) = alloc::peak(|| (black_box(vec![0_u8; 300]), black_box(vec![0_u8; 400])));
+    assert_eq!(peak, 700);
+}
+
+#[test]
 fn other_threads_are_not_counted() {
     let spawn_alone = alloc::count(|| thread::spawn(|| ()).join().unwrap());
     let noisy =
