@@ -4,10 +4,12 @@ use super::{
     entry::Entry,
     finding::{FileFault, FileFinding},
     form::FileForm,
+    outline,
     path::Located,
     records::{Piece, Record, Records},
 };
 use crate::validate::Severity;
+use serde::de::IgnoredAny;
 use std::{
     io::{self, Read},
     mem,
@@ -145,7 +147,14 @@ impl FileCheck {
                     run.bytes.skipped += skipped.length;
                     run.findings.add(FileFinding::of_skipped(skipped));
                 }
-                Some(Piece::Record(record)) => run.record(&record),
+                Some(Piece::Record(record)) => {
+                    let Record { offset, length, is_glued, .. } = record;
+                    if !run.record(&record) {
+                        records.distrust(offset, length, is_glued);
+                    } else if run.branch.is_some() {
+                        records.trust();
+                    }
+                }
             }
             progress(records.position());
         }
@@ -195,18 +204,32 @@ impl<'c> Run<'c> {
         }
     }
 
-    fn record(&mut self, record: &Record<'_>) {
+    /// Takes a record; `false` if it is no JSON.
+    fn record(&mut self, record: &Record<'_>) -> bool {
         let (line, offset) = (record.line, record.offset);
         let place = Place { number: self.records, line, offset };
+        if let Some((form, branch)) = &mut self.branch {
+            let entry = outline::read(*form, &record.text);
+            let entry = entry.or_else(|| {
+                serde_json::from_str::<IgnoredAny>(&record.text).ok()?;
+                Some(Entry::read(*form, &record.text))
+            });
+            let Some(entry) = entry else { return false };
+            push(branch, entry, place);
+        } else {
+            self.hold(record, place);
+        }
         self.records += 1;
         self.bytes.records += record.length - record.invalid;
         if record.is_glued {
             let finding = FileFinding::of_record(FileFault::Glued, Severity::Error, line, offset);
             self.findings.add(finding);
         }
-        if let Some((form, branch)) = &mut self.branch {
-            return push(*form, branch, &record.text, place);
-        }
+        true
+    }
+
+    /// Holds a record back until the form is known.
+    fn hold(&mut self, record: &Record<'_>, place: Place) {
         self.undecided_bytes += record.text.len();
         self.undecided.push(Held { text: record.text.as_ref().into(), place });
         let is_too_much =
@@ -226,7 +249,7 @@ impl<'c> Run<'c> {
     fn decide(&mut self, form: FileForm) {
         let mut branch = Branch::new(form, self.check.window);
         for held in mem::take(&mut self.undecided) {
-            push(form, &mut branch, &held.text, held.place);
+            push(&mut branch, Entry::read(form, &held.text), held.place);
         }
         self.branch = Some((form, branch));
     }
@@ -255,9 +278,9 @@ impl<'c> Run<'c> {
     }
 }
 
-fn push(form: FileForm, branch: &mut Branch, text: &str, at: Place) {
+fn push(branch: &mut Branch, entry: Entry, at: Place) {
     let Place { number, line, offset } = at;
-    branch.push(Located { entry: Entry::read(form, text), number, line, offset });
+    branch.push(Located { entry, number, line, offset });
 }
 
 /// What was found; the first ones are kept.

@@ -35,8 +35,6 @@ struct Wire<'t> {
     uuid: Option<&'t RawValue>,
     #[serde(borrow, rename = "leafUuid")]
     leaf_uuid: Option<&'t RawValue>,
-    #[serde(borrow, rename = "parentId")]
-    parent_id: Option<&'t RawValue>,
     #[serde(borrow)]
     message: Option<&'t RawValue>,
 }
@@ -59,7 +57,7 @@ impl FileForm {
             }
             // Its header is lost.
             Some("message") if has_message => {
-                let version = if wire.parent_id.is_some() { 3 } else { 1 };
+                let version = if is_string(wire.id) { 3 } else { 1 };
                 return Some(Self::OpenClaw { version });
             }
             _ => {}

@@ -10,6 +10,7 @@ mod finding;
 mod form;
 mod mend;
 mod new_line;
+mod outline;
 mod path;
 mod plan;
 mod records;

@@ -28,24 +28,26 @@ pub(super) const fn parent_member(form: FileForm) -> &'static str {
 #[derive(Debug)]
 pub(super) struct NewIds {
     form: FileForm,
+    has_ids: bool,
     taken: HashSet<Box<str>>,
 }
 
 impl NewIds {
     pub(super) fn of(file: &SessionFile) -> Self {
         let ids = file.entries.iter().filter_map(|located| located.entry.id.clone());
-        Self { form: file.form(), taken: ids.collect() }
+        let (form, taken) = (file.form(), ids.collect::<HashSet<_>>());
+        let has_ids = match form {
+            FileForm::ClaudeCode => !taken.is_empty(),
+            FileForm::OpenClaw { version } => version >= 2 || file.is_linked(),
+            FileForm::Messages(_) | FileForm::Other => false,
+        };
+        Self { form, has_ids, taken }
     }
 
     /// An id for an entry with this message behind the one of id `seed`; `None` where entries have
     /// none.
     pub(super) fn next(&mut self, seed: Option<&str>, message: &Message) -> Option<Box<str>> {
-        let has_ids = match self.form {
-            FileForm::ClaudeCode => !self.taken.is_empty(),
-            FileForm::OpenClaw { version } => version >= 2,
-            FileForm::Messages(_) | FileForm::Other => false,
-        };
-        if !has_ids {
+        if !self.has_ids {
             return None;
         }
         let ids = (0_u64..).map(|turn| {

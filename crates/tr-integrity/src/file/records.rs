@@ -48,6 +48,8 @@ pub struct Records<R> {
     is_line_done: bool,
     has_record: bool,
     parts: VecDeque<Part>,
+    /// Whether lines that look like a record are given as one without a look inside.
+    is_trusting: bool,
     /// What is being skipped and may be larger than the buffer.
     skipping: Option<Skipped>,
 }
@@ -122,6 +124,7 @@ impl<R: Read> Records<R> {
             is_line_done: false,
             has_record: false,
             parts: VecDeque::new(),
+            is_trusting: false,
             skipping: None,
         }
     }
@@ -176,6 +179,21 @@ impl<R: Read> Records<R> {
             }
             Part::Far(skipped) => Piece::Skipped(skipped),
         }))
+    }
+
+    /// From here on, lines that look like a record are given as one without a look inside.
+    pub(super) fn trust(&mut self) {
+        self.is_trusting = true;
+    }
+
+    /// Takes back the record that was given last, since it is no JSON: its parts come instead.
+    pub(super) fn distrust(&mut self, offset: u64, length: u64, is_glued: bool) {
+        let start = (offset - self.base) as usize;
+        let mut parts = VecDeque::new();
+        salvage::cut(&self.buffer, start..start + length as usize, &mut parts);
+        parts.append(&mut self.parts);
+        self.parts = parts;
+        self.has_record = is_glued;
     }
 
     /// Cuts the next stretch without a line's end or NUL into parts; `false` at the end.
@@ -233,9 +251,21 @@ impl<R: Read> Records<R> {
         if end - start > self.max_record {
             let why = SkipReason::TooLong;
             self.parts.push_back(Part::Skipped(start..end, why));
+        } else if let Some(at) =
+            Some(start..end).filter(|_| self.is_trusting).and_then(|at| self.promising(at))
+        {
+            self.parts.push_back(Part::Record(at));
         } else {
             salvage::cut(&self.buffer, start..end, &mut self.parts);
         }
+    }
+
+    /// Where in a stretch a record seems to be, and nothing else.
+    fn promising(&self, at: Range<usize>) -> Option<Range<usize>> {
+        let at = salvage::trim(&self.buffer, at);
+        let bytes = &self.buffer[at.clone()];
+        let is_text = || std::str::from_utf8(bytes).is_ok();
+        (bytes.starts_with(b"{") && bytes.ends_with(b"}") && is_text()).then_some(at)
     }
 
     fn begin_skip(&mut self, why: SkipReason) {

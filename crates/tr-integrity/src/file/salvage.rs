@@ -91,7 +91,8 @@ fn skipped(buffer: &[u8], at: Range<usize>, parts: &mut VecDeque<Part>) {
     parts.push_back(Part::Skipped(at, why));
 }
 
-fn trim(buffer: &[u8], at: Range<usize>) -> Range<usize> {
+/// `at` without the white space around it.
+pub(super) fn trim(buffer: &[u8], at: Range<usize>) -> Range<usize> {
     let bytes = &buffer[at.clone()];
     let before = bytes.iter().take_while(|byte| is_space(**byte)).count();
     let after = bytes[before..].iter().rev().take_while(|byte| is_space(**byte)).count();

@@ -123,7 +123,7 @@ pub(super) fn is_synthetic(content: Option<&RawValue>) -> bool {
     content.is_some_and(|content| is_synthetic_text(&plain_text(content)))
 }
 
-pub(super) fn is_synthetic_text(text: &str) -> bool {
+pub(crate) fn is_synthetic_text(text: &str) -> bool {
     text == OUTCOME_UNKNOWN || text.starts_with(OPENCLAW_SYNTHETIC)
 }
 

@@ -10,6 +10,7 @@ mod request;
 mod tests;
 
 pub use self::form::OUTCOME_UNKNOWN;
+pub(crate) use self::form::is_synthetic_text;
 pub(crate) use self::{
     form::{Asked, Blanks, Form, NewUse, Results, Rules},
     request::{NEITHER, Request},

@@ -1,7 +1,7 @@
 //! Where ids are used: a few bytes for each, however long it is.
 use std::{
     collections::HashMap,
-    hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState},
+    hash::{BuildHasher, BuildHasherDefault, Hash, Hasher, RandomState},
 };
 
 /// Where each id is used: last, and before that.
@@ -11,10 +11,17 @@ use std::{
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ids {
     key: RandomState,
-    last: HashMap<u64, u32, BuildHasherDefault<AsItIs>>,
+    /// Several, so that not all of it is twice there while it grows.
+    last: [HashMap<Id, u32, BuildHasherDefault<AsItIs>>; SHARDS],
     /// Most ids are used once.
-    before: HashMap<(u64, u32), u32>,
+    before: HashMap<(Id, u32), u32>,
 }
+
+const SHARDS: usize = 16;
+
+/// What stands for an id, in 4-byte parts: with the number of a message it takes 12 bytes, not 16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Id(u32, u32);
 
 /// What is hashed already.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,30 +30,50 @@ struct AsItIs(u64);
 impl Ids {
     /// Notes that message `at` uses `id`; says whether it was used before.
     pub(super) fn note(&mut self, id: &str, at: usize) -> bool {
-        let (hash, at) = (self.key.hash_one(id), number(at));
-        let Some(before) = self.last.insert(hash, at) else { return false };
+        let (id, at) = (self.id(id), number(at));
+        let Some(before) = self.last[id.shard()].insert(id, at) else { return false };
         // Twice in one message is once to go back to.
         if before != at {
-            self.before.insert((hash, at), before);
+            self.before.insert((id, at), before);
         }
         true
     }
 
     /// The last message that uses `id`.
     pub(super) fn last(&self, id: &str) -> Option<usize> {
-        self.last.get(&self.key.hash_one(id)).map(|&at| at as usize)
+        let id = self.id(id);
+        self.last[id.shard()].get(&id).map(|&at| at as usize)
     }
 
     /// Forgets that message `at`, the last that may use it, uses `id`.
     pub(super) fn forget(&mut self, id: &str, at: usize) {
-        let (hash, at) = (self.key.hash_one(id), number(at));
-        if self.last.get(&hash) != Some(&at) {
+        let (id, at) = (self.id(id), number(at));
+        let last = &mut self.last[id.shard()];
+        if last.get(&id) != Some(&at) {
             return;
         }
-        match self.before.remove(&(hash, at)) {
-            Some(before) => drop(self.last.insert(hash, before)),
-            None => drop(self.last.remove(&hash)),
+        match self.before.remove(&(id, at)) {
+            Some(before) => drop(last.insert(id, before)),
+            None => drop(last.remove(&id)),
         }
+    }
+
+    fn id(&self, id: &str) -> Id {
+        let hash = self.key.hash_one(id);
+        Id((hash >> 32) as u32, hash as u32)
+    }
+}
+
+impl Id {
+    /// Of bits that the map looks at least.
+    const fn shard(self) -> usize {
+        (self.0 >> 16) as usize % SHARDS
+    }
+}
+
+impl Hash for Id {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from(self.0) << 32 | u64::from(self.1));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Session files.
 mod checkpoint;
+mod corrupt;
 mod make;
 mod mutate;
 mod property;

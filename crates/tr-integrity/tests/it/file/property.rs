@@ -6,7 +6,8 @@ use super::{
 use proptest::{collection::vec, prelude::*};
 use serde_json::Value;
 use tr_integrity::{
-    Fault, FileCheck, FileFault, FileReport, Piece, Records, Repair, SessionFile, Severity,
+    Fault, FileCheck, FileFault, FileFinding, FileReport, Finding, Piece, Records, Repair,
+    SessionFile, Severity, Validator,
 };
 use tr_testkit::rounds;
 
@@ -47,6 +48,27 @@ fn answers(record: &Value) -> Vec<&str> {
             .filter_map(|block| block["content"].as_str())
             .collect(),
     }
+}
+
+/// The check reads outlines, a session file whole messages: both find the same.
+fn found_alike(file: &[u8], report: &FileReport) -> Result<(), TestCaseError> {
+    let told = |finding: &Finding| {
+        (finding.message_index, finding.block_index, finding.fault, finding.tool_use_id.clone())
+    };
+    let sorted = |mut all: Vec<_>| {
+        all.sort_by_key(|told| format!("{told:?}"));
+        all
+    };
+    let outlined: Vec<_> =
+        report.findings.iter().filter_map(FileFinding::finding).map(told).collect();
+    let transcript = SessionFile::read(file).transcript();
+    let whole = transcript.map(|transcript| {
+        let validator = Validator::of(&transcript);
+        validator.findings().iter().map(told).collect::<Vec<_>>()
+    });
+    let (outlined, whole) = (sorted(outlined), sorted(whole.unwrap_or_default()));
+    prop_assert_eq!(outlined, whole, "{}", String::from_utf8_lossy(file));
+    Ok(())
 }
 
 fn repaired(file: &[u8], repair: Repair) -> Result<(), TestCaseError> {
@@ -118,7 +140,8 @@ proptest! {
             let bytes = report.bytes;
             prop_assert_eq!(bytes.total, file.len() as u64);
             prop_assert_eq!(bytes.total, bytes.records + bytes.skipped + bytes.separators);
-            prop_assert_eq!(SessionFile::read(&*file).check().findings, report.findings);
+            prop_assert_eq!(&SessionFile::read(&*file).check().findings, &report.findings);
+            found_alike(&file, &report)?;
             repaired(&file, Repair::preserve())?;
             repaired(&file, Repair::preserve().close_tail())?;
             repaired(&file, Repair::remove())?;
