@@ -39,11 +39,11 @@ pub(super) fn drafts(form: FileForm, entries: &[Located], path: &Path) -> Vec<Dr
             _ => None,
         };
         match open {
-            Some(open) => open.join(node, message),
+            Some(open) => open.join(node, message, form),
             None => {
                 let mut draft = Draft::new(role, group.clone(), node);
                 draft.nodes.clear();
-                draft.join(node, message);
+                draft.join(node, message, form);
                 drafts.push(draft);
             }
         }
@@ -79,11 +79,12 @@ impl Draft {
         }
     }
 
-    /// Results go to the head, where the harness puts them too.
-    fn join(&mut self, node: usize, message: &Message) {
+    /// Claude Code's results go to the head, where the harness puts them too.
+    fn join(&mut self, node: usize, message: &Message, form: FileForm) {
         self.nodes.push(node);
         for (block, part) in message.blocks().iter().enumerate() {
-            let is_result = self.role == Role::User && matches!(part.kind, Kind::Result { .. });
+            let hoists = form == FileForm::ClaudeCode && self.role == Role::User;
+            let is_result = hoists && matches!(part.kind, Kind::Result { .. });
             if is_result {
                 self.blocks.insert(self.results, (node, block));
                 self.results += 1;

@@ -1,0 +1,22 @@
+//! Any bytes: a session file comes out as it was, and its repair is valid.
+#![no_main]
+use libfuzzer_sys::fuzz_target;
+use tr_integrity::{Repair, SessionFile};
+
+fuzz_target!(|bytes: &[u8]| {
+    let session = SessionFile::read(bytes);
+    assert_eq!(session.to_bytes(), bytes);
+    for repair in [Repair::preserve(), Repair::preserve().close_tail(), Repair::remove()] {
+        let mut repaired = session.clone();
+        let plan = repaired.plan(repair);
+        repaired.apply(plan).expect("it was planned for this file");
+        if repair.mode() == tr_integrity::RepairMode::Preserve {
+            assert!(repaired.check().is_valid(), "{:?}", repaired.check().findings);
+        }
+    }
+    if let Some(point) = session.checkpoints().next() {
+        let mut back = session.clone();
+        back.rollback(&point.id).expect("it is a checkpoint of this file");
+        assert!(back.check().is_valid());
+    }
+});
