@@ -10,7 +10,8 @@
 //!
 //! The layers in an agent that keeps its own transcript: [`IntegrityLayer`] outside the loop guard
 //! and idempotency, so that each recorded use gets its result whatever happens below it. The
-//! validator and the repair alone on transcripts that come from elsewhere.
+//! validator and the repair alone on transcripts that come from elsewhere. [`FileCheck`] and
+//! [`SessionFile`] do the same with the files in which harnesses keep sessions.
 //!
 //! ```text
 //! ModelGuardLayer ─ model's API          IntegrityLayer ─ loop guard ─ … ─ tool
