@@ -31,7 +31,7 @@ pub fn json_schema() -> Value {
 fn limits() -> Value {
     object(
         &[],
-        members([
+        &members([
             ("timeout_ms", "How long the turn may take; 300000 by default.", timeout()),
             (
                 "call_timeout_ms",
@@ -57,7 +57,7 @@ fn call() -> Value {
     let effects = json!({ "enum": ["read_only", "idempotent", "mutating", null] });
     object(
         &["tool"],
-        members([
+        &members([
             ("tool", "What to call: by its name, or `name.action`.", real_name()),
             ("name", "What the others call it; the tool's name by default.", name()),
             (
@@ -105,7 +105,7 @@ fn alternative() -> Value {
         ("tool", "What to call instead.", real_name()),
         ("params", "Those of the call itself by default.", json!({ "type": ["object", "null"] })),
     ]);
-    json!({ "anyOf": [real_name(), object(&["tool"], with_params)] })
+    json!({ "anyOf": [real_name(), object(&["tool"], &with_params)] })
 }
 
 /// `null` is as good as absent.
@@ -122,7 +122,7 @@ fn timeout() -> Value {
     json!({ "type": ["integer", "null"], "minimum": 1, "maximum": longest })
 }
 
-fn object(required: &[&str], properties: Value) -> Value {
+fn object(required: &[&str], properties: &Value) -> Value {
     let kind = if required.is_empty() { json!(["object", "null"]) } else { json!("object") };
     json!({ "type": kind, "required": required, "additionalProperties": false, "properties": properties })
 }
