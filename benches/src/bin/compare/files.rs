@@ -170,16 +170,16 @@ async fn blocking(plain: Arc<Mutex<Connection>>, batch: u64, task: u64) -> Resul
 }
 
 /// Removed in the end.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> Result<Self, BoxError> {
+    pub(crate) fn new() -> Result<Self, BoxError> {
         let folder = env::temp_dir().join(format!("tr-compare-{}", process::id()));
         fs::create_dir_all(&folder)?;
         Ok(Self(folder))
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.0.join(name).with_extension("db")
     }
 }

@@ -8,6 +8,7 @@ mod report;
 mod rows;
 mod scaling;
 mod servers;
+mod sessions;
 
 use clap::Parser;
 use measure::Effort;

@@ -4,7 +4,7 @@ use crate::{
     measure::{Effort, allocations, side_by_side},
     proxy,
     scaling::{self, Shared, two_by_one},
-    servers,
+    servers, sessions,
 };
 use benches::{ours, peers, peers::telemetry, run::Make};
 use tr_core::BoxError;
@@ -54,6 +54,8 @@ enum How {
     BesideBlocking,
     /// Real nanoseconds of both, with programs of their own.
     Real(fn(Effort) -> Result<Option<[f64; 2]>, BoxError>),
+    /// Real nanoseconds of ours alone.
+    OwnReal(fn(Effort) -> Result<f64, BoxError>),
     /// Nothing: its subject, or its measurement, is not there yet.
     NotYet,
 }
@@ -93,6 +95,7 @@ impl Row {
                 Some([ours, peer]) => (Some(ours), Some(peer), "ns"),
                 None => (None, None, "ns"),
             },
+            How::OwnReal(ours) => (Some(ours(effort)?), None, "ns"),
             How::NotYet => (None, None, ""),
         };
         Ok(Measured { row: self, ours, peer, unit })
@@ -378,7 +381,35 @@ pub(crate) const ROWS: &[Row] = &[
         Real(servers::waiter_wakes),
     ),
     not_yet("P16", "transcript of 100,000 messages"),
-    not_yet("P17", "durable turn commit"),
+    row(
+        "P17",
+        "session in SQLite: a turn of 4 messages",
+        "one bare commit of the same bytes",
+        Ratio(1.2),
+        Real(sessions::beside_a_bare_commit),
+    ),
+    row(
+        "P17",
+        "session in SQLite: rollback of 5,000 messages",
+        "of 20",
+        Ratio(1.5),
+        Real(sessions::rollbacks),
+    ),
+    row(
+        "P17",
+        "session in SQLite: checkpoint (002: 10 ms)",
+        "",
+        Most(1e7),
+        OwnReal(sessions::checkpoint),
+    ),
+    row("P17", "session in SQLite: commit (002: 5 ms)", "", Most(5e6), OwnReal(sessions::commit)),
+    row(
+        "P17",
+        "session in SQLite: rollback (002: 20 ms)",
+        "",
+        Most(2e7),
+        OwnReal(sessions::rollback),
+    ),
     row(
         "P18",
         "MCP call through the proxy, echo of 16 B",
