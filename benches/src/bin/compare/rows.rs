@@ -137,7 +137,8 @@ const fn not_yet(id: &'static str, what: &'static str) -> Row {
 const TR: &str = "tower-resilience 0.13";
 
 use How::{
-    Allocations, BesideBlocking, Instructions, OwnAllocations, OwnTime, Real, Scaling, Syncs, Time,
+    Allocations, BesideBlocking, Instructions, OwnAllocations, OwnReal, OwnTime, Real, Scaling,
+    Syncs, Time,
 };
 use Target::{Most, Nothing, Ratio, Scale};
 
