@@ -126,7 +126,7 @@ impl Agent {
                     self.run(&event["content_block"], tool).await?;
                 }
                 Some("content_block_delta") => {
-                    said += event["delta"]["text"].as_str().unwrap_or_default()
+                    said += event["delta"]["text"].as_str().unwrap_or_default();
                 }
                 Some("error") => {
                     if !said.is_empty() {

@@ -5,10 +5,12 @@ mod files;
 mod measure;
 mod proxy;
 mod report;
+mod row;
 mod rows;
 mod scaling;
 mod servers;
 mod sessions;
+mod transcripts;
 
 use clap::Parser;
 use measure::Effort;

@@ -1,5 +1,5 @@
 //! The figures as text, JSON and Markdown.
-use crate::rows::{Measured, Target};
+use crate::row::{Measured, Target};
 use serde_json::{Value, json};
 use std::{fs, num::NonZero, thread};
 use tr_core::BoxError;

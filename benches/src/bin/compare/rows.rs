@@ -1,124 +1,10 @@
 //! The rows: what is compared with what, and what is aimed at.
 use crate::{
-    Options, files,
-    measure::{Effort, allocations, side_by_side},
     proxy,
-    scaling::{self, Shared, two_by_one},
-    servers, sessions,
+    row::{How, Row, Target},
+    scaling, servers, sessions, transcripts,
 };
-use benches::{ours, peers, peers::telemetry, run::Make};
-use tr_core::BoxError;
-
-/// One comparison.
-#[derive(Clone, Copy)]
-pub(crate) struct Row {
-    pub(crate) id: &'static str,
-    pub(crate) what: &'static str,
-    /// Whom ours is measured against, if anybody.
-    pub(crate) peer: &'static str,
-    pub(crate) target: Target,
-    how: How,
-}
-
-/// What is aimed at.
-#[derive(Clone, Copy)]
-pub(crate) enum Target {
-    /// Ours ÷ the peer's.
-    Ratio(f64),
-    /// Two threads ÷ one.
-    Scale(f64),
-    /// Ours alone.
-    Most(f64),
-    /// Nothing: it stands there to be compared with.
-    Nothing,
-}
-
-/// What is measured.
-#[derive(Clone, Copy)]
-enum How {
-    /// Nanoseconds of both.
-    Time(Make, Make),
-    /// Nanoseconds of ours alone.
-    OwnTime(Make),
-    /// Allocations of both.
-    Allocations(Make, Make),
-    /// Allocations of ours alone.
-    OwnAllocations(Make),
-    /// Instructions of a case of the gate.
-    Instructions(&'static str),
-    /// Two threads ÷ one.
-    Scaling(fn() -> Shared),
-    /// Syncs of a SQLite file per call.
-    Syncs,
-    /// Real nanoseconds per call on a SQLite file.
-    BesideBlocking,
-    /// Real nanoseconds of both, with programs of their own.
-    Real(fn(Effort) -> Result<Option<[f64; 2]>, BoxError>),
-    /// Real nanoseconds of ours alone.
-    OwnReal(fn(Effort) -> Result<f64, BoxError>),
-    /// Nothing: its subject, or its measurement, is not there yet.
-    NotYet,
-}
-
-/// What came of a row.
-pub(crate) struct Measured {
-    pub(crate) row: Row,
-    pub(crate) ours: Option<f64>,
-    pub(crate) peer: Option<f64>,
-    pub(crate) unit: &'static str,
-}
-
-impl Row {
-    pub(crate) fn measure(self, options: &Options) -> Result<Measured, BoxError> {
-        let effort = options.effort();
-        let (ours, peer, unit) = match self.how {
-            How::Time(ours, peer) => {
-                let [ours, peer] = side_by_side([ours(), peer()], effort);
-                (Some(ours), Some(peer), "ns")
-            }
-            How::OwnTime(ours) => {
-                let [ours] = side_by_side([ours()], effort);
-                (Some(ours), None, "ns")
-            }
-            How::Allocations(ours, peer) => {
-                (Some(allocations(ours())), Some(allocations(peer())), "allocations")
-            }
-            How::OwnAllocations(ours) => (Some(allocations(ours())), None, "allocations"),
-            How::Instructions(case) => (options.instructions_of(case), None, "Ir"),
-            How::Scaling(shared) => (two_by_one(&shared(), effort), None, "×"),
-            How::Syncs => (Some(files::syncs_a_cycle(effort)?), None, "syncs"),
-            How::BesideBlocking => {
-                let [ours, peer] = files::beside_blocking(effort)?;
-                (Some(ours), Some(peer), "ns")
-            }
-            How::Real(both) => match both(effort)? {
-                Some([ours, peer]) => (Some(ours), Some(peer), "ns"),
-                None => (None, None, "ns"),
-            },
-            How::OwnReal(ours) => (Some(ours(effort)?), None, "ns"),
-            How::NotYet => (None, None, ""),
-        };
-        Ok(Measured { row: self, ours, peer, unit })
-    }
-}
-
-impl Measured {
-    pub(crate) fn ratio(&self) -> Option<f64> {
-        let (ours, peer) = (self.ours?, self.peer?);
-        // Nothing ÷ something is told by the figures themselves.
-        (peer > 0.0).then_some(ours / peer)
-    }
-
-    /// Whether the target is met; `None` without a figure or a target.
-    pub(crate) fn is_met(&self) -> Option<bool> {
-        match self.row.target {
-            Target::Ratio(most) => self.ratio().map(|ratio| ratio <= most),
-            Target::Scale(least) => self.ours.map(|scale| scale >= least),
-            Target::Most(most) => self.ours.map(|ours| ours <= most),
-            Target::Nothing => None,
-        }
-    }
-}
+use benches::{ours, peers, peers::telemetry};
 
 const fn row(
     id: &'static str,
@@ -128,10 +14,6 @@ const fn row(
     how: How,
 ) -> Row {
     Row { id, what, peer, target, how }
-}
-
-const fn not_yet(id: &'static str, what: &'static str) -> Row {
-    row(id, what, "", Target::Nothing, How::NotYet)
 }
 
 const TR: &str = "tower-resilience 0.13";
@@ -381,7 +263,41 @@ pub(crate) const ROWS: &[Row] = &[
         Ratio(2.0),
         Real(servers::waiter_wakes),
     ),
-    not_yet("P16", "transcript of 100,000 messages"),
+    row(
+        "P16",
+        "session: read, check and append a message at 100,000",
+        "at 100",
+        Ratio(1.2),
+        Real(transcripts::append),
+    ),
+    row(
+        "P16",
+        "session file of Claude Code, about 10,000 lines: check",
+        "serde_json: parse its lines",
+        Ratio(1.5),
+        Real(transcripts::check_claude_code),
+    ),
+    row(
+        "P16",
+        "session file of OpenClaw, about 10,000 lines: check",
+        "serde_json: parse its lines",
+        Ratio(1.5),
+        Real(transcripts::check_openclaw),
+    ),
+    row(
+        "P16",
+        "validation of 1,000 messages (002: 5 ms)",
+        "",
+        Most(5e6),
+        OwnReal(transcripts::validate),
+    ),
+    row(
+        "P16",
+        "repair of 1,000 messages: plan (002: 50 ms)",
+        "",
+        Most(5e7),
+        OwnReal(transcripts::plan),
+    ),
     row(
         "P17",
         "session in SQLite: a turn of 4 messages",

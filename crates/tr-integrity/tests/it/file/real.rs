@@ -2,7 +2,7 @@
 use tr_integrity::{FileCheck, FileForm, FileReport};
 
 const REPRESENTATIVE: &str = include_str!("../data/representative_messages.jsonl");
-const TODO: &str = include_str!("../data/todowrite_examples.jsonl");
+const TO_DO: &str = include_str!("../data/todowrite_examples.jsonl");
 const SESSION_B: &str = include_str!("../data/session_b.jsonl");
 const EDGE_CASES: &str = include_str!("../data/edge_cases.jsonl");
 const OPENHANDS: &str = include_str!("../data/openhands-events.jsonl");
@@ -13,7 +13,8 @@ fn check(file: &str) -> FileReport {
 
 #[test]
 fn whole_files_have_no_finding() {
-    for (file, records, messages) in [(REPRESENTATIVE, 12, 11), (TODO, 12, 10), (SESSION_B, 3, 3)] {
+    for (file, records, messages) in [(REPRESENTATIVE, 12, 11), (TO_DO, 12, 10), (SESSION_B, 3, 3)]
+    {
         let report = check(file);
         assert_eq!(report.form, FileForm::ClaudeCode);
         assert!(report.is_clean(), "{:?}", report.findings);

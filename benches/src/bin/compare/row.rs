@@ -1,0 +1,116 @@
+//! A row: what is compared, and how it is measured.
+use crate::{
+    Options, files,
+    measure::{Effort, allocations, side_by_side},
+    scaling::{Shared, two_by_one},
+};
+use benches::run::Make;
+use tr_core::BoxError;
+
+/// One comparison.
+#[derive(Clone, Copy)]
+pub(crate) struct Row {
+    pub(crate) id: &'static str,
+    pub(crate) what: &'static str,
+    /// Whom ours is measured against, if anybody.
+    pub(crate) peer: &'static str,
+    pub(crate) target: Target,
+    pub(crate) how: How,
+}
+
+/// What is aimed at.
+#[derive(Clone, Copy)]
+pub(crate) enum Target {
+    /// Ours ÷ the peer's.
+    Ratio(f64),
+    /// Two threads ÷ one.
+    Scale(f64),
+    /// Ours alone.
+    Most(f64),
+    /// Nothing: it stands there to be compared with.
+    Nothing,
+}
+
+/// What is measured.
+#[derive(Clone, Copy)]
+pub(crate) enum How {
+    /// Nanoseconds of both.
+    Time(Make, Make),
+    /// Nanoseconds of ours alone.
+    OwnTime(Make),
+    /// Allocations of both.
+    Allocations(Make, Make),
+    /// Allocations of ours alone.
+    OwnAllocations(Make),
+    /// Instructions of a case of the gate.
+    Instructions(&'static str),
+    /// Two threads ÷ one.
+    Scaling(fn() -> Shared),
+    /// Syncs of a SQLite file per call.
+    Syncs,
+    /// Real nanoseconds per call on a SQLite file.
+    BesideBlocking,
+    /// Real nanoseconds of both, with programs of their own.
+    Real(fn(Effort) -> Result<Option<[f64; 2]>, BoxError>),
+    /// Real nanoseconds of ours alone.
+    OwnReal(fn(Effort) -> Result<f64, BoxError>),
+}
+
+/// What came of a row.
+pub(crate) struct Measured {
+    pub(crate) row: Row,
+    pub(crate) ours: Option<f64>,
+    pub(crate) peer: Option<f64>,
+    pub(crate) unit: &'static str,
+}
+
+impl Row {
+    pub(crate) fn measure(self, options: &Options) -> Result<Measured, BoxError> {
+        let effort = options.effort();
+        let (ours, peer, unit) = match self.how {
+            How::Time(ours, peer) => {
+                let [ours, peer] = side_by_side([ours(), peer()], effort);
+                (Some(ours), Some(peer), "ns")
+            }
+            How::OwnTime(ours) => {
+                let [ours] = side_by_side([ours()], effort);
+                (Some(ours), None, "ns")
+            }
+            How::Allocations(ours, peer) => {
+                (Some(allocations(ours())), Some(allocations(peer())), "allocations")
+            }
+            How::OwnAllocations(ours) => (Some(allocations(ours())), None, "allocations"),
+            How::Instructions(case) => (options.instructions_of(case), None, "Ir"),
+            How::Scaling(shared) => (two_by_one(&shared(), effort), None, "×"),
+            How::Syncs => (Some(files::syncs_a_cycle(effort)?), None, "syncs"),
+            How::BesideBlocking => {
+                let [ours, peer] = files::beside_blocking(effort)?;
+                (Some(ours), Some(peer), "ns")
+            }
+            How::Real(both) => match both(effort)? {
+                Some([ours, peer]) => (Some(ours), Some(peer), "ns"),
+                None => (None, None, "ns"),
+            },
+            How::OwnReal(ours) => (Some(ours(effort)?), None, "ns"),
+        };
+        Ok(Measured { row: self, ours, peer, unit })
+    }
+}
+
+impl Measured {
+    pub(crate) fn ratio(&self) -> Option<f64> {
+        let (ours, peer) = (self.ours?, self.peer?);
+        // Nothing ÷ something is told by the figures themselves.
+        (peer > 0.0).then_some(ours / peer)
+    }
+
+    /// Whether the target is met; `None` without a figure or a target.
+    pub(crate) fn is_met(&self) -> Option<bool> {
+        match self.row.target {
+            Target::Ratio(most) => self.ratio().map(|ratio| ratio <= most),
+            Target::Scale(least) => self.ours.map(|scale| scale >= least),
+            Target::Most(most) => self.ours.map(|ours| ours <= most),
+            Target::Nothing => None,
+        }
+    }
+}

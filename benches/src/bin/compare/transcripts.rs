@@ -1,0 +1,101 @@
+//! Transcripts in memory, and session files: what an append costs at which length, and a check beside a parser.
+use crate::measure::{Effort, median};
+use std::{hint::black_box, io::Read as _};
+use tokio::time::Instant;
+use tr_core::BoxError;
+use tr_integrity::{FileCheck, Format, Repair, Session, Transcript, Validator};
+use tr_testkit::sessions::{Form, SessionLines};
+
+const FORMAT: Format = Format::AnthropicMessages;
+
+/// Messages that are appended in one batch: whole turns.
+const APPENDED: usize = 600;
+
+/// A line of each form has about this many bytes.
+const LINE: u64 = 650;
+
+fn file(form: Form, lines: u64) -> Result<String, BoxError> {
+    let mut file = String::new();
+    SessionLines::new(form, lines * LINE).read_to_string(&mut file)?;
+    Ok(file)
+}
+
+/// Nanoseconds that `work` takes.
+fn time<T>(work: impl FnOnce() -> T) -> f64 {
+    let begun = Instant::now();
+    black_box(work());
+    begun.elapsed().as_nanos() as f64
+}
+
+/// Nanoseconds of reading, checking and appending one message of a session of 100,000, and of 100.
+pub(crate) fn append(effort: Effort) -> Result<Option<[f64; 2]>, BoxError> {
+    let file = file(Form::Anthropic, 105_000)?;
+    let lines: Vec<&str> = file.lines().collect();
+    let sessions = [100_000, 100].map(|len| {
+        let mut session = Session::new("s", FORMAT);
+        let messages = lines[..len].iter().filter_map(|line| FORMAT.read(*line).ok());
+        messages.for_each(|message| session.push(message));
+        session
+    });
+    let mut taken = [Vec::new(), Vec::new()];
+    for _ in 0..effort.batches / 4 {
+        for (taken, session) in taken.iter_mut().zip(&sessions) {
+            let (mut session, from) = (session.clone(), session.transcript().len());
+            let next = &lines[from..from + APPENDED];
+            let append = || -> Result<(), BoxError> {
+                for line in next {
+                    session.push(FORMAT.read(*line)?);
+                }
+                Ok(())
+            };
+            taken.push(time(append) / APPENDED as f64);
+        }
+    }
+    Ok(Some(taken.map(|mut taken| median(&mut taken))))
+}
+
+/// Nanoseconds of checking a file, and of parsing its lines.
+fn check(form: Form, effort: Effort) -> Result<Option<[f64; 2]>, BoxError> {
+    let file = file(form, 10_000)?;
+    let report = FileCheck::new().run(file.as_bytes(), |_| {})?;
+    if !report.is_clean() {
+        return Err("a valid file has findings".into());
+    }
+    let mut taken = [Vec::new(), Vec::new()];
+    for _ in 0..effort.batches / 4 {
+        taken[0].push(time(|| FileCheck::new().run(file.as_bytes(), |_| {})));
+        taken[1].push(time(|| {
+            let lines = file.lines().map(serde_json::from_str::<serde_json::Value>);
+            lines.collect::<Result<Vec<_>, _>>()
+        }));
+    }
+    Ok(Some(taken.map(|mut taken| median(&mut taken))))
+}
+
+pub(crate) fn check_claude_code(effort: Effort) -> Result<Option<[f64; 2]>, BoxError> {
+    check(Form::ClaudeCode, effort)
+}
+
+pub(crate) fn check_openclaw(effort: Effort) -> Result<Option<[f64; 2]>, BoxError> {
+    check(Form::OpenClaw, effort)
+}
+
+fn transcript() -> Result<Transcript, BoxError> {
+    let file = file(Form::Anthropic, 1_200)?;
+    let lines: Vec<_> = file.lines().take(1_000).collect();
+    Ok(Transcript::read_as(FORMAT, &format!("[{}]", lines.join(",")))?)
+}
+
+fn of_transcript<T>(effort: Effort, work: impl Fn(&Transcript) -> T) -> Result<f64, BoxError> {
+    let transcript = transcript()?;
+    let mut taken: Vec<_> = (0..effort.batches).map(|_| time(|| work(&transcript))).collect();
+    Ok(median(&mut taken))
+}
+
+pub(crate) fn validate(effort: Effort) -> Result<f64, BoxError> {
+    of_transcript(effort, Validator::of)
+}
+
+pub(crate) fn plan(effort: Effort) -> Result<f64, BoxError> {
+    of_transcript(effort, |transcript| Repair::preserve().plan(transcript))
+}
