@@ -40,7 +40,7 @@ const PARSE_ERROR: i64 = -32700;
 /// A call's end, and whose call it was.
 pub(crate) type Finished = (Arc<McpCall>, Result<ToolOutcome, BoxError>);
 
-type Running = Pin<Box<dyn Future<Output = Finished>>>;
+type Running = Pin<Box<dyn Future<Output = Finished> + Send>>;
 
 /// The calls that are under way.
 pub(crate) struct Calls {
@@ -98,7 +98,10 @@ pub(crate) struct Parts<S> {
 
 impl<S> Proxy<S>
 where
-    S: Service<ToolCall, Response = ToolOutcome, Error = BoxError> + Clone + 'static,
+    S: Service<ToolCall, Response = ToolOutcome, Error = BoxError, Future: Send>
+        + Clone
+        + Send
+        + 'static,
 {
     pub(crate) fn new(parts: Parts<S>) -> Self {
         let Parts { mode, wire, stack, settle, session, effects } = parts;

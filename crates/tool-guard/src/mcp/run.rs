@@ -60,7 +60,9 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         server,
         max_line: options.max_line,
     };
-    streams.pump(proxy).await
+    // A task of its own: waking what the runtime blocks on costs a system call each time.
+    let pumped = tokio::spawn(streams.pump(proxy)).await;
+    pumped.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
 /// Logs for as long as the result lives. A client that reads no standard error must not stop the
@@ -87,7 +89,9 @@ impl Streams {
                 tr_core::ToolCall,
                 Response = tr_core::ToolOutcome,
                 Error = tr_core::BoxError,
+                Future: Send,
             > + Clone
+            + Send
             + 'static,
     {
         let mut signals = Signals::new()?;

@@ -10,7 +10,7 @@ use tool_reliability::{
 };
 use tr_core::{Id, Ran, ToolOutcome, catalog::ToolCatalog};
 
-pub(crate) type Settle = Box<dyn Fn(Id, &ToolOutcome)>;
+pub(crate) type Settle = Box<dyn Fn(Id, &ToolOutcome) + Send>;
 
 /// The stack around `tool`, and what settles a record whose call was given up.
 pub(crate) fn guard(

@@ -15,7 +15,10 @@ use tr_core::{BoxError, ToolCall, ToolOutcome};
 
 impl<S> Proxy<S>
 where
-    S: Service<ToolCall, Response = ToolOutcome, Error = BoxError> + Clone + 'static,
+    S: Service<ToolCall, Response = ToolOutcome, Error = BoxError, Future: Send>
+        + Clone
+        + Send
+        + 'static,
 {
     /// Something came from the server.
     pub(crate) fn on_server(&mut self, item: &Item) {
