@@ -8,7 +8,7 @@ use std::{
 };
 use tower::Service;
 use tr_core::{
-    Id, Params, ToolCall, ToolOutcome,
+    Effect, Id, Params, ToolCall, ToolOutcome,
     canonical::{Digest, Key},
 };
 
@@ -71,6 +71,28 @@ pub fn unique(mut n: u64) -> impl FnMut() -> ToolCall {
     move || {
         n += 1;
         // Nobody shares the parts between two calls, so nothing is copied here.
+        call.parts_mut().idempotency.id = Some(nth_id(n));
+        call.clone()
+    }
+}
+
+/// Calls that only read, with 64 different params in turn: no two neighbours are alike.
+///
+/// # Panics
+/// Never: the params are JSON.
+pub fn various() -> impl FnMut() -> ToolCall {
+    let call = |n: u64| {
+        let params = format!(r#"{{"page": {n}, "of": {}}}"#, params());
+        ToolCall::new("flight_search", Params::from_text(params).expect("JSON"))
+            .effect(Effect::ReadOnly)
+            .session("s-1")
+            .turn("t-1")
+    };
+    let mut calls: Vec<_> = (0..64).map(call).collect();
+    let mut n = 0;
+    move || {
+        n += 1;
+        let call = &mut calls[n as usize % 64];
         call.parts_mut().idempotency.id = Some(nth_id(n));
         call.clone()
     }

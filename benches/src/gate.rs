@@ -29,9 +29,13 @@ pub const CASES: &[Case] = &[
     case("idempotency first call", ours::first),
     case("idempotency replay", ours::replay),
     case("loopguard success", ours::loop_guard),
+    case("loopguard with signals, early in a turn", ours::loop_signals_early),
+    case("loopguard with signals, late in a turn", ours::loop_signals),
     case("timeout success", ours::timeout),
     case("key of 1 KiB", ours::key),
     case("full stack first call", ours::stack_first),
+    case("full stack, various params", ours::stack_various),
+    case("full stack, various params, with signals", ours::stack_signals),
     case("full stack replay", ours::stack_replay),
 ];
 

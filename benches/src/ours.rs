@@ -14,7 +14,7 @@ use tr_core::{
     canonical::{Digest, Key, KeyParts, KeySource, Rules, Scope},
 };
 use tr_idempotency::{Idempotency, IdempotencyLayer};
-use tr_loopguard::LoopGuardLayer;
+use tr_loopguard::{LoopGuardLayer, Signals};
 use tr_retry::{Budget, Retry, RetryLayer};
 use tr_timeout::AttemptTimeoutLayer;
 
@@ -182,6 +182,23 @@ pub fn loop_guard() -> Run {
     Run::service(Comes::Through, LoopGuardLayer::default().layer(call::Leaf), call::same())
 }
 
+/// A loop guard that looks at each answer, late in a turn of tens of thousands of calls.
+///
+/// # Panics
+/// Never: the settings are good.
+#[must_use]
+pub fn loop_signals() -> Run {
+    let layer = LoopGuardLayer::builder().signals(Signals::default()).build();
+    let guard = layer.expect("good settings").layer(call::Leaf);
+    Run::service(Comes::Through, guard, call::various())
+}
+
+/// The same early in a turn.
+#[must_use]
+pub fn loop_signals_early() -> Run {
+    loop_signals().warm_after(128)
+}
+
 /// Records in memory.
 ///
 /// # Panics
@@ -277,6 +294,26 @@ pub fn trio_replay() -> Run {
 pub fn stack() -> Guarded<call::Leaf> {
     let stack = ToolStack::builder().idempotency(|records| records.capacity(RECORDS)).build();
     stack.expect("good settings").service(call::Leaf)
+}
+
+/// A first call with a key through the whole stack, whose loop guard looks at each answer.
+///
+/// # Panics
+/// Never: the settings are good.
+#[must_use]
+pub fn stack_signals() -> Run {
+    let stack = ToolStack::builder()
+        .idempotency(|records| records.capacity(RECORDS))
+        .loop_guard(|guard| guard.signals(Signals::default()))
+        .build();
+    let stack = stack.expect("good settings").service(call::Leaf);
+    Run::service(Comes::Through, stack, call::various())
+}
+
+/// The same calls through the stack without signals.
+#[must_use]
+pub fn stack_various() -> Run {
+    Run::service(Comes::Through, stack(), call::various())
 }
 
 /// A first call with a key through [`stack`].

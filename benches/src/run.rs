@@ -123,6 +123,12 @@ impl Run {
         Self { work: Box::new(work), comes, warm }
     }
 
+    /// Is warm after so many calls.
+    #[must_use]
+    pub fn warm_after(self, calls: u64) -> Self {
+        Self { warm: calls, ..self }
+    }
+
     /// Does the work so often.
     pub fn times(&mut self, times: u64) {
         black_box((self.work)(times));
