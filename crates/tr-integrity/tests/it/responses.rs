@@ -300,3 +300,19 @@ fn a_session_refused_for_missing_reasoning_is_repaired() {
         assert!(session.plan(Repair::preserve().waive_thoughts()).is_empty());
     });
 }
+
+/// Found by fuzzing: an item that calls itself a tool and is no output of one.
+#[test]
+fn an_item_of_a_tool_that_is_no_output_stays() {
+    for items in [
+        vec![r#"{"role":"tool","contnt":[{"type":"ty"}]}"#.to_owned()],
+        vec![call(1), r#"{"role":"tool"}"#.to_owned(), answer(1)],
+    ] {
+        let transcript = of(FORMAT, &items);
+        let plan = Repair::preserve().close_tail().plan(&transcript);
+        let mut repaired = transcript.clone();
+        plan.apply(&mut repaired).unwrap();
+        assert!(Validator::of(&repaired).is_valid());
+        assert!(repaired.to_json().contains(r#""role":"tool""#));
+    }
+}

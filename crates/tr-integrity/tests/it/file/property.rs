@@ -3,7 +3,7 @@ use super::{
     make::{KINDS, acts, file},
     mutate::{Mutation, mutation},
 };
-use proptest::{collection::vec, prelude::*};
+use proptest::{collection::vec, prelude::*, test_runner::RngSeed};
 use serde_json::Value;
 use tr_integrity::{
     Fault, FileCheck, FileFault, FileFinding, FileReport, Finding, Piece, Records, Repair,
@@ -107,6 +107,8 @@ fn repaired(file: &[u8], repair: Repair) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig {
         failure_persistence: None,
+        // The same files in every run; others in a soak, which looks for what is not known yet.
+        rng_seed: if rounds(0, 1) == 0 { RngSeed::Fixed(8) } else { RngSeed::Random },
         ..ProptestConfig::with_cases(rounds(40, 20_000) as u32)
     })]
 
