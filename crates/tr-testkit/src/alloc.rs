@@ -59,7 +59,13 @@ thread_local! {
     // Const and without a destructor: to touch it never allocates, at any point of a thread's life.
     static HERE: Cell<Allocations> = const { Cell::new(Allocations { count: 0, bytes: 0 }) };
     static FREED: Cell<u64> = const { Cell::new(0) };
-    static PEAK: Cell<u64> = const { Cell::new(0) };
+    /// The most that was [live](live).
+    static PEAK: Cell<i64> = const { Cell::new(0) };
+}
+
+/// What this thread has allocated less what it has freed: below zero where it frees what others have allocated.
+fn live() -> i64 {
+    HERE.get().bytes.cast_signed() - FREED.get().cast_signed()
 }
 
 /// The system's allocator, counting.
@@ -72,10 +78,7 @@ impl CountingAllocator {
             let Allocations { count, bytes } = here.get();
             let bytes = bytes + size as u64;
             here.set(Allocations { count: count + 1, bytes });
-            let live = bytes.saturating_sub(FREED.get());
-            if live > PEAK.get() {
-                PEAK.set(live);
-            }
+            PEAK.set(PEAK.get().max(live()));
         });
     }
 
@@ -141,10 +144,10 @@ pub fn kept<T>(work: impl FnOnce() -> T) -> (T, u64) {
 /// that grows counts with its old and its new size.
 pub fn peak<T>(work: impl FnOnce() -> T) -> (T, u64) {
     require_installed();
-    let live = HERE.get().bytes.saturating_sub(FREED.get());
-    PEAK.set(live);
+    let before = live();
+    PEAK.set(before);
     let result = work();
-    (result, PEAK.get() - live)
+    (result, (PEAK.get() - before).unsigned_abs())
 }
 
 /// The output of `future`, and what its polls allocate on the threads that poll it.

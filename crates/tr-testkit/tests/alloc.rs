@@ -34,6 +34,16 @@ fn a_peak_is_what_is_held_at_once() {
 }
 
 #[test]
+fn a_thread_that_frees_what_others_have_allocated_has_a_peak_too() {
+    let others = vec![0_u8; 1 << 20];
+    let peak = thread::spawn(move || {
+        drop(black_box(others));
+        alloc::peak(|| black_box(vec![0_u8; 300])).1
+    });
+    assert_eq!(peak.join().unwrap(), 300);
+}
+
+#[test]
 fn other_threads_are_not_counted() {
     let spawn_alone = alloc::count(|| thread::spawn(|| ()).join().unwrap());
     let noisy =
