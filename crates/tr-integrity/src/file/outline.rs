@@ -91,7 +91,8 @@ struct Said<'t> {
     stop_reason: Option<&'t str>,
 }
 
-/// A block of a message.
+/// A block of a message, with all members that [`Entry::read`] looks at: one that is there twice
+/// is not understood here either.
 #[derive(Default, Deserialize)]
 struct Part<'t> {
     #[serde(borrow, default, rename = "type")]
@@ -104,6 +105,10 @@ struct Part<'t> {
     text: Option<Text>,
     #[serde(default)]
     content: Answer,
+    #[serde(default, rename = "name")]
+    _name: Option<IgnoredAny>,
+    #[serde(default, rename = "isSystemPrompt")]
+    _is_system_prompt: Option<IgnoredAny>,
 }
 
 #[derive(Default)]

@@ -222,3 +222,21 @@ fn a_file_without_links_gets_none() {
     assert_eq!(session.transcript().unwrap().len(), 11);
     assert!(text.contains("\"parentUuid\":null"), "{text}");
 }
+
+/// Found by fuzzing: a check, which reads outlines, and a repair, which reads whole messages, took
+/// such a block for different things.
+#[test]
+fn a_block_that_names_a_member_twice_is_read_alike_by_check_and_repair() {
+    for kind in KINDS {
+        let lines = lines(kind)
+            .into_iter()
+            .filter(|line| !line.contains("toolResult") && !line.contains("tool_result"));
+        let twice = |line: String| line.replace(r#""name":"#, r#""name":"again","name":"#);
+        let file = bytes(&lines.map(twice).collect::<Vec<_>>());
+        assert!(String::from_utf8_lossy(&file).contains(r#""again","name""#));
+        let mut session = SessionFile::read(file);
+        let plan = session.plan(Repair::preserve());
+        let _ = session.apply(plan).unwrap();
+        assert!(session.check().is_valid(), "{:?}", session.check().findings);
+    }
+}
