@@ -12,7 +12,7 @@ use std::{
 };
 
 /// `PRAGMA application_id` of our files.
-const APPLICATION: i32 = i32::from_be_bytes(*b"trel");
+pub(crate) const APPLICATION: i32 = i32::from_be_bytes(*b"trel");
 
 /// Statements that one connection keeps ready.
 const STATEMENTS: usize = 64;

@@ -1,7 +1,7 @@
 //! The handle of an open database.
 use crate::{
     connect::Place,
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
     job::Pending,
     queue::{Entrance, Queue, queue},
     reader::Reader,
@@ -40,7 +40,8 @@ pub enum Durability {
 /// [`close`](Self::close) waits for it.
 #[derive(Clone)]
 pub struct Database {
-    writes: Entrance,
+    /// None where it is only read.
+    writes: Option<Entrance>,
     reads: Entrance,
     path: Arc<Path>,
     durability: Durability,
@@ -53,6 +54,7 @@ pub struct Database {
 pub struct Builder {
     place: Place,
     limit: usize,
+    is_read_only: bool,
 }
 
 /// How much was written since the database was opened, by this process.
@@ -85,19 +87,24 @@ impl Database {
     pub fn builder(path: impl Into<PathBuf>) -> Builder {
         let (path, durability) = (path.into(), Durability::default());
         let place = Place { path, durability, lock_wait: Duration::from_secs(5) };
-        Builder { place, limit: 10_000 }
+        Builder { place, limit: 10_000, is_read_only: false }
     }
 
     /// Brings one part's tables to the newest format. To be awaited before they are used.
     ///
     /// All of it is one transaction: if it fails or the process dies, nothing of it was done.
-    /// Several processes may do it at once.
+    /// Several processes may do it at once. A database that is [only read](Builder::read_only) must
+    /// have the newest format.
     ///
     /// # Errors
-    /// [`Newer`](crate::ErrorKind::Newer) if a newer program has written this part, and what a write can
-    /// fail with.
+    /// [`Newer`](crate::ErrorKind::Newer) if a newer program has written this part,
+    /// [`Older`](crate::ErrorKind::Older) if it is not in the newest format and is only read, and what
+    /// a write can fail with.
     pub fn migrate(&self, schema: Schema) -> Pending<()> {
-        self.write(move |connection| schema.migrate(connection))
+        match &self.writes {
+            Some(writes) => writes.send(move |connection| schema.migrate(connection)),
+            None => self.read(move |connection| schema.require(connection)),
+        }
     }
 
     /// Runs `work` in a transaction that it shares with others' and answers once it is committed.
@@ -117,7 +124,10 @@ impl Database {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        self.writes.send(work)
+        match &self.writes {
+            Some(writes) => writes.send(work),
+            None => Pending::refused(Error::new(ErrorKind::ReadOnly)),
+        }
     }
 
     /// Runs `work` on a connection that only reads, beside the writes. All of it sees one moment
@@ -144,7 +154,9 @@ impl Database {
     pub async fn close(&self) {
         self.reads.close().await;
         // Last: SQLite then moves everything into the one file.
-        self.writes.close().await;
+        if let Some(writes) = &self.writes {
+            writes.close().await;
+        }
     }
 
     /// The file.
@@ -187,6 +199,16 @@ impl Builder {
         self
     }
 
+    /// Opens a file that is there, and only to be read, beside those who write it: its bytes stay as
+    /// they are. False by default.
+    ///
+    /// All writes are refused as [`ReadOnly`](crate::ErrorKind::ReadOnly). While the file is open, and
+    /// until [`close`](Database::close), SQLite may keep its two files beside it.
+    pub fn read_only(mut self) -> Self {
+        self.is_read_only = true;
+        self
+    }
+
     /// Opens the file, or makes it (readable by its owner only) in a folder that exists.
     ///
     /// # Cancellation
@@ -199,25 +221,27 @@ impl Builder {
     /// [`Locked`](crate::ErrorKind::Locked), [`Unsuitable`](crate::ErrorKind::Unsuitable) and
     /// [`Io`](crate::ErrorKind::Io). A file that is refused was not changed.
     pub async fn open(self) -> Result<Database> {
-        let Self { mut place, limit } = self;
+        let Self { mut place, limit, is_read_only } = self;
         // It is looked at again later, wherever the process is then. Without a name it fails below.
         place.path = path::absolute(&place.path).unwrap_or(place.path);
-        let (writes, write_queue) = queue(limit);
         let (reads, read_queue) = queue(limit);
         let counters = Arc::new(Counters::default());
         let durability = place.durability;
         let path: Arc<Path> = place.path.as_path().into();
-        let (opened, opening) = oneshot::channel();
-        let counted = counters.clone();
-        spawn("tr-sqlite writer", move || match connect(&place, read_queue) {
-            Ok(connection) => {
-                drop(opened.send(Ok(())));
-                Writer::new(connection, place, counted, write_queue).run();
-            }
-            Err(error) => drop(opened.send(Err(error))),
-        })
-        .map_err(|error| error.at(&path))?;
-        opening.await.unwrap_or_else(|_| Err(Error::closed()))?;
+        let writes = if is_read_only {
+            let open = move || Ok(Reader::new(place.open_read_only()?, read_queue));
+            start("tr-sqlite reader", &path, open, Reader::run).await?;
+            None
+        } else {
+            let (writes, write_queue) = queue(limit);
+            let counted = counters.clone();
+            let open = move || {
+                let connection = connect(&place, read_queue)?;
+                Ok(Writer::new(connection, place, counted, write_queue))
+            };
+            start("tr-sqlite writer", &path, open, Writer::run).await?;
+            Some(writes)
+        };
         Ok(Database { writes, reads, path, durability, counters })
     }
 }
@@ -228,6 +252,25 @@ fn connect(place: &Place, reads: Queue) -> Result<Connection> {
     let reader = Reader::new(place.open_reader()?, reads);
     spawn("tr-sqlite reader", move || reader.run())?;
     Ok(connection)
+}
+
+/// Opens on a thread of its own, which then works until its queue is closed.
+async fn start<W>(
+    name: &str,
+    path: &Path,
+    open: impl FnOnce() -> Result<W> + Send + 'static,
+    work: impl FnOnce(W) + Send + 'static,
+) -> Result<()> {
+    let (opened, opening) = oneshot::channel();
+    spawn(name, move || match open() {
+        Ok(worker) => {
+            drop(opened.send(Ok(())));
+            work(worker);
+        }
+        Err(error) => drop(opened.send(Err(error))),
+    })
+    .map_err(|error| error.at(path))?;
+    opening.await.unwrap_or_else(|_| Err(Error::closed()))
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {

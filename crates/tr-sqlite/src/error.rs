@@ -40,6 +40,15 @@ pub enum ErrorKind {
         /// The newest that this program knows.
         known: u32,
     },
+    /// The file has a part in an older format, or not at all, and was opened only to be read.
+    Older {
+        /// The part of the file: a [`Schema`](crate::Schema)'s name.
+        part: String,
+        /// The format that the file has; 0 if it does not have the part.
+        found: u32,
+        /// The one that is read.
+        known: u32,
+    },
     /// Parts of the file are damaged.
     Corrupt,
     /// There is no space left.
@@ -52,6 +61,8 @@ pub enum ErrorKind {
     Unsuitable,
     /// Too many jobs wait already.
     Overloaded,
+    /// The database was opened only to be read.
+    ReadOnly,
     /// The database was closed.
     Closed,
     /// The job panicked.
@@ -184,6 +195,9 @@ impl ErrorKind {
             Self::Newer { .. } => {
                 "a newer version wrote this file, and it was left as it is: update this program, or name another file"
             }
+            Self::Older { .. } => {
+                "this file does not have what is read here, and was left as it is: name another, or let the program that writes it open it first"
+            }
             Self::Corrupt => {
                 "the file is damaged: stop all its users, keep a copy, and try `sqlite3 FILE .recover` into a new one"
             }
@@ -200,6 +214,7 @@ impl ErrorKind {
                 "this file system cannot share a database among processes: name a file on a local disk"
             }
             Self::Overloaded => "too many jobs wait for the disk: repeat this later",
+            Self::ReadOnly => "the database was opened only to be read",
             Self::Closed => "the database was closed",
             Self::Panicked => "the job panicked",
             Self::Undone => "another job of the same commit made SQLite undo it: repeat this",
@@ -216,7 +231,9 @@ impl fmt::Display for Error {
             write!(f, "{}: ", path.display())?;
         }
         f.write_str(kind.advice())?;
-        if let ErrorKind::Newer { part, found, known } = kind {
+        if let ErrorKind::Newer { part, found, known } | ErrorKind::Older { part, found, known } =
+            kind
+        {
             write!(f, " (`{part}` has format {found}, known is {known})")?;
         }
         match cause {

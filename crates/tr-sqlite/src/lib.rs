@@ -70,6 +70,7 @@ mod group;
 mod job;
 mod patience;
 mod queue;
+mod read_only;
 mod reader;
 mod schema;
 mod writer;

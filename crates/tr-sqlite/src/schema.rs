@@ -46,16 +46,7 @@ impl Schema {
     /// Takes the steps that the file has not taken yet. One transaction: all or none.
     pub(crate) fn migrate(&self, connection: &Connection) -> Result<()> {
         connection.execute_batch(TABLE)?;
-        let found = connection
-            .query_row("SELECT format FROM tr_schema WHERE part = ?1", [self.name], |row| {
-                row.get::<_, u32>(0)
-            })
-            .optional()?
-            .unwrap_or(0);
-        let known = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
-        if found > known {
-            return Err(Error::new(ErrorKind::Newer { part: self.name.into(), found, known }));
-        }
+        let (found, known) = self.formats(connection)?;
         for step in &self.steps[found as usize..] {
             connection.execute_batch(step)?;
         }
@@ -67,5 +58,32 @@ impl Schema {
             )?;
         }
         Ok(())
+    }
+
+    /// Refuses a file that has not taken all steps, where none can be taken.
+    pub(crate) fn require(&self, connection: &Connection) -> Result<()> {
+        let has_table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'tr_schema'";
+        let has_parts = connection.prepare(has_table)?.exists([])?;
+        let (found, known) = if has_parts { self.formats(connection)? } else { (0, self.known()) };
+        if found < known {
+            return Err(Error::new(ErrorKind::Older { part: self.name.into(), found, known }));
+        }
+        Ok(())
+    }
+
+    /// The format that the file has, and the newest; refuses one that is newer.
+    fn formats(&self, connection: &Connection) -> Result<(u32, u32)> {
+        let sql = "SELECT format FROM tr_schema WHERE part = ?1";
+        let found =
+            connection.query_row(sql, [self.name], |row| row.get::<_, u32>(0)).optional()?;
+        let (found, known) = (found.unwrap_or(0), self.known());
+        if found > known {
+            return Err(Error::new(ErrorKind::Newer { part: self.name.into(), found, known }));
+        }
+        Ok((found, known))
+    }
+
+    fn known(&self) -> u32 {
+        u32::try_from(self.steps.len()).unwrap_or(u32::MAX)
     }
 }

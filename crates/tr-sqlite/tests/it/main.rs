@@ -2,6 +2,7 @@
 mod faults;
 mod jobs;
 mod processes;
+mod read_only;
 mod reads;
 mod schema;
 mod scratch;

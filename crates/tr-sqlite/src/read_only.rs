@@ -1,0 +1,145 @@
+//! Opening a file that is only looked into: its bytes stay as they are, and so does what lies beside it.
+//!
+//! ```text
+//! a log beside it   read as any other process reads, with a handle that cannot write
+//! none              nobody has it open: SQLite makes a log to read by, and takes it away at the end
+//! none can be made  nobody who could write is here: the file alone is read
+//! ```
+use crate::{
+    connect::{APPLICATION, Place},
+    error::{Error, ErrorKind, Result},
+};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::{
+    fmt::Write as _,
+    fs::File,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+
+/// What every SQLite database begins with.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// The part of the file that SQLite describes it in, and where our mark is in it.
+const HEADER: usize = 100;
+const MARK: usize = 68;
+
+impl Place {
+    /// Opens a file that is there, to read it.
+    pub(crate) fn open_read_only(&self) -> Result<Connection> {
+        self.try_open_read_only().map_err(|error| error.at(&self.path))
+    }
+
+    fn try_open_read_only(&self) -> Result<Connection> {
+        refuse_others(&self.path)?;
+        // Beside the file itself, not beside a link to it.
+        let path = self.path.canonicalize()?;
+        let has_log = beside(&path, "-wal").exists();
+        let flags = if has_log {
+            OpenFlags::SQLITE_OPEN_READ_ONLY
+        } else {
+            OpenFlags::SQLITE_OPEN_READ_WRITE
+        };
+        match self.read_with(&path, flags) {
+            Err(error) if !has_log && cannot_write_here(&error) => {
+                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+                Ok(self.read_with(immutable(&path).as_ref(), flags)?)
+            }
+            end => Ok(end?),
+        }
+    }
+
+    /// A connection that has read.
+    fn read_with(&self, path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(self.lock_wait)?;
+        connection.pragma_update(None, "query_only", true)?;
+        connection.pragma_update(None, "trusted_schema", false)?;
+        connection
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+        Ok(connection)
+    }
+}
+
+/// Looks at the file's first bytes, before SQLite may touch it.
+fn refuse_others(path: &Path) -> Result<()> {
+    if !path.metadata()?.is_file() {
+        return Err(Error::saying(ErrorKind::NotFound, "it is no regular file"));
+    }
+    let mut header = [0; HEADER];
+    match File::open(path)?.read_exact(&mut header) {
+        Ok(()) if header.starts_with(MAGIC) => {}
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error.into()),
+        _ => return Err(Error::new(ErrorKind::NotADatabase)),
+    }
+    let mark = header[MARK..].first_chunk().map_or(0, |mark| i32::from_be_bytes(*mark));
+    if mark != APPLICATION {
+        return Err(Error::saying(ErrorKind::Foreign, format!("application_id {mark}")));
+    }
+    Ok(())
+}
+
+fn cannot_write_here(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+}
+
+/// The file as one that nobody changes.
+fn immutable(path: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                uri.push(char::from(*byte));
+            }
+            byte => write!(uri, "%{byte:02X}").expect("a text takes any text"),
+        }
+    }
+    uri + "?immutable=1"
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_any_characters_is_one_uri() {
+        assert_eq!(immutable(Path::new("/a/b-1.db")), "file:/a/b-1.db?immutable=1");
+        assert_eq!(immutable(Path::new("/a ?&%")), "file:/a%20%3F%26%25?immutable=1");
+    }
+
+    #[test]
+    fn a_file_in_a_folder_where_nothing_can_be_made_is_read_alone() {
+        let folder = std::env::temp_dir().join(format!("tr-sqlite-alone-{}", std::process::id()));
+        drop(std::fs::remove_dir_all(&folder));
+        std::fs::create_dir(&folder).unwrap();
+        let file = folder.join("n.db");
+        let made = Connection::open(&file).unwrap();
+        made.pragma_update(None, "application_id", APPLICATION).unwrap();
+        made.pragma_update(None, "journal_mode", "wal").unwrap();
+        made.execute_batch("CREATE TABLE n (n)").unwrap();
+        drop(made);
+        let before = std::fs::read(&file).unwrap();
+        // What lies in the way of the files beside it stands for a folder that is read-only.
+        std::fs::create_dir(folder.join("n.db-shm")).unwrap();
+
+        let place = Place {
+            path: file.clone(),
+            durability: crate::Durability::Power,
+            lock_wait: std::time::Duration::ZERO,
+        };
+        let connection = place.open_read_only().unwrap();
+        let count: i64 = connection.query_row("SELECT count(*) FROM n", [], |r| r.get(0)).unwrap();
+        assert_eq!(count, 0);
+        drop(connection);
+        assert_eq!(std::fs::read(&file).unwrap(), before);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
