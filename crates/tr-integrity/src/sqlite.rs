@@ -41,7 +41,7 @@
 //!
 //! # Errors
 //!
-//! The file's are [`tr_sqlite::Error`]s, the sources of
+//! The file's are [`Error`]s, the sources of
 //! [`StoreError`]s: a lock held by another process is
 //! [`Unreachable`](crate::store::StoreErrorKind::Unreachable), a disk that failed in the middle of
 //! a commit [`Uncertain`](crate::store::StoreErrorKind::Uncertain), damage
@@ -53,7 +53,7 @@ mod layout;
 mod plans;
 mod table;
 
-pub use tr_sqlite::{Database, Durability};
+pub use tr_sqlite::{Database, Durability, Error, ErrorKind};
 
 use self::{fault::Fault, table::Table};
 use crate::store::{Entry, Head, Revision, SessionStore, StoreError, StoreFuture};
@@ -72,15 +72,33 @@ impl Sqlite {
     /// # Errors
     /// See [`tr_sqlite::Builder::open`] and [`tr_sqlite::Database::migrate`]. A file that is
     /// refused was not changed.
-    pub async fn open(path: impl Into<PathBuf>) -> Result<Self, tr_sqlite::Error> {
+    pub async fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
         Self::on(Database::open(path).await?).await
+    }
+
+    /// Opens a file that is there, and only to look at its sessions, beside those who write them. All
+    /// writes are [refused](crate::store::StoreErrorKind::Refused).
+    ///
+    /// # Errors
+    /// See [`tr_sqlite::Builder::read_only`] and [`tr_sqlite::Database::migrate`]. The file is left as
+    /// it is.
+    pub async fn open_read_only(path: impl Into<PathBuf>) -> Result<Self, Error> {
+        let database = Database::builder(path).read_only().open().await?;
+        match Self::on(database.clone()).await {
+            Err(error) => {
+                // So that SQLite leaves nothing beside a file that is refused.
+                database.close().await;
+                Err(error)
+            }
+            opened => opened,
+        }
     }
 
     /// Keeps sessions in this database, beside what others keep there.
     ///
     /// # Errors
     /// See [`tr_sqlite::Database::migrate`].
-    pub async fn on(database: Database) -> Result<Self, tr_sqlite::Error> {
+    pub async fn on(database: Database) -> Result<Self, Error> {
         database.migrate(layout::SESSIONS).await?;
         Ok(Self { database })
     }

@@ -11,8 +11,7 @@ use crate::{
     session::CheckpointError,
 };
 
-/// A point of a session file to which it can be rolled back: what the model would be sent there is
-/// valid, and no call waits for its result.
+/// A point of a session file to which it can be rolled back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileCheckpoint {
@@ -46,8 +45,17 @@ pub struct FileCut {
 const ID_HASH: usize = 12;
 
 impl SessionFile {
-    /// The points to which the file can be rolled back, the newest first: the end, and where turns
-    /// begin. Each is looked for when it is asked for, and costs as much as a check.
+    /// Its end as a point to come back to once more stands behind it, with whatever may be wrong there.
+    #[must_use]
+    pub fn end(&self) -> FileCheckpoint {
+        let messages = self.transcript().map_or(0, |transcript| transcript.len());
+        let (records, hashes) = (self.entries.len(), self.hashes());
+        self.checkpoint(records, messages, &hashes[records])
+    }
+
+    /// The points at which what the model would be sent is valid and no call waits for its result,
+    /// the newest first: the end, and where turns begin. Each is looked for when it is asked for, and
+    /// costs as much as a check.
     pub fn checkpoints(&self) -> impl Iterator<Item = FileCheckpoint> {
         let hashes = self.hashes();
         let ends = (0..=self.entries.len()).rev();

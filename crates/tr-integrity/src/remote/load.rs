@@ -7,6 +7,23 @@ use crate::{
 use std::sync::{Arc, Mutex};
 
 impl Sessions {
+    /// A copy of a session as its store has it; `None` if it has none of this id, or there is no
+    /// store. Nothing is opened here, nothing is settled, and the copy's changes are kept nowhere.
+    ///
+    /// # Errors
+    /// The store's; [`Unreadable`](crate::store::StoreErrorKind::Unreadable) names the entry.
+    ///
+    /// # Cancellation
+    /// Dropped, it has changed nothing.
+    pub async fn stored(&self, id: &str) -> Result<Option<Session>, StoreError> {
+        let Some(store) = self.store() else { return Ok(None) };
+        let entries = store.load(id).await?;
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(self.set_up(revive(id, &entries)?)))
+    }
+
     /// The session, open: from the store if it is not open here, or if another writer was first.
     pub(crate) async fn opened(&self, id: &str) -> Result<Slot, StoreError> {
         loop {

@@ -223,14 +223,23 @@ impl Session {
         if !self.holds(found) {
             return Err(CheckpointError::Mismatch);
         }
-        let index = found.message_index;
+        Ok(self.go_back(found.message_index, Some(id), now))
+    }
+
+    /// Takes the session back to its first `len` messages where no checkpoint leads there. What
+    /// stands behind them goes as by a [rollback](Self::rollback); if that is nothing, nothing goes.
+    pub fn truncate(&mut self, len: usize, now: u64) -> RollbackResult {
+        self.go_back(len.min(self.transcript.len()), None, now)
+    }
+
+    fn go_back(&mut self, index: usize, id: Option<&str>, now: u64) -> RollbackResult {
         let messages_removed = self.transcript.len() - index;
         self.cut(index);
         self.cycles.retain(|cycle| cycle.held.is_none());
         self.done.retain(|done| done.at < index);
-        self.checkpoints.retain(|other| &*other.id != id && other.message_index <= index);
-        self.note("rollback", Some(id), Some(messages_removed), now);
-        Ok(RollbackResult { success: true, messages_removed, new_message_count: index })
+        self.checkpoints.retain(|other| id != Some(&*other.id) && other.message_index <= index);
+        self.note("rollback", id, Some(messages_removed), now);
+        RollbackResult { success: true, messages_removed, new_message_count: index }
     }
 
     /// Puts a checkpoint's snapshot in the place of all messages, where a rollback is refused.
@@ -265,14 +274,20 @@ impl Session {
         &self.checkpoints
     }
 
-    /// Forgets all but the last `keep` committed checkpoints; says how many.
+    /// Forgets all but the last `keep` committed checkpoints, and all but the last `keep` that were
+    /// made by hand ([`Operation::Manual`]), which calls do not push out; says how many.
     pub fn prune(&mut self, keep: usize) -> usize {
-        let committed = self.checkpoints.iter().filter(|checkpoint| checkpoint.is_committed);
-        let surplus = committed.count().saturating_sub(keep);
-        let mut left = surplus;
+        let kind = |checkpoint: &Checkpoint| usize::from(checkpoint.operation == Operation::Manual);
+        let mut left = [0_usize; 2];
+        for checkpoint in self.checkpoints.iter().filter(|checkpoint| checkpoint.is_committed) {
+            left[kind(checkpoint)] += 1;
+        }
+        left = left.map(|committed| committed.saturating_sub(keep));
+        let surplus = left.iter().sum();
         self.checkpoints.retain(|checkpoint| {
-            let goes = checkpoint.is_committed && left > 0;
-            left -= usize::from(goes);
+            let left = &mut left[kind(checkpoint)];
+            let goes = checkpoint.is_committed && *left > 0;
+            *left -= usize::from(goes);
             !goes
         });
         surplus

@@ -162,6 +162,40 @@ fn old_committed_checkpoints_are_pruned() {
 }
 
 #[test]
+fn checkpoints_made_by_hand_are_not_pushed_out_by_calls() {
+    let sessions =
+        sessions(Format::OpenAiChat, CycleMode::Preserve, json!({"checkpointRetention": 2}));
+    sessions.with("s", |session, now| {
+        let mut make = |operation| {
+            let made = session.checkpoint(operation, now).id;
+            session.commit(&made, now).unwrap();
+            made
+        };
+        let by_hand: Vec<_> = (0..3).map(|_| make(Operation::Manual)).collect();
+        let calls: Vec<_> = (0..5).map(|_| make(Operation::ApiCall)).collect();
+        let left: Vec<_> = session.checkpoints().iter().map(|checkpoint| &checkpoint.id).collect();
+        assert_eq!(left, [&by_hand[1], &by_hand[2], &calls[3], &calls[4]]);
+        assert_eq!(session.prune(1), 2);
+        assert_eq!(session.checkpoints()[0].id, by_hand[2]);
+    });
+}
+
+#[test]
+fn without_a_checkpoint_a_session_is_taken_back_to_any_message() {
+    let mut session =
+        session(Format::AnthropicMessages, &[user("a"), says("b"), user("c"), says("d")]);
+    let first = session.checkpoint(Operation::Manual, 0);
+    session.truncate(3, 5);
+    assert!(session.checkpoints().is_empty(), "{first:?} lies behind the end");
+    let kept = session.checkpoint(Operation::Manual, 6);
+    let done = session.truncate(9, 7);
+    assert_eq!((done.messages_removed, done.new_message_count), (0, 3));
+    assert_eq!(session.rollback(&kept.id, 8).unwrap().messages_removed, 0);
+    let noted: Vec<_> = session.incidents().map(|incident| incident.rolled_back).collect();
+    assert_eq!(noted, [Some(1), Some(0), Some(0)]);
+}
+
+#[test]
 fn a_snapshot_is_restored_where_a_rollback_is_refused() {
     let format = Format::AnthropicMessages;
     let sessions = sessions(format, CycleMode::Preserve, json!({"snapshotMessages": true}));

@@ -27,6 +27,33 @@ async fn a_newer_file_is_refused_and_not_changed() {
 }
 
 #[tokio::test]
+async fn who_only_looks_finds_sessions_and_writes_nothing() {
+    let file = TempFile::new();
+    let store = Sqlite::open(file.path()).await.unwrap();
+    store.append("s", None, &entry(1)).await.unwrap();
+    let looking = Sqlite::open_read_only(file.path()).await.unwrap();
+    assert_eq!(looking.load("s").await.unwrap(), [entry(1)]);
+    store.append("t", None, &entry(1)).await.unwrap();
+    assert_eq!(looking.list(None, 9).await.unwrap().len(), 2);
+    let error = looking.append("s", Some(entry(1).revision), &entry(2)).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
+    looking.close().await;
+    assert_eq!(store.load("s").await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn who_only_looks_makes_no_sessions_in_another_database() {
+    let file = TempFile::new();
+    Database::open(file.path()).await.unwrap().close().await;
+    let before = std::fs::read(file.path()).unwrap();
+    let error = Sqlite::open_read_only(file.path()).await.unwrap_err();
+    let older = ErrorKind::Older { part: "sessions".into(), found: 0, known: 1 };
+    assert_eq!(*error.kind(), older, "{error}");
+    assert_eq!(std::fs::read(file.path()).unwrap(), before);
+    assert!(!file.path().with_extension("db-wal").exists());
+}
+
+#[tokio::test]
 async fn a_damaged_row_is_named() {
     let file = TempFile::new();
     let store = Sqlite::open(file.path()).await.unwrap();

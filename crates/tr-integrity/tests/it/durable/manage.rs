@@ -141,6 +141,29 @@ async fn what_cannot_be_read_says_where_and_why() {
 }
 
 #[tokio::test]
+async fn a_copy_of_what_is_stored_settles_nothing() {
+    let store = Shaky::default();
+    let sessions = process(store.clone());
+    sessions
+        .change("s", |session, now| {
+            session.push(message(FORMAT, user("pay")));
+            let cycle = CycleRef { session: "s", tool_use_id: "a", name: "pay", input: "{}" };
+            let id = session.begin_cycle(&cycle, now);
+            session.start_cycle(id);
+        })
+        .await
+        .unwrap();
+    let other = process(store.clone());
+    let mut copy = other.stored("s").await.unwrap().unwrap();
+    assert_eq!((copy.transcript().len(), copy.cycles().len()), (1, 1));
+    copy.truncate(0, 0);
+    assert!(other.is_empty(), "nothing is opened");
+    assert_eq!(other.stored("s").await.unwrap().unwrap().transcript().len(), 1);
+    assert!(other.stored("t").await.unwrap().is_none());
+    assert!(Sessions::new(FORMAT).stored("s").await.unwrap().is_none());
+}
+
+#[tokio::test]
 async fn a_session_that_exists_already_is_taken_and_written() {
     let store = Shaky::default();
     let sessions = process(store.clone());

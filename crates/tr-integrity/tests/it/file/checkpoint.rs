@@ -40,6 +40,25 @@ fn a_file_is_rolled_back_to_a_turn_and_to_its_first_byte() {
 }
 
 #[test]
+fn the_end_is_a_point_whatever_is_wrong_there() {
+    let text = file(Kind::OpenClaw(3), &[Act::Turn, Act::Step { calls: 1, order: 0 }, Act::Say]);
+    let whole = SessionFile::read(text.as_bytes());
+    assert_eq!(Some(whole.end()), whole.checkpoints().next());
+
+    // In the middle of the step: a call waits. And a torn line behind it.
+    let call = text.find("\"toolCall\"").unwrap();
+    let end = call + text[call..].find('\n').unwrap() + 1;
+    let cut = SessionFile::read(format!("{}{{\"to", &text[..end]).as_bytes());
+    let point = cut.end();
+    assert_eq!((point.length, point.records), (end as u64, cut.records()));
+    assert!(cut.checkpoints().all(|other| other != point));
+    let mut back = whole.clone();
+    back.rollback(&point.id).unwrap();
+    assert_eq!(back.to_bytes(), text.as_bytes()[..end]);
+    assert_eq!(SessionFile::read(&b""[..]).end().records, 0);
+}
+
+#[test]
 fn a_rollback_over_changed_records_is_refused_and_nothing_goes() {
     let text = file(Kind::OpenClaw(3), &ACTS);
     let point = checkpoints(&SessionFile::read(text.as_bytes()))[1].clone();
