@@ -30,6 +30,11 @@ impl<S> Defer<S> {
         &self.inner
     }
 
+    /// The service inside, to be changed; its readiness stays.
+    pub const fn get_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
     /// Whether the inner service is ready, and the next call goes to it at once.
     #[must_use]
     pub const fn is_ready(&self) -> bool {

@@ -24,6 +24,8 @@ pub(crate) struct Record<'r> {
     pub(crate) error_code: Option<&'r str>,
     pub(crate) retriable: Option<bool>,
     pub(crate) breaker_state: Option<&'static str>,
+    /// Only decided, not done.
+    pub(crate) shadow: bool,
     /// Beside the seed's fields.
     pub(crate) more: More<'r>,
 }
@@ -35,8 +37,6 @@ pub(crate) struct More<'r> {
     pub(crate) error: Option<&'r str>,
     pub(crate) delay: Option<Duration>,
     pub(crate) from_state: Option<&'static str>,
-    /// Only decided, not done.
-    pub(crate) shadow: Option<bool>,
     pub(crate) params: Option<&'r str>,
     pub(crate) params_bytes: Option<usize>,
     pub(crate) params_digest: Option<Fingerprint>,
@@ -81,7 +81,7 @@ macro_rules! event {
             error = more.error,
             delayMs = more.delay.map(millis),
             fromState = more.from_state,
-            shadow = more.shadow,
+            shadow = it.shadow.then_some(true),
             params = more.params,
             paramsBytes = more.params_bytes.map(|bytes| bytes as u64),
             paramsDigest = more.params_digest.map(tracing::field::display),

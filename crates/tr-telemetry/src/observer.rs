@@ -48,6 +48,7 @@ impl TelemetryObserver {
             correlation_id: correlation.as_deref(),
             idempotency_key_hash: notes::current().and_then(|notes| notes.key_hash),
             error_code: code.as_deref(),
+            shadow: record.shadow || self.core.shadow,
             ..record
         });
     }
@@ -85,6 +86,13 @@ impl TelemetryObserver {
         };
         self.log(call, record, log::warn);
     }
+
+    /// Adds an event to the active span, which in shadow mode is not ours.
+    fn note<const N: usize>(&self, name: &'static str, attributes: impl FnOnce() -> [KeyValue; N]) {
+        if !self.core.shadow {
+            spans::note(name, attributes);
+        }
+    }
 }
 
 impl Observer for TelemetryObserver {
@@ -120,7 +128,7 @@ impl Observer for TelemetryObserver {
                     error_code: Some(code::CIRCUIT_OPEN),
                     retriable: Some(true),
                     breaker_state: Some(state.as_str()),
-                    more: More { shadow: Some(true), ..More::default() },
+                    shadow: true,
                     ..Record::default()
                 };
                 self.log(call, record, log::warn);
@@ -130,20 +138,19 @@ impl Observer for TelemetryObserver {
                 self.series(call, |series| series.hit(state));
             }
             Event::KeyConflict => self.series(call, |series| series.hit("conflict")),
-            Event::RetryRefused { attempt, why } => spans::note("retry_refused", || {
+            Event::RetryRefused { attempt, why } => self.note("retry_refused", || {
                 let attempt = i64::from(attempt.saturating_add(1));
                 [KeyValue::new("retry.attempt", attempt), KeyValue::new("why", why)]
             }),
             Event::TimedOut { after, .. } => {
-                spans::note("timed_out", || [KeyValue::new("after_ms", after.as_secs_f64() * 1e3)]);
+                self.note("timed_out", || [KeyValue::new("after_ms", after.as_secs_f64() * 1e3)]);
             }
-            Event::Loop { rule, count, blocked } => spans::note("loop", || {
+            Event::Loop { rule, count, blocked } => self.note("loop", || {
                 let count = KeyValue::new("count", i64::from(count));
                 [KeyValue::new("rule", rule), count, KeyValue::new("blocked", blocked)]
             }),
-            Event::Refused { code, .. } => spans::note("refused", || {
-                [KeyValue::new("code", String::from(self.core.clean(code)))]
-            }),
+            Event::Refused { code, .. } => self
+                .note("refused", || [KeyValue::new("code", String::from(self.core.clean(code)))]),
             // The contract may grow; what has no words here is nobody's loss.
             _ => {}
         }

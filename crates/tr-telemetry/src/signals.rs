@@ -25,6 +25,8 @@ pub(crate) struct Core {
     pub(crate) logs: bool,
     pub(crate) shapes: bool,
     pub(crate) utee: bool,
+    /// What is told of was decided, and not done.
+    pub(crate) shadow: bool,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) tracer: Option<Box<dyn Starts>>,
     pub(crate) redactor: Arc<dyn Redact>,
@@ -89,6 +91,22 @@ impl Signals {
     #[must_use]
     pub fn observer(&self) -> Arc<dyn Observer> {
         Arc::new(TelemetryObserver::new(self))
+    }
+
+    /// The same for what was decided and not done: the same events with `shadow: true`, and neither
+    /// metrics nor spans.
+    #[must_use]
+    pub fn shadow(&self) -> Self {
+        Self(Striped::new(Core {
+            logs: self.0.logs,
+            shapes: self.0.shapes,
+            utee: self.0.utee,
+            shadow: true,
+            metrics: None,
+            tracer: None,
+            redactor: self.0.redactor.clone(),
+            fingerprints: self.0.fingerprints.clone(),
+        }))
     }
 
     /// Shows what idempotency keeps as the gauges `openclaw_tool_dedupe_cache_size` and
@@ -220,6 +238,7 @@ impl Builder {
             logs: self.logs,
             shapes: self.shapes,
             utee: names.contains(&Names::Utee),
+            shadow: false,
             metrics: self.meter.map(metrics),
             tracer: self.tracer,
             redactor,

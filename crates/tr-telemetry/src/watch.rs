@@ -173,6 +173,7 @@ impl Told {
             session_key: self.session.as_deref(),
             idempotency_key_hash: self.notes.key_hash,
             correlation_id: self.correlation.as_deref(),
+            shadow: self.core.shadow,
             ..Record::default()
         }
     }
@@ -224,7 +225,7 @@ impl Told {
         } else {
             log::warn(&record);
         }
-        if self.core.utee {
+        if self.core.utee && !self.core.shadow {
             self.invocation(context, elapsed, status);
         }
     }

@@ -229,6 +229,23 @@ fn a_shadow_decision_is_told_though_nothing_was_refused() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_shadow_signals_tell_says_that_it_was_not_done() {
+    let (lines, _listening) = Lines::listen();
+    let signals = Signals::builder().names([Names::Utee]).build().unwrap().shadow();
+    let tool = tower::service_fn(async |_| ok());
+    TelemetryLayer::call(&signals).layer(tool).oneshot(call("pay")).await.unwrap();
+    let (attempt, delay) = (0, Duration::from_millis(200));
+    let event = Event::Retry { attempt, delay, reason: "503", latency: Duration::ZERO };
+    tell(&*signals.observer(), &Standard.info_of(&call("pay")), event);
+
+    let events = lines.events();
+    let names: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    // UTEE's event has no field for it, so it is not made.
+    assert_eq!(names, ["tool_call_start", "tool_call_end", "tool_call_retry"]);
+    assert!(events.iter().all(|event| event["shadow"] == true), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn utee_has_its_own_event_with_its_own_fields() {
     let (lines, _listening) = Lines::listen();
     let signals = Signals::builder().names([Names::Utee]).build().unwrap();
