@@ -9,17 +9,34 @@ use std::{
 };
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{BoxError, Facts, ToolCall, ToolManifest, ToolOutcome, classify, facts};
+use tr_core::{BoxError, Facts, Ran, ToolCall, ToolManifest, ToolOutcome, classify, facts};
 
 /// Applies [`Adapter`].
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AdapterLayer(());
+#[derive(Clone, Copy, Debug)]
+pub struct AdapterLayer {
+    normalises: bool,
+}
 
 impl AdapterLayer {
     /// Around the bare tool.
     #[must_use]
     pub const fn new() -> Self {
-        Self(())
+        Self { normalises: true }
+    }
+
+    /// Whether failures are classified here; they are by default. If not, the tool's own errors
+    /// and outcomes pass as they are: the layers judge them as well as they can without the
+    /// `classification` of the tool's manifest.
+    #[must_use]
+    pub const fn normalise(mut self, normalises: bool) -> Self {
+        self.normalises = normalises;
+        self
+    }
+}
+
+impl Default for AdapterLayer {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -27,7 +44,7 @@ impl<S> Layer<S> for AdapterLayer {
     type Service = Adapter<S>;
 
     fn layer(&self, inner: S) -> Adapter<S> {
-        Adapter { inner }
+        Adapter { inner, normalises: self.normalises }
     }
 }
 
@@ -36,6 +53,7 @@ impl<S> Layer<S> for AdapterLayer {
 #[derive(Clone, Copy, Debug)]
 pub struct Adapter<S> {
     inner: S,
+    normalises: bool,
 }
 
 impl<S> Service<ToolCall> for Adapter<S>
@@ -56,7 +74,7 @@ where
     fn call(&mut self, call: ToolCall) -> Self::Future {
         // A copy of the call is a count that only this call touches; a manifest's is everybody's.
         let of = call.parts().manifest.is_some().then(|| call.clone());
-        AdapterFuture { inner: self.inner.call(call), of }
+        AdapterFuture { inner: self.inner.call(call), of, normalises: self.normalises }
     }
 }
 
@@ -67,6 +85,7 @@ pin_project! {
         #[pin]
         inner: F,
         of: Option<ToolCall>,
+        normalises: bool,
     }
 }
 
@@ -83,6 +102,7 @@ where
         let manifest = this.of.as_ref().and_then(ToolCall::manifest);
         Poll::Ready(match ready!(this.inner.poll(cx)) {
             Ok(outcome) if outcome.error().is_none() => Ok(outcome),
+            end if !*this.normalises => end.map_err(Into::into),
             Ok(outcome) => Ok(judged(outcome, manifest)),
             Err(error) => Err(tool_failed(error.into(), manifest)),
         })
@@ -117,6 +137,23 @@ fn tool_failed(error: BoxError, manifest: Option<&ToolManifest>) -> BoxError {
 pub struct ToolFailed {
     message: String,
     facts: Facts,
+}
+
+impl ToolFailed {
+    /// What `error` says, for somebody who does not get the error itself.
+    pub(crate) fn as_seen(
+        error: &(dyn Error + Send + Sync + 'static),
+        manifest: Option<&ToolManifest>,
+    ) -> Self {
+        let found = classify::error(error);
+        let found = manifest.map_or(found, |tool| found.with_manifest(tool));
+        Self { message: error.to_string(), facts: Facts::of(found.end) }
+    }
+
+    /// Whether the tool ran.
+    pub(crate) const fn ran(&self) -> Ran {
+        self.facts.ran()
+    }
 }
 
 impl fmt::Display for ToolFailed {

@@ -55,6 +55,11 @@ impl HooksLayer {
     pub fn new(hooks: &Hooks, place: Place) -> Self {
         Self { hooks: (!hooks.is_empty()).then(|| hooks.clone()), place }
     }
+
+    /// Calls nobody.
+    pub(crate) const fn none(place: Place) -> Self {
+        Self { hooks: None, place }
+    }
 }
 
 impl<S> Layer<S> for HooksLayer {
@@ -71,6 +76,19 @@ pub struct Hooked<S> {
     inner: S,
     hooks: Option<Hooks>,
     place: Place,
+}
+
+impl<S> Hooked<S> {
+    /// Prepares the call that comes next, which is not prepared again then.
+    pub(crate) fn prepare(&mut self, call: &mut ToolCall) {
+        self.hooks.iter().flat_map(|hooks| hooks.iter()).for_each(|hook| hook.prepare(call));
+        self.place = Place::Attempt;
+    }
+
+    /// That call has come.
+    pub(crate) const fn end_prepared(&mut self) {
+        self.place = Place::Bare;
+    }
 }
 
 impl<S> Service<ToolCall> for Hooked<S>

@@ -38,7 +38,7 @@
 //!
 //! | | layer | |
 //! |---|---|---|
-//! | 0 | [`Switch`] | off is a true bypass: the bare tool, with its hooks |
+//! | 0 | [`Switch`] | off is a true bypass: the bare tool, with its hooks; [`rollout`] |
 //! | 1 | [`telemetry`] of the call | sees all outcomes, replayed and refused ones too |
 //! | 2 | call hooks | may give a key and change params, so before any digest |
 //! | 3 | [`integrity`] | each recorded use gets its result |
@@ -55,8 +55,10 @@
 //!
 //! Those of the `tool_reliability` preset: 10 s for an attempt, 4 attempts within 30 s with full
 //! jitter between 200 ms and 4 s, a breaker that opens on 5 failures in a row or half of the last
-//! 20, records for 24 h, loops broken at the second identical failure. `TOOL_RELIABILITY_ENABLED`
-//! set to `false` turns a stack off when it is built; [`KillSwitch`] does while it runs.
+//! 20, records for 24 h, loops broken at the second identical failure. All calls are guarded; a
+//! [`Rollout`] says which are only watched or left alone. `TOOL_RELIABILITY_ENABLED` set to `false`
+//! turns a stack off when it is built; [`KillSwitch`] does while it runs. The other switches of the
+//! environment: [`Environment`].
 //!
 //! # Errors
 //!
@@ -68,18 +70,22 @@
 //! anything but order and switches: all behaviour is the layers'.
 pub mod adapter;
 pub mod checked;
+pub mod environment;
 pub mod fold;
 pub mod hooks;
 mod observers;
 mod order;
+pub mod rollout;
 mod stack;
 mod switch;
 
 pub use self::{
+    environment::{ENABLED, Environment},
     fold::Folded,
     hooks::Hook,
+    rollout::{KillSwitch, Mode, Rollout, Share, Stage},
     stack::{Builder, ConfigError, Guarded, ToolStack},
-    switch::{ENABLED, KillSwitch, Switch, SwitchFuture},
+    switch::{Switch, SwitchFuture},
 };
 pub use tr_breaker as breaker;
 pub use tr_core as core;

@@ -5,7 +5,7 @@
 use crate::{
     adapter::{Adapter, AdapterLayer},
     checked::{Checked, CheckedLayer},
-    hooks::{Hooked, HooksLayer},
+    hooks::{Hooked, HooksLayer, Place},
 };
 use tower_layer::Layer;
 use tr_breaker::{Breaker, BreakerLayer};
@@ -13,7 +13,7 @@ use tr_idempotency::{Idempotency, IdempotencyLayer};
 use tr_integrity::{Integrity, IntegrityLayer};
 use tr_loopguard::{LoopGuard, LoopGuardLayer};
 use tr_retry::{Retry, RetryLayer};
-use tr_telemetry::{Telemetry, TelemetryLayer};
+use tr_telemetry::{Signals, Telemetry, TelemetryLayer};
 use tr_timeout::{AttemptTimeout, AttemptTimeoutLayer, Deadline, DeadlineLayer};
 
 /// All layers of a stack.
@@ -60,6 +60,19 @@ pub(crate) type Stacked<T> =
 type Attempts<T> = Deadline<Retry<Hooked<Telemetry<Breaker<AttemptTimeout<Adapter<T>>>>>>>;
 
 impl Layers {
+    /// The same, sharing all that they know, to stand beside calls that they do not touch: no
+    /// hooks, which the bare tool has, and no sessions, which are not theirs to write.
+    pub(crate) fn beside(&self, signals: &Signals) -> Self {
+        Self {
+            call_telemetry: TelemetryLayer::call(signals),
+            attempt_telemetry: TelemetryLayer::attempt(signals),
+            call_hooks: HooksLayer::none(Place::Call),
+            attempt_hooks: HooksLayer::none(Place::Attempt),
+            integrity: IntegrityLayer::builder().build(),
+            ..self.clone()
+        }
+    }
+
     pub(crate) fn around<T>(&self, tool: T) -> Stacked<T> {
         let tool = self.adapter.layer(tool);
         let tool = self.attempt_timeout.layer(tool);

@@ -2,16 +2,18 @@
 use crate::{
     adapter::AdapterLayer,
     checked::CheckedLayer,
-    hooks::{Hook, Hooked, Hooks, HooksLayer, Place},
+    environment::Environment,
+    hooks::{Hook, Hooks, HooksLayer, Place},
     observers,
     order::{Layers, Stacked},
-    switch::{KillSwitch, Switch},
+    rollout::{KillSwitch, Rollout, routed},
+    switch::{Room, Switch},
 };
 use std::{error::Error, fmt, sync::Arc};
 use tower_layer::Layer;
 use tr_breaker::Registry;
-use tr_core::{BoxError, Observer, ToolOutcome};
-use tr_idempotency::{Handle, IdempotencyLayer};
+use tr_core::{BoxError, Observer, Striped, ToolOutcome};
+use tr_idempotency::{DerivedKeys, Handle, IdempotencyLayer};
 use tr_integrity::{IntegrityLayer, Sessions};
 use tr_loopguard::{LoopGuardLayer, Turns};
 use tr_retry::RetryLayer;
@@ -19,18 +21,25 @@ use tr_telemetry::{Signals, TelemetryLayer};
 use tr_timeout::{AttemptTimeoutBuilder, AttemptTimeoutLayer, DeadlineLayer};
 
 /// A tool `T` with the stack around it.
-pub type Guarded<T> = Switch<Stacked<T>, Hooked<T>>;
+pub type Guarded<T> = Switch<Stacked<T>, T>;
 
 /// The layers in their order, with the settings of the `tool_reliability` preset unless the
 /// builder changed them.
 ///
 /// Every service that a stack makes shares its breakers, records, turns and switch; make one
 /// stack, and put it around each tool.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ToolStack {
     layers: Layers,
     hooks: Hooks,
-    switch: KillSwitch,
+    room: Striped<Room>,
+}
+
+impl Clone for ToolStack {
+    fn clone(&self) -> Self {
+        let (layers, hooks) = (self.layers.clone(), self.hooks.clone());
+        Self { layers, hooks, room: self.room.whole() }
+    }
 }
 
 impl ToolStack {
@@ -46,14 +55,18 @@ impl ToolStack {
             telemetry: None,
             hooks: Vec::new(),
             observers: Vec::new(),
+            shadow_observers: Vec::new(),
             switch: None,
+            rollout: None,
+            normalise: true,
+            environment: Environment::from_env(),
         }
     }
 
     /// Puts the stack around `tool`.
     pub fn service<T: Clone>(&self, tool: T) -> Guarded<T> {
         let bare = HooksLayer::new(&self.hooks, Place::Bare).layer(tool.clone());
-        Switch::new(self.layers.around(tool), bare, self.switch.clone())
+        Switch::new(self.layers.around(tool), bare, self.room.whole())
     }
 
     /// The breakers: to look at them, force them open, reset them.
@@ -75,10 +88,10 @@ impl ToolStack {
         self.layers.loop_guard.turns()
     }
 
-    /// Turns the stack off and on.
+    /// Turns the stack off and on, and changes which calls it guards.
     #[must_use]
-    pub const fn kill_switch(&self) -> &KillSwitch {
-        &self.switch
+    pub fn kill_switch(&self) -> &KillSwitch {
+        &self.room.switch
     }
 }
 
@@ -120,7 +133,11 @@ pub struct Builder {
     telemetry: Option<Signals>,
     hooks: Vec<Arc<dyn Hook>>,
     observers: Vec<Arc<dyn Observer>>,
+    shadow_observers: Vec<Arc<dyn Observer>>,
     switch: Option<KillSwitch>,
+    rollout: Option<Rollout>,
+    normalise: bool,
+    environment: Environment,
 }
 
 impl Builder {
@@ -193,10 +210,37 @@ impl Builder {
         self
     }
 
+    /// Tells `observer` what the layers would have done to calls in [shadow mode](crate::Mode), of
+    /// which the other observers hear nothing: these events were decided, and not done.
+    pub fn shadow_observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.shadow_observers.push(observer);
+        self
+    }
+
     /// Takes this switch instead of one of its own, which the environment sets once
-    /// ([`KillSwitch::from_env`]).
+    /// ([`KillSwitch::from_env`]). Stacks that are given the same switch are turned together.
     pub fn kill_switch(mut self, switch: KillSwitch) -> Self {
         self.switch = Some(switch);
+        self
+    }
+
+    /// Which calls are guarded; all by default. It becomes the [switch's](KillSwitch::set_rollout).
+    pub fn rollout(mut self, rollout: Rollout) -> Self {
+        self.rollout = Some(rollout);
+        self
+    }
+
+    /// Whether tools' failures are put into the contract's words; they are by default. Without it a
+    /// tool's own errors reach the caller as they are, unless retries ran out: then they are the
+    /// source of the stack's error. What a manifest says of codes is not heard.
+    pub fn normalise(mut self, normalise: bool) -> Self {
+        self.normalise = normalise;
+        self
+    }
+
+    /// Takes these switches instead of those of the process's environment.
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = environment;
         self
     }
 
@@ -210,8 +254,17 @@ impl Builder {
             Some(signals) => signals,
             None => Signals::builder().build().expect("the defaults are valid"),
         };
+        if !self.environment.open_mode {
+            self.breaker = self.breaker.mode(tr_breaker::Mode::Shadow);
+        }
+        if !self.environment.derive_idempotency {
+            self.idempotency = self.idempotency.derived_keys(DerivedKeys::Off);
+        }
+        let shadow_signals = signals.shadow();
         self.observers.insert(0, signals.observer());
-        let observer = observers::all(self.observers);
+        self.shadow_observers.insert(0, shadow_signals.observer());
+        let observer =
+            routed(observers::all(self.observers), observers::all(self.shadow_observers));
         let mut integrity = IntegrityLayer::builder().observer(observer.clone());
         if let Some(sessions) = &self.sessions {
             integrity = integrity.sessions(sessions.clone());
@@ -250,10 +303,14 @@ impl Builder {
             attempt_hooks: HooksLayer::new(&hooks, Place::Attempt),
             breaker,
             attempt_timeout,
-            adapter: AdapterLayer::new(),
+            adapter: AdapterLayer::new().normalise(self.normalise && self.environment.normalise),
         };
-        let switch = self.switch.unwrap_or_else(KillSwitch::from_env);
-        Ok(ToolStack { layers, hooks, switch })
+        let switch = self.switch.unwrap_or_else(|| KillSwitch::new(self.environment.enabled));
+        if let Some(rollout) = self.rollout {
+            switch.set_rollout(rollout);
+        }
+        let shadow = layers.beside(&shadow_signals);
+        Ok(ToolStack { layers, hooks, room: Striped::new(Room { switch, shadow }) })
     }
 }
 

@@ -1,60 +1,33 @@
-//! On: the stack. Off: the bare tool. No layer, since it needs both.
+//! On: the stack. Off: the bare tool, with or without the stack beside it. No layer, since it needs
+//! both.
+use crate::{
+    hooks::Hooked,
+    order::Layers,
+    rollout::{KillSwitch, Mode, Observation},
+};
 use pin_project_lite::pin_project;
 use std::{
-    env, fmt,
+    fmt,
     future::Future,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 use tower_service::Service;
-use tr_core::{BoxError, Defer, DeferFuture, ToolCall};
+use tr_core::{BoxError, Defer, DeferFuture, Striped, ToolCall, ToolOutcome};
 
-/// The variable that turns the stack off: `TOOL_RELIABILITY_ENABLED=false`.
-pub const ENABLED: &str = "TOOL_RELIABILITY_ENABLED";
-
-/// Turns a stack off and on again while it runs. Calls under way end as they began. Off holds for
-/// the very next call, on for the next that asks for readiness.
-#[derive(Clone, Debug)]
-pub struct KillSwitch(Arc<AtomicBool>);
-
-impl KillSwitch {
-    /// On or off.
-    #[must_use]
-    pub fn new(on: bool) -> Self {
-        Self(Arc::new(AtomicBool::new(on)))
-    }
-
-    /// On, unless the environment variable [`ENABLED`] says `false`, `0`, `off` or `no`.
-    #[must_use]
-    pub fn from_env() -> Self {
-        Self::new(!env::var(ENABLED).is_ok_and(|value| is_no(&value)))
-    }
-
-    /// Turns it on or off.
-    pub fn set(&self, on: bool) {
-        self.0.store(on, Ordering::Relaxed);
-    }
-
-    /// Whether it is on.
-    #[must_use]
-    pub fn is_on(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-fn is_no(value: &str) -> bool {
-    ["false", "0", "off", "no"].iter().any(|no| value.trim().eq_ignore_ascii_case(no))
+/// What all services of a stack share beside its layers.
+#[derive(Debug)]
+pub(crate) struct Room {
+    pub(crate) switch: KillSwitch,
+    /// The layers, as they stand beside calls in shadow mode.
+    pub(crate) shadow: Layers,
 }
 
 /// The stack and the bare tool, of which each call takes one.
-pub struct Switch<On, Off> {
+pub struct Switch<On, Tool> {
     on: On,
-    off: Defer<Off>,
-    switch: KillSwitch,
+    off: Defer<Hooked<Tool>>,
+    room: Striped<Room>,
     /// Which of the two was asked for readiness since the last call.
     asked: Option<Side>,
 }
@@ -65,14 +38,10 @@ enum Side {
     Off,
 }
 
-impl<On, Off> Switch<On, Off> {
+impl<On, Tool> Switch<On, Tool> {
     /// Switches between `on` and `off`.
-    pub(crate) const fn new(on: On, off: Off, switch: KillSwitch) -> Self {
-        Self { on, off: Defer::new(off), switch, asked: None }
-    }
-
-    fn side(&self) -> Side {
-        if self.switch.is_on() { Side::On } else { Side::Off }
+    pub(crate) const fn new(on: On, off: Hooked<Tool>, room: Striped<Room>) -> Self {
+        Self { on, off: Defer::new(off), room, asked: None }
     }
 
     /// Gives back what `side` has reserved: both share the tool, and what one holds and does not
@@ -80,7 +49,7 @@ impl<On, Off> Switch<On, Off> {
     fn release(&mut self, side: Side)
     where
         On: Clone,
-        Off: Clone,
+        Tool: Clone,
     {
         match side {
             Side::On => self.on = self.on.clone(),
@@ -90,38 +59,38 @@ impl<On, Off> Switch<On, Off> {
 
     /// The switch.
     #[must_use]
-    pub const fn kill_switch(&self) -> &KillSwitch {
-        &self.switch
+    pub fn kill_switch(&self) -> &KillSwitch {
+        &self.room.switch
     }
 }
 
-impl<On: Clone, Off: Clone> Clone for Switch<On, Off> {
+impl<On: Clone, Tool: Clone> Clone for Switch<On, Tool> {
     fn clone(&self) -> Self {
         // Readiness is per instance: a clone must earn its own.
-        let (on, off, switch) = (self.on.clone(), self.off.clone(), self.switch.clone());
-        Self { on, off, switch, asked: None }
+        let (on, off, room) = (self.on.clone(), self.off.clone(), self.room.clone());
+        Self { on, off, room, asked: None }
     }
 }
 
-impl<On, Off> fmt::Debug for Switch<On, Off> {
+impl<On, Tool> fmt::Debug for Switch<On, Tool> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Switch").field("on", &self.switch.is_on()).finish_non_exhaustive()
+        f.debug_struct("Switch").field("switch", self.kill_switch()).finish_non_exhaustive()
     }
 }
 
-impl<On, Off> Service<ToolCall> for Switch<On, Off>
+impl<On, Tool> Service<ToolCall> for Switch<On, Tool>
 where
-    On: Service<ToolCall, Response = Off::Response, Error = BoxError> + Clone,
-    Off: Service<ToolCall> + Clone,
-    Off::Error: Into<BoxError>,
+    On: Service<ToolCall, Response = ToolOutcome, Error = BoxError> + Clone,
+    Tool: Service<ToolCall, Response = ToolOutcome> + Clone,
+    Tool::Error: Into<BoxError>,
 {
-    type Response = Off::Response;
+    type Response = ToolOutcome;
     type Error = BoxError;
-    type Future = SwitchFuture<On::Future, Off>;
+    type Future = SwitchFuture<On::Future, Tool>;
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        let side = self.side();
+        let side = if self.room.switch.may_enforce() { Side::On } else { Side::Off };
         if let Some(before) = self.asked.replace(side).filter(|before| *before != side) {
             self.release(before);
         }
@@ -130,35 +99,54 @@ where
         }
         match self.off.poll_ready(cx) {
             Poll::Ready(Ok(())) if !self.off.is_ready() => Poll::Pending,
-            polled => polled.map_err(Into::into),
+            polled => polled,
         }
     }
 
     #[inline]
     fn call(&mut self, call: ToolCall) -> Self::Future {
-        let side = self.side();
-        let asked = self.asked.take().unwrap_or(side);
-        let state = match (asked, side) {
-            (Side::On, Side::On) => State::On { future: self.on.call(call) },
-            (Side::On, Side::Off) => {
-                self.release(Side::On);
-                State::Off { future: self.off.call(call) }
-            }
-            // The stack was not asked for readiness, and must not be called without.
-            (Side::Off, _) => State::Off { future: self.off.call(call) },
+        let mode = self.room.switch.mode(&call);
+        // The stack must not be called if it was not asked for readiness.
+        let is_on = self.asked.take().is_none_or(|asked| asked == Side::On);
+        if is_on && mode == Mode::Enforce {
+            return SwitchFuture { state: State::On { future: self.on.call(call) } };
+        }
+        if is_on {
+            self.release(Side::On);
+        }
+        let state = match mode {
+            Mode::Shadow => self.watched(call),
+            Mode::Off | Mode::Enforce => State::Off { future: self.off.call(call), watched: None },
         };
         SwitchFuture { state }
     }
 }
 
+impl<On, Tool> Switch<On, Tool>
+where
+    Tool: Service<ToolCall, Response = ToolOutcome> + Clone,
+    Tool::Error: Into<BoxError>,
+{
+    /// Calls the bare tool, with the stack beside it.
+    #[cold]
+    fn watched<F>(&mut self, mut call: ToolCall) -> State<F, DeferFuture<Hooked<Tool>, ToolCall>> {
+        self.off.get_mut().prepare(&mut call);
+        let watched = Some(Observation::new(&self.room.shadow, call.clone()));
+        let future = self.off.call(call);
+        self.off.get_mut().end_prepared();
+        State::Off { future, watched }
+    }
+}
+
 pin_project! {
     /// The response of a [`Switch`].
-    pub struct SwitchFuture<F, Off>
+    pub struct SwitchFuture<F, Tool>
     where
-        Off: Service<ToolCall>,
+        Tool: Service<ToolCall, Response = ToolOutcome>,
+        Tool::Error: Into<BoxError>,
     {
         #[pin]
-        state: State<F, DeferFuture<Off, ToolCall>>,
+        state: State<F, DeferFuture<Hooked<Tool>, ToolCall>>,
     }
 }
 
@@ -166,15 +154,15 @@ pin_project! {
     #[project = StateProj]
     enum State<On, Off> {
         On { #[pin] future: On },
-        Off { #[pin] future: Off },
+        Off { #[pin] future: Off, watched: Option<Box<Observation>> },
     }
 }
 
-impl<F, Off> Future for SwitchFuture<F, Off>
+impl<F, Tool> Future for SwitchFuture<F, Tool>
 where
-    F: Future<Output = Result<Off::Response, BoxError>>,
-    Off: Service<ToolCall>,
-    Off::Error: Into<BoxError>,
+    F: Future<Output = Result<ToolOutcome, BoxError>>,
+    Tool: Service<ToolCall, Response = ToolOutcome>,
+    Tool::Error: Into<BoxError>,
 {
     type Output = F::Output;
 
@@ -182,25 +170,28 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().state.project() {
             StateProj::On { future } => future.poll(cx),
-            StateProj::Off { future } => future.poll(cx).map_err(Into::into),
+            StateProj::Off { future, watched: None } => future.poll(cx),
+            StateProj::Off { future, watched: Some(watched) } => {
+                watched.poll(cx);
+                let end = ready!(future.poll(cx));
+                watched.ended(&end, cx);
+                Poll::Ready(end)
+            }
         }
     }
 }
 
-impl<F, Off: Service<ToolCall>> fmt::Debug for SwitchFuture<F, Off> {
+impl<F, Tool> fmt::Debug for SwitchFuture<F, Tool>
+where
+    Tool: Service<ToolCall, Response = ToolOutcome>,
+    Tool::Error: Into<BoxError>,
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let on = matches!(self.state, State::On { .. });
-        f.debug_struct("SwitchFuture").field("on", &on).finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_no;
-
-    #[test]
-    fn only_a_clear_no_turns_it_off() {
-        assert!(["false", " FALSE", "0", "off", "No"].iter().all(|value| is_no(value)));
-        assert!(!["", "true", "1", "falsehood"].iter().any(|value| is_no(value)));
+        let mode = match self.state {
+            State::On { .. } => Mode::Enforce,
+            State::Off { watched: Some(_), .. } => Mode::Shadow,
+            State::Off { watched: None, .. } => Mode::Off,
+        };
+        f.debug_struct("SwitchFuture").field("mode", &mode).finish_non_exhaustive()
     }
 }

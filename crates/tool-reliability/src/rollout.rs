@@ -1,0 +1,53 @@
+//! Turning the stack on step by step: which calls it guards, which it only watches, which it leaves
+//! alone.
+//!
+//! # When to use
+//!
+//! To bring the stack in front of tools that work today: first watch all calls
+//! ([`Mode::Shadow`]), then guard those that only read, then a few sessions of the others, then
+//! all. And to take it back for one tool without turning it off for all.
+//!
+//! # Example
+//!
+//! ```
+//! use tool_reliability::{Mode, Rollout, Share, Stage, ToolStack};
+//! use tr_core::Effect;
+//!
+//! let tenth = Share::percent(10.0).expect("from 0 to 100");
+//! let rollout = Rollout::new(Mode::Shadow)
+//!     .effect(Effect::ReadOnly, Mode::Enforce)
+//!     .effect(Effect::Mutating, Stage::part(Mode::Enforce, tenth, Mode::Shadow))
+//!     .tool("legacy_search", Mode::Off);
+//!
+//! let stack = ToolStack::builder().rollout(rollout).build()?;
+//! // Later, while calls are under way:
+//! stack.kill_switch().set_rollout(Rollout::new(Mode::Enforce));
+//! # Ok::<_, tool_reliability::ConfigError>(())
+//! ```
+//!
+//! # What the modes do
+//!
+//! | | |
+//! |---|---|
+//! | [`Off`](Mode::Off) | the bare tool with its hooks: the same params, no record, no telemetry of ours |
+//! | [`Shadow`](Mode::Shadow) | the same, and the stack watches: its decisions are told and not done |
+//! | [`Enforce`](Mode::Enforce) | the stack |
+//!
+//! # What shadow knows
+//!
+//! The tool runs once, for its caller, who gets its own answer untouched. Beside it the stack runs
+//! around that answer, with the same breakers, records, turns and retry budget that enforced calls
+//! have: what it would have refused, replayed, timed out or retried is told as an event with
+//! `shadow: true`, and counted in no metric; a breaker's change of state is real, and told as ever.
+//! Sessions are not written to. A retry that it announces is not made, so nobody knows what would
+//! have come of it: the call ends there, and its failure counts once for the breaker and not for
+//! the loop guard. A call whose caller vanishes is recorded as any other that may have run.
+mod kill_switch;
+mod rules;
+mod shadow;
+
+pub(crate) use self::shadow::{Observation, routed};
+pub use self::{
+    kill_switch::KillSwitch,
+    rules::{Mode, Rollout, Share, Stage},
+};

@@ -1,0 +1,110 @@
+//! The handle by which a stack is turned off, on, and towards more or fewer calls.
+use super::{Mode, Rollout};
+use crate::environment::Environment;
+use std::sync::{
+    Arc, PoisonError, RwLock,
+    atomic::{AtomicBool, AtomicU8, Ordering::Relaxed},
+};
+use tr_core::ToolCall;
+
+/// Turns a stack off and on again while it runs, and changes its [`Rollout`]. Calls under way end
+/// as they began. Off holds for the very next call, on for the next that asks for readiness.
+///
+/// A clone is another handle of the same switch.
+#[derive(Clone, Debug)]
+pub struct KillSwitch(Arc<Setting>);
+
+#[derive(Debug)]
+struct Setting {
+    /// What holds for all calls, as a word: all that a call looks at, unless they differ.
+    all: AtomicU8,
+    on: AtomicBool,
+    rollout: RwLock<Rollout>,
+}
+
+const OFF: u8 = 0;
+const SHADOW: u8 = 1;
+const ENFORCE: u8 = 2;
+/// The rollout tells calls apart.
+const DIFFERS: u8 = 3;
+
+impl KillSwitch {
+    /// On or off, with the default [`Rollout`]: all calls are enforced.
+    #[must_use]
+    pub fn new(on: bool) -> Self {
+        let switch = Self(Arc::new(Setting {
+            all: AtomicU8::new(ENFORCE),
+            on: AtomicBool::new(true),
+            rollout: RwLock::default(),
+        }));
+        switch.set(on);
+        switch
+    }
+
+    /// On, unless the environment variable [`ENABLED`](crate::environment::ENABLED) says `false`,
+    /// `0`, `off` or `no`.
+    #[must_use]
+    pub fn from_env() -> Self {
+        Self::new(Environment::from_env().enabled)
+    }
+
+    /// Turns it on or off. Off holds for all calls, whatever the rollout says.
+    pub fn set(&self, on: bool) {
+        let rollout = self.0.rollout.write().unwrap_or_else(PoisonError::into_inner);
+        self.0.on.store(on, Relaxed);
+        self.0.publish(&rollout);
+    }
+
+    /// Whether it is on.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.0.on.load(Relaxed)
+    }
+
+    /// Which calls are guarded from now on, while it is on.
+    pub fn set_rollout(&self, rollout: Rollout) {
+        let mut current = self.0.rollout.write().unwrap_or_else(PoisonError::into_inner);
+        *current = rollout;
+        self.0.publish(&current);
+    }
+
+    /// Which calls are guarded while it is on.
+    #[must_use]
+    pub fn rollout(&self) -> Rollout {
+        self.0.rollout.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The mode for this call.
+    ///
+    /// One relaxed load, unless the rollout tells calls apart; then calls share a lock for reading.
+    #[must_use]
+    #[inline]
+    pub fn mode(&self, call: &ToolCall) -> Mode {
+        match self.0.all.load(Relaxed) {
+            ENFORCE => Mode::Enforce,
+            OFF => Mode::Off,
+            SHADOW => Mode::Shadow,
+            _ => self.0.rollout.read().unwrap_or_else(PoisonError::into_inner).mode(call),
+        }
+    }
+
+    /// Whether the next call may be enforced, as far as one can tell before there is a call.
+    #[inline]
+    pub(crate) fn may_enforce(&self) -> bool {
+        self.0.all.load(Relaxed) >= ENFORCE
+    }
+}
+
+impl Setting {
+    /// Called by who holds the rollout's lock for writing, so that the last word is the last.
+    fn publish(&self, rollout: &Rollout) {
+        let word = match rollout.uniform() {
+            _ if !self.on.load(Relaxed) => OFF,
+            Some(Mode::Off) => OFF,
+            Some(Mode::Shadow) => SHADOW,
+            Some(Mode::Enforce) => ENFORCE,
+            None => DIFFERS,
+        };
+        self.all.store(word, Relaxed);
+    }
+}

@@ -1,0 +1,235 @@
+//! The stack beside a call that it does not touch.
+use crate::{adapter::ToolFailed, order::Layers};
+use std::{
+    cell::Cell,
+    fmt,
+    future::Future,
+    mem,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+};
+use tower_service::Service;
+use tr_core::{
+    BoxError, CallInfo, DeferFuture, Event, Facts, Observer, Ran, ToolCall, ToolOutcome, Verdict,
+    code,
+};
+
+/// The stack around what a call came to.
+///
+/// Polled beside the call; told the call's end, it decides what would have followed. Dropped
+/// earlier, it takes the call for one whose caller vanished.
+pub(crate) struct Observation {
+    call: ToolCall,
+    seen: Arc<Seen>,
+    /// `None` once the stack has said all that it has to say.
+    stack: Option<Stack>,
+}
+
+/// On the heap: most calls have none beside them.
+type Stack = Pin<Box<dyn Future<Output = Result<ToolOutcome, BoxError>> + Send>>;
+
+impl Observation {
+    /// Of a call that is about to be made.
+    pub(crate) fn new(layers: &Layers, call: ToolCall) -> Box<Self> {
+        let seen = Arc::new(Seen::default());
+        let stack = layers.around(SeenTool(seen.clone()));
+        let stack = Box::pin(DeferFuture::waiting(stack, call.clone()));
+        Box::new(Self { call, seen, stack: Some(stack) })
+    }
+
+    /// Goes on deciding.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) {
+        if let Some(stack) = &mut self.stack {
+            let _shadow = enter();
+            if stack.as_mut().poll(cx).is_ready() {
+                self.stack = None;
+            }
+        }
+    }
+
+    /// The call has ended: a last look at what the stack makes of it.
+    pub(crate) fn ended(&mut self, end: &Result<ToolOutcome, BoxError>, cx: &mut Context<'_>) {
+        self.seen.end(match end {
+            Ok(outcome) => End::Answered(outcome.clone()),
+            Err(error) => End::Failed(ToolFailed::as_seen(&**error, self.call.manifest())),
+        });
+        self.poll(cx);
+    }
+}
+
+impl Drop for Observation {
+    fn drop(&mut self) {
+        self.seen.end(End::Vanished);
+        let _shadow = enter();
+        self.stack = None;
+    }
+}
+
+impl fmt::Debug for Observation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observation").field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+/// What a call came to, for the tool that stands in for it.
+#[derive(Debug, Default)]
+struct Seen(Mutex<Story>);
+
+#[derive(Debug)]
+enum Story {
+    Runs(Option<Waker>),
+    Ended(End),
+    /// Told to the first attempt; the others learn only whether the tool ran.
+    Told(Ran),
+}
+
+#[derive(Debug)]
+enum End {
+    Answered(ToolOutcome),
+    Failed(ToolFailed),
+    Vanished,
+}
+
+impl Default for Story {
+    fn default() -> Self {
+        Self::Runs(None)
+    }
+}
+
+impl Seen {
+    fn story(&self) -> MutexGuard<'_, Story> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the end; the first one counts.
+    fn end(&self, end: End) {
+        let mut story = self.story();
+        if let Story::Runs(waker) = &mut *story {
+            let waker = waker.take();
+            *story = Story::Ended(end);
+            drop(story);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+    }
+}
+
+/// Answers with what was seen of the real tool.
+#[derive(Clone, Debug)]
+pub(crate) struct SeenTool(Arc<Seen>);
+
+impl Service<ToolCall> for SeenTool {
+    type Response = ToolOutcome;
+    type Error = BoxError;
+    type Future = Watching;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: ToolCall) -> Watching {
+        Watching(self.0.clone())
+    }
+}
+
+/// Waits for the real tool's end.
+#[derive(Debug)]
+pub(crate) struct Watching(Arc<Seen>);
+
+impl Future for Watching {
+    type Output = Result<ToolOutcome, BoxError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut story = self.0.story();
+        match &mut *story {
+            Story::Runs(waker) => {
+                waker.get_or_insert_with(|| cx.waker().clone()).clone_from(cx.waker());
+                Poll::Pending
+            }
+            // Nobody knows what another attempt would have come to, or this one without its
+            // caller.
+            Story::Told(ran) => Poll::Ready(Err(Unseen::new(*ran).into())),
+            Story::Ended(_) => {
+                let Story::Ended(end) = mem::replace(&mut *story, Story::Told(Ran::Unknown)) else {
+                    unreachable!("it has ended")
+                };
+                let (ran, end) = match end {
+                    End::Vanished => (Ran::Unknown, Err(Unseen::new(Ran::Unknown).into())),
+                    End::Failed(error) => (error.ran(), Err(error.into())),
+                    End::Answered(outcome) => {
+                        (outcome.error().map_or(Ran::Yes, |error| error.ran), Ok(outcome))
+                    }
+                };
+                *story = Story::Told(ran);
+                Poll::Ready(end)
+            }
+        }
+    }
+}
+
+/// What nobody has seen: an attempt that was not made, the end of a call that was left.
+#[derive(Debug)]
+struct Unseen(Facts);
+
+impl Unseen {
+    const fn new(ran: Ran) -> Self {
+        Self(Facts::new(code::CANCELLED, ran, Verdict::Cancelled))
+    }
+}
+
+impl fmt::Display for Unseen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("shadow mode makes no further attempt")
+    }
+}
+
+impl std::error::Error for Unseen {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+thread_local! {
+    static IN_SHADOW: Cell<bool> = const { Cell::new(false) };
+}
+
+struct Entered(bool);
+
+/// What layers tell until this goes was decided, and not done.
+fn enter() -> Entered {
+    Entered(IN_SHADOW.replace(true))
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        IN_SHADOW.set(self.0);
+    }
+}
+
+/// Tells `shadow` of what was only decided, and `real` of all else.
+pub(crate) fn routed(real: Arc<dyn Observer>, shadow: Arc<dyn Observer>) -> Arc<dyn Observer> {
+    Arc::new(Routed { real, shadow })
+}
+
+#[derive(Debug)]
+struct Routed {
+    real: Arc<dyn Observer>,
+    shadow: Arc<dyn Observer>,
+}
+
+impl Observer for Routed {
+    fn enabled(&self) -> bool {
+        // In shadow, both: a breaker that changes does so for enforced calls, too.
+        self.real.enabled() || (IN_SHADOW.get() && self.shadow.enabled())
+    }
+
+    fn on_event(&self, call: &CallInfo<'_>, event: &Event<'_>) {
+        let is_real = !IN_SHADOW.get() || matches!(event, Event::Breaker { .. });
+        let observer = if is_real { &self.real } else { &self.shadow };
+        if observer.enabled() {
+            observer.on_event(call, event);
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Which calls the stack guards, and what it says of those that it only watches.
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::time::{Instant, timeout};
+use tool_reliability::{
+    Environment, Guarded, Hook, Mode, Rollout, Share, Stage, ToolStack,
+    adapter::ToolFailed,
+    environment,
+    idempotency::{DerivedKeys, RecordState},
+};
+use tower::ServiceExt;
+use tr_core::{
+    BoxError, BreakerState, CallInfo, Effect, Event, KeyRef, Observer, Params, Ran, ToolCall,
+    ToolOutcome, Verdict, code, facts, find,
+};
+use tr_testkit::{
+    calls::{ScriptedTool, answers, fails, reports},
+    tool::{Handle, Step},
+};
+
+#[derive(Clone, Debug, Default)]
+struct Heard(Arc<Mutex<Vec<String>>>);
+
+impl Heard {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Observer for Heard {
+    fn on_event(&self, _: &CallInfo<'_>, event: &Event<'_>) {
+        let said = match event {
+            Event::Retry { reason, .. } => format!("retry {reason}"),
+            Event::Breaker { to, .. } => format!("breaker {}", to.as_str()),
+            Event::BreakerRefused { .. } => "breaker refused".into(),
+            Event::Replayed { state, .. } => format!("replayed {state}"),
+            Event::KeyConflict => "conflict".into(),
+            Event::TimedOut { after, .. } => format!("timed out after {after:?}"),
+            Event::Loop { rule, blocked: true, .. } => format!("loop {rule}"),
+            _ => return,
+        };
+        self.0.lock().unwrap().push(said);
+    }
+}
+
+struct Bench {
+    stack: ToolStack,
+    /// What was decided, and not done.
+    decided: Heard,
+    /// What was done.
+    done: Heard,
+}
+
+fn bench(rollout: Rollout) -> Bench {
+    let (decided, done) = (Heard::default(), Heard::default());
+    let stack = ToolStack::builder()
+        .rollout(rollout)
+        .shadow_observer(Arc::new(decided.clone()))
+        .observer(Arc::new(done.clone()))
+        .build()
+        .unwrap();
+    Bench { stack, decided, done }
+}
+
+fn around(
+    stack: &ToolStack,
+    script: impl IntoIterator<Item = Step<ToolOutcome>>,
+) -> (Guarded<ScriptedTool>, Handle<ToolCall>) {
+    let tool = ScriptedTool::script(script).then_repeat_last();
+    let handle = tool.handle();
+    (stack.service(tool), handle)
+}
+
+fn down() -> Step<ToolOutcome> {
+    fails("http_503", Verdict::TRANSIENT, Ran::No)
+}
+
+fn call(session: &str) -> ToolCall {
+    ToolCall::new("search", Params::empty_object()).effect(Effect::Idempotent).session(session)
+}
+
+fn of_sessions(percent: f64) -> Rollout {
+    let share = Share::percent(percent).unwrap();
+    Rollout::new(Stage::part(Mode::Enforce, share, Mode::Off))
+}
+
+/// The sessions whose calls are retried.
+async fn guarded(stack: &ToolStack) -> BTreeSet<usize> {
+    let mut guarded = BTreeSet::new();
+    for session in 0..1_000 {
+        let (tool, handle) = around(stack, [down(), answers("ok")]);
+        // A turn for each, and one tool: what matters is the session.
+        let _ = tool.oneshot(call(&format!("session-{session}"))).await;
+        match handle.calls() {
+            1 => assert!(!guarded.contains(&session)),
+            2 => assert!(guarded.insert(session)),
+            other => panic!("{other} attempts"),
+        }
+    }
+    guarded
+}
+
+#[tokio::test(start_paused = true)]
+async fn ut_10_a_percentage_of_sessions_is_guarded_stable_and_nested() {
+    // Half of all calls fail, which is not what is looked at here.
+    let build = |percent| {
+        let stack = ToolStack::builder()
+            .breaker(|breaker| breaker.mode(tool_reliability::breaker::Mode::Disabled))
+            .rollout(of_sessions(percent));
+        stack.build().unwrap()
+    };
+    let (tenth, fifth) = (build(10.0), build(20.0));
+    let of_tenth = guarded(&tenth).await;
+    let of_fifth = guarded(&fifth).await;
+    // As many as a fair draw gives, and always the same.
+    assert!((70..130).contains(&of_tenth.len()), "{}", of_tenth.len());
+    assert!((150..250).contains(&of_fifth.len()), "{}", of_fifth.len());
+    assert!(of_tenth.is_subset(&of_fifth));
+    assert_eq!(guarded(&build(10.0)).await, of_tenth);
+
+    // The share grows while the stack runs.
+    tenth.kill_switch().set_rollout(of_sessions(20.0));
+    assert_eq!(guarded(&tenth).await, of_fifth);
+    tenth.kill_switch().set_rollout(of_sessions(0.0));
+    assert!(guarded(&tenth).await.is_empty());
+    tenth.kill_switch().set_rollout(of_sessions(100.0));
+    assert_eq!(guarded(&tenth).await.len(), 1_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ut_10_a_call_without_a_session_waits_for_the_last_percent() {
+    for (percent, attempts) in [(99.9, 1), (100.0, 2)] {
+        let stack = ToolStack::builder().rollout(of_sessions(percent)).build().unwrap();
+        let (tool, handle) = around(&stack, [down(), answers("ok")]);
+        let nobody = ToolCall::new("search", Params::empty_object()).effect(Effect::ReadOnly);
+        let _ = tool.oneshot(nobody).await;
+        assert_eq!(handle.calls(), attempts);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_shadow_a_retry_is_told_and_not_made() {
+    let Bench { stack, decided, done } = bench(Rollout::new(Mode::Shadow));
+    let (tool, handle) = around(&stack, [down()]);
+    let (call, started) = (call("s").idempotency_key("k"), Instant::now());
+    let error = tool.oneshot(call.clone()).await.unwrap_err();
+    // The tool's own error, at once, after its own params.
+    assert_eq!(error.to_string(), "http_503: the tool did not run");
+    assert!(find::<ToolFailed>(&*error).is_none());
+    assert_eq!((handle.calls(), started.elapsed()), (1, Duration::ZERO));
+    assert!(handle.requests()[0].parts().params.ptr_eq(&call.parts().params));
+    assert_eq!((decided.take(), done.take()), (vec!["retry http_503".to_owned()], vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_shadow_a_repeat_runs_and_is_told_as_a_replay() {
+    let Bench { stack, decided, .. } = bench(Rollout::new(Mode::Shadow));
+    let (tool, handle) = around(&stack, [answers("1"), answers("2")]);
+    let pay = |params| {
+        ToolCall::new("pay", Params::from_text(params).unwrap()).session("s").idempotency_key("k")
+    };
+    let text = |outcome: ToolOutcome| outcome.content().unwrap().get().to_owned();
+    assert_eq!(text(tool.clone().oneshot(pay("{}")).await.unwrap()), r#""1""#);
+    let again = tool.clone().oneshot(pay("{}")).await.unwrap();
+    assert!(!again.from_cache());
+    assert_eq!((text(again), handle.calls()), (r#""2""#.to_owned(), 2));
+    assert_eq!(decided.take(), ["replayed done"]);
+    tool.clone().oneshot(pay(r#"{"other": 1}"#)).await.unwrap();
+    assert_eq!(decided.take(), ["conflict"]);
+
+    // What was seen is known when the call is guarded.
+    stack.kill_switch().set_rollout(Rollout::new(Mode::Enforce));
+    let replay = tool.oneshot(pay("{}")).await.unwrap();
+    assert!(replay.from_cache());
+    assert_eq!((text(replay), handle.calls()), (r#""1""#.to_owned(), 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_shadow_an_open_breaker_refuses_nobody() {
+    let Bench { stack, decided, done } = bench(Rollout::new(Mode::Shadow));
+    let (tool, handle) = around(&stack, [fails("reset", Verdict::TRANSIENT, Ran::Unknown)]);
+    for turn in 0..6 {
+        let call = call("s").effect(Effect::Mutating).turn(turn.to_string());
+        tool.clone().oneshot(call).await.unwrap_err();
+    }
+    assert_eq!(handle.calls(), 6);
+    let breaker = stack.breakers().get(KeyRef::new("search")).unwrap();
+    assert_eq!((breaker.state(), breaker.counts().consecutive_failures), (BreakerState::Open, 5));
+    // The breaker is open for all, enforced calls too: that is no mere thought.
+    assert_eq!(
+        (decided.take(), done.take()),
+        (vec!["breaker refused".into()], vec!["breaker OPEN".into()])
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_shadow_a_loop_goes_on_and_is_told() {
+    let Bench { stack, decided, .. } = bench(Rollout::new(Mode::Shadow));
+    let (tool, handle) = around(&stack, [reports("bad", "Missing required parameter: path")]);
+    for _ in 0..3 {
+        let outcome = tool.clone().oneshot(call("s").turn("t")).await.unwrap();
+        // No note for the model, no code of ours.
+        let error = outcome.error().unwrap();
+        assert_eq!((&*error.code, error.verdict, outcome.parts().notes.len()), ("bad", None, 0));
+    }
+    assert_eq!((handle.calls(), decided.take()), (3, vec!["loop identical".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_shadow_time_runs_out_for_nobody() {
+    let Bench { stack, decided, .. } = bench(Rollout::new(Mode::Shadow));
+    let slowly = Step::After(Duration::from_secs(12), Box::new(answers("late")));
+    let (tool, handle) = around(&stack, [slowly]);
+    let started = Instant::now();
+    let outcome = tool.oneshot(call("s").effect(Effect::Mutating)).await.unwrap();
+    assert!(outcome.error().is_none());
+    assert_eq!((handle.calls(), started.elapsed()), (1, Duration::from_secs(12)));
+    assert_eq!(decided.take(), ["timed out after 10s"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_shadow_a_call_whose_caller_vanishes_is_recorded_as_one_that_may_have_run() {
+    let Bench { stack, .. } = bench(Rollout::new(Mode::Shadow));
+    let (tool, handle) = around(&stack, [Step::Hang]);
+    let pay = ToolCall::new("pay", Params::empty_object()).session("s").idempotency_key("k");
+    assert!(timeout(Duration::from_secs(1), tool.oneshot(pay)).await.is_err());
+    tokio::task::yield_now().await;
+    assert_eq!(handle.calls(), 1);
+    let states: Vec<_> = stack.records().records().into_iter().map(|it| it.state).collect();
+    assert_eq!(states, [RecordState::Unknown]);
+}
+
+#[derive(Debug)]
+struct Counts(Heard);
+
+impl Hook for Counts {
+    fn prepare(&self, call: &mut ToolCall) {
+        call.parts_mut().idempotency.key = Some("from the hook".into());
+        self.0.0.lock().unwrap().push("prepare".into());
+    }
+
+    fn before(&self, _: &ToolCall) {
+        self.0.0.lock().unwrap().push("before".into());
+    }
+
+    fn after(&self, _: &ToolCall, _: Result<&ToolOutcome, &BoxError>) {
+        self.0.0.lock().unwrap().push("after".into());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_fire_once_in_every_mode() {
+    for mode in [Mode::Off, Mode::Shadow, Mode::Enforce] {
+        let heard = Heard::default();
+        let stack = ToolStack::builder()
+            .rollout(Rollout::new(mode))
+            .hook(Counts(heard.clone()))
+            .build()
+            .unwrap();
+        let (tool, handle) = around(&stack, [answers("ok")]);
+        tool.oneshot(call("s")).await.unwrap();
+        assert_eq!(heard.take(), ["prepare", "before", "after"], "{mode:?}");
+        let key = handle.requests()[0].parts().idempotency.key.clone();
+        assert_eq!(key.as_deref(), Some("from the hook"));
+        // What is watched has the hook's key, too.
+        assert_eq!(stack.records().records().len(), usize::from(mode != Mode::Off), "{mode:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_and_effects_have_modes_of_their_own() {
+    let rollout = Rollout::new(Mode::Off)
+        .effect(Effect::Idempotent, Mode::Enforce)
+        .tool("search", Mode::Shadow);
+    let Bench { stack, decided, .. } = bench(rollout);
+    for (name, attempts, told) in [("search", 1, 1), ("read", 4, 0)] {
+        let (tool, handle) = around(&stack, [down()]);
+        let call = ToolCall::new(name, Params::empty_object()).effect(Effect::Idempotent);
+        tool.clone().oneshot(call.clone()).await.unwrap_err();
+        assert_eq!((handle.calls(), decided.take().len()), (attempts, told), "{name}");
+        // A tool's own mode is stronger than its effect's.
+        tool.oneshot(call.effect(Effect::Mutating)).await.unwrap_err();
+        assert_eq!((handle.calls(), decided.take().len()), (attempts + 1, told), "{name}");
+    }
+}
+
+fn said(variable: &'static str) -> Environment {
+    Environment::read(move |name| (name == variable).then(|| "off".into()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn open_mode_off_lets_breakers_count_and_never_refuse() {
+    let stack =
+        ToolStack::builder().environment(said("TOOL_RELIABILITY_OPEN_MODE")).build().unwrap();
+    let (tool, handle) = around(&stack, [fails("reset", Verdict::TRANSIENT, Ran::Unknown)]);
+    for turn in 0..9 {
+        let call = call("s").effect(Effect::Mutating).turn(turn.to_string());
+        let error = tool.clone().oneshot(call).await.unwrap_err();
+        assert_ne!(facts(&*error).unwrap().code(), code::CIRCUIT_OPEN);
+    }
+    assert_eq!(handle.calls(), 9);
+    let breaker = stack.breakers().get(KeyRef::new("search")).unwrap();
+    assert_eq!(breaker.state(), BreakerState::Open);
+    breaker.force_open();
+    tool.oneshot(call("s").turn("last")).await.unwrap_err();
+    assert!(handle.calls() > 9, "an operator's order is counted, and not done either");
+}
+
+#[tokio::test(start_paused = true)]
+async fn derive_idempotency_off_derives_no_keys() {
+    for (environment, calls) in
+        [(Environment::default(), 1), (said("TOOL_RELIABLE_DERIVE_IDEMPOTENCY"), 2)]
+    {
+        let stack = ToolStack::builder()
+            .idempotency(|it| it.derived_keys(DerivedKeys::Session))
+            .environment(environment)
+            .build()
+            .unwrap();
+        let (tool, handle) = around(&stack, [answers("ok")]);
+        for _ in 0..2 {
+            tool.clone().oneshot(call("s")).await.unwrap();
+        }
+        assert_eq!(handle.calls(), calls);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn enabled_off_is_off_whatever_the_rollout_says() {
+    let stack = ToolStack::builder()
+        .environment(said(environment::ENABLED))
+        .rollout(Rollout::new(Mode::Enforce))
+        .build()
+        .unwrap();
+    let (tool, handle) = around(&stack, [down()]);
+    tool.clone().oneshot(call("s")).await.unwrap_err();
+    assert_eq!(handle.calls(), 1);
+    stack.kill_switch().set_rollout(of_sessions(100.0));
+    tool.clone().oneshot(call("s")).await.unwrap_err();
+    assert_eq!(handle.calls(), 2);
+    stack.kill_switch().set(true);
+    tool.oneshot(call("s")).await.unwrap_err();
+    assert_eq!(handle.calls(), 6);
+}
+
+#[derive(Debug)]
+struct Own;
+
+impl std::fmt::Display for Own {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("400 Bad Request")
+    }
+}
+
+impl std::error::Error for Own {}
+
+#[tokio::test(start_paused = true)]
+async fn unnormalised_a_tools_own_failure_passes_as_it_is() {
+    for (environment, is_own) in
+        [(Environment::default(), false), (said("TOOL_RELIABILITY_NORMALISE"), true)]
+    {
+        let stack = ToolStack::builder().environment(environment).build().unwrap();
+        let (tool, handle) = around(&stack, [Step::err(Own), reports("bad", "404 Not Found")]);
+        let error = tool.clone().oneshot(call("s")).await.unwrap_err();
+        assert_eq!(error.to_string(), "400 Bad Request");
+        assert_eq!(find::<ToolFailed>(&*error).is_none(), is_own, "{error:?}");
+        let outcome = tool.oneshot(call("s").turn("2")).await.unwrap();
+        assert_eq!(outcome.error().unwrap().verdict.is_none(), is_own);
+        // Permanent all the same: neither was retried.
+        assert_eq!(handle.calls(), 2);
+    }
+}
