@@ -70,6 +70,7 @@
 //! anything but order and switches: all behaviour is the layers'.
 pub mod adapter;
 pub mod checked;
+pub mod config;
 pub mod environment;
 pub mod fold;
 pub mod hooks;

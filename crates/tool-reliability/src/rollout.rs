@@ -43,11 +43,8 @@
 //! have come of it: the call ends there, and its failure counts once for the breaker and not for
 //! the loop guard. A call whose caller vanishes is recorded as any other that may have run.
 mod kill_switch;
-mod rules;
 mod shadow;
 
+pub use self::kill_switch::KillSwitch;
 pub(crate) use self::shadow::{Observation, routed};
-pub use self::{
-    kill_switch::KillSwitch,
-    rules::{Mode, Rollout, Share, Stage},
-};
+pub use tr_core::rollout::{Mode, Rollout, Share, Stage};

@@ -20,6 +20,7 @@ pub mod catalog;
 pub mod classify;
 mod clock;
 pub mod code;
+pub mod config;
 mod defer;
 mod error;
 pub mod graph;
@@ -30,6 +31,7 @@ mod outcome;
 mod overrides;
 mod params;
 pub mod question;
+pub mod rollout;
 #[cfg(feature = "schema")]
 pub mod schemas;
 mod stripe;

@@ -2,8 +2,10 @@
 //!
 //! A schema takes what its reader takes, but for two things that JSON Schema cannot say: that
 //! names in an object must differ, and that params must have a canonical form.
+mod hints;
+
 use crate::{
-    catalog,
+    catalog, config,
     wire::{bs_tim_5, utee},
 };
 use schemars::{JsonSchema, generate::SchemaSettings};
@@ -21,7 +23,19 @@ pub fn all() -> Vec<(&'static str, Value)> {
         of::<utee::Options>("utee-options", "UTEE options beside a tool's params"),
         of::<catalog::Catalog>("tool-catalog", "Tool catalogue"),
         of::<catalog::Tool>("tool-manifest", "Tool manifest"),
+        hinted::<config::ConfigForm>("stack-config", "Stack configuration", CONFIG),
     ]
+}
+
+/// A configuration from which the examples in its schema are taken.
+pub const CONFIG: &str = include_str!("schemas/stack-config.example.json");
+
+/// With a title for each member, and examples from a whole one.
+fn hinted<T: JsonSchema>(name: &'static str, title: &str, example: &str) -> (&'static str, Value) {
+    let (name, mut schema) = of::<T>(name, title);
+    let example = serde_json::from_str(example).expect("the example is JSON");
+    hints::add(&mut schema, &example);
+    (name, sorted(schema))
 }
 
 fn of<T: JsonSchema>(name: &'static str, title: &str) -> (&'static str, Value) {

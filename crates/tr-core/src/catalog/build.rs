@@ -14,7 +14,7 @@ use crate::{
 };
 use std::time::Duration;
 
-pub(super) fn fault(spot: &Spot, expected: &'static str, found: &str) -> Fault {
+pub(crate) fn fault(spot: &Spot, expected: &'static str, found: &str) -> Fault {
     let fault = Fault::new(&*spot.pointer, expected, found);
     match spot.offset {
         Some(offset) => fault.at(offset),
@@ -22,7 +22,7 @@ pub(super) fn fault(spot: &Spot, expected: &'static str, found: &str) -> Fault {
     }
 }
 
-pub(super) fn refuse(spot: &Spot, expected: &'static str, found: &str, faults: &mut Faults) {
+pub(crate) fn refuse(spot: &Spot, expected: &'static str, found: &str, faults: &mut Faults) {
     faults.push(fault(spot, expected, found));
 }
 
@@ -99,10 +99,10 @@ const fn millis(millis: Option<u64>) -> Option<Duration> {
     }
 }
 
-type Flat = (Option<At<u32>>, Option<At<u64>>, Option<At<u64>>);
+pub(crate) type Flat = (Option<At<u32>>, Option<At<u64>>, Option<At<u64>>);
 
 /// The retry policy of a tool, with what stands flat beside it.
-fn retry(own: Option<Retry>, flat: Flat, faults: &mut Faults) -> Option<RetryOverride> {
+pub(crate) fn retry(own: Option<Retry>, flat: Flat, faults: &mut Faults) -> Option<RetryOverride> {
     let is_there = own.is_some() || flat.0.is_some() || flat.1.is_some() || flat.2.is_some();
     let mut own = own.unwrap_or_default();
     merge(&mut own.attempts, flat.0, faults);
@@ -134,7 +134,10 @@ fn default_retry(defaults: &Tool, faults: &mut Faults) -> Option<RetryOverride> 
     retry(own, (max_attempts, initial_delay_ms, max_delay_ms), faults)
 }
 
-fn or(own: Option<RetryOverride>, default: Option<RetryOverride>) -> Option<RetryOverride> {
+pub(crate) fn or(
+    own: Option<RetryOverride>,
+    default: Option<RetryOverride>,
+) -> Option<RetryOverride> {
     let (Some(own), Some(default)) = (&own, &default) else { return own.or(default) };
     Some(RetryOverride {
         attempts: own.attempts.or(default.attempts),

@@ -2,7 +2,7 @@
 use crate::wire::{Fault, fault::Faults};
 use std::{error::Error, fmt};
 
-/// A catalogue with mistakes: all of them, each with its line.
+/// A catalogue, or a [configuration](crate::config), with mistakes: all of them, each with its line.
 ///
 /// ```
 /// use tr_core::ToolCatalog;
@@ -23,11 +23,12 @@ use std::{error::Error, fmt};
 /// ```
 #[derive(Debug)]
 pub struct CatalogError {
+    what: &'static str,
     mistakes: Vec<Mistake>,
     more: usize,
 }
 
-/// One mistake of a catalogue.
+/// One mistake of a catalogue or a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     place: Option<(usize, usize)>,
@@ -36,11 +37,16 @@ pub struct Mistake {
 
 impl CatalogError {
     pub(super) fn new(faults: Faults, text: &str) -> Self {
+        Self::of("the tool catalogue", faults, text)
+    }
+
+    /// The mistakes of another text that is configuration.
+    pub(crate) fn of(what: &'static str, faults: Faults, text: &str) -> Self {
         let (faults, more) = faults.into_sorted();
         let place = |fault: &Fault| fault.offset().map(|offset| line_and_column(text, offset));
         let mistakes =
             faults.into_iter().map(|fault| Mistake { place: place(&fault), fault }).collect();
-        Self { mistakes, more }
+        Self { what, mistakes, more }
     }
 
     /// Every mistake, in the order of the text. Past 100 they are only counted.
@@ -88,8 +94,8 @@ impl fmt::Display for Mistake {
 impl fmt::Display for CatalogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.mistakes.len() + self.more {
-            1 => f.write_str("the tool catalogue has a mistake")?,
-            count => write!(f, "the tool catalogue has {count} mistakes")?,
+            1 => write!(f, "{} has a mistake", self.what)?,
+            count => write!(f, "{} has {count} mistakes", self.what)?,
         }
         self.mistakes.iter().try_for_each(|mistake| write!(f, "\n{mistake}"))?;
         match self.more {

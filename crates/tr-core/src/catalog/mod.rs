@@ -50,15 +50,15 @@
 //! # Errors
 //!
 //! [`CatalogError`] names every mistake with its line.
-mod build;
+pub(crate) mod build;
 mod error;
-mod form;
+pub(crate) mod form;
 #[cfg(feature = "input-schema")]
 mod input_schema;
 mod made;
-mod read;
+pub(crate) mod read;
 mod relations;
-mod shape;
+pub(crate) mod shape;
 
 pub use self::error::{CatalogError, Mistake};
 #[cfg(feature = "input-schema")]

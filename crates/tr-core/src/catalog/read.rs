@@ -28,27 +28,33 @@ impl ToolCatalog {
     /// Names every mistake with its line.
     #[cfg(feature = "catalog")]
     pub fn from_toml(text: &str) -> Result<Self, CatalogError> {
-        use crate::wire::fault::Fault;
-        use crate::wire::read::{At, Node, Shape as _, Source};
-        use toml::{
-            Spanned,
-            de::{DeTable, DeValue},
-        };
-
         let mut faults = Faults::of_configuration(text);
-        let (table, errors) = DeTable::parse_recoverable(text);
-        for error in &errors {
-            let offset = error.span().map_or(text.len(), |span| span.start);
-            faults.push(Fault::new("", "TOML", error.message()).at(offset));
-        }
-        // What was recovered from half a text would only give faults that are none.
-        if !errors.is_empty() {
-            return Err(CatalogError::new(faults, text));
-        }
-        let root = Spanned::new(table.span(), DeValue::Table(table.into_inner()));
-        let form = Catalog::read(&Node::new(&At::Root, Source::Toml(&root)), &mut faults);
+        let form = toml_text::<Catalog>(text, &mut faults);
         finish(form, faults, text)
     }
+}
+
+/// Reads a whole TOML text as `S`.
+#[cfg(feature = "catalog")]
+pub(crate) fn toml_text<S: read::Shape>(text: &str, faults: &mut Faults) -> Option<S::Value> {
+    use crate::wire::fault::Fault;
+    use crate::wire::read::{At, Node, Source};
+    use toml::{
+        Spanned,
+        de::{DeTable, DeValue},
+    };
+
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let offset = error.span().map_or(text.len(), |span| span.start);
+        faults.push(Fault::new("", "TOML", error.message()).at(offset));
+    }
+    // What was recovered from half a text would only give faults that are none.
+    if !errors.is_empty() {
+        return None;
+    }
+    let root = Spanned::new(table.span(), DeValue::Table(table.into_inner()));
+    S::read(&Node::new(&At::Root, Source::Toml(&root)), faults)
 }
 
 fn finish(
@@ -62,7 +68,7 @@ fn finish(
     }
 }
 
-fn build(form: Catalog, faults: &mut Faults) -> ToolCatalog {
+pub(crate) fn build(form: Catalog, faults: &mut Faults) -> ToolCatalog {
     let defaults = form.defaults.map(|defaults| defaults.value).unwrap_or_default();
     build::check_defaults(&defaults, faults);
     let mut tools = form.tools.unwrap_or_default();

@@ -5,7 +5,8 @@
 /// `open` objects keep members that they do not know, take `null` for an absent optional member,
 /// and can be written; `strict` ones are only read, and refuse what they do not know. A line is
 /// `"name" | "other name" => field: Type, Shape;`. In front of these stand members that are not
-/// kept: `const "name" = "value";` in open objects, `ignored "name";` in strict ones.
+/// kept: `const "name" = "value";` in open objects, `ignored "name";` in strict ones. Those that are
+/// `pub` have optional members only, and know which of two speaks first.
 macro_rules! object {
     (
         open
@@ -97,8 +98,36 @@ macro_rules! object {
             }
         }
     };
+    (strict $(#[doc = $doc:literal])* struct $($rest:tt)*) => {
+        $crate::wire::read::object! { @strict [pub(crate)] [] $(#[doc = $doc])* struct $($rest)* }
+    };
+    (strict $(#[doc = $doc:literal])* pub struct $name:ident $body:tt) => {
+        $crate::wire::read::object! {
+            @strict [pub] [#[derive(PartialEq)] #[non_exhaustive]]
+            $(#[doc = $doc])*
+            struct $name $body
+        }
+
+        $crate::wire::read::object! { @or $name $body }
+    };
     (
-        strict
+        @or $name:ident {
+            $(
+                $(#[doc = $field_doc:literal])*
+                $wire:literal $(| $alias:literal)* => $field:ident: $type:ty, $shape:ty;
+            )*
+        }
+    ) => {
+        impl $name {
+            /// What `self` does not say, as `other` says it.
+            #[must_use]
+            pub(crate) fn or(self, other: Self) -> Self {
+                Self { $($field: self.$field.or(other.$field),)* }
+            }
+        }
+    };
+    (
+        @strict [$vis:vis] [$(#[$meta:meta])*]
         $(#[doc = $doc:literal])*
         struct $name:ident {
             $(ignored $ignored:literal;)*
@@ -110,8 +139,9 @@ macro_rules! object {
     ) => {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, Default)]
-        pub(crate) struct $name {
-            $($(#[doc = $field_doc])* pub(crate) $field: $type,)*
+        $(#[$meta])*
+        $vis struct $name {
+            $($(#[doc = $field_doc])* $vis $field: $type,)*
         }
 
         impl $crate::wire::read::Shape for $name {

@@ -1,6 +1,6 @@
-//! Which mode holds for a call: a pure function of the call.
+//! Which calls a stack guards: a pure function of the call.
+use crate::{Effect, ToolCall, ToolId, canonical::FingerprintKey};
 use std::collections::HashMap;
-use tr_core::{Effect, ToolCall, ToolId, canonical::FingerprintKey};
 
 /// What the stack does with a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -181,8 +181,8 @@ const fn index(effect: Effect) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Params;
     use proptest::prelude::*;
-    use tr_core::Params;
 
     fn percent(percent: f64) -> Share {
         Share::percent(percent).unwrap()

@@ -1,0 +1,222 @@
+//! A stack by a configuration, which may change while calls are under way.
+//!
+//! # When to use
+//!
+//! Where operators set up the stack, and not the program: [`Config`] says what can be set, in TOML,
+//! JSON and the environment.
+//!
+//! # Example
+//!
+//! ```
+//! use tool_reliability::config::{Config, Live};
+//! use tower::{ServiceExt, service_fn};
+//! use tr_core::{BoxError, Params, ToolCall, ToolOutcome};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), BoxError> {
+//! let config = Config::from_json(r#"{
+//!     "rollout": {"mode": "shadow"},
+//!     "tools": {"search": {"effect": "read_only"}}
+//! }"#)?;
+//! let live = Live::new(config, |builder| builder)?;
+//! let search = live.stack().service(service_fn(|_: ToolCall| async {
+//!     Ok::<_, BoxError>(ToolOutcome::default())
+//! }));
+//! let call = live.catalog().manifested(ToolCall::new("search", Params::empty_object()));
+//! search.oneshot(call).await?;
+//!
+//! // Later: what is said of tools and which calls are guarded holds from the next call on.
+//! let reloaded = live.reload(Config::from_json(r#"{"retry": {"attempts": 2}}"#)?)?;
+//! assert_eq!(reloaded.needs_restart, ["retry"]);
+//! # Ok(()) }
+//! ```
+//!
+//! # What changes at once, and what needs a restart
+//!
+//! | | |
+//! |---|---|
+//! | `rollout` | at once, for calls that are made from then on |
+//! | `tools`, `defaults`, `undeclared_effect` | at once, for calls that get their manifest from then on; a breaker that exists keeps the limits that it was made with |
+//! | all else | with the next start: breakers, records and turns would be lost with the layers that hold them |
+use crate::{Builder, ConfigError, ToolStack, breaker, idempotency, retry::Policy};
+use std::{
+    fmt,
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
+use tr_core::ToolCatalog;
+pub use tr_core::{
+    catalog::CatalogError,
+    config::{
+        BreakerConfig, BreakerMode, Config, Conflicts, DeriveKeys, IdempotencyConfig, LoopConfig,
+        PREFIX,
+    },
+};
+
+impl Builder {
+    /// Takes over what a configuration says, but for what it knows of single tools: that goes with
+    /// the calls ([`ToolCatalog::manifested`]), or comes with [`Live`].
+    pub fn config(mut self, config: &Config) -> Self {
+        if let Some(rollout) = &config.rollout {
+            self = self.rollout(rollout.clone());
+        }
+        if let Some(normalise) = config.normalise {
+            self = self.normalise(normalise);
+        }
+        if let Some(timeout) = config.attempt_timeout {
+            self = self.attempt_timeout(|attempt| attempt.after(timeout));
+        }
+        if let Some(changes) = &config.retry {
+            let mut policy = Policy::tool_reliability();
+            policy.apply(changes);
+            self = self.retry(|retry| retry.policy(policy));
+        }
+        self.breaker(|builder| breakers(builder, &config.breaker))
+            .idempotency(|builder| records(builder, &config.idempotency))
+            .loop_guard(|builder| loops(builder, &config.loops))
+    }
+}
+
+/// Sets what is said.
+macro_rules! set {
+    ($builder:ident, $($name:ident = $value:expr),* $(,)?) => {{
+        let mut builder = $builder;
+        $(
+            if let Some(value) = $value {
+                builder = builder.$name(value);
+            }
+        )*
+        builder
+    }};
+}
+
+fn breakers(builder: breaker::Builder, config: &BreakerConfig) -> breaker::Builder {
+    set!(
+        builder,
+        consecutive_failures = config.consecutive,
+        failure_rate = config.failure_rate,
+        window = config.window,
+        min_calls = config.min_calls,
+        rolling = config.rolling_ms.map(Duration::from_millis),
+        cooldown = config.cooldown_ms.map(Duration::from_millis),
+        max_probes = config.max_probes,
+        successes_to_close = config.successes_to_close,
+        count_rate_limits = config.count_rate_limits,
+        mode = config.mode.map(|mode| match mode {
+            BreakerMode::Enforce => breaker::Mode::Enforce,
+            BreakerMode::Shadow => breaker::Mode::Shadow,
+            BreakerMode::Disabled => breaker::Mode::Disabled,
+        }),
+        forced_open = config.forced_open,
+        capacity = config.capacity.map(|breakers| breakers as usize),
+    )
+}
+
+fn records(builder: idempotency::Builder, config: &IdempotencyConfig) -> idempotency::Builder {
+    set!(
+        builder,
+        derived_keys = config.derived_keys.map(|from| match from {
+            DeriveKeys::Off => idempotency::DerivedKeys::Off,
+            DeriveKeys::CutOff => idempotency::DerivedKeys::CutOff,
+            DeriveKeys::Step => idempotency::DerivedKeys::Step,
+            DeriveKeys::Session => idempotency::DerivedKeys::Session,
+        }),
+        conflicts = config.conflicts.map(|policy| match policy {
+            Conflicts::Reject => idempotency::ConflictPolicy::Reject,
+            Conflicts::Independent => idempotency::ConflictPolicy::Independent,
+        }),
+        capacity = config.capacity.map(|records| records as usize),
+        max_waiters = config.max_waiters.map(|waiters| waiters as usize),
+        done_ttl = config.done_ttl_ms.map(Duration::from_millis),
+        failed_ttl = config.failed_ttl_ms.map(Duration::from_millis),
+        inflight_ttl = config.inflight_ttl_ms.map(Duration::from_millis),
+        unknown_ttl = config.unknown_ttl_ms.map(Duration::from_millis),
+        cut_off_grace = config.cut_off_grace_ms.map(Duration::from_millis),
+    )
+}
+
+fn loops(builder: crate::loopguard::Builder, config: &LoopConfig) -> crate::loopguard::Builder {
+    set!(
+        builder,
+        enabled = config.enabled,
+        max_identical_failures = config.max_identical,
+        max_failures_per_turn = config.max_failures_per_turn,
+        memory = config.memory_ms.map(Duration::from_millis),
+    )
+}
+
+/// A stack that runs by a configuration. A clone is another handle of the same.
+#[derive(Clone)]
+pub struct Live(Arc<Running>);
+
+struct Running {
+    stack: ToolStack,
+    /// By which it was started.
+    started: Config,
+    catalog: RwLock<ToolCatalog>,
+}
+
+/// What has become of a new configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reloaded {
+    /// The sections that say something else than those by which the stack was started: they hold
+    /// from the next start on.
+    pub needs_restart: Vec<&'static str>,
+}
+
+impl Live {
+    /// Builds a stack by `config`, after which `change` has its say: hooks, stores, exporters.
+    ///
+    /// # Errors
+    /// If any layer's settings are out of range; the faults of all layers are named at once.
+    pub fn new(
+        config: Config,
+        change: impl FnOnce(Builder) -> Builder,
+    ) -> Result<Self, ConfigError> {
+        let stack = change(ToolStack::builder().config(&config)).build()?;
+        let catalog = RwLock::new(config.catalog.clone());
+        Ok(Self(Arc::new(Running { stack, started: config, catalog })))
+    }
+
+    /// The stack.
+    #[must_use]
+    pub fn stack(&self) -> &ToolStack {
+        &self.0.stack
+    }
+
+    /// What is known of single tools at this moment. A clone is a reference count.
+    #[must_use]
+    pub fn catalog(&self) -> ToolCatalog {
+        self.0.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes over what of a new configuration can change while calls are under way, which end as
+    /// they began, and says what of it cannot.
+    ///
+    /// # Errors
+    /// If a stack could not be built by it. Nothing has changed then.
+    pub fn reload(&self, config: Config) -> Result<Reloaded, ConfigError> {
+        ToolStack::builder().config(&config).build()?;
+        let started = &self.0.started;
+        let differs = [
+            ("normalise", started.normalise != config.normalise),
+            ("attempt_timeout_ms", started.attempt_timeout != config.attempt_timeout),
+            ("retry", started.retry != config.retry),
+            ("breaker", started.breaker != config.breaker),
+            ("idempotency", started.idempotency != config.idempotency),
+            ("loops", started.loops != config.loops),
+        ];
+        let differs = differs.into_iter().filter(|(_, differs)| *differs);
+        let needs_restart = differs.map(|(section, _)| section).collect();
+        *self.0.catalog.write().unwrap_or_else(PoisonError::into_inner) = config.catalog;
+        let rollout = config.rollout.unwrap_or_default();
+        self.0.stack.kill_switch().set_rollout(rollout);
+        Ok(Reloaded { needs_restart })
+    }
+}
+
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live").field("started", &self.0.started).finish_non_exhaustive()
+    }
+}

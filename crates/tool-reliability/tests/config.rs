@@ -1,0 +1,111 @@
+//! A stack by its configuration, and what of it may change while calls are under way.
+use std::time::Duration;
+use tool_reliability::{
+    Guarded, Mode, Rollout,
+    config::{Config, Live},
+    idempotency::DerivedKeys,
+};
+use tower::ServiceExt;
+use tr_core::{BreakerState, Effect, KeyRef, Params, Ran, ToolCall, Verdict, code, facts};
+use tr_testkit::{
+    calls::{ScriptedTool, answers, fails},
+    tool::{Handle, Step},
+};
+
+fn live(json: &str) -> Live {
+    Live::new(Config::from_json(json).unwrap(), |builder| builder).unwrap()
+}
+
+fn down(live: &Live) -> (Guarded<ScriptedTool>, Handle<ToolCall>) {
+    let down = fails("http_503", Verdict::TRANSIENT, Ran::No);
+    let tool = ScriptedTool::script([down]).then_repeat_last();
+    let handle = tool.handle();
+    (live.stack().service(tool), handle)
+}
+
+fn call(live: &Live) -> ToolCall {
+    live.catalog().manifested(ToolCall::new("search", Params::empty_object()).session("s"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_layer_hears_its_section() {
+    let live = live(
+        r#"{
+        "retry": {"attempts": 2},
+        "breaker": {"consecutive": 3, "cooldown_ms": 1000},
+        "idempotency": {"derived_keys": "session", "done_ttl_ms": 1000},
+        "loops": {"enabled": false},
+        "attempt_timeout_ms": 50
+    }"#,
+    );
+    let (tool, handle) = down(&live);
+    tool.clone().oneshot(call(&live).turn("1")).await.unwrap_err();
+    assert_eq!(handle.calls(), 2);
+    assert!(live.stack().turns().is_none());
+    let failing = || call(&live).turn("2").session("t");
+    tool.clone().oneshot(failing()).await.unwrap_err();
+    let breaker = live.stack().breakers().get(KeyRef::new("search")).unwrap();
+    assert_eq!((handle.calls(), breaker.state()), (3, BreakerState::Open));
+    assert!(breaker.time_left().unwrap() <= Duration::from_secs(1));
+
+    let tool = ScriptedTool::script([answers("ok"), Step::Hang]).then_repeat_last();
+    let (handle, tool) = (tool.handle(), live.stack().service(tool));
+    let other = || ToolCall::new("other", Params::empty_object()).session("s");
+    for _ in 0..2 {
+        tool.clone().oneshot(other()).await.unwrap();
+    }
+    assert_eq!(handle.calls(), 1, "keys are derived");
+    tokio::time::advance(Duration::from_secs(2)).await;
+    let error = tool.oneshot(other()).await.unwrap_err();
+    assert_eq!((handle.calls(), facts(&*error).unwrap().code()), (2, code::TIMEOUT));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reload_changes_rollout_and_tools_and_names_the_rest() {
+    let live = live(r#"{"tools": {"search": {"effect": "mutating"}}, "breaker": {"window": 19}}"#);
+    let (tool, handle) = down(&live);
+    // Under way with the configuration of before.
+    let running = tokio::spawn(tool.clone().oneshot(call(&live)));
+    tokio::task::yield_now().await;
+    assert_eq!(handle.calls(), 1);
+
+    let config = r#"{
+        "rollout": {"tools": {"search": "off"}},
+        "tools": {"search": {"effect": "read_only", "timeout_ms": 7}},
+        "breaker": {"window": 19, "min_calls": 5},
+        "loops": {"max_identical": 4}
+    }"#;
+    let reloaded = live.reload(Config::from_json(config).unwrap()).unwrap();
+    assert_eq!(reloaded.needs_restart, ["breaker", "loops"]);
+    assert_eq!(live.stack().kill_switch().rollout(), Rollout::default().tool("search", Mode::Off));
+    let next = call(&live);
+    assert_eq!(next.parts().effect, Effect::ReadOnly);
+    assert_eq!(next.manifest().unwrap().timeout, Some(Duration::from_millis(7)));
+    tool.clone().oneshot(next).await.unwrap_err();
+    assert_eq!(handle.calls(), 2, "off: one attempt");
+    running.await.unwrap().unwrap_err();
+    assert_eq!(handle.calls(), 5, "what was under way had its four");
+
+    // Back to nothing said.
+    live.reload(Config::default()).unwrap();
+    assert_eq!(live.stack().kill_switch().rollout(), Rollout::default());
+    assert!(live.catalog().is_empty());
+}
+
+#[test]
+fn a_configuration_that_cannot_be_built_changes_nothing() {
+    let live = live(r#"{"rollout": {"mode": "shadow"}}"#);
+    let bad = r#"{"breaker": {"cooldown_ms": 9007199254740991}, "retry": {"base_ms": 0}}"#;
+    let error = live.reload(Config::from_json(bad).unwrap()).unwrap_err().to_string();
+    assert_eq!(error.lines().count(), 2, "{error}");
+    assert_eq!(live.stack().kill_switch().rollout(), Rollout::new(Mode::Shadow));
+}
+
+#[test]
+fn the_builder_has_the_last_word() {
+    let config = Config::from_json(r#"{"idempotency": {"derived_keys": "session"}}"#).unwrap();
+    let changed = Live::new(config, |builder| {
+        builder.idempotency(|records| records.derived_keys(DerivedKeys::Off).capacity(0))
+    });
+    assert!(changed.unwrap_err().to_string().contains("capacity"));
+}

@@ -1,0 +1,224 @@
+//! The form of a configuration, as it is written.
+use crate::{
+    Effect,
+    catalog::{
+        form::{Retry, Tool, Tools},
+        shape::{At, Lenient, Located, Share as Rate},
+    },
+    rollout::{Mode, Share, Stage},
+    wire::{
+        fault::Faults,
+        read::{Count, Flag, Kind, Map, Millis, Node, Percent, Shape, Word, object, words},
+    },
+};
+use std::borrow::Cow;
+
+#[cfg(feature = "schema")]
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+object! { strict
+    /// How a stack of reliability layers is set up. What is absent stays as the stack has it.
+    struct ConfigForm {
+        ignored "$schema";
+        /// Which calls are guarded.
+        "rollout" => rollout: Option<RolloutForm>, Lenient<RolloutForm>;
+        /// Whether tools' failures are put into the contract's words.
+        "normalise" => normalise: Option<bool>, Lenient<Flag>;
+        /// How long one attempt may take where its tool says nothing, in milliseconds.
+        "attempt_timeout_ms" => attempt_timeout_ms: Option<u64>, Lenient<Millis<1>>;
+        /// Changes to the retry policy.
+        "retry" => retry: Option<Retry>, Lenient<Retry>;
+        /// Changes to all breakers.
+        "breaker" => breaker: Option<BreakerConfig>, Lenient<BreakerConfig>;
+        /// Changes to how repeats are recognised, and how long they are remembered.
+        "idempotency" => idempotency: Option<IdempotencyConfig>, Lenient<IdempotencyConfig>;
+        /// Changes to the loop guard.
+        "loops" => loops: Option<LoopConfig>, Lenient<LoopConfig>;
+        /// What tools of which nobody says it do to the world; `mutating` where it is absent.
+        "undeclared_effect" => undeclared_effect: Option<Effect>, Lenient<Word<Effect>>;
+        /// What holds for each tool that says nothing else.
+        "defaults" => defaults: Option<At<Tool>>, Lenient<Located<Tool>>;
+        /// The tools, each by a name that the others use for it.
+        "tools" => tools: Option<Tools>, Lenient<Map<Lenient<Located<Tool>>>>;
+    }
+}
+
+/// Stages by the names of tools; those that could not be read are only names.
+pub(super) type Stages = Vec<(Box<str>, Option<Stage>)>;
+
+object! { strict
+    /// Which calls are guarded: a tool's own stage decides, else its effect's, else the general one.
+    struct RolloutForm {
+        /// What the stack does with calls; `enforce` where it is absent.
+        "mode" => mode: Option<Mode>, Lenient<Word<Mode>>;
+        /// The share of sessions that this holds for; all where it is absent.
+        "percent" => percent: Option<f64>, Lenient<Percent>;
+        /// What the stack does with all other calls; `off` where it is absent.
+        "others" => others: Option<Mode>, Lenient<Word<Mode>>;
+        /// For tools that only read.
+        "read_only" => read_only: Option<Stage>, Lenient<StageShape>;
+        /// For tools that a repeat changes nothing with.
+        "idempotent" => idempotent: Option<Stage>, Lenient<StageShape>;
+        /// For all other tools, those of which nobody says it included.
+        "mutating" => mutating: Option<Stage>, Lenient<StageShape>;
+        /// For single tools, by their names as logs show them.
+        "tools" => tools: Option<Stages>, Lenient<Map<Lenient<StageShape>>>;
+    }
+}
+
+object! { strict
+    /// A mode for a share of the sessions, and one for the others.
+    struct StageForm {
+        /// What the stack does with calls; `enforce` where it is absent.
+        "mode" => mode: Option<Mode>, Lenient<Word<Mode>>;
+        /// The share of sessions that this holds for; all where it is absent.
+        "percent" => percent: Option<f64>, Lenient<Percent>;
+        /// What the stack does with all other calls; `off` where it is absent.
+        "others" => others: Option<Mode>, Lenient<Word<Mode>>;
+    }
+}
+
+/// A stage, or only its mode.
+pub(crate) struct StageShape;
+
+impl Shape for StageShape {
+    type Value = Stage;
+
+    fn expected() -> Cow<'static, str> {
+        format!("{}, or an object with `mode`, `percent` and `others`", Word::<Mode>::expected())
+            .into()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Stage> {
+        match node.source.kind() {
+            Kind::String => Word::<Mode>::read(node, faults).map(Stage::all),
+            Kind::Object => {
+                let form = StageForm::read(node, faults)?;
+                Some(stage(form.mode, form.percent, form.others))
+            }
+            _ => node.refuse(Self::expected(), faults),
+        }
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        let (word, form) = (Word::<Mode>::schema(generator), StageForm::schema(generator));
+        json_schema!({ "anyOf": [word, form] })
+    }
+}
+
+pub(super) fn stage(mode: Option<Mode>, percent: Option<f64>, others: Option<Mode>) -> Stage {
+    let mode = mode.unwrap_or_default();
+    match percent.and_then(Share::percent) {
+        None => Stage::all(mode),
+        Some(share) => Stage::part(mode, share, others.unwrap_or(Mode::Off)),
+    }
+}
+
+object! { strict
+    /// Changes to all breakers.
+    pub struct BreakerConfig {
+        /// Failures in a row that open one; 5.
+        "consecutive" => consecutive: Option<u32>, Lenient<Count<10_000>>;
+        /// The share of failures that opens one; 0.5.
+        "failure_rate" => failure_rate: Option<f64>, Lenient<Rate>;
+        /// How many calls rates are of; 20.
+        "window" => window: Option<u32>, Lenient<Count<10_000>>;
+        /// Fewer calls than this have no rate; 10.
+        "min_calls" => min_calls: Option<u32>, Lenient<Count<10_000>>;
+        /// What is older than this counts for nothing, in milliseconds; 120,000.
+        "rolling_ms" => rolling_ms: Option<u64>, Lenient<Millis<1>>;
+        /// How long one stays open, in milliseconds; 30,000.
+        "cooldown_ms" => cooldown_ms: Option<u64>, Lenient<Millis<1>>;
+        /// Probes in flight at once; 1.
+        "max_probes" => max_probes: Option<u32>, Lenient<Count<10_000>>;
+        /// Probes that must succeed for one to close; 2.
+        "successes_to_close" => successes_to_close: Option<u32>, Lenient<Count<10_000>>;
+        /// Whether rate limits, such as a 429, are failures; true.
+        "count_rate_limits" => count_rate_limits: Option<bool>, Lenient<Flag>;
+        /// What breakers do with their decisions; `enforce`.
+        "mode" => mode: Option<BreakerMode>, Lenient<Word<BreakerMode>>;
+        /// Whether breakers start in FORCED_OPEN; false.
+        "forced_open" => forced_open: Option<bool>, Lenient<Flag>;
+        /// How many breakers are kept; 10,000.
+        "capacity" => capacity: Option<u32>, Lenient<Count<1_000_000>>;
+    }
+}
+
+/// What breakers do with their decisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BreakerMode {
+    /// They refuse calls.
+    Enforce,
+    /// They count and report, and let every call through.
+    Shadow,
+    /// They do nothing.
+    Disabled,
+}
+
+object! { strict
+    /// Changes to how repeats are recognised, and how long they are remembered.
+    pub struct IdempotencyConfig {
+        /// From what keys are derived for calls that have none; `step`.
+        "derived_keys" => derived_keys: Option<DeriveKeys>, Lenient<Word<DeriveKeys>>;
+        /// What becomes of a key that comes again with other params; `reject`.
+        "conflicts" => conflicts: Option<Conflicts>, Lenient<Word<Conflicts>>;
+        /// How many records are kept in memory; 25,000.
+        "capacity" => capacity: Option<u32>, Lenient<Count<16_777_216>>;
+        /// How many callers may wait for one call; 1,024.
+        "max_waiters" => max_waiters: Option<u32>, Lenient<Count<1_048_576>>;
+        /// How long successes are replayed, in milliseconds; 24 h.
+        "done_ttl_ms" => done_ttl_ms: Option<u64>, Lenient<Millis<1>>;
+        /// How long failures are replayed, in milliseconds; 5 min.
+        "failed_ttl_ms" => failed_ttl_ms: Option<u64>, Lenient<Millis<1>>;
+        /// The lease of a call in flight, in milliseconds; 2 min.
+        "inflight_ttl_ms" => inflight_ttl_ms: Option<u64>, Lenient<Millis<1>>;
+        /// How long a mutating call of unknown outcome bars a repeat, in milliseconds; 24 h.
+        "unknown_ttl_ms" => unknown_ttl_ms: Option<u64>, Lenient<Millis<1>>;
+        /// How long the end of a call that was cut off waits for its repeat, in milliseconds; 60 s.
+        "cut_off_grace_ms" => cut_off_grace_ms: Option<u64>, Lenient<Millis<1>>;
+    }
+}
+
+/// From what keys are derived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeriveKeys {
+    /// From nothing.
+    Off,
+    /// To pick up calls that were cut off.
+    CutOff,
+    /// From the call's step.
+    Step,
+    /// From session, tool and params: every repeat is answered from the record.
+    Session,
+}
+
+/// What becomes of a key that comes again with other params.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conflicts {
+    /// The call is refused.
+    Reject,
+    /// It is taken for another call.
+    Independent,
+}
+
+object! { strict
+    /// Changes to the loop guard.
+    pub struct LoopConfig {
+        /// Whether loops are looked for; true.
+        "enabled" => enabled: Option<bool>, Lenient<Flag>;
+        /// Identical failing calls that end a loop; 2.
+        "max_identical" => max_identical: Option<u32>, Lenient<Count<1000>>;
+        /// Failures of any kind that end a turn; 5.
+        "max_failures_per_turn" => max_failures_per_turn: Option<u32>, Lenient<Count<100_000>>;
+        /// How long a failure counts where nobody says which turn it is, in milliseconds; 60,000.
+        "memory_ms" => memory_ms: Option<u64>, Lenient<Millis<1>>;
+    }
+}
+
+words! {
+    Mode { Off = "off", Shadow = "shadow", Enforce = "enforce" }
+    BreakerMode { Enforce = "enforce", Shadow = "shadow", Disabled = "disabled" }
+    DeriveKeys { Off = "off", CutOff = "cut_off" | "cutOff", Step = "step", Session = "session" }
+    Conflicts { Reject = "reject", Independent = "independent" }
+}

@@ -1,0 +1,179 @@
+//! How a stack is set up, read from a file and from the environment.
+//!
+//! # When to use
+//!
+//! To set up a stack outside of the program: `tool_reliability::Live` runs one by a configuration,
+//! and takes over a new one while calls are under way. What a program only knows itself (hooks,
+//! stores, exporters) stays with the builder.
+//!
+//! # Example
+//!
+//! ```
+//! # #[cfg(feature = "catalog")] {
+//! use tr_core::config::Config;
+//!
+//! let config = Config::from_toml(r#"
+//!     [rollout]
+//!     mode = "shadow"
+//!     read_only = "enforce"
+//!     mutating = { mode = "enforce", percent = 10, others = "shadow" }
+//!
+//!     [retry]
+//!     attempts = 3
+//!
+//!     [breaker]
+//!     cooldown_ms = 5_000
+//!
+//!     [tools.flight_search]
+//!     effect = "read_only"
+//!     timeout_ms = 3_000
+//! "#)?;
+//! assert_eq!(config.breaker.cooldown_ms, Some(5_000));
+//! assert_eq!(config.catalog.len(), 1);
+//!
+//! // A variable for each setting beats the file.
+//! let config = Config::from_vars([("TOOL_RELIABILITY__BREAKER__COOLDOWN_MS", "9000")])?.or(config);
+//! assert_eq!(config.breaker.cooldown_ms, Some(9_000));
+//! # }
+//! # Ok::<_, tr_core::catalog::CatalogError>(())
+//! ```
+//!
+//! # The form
+//!
+//! `defaults`, `tools` and `undeclared_effect` are those of a [catalogue](crate::catalog): what is
+//! known of each tool, and beats what is said for all. JSON has the same form as TOML, which needs
+//! the feature `catalog`. The form's schema is `schemas/stack-config.schema.json`.
+//!
+//! # Errors
+//!
+//! [`CatalogError`] names every mistake at once, with its line, or its variable.
+mod form;
+mod vars;
+
+#[cfg(feature = "schema")]
+pub(crate) use self::form::ConfigForm;
+pub use self::form::{
+    BreakerConfig, BreakerMode, Conflicts, DeriveKeys, IdempotencyConfig, LoopConfig,
+};
+pub use self::vars::PREFIX;
+
+#[cfg(not(feature = "schema"))]
+use self::form::ConfigForm;
+use self::form::{RolloutForm, stage};
+#[cfg(feature = "catalog")]
+use crate::catalog::read::toml_text;
+use crate::{
+    Effect, RetryOverride,
+    catalog::{CatalogError, ToolCatalog, build, form::Catalog, read},
+    rollout::Rollout,
+    wire::{
+        fault::Faults,
+        read::{Strictness, text},
+    },
+};
+use std::time::Duration;
+
+const WHAT: &str = "the configuration";
+
+/// How a stack is set up. What is `None` stays as the stack has it. Fields are added in minor
+/// versions.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Config {
+    /// Which calls are guarded.
+    pub rollout: Option<Rollout>,
+    /// Whether tools' failures are put into the contract's words.
+    pub normalise: Option<bool>,
+    /// How long one attempt may take where its tool says nothing.
+    pub attempt_timeout: Option<Duration>,
+    /// Changes to the retry policy.
+    pub retry: Option<RetryOverride>,
+    /// Changes to all breakers.
+    pub breaker: BreakerConfig,
+    /// Changes to how repeats are recognised.
+    pub idempotency: IdempotencyConfig,
+    /// Changes to the loop guard.
+    pub loops: LoopConfig,
+    /// What is known of single tools.
+    pub catalog: ToolCatalog,
+}
+
+impl Config {
+    /// Reads a configuration in JSON.
+    ///
+    /// # Errors
+    /// Names every mistake with its line.
+    pub fn from_json(json: &str) -> Result<Self, CatalogError> {
+        let mut faults = Faults::of_configuration(json);
+        let form = text::<ConfigForm>(json, Strictness::Canonical, &mut faults);
+        finish(form, &mut faults).ok_or_else(|| CatalogError::of(WHAT, faults, json))
+    }
+
+    /// Reads a configuration in TOML.
+    ///
+    /// # Errors
+    /// Names every mistake with its line.
+    #[cfg(feature = "catalog")]
+    pub fn from_toml(toml: &str) -> Result<Self, CatalogError> {
+        let mut faults = Faults::of_configuration(toml);
+        let form = toml_text::<ConfigForm>(toml, &mut faults);
+        finish(form, &mut faults).ok_or_else(|| CatalogError::of(WHAT, faults, toml))
+    }
+
+    /// What `self` does not say, as `other` says it. Each setting for itself, but for the rollout
+    /// and the catalogue: if `self` has one, that is all of it.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            rollout: self.rollout.or(other.rollout),
+            normalise: self.normalise.or(other.normalise),
+            attempt_timeout: self.attempt_timeout.or(other.attempt_timeout),
+            retry: build::or(self.retry, other.retry),
+            breaker: self.breaker.or(other.breaker),
+            idempotency: self.idempotency.or(other.idempotency),
+            loops: self.loops.or(other.loops),
+            catalog: if self.catalog.is_empty() { other.catalog } else { self.catalog },
+        }
+    }
+}
+
+/// The configuration, if there is no fault in it.
+fn finish(form: Option<ConfigForm>, faults: &mut Faults) -> Option<Config> {
+    let form = form?;
+    let catalog = Catalog {
+        undeclared_effect: form.undeclared_effect,
+        defaults: form.defaults,
+        tools: form.tools,
+    };
+    let config = Config {
+        rollout: form.rollout.map(rollout),
+        normalise: form.normalise,
+        attempt_timeout: form.attempt_timeout_ms.map(Duration::from_millis),
+        retry: build::retry(form.retry, (None, None, None), faults),
+        breaker: form.breaker.unwrap_or_default(),
+        idempotency: form.idempotency.unwrap_or_default(),
+        loops: form.loops.unwrap_or_default(),
+        catalog: read::build(catalog, faults),
+    };
+    faults.is_empty().then_some(config)
+}
+
+fn rollout(form: RolloutForm) -> Rollout {
+    let effects = [
+        (Effect::ReadOnly, form.read_only),
+        (Effect::Idempotent, form.idempotent),
+        (Effect::Mutating, form.mutating),
+    ];
+    let mut rollout = Rollout::new(stage(form.mode, form.percent, form.others));
+    for (effect, stage) in effects {
+        if let Some(stage) = stage {
+            rollout = rollout.effect(effect, stage);
+        }
+    }
+    for (tool, stage) in form.tools.into_iter().flatten() {
+        if let Some(stage) = stage {
+            rollout = rollout.tool(tool, stage);
+        }
+    }
+    rollout
+}
