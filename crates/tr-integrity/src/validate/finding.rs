@@ -94,6 +94,10 @@ impl Fault {
 }
 
 impl Finding {
+    pub(super) fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
     /// The text with which the provider would refuse it; `None` for a warning, but for one of which
     /// only some of its models take no notice.
     #[must_use]

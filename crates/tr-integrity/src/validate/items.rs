@@ -1,8 +1,8 @@
 //! What a validator remembers of a form of items, where a result may stand anywhere behind its
 //! use: it can mend a fault that was found before it came.
-use super::{Fault, Finding, OpenUse, Severity, Step, Validator};
+use super::{Fault, Finding, OpenUse, Step, Validator, ids::Ids};
 use crate::message::{Item, Kind, Message, Role};
-use std::{collections::HashMap, mem};
+use std::mem;
 
 /// What is remembered of items.
 #[derive(Clone, Debug, Default)]
@@ -11,10 +11,12 @@ pub(super) struct Items {
     pub(super) continues: bool,
     /// The first reference to an item that the provider keeps: it may be a use, or a result.
     reference: Option<usize>,
-    /// Each id's uses, and what answers them.
-    uses: HashMap<Box<str>, Vec<Place>>,
+    /// Each id's uses.
+    uses: Ids<Place>,
+    /// What answered which of them, in order.
+    answers: Vec<(usize, usize)>,
     /// Where each item's id came first.
-    ids: HashMap<Box<str>, usize>,
+    ids: Ids,
     /// Reasoning that waits for what follows from it: the messages, and the items' ids.
     reasoning: Vec<(usize, Box<str>)>,
     /// What was found and is not so any more, since this message.
@@ -25,7 +27,6 @@ pub(super) struct Items {
 
 #[derive(Clone, Debug)]
 struct Place {
-    message: usize,
     /// Where its step begins.
     step: usize,
     result: Option<usize>,
@@ -42,33 +43,22 @@ impl Items {
 
     /// Gives a result to the nearest step that lacks one of this id, and there to the first use.
     fn answer(&mut self, id: &str, result: usize) -> Option<usize> {
-        let places = self.uses.get_mut(id)?;
-        let last = places.iter().rposition(|place| place.result.is_none())?;
-        let step = places[last].step;
-        let before = places[..last].iter().rev();
-        let same = before.take_while(|place| place.step == step && place.result.is_none());
-        let first = last - same.count();
-        let place = &mut places[first];
-        place.result = Some(result);
-        Some(place.message)
+        let lacks = |&at: &usize| self.uses.what(at).result.is_none();
+        let mut open = self.uses.of(id).skip_while(|at| !lacks(at)).peekable();
+        let step = self.uses.what(*open.peek()?).step;
+        let first = open.take_while(|at| lacks(at) && self.uses.what(*at).step == step).last()?;
+        self.uses.what_mut(first).result = Some(result);
+        self.answers.push((result, first));
+        Some(self.uses.message(first))
     }
 
-    fn forget(&mut self, message: &Message, len: usize) {
-        for id in message.tool_uses().chain(message.tool_results()) {
-            let Some(places) = self.uses.get_mut(id) else { continue };
-            places.retain(|place| place.message < len);
-            for place in places.iter_mut() {
-                place.result = place.result.filter(|&result| result < len);
-            }
-            if places.is_empty() {
-                self.uses.remove(id);
-            }
+    /// Forgets what all but the first `len` messages have said of uses and ids.
+    fn truncate(&mut self, len: usize) {
+        while let Some((_, used)) = self.answers.pop_if(|(result, _)| *result >= len) {
+            self.uses.what_mut(used).result = None;
         }
-        if let Some(item) = message.item()
-            && self.ids.get(&item.id).is_some_and(|&first| first >= len)
-        {
-            self.ids.remove(&item.id);
-        }
+        self.uses.truncate(len);
+        self.ids.truncate(len);
     }
 }
 
@@ -106,7 +96,7 @@ impl Validator {
                 uses.filter(|open| open.message == message).for_each(|open| open.results += 1);
             }
             Some(message) => self.heal(message),
-            None if self.items.uses.contains_key(id) => {
+            None if self.items.uses.last(id).is_some() => {
                 self.find(Fault::SeveralResults, at, None, Some(id));
             }
             None if self.items.continues || self.items.reference.is_some() => {}
@@ -123,7 +113,7 @@ impl Validator {
             return self.items.healed_late.push(message);
         };
         let finding = self.findings.remove(at);
-        self.errors -= usize::from(finding.severity == Severity::Error);
+        self.errors -= usize::from(finding.is_error());
         self.items.healed.push((self.len, finding));
     }
 
@@ -154,10 +144,10 @@ impl Validator {
         if message.blocks().iter().any(|block| block.kind == Kind::Reference) {
             self.items.reference.get_or_insert(at);
         }
-        if self.items.ids.contains_key(id) {
+        if self.items.ids.last(id).is_some() {
             return self.find_about(Fault::DuplicateItem, at, None, None, id.clone());
         }
-        self.items.ids.insert(id.clone(), at);
+        self.items.ids.note(id, at, ());
     }
 
     /// The next item's step: the one that it extends, else a new one.
@@ -165,8 +155,8 @@ impl Validator {
         let message = self.len;
         let step = self.step.get_or_insert_with(|| Step { message, uses: Vec::new(), grows: true });
         for open in &uses {
-            let place = Place { message, step: step.message, result: None };
-            self.items.uses.entry(open.key.id.clone()).or_default().push(place);
+            let place = Place { step: step.message, result: None };
+            self.items.uses.note(&open.key.id, message, place);
         }
         step.uses.extend(uses);
     }
@@ -180,17 +170,22 @@ impl Validator {
 
     /// Where the last use of `id` has its result, if that may be anywhere.
     pub(crate) fn result_of(&self, id: &str) -> Option<usize> {
-        self.items.uses.get(id)?.last()?.result
+        let last = self.items.uses.of(id).next()?;
+        self.items.uses.what(last).result
     }
 
-    /// Forgets all but the first `len` of `messages`, but for the step, which is `replay`'s.
-    pub(super) fn truncate_items(&mut self, messages: &[Message], len: usize, replay: Items) {
-        messages[len..].iter().for_each(|message| self.items.forget(message, len));
+    /// Forgets all but the first `len` messages, but for the step, which is `replay`'s.
+    pub(super) fn truncate_items(&mut self, len: usize, replay: Items) {
+        self.items.truncate(len);
         self.items.reference = self.items.reference.filter(|&first| first < len);
         self.items.reasoning = replay.reasoning;
         let from = self.items.healed.partition_point(|&(since, _)| since < len);
         let sick = self.items.healed.drain(from..).map(|(_, finding)| finding);
-        self.findings.extend(sick.filter(|finding| finding.noticed < len));
-        self.findings.sort_by_key(|finding| (finding.noticed, finding.message_index));
+        let sick: Vec<_> = sick.filter(|finding| finding.noticed < len).collect();
+        if !sick.is_empty() {
+            self.errors += sick.iter().filter(|finding| finding.is_error()).count();
+            self.findings.extend(sick);
+            self.findings.sort_by_key(|finding| (finding.noticed, finding.message_index));
+        }
     }
 }
