@@ -101,6 +101,7 @@ mod format;
 mod guard;
 mod json;
 mod message;
+mod messages;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod provider;

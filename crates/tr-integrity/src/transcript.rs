@@ -3,6 +3,7 @@ use crate::{
     format::{Format, NEITHER, ReadError, Request, Results},
     json,
     message::{Message, Role},
+    messages::Messages,
 };
 use std::{collections::HashSet, fmt, ops::Range, slice};
 
@@ -24,7 +25,7 @@ pub struct Transcript {
     format: Format,
     /// The text up to the first message, the bracket included.
     head: Box<str>,
-    messages: Vec<Message>,
+    messages: Messages,
     tail: Box<str>,
     /// The message that stands for a list given as one string, as long as it is alone.
     words: Option<Message>,
@@ -37,7 +38,7 @@ impl Transcript {
     #[must_use]
     pub fn new(format: Format) -> Self {
         let (head, tail) = ("[".into(), "]".into());
-        Self { format, head, messages: Vec::new(), tail, words: None, continues: false }
+        Self { format, head, messages: Messages::default(), tail, words: None, continues: false }
     }
 
     /// No messages yet, between these texts.
@@ -76,7 +77,7 @@ impl Transcript {
         let mut transcript = Self { head, tail, continues, ..Self::new(format) };
         if list.starts_with('"') && format == Format::OpenAiResponses {
             let words = format.own(format!(r#"{{"role":"user","content":{list}}}"#));
-            (transcript.messages, transcript.words) = (vec![words.clone()], Some(words));
+            (transcript.messages, transcript.words) = (vec![words.clone()].into(), Some(words));
         } else {
             transcript.read_list(list)?;
         }
@@ -150,7 +151,8 @@ impl Transcript {
         self.messages.push(message);
     }
 
-    /// Keeps the first `len` messages.
+    /// Keeps the first `len` messages. The memory of the others is freed as messages are pushed, two
+    /// for each: so this costs the same whatever goes.
     pub fn truncate(&mut self, len: usize) {
         self.messages.truncate(len);
     }
@@ -163,7 +165,7 @@ impl Transcript {
 
     /// The messages from `at` on, as a transcript of their own.
     pub(crate) fn rest(&self, at: usize) -> Self {
-        let (messages, continues) = (self.messages[at..].to_vec(), self.continues);
+        let (messages, continues) = (self.messages[at..].to_vec().into(), self.continues);
         Self { messages, continues, ..Self::new(self.format) }
     }
 
@@ -229,7 +231,7 @@ impl Transcript {
 
     /// The one string that the list is, as JSON.
     fn plain_words(&self) -> Option<&str> {
-        let words = self.words.as_ref().filter(|words| self.messages == slice::from_ref(*words))?;
+        let words = self.words.as_ref().filter(|words| *self.messages == *slice::from_ref(*words))?;
         Some(words.text(words.body.list.as_ref()?))
     }
 }

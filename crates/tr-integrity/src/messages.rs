@@ -1,0 +1,100 @@
+//! A list of messages whose end is cut off at once, however long it is.
+use crate::message::Message;
+use std::ops::Deref;
+
+/// A list of messages.
+///
+/// What is cut off is freed as others come, two for each: so a cut takes no longer for thousands
+/// than for a few, and no later push has much more to do than others.
+#[derive(Debug, Default)]
+pub(crate) struct Messages {
+    /// The messages, and behind them what was cut off.
+    all: Vec<Message>,
+    len: usize,
+}
+
+impl Messages {
+    pub(crate) fn reserve(&mut self, additional: usize) {
+        self.all.reserve(additional);
+    }
+
+    pub(crate) fn push(&mut self, message: Message) {
+        match self.all.get_mut(self.len) {
+            Some(cut_off) => *cut_off = message,
+            None => self.all.push(message),
+        }
+        self.len += 1;
+        if self.all.len() > self.len {
+            self.all.pop();
+        }
+    }
+
+    /// Keeps the first `len`.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.all.clear();
+        self.len = 0;
+    }
+}
+
+impl Deref for Messages {
+    type Target = [Message];
+
+    fn deref(&self) -> &[Message] {
+        &self.all[..self.len]
+    }
+}
+
+impl From<Vec<Message>> for Messages {
+    fn from(all: Vec<Message>) -> Self {
+        Self { len: all.len(), all }
+    }
+}
+
+impl Clone for Messages {
+    fn clone(&self) -> Self {
+        self.to_vec().into()
+    }
+}
+
+impl PartialEq for Messages {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Messages {}
+
+#[cfg(test)]
+mod tests {
+    use super::Messages;
+    use crate::{format::Format, message::Message};
+    use std::sync::Arc;
+
+    fn message() -> Message {
+        Format::AnthropicMessages.read(r#"{"role":"user","content":"hi"}"#).unwrap()
+    }
+
+    #[test]
+    fn what_is_cut_off_is_gone_at_once_and_freed_with_what_comes() {
+        let watched = message();
+        let held = |by: usize| Arc::strong_count(&watched.body) == 1 + by;
+        let mut messages = Messages::from(vec![watched.clone(); 8]);
+        messages.truncate(2);
+        assert_eq!((messages.len(), messages.clone().all.len()), (2, 2));
+        assert!(messages == Messages::from(vec![watched.clone(); 2]) && held(8));
+        for left in [6, 4, 2, 2] {
+            messages.push(message());
+            assert!(held(left), "{}", Arc::strong_count(&watched.body));
+        }
+        assert_eq!(messages.len(), 6);
+        // Never more than there are.
+        messages.truncate(9);
+        assert_eq!(messages.len(), 6);
+        messages.clear();
+        assert!(messages.is_empty() && held(0));
+    }
+}
