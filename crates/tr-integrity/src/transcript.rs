@@ -231,7 +231,8 @@ impl Transcript {
 
     /// The one string that the list is, as JSON.
     fn plain_words(&self) -> Option<&str> {
-        let words = self.words.as_ref().filter(|words| *self.messages == *slice::from_ref(*words))?;
+        let words =
+            self.words.as_ref().filter(|words| *self.messages == *slice::from_ref(*words))?;
         Some(words.text(words.body.list.as_ref()?))
     }
 }

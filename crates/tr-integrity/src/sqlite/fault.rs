@@ -11,6 +11,8 @@ pub(super) enum Fault {
     Database(Error),
     /// A row that this version cannot have written.
     Unreadable(String),
+    /// A session has as many entries as it can.
+    Full,
 }
 
 impl Fault {
@@ -21,6 +23,11 @@ impl Fault {
     pub(super) fn into_store(self) -> StoreError {
         let error = match self {
             Self::Unreadable(what) => return StoreError::unreadable(what),
+            Self::Full => {
+                return StoreError::refused(
+                    "the session has 4294967295 entries, no more can follow",
+                );
+            }
             Self::Database(error) => error,
         };
         if error.may_be_kept() {

@@ -4,21 +4,26 @@ use tr_sqlite::Schema;
 /// Sessions and their logs.
 pub(super) const SESSIONS: Schema = Schema::new("sessions", &[FIRST]);
 
-/// An append reads a session's number and head by their keys, and writes one row.
+/// An append reads a session's number and head by their keys, and writes one row: to one page, and
+/// seldom another. So the key of the log is the table's own, a session's number and a revision in
+/// one: with a key of two columns there would be an index beside it, or, for rows without a rowid, a
+/// page of its own for all but the beginning of each body.
 const FIRST: &str = "
 CREATE TABLE sessions (
-    number INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE
+    number INTEGER PRIMARY KEY CHECK (number < 2147483648),
+    id TEXT NOT NULL UNIQUE,
+    first INTEGER AS (number << 32),
+    last INTEGER AS ((number << 32) + 4294967295)
 ) STRICT;
 
 CREATE TABLE session_log (
-    session INTEGER NOT NULL REFERENCES sessions (number),
-    revision INTEGER NOT NULL,
+    place INTEGER PRIMARY KEY,
+    session INTEGER AS (place >> 32),
+    revision INTEGER AS (place & 4294967295),
     stamp INTEGER NOT NULL,
     at INTEGER NOT NULL,
-    body BLOB NOT NULL,
-    PRIMARY KEY (session, revision)
-) STRICT, WITHOUT ROWID;
+    body BLOB NOT NULL
+) STRICT;
 
 CREATE VIEW sessions_now AS
 SELECT
@@ -27,6 +32,6 @@ SELECT
     datetime(at / 1000, 'unixepoch') AS changed_at,
     count(*) AS entries,
     sum(length(body)) AS bytes
-FROM sessions JOIN session_log ON session = number
+FROM sessions JOIN session_log ON place BETWEEN first AND last
 GROUP BY number;
 ";

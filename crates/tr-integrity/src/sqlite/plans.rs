@@ -1,7 +1,7 @@
 //! Every statement finds its rows by a key: long logs and many sessions must not slow a turn.
 use super::{
     layout::SESSIONS,
-    table::{ENTRIES, HEAD, LIST},
+    table::{EMPTY, ENTRIES, HEAD, LIST, LIST_ALL},
 };
 use tr_sqlite::rusqlite::Connection;
 
@@ -11,7 +11,7 @@ fn statements_find_their_rows_by_keys() {
     for step in SESSIONS.steps() {
         connection.execute_batch(step).unwrap();
     }
-    for sql in [HEAD, ENTRIES, LIST] {
+    for sql in [HEAD, ENTRIES, LIST, LIST_ALL, EMPTY] {
         let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let mut rows = plan.raw_query();
         while let Some(row) = rows.next().unwrap() {

@@ -1,5 +1,5 @@
 //! The statements, on one connection and at one moment.
-use super::fault::Result;
+use super::fault::{Fault, Result};
 use crate::store::{Entry, Head, Revision};
 use tr_sqlite::rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -10,22 +10,27 @@ pub(super) struct Table<'c>(pub(super) &'c Connection);
 pub(super) type Compared = std::result::Result<(), Option<Revision>>;
 
 pub(super) const HEAD: &str = "SELECT number, revision, stamp \
-     FROM sessions JOIN session_log ON session = number \
-     WHERE id = ?1 ORDER BY revision DESC LIMIT 1";
+     FROM sessions JOIN session_log ON place BETWEEN first AND last \
+     WHERE id = ?1 ORDER BY place DESC LIMIT 1";
 pub(super) const ENTRIES: &str = "SELECT revision, stamp, at, body \
-     FROM sessions JOIN session_log ON session = number \
-     WHERE id = ?1 ORDER BY revision";
+     FROM sessions JOIN session_log ON place BETWEEN first AND last \
+     WHERE id = ?1 ORDER BY place";
 pub(super) const LIST: &str = "SELECT id, revision, stamp, at \
-     FROM sessions JOIN session_log ON session = number \
-     WHERE id > ?1 \
-     AND revision = (SELECT max(revision) FROM session_log WHERE session = number) \
-     ORDER BY id LIMIT ?2";
+     FROM sessions JOIN session_log \
+     ON place = (SELECT max(place) FROM session_log WHERE place BETWEEN first AND last) \
+     WHERE id > ?1 ORDER BY id LIMIT ?2";
 /// The same from the beginning: the first id may be empty.
 pub(super) const LIST_ALL: &str = "SELECT id, revision, stamp, at \
-     FROM sessions JOIN session_log ON session = number \
-     WHERE id >= ?1 \
-     AND revision = (SELECT max(revision) FROM session_log WHERE session = number) \
-     ORDER BY id LIMIT ?2";
+     FROM sessions JOIN session_log \
+     ON place = (SELECT max(place) FROM session_log WHERE place BETWEEN first AND last) \
+     WHERE id >= ?1 ORDER BY id LIMIT ?2";
+pub(super) const EMPTY: &str = "DELETE FROM session_log \
+     WHERE place BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295";
+
+/// Where an entry stands in the log. `None` past the last place of its session.
+fn place(session: i64, number: u64) -> Option<i64> {
+    u32::try_from(number).ok().map(|number| session << 32 | i64::from(number))
+}
 
 fn revision(row: &Row<'_>, at: usize) -> Result<Revision> {
     let whole = |at: usize| row.get::<_, i64>(at).map(i64::cast_unsigned);
@@ -115,11 +120,11 @@ impl Table<'_> {
         Ok(Some((row.get(0)?, revision(row, 1)?)))
     }
 
-    fn has(&self, number: i64, revision: Revision) -> Result<bool> {
-        let sql = "SELECT 1 FROM session_log WHERE session = ?1 AND revision = ?2 AND stamp = ?3";
-        let Revision { number: at, stamp } = revision;
+    fn has(&self, session: i64, revision: Revision) -> Result<bool> {
+        let sql = "SELECT 1 FROM session_log WHERE place = ?1 AND stamp = ?2";
         let mut has = self.0.prepare_cached(sql)?;
-        Ok(has.exists(params![number, at.cast_signed(), stamp.cast_signed()])?)
+        // No entry is nowhere.
+        Ok(has.exists(params![place(session, revision.number), revision.stamp.cast_signed()])?)
     }
 
     fn begin(&self, session: &str) -> Result<i64> {
@@ -127,13 +132,12 @@ impl Table<'_> {
         Ok(self.0.last_insert_rowid())
     }
 
-    fn insert(&self, number: i64, entry: &Entry) -> Result<()> {
-        let sql = "INSERT INTO session_log (session, revision, stamp, at, body) \
-                   VALUES (?1, ?2, ?3, ?4, ?5)";
-        let Entry { revision: Revision { number: at, stamp }, at: time, body } = entry;
+    fn insert(&self, session: i64, entry: &Entry) -> Result<()> {
+        let sql = "INSERT INTO session_log (place, stamp, at, body) VALUES (?1, ?2, ?3, ?4)";
+        let Entry { revision: Revision { number, stamp }, at, body } = entry;
+        let place = place(session, *number).ok_or(Fault::Full)?;
         let mut insert = self.0.prepare_cached(sql)?;
-        let (at, stamp, time) = (at.cast_signed(), stamp.cast_signed(), time.cast_signed());
-        insert.execute(params![number, at, stamp, time, body])?;
+        insert.execute(params![place, stamp.cast_signed(), at.cast_signed(), body])?;
         Ok(())
     }
 
@@ -143,7 +147,7 @@ impl Table<'_> {
     }
 
     fn empty(&self, number: i64) -> Result<()> {
-        self.0.prepare_cached("DELETE FROM session_log WHERE session = ?1")?.execute([number])?;
+        self.0.prepare_cached(EMPTY)?.execute([number])?;
         Ok(())
     }
 }

@@ -91,8 +91,8 @@ async fn a_row_of_a_wrong_kind_is_unreadable() {
     let raw = Connection::open(file.path()).unwrap();
     raw.execute_batch(
         "DROP TABLE session_log;
-         CREATE TABLE session_log (session, revision, stamp, at, body);
-         INSERT INTO session_log VALUES (1, 1, 'x', 0, 'text');",
+         CREATE TABLE session_log (place, revision, stamp, at, body);
+         INSERT INTO session_log VALUES (1 << 32, 1, 'x', 0, 'text');",
     )
     .unwrap();
     let error = store.load("s").await.unwrap_err();
@@ -117,6 +117,22 @@ async fn a_locked_file_is_unreachable_and_nothing_is_lost() {
     store.close().await;
     let error = store.append("s", Some(entry(1).revision), &entry(2)).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
+}
+
+/// The last place of one session and the first of the next stand side by side.
+#[tokio::test]
+async fn a_full_session_takes_no_more_and_leaves_others_alone() {
+    let file = TempFile::new();
+    let store = Sqlite::open(file.path()).await.unwrap();
+    let (last, over) = (entry(u64::from(u32::MAX)), entry(1 << 32));
+    store.append("full", None, &last).await.unwrap();
+    store.append("next", None, &entry(1)).await.unwrap();
+    let error = store.append("full", Some(last.revision), &over).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
+    assert!(error.to_string().contains("no more can follow"), "{error}");
+    assert_eq!(store.load("full").await.unwrap(), [last]);
+    assert!(store.delete("full").await.unwrap());
+    assert_eq!(store.load("next").await.unwrap(), [entry(1)]);
 }
 
 #[tokio::test]
