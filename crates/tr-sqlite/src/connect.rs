@@ -4,7 +4,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     patience::Patience,
 };
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, config::DbConfig};
 use std::{
     fs::{File, OpenOptions},
     path::{Path, PathBuf},
@@ -69,6 +69,8 @@ impl Place {
         let connection = Connection::open_with_flags(&self.path, flags)?;
         connection.busy_timeout(self.lock_wait)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        // Else a statement that looks for a range is prepared anew for each value it is given.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.pragma_update(None, "trusted_schema", false)?;
         connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
         let synchronous = match self.durability {

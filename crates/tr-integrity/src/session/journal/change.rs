@@ -112,18 +112,18 @@ pub(crate) struct Done {
     pub(super) result: ToolResult,
 }
 
+/// White space of JSON.
+const WHITE: [char; 4] = [' ', '\t', '\n', '\r'];
+
 impl Line {
     pub(super) fn of(message: &Message) -> Self {
         let raw = message.raw();
-        let json = RawValue::from_string(raw.to_owned()).expect("a message is JSON");
-        let at = raw.find(json.get()).expect("its text without white space is part of it");
-        Self {
-            lead: raw[..at].into(),
-            trail: raw[at + json.get().len()..].into(),
-            json,
-            before: message.before.clone(),
-            after: message.after.clone(),
-        }
+        let text = raw.trim_start_matches(WHITE);
+        let (lead, _) = raw.split_at(raw.len() - text.len());
+        let (text, trail) = text.split_at(text.trim_end_matches(WHITE).len());
+        let json = RawValue::from_string(text.to_owned()).expect("a message is JSON");
+        let (before, after) = (message.before.clone(), message.after.clone());
+        Self { json, lead: lead.into(), trail: trail.into(), before, after }
     }
 
     pub(super) fn read(self, format: Format) -> Result<Message, ReadError> {
