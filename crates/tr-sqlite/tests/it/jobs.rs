@@ -1,8 +1,15 @@
 //! Writes: one commit for many, each with its own fate.
 use crate::scratch::{Scratch, all, hold, insert, numbers};
-use std::{fs, time::Duration};
+use std::{
+    fs,
+    sync::{Arc, Barrier},
+    time::Duration,
+};
 use tokio::time::timeout;
-use tr_sqlite::{Database, Error, ErrorKind, rusqlite};
+use tr_sqlite::{
+    Database, Error, ErrorKind,
+    rusqlite::{self, Connection},
+};
 
 #[tokio::test]
 async fn what_waits_becomes_one_commit() {
@@ -98,8 +105,18 @@ async fn an_answer_that_panics_harms_nobody() {
     }
     let scratch = Scratch::new("answer");
     let database = scratch.open().await;
-    drop(database.write(|_| Ok::<_, Error>(Answer)));
-    drop(database.read(|_| Ok::<_, Error>(Answer)));
+    // It comes when nobody waits for it any more.
+    let gone = Arc::new(Barrier::new(3));
+    let late = || {
+        let gone = gone.clone();
+        move |_: &Connection| {
+            gone.wait();
+            Ok::<_, Error>(Answer)
+        }
+    };
+    drop(database.write(late()));
+    drop(database.read(late()));
+    gone.wait();
     insert(&database, 1).await.unwrap();
     assert_eq!(all(&database).await, [1]);
 }
