@@ -112,8 +112,13 @@ impl Session {
     /// The tool of a cycle that was begun here has answered. If somebody has settled the cycle
     /// meanwhile, it is begun anew, to be recorded in the place that it has.
     pub(crate) fn resume_cycle(&mut self, id: CycleId, cycle: &CycleRef<'_>, now: u64) -> CycleId {
-        let driver = self.driver;
-        if self.cycles.iter().any(|cycle| cycle.id == id && cycle.driver == driver) {
+        let is_it = |other: &ToolCycleTransaction| {
+            // The number alone may be another call's by now: what was begun anew in a copy that
+            // was lost in its turn was never written.
+            let is_same = other.id == id && *other.tool_use.id == *cycle.tool_use_id;
+            is_same && other.driver == self.driver
+        };
+        if self.cycles.iter().any(is_it) {
             return id;
         }
         let id = self.begin_cycle(cycle, now);
@@ -340,5 +345,34 @@ impl Session {
 impl ToolCycleResult {
     fn rolled_back(error: &str) -> Self {
         Self { success: false, result: None, error: Some(error.into()), rolled_back: Some(true) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::Format;
+
+    #[test]
+    fn a_call_is_never_recorded_in_the_cycle_of_another() {
+        let mut session = Session::new("s", Format::AnthropicMessages);
+        let call = |id| CycleRef { session: "s", tool_use_id: id, name: "pay", input: "{}" };
+        let answer =
+            |text: &'static str| Answer { content: text.into(), is_error: false, ran: Ran::Yes };
+        let other = session.begin_cycle(&call("other"), 0);
+        session.start_cycle(other);
+        // Begun as of this number in a copy of the session that nobody has any more.
+        let resumed = session.resume_cycle(other, &call("mine"), 0);
+        assert_ne!(resumed, other);
+        session.finish_cycle(resumed, &answer("my answer"), 0);
+        session.finish_cycle(other, &answer("the other's"), 0);
+        let pairs = [("mine", "my answer"), ("other", "the other's")];
+        for (message, (id, text)) in
+            session.transcript().messages()[1..].iter().step_by(2).zip(pairs)
+        {
+            assert_eq!(message.tool_results().collect::<Vec<_>>(), [id]);
+            assert!(message.raw().contains(text), "{}", message.raw());
+        }
+        assert!(session.validate().valid && session.cycles().is_empty());
     }
 }
