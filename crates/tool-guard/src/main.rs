@@ -46,7 +46,10 @@ fn main() -> ExitCode {
             match cli.command {
                 Command::Mcp(options) => mcp::run(options).await,
                 Command::Turn(options) => turn::run(options).await,
-                Command::Session(options) => Ok(session::run(&options)),
+                Command::Session(options) => {
+                    // It waits for the disk, all the time.
+                    Ok(tokio::task::spawn_blocking(move || session::run(&options)).await?)
+                }
                 Command::Demo(options) => demo::run(options).await,
                 Command::Serve(options) => {
                     demo::serve(options).await?;

@@ -4,11 +4,9 @@ use super::{
     kind::{Kind, kind},
     lines,
     report::{About, Health, head},
-    show::quoted,
-    whole::Whole,
+    target::Target,
 };
 use serde::Serialize;
-use std::path::Path;
 
 /// What is wrong with a session.
 #[derive(Debug, Serialize)]
@@ -21,14 +19,14 @@ pub(crate) struct Checked {
     health: Health,
 }
 
-/// Checks a file.
-pub(crate) fn check(file: &Path) -> Result<Checked, Failure> {
-    let source = Source::open(file)?;
-    let (about, health) = match kind(&source)? {
-        Kind::Lines => lines::check(&source)?,
-        Kind::Whole => {
-            let whole = Whole::read(source.bytes()?)?;
-            (whole.about(), whole.health())
+/// Checks a session: JSON lines while they are read, all others in memory.
+pub(crate) fn check(target: &Target) -> Result<Checked, Failure> {
+    let source = Source::open(target)?;
+    let (about, health) = match &source {
+        Source::File(file, _) if kind(file)? == Kind::Lines => lines::check(file)?,
+        _ => {
+            let content = source.content()?;
+            (content.about(), content.health())
         }
     };
     let status = if health.is_valid() { "clean" } else { "findings" };
@@ -40,14 +38,14 @@ impl Outcome for Checked {
         if self.health.is_valid() { Verdict::Clean } else { Verdict::Findings }
     }
 
-    fn show(&self, file: &Path, out: &mut String) {
-        head(file, &self.about, self.health.is_valid(), out);
-        self.health.show(file, out);
+    fn show(&self, target: &Target, out: &mut String) {
+        head(target, &self.about, self.health.is_valid(), out);
+        self.health.show(target, out);
     }
 
-    fn next(&self, file: &Path) -> Option<String> {
-        let file = quoted(file);
+    fn next(&self, target: &Target) -> Option<String> {
+        let target = target.argument();
         (!self.health.is_valid())
-            .then(|| format!("See how to mend it:  tool-guard session repair {file}"))
+            .then(|| format!("See how to mend it:  tool-guard session repair {target}"))
     }
 }

@@ -1,11 +1,13 @@
 //! `tool-guard session checkpoints`: lists a session's checkpoints, or makes one.
 use super::{
     Content, Failure, Outcome, Source, Trouble, Verdict,
-    content::id,
+    content::{End, id},
+    file::File,
     options,
     report::{About, head},
     show::{BAD, DIM, GOOD, TITLE, count, quoted},
     sidecar::{self, Checkpoint},
+    target::{InDatabase, Target},
 };
 use serde::Serialize;
 use std::{fmt::Write as _, path::Path};
@@ -49,34 +51,27 @@ struct Turn {
     length: u64,
 }
 
-/// Lists the checkpoints of a file; first makes one, if it is asked for.
+/// Lists the checkpoints of a session; first makes one, if it is asked for.
 pub(crate) fn checkpoints(
-    file: &Path,
+    target: &Target,
     options: &options::Checkpoints,
     now: u64,
 ) -> Result<Listed, Failure> {
-    let source = Source::open(file)?;
-    let content = Content::read(&source)?;
-    let created = if options.create {
-        let (length, content_hash) = content.end().ok_or_else(|| {
-            Trouble::new("has no messages, so there is nothing to come back to", "begin with some")
-        })?;
-        let session_id = id(source.real());
-        let made = sidecar::add(source.real(), |number| Checkpoint {
-            id: format!("{session_id}#{number}"),
-            session_id,
-            timestamp: now,
-            message_index: content.about().messages,
-            content_hash,
-            operation: Operation::Manual,
-            length,
-            note: options.note.clone(),
-        })?;
-        Some(made.id)
-    } else {
-        None
+    let is_own = target.stored.is_some() && options.create;
+    let source = if is_own { Source::open_to_change(target)? } else { Source::open(target)? };
+    let mut content = source.content()?;
+    let created = match (&source, options.create) {
+        (_, false) => None,
+        (Source::File(file, _), true) => {
+            Some(make_beside(file, &content, options.note.as_ref(), now)?)
+        }
+        (Source::Stored(stored), true) => {
+            let made = make_in(stored, options.note.as_ref())?;
+            content = source.content()?;
+            Some(made)
+        }
     };
-    let kept = sidecar::read(source.real())?;
+    let kept = source.checkpoints(&content)?;
     let turn = |turn: FileCheckpoint| Turn {
         id: turn.id,
         message_index: turn.messages,
@@ -94,20 +89,65 @@ pub(crate) fn checkpoints(
     })
 }
 
+/// Makes a checkpoint of a file.
+fn make_beside(
+    file: &File,
+    content: &Content,
+    note: Option<&String>,
+    now: u64,
+) -> Result<String, Trouble> {
+    let End { length, content_hash, point } = content.end().ok_or_else(|| {
+        Trouble::new("has no messages, so there is nothing to come back to", "begin with some")
+    })?;
+    let session_id = id(file.real());
+    let made = sidecar::add(file.real(), |number| Checkpoint {
+        id: format!("{session_id}#{number}"),
+        session_id,
+        timestamp: now,
+        message_index: content.about().messages,
+        content_hash,
+        operation: Operation::Manual,
+        length: Some(length),
+        point,
+        committed: None,
+        note: note.cloned(),
+    })?;
+    Ok(made.id)
+}
+
+/// Makes a checkpoint in a database.
+fn make_in(stored: &InDatabase, note: Option<&String>) -> Result<String, Trouble> {
+    if note.is_some() {
+        let what = "is in a database, which has no place for a note";
+        return Err(Trouble::new(what, "leave --note out, and write the id down instead"));
+    }
+    let InDatabase { database, id } = stored;
+    let made = database.change(id, |session, now| {
+        let made = session.checkpoint(Operation::Manual, now).id;
+        // Nothing is on its way behind it to which a failure would go back by itself.
+        session.commit(&made, now).map(|()| made.into())
+    });
+    Ok(made.map_err(|error| database.trouble(&error))??)
+}
+
 impl Outcome for Listed {
     fn verdict(&self) -> Verdict {
         Verdict::Clean
     }
 
-    fn show(&self, file: &Path, out: &mut String) {
-        head(file, &self.about, true, out);
+    fn show(&self, target: &Target, out: &mut String) {
+        head(target, &self.about, true, out);
         let width = self.checkpoints.iter().map(|it| it.checkpoint.id.chars().count()).max();
         for Listing { checkpoint, holds } in &self.checkpoints {
             let (id, time) = (&checkpoint.id, rfc3339(checkpoint.timestamp).to_string());
             let at = count(checkpoint.message_index as u64, "message");
             let (style, state) =
                 if *holds { (GOOD, "") } else { (BAD, "  the messages before it were changed") };
-            let note = checkpoint.note.as_deref().unwrap_or_default();
+            let note = match checkpoint.committed {
+                None => checkpoint.note.as_deref().unwrap_or_default(),
+                Some(true) => of(checkpoint.operation),
+                Some(false) => "before a call that has not ended",
+            };
             let width = width.unwrap_or_default();
             let time = time.split('.').next().unwrap_or_default().replace('T', " ");
             let _ = writeln!(
@@ -116,7 +156,7 @@ impl Outcome for Listed {
             );
         }
         for line in &self.unreadable_lines {
-            let path = sidecar::path(file);
+            let path = sidecar::path(&target.file);
             let _ = writeln!(out, "  {DIM}{}:{line} is torn, and left out{DIM:#}", path.display());
         }
         if self.checkpoints.is_empty() {
@@ -129,12 +169,22 @@ impl Outcome for Listed {
         }
     }
 
-    fn next(&self, file: &Path) -> Option<String> {
-        let file = quoted(file);
+    fn next(&self, target: &Target) -> Option<String> {
+        let target = target.argument();
         let Some(last) = self.checkpoints.iter().rfind(|it| it.holds) else {
-            return Some(format!("Make one:  tool-guard session checkpoints --create {file}"));
+            return Some(format!("Make one:  tool-guard session checkpoints --create {target}"));
         };
         let id = quoted(Path::new(&last.checkpoint.id));
-        Some(format!("Go back to it:  tool-guard session rollback --to {id} {file}"))
+        Some(format!("Go back to it:  tool-guard session rollback --to {id} {target}"))
+    }
+}
+
+/// What a checkpoint of a session in a database was made for.
+fn of(operation: Operation) -> &'static str {
+    match operation {
+        Operation::ToolCycle => "before a tool's call",
+        Operation::Compaction => "before a compaction",
+        Operation::ApiCall => "before a call of the model",
+        Operation::Manual => "made by hand",
     }
 }

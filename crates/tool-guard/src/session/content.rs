@@ -1,10 +1,10 @@
-//! What is in a session's file, and what a change makes of it.
+//! What a session holds, and what a change makes of it.
 use super::{
-    Failure, Source,
-    kind::{Kind, kind},
     lines::Lines,
-    report::{About, Act, Health, Lost},
+    messages::Planned,
+    report::{About, Health},
     sidecar::Checkpoint,
+    stored::Stored,
     whole::Whole,
 };
 use std::{borrow::Cow, path::Path};
@@ -17,47 +17,46 @@ pub(crate) enum Content {
     Whole(Whole),
     /// JSON lines.
     Lines(Lines),
+    /// A log in a database.
+    Stored(Stored),
 }
 
-/// What a repair does.
+/// Where a checkpoint that is made of a file reaches to.
 #[derive(Debug)]
-pub(crate) struct Planned {
-    pub(crate) acts: Vec<Act>,
-    pub(crate) losses: Vec<Lost>,
-    /// What it leads to.
-    pub(crate) after: Content,
+pub(crate) struct End {
+    pub(crate) length: u64,
+    /// Of all bytes up to there.
+    pub(crate) content_hash: String,
+    /// What the library calls this place of a session of JSON lines.
+    pub(crate) point: Option<Box<str>>,
 }
 
 impl Content {
-    /// Reads a file.
-    pub(crate) fn read(source: &Source) -> Result<Self, Failure> {
-        match kind(source)? {
-            Kind::Whole => Whole::read(source.bytes()?).map(Self::Whole),
-            Kind::Lines => Lines::read(source.bytes()?).map(Self::Lines),
-        }
-    }
-
     pub(crate) fn about(&self) -> About {
         match self {
             Self::Whole(whole) => whole.about(),
             Self::Lines(lines) => lines.about(),
+            Self::Stored(stored) => stored.about(),
         }
     }
 
+    /// The file; of a session in a database, its messages as one JSON text.
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::Whole(whole) => whole.text().as_bytes(),
             Self::Lines(lines) => lines.bytes(),
+            Self::Stored(stored) => stored.text().as_bytes(),
         }
     }
 
-    /// The texts of the messages, or of the lines, and at which line each begins.
-    pub(crate) fn records(&self) -> Vec<(u64, Cow<'_, str>)> {
+    /// The texts of the messages, or of the lines, and at which line of a file each begins.
+    pub(crate) fn records(&self) -> Vec<(Option<u64>, Cow<'_, str>)> {
         match self {
             Self::Whole(whole) => {
-                whole.records().map(|(line, text)| (line, Cow::Borrowed(text))).collect()
+                whole.records().map(|(line, text)| (Some(line), text.into())).collect()
             }
-            Self::Lines(lines) => lines.records().collect(),
+            Self::Lines(lines) => lines.records().map(|(line, text)| (Some(line), text)).collect(),
+            Self::Stored(stored) => stored.messages().map(|text| (None, text.into())).collect(),
         }
     }
 
@@ -65,6 +64,7 @@ impl Content {
         match self {
             Self::Whole(whole) => whole.health(),
             Self::Lines(lines) => lines.health(),
+            Self::Stored(stored) => stored.health(),
         }
     }
 
@@ -74,6 +74,7 @@ impl Content {
         match self {
             Self::Whole(whole) => whole.plan(repair, mode),
             Self::Lines(lines) => lines.plan(repair),
+            Self::Stored(stored) => stored.plan(repair, mode),
         }
     }
 
@@ -82,17 +83,23 @@ impl Content {
         match self {
             Self::Whole(whole) => whole.before_fault().into(),
             Self::Lines(lines) => lines.before_fault().into(),
+            Self::Stored(stored) => stored.before_fault().into(),
         }
     }
 
-    /// How far a checkpoint made now reaches, and the hash of all up to there; `None` if there is
-    /// nothing to come back to.
-    pub(crate) fn end(&self) -> Option<(u64, String)> {
-        let end = match self {
-            Self::Whole(whole) => whole.end(),
-            Self::Lines(lines) => lines.end(),
+    /// How far a checkpoint of a file that is made now reaches; `None` if there is nothing to come
+    /// back to, or if its checkpoints are its own.
+    pub(crate) fn end(&self) -> Option<End> {
+        let (length, point) = match self {
+            Self::Whole(whole) => (whole.end()? as u64, None),
+            Self::Lines(lines) => {
+                let end = Some(lines.end()).filter(|end| end.records > 0)?;
+                (end.length, Some(end.id))
+            }
+            Self::Stored(_) => return None,
         };
-        end.map(|end| (end as u64, hash(&self.bytes()[..end])))
+        let before = &self.bytes()[..usize::try_from(length).ok()?];
+        Some(End { length, content_hash: hash(before), point })
     }
 
     /// What stood there when a checkpoint was made; `None` if it does not stand there now.
@@ -100,6 +107,7 @@ impl Content {
         match self {
             Self::Whole(whole) => whole.at(checkpoint).map(Into::into),
             Self::Lines(lines) => lines.at(checkpoint).map(Into::into),
+            Self::Stored(stored) => stored.at(checkpoint).map(Into::into),
         }
     }
 
@@ -107,7 +115,7 @@ impl Content {
     /// session of JSON lines begin.
     pub(crate) fn turns(&self, most: usize) -> Vec<FileCheckpoint> {
         match self {
-            Self::Whole(_) => Vec::new(),
+            Self::Whole(_) | Self::Stored(_) => Vec::new(),
             Self::Lines(lines) => lines.turns().take(most).collect(),
         }
     }
@@ -115,16 +123,19 @@ impl Content {
     /// What stood there at such a point.
     pub(crate) fn at_turn(&self, id: &str) -> Result<Self, CheckpointError> {
         match self {
-            Self::Whole(_) => Err(CheckpointError::NotFound(id.into())),
+            Self::Whole(_) | Self::Stored(_) => Err(CheckpointError::NotFound(id.into())),
             Self::Lines(lines) => lines.at_turn(id).map(Into::into),
         }
     }
 
     /// The system's prompt, or the header, alone.
-    pub(crate) fn prompt(&self) -> Self {
+    ///
+    /// `archive` keeps the messages in the session's own archive, where it has one.
+    pub(crate) fn prompt(&self, archive: bool) -> Self {
         match self {
             Self::Whole(whole) => whole.prompt().into(),
             Self::Lines(lines) => lines.prompt().into(),
+            Self::Stored(stored) => stored.prompt(archive).into(),
         }
     }
 }

@@ -1,14 +1,15 @@
 //! `tool-guard session diff`: what a repair would change, record by record.
 use super::{
-    Content, Failure, Outcome, Source, Verdict,
+    Failure, Outcome, Source, Verdict,
     options::How,
     report::{About, head},
-    show::{DIM, MINUS, PLUS, TITLE, quoted},
+    show::{DIM, MINUS, PLUS, TITLE},
     spread::spread,
+    target::Target,
 };
 use serde::Serialize;
 use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices};
-use std::{borrow::Cow, fmt::Write as _, path::Path};
+use std::{borrow::Cow, fmt::Write as _};
 
 /// Equal lines around a change.
 const AROUND: usize = 3;
@@ -28,24 +29,28 @@ pub(crate) struct Differs {
 #[serde(rename_all = "camelCase")]
 struct Change {
     /// Where the first of them is, or what comes is put: the line in the file as it is.
-    line: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
     /// Which message or line that is, from 0: of JSON lines, each that is not empty counts.
     record: usize,
     before: Vec<String>,
     after: Vec<String>,
 }
 
-/// Compares a file with what a repair would make of it.
-pub(crate) fn diff(file: &Path, how: How) -> Result<Differs, Failure> {
-    let content = Content::read(&Source::open(file)?)?;
+/// Compares a session with what a repair would make of it.
+pub(crate) fn diff(target: &Target, how: How) -> Result<Differs, Failure> {
+    let content = Source::open(target)?.content()?;
     let planned = content.plan(how.mode.into(), how.close_tail);
     let changes = changes(&content.records(), &planned.after.records());
     let status = if changes.is_empty() { "clean" } else { "findings" };
     Ok(Differs { status, about: content.about(), changes })
 }
 
-fn changes(before: &[(u64, Cow<'_, str>)], after: &[(u64, Cow<'_, str>)]) -> Vec<Change> {
-    let texts = |records: &[(u64, Cow<'_, str>)]| -> Vec<String> {
+fn changes(
+    before: &[(Option<u64>, Cow<'_, str>)],
+    after: &[(Option<u64>, Cow<'_, str>)],
+) -> Vec<Change> {
+    let texts = |records: &[(Option<u64>, Cow<'_, str>)]| -> Vec<String> {
         records.iter().map(|(_, text)| text.clone().into_owned()).collect()
     };
     let (old, new) = (texts(before), texts(after));
@@ -54,7 +59,7 @@ fn changes(before: &[(u64, Cow<'_, str>)], after: &[(u64, Cow<'_, str>)]) -> Vec
     let change = |op: DiffOp| {
         let place = before.get(op.old_range().start).or(before.last());
         Change {
-            line: place.map_or(1, |(line, _)| *line),
+            line: place.map_or(Some(1), |(line, _)| *line),
             record: op.old_range().start,
             before: old[op.old_range()].to_vec(),
             after: new[op.new_range()].to_vec(),
@@ -68,14 +73,14 @@ impl Outcome for Differs {
         if self.changes.is_empty() { Verdict::Clean } else { Verdict::Findings }
     }
 
-    fn show(&self, file: &Path, out: &mut String) {
+    fn show(&self, target: &Target, out: &mut String) {
         if self.changes.is_empty() {
-            return head(file, &self.about, true, out);
+            return head(target, &self.about, true, out);
         }
-        let name = file.display();
-        let _ = writeln!(out, "{TITLE}--- {name}\n+++ {name}, mended{TITLE:#}");
+        let _ = writeln!(out, "{TITLE}--- {target}\n+++ {target}, mended{TITLE:#}");
         for change in &self.changes {
-            let (line, first) = (change.line, change.record);
+            let line = change.line.map(|line| format!(":{line}")).unwrap_or_default();
+            let first = change.record;
             let what = match (change.before.len(), change.after.len()) {
                 (0, _) => format!("before record {first} comes in"),
                 (1, 0) => format!("record {first} goes"),
@@ -83,7 +88,7 @@ impl Outcome for Differs {
                 (more, 0) => format!("records {first} to {} go", first + more - 1),
                 (more, _) => format!("records {first} to {} change", first + more - 1),
             };
-            let _ = writeln!(out, "{DIM}@@ {name}:{line}, {what} @@{DIM:#}");
+            let _ = writeln!(out, "{DIM}@@ {target}{line}, {what} @@{DIM:#}");
             let lines = |records: &[String]| -> String {
                 records.iter().map(|record| spread(record)).collect()
             };
@@ -92,10 +97,10 @@ impl Outcome for Differs {
         }
     }
 
-    fn next(&self, file: &Path) -> Option<String> {
-        let file = quoted(file);
+    fn next(&self, target: &Target) -> Option<String> {
+        let target = target.argument();
         (!self.changes.is_empty())
-            .then(|| format!("See what it loses:  tool-guard session repair {file}"))
+            .then(|| format!("See what it loses:  tool-guard session repair {target}"))
     }
 }
 

@@ -2,6 +2,7 @@
 use super::{
     Trouble,
     show::{BAD, DIM, GOOD, TITLE, say, say_error},
+    target::{Target, Which},
     walk::{self, Entry},
 };
 use serde::Serialize;
@@ -39,16 +40,18 @@ pub(crate) trait Outcome: Serialize {
     fn verdict(&self) -> Verdict;
 
     /// Writes it for a person.
-    fn show(&self, file: &Path, out: &mut String);
+    fn show(&self, target: &Target, out: &mut String);
 
     /// What to do next, for a person.
-    fn next(&self, file: &Path) -> Option<String>;
+    fn next(&self, target: &Target) -> Option<String>;
 }
 
-/// What is printed of a file as JSON.
+/// What is printed of a session as JSON.
 #[derive(Serialize)]
 struct Line<'f, T> {
     file: &'f str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'f str>,
     #[serde(flatten)]
     what: T,
 }
@@ -74,8 +77,9 @@ struct Tally {
 /// Does `act` to each session that `paths` lead to; the worst of all counts.
 pub(crate) fn each<T: Outcome>(
     paths: &[PathBuf],
+    which: Which<'_>,
     json: bool,
-    mut act: impl FnMut(&Path) -> Result<T, Failure>,
+    mut act: impl FnMut(&Target) -> Result<T, Failure>,
 ) -> Verdict {
     let mut tally = Tally {
         json,
@@ -89,23 +93,34 @@ pub(crate) fn each<T: Outcome>(
     for path in paths {
         let before = tally.sessions();
         for entry in walk::entries(path) {
-            match entry {
-                Entry::Named(file) => match act(&file) {
-                    Err(Failure::NoSession(what)) => tally.unreadable(&file, &no_session(&what)),
-                    came => tally.came(&file, came),
-                },
-                Entry::Found(file) => {
-                    let came = act(&file);
-                    tally.came(&file, came);
+            let (file, is_named) = match entry {
+                Entry::Named(file) => (file, true),
+                Entry::Found(file) => (file, false),
+                Entry::Skipped(file, reason) => {
+                    tally.skip(&file, reason);
+                    continue;
                 }
-                Entry::Skipped(file, reason) => tally.skip(&file, reason),
-                Entry::Unreadable(file, trouble) => tally.unreadable(&file, &trouble),
+                Entry::Unreadable(file, trouble) => {
+                    tally.unreadable(&Target::file(file), &trouble);
+                    continue;
+                }
+            };
+            match Target::of(&file, which) {
+                Ok(targets) => {
+                    for target in targets {
+                        match act(&target) {
+                            Ok(outcome) => tally.done(&target, &outcome),
+                            Err(failure) => tally.failed(&target, failure, is_named),
+                        }
+                    }
+                }
+                Err(failure) => tally.failed(&Target::file(file), failure, is_named),
             }
         }
         if tally.sessions() == before {
             let what = "has no session in it, nor have the folders in it";
             let help = "give the folder in which the agent keeps its sessions, or a session's file";
-            tally.unreadable(path, &Trouble::new(what, help));
+            tally.unreadable(&Target::file(path.clone()), &Trouble::new(what, help));
         }
     }
     tally.end();
@@ -113,7 +128,8 @@ pub(crate) fn each<T: Outcome>(
 }
 
 fn no_session(what: &str) -> Trouble {
-    let help = "give an array of messages, a request with messages, or an agent's JSON lines";
+    let help = "give an array of messages, a request with messages, an agent's JSON lines, or a \
+                database of tr-integrity's";
     Trouble::new(format!("is no session: {what}"), help)
 }
 
@@ -122,15 +138,15 @@ impl Tally {
         self.clean + self.findings + self.unreadable
     }
 
-    fn came<T: Outcome>(&mut self, file: &Path, came: Result<T, Failure>) {
-        match came {
-            Ok(outcome) => self.done(file, &outcome),
-            Err(Failure::NoSession(reason)) => self.skip(file, &reason),
-            Err(Failure::Trouble(trouble)) => self.unreadable(file, &trouble),
+    fn failed(&mut self, target: &Target, failure: Failure, is_named: bool) {
+        match failure {
+            Failure::NoSession(what) if is_named => self.unreadable(target, &no_session(&what)),
+            Failure::NoSession(reason) => self.skip(&target.file, &reason),
+            Failure::Trouble(trouble) => self.unreadable(target, &trouble),
         }
     }
 
-    fn done<T: Outcome>(&mut self, file: &Path, outcome: &T) {
+    fn done<T: Outcome>(&mut self, target: &Target, outcome: &T) {
         let verdict = outcome.verdict();
         self.worst = self.worst.max(verdict);
         *match verdict {
@@ -139,34 +155,33 @@ impl Tally {
             Verdict::Unreadable => &mut self.unreadable,
         } += 1;
         if self.json {
-            print_json(file, outcome);
+            print_json(target, outcome);
         } else {
             let mut out = String::new();
-            outcome.show(file, &mut out);
+            outcome.show(target, &mut out);
             say(&out);
         }
         if self.next.is_none() {
-            self.next = outcome.next(file);
+            self.next = outcome.next(target);
         }
     }
 
     fn skip(&mut self, file: &Path, reason: &str) {
         if self.json {
-            print_json(file, Other::Skipped { reason });
+            print_json(&Target::file(file.into()), Other::Skipped { reason });
         }
         self.skipped.push(format!("{} ({reason})", file.display()));
     }
 
-    fn unreadable(&mut self, file: &Path, trouble: &Trouble) {
+    fn unreadable(&mut self, target: &Target, trouble: &Trouble) {
         self.worst = Verdict::Unreadable;
         self.unreadable += 1;
         let Trouble { what, help } = trouble;
         if self.json {
-            print_json(file, Other::Unreadable { error: what, help });
+            print_json(target, Other::Unreadable { error: what, help });
         } else {
-            let file = file.display();
             say_error(&format!(
-                "{BAD}✗{BAD:#} {TITLE}{file}{TITLE:#} {what}\n  {DIM}→ {help}{DIM:#}\n"
+                "{BAD}✗{BAD:#} {TITLE}{target}{TITLE:#} {what}\n  {DIM}→ {help}{DIM:#}\n"
             ));
         }
     }
@@ -204,8 +219,9 @@ impl Tally {
 }
 
 /// A line for a program.
-fn print_json(file: &Path, what: impl Serialize) {
-    let line = Line { file: &file.to_string_lossy(), what };
+fn print_json(target: &Target, what: impl Serialize) {
+    let session = target.stored.as_ref().map(|stored| &*stored.id);
+    let line = Line { file: &target.file.to_string_lossy(), session, what };
     let mut line = serde_json::to_string(&line).expect("what was made here can be written");
     line.push('\n');
     say(&line);

@@ -10,13 +10,15 @@ pub(crate) enum Form {
     Json(Format),
     /// As JSON lines.
     Lines(FileForm),
+    /// As a log in a database.
+    Stored(Format),
 }
 
 impl Form {
     /// The form of its messages.
     pub(crate) fn messages(self) -> Option<Format> {
         match self {
-            Self::Json(format) => Some(format),
+            Self::Json(format) | Self::Stored(format) => Some(format),
             Self::Lines(form) => form.messages(),
         }
     }
@@ -28,6 +30,7 @@ impl Form {
             Self::Lines(FileForm::ClaudeCode) => "claude_code",
             Self::Lines(FileForm::OpenClaw { .. }) => "openclaw",
             Self::Lines(_) => "lines",
+            Self::Stored(_) => "stored",
         }
     }
 }
@@ -36,11 +39,13 @@ impl Form {
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Json(Format::AnthropicMessages) => f.write_str("Anthropic Messages"),
-            Self::Json(Format::OpenAiChat) => f.write_str("OpenAI Chat Completions"),
-            Self::Json(Format::OpenAiResponses) => f.write_str("OpenAI Responses"),
-            Self::Json(Format::Gemini) => f.write_str("Gemini"),
-            Self::Json(format) => FileForm::Messages(*format).fmt(f),
+            Self::Json(format) | Self::Stored(format) => match format {
+                Format::AnthropicMessages => f.write_str("Anthropic Messages"),
+                Format::OpenAiChat => f.write_str("OpenAI Chat Completions"),
+                Format::OpenAiResponses => f.write_str("OpenAI Responses"),
+                Format::Gemini => f.write_str("Gemini"),
+                format => FileForm::Messages(*format).fmt(f),
+            },
             Self::Lines(form) => form.fmt(f),
         }
     }

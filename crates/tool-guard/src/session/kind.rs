@@ -1,5 +1,5 @@
 //! Tells sessions that are one JSON text from those of JSON lines.
-use super::{Failure, Source, Trouble};
+use super::{Failure, Trouble, file::File};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::error::Category;
 use std::io::{BufReader, Read as _};
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
 }
 
 /// How the session in a file is written.
-pub(crate) fn kind(source: &Source) -> Result<Kind, Failure> {
+pub(crate) fn kind(source: &File) -> Result<Kind, Failure> {
     let mut head = Vec::new();
     let read = source.rewound()?.take(HEAD).read_to_end(&mut head);
     read.map_err(|error| Trouble::reading(source.real(), &error))?;
@@ -34,7 +34,7 @@ pub(crate) fn kind(source: &Source) -> Result<Kind, Failure> {
 }
 
 /// Of a file that begins with an object.
-fn object(source: &Source, head: &[u8]) -> Result<Kind, Failure> {
+fn object(source: &File, head: &[u8]) -> Result<Kind, Failure> {
     #[derive(Deserialize)]
     struct Request {
         messages: Option<IgnoredAny>,
@@ -74,7 +74,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("s");
         std::fs::write(&file, text).unwrap();
-        kind(&Source::open(&file).unwrap())
+        kind(&File::open(&file).unwrap())
     }
 
     #[test]

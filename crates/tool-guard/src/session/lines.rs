@@ -1,16 +1,18 @@
 //! A session of JSON lines, as harnesses keep them.
 use super::{
-    Failure, Source, Trouble,
-    content::{Content, Planned, hash},
+    Failure, Trouble,
+    content::{Content, hash},
+    file::File,
     form::Form,
+    messages::Planned,
     progress,
     report::{About, Act, Found, Health, Lost},
     sidecar::Checkpoint,
 };
 use std::borrow::Cow;
 use tr_integrity::{
-    CheckpointError, FileCheck, FileCheckpoint, FileFinding, FileForm, FileLoss, FileReport, Piece,
-    Records, Repair, SessionFile, Severity,
+    CheckpointError, FileCheck, FileCheckpoint, FileFinding, FileForm, FileLoss, FileReport,
+    Repair, SessionFile, Severity,
 };
 
 /// A session of JSON lines, in memory.
@@ -21,7 +23,7 @@ pub(crate) struct Lines {
 }
 
 /// Checks a file while it is read, in bounded memory.
-pub(crate) fn check(source: &Source) -> Result<(About, Health), Failure> {
+pub(crate) fn check(source: &File) -> Result<(About, Health), Failure> {
     let bar = progress::bar(source.found().len());
     let checked = FileCheck::new().run(source.rewound()?, |done| bar.set_position(done));
     bar.finish_and_clear();
@@ -89,20 +91,13 @@ impl Lines {
         }
     }
 
-    /// Behind the last record, and the end of its line.
-    pub(crate) fn end(&self) -> Option<usize> {
-        let mut end = None;
-        let mut records = Records::new(self.bytes()).max_record(usize::MAX);
-        while let Ok(Some(piece)) = records.next() {
-            if let Piece::Record(record) = piece {
-                end = usize::try_from(record.offset + record.length).ok();
-            }
-        }
-        end.map(|end| end + usize::from(self.bytes().get(end) == Some(&b'\n')))
+    /// Its end, as the library names it: behind the last record, and the end of its line.
+    pub(crate) fn end(&self) -> FileCheckpoint {
+        self.file.end()
     }
 
     pub(crate) fn at(&self, checkpoint: &Checkpoint) -> Option<Self> {
-        let length = usize::try_from(checkpoint.length).ok()?;
+        let length = usize::try_from(checkpoint.length?).ok()?;
         let holds = hash(self.bytes().get(..length)?) == checkpoint.content_hash;
         holds.then(|| self.beginning(length))
     }
@@ -159,6 +154,7 @@ fn health(report: &FileReport) -> Health {
     let found = |finding: &FileFinding| Found::of_file(finding, report.form);
     Health {
         pending: report.pending.iter().map(ToString::to_string).collect(),
+        running: Vec::new(),
         found: report.found,
         errors: report.errors,
         findings: report.findings.iter().map(found).collect(),

@@ -1,12 +1,16 @@
 //! `tool-guard session`: finds what makes a provider refuse an agent's session, and mends it.
+mod change;
 mod check;
 mod checkpoints;
 mod content;
+mod database;
 mod diff;
 mod each;
+mod file;
 mod form;
 mod kind;
 mod lines;
+mod messages;
 mod options;
 mod progress;
 mod repair;
@@ -17,7 +21,9 @@ mod show;
 mod sidecar;
 mod source;
 mod spread;
+mod stored;
 mod swap;
+mod target;
 mod trouble;
 mod walk;
 mod whole;
@@ -27,38 +33,40 @@ pub(crate) use self::options::Options;
 use self::{
     content::Content,
     each::{Failure, Outcome, Verdict, each},
-    options::Command,
-    source::{Source, Stamp},
+    options::{Command, One, Paths},
+    source::Source,
+    target::{Target, Which},
     trouble::Trouble,
 };
-use std::{process::ExitCode, slice};
+use std::process::ExitCode;
 use tr_core::{SystemClock, WallClock as _, rfc3339};
 
 /// Runs the command.
 pub(crate) fn run(options: &Options) -> ExitCode {
     let now = SystemClock.unix_ms();
     let verdict = match &options.command {
-        Command::Check(check) => each(&check.paths.paths, check.paths.json, check::check),
-        Command::Repair(repair) => {
-            each(&repair.paths.paths, repair.paths.json, |file| repair::repair(file, repair, now))
-        }
-        Command::Diff(diff) => {
-            each(&diff.paths.paths, diff.paths.json, |file| diff::diff(file, diff.how))
-        }
+        Command::Check(check) => all(&check.paths, check::check),
+        Command::Repair(repair) => all(&repair.paths, |target| repair::repair(target, repair, now)),
+        Command::Diff(diff) => all(&diff.paths, |target| diff::diff(target, diff.how)),
         Command::Checkpoints(checkpoints) => {
-            let files = slice::from_ref(&checkpoints.file);
-            each(files, checkpoints.json, |file| checkpoints::checkpoints(file, checkpoints, now))
+            one(&checkpoints.one, |target| checkpoints::checkpoints(target, checkpoints, now))
         }
         Command::Rollback(rollback) => {
-            let files = slice::from_ref(&rollback.file);
-            each(files, rollback.json, |file| rollback::rollback(file, rollback, now))
+            one(&rollback.one, |target| rollback::rollback(target, rollback, now))
         }
-        Command::Reset(reset) => {
-            let files = slice::from_ref(&reset.file);
-            each(files, reset.json, |file| reset::reset(file, reset, now))
-        }
+        Command::Reset(reset) => one(&reset.one, |target| reset::reset(target, reset, now)),
     };
     verdict.into()
+}
+
+fn all<T: Outcome>(paths: &Paths, act: impl FnMut(&Target) -> Result<T, Failure>) -> Verdict {
+    let which = paths.session.as_deref().map_or(Which::All, Which::Named);
+    each(&paths.paths, which, paths.json, act)
+}
+
+fn one<T: Outcome>(one: &One, act: impl FnMut(&Target) -> Result<T, Failure>) -> Verdict {
+    let which = one.session.as_deref().map_or(Which::One, Which::Named);
+    each(std::slice::from_ref(&one.file), which, one.json, act)
 }
 
 /// `mark` and the time, as a file's ending: `.bak-20260221T112000Z`.

@@ -10,8 +10,9 @@ Exit codes (of several files, the worst):
   1  findings: something is wrong, or would be changed by --write
   2  unreadable: a file cannot be read or changed, or the command line is wrong
 
-Commands that change a file show what they would do, and do it with --write. They put the new file
-in the place of the old one in one step, and leave the old one beside it as FILE.bak-TIME.
+Commands that change a session show what they would do, and do it with --write. They put the new
+file in the place of the old one in one step, and leave the old one beside it as FILE.bak-TIME. A
+database gets one more entry, and the old messages are in DATABASE.SESSION.bak-TIME.
 
 An agent answers 400 on every call? Stop it, then:
   tool-guard session check FILE
@@ -82,26 +83,22 @@ pub(crate) struct Diff {
 
 #[derive(Debug, Args)]
 pub(crate) struct Checkpoints {
-    /// The session's file
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) one: One,
 
     /// Make a checkpoint of the session as it is now
     #[arg(long)]
     pub(crate) create: bool,
 
-    /// What to remember it by
+    /// What to remember it by; not in a database
     #[arg(long, requires = "create", value_name = "TEXT")]
     pub(crate) note: Option<String>,
-
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Rollback {
-    /// The session's file
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) one: One,
 
     #[command(flatten)]
     pub(crate) to: To,
@@ -109,10 +106,6 @@ pub(crate) struct Rollback {
     /// Do it; the old file stays beside the new one as FILE.bak-TIME
     #[arg(long)]
     pub(crate) write: bool,
-
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// How far back.
@@ -130,8 +123,8 @@ pub(crate) struct To {
 
 #[derive(Debug, Args)]
 pub(crate) struct Reset {
-    /// The session's file
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) one: One,
 
     /// Keep the old file for good, as FILE.archive-TIME, with its checkpoints
     #[arg(long)]
@@ -140,6 +133,17 @@ pub(crate) struct Reset {
     /// Do it; the old file stays beside the new one, as FILE.bak-TIME if it is not archived
     #[arg(long)]
     pub(crate) write: bool,
+}
+
+/// One session, and how to speak of it.
+#[derive(Debug, Args)]
+pub(crate) struct One {
+    /// The session's file, or a database of sessions
+    pub(crate) file: PathBuf,
+
+    /// Which session of the database; may be left out where there is one
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
 
     /// Print JSON
     #[arg(long)]
@@ -149,11 +153,15 @@ pub(crate) struct Reset {
 /// Files, and how to speak of them.
 #[derive(Debug, Args)]
 pub(crate) struct Paths {
-    /// Sessions' files, or folders with such files
+    /// Sessions' files, databases of sessions, or folders with such files
     #[arg(required = true, value_name = "FILE|DIR")]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Print JSON, a line for each file
+    /// Of databases, only this session: all by default
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+
+    /// Print JSON, a line for each session
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -2,10 +2,11 @@
 use super::{
     form::{Form, provider},
     show::{BAD, DIM, GOOD, MINUS, TITLE, WARN, count, size},
+    target::Target,
 };
 use serde::Serialize;
 use serde_json::Value;
-use std::{fmt::Write as _, path::Path};
+use std::fmt::Write as _;
 use tr_integrity::{
     ActionKind, FileAction, FileActionKind, FileFault, FileFinding, FileForm, Finding, Format,
     Loss, LossKind, RepairAction, Severity, SkipReason,
@@ -31,6 +32,9 @@ pub(crate) struct About {
 pub(crate) struct Health {
     /// The uses of the last step that still wait for their results.
     pub(crate) pending: Vec<String>,
+    /// The calls whose intent is recorded in a database, and nothing of their end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) running: Vec<String>,
     /// How many findings there are; of very many, only the first are kept.
     pub(crate) found: u64,
     /// How many of them the session cannot go on with.
@@ -42,7 +46,8 @@ pub(crate) struct Health {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Found {
-    pub(crate) line: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,7 +98,7 @@ pub(crate) struct Lost {
 }
 
 impl Found {
-    pub(crate) fn of_message(finding: &Finding, format: Format, line: u64) -> Self {
+    pub(crate) fn of_message(finding: &Finding, format: Format, line: Option<u64>) -> Self {
         Self {
             line,
             message: Some(finding.message_index),
@@ -110,7 +115,7 @@ impl Found {
 
     pub(crate) fn of_file(finding: &FileFinding, form: FileForm) -> Self {
         Self {
-            line: finding.line,
+            line: Some(finding.line),
             message: finding.message_index,
             block: finding.finding().and_then(|finding| finding.block_index),
             rule: finding.rule(),
@@ -207,10 +212,10 @@ impl Health {
         self.errors == 0
     }
 
-    pub(crate) fn show(&self, file: &Path, out: &mut String) {
+    pub(crate) fn show(&self, target: &Target, out: &mut String) {
         for found in self.findings.iter().take(SHOWN) {
             let style = if found.is_error() { BAD } else { WARN };
-            let at = place(file, Some(found.line));
+            let at = place(target, found.line);
             let _ = writeln!(out, "  {at}  {style}{}{style:#}", found.what);
             if let Some(message) = found.message {
                 let block = found.block.map(|block| format!(", block {block}")).unwrap_or_default();
@@ -232,20 +237,29 @@ impl Health {
                  answers them, if nothing runs any more){DIM:#}"
             );
         }
+        if !self.running.is_empty() {
+            let (running, ids) =
+                (count(self.running.len() as u64, "call"), self.running.join(", "));
+            let _ = writeln!(
+                out,
+                "  {DIM}{running} on the way: {ids} (if the process has died, whoever loads the \
+                 session next records \"outcome unknown, may have run\"){DIM:#}"
+            );
+        }
     }
 }
 
 /// What a repair does and loses, for a person.
-pub(crate) fn show_plan(acts: &[Act], losses: &[Lost], file: &Path, out: &mut String) {
+pub(crate) fn show_plan(acts: &[Act], losses: &[Lost], target: &Target, out: &mut String) {
     for act in acts.iter().take(SHOWN) {
-        let _ = writeln!(out, "  {}  {}", place(file, act.line), act.say());
+        let _ = writeln!(out, "  {}  {}", place(target, act.line), act.say());
     }
     more(acts.len() as u64, "change", out);
     if losses.is_empty() && !acts.is_empty() {
         let _ = writeln!(out, "  {GOOD}nothing that a tool did or answered is lost{GOOD:#}");
     }
     for lost in losses.iter().take(SHOWN) {
-        let at = place(file, lost.line);
+        let at = place(target, lost.line);
         let tool = lost.loss.tool.as_ref().map(|tool| format!(" of {tool}")).unwrap_or_default();
         let what = match lost.loss.what {
             LossKind::Call => "that the tool was called",
@@ -260,10 +274,10 @@ pub(crate) fn show_plan(acts: &[Act], losses: &[Lost], file: &Path, out: &mut St
     more(losses.len() as u64, "loss", out);
 }
 
-/// `FILE:LINE`; the line is not known for what follows from another repair.
-fn place(file: &Path, line: Option<u64>) -> String {
+/// `FILE:LINE`; there is no line in a database, or for what follows from another repair.
+fn place(target: &Target, line: Option<u64>) -> String {
     let line = line.map(|line| format!(":{line}")).unwrap_or_default();
-    format!("{TITLE}{}{line}{TITLE:#}", file.display())
+    format!("{TITLE}{target}{line}{TITLE:#}")
 }
 
 fn more(all: u64, what: &str, out: &mut String) {
@@ -295,9 +309,9 @@ fn done(action: ActionKind) -> &'static str {
 }
 
 /// The line that names a file.
-pub(crate) fn head(file: &Path, about: &About, is_good: bool, out: &mut String) {
+pub(crate) fn head(target: &Target, about: &About, is_good: bool, out: &mut String) {
     let (style, mark) = if is_good { (GOOD, "✓") } else { (BAD, "✗") };
-    let (file, form) = (file.display(), about.form);
+    let form = about.form;
     let (messages, size) = (count(about.messages as u64, "message"), size(about.bytes));
     let skipped = match about.skipped_bytes {
         0 => String::new(),
@@ -305,6 +319,6 @@ pub(crate) fn head(file: &Path, about: &About, is_good: bool, out: &mut String) 
     };
     let _ = writeln!(
         out,
-        "{style}{mark}{style:#} {TITLE}{file}{TITLE:#}  {DIM}{form} · {messages} · {size}{skipped}{DIM:#}"
+        "{style}{mark}{style:#} {TITLE}{target}{TITLE:#}  {DIM}{form} · {messages} · {size}{skipped}{DIM:#}"
     );
 }

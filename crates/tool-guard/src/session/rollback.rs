@@ -1,25 +1,22 @@
 //! `tool-guard session rollback`: takes a session back to a checkpoint.
 use super::{
-    Content, Failure, Outcome, Source, Trouble, Verdict, ending, options,
-    report::{About, Health, head},
-    show::{BAD, GOOD, TITLE, count, quoted, size},
-    sidecar, swap,
+    Content, Failure, Outcome, Source, Trouble, Verdict,
+    change::{Change, Order, change},
+    ending, options,
+    report::{Health, head},
+    show::{BAD, count, quoted, size},
+    target::Target,
 };
 use serde::Serialize;
-use std::{
-    fmt::Write as _,
-    io,
-    path::{Path, PathBuf},
-};
+use std::{fmt::Write as _, path::Path};
 use tr_integrity::CheckpointError;
 
 /// What a rollback did, or would do.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RolledBack {
-    status: Status,
     #[serde(flatten)]
-    about: About,
+    change: Change,
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<String>,
     messages_removed: usize,
@@ -27,56 +24,35 @@ pub(crate) struct RolledBack {
     bytes_removed: u64,
     /// What is wrong even then.
     remaining: Health,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    backup: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-enum Status {
-    /// It ends there already.
-    Clean,
-    /// Nothing is written yet.
-    Planned,
-    RolledBack,
-}
-
-/// Takes a file back, or says how far it would go.
+/// Takes a session back, or says how far it would go.
 pub(crate) fn rollback(
-    file: &Path,
+    target: &Target,
     options: &options::Rollback,
     now: u64,
 ) -> Result<RolledBack, Failure> {
-    let source = if options.write { Source::open_to_change(file) } else { Source::open(file) }?;
-    let stamp = if options.write { Some(source.stamp()?) } else { None };
-    let content = Content::read(&source)?;
-    let (checkpoint, after) = match &options.to.to {
-        Some(id) => {
-            let (id, after) = at_checkpoint(&source, &content, id)?;
-            (Some(id), after)
-        }
-        None => (None, content.before_fault()),
-    };
-    let (status, backup) = match stamp {
-        _ if after.bytes() == content.bytes() => (Status::Clean, None),
-        None => (Status::Planned, None),
-        Some(stamp) => {
-            let write = |out: &mut dyn io::Write| out.write_all(after.bytes());
-            let backup = swap::replace(&source, stamp, &ending("bak", now), write)?;
-            (Status::RolledBack, Some(backup))
-        }
-    };
-    let (about, left) = (content.about(), after.about());
+    let order = Order { write: options.write, ending: &ending("bak", now), done: "rolledBack" };
+    let (change, (checkpoint, left, remaining)) = change(target, order, |source, content| {
+        let (checkpoint, after) = match &options.to.to {
+            Some(id) => {
+                let (id, after) = at_checkpoint(source, content, id)?;
+                (Some(id), after)
+            }
+            None => (None, content.before_fault()),
+        };
+        let said = (checkpoint, after.about(), after.health());
+        Ok((after, said))
+    })?;
+    let about = &change.about;
     Ok(RolledBack {
-        status,
         checkpoint,
         // Fewer than were left, where a compaction is taken back.
         messages_removed: about.messages.saturating_sub(left.messages),
         new_message_count: left.messages,
         bytes_removed: about.bytes.saturating_sub(left.bytes),
-        about,
-        remaining: after.health(),
-        backup,
+        remaining,
+        change,
     })
 }
 
@@ -86,7 +62,7 @@ fn at_checkpoint(
     content: &Content,
     id: &str,
 ) -> Result<(String, Content), Trouble> {
-    let kept = sidecar::read(source.real())?;
+    let kept = source.checkpoints(content)?;
     let came = match kept.get(id) {
         Some(found) => content.at(found).ok_or(CheckpointError::Mismatch),
         None => content.at_turn(id),
@@ -113,45 +89,32 @@ fn at_checkpoint(
 
 impl Outcome for RolledBack {
     fn verdict(&self) -> Verdict {
-        let is_done = self.status != Status::Planned && self.remaining.is_valid();
-        if is_done { Verdict::Clean } else { Verdict::Findings }
+        self.change.verdict(self.remaining.is_valid())
     }
 
-    fn show(&self, file: &Path, out: &mut String) {
-        head(file, &self.about, self.verdict() == Verdict::Clean, out);
+    fn show(&self, target: &Target, out: &mut String) {
+        head(target, &self.change.about, self.verdict() == Verdict::Clean, out);
         let left = count(self.new_message_count as u64, "message");
-        let gone = format!(
-            "the last {} ({})",
-            count(self.messages_removed as u64, "message"),
-            size(self.bytes_removed)
-        );
-        let _ = match (self.status, &self.backup) {
-            (Status::RolledBack, Some(backup)) => {
-                let backup = backup.display();
-                writeln!(
-                    out,
-                    "  {GOOD}rolled back{GOOD:#}: {gone} went, {left} left; the old file is {backup}"
-                )
-            }
-            (Status::Planned, _) => writeln!(
-                out,
-                "  {TITLE}nothing is written yet{TITLE:#}: {gone} would go, {left} would be left"
-            ),
-            _ => writeln!(out, "  nothing to roll back: it ends there, with {left}"),
-        };
+        let gone = count(self.messages_removed as u64, "message");
+        let gone = format!("the last {gone} ({})", size(self.bytes_removed));
+        let nothing = format!("nothing to roll back: it ends there, with {left}");
+        let planned = format!("{gone} would go, {left} would be left");
+        let done = format!("{gone} went, {left} left");
+        self.change.show(target, &nothing, &planned, ("rolled back", &done), out);
         if !self.remaining.is_valid() {
             let _ = writeln!(out, "  {BAD}wrong even then:{BAD:#}");
-            self.remaining.show(file, out);
+            self.remaining.show(target, out);
         }
     }
 
-    fn next(&self, file: &Path) -> Option<String> {
+    fn next(&self, target: &Target) -> Option<String> {
         let to = match &self.checkpoint {
             Some(id) => format!("--to {}", quoted(Path::new(id))),
             None => "--before-fault".to_owned(),
         };
-        let file = quoted(file);
-        (self.status == Status::Planned)
-            .then(|| format!("Do it:  tool-guard session rollback {to} --write {file}"))
+        let target = target.argument();
+        self.change
+            .is_planned()
+            .then(|| format!("Do it:  tool-guard session rollback {to} --write {target}"))
     }
 }

@@ -1,4 +1,4 @@
-//! Checkpoints of a file, kept beside it as JSON lines.
+//! Checkpoints: of a file, kept beside it as JSON lines; of a session in a database, its own.
 use super::{Trouble, writers::beside};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -11,7 +11,7 @@ use tr_integrity::Operation;
 /// How the name of the file with the checkpoints of another ends.
 pub(crate) const ENDING: &str = ".checkpoints";
 
-/// A checkpoint of a file: 002's fields, and how far into the file it reaches.
+/// A checkpoint: 002's fields, and of a file, how far into it it reaches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Checkpoint {
@@ -21,11 +21,18 @@ pub(crate) struct Checkpoint {
     pub(crate) timestamp: u64,
     /// How many messages stand before it.
     pub(crate) message_index: usize,
-    /// BLAKE3 of the bytes before it.
+    /// BLAKE3 of the bytes of the file before it, or the session's own hash.
     pub(crate) content_hash: String,
     pub(crate) operation: Operation,
     /// How many bytes of the file stand before it.
-    pub(crate) length: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) length: Option<u64>,
+    /// What [`SessionFile::rollback`](tr_integrity::SessionFile::rollback) calls this place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) point: Option<Box<str>>,
+    /// Whether the operation of a session in a database succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) committed: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
 }
@@ -86,19 +93,46 @@ fn read_from(open: &mut File) -> io::Result<Kept> {
     let mut kept =
         Kept { ends_torn: bytes.last().is_some_and(|last| *last != b'\n'), ..Kept::default() };
     for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
-        match serde_json::from_slice(line) {
-            Ok(checkpoint) => kept.checkpoints.push(checkpoint),
-            Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
-            Err(_) => kept.unreadable.push(at + 1),
+        match serde_json::from_slice::<Checkpoint>(line) {
+            Ok(checkpoint) if checkpoint.length.is_some() => kept.checkpoints.push(checkpoint),
+            _ if line.iter().all(u8::is_ascii_whitespace) => {}
+            _ => kept.unreadable.push(at + 1),
         }
     }
     Ok(kept)
 }
 
+impl Checkpoint {
+    /// One of a session in a database.
+    pub(crate) fn of_session(checkpoint: &tr_integrity::Checkpoint) -> Self {
+        Self {
+            id: checkpoint.id.to_string(),
+            session_id: checkpoint.session_id.to_string(),
+            timestamp: checkpoint.timestamp,
+            message_index: checkpoint.message_index,
+            content_hash: checkpoint.content_hash.to_string(),
+            operation: checkpoint.operation,
+            length: None,
+            point: None,
+            committed: Some(checkpoint.is_committed()),
+            note: None,
+        }
+    }
+}
+
 impl Kept {
-    /// The checkpoint of this id, or of this number at its end; the last one if there are two.
+    /// Those of a session in a database.
+    pub(crate) fn of_session(checkpoints: Vec<Checkpoint>) -> Self {
+        Self { checkpoints, ..Self::default() }
+    }
+
+    /// The checkpoint of this id, or of this point, or of this number at the id's end; the last one
+    /// if there are two.
     pub(crate) fn get(&self, id: &str) -> Option<&Checkpoint> {
-        let named = self.checkpoints.iter().rfind(|checkpoint| checkpoint.id == id);
+        let is_named = |checkpoint: &&Checkpoint| {
+            checkpoint.id == id || checkpoint.point.as_deref() == Some(id)
+        };
+        let named = self.checkpoints.iter().rfind(is_named);
         named.or_else(|| {
             let ends = |checkpoint: &&Checkpoint| {
                 checkpoint.id.rsplit_once('#').is_some_and(|(_, number)| number == id)
@@ -121,7 +155,9 @@ mod tests {
             message_index: 2,
             content_hash: "00".into(),
             operation: Operation::Manual,
-            length: 3,
+            length: Some(3),
+            point: None,
+            committed: None,
             note: None,
         }
     }

@@ -1,137 +1,119 @@
-//! A session's file as it was found, and whether it still is so.
-use super::{Trouble, writers};
-use blake3::Hash;
-use std::{
-    fs::{self, File, Metadata, TryLockError},
-    io::{self, Seek as _},
-    os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
+//! Where a session was found: in a file, or in a database. Content comes from here, and goes back.
+use super::{
+    Failure, Trouble,
+    content::Content,
+    database::Database,
+    file::{File, Stamp},
+    kind::{Kind, kind},
+    lines::Lines,
+    sidecar::{self, Kept},
+    stored::Stored,
+    swap,
+    target::{InDatabase, Target},
+    whole::Whole,
+    writers::beside,
 };
+use std::{fs, path::PathBuf, rc::Rc};
+use tr_integrity::store::StoreErrorKind;
 
-/// A session's file, open for reading.
+/// An open session. One that was opened to be looked at is not changed.
 #[derive(Debug)]
-pub(crate) struct Source {
-    /// Where it is, behind all links.
-    real: PathBuf,
-    file: File,
-    found: Metadata,
-}
-
-/// What a file was when it was looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    seen: Seen,
-    digest: Hash,
-}
-
-/// What a look at a file costs nothing to tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
-    device: u64,
-    inode: u64,
-    len: u64,
-    changed: (i64, i64),
+pub(crate) enum Source {
+    /// A file, and what it was when it was opened to be changed.
+    File(File, Option<Stamp>),
+    Stored(InDatabase),
 }
 
 impl Source {
-    /// Opens a file for reading.
-    pub(crate) fn open(path: &Path) -> Result<Self, Trouble> {
-        let reading = |error| Trouble::reading(path, &error);
-        let real = path.canonicalize().map_err(reading)?;
-        // Before it is opened: a pipe would never answer.
-        if !fs::metadata(&real).map_err(reading)?.is_file() {
-            return Err(Trouble::new("is no regular file", "give a session's file, or a folder"));
-        }
-        let file = File::open(&real).map_err(reading)?;
-        let found = file.metadata().map_err(reading)?;
-        Ok(Self { real, file, found })
+    /// Opens a session to look at it.
+    pub(crate) fn open(target: &Target) -> Result<Self, Failure> {
+        Ok(match &target.stored {
+            None => Self::File(File::open(&target.file)?, None),
+            Some(stored) => Self::Stored(stored.clone()),
+        })
     }
 
-    /// Opens a file that is to be changed, and keeps other guards from it. Refuses one that
-    /// another program is writing.
-    pub(crate) fn open_to_change(path: &Path) -> Result<Self, Trouble> {
-        let source = Self::open(path)?;
-        match source.file.try_lock() {
-            Err(TryLockError::WouldBlock) => Err(Trouble::new(
-                "another program has locked it, perhaps this one in another window",
-                "wait until that has ended, or stop it",
-            )),
-            // Not every file system has locks; the stamp sees what was changed there too.
-            Ok(()) | Err(TryLockError::Error(_)) => {
-                writers::refuse_writers(&source.real)?;
-                Ok(source)
+    /// Opens a session that is to be changed. Refuses one that another program is writing.
+    pub(crate) fn open_to_change(target: &Target) -> Result<Self, Failure> {
+        Ok(match &target.stored {
+            None => {
+                let file = File::open_to_change(&target.file)?;
+                let stamp = file.stamp()?;
+                Self::File(file, Some(stamp))
             }
+            Some(InDatabase { database, id }) => {
+                let database = Rc::new(Database::open_to_change(database.file(), id)?);
+                Self::Stored(InDatabase { database, id: id.clone() })
+            }
+        })
+    }
+
+    /// All of the session.
+    pub(crate) fn content(&self) -> Result<Content, Failure> {
+        Ok(match self {
+            Self::File(file, _) => match kind(file)? {
+                Kind::Whole => Whole::read(file.bytes()?)?.into(),
+                Kind::Lines => Lines::read(file.bytes()?)?.into(),
+            },
+            Self::Stored(InDatabase { database, id }) => Stored::new(database.session(id)?).into(),
+        })
+    }
+
+    /// The checkpoints of the session.
+    pub(crate) fn checkpoints(&self, content: &Content) -> Result<Kept, Trouble> {
+        match (self, content) {
+            (_, Content::Stored(stored)) => Ok(Kept::of_session(stored.checkpoints())),
+            (Self::File(file, _), _) => sidecar::read(file.real()),
+            (Self::Stored(_), _) => unreachable!("what is stored is read as such"),
         }
     }
 
-    /// Where it is, behind all links.
-    pub(crate) fn real(&self) -> &Path {
-        &self.real
-    }
-
-    /// The folder in which it is.
-    pub(crate) fn folder(&self) -> &Path {
-        self.real.parent().expect("a file is in a folder")
-    }
-
-    /// What was known of it when it was opened.
-    pub(crate) fn found(&self) -> &Metadata {
-        &self.found
-    }
-
-    /// The open file, at its beginning.
-    pub(crate) fn rewound(&self) -> Result<&File, Trouble> {
-        (&self.file).rewind().map_err(|error| Trouble::reading(&self.real, &error))?;
-        Ok(&self.file)
-    }
-
-    /// All of it.
-    pub(crate) fn bytes(&self) -> Result<Vec<u8>, Trouble> {
-        let mut bytes = Vec::with_capacity(usize::try_from(self.found.len()).unwrap_or(0));
-        let read = io::Read::read_to_end(&mut self.rewound()?, &mut bytes);
-        read.map_err(|error| Trouble::reading(&self.real, &error))?;
-        Ok(bytes)
-    }
-
-    /// What it is now, whole.
-    pub(crate) fn stamp(&self) -> Result<Stamp, Trouble> {
-        let mut hasher = blake3::Hasher::new();
-        let seen = self.seen()?;
-        io::copy(&mut self.rewound()?, &mut hasher)
-            .map_err(|error| Trouble::reading(&self.real, &error))?;
-        Ok(Stamp { seen, digest: hasher.finalize() })
-    }
-
-    /// Refuses if it is not what `before` says any more, or something else stands in its place.
-    pub(crate) fn refuse_changes(&self, before: &Stamp) -> Result<(), Trouble> {
-        let here = fs::metadata(&self.real).map(|found| Seen::of(&found));
-        if here.is_ok_and(|here| here == before.seen) && self.stamp()? == *before {
-            return Ok(());
+    /// Puts `after` in the place of what was found, if that is still there. Returns the path at
+    /// which the old file, or the old messages, stay: beside it, with `ending`.
+    pub(crate) fn replace(
+        &self,
+        before: &Content,
+        after: &Content,
+        ending: &str,
+    ) -> Result<PathBuf, Trouble> {
+        match (self, after) {
+            (Self::File(file, Some(stamp)), _) => {
+                swap::replace(file, *stamp, ending, after.bytes())
+            }
+            (Self::Stored(InDatabase { database, id }), Content::Stored(stored)) => {
+                let edit = stored.edit().expect("it was made of what is stored");
+                let place = beside(database.file(), &format!(".{}", file_name(id)));
+                let backup = swap::keep_bytes(&place, ending, before.bytes())?;
+                let changed = database.change(id, |session, now| edit.make(session, now));
+                match changed {
+                    Ok(made) => made.map(|()| backup).map_err(Into::into),
+                    Err(error) => {
+                        if error.kind() != StoreErrorKind::Uncertain {
+                            // Nothing has changed, so nothing need be kept.
+                            drop(fs::remove_file(&backup));
+                        }
+                        Err(database.trouble(&error))
+                    }
+                }
+            }
+            _ => unreachable!("it was opened to be changed, and is changed into its own form"),
         }
-        Err(Trouble::new(
-            "was changed by another program meanwhile; it is as that program left it",
-            "stop the agent first, then do this again",
-        ))
-    }
-
-    /// Whether the open file was written to since; to be asked once another is in its place.
-    pub(crate) fn is_still(&self, before: &Stamp) -> bool {
-        self.seen().is_ok_and(|seen| seen == before.seen)
-    }
-
-    fn seen(&self) -> Result<Seen, Trouble> {
-        let found = self.file.metadata();
-        found.map(|found| Seen::of(&found)).map_err(|error| Trouble::reading(&self.real, &error))
     }
 }
 
-impl Seen {
-    fn of(found: &Metadata) -> Self {
-        Self {
-            device: found.dev(),
-            inode: found.ino(),
-            len: found.len(),
-            changed: (found.mtime(), found.mtime_nsec()),
-        }
+/// A session's id as part of a file's name.
+fn file_name(id: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    id.chars().take(64).map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_of_any_characters_is_part_of_a_files_name() {
+        assert_eq!(file_name("agent:main/7"), "agent_main_7");
+        assert_eq!(file_name(&"x".repeat(500)).len(), 64);
     }
 }

@@ -4,10 +4,14 @@
 //! new file beside the old one, synced ─► second name for the old one ─► rename over it, synced
 //!      a crash: the old file               the old file, twice             the new file
 //! ```
-use super::{Source, Stamp, Trouble, writers::beside};
+use super::{
+    Trouble,
+    file::{File, Stamp},
+    writers::beside,
+};
 use std::{
-    fs::{self, File},
-    io::{self, BufWriter, Write},
+    fs,
+    io::{self, Write as _},
     os::unix::fs::{MetadataExt as _, fchown},
     path::{Path, PathBuf},
 };
@@ -19,7 +23,7 @@ pub(crate) const UNFINISHED: &str = ".tool-guard-";
 /// A new file beside the old one, whole and on the disk.
 #[derive(Debug)]
 pub(crate) struct Staged<'s> {
-    source: &'s Source,
+    source: &'s File,
     new: NamedTempFile,
 }
 
@@ -31,28 +35,22 @@ pub(crate) struct BackedUp<'s> {
     backup: PathBuf,
 }
 
-/// Replaces `source` by what `write` writes, if it still is what `stamp` says. Returns the path
+/// Replaces `source` by `new`, if it still is what `stamp` says. Returns the path
 /// at which the old file stays: its own with `ending`, and a number where that is taken.
 pub(crate) fn replace(
-    source: &Source,
+    source: &File,
     stamp: Stamp,
     ending: &str,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    new: &[u8],
 ) -> Result<PathBuf, Trouble> {
-    Staged::new(source, write)?.back_up(stamp, ending)?.exchange()
+    Staged::new(source, new)?.back_up(stamp, ending)?.exchange()
 }
 
 impl<'s> Staged<'s> {
-    fn new(
-        source: &'s Source,
-        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<Self, Trouble> {
+    fn new(source: &'s File, bytes: &[u8]) -> Result<Self, Trouble> {
         let stage = || {
             let new = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(source.folder())?;
-            let mut out = BufWriter::with_capacity(1 << 18, new.as_file());
-            write(&mut out)?;
-            out.flush()?;
-            drop(out);
+            new.as_file().write_all(bytes)?;
             dress_like(source, new.as_file())?;
             new.as_file().sync_all()?;
             Ok(Self { source, new })
@@ -63,7 +61,7 @@ impl<'s> Staged<'s> {
     fn back_up(self, stamp: Stamp, ending: &str) -> Result<BackedUp<'s>, Trouble> {
         self.source.refuse_changes(&stamp)?;
         let folder = self.source.folder();
-        let backup = keep(self.source.real(), ending)
+        let backup = keep(self.source.real(), self.source.real(), ending)
             .and_then(|backup| sync(folder).map(|()| backup))
             .map_err(|error| Trouble::writing(folder, &error))?;
         Ok(BackedUp { staged: self, stamp, backup })
@@ -95,7 +93,7 @@ impl BackedUp<'_> {
 }
 
 /// Gives `new` the old file's owner and permissions.
-fn dress_like(source: &Source, new: &File) -> io::Result<()> {
+fn dress_like(source: &File, new: &fs::File) -> io::Result<()> {
     let (old, now) = (source.found(), new.metadata()?);
     if (old.uid(), old.gid()) != (now.uid(), now.gid()) {
         fchown(new, Some(old.uid()), Some(old.gid())).map_err(|error| {
@@ -106,15 +104,15 @@ fn dress_like(source: &Source, new: &File) -> io::Result<()> {
     new.set_permissions(old.permissions())
 }
 
-/// Gives the old file a second name, or makes a copy where the file system has no links. What
-/// has that name already stays.
-pub(crate) fn keep(old: &Path, ending: &str) -> io::Result<PathBuf> {
+/// Gives the old file a second name, `place` with `ending`, or makes a copy where the file system
+/// has no links. What has that name already stays: the new name then has a number.
+fn keep(old: &Path, place: &Path, ending: &str) -> io::Result<PathBuf> {
     let mut tries = 1..;
     loop {
         let number = tries.next().expect("numbers do not end");
         let name = match number {
-            1 => beside(old, ending),
-            _ => beside(old, &format!("{ending}-{number}")),
+            1 => beside(place, ending),
+            _ => beside(place, &format!("{ending}-{number}")),
         };
         let kept = fs::hard_link(old, &name).or_else(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Err(error),
@@ -128,6 +126,20 @@ pub(crate) fn keep(old: &Path, ending: &str) -> io::Result<PathBuf> {
     }
 }
 
+/// Writes a file of its own, for its owner alone, that is called as a backup of `place` would be.
+pub(crate) fn keep_bytes(place: &Path, ending: &str, bytes: &[u8]) -> Result<PathBuf, Trouble> {
+    let folder = place.parent().expect("a file is in a folder");
+    let keep = || {
+        let mut new = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
+        new.write_all(bytes)?;
+        new.as_file().sync_all()?;
+        let name = keep(new.path(), place, ending)?;
+        sync(folder)?;
+        Ok(name)
+    };
+    keep().map_err(|error| Trouble::writing(folder, &error))
+}
+
 fn copy(old: &Path, name: &Path) -> io::Result<()> {
     let folder = old.parent().expect("a file is in a folder");
     let copy = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
@@ -138,7 +150,7 @@ fn copy(old: &Path, name: &Path) -> io::Result<()> {
 }
 
 fn sync(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
+    fs::File::open(folder)?.sync_all()
 }
 
 #[cfg(test)]
@@ -156,10 +168,6 @@ mod tests {
         fs::write(&file, OLD).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         (folder, file)
-    }
-
-    fn new_file(out: &mut dyn Write) -> io::Result<()> {
-        out.write_all(NEW)
     }
 
     fn contents(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
@@ -182,26 +190,26 @@ mod tests {
 
         // In the middle of writing, and at its end: forgetting is what a crash does to a value.
         let (folder, file) = folder();
-        let source = Source::open(&file).unwrap();
+        let source = File::open(&file).unwrap();
         let mut half = tempfile::Builder::new();
         let mut half = half.prefix(UNFINISHED).tempfile_in(folder.path()).unwrap();
         half.write_all(&NEW[..3]).unwrap();
         mem::forget(half);
         assert_eq!(contents(&folder), [unfinished(&NEW[..3]), old.clone()]);
-        mem::forget(Staged::new(&source, new_file).unwrap());
+        mem::forget(Staged::new(&source, NEW).unwrap());
         assert_eq!(contents(&folder), [unfinished(&NEW[..3]), unfinished(NEW), old.clone()]);
 
         let (folder, file) = self::folder();
-        let source = Source::open(&file).unwrap();
+        let source = File::open(&file).unwrap();
         let stamp = source.stamp().unwrap();
-        let staged = Staged::new(&source, new_file).unwrap();
+        let staged = Staged::new(&source, NEW).unwrap();
         mem::forget(staged.back_up(stamp, ".bak-1").unwrap());
         assert_eq!(contents(&folder), [unfinished(NEW), old, backup.clone()]);
 
         let (folder, file) = self::folder();
-        let source = Source::open(&file).unwrap();
+        let source = File::open(&file).unwrap();
         let stamp = source.stamp().unwrap();
-        replace(&source, stamp, ".bak-1", new_file).unwrap();
+        replace(&source, stamp, ".bak-1", NEW).unwrap();
         assert_eq!(contents(&folder), [own("s.jsonl", NEW), backup]);
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
     }
@@ -215,7 +223,7 @@ mod tests {
             |file| {
                 let found = fs::metadata(file).unwrap();
                 fs::write(file, b"THE OLD FILE").unwrap();
-                let file = File::options().write(true).open(file).unwrap();
+                let file = fs::File::options().write(true).open(file).unwrap();
                 file.set_modified(found.modified().unwrap()).unwrap();
             },
             |file| {
@@ -225,11 +233,11 @@ mod tests {
         ];
         for change in changes {
             let (folder, file) = folder();
-            let source = Source::open(&file).unwrap();
+            let source = File::open(&file).unwrap();
             let stamp = source.stamp().unwrap();
             change(&file);
             let theirs = contents(&folder);
-            let trouble = replace(&source, stamp, ".bak-1", new_file).unwrap_err();
+            let trouble = replace(&source, stamp, ".bak-1", NEW).unwrap_err();
             assert!(trouble.what.starts_with("was changed by another program"), "{trouble}");
             assert_eq!(contents(&folder), theirs);
         }
@@ -238,10 +246,10 @@ mod tests {
     #[test]
     fn a_writer_in_the_moment_of_the_exchange_finds_its_bytes_in_the_backup() {
         let (folder, file) = folder();
-        let source = Source::open(&file).unwrap();
+        let source = File::open(&file).unwrap();
         let stamp = source.stamp().unwrap();
-        let backed_up = Staged::new(&source, new_file).unwrap().back_up(stamp, ".bak-1").unwrap();
-        let mut writer = File::options().append(true).open(&file).unwrap();
+        let backed_up = Staged::new(&source, NEW).unwrap().back_up(stamp, ".bak-1").unwrap();
+        let mut writer = fs::File::options().append(true).open(&file).unwrap();
         writer.write_all(b"late").unwrap();
         let trouble = backed_up.exchange().unwrap_err();
         assert!(trouble.help.ends_with("s.jsonl.bak-1"), "{}", trouble.help);
@@ -253,10 +261,9 @@ mod tests {
     fn an_earlier_backup_stays() {
         let (folder, file) = folder();
         for number in 0..3 {
-            let source = Source::open(&file).unwrap();
+            let source = File::open(&file).unwrap();
             let stamp = source.stamp().unwrap();
-            let write = |out: &mut dyn Write| write!(out, "{number}");
-            replace(&source, stamp, ".bak-1", write).unwrap();
+            replace(&source, stamp, ".bak-1", number.to_string().as_bytes()).unwrap();
         }
         let names: Vec<_> = contents(&folder).into_iter().collect();
         let own = |name: &str, bytes: &[u8]| (name.to_owned(), bytes.to_owned());
@@ -267,6 +274,23 @@ mod tests {
                 own("s.jsonl.bak-1", OLD),
                 own("s.jsonl.bak-1-2", b"0"),
                 own("s.jsonl.bak-1-3", b"1"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_file_of_its_own_takes_no_name_that_is_taken() {
+        let (folder, file) = folder();
+        for (number, name) in [(1, "s.jsonl.bak-1"), (2, "s.jsonl.bak-1-2")] {
+            let kept = keep_bytes(&file, ".bak-1", &[b'0' + number]).unwrap();
+            assert_eq!(kept, folder.path().join(name));
+            assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        assert_eq!(
+            contents(&folder)[1..],
+            [
+                ("s.jsonl.bak-1".to_owned(), b"1".to_vec()),
+                ("s.jsonl.bak-1-2".to_owned(), b"2".to_vec()),
             ]
         );
     }

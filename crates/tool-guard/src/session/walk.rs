@@ -49,10 +49,13 @@ fn walk(folder: &Path, entries: &mut Vec<Entry>) {
             Ok(kind) if kind.is_symlink() => entries.push(Entry::Skipped(path, "a link")),
             Ok(kind) if kind.is_dir() => walk(&path, entries),
             Ok(kind) if !kind.is_file() => entries.push(Entry::Skipped(path, "no regular file")),
-            Ok(_) => entries.push(match ours(&entry.file_name().to_string_lossy()) {
-                Some(what) => Entry::Skipped(path, what),
-                None => Entry::Found(path),
-            }),
+            Ok(_) => {
+                let what = ours(&entry.file_name().to_string_lossy()).or_else(|| of_sqlite(&path));
+                entries.push(match what {
+                    Some(what) => Entry::Skipped(path, what),
+                    None => Entry::Found(path),
+                });
+            }
         }
     }
 }
@@ -76,6 +79,13 @@ fn ours(name: &str) -> Option<&'static str> {
     }
 }
 
+/// Whether a file belongs to the database beside it.
+fn of_sqlite(path: &Path) -> Option<&'static str> {
+    let name = path.file_name()?.to_str()?;
+    let database = ["-wal", "-shm"].iter().find_map(|ending| name.strip_suffix(ending))?;
+    path.with_file_name(database).is_file().then_some("part of the database beside it")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,7 +95,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("b")).unwrap();
-        for name in ["b/2.jsonl", "a.jsonl", "a.jsonl.bak-20260101T000000Z", "c.checkpoints"] {
+        for name in [
+            "b/2.jsonl",
+            "a.jsonl",
+            "a.jsonl.bak-20260101T000000Z",
+            "c.checkpoints",
+            "d.db",
+            "d.db-wal",
+            "e-wal",
+        ] {
             fs::write(at(name), "{}").unwrap();
         }
         std::os::unix::fs::symlink(folder.path(), at("b/circle")).unwrap();
@@ -97,6 +115,9 @@ mod tests {
                 Entry::Found(at("b/2.jsonl")),
                 Entry::Skipped(at("b/circle"), "a link"),
                 Entry::Skipped(at("c.checkpoints"), "checkpoints"),
+                Entry::Found(at("d.db")),
+                Entry::Skipped(at("d.db-wal"), "part of the database beside it"),
+                Entry::Found(at("e-wal")),
             ]
         );
         assert_eq!(entries(&at("none")), [Entry::Named(at("none"))]);

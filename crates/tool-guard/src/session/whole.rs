@@ -1,15 +1,15 @@
 //! A session that is one JSON text: an array of messages, or a request that has them.
 use super::{
     Failure, Trouble,
-    content::{Content, Planned, hash},
+    content::{Content, hash},
     form::Form,
-    report::{About, Act, Found, Health, Lost},
+    messages::{self, Planned},
+    report::{About, Health},
     sidecar::Checkpoint,
 };
 use std::error::Error as _;
 use tr_integrity::{
-    ActionKind, Finding, Loss, Message, ReadError, Repair, RepairAction, RepairMode, ResetOptions,
-    Session, Transcript, Validator,
+    Message, ReadError, Repair, RepairMode, ResetOptions, Session, Transcript, Validator,
 };
 
 /// An array of messages, or a request that has them.
@@ -62,56 +62,19 @@ impl Whole {
     }
 
     pub(crate) fn health(&self) -> Health {
-        let validator = Validator::of(&self.transcript);
-        let format = self.transcript.format();
-        let found = |finding: &Finding| {
-            Found::of_message(finding, format, self.line(finding.message_index))
-        };
-        let findings: Vec<_> = validator.findings().iter().map(found).collect();
-        Health {
-            pending: validator.pending().map(str::to_owned).collect(),
-            found: findings.len() as u64,
-            errors: findings.iter().filter(|found| found.is_error()).count() as u64,
-            findings,
-        }
+        messages::health(&self.transcript, &Validator::of(&self.transcript), |at| self.line(at))
     }
 
-    /// Plans a repair.
     pub(crate) fn plan(&self, repair: Repair, mode: RepairMode) -> Planned {
         let plan = repair.plan(&self.transcript);
-
-        // In mode `remove`, messages are counted after the removals before.
-        let mut was: Vec<_> = (0..self.transcript.len()).collect();
-        let act = |action: &RepairAction| {
-            let at = was.get(action.message_index).copied().unwrap_or_default();
-            if mode == RepairMode::Remove && action.action == ActionKind::RemoveEmptyMessage {
-                was.remove(action.message_index);
-            }
-            Act::of_message(action, Some(self.line(at)))
-        };
-        let acts = plan.actions().iter().map(act).collect();
-        let lose =
-            |loss: &Loss| Lost { line: Some(self.line(loss.message_index)), loss: loss.clone() };
-        let losses = plan.losses().iter().map(lose).collect();
+        let (acts, losses) = messages::told(&plan, mode, self.transcript.len(), |at| self.line(at));
         let mut after = self.transcript.clone();
         let _ = plan.apply(&mut after).expect("it was planned for this transcript");
         Planned { acts, losses, after: Self::new(after.to_json(), after).into() }
     }
 
-    /// The most messages from the first on that the provider takes, all calls answered.
     pub(crate) fn before_fault(&self) -> Self {
-        let mut validator = Validator::new(self.transcript.format());
-        let mut clean = 0;
-        for message in self.transcript.messages() {
-            validator.push(message);
-            if !validator.is_valid() {
-                break;
-            }
-            if validator.pending().next().is_none() {
-                clean = validator.len();
-            }
-        }
-        self.first(clean)
+        self.first(messages::clean(&self.transcript))
     }
 
     /// Where the last message ends; `None` if there is none.
@@ -122,7 +85,7 @@ impl Whole {
     /// What stood there when a checkpoint was made; `None` if it does not stand there now.
     pub(crate) fn at(&self, checkpoint: &Checkpoint) -> Option<Self> {
         let (_, end) = self.places.get(checkpoint.message_index.checked_sub(1)?)?;
-        let holds = *end as u64 == checkpoint.length
+        let holds = checkpoint.length == Some(*end as u64)
             && hash(&self.text.as_bytes()[..*end]) == checkpoint.content_hash;
         holds.then(|| self.first(checkpoint.message_index))
     }
@@ -142,8 +105,8 @@ impl Whole {
         Self::new(transcript.to_json(), transcript)
     }
 
-    fn line(&self, message: usize) -> u64 {
-        self.places.get(message).or(self.places.last()).map_or(1, |(line, _)| *line)
+    fn line(&self, message: usize) -> Option<u64> {
+        Some(self.places.get(message).or(self.places.last()).map_or(1, |(line, _)| *line))
     }
 }
 

@@ -16,6 +16,12 @@ pub(crate) fn refuse_writers(file: &Path) -> Result<(), Trouble> {
     refuse(Path::new("/proc"), file)
 }
 
+/// The program that has a file open for writing, if there is one to be seen.
+pub(crate) fn writer_of(file: &Path) -> Option<String> {
+    let proc = Path::new("/proc");
+    open_for_writing(proc, file).map(|pid| format!("{} (process {pid})", name(proc, pid)))
+}
+
 fn refuse(proc: &Path, file: &Path) -> Result<(), Trouble> {
     let stop = "stop the agent first, and start it again afterwards";
     if let Some(pid) = locked_by(proc, file) {

@@ -8,7 +8,12 @@ use std::{
 };
 
 /// What is printed of a file that cannot be used, under every command.
-fn refused(folder: &Folder, name: &str, what: &str) {
+pub(crate) fn refused(folder: &Folder, name: &str, what: &str) {
+    refused_as(folder, name, &format!("{name} {what}"));
+}
+
+/// The same where what is printed begins otherwise.
+pub(crate) fn refused_as(folder: &Folder, name: &str, what: &str) {
     let commands: [&[&str]; 6] = [
         &["check"],
         &["repair", "--write"],
@@ -21,7 +26,7 @@ fn refused(folder: &Folder, name: &str, what: &str) {
     for command in commands {
         let done = folder.session(&[command, &[name]].concat());
         assert_eq!((done.code, &*done.out), (2, ""), "{command:?} {name}");
-        assert!(done.err.starts_with(&format!("✗ {name} {what}")), "{command:?}: {}", done.err);
+        assert!(done.err.starts_with(&format!("✗ {what}")), "{command:?}: {}", done.err);
         assert!(done.err.contains("\n  → "), "it says what to do: {}", done.err);
         let (lines, code) = folder.json(&[command, &[name]].concat());
         assert_eq!((&lines[0]["status"], code), (&"unreadable".into(), 2));
@@ -81,7 +86,7 @@ fn a_wrong_command_line_ends_with_2() {
 }
 
 /// The command as a user who may not do everything; as root it is `nobody`.
-fn unprivileged(folder: &Folder, arguments: &[&str]) -> (i32, String) {
+pub(crate) fn unprivileged(folder: &Folder, arguments: &[&str]) -> (i32, String) {
     // The build's folder may be closed to others. Not by this process, whose other threads start
     // children that would have the copy open, too: what is being written cannot be run.
     let guard = folder.path("guard");
@@ -101,7 +106,7 @@ fn is_root(folder: &Folder) -> bool {
     std::os::unix::fs::MetadataExt::uid(&fs::metadata(folder.path("")).unwrap()) == 0
 }
 
-fn set_mode(path: &Path, mode: u32) {
+pub(crate) fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 

@@ -1,6 +1,7 @@
 //! Sessions of JSON lines: Claude Code's and OpenClaw's.
 use crate::folder::Folder;
 use serde_json::json;
+use tr_integrity::SessionFile;
 
 /// OpenClaw's session whose call of `pay` was never answered, and whose last line is torn.
 const OPENCLAW: &str = r#"{"type":"session","version":3,"id":"s-1","timestamp":"2026-01-01T00:00:00Z","cwd":"/"}
@@ -105,6 +106,38 @@ fn lines_have_checkpoints_too() {
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
     assert_eq!(folder.read("s.jsonl"), start, "the call that was never answered goes");
     assert_eq!(folder.session(&["check", "s.jsonl"]).code, 0);
+}
+
+#[test]
+fn a_checkpoint_of_the_commands_is_one_of_the_librarys_and_the_reverse() {
+    let folder = Folder::new();
+    for line_end in ["\n", "\r\n"] {
+        let start: String =
+            OPENCLAW.lines().take(3).map(|line| format!("{line}{line_end}")).collect();
+        let name = format!("s{}.jsonl", line_end.len());
+        folder.write(&name, &start);
+        let (lines, _) = folder.json(&["checkpoints", "--create", &name]);
+        let made = &lines[0]["checkpoints"][0];
+        let point = made["point"].as_str().unwrap();
+        let whole = format!("{start}{}{line_end}", OPENCLAW.lines().nth(3).unwrap());
+        let mut file = SessionFile::read(whole.as_bytes());
+        file.rollback(point).unwrap();
+        assert_eq!(file.as_bytes(), start.as_bytes());
+        assert_eq!((&*file.end().id, file.end().length), (point, made["length"].as_u64().unwrap()));
+
+        folder.write(&name, &whole);
+        for id in [point, &*SessionFile::read(start.as_bytes()).end().id, "1"] {
+            let (lines, code) = folder.json(&["rollback", "--to", id, &name]);
+            assert_eq!((code, &lines[0]["newMessageCount"]), (1, &json!(2)), "{id}");
+            let checkpoint = lines[0]["checkpoint"].as_str().unwrap();
+            assert!(checkpoint.ends_with("#1"), "{checkpoint}");
+        }
+        // One that nobody has written down.
+        let file = SessionFile::read(whole.as_bytes());
+        let turn = file.checkpoints().find(|turn| turn.messages == 0).unwrap();
+        let (lines, code) = folder.json(&["rollback", "--to", &turn.id, "--write", &name]);
+        assert_eq!((code, &lines[0]["newMessageCount"]), (0, &json!(0)));
+    }
 }
 
 #[test]

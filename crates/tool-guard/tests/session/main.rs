@@ -1,8 +1,10 @@
 //! `tool-guard session`: agents' sessions that are refused, found and mended.
+mod bad_database;
 mod bad_input;
 mod check;
 mod checkpoints;
 mod crash;
+mod database;
 mod folder;
 mod lines;
 mod property;

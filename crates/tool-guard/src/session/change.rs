@@ -1,0 +1,101 @@
+//! What all commands do that change a session: look at it, decide, show, and only if asked to, write.
+use super::{
+    Content, Failure, Source, Verdict,
+    report::About,
+    show::{GOOD, TITLE},
+    target::Target,
+};
+use serde::Serialize;
+use std::{fmt::Write as _, path::PathBuf};
+
+/// What a command is asked to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order<'o> {
+    /// Not only to show it.
+    pub(crate) write: bool,
+    /// What the name of the old file gets.
+    pub(crate) ending: &'o str,
+    /// What the command's JSON calls it, once it is done.
+    pub(crate) done: &'static str,
+}
+
+/// How far it came, and what the session was before.
+#[derive(Debug, Serialize)]
+pub(crate) struct Change {
+    status: &'static str,
+    #[serde(skip)]
+    state: State,
+    #[serde(flatten)]
+    pub(crate) about: About,
+    /// Where the old file is, or the old messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) backup: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// There is nothing to do.
+    Clean,
+    /// Nothing is written yet.
+    Planned,
+    Done,
+}
+
+/// Makes of a session what `decide` makes of its content, if that is ordered; also gives back what
+/// else `decide` says.
+pub(crate) fn change<T>(
+    target: &Target,
+    order: Order<'_>,
+    decide: impl FnOnce(&Source, &Content) -> Result<(Content, T), Failure>,
+) -> Result<(Change, T), Failure> {
+    let source = if order.write { Source::open_to_change(target) } else { Source::open(target) }?;
+    let content = source.content()?;
+    let (after, said) = decide(&source, &content)?;
+    let (state, backup) = if after.bytes() == content.bytes() {
+        (State::Clean, None)
+    } else if order.write {
+        (State::Done, Some(source.replace(&content, &after, order.ending)?))
+    } else {
+        (State::Planned, None)
+    };
+    let status = match state {
+        State::Clean => "clean",
+        State::Planned => "planned",
+        State::Done => order.done,
+    };
+    Ok((Change { status, state, about: content.about(), backup }, said))
+}
+
+impl Change {
+    pub(crate) fn is_planned(&self) -> bool {
+        self.state == State::Planned
+    }
+
+    /// What to end with, if what is left is valid or not.
+    pub(crate) fn verdict(&self, is_valid: bool) -> Verdict {
+        if is_valid && !self.is_planned() { Verdict::Clean } else { Verdict::Findings }
+    }
+
+    /// Writes for a person how far it came: that there is nothing to do, what would be done, or what
+    /// was done, and where the old one is.
+    pub(crate) fn show(
+        &self,
+        target: &Target,
+        nothing: &str,
+        planned: &str,
+        (done, what): (&str, &str),
+        out: &mut String,
+    ) {
+        let _ = match (self.state, &self.backup) {
+            (State::Done, Some(backup)) => {
+                let old = if target.stored.is_some() { "messages are in" } else { "file is" };
+                let backup = backup.display();
+                writeln!(out, "  {GOOD}{done}{GOOD:#}: {what}; the old {old} {backup}")
+            }
+            (State::Planned, _) => {
+                writeln!(out, "  {TITLE}nothing is written yet{TITLE:#}: {planned}")
+            }
+            _ => writeln!(out, "  {nothing}"),
+        };
+    }
+}

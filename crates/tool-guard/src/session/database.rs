@@ -1,0 +1,204 @@
+//! A database of durable sessions, as `tr-integrity` writes it.
+use super::{Failure, Trouble, writers};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+use tokio::runtime::{self, Runtime};
+use tr_integrity::{
+    Format, Layer0Config, Session, Sessions,
+    sqlite::{Error, ErrorKind, Sqlite},
+    store::{SessionStore as _, StoreError, StoreErrorKind},
+};
+
+/// How many sessions are asked for at once.
+const PAGE: usize = 1_000;
+
+/// An open database. It is closed in the end, so that SQLite leaves nothing beside the file.
+pub(crate) struct Database {
+    file: PathBuf,
+    runtime: Runtime,
+    store: Sqlite,
+    sessions: Sessions,
+}
+
+impl Database {
+    /// Opens a database to look into it, beside those who write it. It is left as it is.
+    pub(crate) fn open(file: &Path) -> Result<Self, Failure> {
+        Self::opened(file, Sqlite::open_read_only)
+    }
+
+    /// Opens a database that was looked into, to change a session of it. Refuses one in which a
+    /// call may be running.
+    pub(crate) fn open_to_change(file: &Path, id: &str) -> Result<Self, Failure> {
+        let database = Self::opened(file, Sqlite::open)?;
+        let session = database.stored(id)?;
+        let running = session.cycles().iter().filter(|cycle| !cycle.abandoned);
+        let running: Vec<_> = running.map(|cycle| &*cycle.tool_use.id).collect();
+        if !running.is_empty()
+            && let Some(other) = writers::writer_of(file)
+        {
+            let what = format!(
+                "has a call on its way, {}, and {other} has the database open; it is as it was",
+                running.join(", ")
+            );
+            return Err(
+                Trouble::new(what, "wait until the call has ended, or stop that program").into()
+            );
+        }
+        database.run(database.sessions.load(id)).map_err(|error| database.trouble(&error))?;
+        Ok(database)
+    }
+
+    fn opened<F>(file: &Path, open: impl FnOnce(PathBuf) -> F) -> Result<Self, Failure>
+    where
+        F: Future<Output = Result<Sqlite, Error>>,
+    {
+        let reading = |error| Trouble::reading(file, &error);
+        // Where its backups go, and who has it open, is told behind all links.
+        let file = file.canonicalize().map_err(reading)?;
+        let runtime = runtime::Builder::new_current_thread().build().map_err(reading)?;
+        let store = runtime.block_on(open(file.clone())).map_err(|error| refused(&file, &error))?;
+        // Not ours to prune: how many checkpoints are kept is for those to say whose they are.
+        let mut config = Layer0Config::default();
+        config.checkpoint_retention = 10_000;
+        let sessions = Sessions::builder(Format::AnthropicMessages).config(config);
+        let sessions = sessions.store(store.clone()).build().expect("the configuration is valid");
+        Ok(Self { file, runtime, store, sessions })
+    }
+
+    /// Where it is, behind all links.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The ids of its sessions, in the order of their bytes.
+    pub(crate) fn ids(&self) -> Result<Vec<String>, Trouble> {
+        let mut ids: Vec<String> = Vec::new();
+        loop {
+            let page = self.store.list(ids.last().map(String::as_str), PAGE);
+            let page = self.run(page).map_err(|error| self.trouble(&error))?;
+            let is_last = page.len() < PAGE;
+            ids.extend(page.into_iter().map(|head| head.session));
+            if is_last {
+                return Ok(ids);
+            }
+        }
+    }
+
+    /// A copy of a session: as it is open here, else as it is stored.
+    pub(crate) fn session(&self, id: &str) -> Result<Session, Trouble> {
+        match self.sessions.with_open(id, |session, _now| session.clone()) {
+            Some(open) => Ok(open),
+            None => self.stored(id),
+        }
+    }
+
+    fn stored(&self, id: &str) -> Result<Session, Trouble> {
+        let stored = self.run(self.sessions.stored(id));
+        stored.map_err(|error| self.trouble(&error))?.ok_or_else(|| {
+            Trouble::new("was deleted meanwhile", "there is nothing left to do; check the database")
+        })
+    }
+
+    /// Changes a session, if nobody has changed it since it was opened here.
+    pub(crate) fn change<T>(
+        &self,
+        id: &str,
+        work: impl FnOnce(&mut Session, u64) -> T,
+    ) -> Result<T, StoreError> {
+        self.run(self.sessions.change(id, work))
+    }
+
+    /// Why the store does not do what it is asked for.
+    pub(crate) fn trouble(&self, error: &StoreError) -> Trouble {
+        trouble(&self.file, error)
+    }
+
+    fn run<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        self.runtime.block_on(self.store.close());
+    }
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+/// Why a file is not opened.
+fn refused(file: &Path, error: &Error) -> Failure {
+    match error.kind() {
+        ErrorKind::Foreign => Failure::NoSession("it is another program's database".into()),
+        ErrorKind::Older { found: 0, .. } => {
+            Failure::NoSession("it is a database without sessions".into())
+        }
+        _ => of_engine(file, error).into(),
+    }
+}
+
+/// Why a store does not do what it is asked for.
+fn trouble(file: &Path, error: &StoreError) -> Trouble {
+    let cause = std::error::Error::source(error);
+    if let Some(engine) = cause.and_then(|cause| cause.downcast_ref::<Error>()) {
+        return of_engine(file, engine);
+    }
+    match (error.kind(), cause) {
+        (StoreErrorKind::Conflict { .. }, _) => Trouble::new(
+            "was changed by another program meanwhile; it is as that program left it",
+            "do this again",
+        ),
+        (StoreErrorKind::Unreadable, Some(cause)) => Trouble::new(
+            format!("cannot be read: {cause}"),
+            "if a newer version wrote it, update tool-guard; if it is damaged, put a backup in its \
+             place, or let the agent begin a new session",
+        ),
+        _ => Trouble::new(error.to_string(), "look at the disk, and do this again"),
+    }
+}
+
+/// What SQLite says, and what to do about it.
+fn of_engine(file: &Path, error: &Error) -> Trouble {
+    let cause = std::error::Error::source(error).map(|cause| format!(" ({cause})"));
+    let cause = cause.unwrap_or_default();
+    let path = file.display();
+    match error.kind() {
+        ErrorKind::NotFound => Trouble::new("cannot be read: no such file", "look at the path"),
+        ErrorKind::Denied => Trouble::new(
+            format!("may not be read or written by you{cause}"),
+            format!("run as the user that owns it, who may write its folder too: ls -ld {path}"),
+        ),
+        ErrorKind::NotADatabase | ErrorKind::Corrupt => Trouble::new(
+            format!("is a damaged database{cause}"),
+            "stop all who use it, keep a copy of it with its -wal and -shm, and see the runbook: \
+             The file of records, Damaged",
+        ),
+        ErrorKind::Newer { found, known, .. } => Trouble::new(
+            format!("was written by a newer version: its format is {found}, known is {known}"),
+            "update tool-guard",
+        ),
+        ErrorKind::Older { found, known, .. } => Trouble::new(
+            format!("was written by an older version: its format is {found}, read is {known}"),
+            "let the agent open it once with the newer version, or take the older tool-guard",
+        ),
+        ErrorKind::Locked => Trouble::new(
+            format!("is locked by another program{cause}; it is as it was"),
+            format!("`fuser {path}` names who has it open; end that program, or its transaction"),
+        ),
+        ErrorKind::Full => Trouble::new(
+            "cannot be written: no space is left; it is as it was",
+            "make room, and do this again",
+        ),
+        ErrorKind::Moved => Trouble::new(
+            "was moved or replaced meanwhile; nothing was changed",
+            "do this again with the file that is there now",
+        ),
+        _ => Trouble::new(error.to_string(), "look at the disk, and do this again"),
+    }
+}

@@ -1,0 +1,128 @@
+//! A session of a database, in memory, and what a command makes of it.
+use super::{
+    Trouble,
+    content::Content,
+    form::Form,
+    messages::{self, Planned},
+    report::{About, Health},
+    sidecar::Checkpoint,
+};
+use tr_integrity::{CheckpointError, Message, Repair, RepairMode, ResetOptions, Session};
+
+/// A session of a database, in memory.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    session: Box<Session>,
+    text: String,
+    /// What leads here from what is stored; nothing, if it is that.
+    edit: Option<Edit>,
+}
+
+/// What can be done to a stored session. Its log gets one more entry, and loses none.
+#[derive(Clone, Debug)]
+pub(crate) enum Edit {
+    Repair(Repair),
+    Rollback(Box<str>),
+    Truncate(usize),
+    Reset(ResetOptions),
+}
+
+impl Edit {
+    pub(crate) fn make(&self, session: &mut Session, now: u64) -> Result<(), CheckpointError> {
+        match self {
+            Self::Repair(repair) => {
+                let plan = session.plan(*repair);
+                drop(session.apply(plan, now).expect("it was planned for this session"));
+            }
+            Self::Rollback(id) => drop(session.rollback(id, now)?),
+            Self::Truncate(len) => drop(session.truncate(*len, now)),
+            Self::Reset(options) => drop(session.reset(*options, now)),
+        }
+        Ok(())
+    }
+}
+
+impl Stored {
+    pub(crate) fn new(session: Session) -> Self {
+        Self { text: session.transcript().to_json(), session: Box::new(session), edit: None }
+    }
+
+    fn edited(&self, edit: Edit) -> Result<Self, CheckpointError> {
+        let mut session = (*self.session).clone();
+        // What is planned is never written: when it was has no meaning.
+        edit.make(&mut session, 0)?;
+        Ok(Self { edit: Some(edit), ..Self::new(session) })
+    }
+
+    /// What leads here from what is stored.
+    pub(crate) fn edit(&self) -> Option<&Edit> {
+        self.edit.as_ref()
+    }
+
+    pub(crate) fn about(&self) -> About {
+        let transcript = self.session.transcript();
+        About {
+            form: Form::Stored(transcript.format()),
+            messages: transcript.len(),
+            bytes: self.text.len() as u64,
+            skipped_bytes: 0,
+        }
+    }
+
+    /// Its messages as one JSON text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn messages(&self) -> impl Iterator<Item = &str> {
+        self.session.transcript().messages().iter().map(Message::raw)
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        let cycles = self.session.cycles().iter();
+        let running = cycles.map(|cycle| cycle.tool_use.id.to_string()).collect();
+        let session = &self.session;
+        Health { running, ..messages::health(session.transcript(), session.validator(), |_| None) }
+    }
+
+    pub(crate) fn plan(&self, repair: Repair, mode: RepairMode) -> Planned {
+        let (plan, len) = (self.session.plan(repair), self.session.transcript().len());
+        let (acts, losses) = messages::told(&plan, mode, len, |_| None);
+        Planned { acts, losses, after: self.always(Edit::Repair(repair)).into() }
+    }
+
+    pub(crate) fn before_fault(&self) -> Self {
+        self.always(Edit::Truncate(messages::clean(self.session.transcript())))
+    }
+
+    pub(crate) fn prompt(&self, archive: bool) -> Self {
+        self.always(Edit::Reset(ResetOptions { archive }))
+    }
+
+    /// What stood at a checkpoint.
+    pub(crate) fn at(&self, checkpoint: &Checkpoint) -> Option<Self> {
+        self.edited(Edit::Rollback(checkpoint.id.as_str().into())).ok()
+    }
+
+    /// What no checkpoint keeps from being done.
+    fn always(&self, edit: Edit) -> Self {
+        self.edited(edit).expect("only a rollback to a checkpoint can be refused")
+    }
+
+    /// Its checkpoints, oldest first.
+    pub(crate) fn checkpoints(&self) -> Vec<Checkpoint> {
+        self.session.checkpoints().iter().map(Checkpoint::of_session).collect()
+    }
+}
+
+impl From<Stored> for Content {
+    fn from(stored: Stored) -> Self {
+        Self::Stored(stored)
+    }
+}
+
+impl From<CheckpointError> for Trouble {
+    fn from(error: CheckpointError) -> Self {
+        Self::new(error.to_string(), "list them: tool-guard session checkpoints")
+    }
+}

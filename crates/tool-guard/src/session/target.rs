@@ -1,0 +1,115 @@
+//! The sessions that a path leads to: a file's one, or those in a database.
+use super::{Failure, Trouble, database::Database, show::quoted};
+use std::{
+    fmt,
+    fs::{self, File},
+    io::Read as _,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+/// What every SQLite database begins with.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// How many ids are named to a person.
+const NAMED: usize = 5;
+
+/// A session that a command works on.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    /// The file, as the user has named it.
+    pub(crate) file: PathBuf,
+    pub(crate) stored: Option<InDatabase>,
+}
+
+/// A session in a database.
+#[derive(Clone, Debug)]
+pub(crate) struct InDatabase {
+    pub(crate) database: Rc<Database>,
+    pub(crate) id: String,
+}
+
+/// Which sessions of a database are meant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Which<'o> {
+    All,
+    /// The only one.
+    One,
+    Named(&'o str),
+}
+
+impl Target {
+    /// A file, whatever is in it.
+    pub(crate) fn file(file: PathBuf) -> Self {
+        Self { file, stored: None }
+    }
+
+    /// What the sessions in a file are; it is looked into, and not changed.
+    pub(crate) fn of(file: &Path, which: Which<'_>) -> Result<Vec<Self>, Failure> {
+        if !is_database(file) {
+            return match which {
+                Which::Named(_) => Err(Failure::NoSession(
+                    "it is no database, and --session names a session in one".into(),
+                )),
+                _ => Ok(vec![Self::file(file.into())]),
+            };
+        }
+        let database = Rc::new(Database::open(file)?);
+        let ids = chosen(database.ids()?, which)?;
+        let stored = |id| InDatabase { database: Rc::clone(&database), id };
+        let target = |id| Self { file: file.into(), stored: Some(stored(id)) };
+        Ok(ids.into_iter().map(target).collect())
+    }
+
+    /// As it is named on the command line.
+    pub(crate) fn argument(&self) -> String {
+        let file = quoted(&self.file);
+        match &self.stored {
+            None => file,
+            Some(stored) => format!("--session {} {file}", quoted(Path::new(&stored.id))),
+        }
+    }
+}
+
+/// As a person is told of it.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.file.display().fmt(f)?;
+        self.stored.as_ref().map_or(Ok(()), |stored| write!(f, "#{}", stored.id))
+    }
+}
+
+fn is_database(file: &Path) -> bool {
+    // Before it is opened: a pipe would never answer.
+    let is_file = fs::metadata(file).is_ok_and(|found| found.is_file());
+    let mut head = [0; MAGIC.len()];
+    is_file
+        && File::open(file).is_ok_and(|mut file| file.read_exact(&mut head).is_ok())
+        && head == *MAGIC
+}
+
+fn chosen(ids: Vec<String>, which: Which<'_>) -> Result<Vec<String>, Failure> {
+    if ids.is_empty() {
+        return Err(Failure::NoSession("it is a database without sessions".into()));
+    }
+    match which {
+        Which::One if ids.len() > 1 => {
+            let what = format!("has {} sessions", ids.len());
+            Err(Trouble::new(what, format!("name one by --session: {}", named(&ids))).into())
+        }
+        Which::Named(id) if ids.iter().any(|known| known == id) => Ok(vec![id.to_owned()]),
+        Which::Named(id) => {
+            let help = format!("there are: {}", named(&ids));
+            Err(Trouble::new(format!("has no session {id}"), help).into())
+        }
+        _ => Ok(ids),
+    }
+}
+
+fn named(ids: &[String]) -> String {
+    let more = match ids.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(", and {more} more (check --json names them)"),
+    };
+    format!("{}{more}", ids[..ids.len().min(NAMED)].join(", "))
+}
