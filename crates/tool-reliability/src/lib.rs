@@ -69,6 +69,8 @@
 //!
 //! anything but order and switches: all behaviour is the layers'.
 pub mod adapter;
+#[cfg(feature = "admin")]
+pub mod admin;
 pub mod checked;
 pub mod config;
 pub mod environment;

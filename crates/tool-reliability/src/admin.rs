@@ -1,0 +1,237 @@
+//! `GET` and `POST /debug/tool-reliability`: looking at a stack and interfering by hand, over HTTP.
+//!
+//! # When to use
+//!
+//! For operators, beside the program's own traffic: on a listener of its own that only this machine
+//! reaches, or behind a token. `tool-guard mcp --admin` has one built in.
+//!
+//! # Example
+//!
+//! ```
+//! use http::{Method, Request};
+//! use http_body_util::{BodyExt, Full};
+//! use tool_reliability::{ToolStack, admin::{Admin, PATH, Peer}};
+//! use tower::ServiceExt;
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let stack = ToolStack::default();
+//! let admin = Admin::new(&stack);
+//!
+//! // What a listener does with each request:
+//! let mut request = Request::builder().uri(PATH).header("host", "localhost:9000");
+//! request.extensions_mut().unwrap().insert(Peer("127.0.0.1:50000".parse()?));
+//! let response = admin.oneshot(request.body(Full::<bytes::Bytes>::default())?).await?;
+//! assert_eq!(response.status(), 200);
+//! let state: serde_json::Value = serde_json::from_slice(&response.into_body().collect().await?.to_bytes())?;
+//! assert_eq!(state["records"]["unknown"], 0);
+//! # Ok(()) }
+//! ```
+//!
+//! # What can be asked and ordered
+//!
+//! | | body | answer |
+//! |---|---|---|
+//! | `GET` | | breakers, counts of records, calls in flight past their lease, calls of unknown outcome; 100 of each |
+//! | `POST` | `{"action": "reset", "breaker": "pay"}`, also `force_open`, `disable`, `shadow`, `enforce` | its state then; 404 if there is no such breaker |
+//! | | `{"action": "flush", "session": "s-1"}`, also `key`, `tool` | `{"wouldFlush": 3}`: nothing is done yet |
+//! | | the same with `"confirm": 3` | `{"flushed": 3}`; 409 and the new number if it is another by now |
+//! | | `{"action": "settle", "key": "…", "epoch": 1, "outcome": "did_not_run"}`, or `"done"` with `"output": …` | 404 if no call of unknown outcome has this key and epoch |
+//! | | `{"action": "switch", "on": false}` | turns the stack off or on |
+//! | | `{"action": "reload"}` | `{"needsRestart": ["retry"]}`; 422 with every mistake, and nothing has changed; 404 if the program has no [configuration](Admin::on_reload) |
+//!
+//! `tool` means all tools whose label starts so. A flush forgets settled records only: calls in
+//! flight and mutating calls of unknown outcome stay.
+//!
+//! # Who may
+//!
+//! Without a [token](Admin::token): requests from this machine ([`Peer`] says where they come from),
+//! with a `Host` of this machine, so that a web page cannot reach it under a name of its own. With
+//! one: whoever has it, as `Authorization: Bearer …`. In either case a request that a browser made
+//! for another site is refused. Each order is logged as `admin_change`, each refusal as
+//! `admin_refused`, without values that could be secrets.
+mod access;
+mod act;
+mod order;
+mod view;
+
+pub use self::access::Peer;
+
+use self::access::Access;
+use crate::{ToolStack, config::Reloaded};
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body::Body;
+use http_body_util::{BodyExt, Full, Limited};
+use serde_json::{Value, json};
+use std::{
+    convert::Infallible,
+    error::Error,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+use tower_service::Service;
+use tr_telemetry::TARGET;
+
+/// Where it answers.
+pub const PATH: &str = "/debug/tool-reliability";
+
+/// The longest order, in bytes.
+const MAX_BODY: usize = 64 * 1024;
+
+/// Answers for a stack. A clone answers for the same.
+#[derive(Clone)]
+pub struct Admin {
+    stack: ToolStack,
+    access: Arc<Access>,
+    reload: Option<Reload>,
+}
+
+/// Reads the configuration again, or says what is wrong with it.
+type Reload = Arc<dyn Fn() -> Result<Reloaded, String> + Send + Sync>;
+
+impl Admin {
+    /// For requests of this machine only.
+    #[must_use]
+    pub fn new(stack: &ToolStack) -> Self {
+        Self { stack: stack.clone(), access: Arc::default(), reload: None }
+    }
+
+    /// What `{"action": "reload"}` does: reads the configuration and has it
+    /// [taken over](crate::config::Live::reload), or says what is wrong with it. It runs on the
+    /// task that answers, so it must not block for long.
+    #[must_use]
+    pub fn on_reload(
+        mut self,
+        reload: impl Fn() -> Result<Reloaded, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.reload = Some(Arc::new(reload));
+        self
+    }
+
+    /// For whoever has this token, wherever from. It is compared in constant time.
+    ///
+    /// # Errors
+    /// If it has less than 16 bytes, or is no visible ASCII: a header could not carry it.
+    pub fn token(mut self, token: &str) -> Result<Self, WeakToken> {
+        let is_good = token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_graphic());
+        if !is_good {
+            return Err(WeakToken(()));
+        }
+        self.access = Arc::new(Access::with_token(token));
+        Ok(self)
+    }
+}
+
+impl fmt::Debug for Admin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admin").field("access", &self.access).finish_non_exhaustive()
+    }
+}
+
+/// A token that could be guessed, or not be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WeakToken(());
+
+impl fmt::Display for WeakToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a token has 16 or more visible ASCII characters, without spaces")
+    }
+}
+
+impl Error for WeakToken {}
+
+impl<B> Service<Request<B>> for Admin
+where
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    type Response = Response<Full<Bytes>>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let admin = self.clone();
+        Box::pin(async move { Ok(admin.answer(request).await.into_response()) })
+    }
+}
+
+impl Admin {
+    async fn answer<B>(&self, request: Request<B>) -> Answer
+    where
+        B: Body + Send,
+        B::Data: Send,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let (head, body) = request.into_parts();
+        if let Err(why) = self.access.check(&head) {
+            tracing::warn!(target: TARGET, event = "admin_refused", why);
+            return Answer::error(StatusCode::FORBIDDEN, why);
+        }
+        if head.uri.path().trim_end_matches('/') != PATH {
+            return Answer::error(StatusCode::NOT_FOUND, format!("there is only {PATH}"));
+        }
+        if head.method == Method::GET {
+            return match view::state(&self.stack).await {
+                Ok(state) => Answer { status: StatusCode::OK, body: state },
+                Err(error) => Answer::error(StatusCode::BAD_GATEWAY, error.to_string()),
+            };
+        }
+        if head.method != Method::POST {
+            return Answer::error(StatusCode::METHOD_NOT_ALLOWED, "ask with GET, order with POST");
+        }
+        // A page of another site can send other types without being asked whether it may.
+        let is_json = head.headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
+        let is_json = is_json.and_then(|it| it.split(';').next());
+        if !is_json.is_some_and(|it| it.trim().eq_ignore_ascii_case("application/json")) {
+            let why = "send `content-type: application/json`";
+            return Answer::error(StatusCode::UNSUPPORTED_MEDIA_TYPE, why);
+        }
+        let Ok(body) = Limited::new(body, MAX_BODY).collect().await else {
+            let why = format!("the body has more than {MAX_BODY} bytes, or broke off");
+            return Answer::error(StatusCode::PAYLOAD_TOO_LARGE, why);
+        };
+        match order::read(&body.to_bytes()) {
+            Ok(order) => act::act(self, order, access::peer(&head)).await,
+            Err(why) => Answer::error(StatusCode::BAD_REQUEST, why),
+        }
+    }
+}
+
+/// What is answered, in JSON.
+#[derive(Debug)]
+struct Answer {
+    status: StatusCode,
+    body: Value,
+}
+
+impl Answer {
+    fn ok(body: Value) -> Self {
+        Self { status: StatusCode::OK, body }
+    }
+
+    fn error(status: StatusCode, why: impl Into<String>) -> Self {
+        Self { status, body: json!({ "error": why.into() }) }
+    }
+
+    fn into_response(self) -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::from(format!("{:#}\n", self.body)));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        let of = http::HeaderValue::from_static;
+        headers.insert(header::CONTENT_TYPE, of("application/json"));
+        headers.insert(header::CACHE_CONTROL, of("no-store"));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, of("nosniff"));
+        if self.status == StatusCode::METHOD_NOT_ALLOWED {
+            headers.insert(header::ALLOW, of("GET, POST"));
+        }
+        response
+    }
+}

@@ -1,0 +1,157 @@
+//! Carrying out orders, and writing down that they were.
+use super::{
+    Admin, Answer,
+    order::{How, Order, ToBreaker, Whose},
+    view,
+};
+use crate::ToolStack;
+use http::StatusCode;
+use serde_json::json;
+use std::net::SocketAddr;
+use tr_core::{
+    KeyRef, ToolOutcome,
+    canonical::{FingerprintKey, Key},
+};
+use tr_idempotency::{DedupeRecord, Filter, Settlement, store::StoreError};
+use tr_telemetry::{
+    TARGET,
+    redact::{Redact, Redactor},
+};
+
+/// Carries out an order.
+pub(super) async fn act(admin: &Admin, order: Order, peer: Option<SocketAddr>) -> Answer {
+    let stack = &admin.stack;
+    let (action, subject) = (order.name(), subject(&order));
+    let done = match order {
+        Order::Breaker { name, what } => Ok(breaker(stack, &name, what)),
+        Order::Flush { whose, confirm } => flush(stack, &whose, confirm).await,
+        Order::Settle { key, epoch, how } => settle(stack, &key, epoch, how).await,
+        Order::Switch { on } => {
+            stack.kill_switch().set(on);
+            Ok(Answer::ok(json!({ "on": on })))
+        }
+        Order::Reload => Ok(reload(admin)),
+    };
+    let answer = done.unwrap_or_else(|error| {
+        Answer::error(StatusCode::BAD_GATEWAY, format!("the store: {error}"))
+    });
+    tracing::warn!(
+        target: TARGET,
+        event = "admin_change",
+        action,
+        subject,
+        peer = peer.map(tracing::field::display),
+        status = answer.status.as_u16(),
+    );
+    answer
+}
+
+/// What an order is about, as a log may show it.
+fn subject(order: &Order) -> String {
+    let clean = |text: &str| Redactor::default().redact(text).into_owned();
+    let hash = |bytes: &[u8]| FingerprintKey::of_process().fingerprint(bytes).to_string();
+    match order {
+        Order::Breaker { name, .. } => clean(name),
+        Order::Flush { whose: Whose::Key(key), .. } | Order::Settle { key, .. } => {
+            hash(key.as_bytes())
+        }
+        Order::Flush { whose: Whose::Session(session), .. } => clean(session),
+        Order::Flush { whose: Whose::Tool(tool), .. } => clean(tool),
+        Order::Switch { on } => on.to_string(),
+        Order::Reload => String::new(),
+    }
+}
+
+fn reload(admin: &Admin) -> Answer {
+    let Some(reload) = &admin.reload else {
+        let why = "this program has no configuration to be read again";
+        return Answer::error(StatusCode::NOT_FOUND, why);
+    };
+    match reload() {
+        Ok(reloaded) => Answer::ok(json!({ "needsRestart": reloaded.needs_restart })),
+        Err(why) => Answer::error(StatusCode::UNPROCESSABLE_ENTITY, why),
+    }
+}
+
+fn breaker(stack: &ToolStack, name: &str, what: ToBreaker) -> Answer {
+    let overflow = stack.breakers().overflow();
+    let found = match name == overflow.name() {
+        true => Some(overflow),
+        // By name: the hash of a key with an action or a namespace is not that of its text.
+        false => stack
+            .breakers()
+            .get(KeyRef::new(name))
+            .or_else(|| stack.breakers().all().into_iter().find(|one| one.name() == name)),
+    };
+    let Some(breaker) = found else {
+        let why = "no breaker has this name: GET shows those that there are";
+        return Answer::error(StatusCode::NOT_FOUND, why);
+    };
+    match what {
+        ToBreaker::Reset => breaker.reset(),
+        ToBreaker::ForceOpen => breaker.force_open(),
+        ToBreaker::Disable => breaker.disable(),
+        ToBreaker::Shadow => breaker.shadow(),
+        ToBreaker::Enforce => breaker.enforce(),
+    }
+    Answer::ok(view::breaker(&breaker))
+}
+
+async fn flush(
+    stack: &ToolStack,
+    whose: &Whose,
+    confirm: Option<u64>,
+) -> Result<Answer, StoreError> {
+    let filter = match whose {
+        Whose::Key(key) => Filter::Key(key),
+        Whose::Session(session) => Filter::Session(session),
+        Whose::Tool(tool) => Filter::Tool(tool),
+    };
+    let (records, store) = (stack.records(), stack.records().in_store());
+    let count = match &store {
+        Some(store) => store.count(filter).await?,
+        None => records.count(filter) as u64,
+    };
+    match confirm {
+        None => Ok(Answer::ok(json!({ "wouldFlush": count }))),
+        Some(confirmed) if confirmed != count => Ok(Answer {
+            status: StatusCode::CONFLICT,
+            body: json!({ "error": "the number is another by now", "wouldFlush": count }),
+        }),
+        Some(_) => {
+            let flushed = match &store {
+                Some(store) => store.flush(filter).await?,
+                None => records.flush(filter) as u64,
+            };
+            Ok(Answer::ok(json!({ "flushed": flushed })))
+        }
+    }
+}
+
+async fn settle(
+    stack: &ToolStack,
+    key: &Key,
+    epoch: Option<u64>,
+    how: How,
+) -> Result<Answer, StoreError> {
+    let records = stack.records();
+    let how = match how {
+        How::DidNotRun => Settlement::DidNotRun,
+        How::Done(output) => Settlement::Done(ToolOutcome::success(output)),
+    };
+    let settled = match records.in_store() {
+        Some(store) => store.settle(key, epoch, how).await?.is_ok(),
+        None => {
+            let is_meant = |record: DedupeRecord| epoch.is_none_or(|epoch| epoch == record.epoch);
+            records.record(key).is_some_and(is_meant) && records.settle(key, how).is_ok()
+        }
+    };
+    Ok(match settled {
+        true => Answer::ok(json!({ "settled": true })),
+        false => {
+            let why =
+                "no call of unknown outcome has this key and epoch: GET shows those that there are";
+            Answer::error(StatusCode::NOT_FOUND, why)
+        }
+    })
+}

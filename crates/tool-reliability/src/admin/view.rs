@@ -1,0 +1,96 @@
+//! What a stack looks like, as JSON without secrets.
+use crate::{Mode, ToolStack, rollout::Rollout};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tr_breaker::BreakerHandle;
+use tr_core::BoxError;
+use tr_idempotency::DedupeRecord;
+use tr_telemetry::redact::{Redact, Redactor};
+
+/// Of each list at most so many are shown.
+const SHOWN: usize = 100;
+/// A call in flight in a store is shown once it has run for so long: the usual lease.
+const STALE: Duration = Duration::from_secs(120);
+
+/// The whole stack.
+pub(super) async fn state(stack: &ToolStack) -> Result<Value, BoxError> {
+    let redactor = Redactor::default();
+    let switch = stack.kill_switch();
+    let mut breakers = stack.breakers().all();
+    breakers.push(stack.breakers().overflow());
+    // What needs somebody comes first.
+    breakers.sort_by_key(|breaker| {
+        (breaker.state() == tr_core::BreakerState::Closed, breaker.name().to_owned())
+    });
+    let records = stack.records();
+    let counts = records.counts();
+    let mut shown = json!({
+        "on": switch.is_on(),
+        "mode": mode(&switch.rollout()),
+        "breakersInAll": breakers.len(),
+        "breakers": breakers.iter().take(SHOWN).map(breaker).collect::<Vec<_>>(),
+        "records": {
+            "records": counts.records, "inflight": counts.inflight,
+            "unknown": counts.unknown, "waiters": counts.waiters,
+        },
+        "stale": list(&records.stale()),
+        "unknown": list(&records.unknown()),
+    });
+    if let Some(store) = records.in_store() {
+        shown["store"] = json!({
+            "stale": list(&store.stale(STALE, SHOWN).await?),
+            "unknown": list(&store.unknown(SHOWN).await?),
+        });
+    }
+    redact(&mut shown, &redactor);
+    Ok(shown)
+}
+
+/// The mode of all calls, where it is the same for all.
+fn mode(rollout: &Rollout) -> &'static str {
+    rollout.uniform().map_or("by call", Mode::as_str)
+}
+
+/// One breaker.
+pub(super) fn breaker(breaker: &BreakerHandle) -> Value {
+    let counts = breaker.counts();
+    json!({
+        "name": breaker.name(),
+        "state": breaker.state(),
+        "mode": format!("{:?}", breaker.mode()).to_lowercase(),
+        "calls": counts.calls,
+        "failures": counts.failures,
+        "consecutiveFailures": counts.consecutive_failures,
+        "probes": counts.probes,
+        "timeLeftMs": breaker.time_left().map(|left| left.as_millis() as u64),
+        "lastFailure": breaker.last_failure().as_deref(),
+    })
+}
+
+fn list(records: &[DedupeRecord]) -> Vec<Value> {
+    let shown = records.iter().take(SHOWN);
+    shown.filter_map(|record| serde_json::to_value(record).ok()).collect()
+}
+
+/// Hashes, which look like secrets and are none.
+const HASHES: [&str; 3] = ["key", "owner", "paramsDigest"];
+
+fn redact(value: &mut Value, redactor: &Redactor) {
+    match value {
+        Value::String(text) => {
+            let clean = redactor.redact(text);
+            if clean != *text {
+                *text = clean.into_owned();
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(|element| redact(element, redactor)),
+        Value::Object(members) => {
+            for (name, value) in members {
+                if !HASHES.contains(&name.as_str()) {
+                    redact(value, redactor);
+                }
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,333 @@
+//! Looking at a stack and interfering by hand, over HTTP.
+#![cfg(feature = "admin")]
+use bytes::Bytes;
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use serde_json::{Value, json};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tool_reliability::{
+    Guarded, ToolStack,
+    admin::{Admin, PATH, Peer},
+};
+use tower::ServiceExt;
+use tr_core::{BreakerState, Effect, KeyRef, Params, Ran, ToolCall, Verdict};
+use tr_testkit::{
+    calls::{ScriptedTool, answers, fails},
+    tool::Step,
+};
+use tracing_subscriber::fmt::MakeWriter;
+
+fn request(method: Method, body: &str) -> Request<Full<Bytes>> {
+    let mut request = Request::builder()
+        .method(method)
+        .uri(PATH)
+        .header("host", "localhost:9000")
+        .header("content-type", "application/json");
+    request.extensions_mut().unwrap().insert(Peer("127.0.0.1:5000".parse().unwrap()));
+    request.body(Full::from(body.to_owned())).unwrap()
+}
+
+async fn send(admin: &Admin, request: Request<Full<Bytes>>) -> (StatusCode, Value) {
+    let response = admin.clone().oneshot(request).await.unwrap();
+    assert_eq!(response.headers()["content-type"], "application/json");
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    let status = response.status();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (status, serde_json::from_slice(&body).unwrap())
+}
+
+async fn state(admin: &Admin) -> Value {
+    let (status, state) = send(admin, request(Method::GET, "")).await;
+    assert_eq!(status, StatusCode::OK);
+    state
+}
+
+async fn order(admin: &Admin, order: Value) -> (StatusCode, Value) {
+    send(admin, request(Method::POST, &order.to_string())).await
+}
+
+fn around(stack: &ToolStack, step: Step<tr_core::ToolOutcome>) -> Guarded<ScriptedTool> {
+    stack.service(ScriptedTool::script([step]).then_repeat_last())
+}
+
+fn call(tool: &str, key: &str) -> ToolCall {
+    ToolCall::new(tool, Params::empty_object())
+        .effect(Effect::Mutating)
+        .session("s")
+        .idempotency_key(key)
+}
+
+#[tokio::test(start_paused = true)]
+async fn breakers_are_seen_and_turned() {
+    let stack = ToolStack::default();
+    let admin = Admin::new(&stack);
+    around(&stack, answers("ok")).oneshot(call("pay", "k")).await.unwrap();
+    let seen = state(&admin).await;
+    assert_eq!(seen["breakers"][0]["name"], "_overflow");
+    assert_eq!(
+        (&seen["breakers"][1]["name"], &seen["breakers"][1]["state"]),
+        (&json!("pay"), &json!("CLOSED"))
+    );
+    let breaker = stack.breakers().get(KeyRef::new("pay")).unwrap();
+    for (action, wanted, mode) in [
+        ("force_open", "FORCED_OPEN", "enforce"),
+        ("shadow", "FORCED_OPEN", "shadow"),
+        ("enforce", "FORCED_OPEN", "enforce"),
+        ("disable", "CLOSED", "disabled"),
+        ("reset", "CLOSED", "enforce"),
+    ] {
+        let (status, now) = order(&admin, json!({ "action": action, "breaker": "pay" })).await;
+        assert_eq!(status, StatusCode::OK);
+        assert_eq!((&now["state"], &now["mode"]), (&json!(wanted), &json!(mode)), "{action}");
+        assert_eq!(breaker.state().as_str(), wanted);
+    }
+    // What is not there is not made.
+    let (status, _) = order(&admin, json!({ "action": "force_open", "breaker": "typo" })).await;
+    assert_eq!((status, stack.breakers().all().len()), (StatusCode::NOT_FOUND, 1));
+    assert_eq!(breaker.state(), BreakerState::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_of_a_tool_with_an_action_is_found_by_the_name_that_is_shown() {
+    let stack = ToolStack::default();
+    let tool = tr_core::ToolId::from_parts(Some("agents"), "message", Some("send"));
+    let call = ToolCall::new(tool, Params::empty_object());
+    around(&stack, answers("ok")).oneshot(call).await.unwrap();
+    let admin = Admin::new(&stack);
+    let name = state(&admin).await["breakers"][1]["name"].as_str().unwrap().to_owned();
+    let (status, now) = order(&admin, json!({ "action": "force_open", "breaker": name })).await;
+    assert_eq!((status, &now["state"]), (StatusCode::OK, &json!("FORCED_OPEN")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flush_says_the_number_first_and_does_it_when_confirmed() {
+    let stack = ToolStack::default();
+    let admin = Admin::new(&stack);
+    let (pay, hang) = (around(&stack, answers("ok")), around(&stack, Step::Hang));
+    for key in ["a", "b", "c"] {
+        pay.clone().oneshot(call("pay", key)).await.unwrap();
+    }
+    // In flight: it stays.
+    let running = tokio::spawn(hang.oneshot(call("slow", "d")));
+    tokio::task::yield_now().await;
+
+    let flush = |more: Value| {
+        let mut order = json!({ "action": "flush", "session": "s" });
+        order.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        order
+    };
+    assert_eq!(order(&admin, flush(json!({}))).await, (StatusCode::OK, json!({ "wouldFlush": 3 })));
+    assert_eq!(stack.records().records().len(), 4);
+    let (status, said) = order(&admin, flush(json!({ "confirm": 2 }))).await;
+    assert_eq!((status, &said["wouldFlush"]), (StatusCode::CONFLICT, &json!(3)));
+    assert_eq!(stack.records().records().len(), 4);
+    assert_eq!(
+        order(&admin, flush(json!({ "confirm": 3 }))).await,
+        (StatusCode::OK, json!({ "flushed": 3 }))
+    );
+    assert_eq!(stack.records().counts().inflight, 1);
+    running.abort();
+
+    pay.clone().oneshot(call("pay", "a")).await.unwrap();
+    pay.oneshot(call("payout", "b")).await.unwrap();
+    let tool = |name: &str| json!({ "action": "flush", "tool": name });
+    assert_eq!(order(&admin, tool("payo")).await.1, json!({ "wouldFlush": 1 }));
+    assert_eq!(order(&admin, tool("pay")).await.1, json!({ "wouldFlush": 2 }));
+    let key = call("pay", "a").id().unwrap().unwrap().key;
+    let one = json!({ "action": "flush", "key": key.to_string(), "confirm": 1 });
+    assert_eq!(order(&admin, one).await.1, json!({ "flushed": 1 }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_outcome_is_listed_and_settled() {
+    let stack = ToolStack::default();
+    let admin = Admin::new(&stack);
+    let pay = around(&stack, fails("timeout", Verdict::TRANSIENT, Ran::Unknown));
+    pay.clone().oneshot(call("pay", "order-42")).await.unwrap_err();
+    let seen = state(&admin).await;
+    let unknown = &seen["unknown"][0];
+    assert_eq!((&unknown["tool"], &unknown["state"]), (&json!("pay"), &json!("unknown")));
+    let settle = |epoch: Value| {
+        json!({ "action": "settle", "key": unknown["key"], "epoch": epoch,
+            "outcome": "done", "output": {"charged": 12} })
+    };
+    let (status, _) = order(&admin, settle(json!(99))).await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "another run is meant");
+    let (status, _) = order(&admin, settle(unknown["epoch"].clone())).await;
+    assert_eq!(status, StatusCode::OK);
+    let replay = pay.oneshot(call("pay", "order-42").turn("next")).await.unwrap();
+    assert_eq!(replay.content().unwrap().get(), r#"{"charged":12}"#);
+    let (status, _) = order(&admin, settle(unknown["epoch"].clone())).await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "it is settled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_past_its_lease_is_listed() {
+    let stack = ToolStack::builder()
+        .attempt_timeout(|it| it.after(Duration::from_secs(900)))
+        .build()
+        .unwrap();
+    let admin = Admin::new(&stack);
+    let hang = around(&stack, Step::Hang);
+    let running = tokio::spawn(hang.oneshot(call("slow", "k")));
+    tokio::task::yield_now().await;
+    assert_eq!(state(&admin).await["stale"], json!([]));
+    tokio::time::advance(Duration::from_secs(121)).await;
+    assert_eq!(state(&admin).await["stale"][0]["tool"], "slow");
+    running.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_stack_is_turned_off_and_on() {
+    let stack = ToolStack::default();
+    let admin = Admin::new(&stack);
+    assert_eq!(
+        (state(&admin).await["on"].clone(), state(&admin).await["mode"].clone()),
+        (json!(true), json!("enforce"))
+    );
+    order(&admin, json!({ "action": "switch", "on": false })).await;
+    assert!(!stack.kill_switch().is_on());
+    assert_eq!(state(&admin).await["on"], false);
+}
+
+#[tokio::test]
+async fn a_configuration_is_read_again() {
+    use tool_reliability::config::{Config, Live};
+    let live = Live::new(Config::default(), |builder| builder).unwrap();
+    let texts = Arc::new(Mutex::new(vec![
+        r#"{"rollout": {"mode": "sideways"}}"#,
+        r#"{"rollout": {"mode": "shadow"}, "retry": {"attempts": 2}}"#,
+    ]));
+    let admin = Admin::new(live.stack()).on_reload({
+        let live = live.clone();
+        move || {
+            let text = texts.lock().unwrap().pop().unwrap();
+            let config = Config::from_json(text).map_err(|error| error.to_string())?;
+            live.reload(config).map_err(|error| error.to_string())
+        }
+    });
+    let reload = || json!({ "action": "reload" });
+    assert_eq!(
+        order(&admin, reload()).await,
+        (StatusCode::OK, json!({ "needsRestart": ["retry"] }))
+    );
+    assert_eq!(state(&admin).await["mode"], "shadow");
+    let (status, said) = order(&admin, reload()).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(said["error"].as_str().unwrap().contains("line 1, column 22"), "{said}");
+    assert_eq!(state(&admin).await["mode"], "shadow");
+    let without = Admin::new(live.stack());
+    assert_eq!(order(&without, reload()).await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn what_is_no_order_is_refused_and_changes_nothing() {
+    let stack = ToolStack::default();
+    let admin = Admin::new(&stack);
+    let of = |method, body: &str| request(method, body);
+    let long = format!(r#"{{"action": "{}"}}"#, "x".repeat(70_000));
+    for (request, status) in [
+        (of(Method::POST, "{"), StatusCode::BAD_REQUEST),
+        (of(Method::POST, r#"{"action":"flush"}"#), StatusCode::BAD_REQUEST),
+        (of(Method::POST, &long), StatusCode::PAYLOAD_TOO_LARGE),
+        (of(Method::DELETE, ""), StatusCode::METHOD_NOT_ALLOWED),
+    ] {
+        let (found, body) = send(&admin, request).await;
+        assert_eq!(found, status, "{body}");
+        assert!(body["error"].is_string());
+    }
+    let mut elsewhere = of(Method::GET, "");
+    *elsewhere.uri_mut() = "/".parse().unwrap();
+    assert_eq!(send(&admin, elsewhere).await.0, StatusCode::NOT_FOUND);
+    let mut form = of(Method::POST, r#"{"action":"switch","on":false}"#);
+    form.headers_mut().insert("content-type", "text/plain".parse().unwrap());
+    assert_eq!(send(&admin, form).await.0, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    assert!(stack.kill_switch().is_on());
+}
+
+#[tokio::test]
+async fn who_may_not_changes_nothing() {
+    let stack = ToolStack::default();
+    let off = || request(Method::POST, r#"{"action":"switch","on":false}"#);
+    let mut stranger = off();
+    stranger.extensions_mut().insert(Peer("192.0.2.7:5000".parse().unwrap()));
+    let mut nobody = off();
+    nobody.extensions_mut().clear();
+    let mut rebound = off();
+    rebound.headers_mut().insert("host", "attacker.example".parse().unwrap());
+    let mut page = off();
+    page.headers_mut().insert("origin", "https://attacker.example".parse().unwrap());
+    for request in [stranger, nobody, rebound, page] {
+        assert_eq!(send(&Admin::new(&stack), request).await.0, StatusCode::FORBIDDEN);
+    }
+    let behind_token = Admin::new(&stack).token("0123456789abcdef").unwrap();
+    assert_eq!(send(&behind_token, off()).await.0, StatusCode::FORBIDDEN);
+    assert!(stack.kill_switch().is_on());
+    for weak in ["", "short", "0123456789 abcdef", "0123456789abcdéf"] {
+        assert!(Admin::new(&stack).token(weak).is_err(), "{weak}");
+    }
+
+    let mut with = off();
+    with.headers_mut().insert("authorization", "Bearer 0123456789abcdef".parse().unwrap());
+    with.extensions_mut().insert(Peer("192.0.2.7:5000".parse().unwrap()));
+    assert_eq!(send(&behind_token, with).await.0, StatusCode::OK);
+    assert!(!stack.kill_switch().is_on());
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'w> MakeWriter<'w> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'w self) -> Self {
+        self.clone()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_change_is_written_down_and_no_secret_is_shown() {
+    const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let stack = ToolStack::default();
+    let admin = Admin::new(&stack);
+    let failing = ScriptedTool::script([Step::err(
+        tr_core::Facts::new("timeout", Ran::Unknown, Verdict::TRANSIENT)
+            .because(format!("no answer with token {SECRET}")),
+    )]);
+    let leaky = call("pay", SECRET).session(format!("session-{SECRET}"));
+    stack.service(failing).oneshot(leaky).await.unwrap_err();
+    let seen = state(&admin).await;
+    assert_eq!(seen["unknown"].as_array().unwrap().len(), 1);
+    assert!(!seen.to_string().contains(SECRET), "{seen}");
+
+    order(&admin, json!({ "action": "force_open", "breaker": "pay" })).await;
+    let session = format!("session-{SECRET}");
+    order(&admin, json!({ "action": "flush", "session": session })).await;
+    let mut page = request(Method::GET, "");
+    page.headers_mut().insert("origin", "https://attacker.example".parse().unwrap());
+    send(&admin, page).await;
+    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let changes: Vec<_> = log.lines().filter(|line| line.contains("admin_change")).collect();
+    assert_eq!(changes.len(), 2, "{log}");
+    assert!(changes[0].contains(r#"action="force_open""#) && changes[0].contains("pay"), "{log}");
+    assert!(changes[0].contains("127.0.0.1:5000") && changes[0].contains("status=200"), "{log}");
+    assert!(log.lines().any(|line| line.contains("admin_refused")), "{log}");
+    assert!(!log.contains(SECRET), "{log}");
+}
