@@ -2,18 +2,39 @@
 use super::message;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
 use tr_core::{Effect, ToolManifest};
 
 /// How many tools are remembered; more than any server lists.
 const MAX_TOOLS: usize = 10_000;
 
+type Tools = HashMap<Box<str>, Arc<ToolManifest>>;
+
 /// The tools that are known, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
-    /// From the user's catalogue: these hold whatever the server says.
-    declared: HashMap<Box<str>, Arc<ToolManifest>>,
-    listed: HashMap<Box<str>, Arc<ToolManifest>>,
+    declared: Declared,
+    listed: Tools,
+}
+
+/// From the user's catalogue and configuration: these hold whatever the server says. A clone is
+/// another handle of the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Declared(Arc<RwLock<Tools>>);
+
+impl Declared {
+    /// Takes these in place of all that were declared before.
+    pub(crate) fn replace<'m>(&self, manifests: impl Iterator<Item = &'m Arc<ToolManifest>>) {
+        let tools = manifests.map(|tool| (tool.tool.name().into(), tool.clone())).collect();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = tools;
+    }
+
+    fn get(&self, name: &str) -> Option<Arc<ToolManifest>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
 }
 
 #[derive(Deserialize)]
@@ -49,9 +70,9 @@ impl Annotations {
 }
 
 impl Effects {
-    /// Takes over what the user declared.
-    pub(crate) fn declare(&mut self, manifest: Arc<ToolManifest>) {
-        self.declared.insert(manifest.tool.name().into(), manifest);
+    /// Beside what the user declared.
+    pub(crate) fn beside(declared: Declared) -> Self {
+        Self { declared, ..Self::default() }
     }
 
     /// Takes over a page of the server's list.
@@ -80,8 +101,8 @@ impl Effects {
     }
 
     /// What is known of a tool.
-    pub(crate) fn of(&self, name: &str) -> Option<&Arc<ToolManifest>> {
-        self.declared.get(name).or_else(|| self.listed.get(name))
+    pub(crate) fn of(&self, name: &str) -> Option<Arc<ToolManifest>> {
+        self.declared.get(name).or_else(|| self.listed.get(name).cloned())
     }
 }
 

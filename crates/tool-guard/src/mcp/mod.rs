@@ -1,5 +1,6 @@
 //! `tool-guard mcp`: stands between an MCP client on standard input and output and the MCP server
 //! that it starts.
+mod admin;
 pub(crate) mod answer;
 mod call;
 mod effects;
@@ -13,6 +14,7 @@ mod proxy;
 mod run;
 mod scan;
 mod server;
+mod setup;
 mod stack;
 mod stdio;
 mod tool;

@@ -1,6 +1,6 @@
 //! The command line of `tool-guard mcp`.
 use clap::{Args, ValueEnum};
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 use tool_reliability::{idempotency::DerivedKeys, loopguard::Signals};
 
 /// Guards the tool calls of an MCP client to the MCP server COMMAND.
@@ -10,9 +10,21 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = Mode::Enforce)]
     pub(crate) mode: Mode,
 
-    /// How long a call may take without an answer or progress, such as 50s or 500ms
-    #[arg(long, default_value = "50s", value_parser = duration, value_name = "DURATION")]
-    pub(crate) timeout: Duration,
+    /// How the stack is set up, as TOML or JSON; options given here and variables beat it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Where GET and POST /debug/tool-reliability are answered, such as 127.0.0.1:9470
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) admin: Option<SocketAddr>,
+
+    /// Holds the token that admin requests must carry; without it only this machine may ask
+    #[arg(long, value_name = "FILE", requires = "admin")]
+    pub(crate) admin_token_file: Option<PathBuf>,
+
+    /// How long a call may take without an answer or progress, such as 50s or 500ms [default: 50s]
+    #[arg(long, value_parser = duration, value_name = "DURATION")]
+    pub(crate) timeout: Option<Duration>,
 
     /// How long a call may take in all, however much progress it reports
     #[arg(long, default_value = "10m", value_parser = duration, value_name = "DURATION")]
@@ -26,9 +38,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
 
-    /// Which calls without a key are taken for repeats of one another
-    #[arg(long, value_enum, default_value_t = DeriveKeys::Off, value_name = "FROM")]
-    pub(crate) derive_keys: DeriveKeys,
+    /// Which calls without a key are taken for repeats of one another [default: off]
+    #[arg(long, value_enum, value_name = "FROM")]
+    pub(crate) derive_keys: Option<DeriveKeys>,
 
     /// What is taken for a loop
     #[arg(long, value_enum, default_value_t = Loops::Signals, value_name = "WHAT")]

@@ -286,7 +286,7 @@ where
         parts.attachment = Attachment::new(mcp.clone());
         let mut call = ToolCall::from(parts);
         if let Some(manifest) = self.effects.of(&tool) {
-            call = call.manifested(manifest.clone());
+            call = call.manifested(manifest);
         }
         let stack = self.stack.clone();
         let mut running: Running = Box::pin(async move { (mcp, stack.oneshot(call).await) });

@@ -1,12 +1,13 @@
 //! The loop between the client, the guard and the server process.
 use super::{
-    Mode, Options,
-    effects::Effects,
+    Mode, Options, admin,
+    effects::{Declared, Effects},
     flights::Flights,
     line_reader::LineReader,
     options::Log,
     proxy::{Parts, Proxy},
     server::Server,
+    setup::Files,
     stack,
     stdio::{Input, Output},
     tool::{Limits, ServerTool, Wire},
@@ -17,14 +18,18 @@ use std::{future::pending, io, process::ExitCode, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWriteExt},
     signal::unix::{Signal, SignalKind, signal},
+    task::JoinHandle,
     time::{Instant, sleep_until},
 };
-use tool_reliability::telemetry::JsonLines;
+use tool_reliability::{admin::Admin, telemetry::JsonLines};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{filter::LevelFilter, prelude::*};
 
 /// A side whose lines pile up to so many bytes is not read from until they are written.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
+/// How long a call may take without an answer or progress where nobody says it: clients give up at
+/// about 60 s.
+const IDLE: Duration = Duration::from_secs(50);
 /// How long a server may take to end after its input has.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -35,19 +40,33 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         Log::Warn => Some(log_to_stderr(LevelFilter::WARN)?),
         Log::Info => Some(log_to_stderr(LevelFilter::INFO)?),
     };
-    let mut effects = Effects::default();
-    if let Some(path) = &options.catalog {
-        stack::declare(&mut effects, path)?;
-    }
-    let limits = Limits { idle: options.timeout, hard: options.max_timeout.max(options.timeout) };
+    let files = Files::of(&options);
+    let setup = files.read().map_err(anyhow::Error::msg)?;
+    let declared = Declared::default();
+    setup.declare(&declared);
+    let idle = options.timeout.or(setup.config.attempt_timeout).unwrap_or(IDLE);
+    let limits = Limits { idle, hard: options.max_timeout.max(idle) };
     // No client can know the prefix before it sees it, and then it would have to want to.
     let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
     let observe = options.mode == Mode::Shadow;
-    let keys = options.derive_keys.into();
+    let keys = setup.keys(options.derive_keys.map(Into::into));
     let signals = options.loops.signals();
     let wire = Wire::new(Flights::new(prefix), limits, observe, keys).comparing(signals.is_some());
     let wire = Arc::new(wire);
-    let (stack, settle) = stack::guard(ServerTool(wire.clone()), keys, signals)?;
+    let live = stack::live(setup.config, keys, signals)?;
+    let (stack, settle) = stack::guard(&live, ServerTool(wire.clone()));
+    let _admin = match options.admin {
+        Some(address) => {
+            let token = options.admin_token_file.as_deref();
+            let admin = admin::with_token(Admin::new(live.stack()), token)?;
+            let listener = admin::bind(address, token.is_some()).await?;
+            let declared = declared.clone();
+            let admin = admin.on_reload(move || files.read_again(&live, &declared));
+            Some(AbortOnDrop(tokio::spawn(admin::serve(listener, admin))))
+        }
+        None => None,
+    };
+    let effects = Effects::beside(declared);
     let session = format!("mcp-{:016x}", fastrand::u64(..)).into();
     let proxy = Proxy::new(Parts { mode: options.mode, wire, stack, settle, session, effects });
 
@@ -63,6 +82,15 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     // A task of its own: waking what the runtime blocks on costs a system call each time.
     let pumped = tokio::spawn(streams.pump(proxy)).await;
     pumped.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+}
+
+/// A task that ends with whoever started it.
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Logs for as long as the result lives. A client that reads no standard error must not stop the

@@ -1,9 +1,10 @@
 //! The reliability stack around the server.
-use super::{effects::Effects, tool::ServerTool};
+use super::tool::ServerTool;
 use anyhow::Context as _;
 use std::{fs, path::Path};
 use tool_reliability::{
-    Guarded, ToolStack,
+    Guarded,
+    config::{Config, Live},
     idempotency::{DerivedKeys, Settlement},
     loopguard::Signals,
     timeout::AttemptTimeoutBuilder,
@@ -12,19 +13,25 @@ use tr_core::{Id, Ran, ToolOutcome, catalog::ToolCatalog};
 
 pub(crate) type Settle = Box<dyn Fn(Id, &ToolOutcome) + Send>;
 
-/// The stack around `tool`, and what settles a record whose call was given up.
-pub(crate) fn guard(
-    tool: ServerTool,
+/// The stack as `config` has it, but for what the proxy decides itself.
+pub(crate) fn live(
+    config: Config,
     keys: DerivedKeys,
     signals: Option<Signals>,
-) -> anyhow::Result<(Guarded<ServerTool>, Settle)> {
-    // The tool bounds its attempts itself, since progress prolongs them.
-    let stack = ToolStack::builder()
-        .attempt_timeout(AttemptTimeoutBuilder::only_as_requested)
-        .idempotency(|idempotency| idempotency.derived_keys(keys))
-        .loop_guard(|guard| guard.signals(signals))
-        .build()?;
-    let records = stack.records();
+) -> anyhow::Result<Live> {
+    let live = Live::new(config, |builder| {
+        builder
+            // The tool bounds its attempts itself, since progress prolongs them.
+            .attempt_timeout(AttemptTimeoutBuilder::only_as_requested)
+            .idempotency(|idempotency| idempotency.derived_keys(keys))
+            .loop_guard(|guard| guard.signals(signals))
+    });
+    Ok(live?)
+}
+
+/// The stack around `tool`, and what settles a record whose call was given up.
+pub(crate) fn guard(live: &Live, tool: ServerTool) -> (Guarded<ServerTool>, Settle) {
+    let records = live.stack().records();
     let settle = move |id: Id, outcome: &ToolOutcome| {
         let did_not_run = outcome.error().is_some_and(|error| error.ran == Ran::No);
         let how =
@@ -32,20 +39,27 @@ pub(crate) fn guard(
         // A record that is settled already, or gone, needs nothing.
         let _ = records.settle(&id.key, how);
     };
-    Ok((stack.service(tool), Box::new(settle)))
+    (live.stack().service(tool), Box::new(settle))
 }
 
 /// Reads what the user says of the server's tools.
 pub(crate) fn read_catalog(path: &Path) -> anyhow::Result<ToolCatalog> {
-    let text =
-        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+    let (text, is_json) = read(path)?;
     let read = if is_json { ToolCatalog::from_json(&text) } else { ToolCatalog::from_toml(&text) };
     read.with_context(|| format!("{} cannot be used", path.display()))
 }
 
-/// Takes over what the user declares of the server's tools.
-pub(crate) fn declare(effects: &mut Effects, path: &Path) -> anyhow::Result<()> {
-    read_catalog(path)?.iter().for_each(|manifest| effects.declare(manifest.clone()));
-    Ok(())
+/// Reads how the user sets up the stack.
+pub(crate) fn read_config(path: &Path) -> anyhow::Result<Config> {
+    let (text, is_json) = read(path)?;
+    let read = if is_json { Config::from_json(&text) } else { Config::from_toml(&text) };
+    read.with_context(|| format!("{} cannot be used", path.display()))
+}
+
+/// The text of a file, and whether it is JSON.
+fn read(path: &Path) -> anyhow::Result<(String, bool)> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+    Ok((text, is_json))
 }

@@ -1,6 +1,7 @@
 //! `tool-guard mcp` between a client that sees every byte and a server whose tools fail.
 #![expect(clippy::needless_pass_by_value, reason = "`json!` makes values, and reads best in place")]
 
+mod admin;
 mod bad_input;
 mod client;
 mod lines;

@@ -10,7 +10,7 @@ use crate::mcp::{
 use futures_util::FutureExt;
 use std::time::Duration;
 use tokio::task::yield_now;
-use tool_reliability::{Guarded, idempotency::DerivedKeys};
+use tool_reliability::{Guarded, config::Config, idempotency::DerivedKeys};
 
 /// What ids of the guard's own begin with.
 const PREFIX: &str = "guards-own-";
@@ -25,7 +25,8 @@ impl Bench {
         let flights = Flights::new(PREFIX);
         let keys = DerivedKeys::Off;
         let wire = Arc::new(Wire::new(flights, limits, mode == Mode::Shadow, keys));
-        let (stack, settle) = stack::guard(ServerTool(wire.clone()), keys, None).unwrap();
+        let live = stack::live(Config::default(), keys, None).unwrap();
+        let (stack, settle) = stack::guard(&live, ServerTool(wire.clone()));
         let effects = Effects::default();
         let session = "s".into();
         Self { proxy: Proxy::new(Parts { mode, wire, stack, settle, session, effects }) }

@@ -1,0 +1,76 @@
+//! `tool-guard mcp --admin`: a small HTTP listener beside the proxy.
+use anyhow::{Context as _, bail};
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::{fs, net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    time::timeout,
+};
+use tool_reliability::{
+    admin::{Admin, Peer},
+    telemetry::TARGET,
+};
+use tower_service::Service as _;
+
+/// More connections wait.
+const MAX_CONNECTIONS: usize = 32;
+/// How long a request may take in all.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Guards `admin` by the token in a file, if there is one.
+pub(crate) fn with_token(admin: Admin, file: Option<&Path>) -> anyhow::Result<Admin> {
+    let Some(file) = file else { return Ok(admin) };
+    let token =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let admin = admin.token(token.trim_end_matches(['\r', '\n']));
+    admin.with_context(|| format!("{} holds no token", file.display()))
+}
+
+/// Listens at `address`, which only this machine can reach unless a token is asked for.
+pub(crate) async fn bind(address: SocketAddr, has_token: bool) -> anyhow::Result<TcpListener> {
+    if !has_token && !address.ip().to_canonical().is_loopback() {
+        bail!(
+            "--admin {address}: others can reach this address: give --admin-token-file, or take 127.0.0.1"
+        );
+    }
+    let listener = TcpListener::bind(address).await;
+    listener.with_context(|| format!("--admin {address}: cannot listen there"))
+}
+
+/// Answers until it is dropped.
+pub(crate) async fn serve(listener: TcpListener, admin: Admin) {
+    if let Ok(address) = listener.local_addr() {
+        tracing::warn!(target: TARGET, event = "admin_listening", address = %address);
+    }
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let Ok(place) = places.clone().acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                let admin = admin.clone();
+                tokio::spawn(async move {
+                    let _ = timeout(PATIENCE, answer(stream, peer, admin)).await;
+                    drop(place);
+                });
+            }
+            // No file handle left, most likely: whoever asks can ask again.
+            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+        }
+    }
+}
+
+async fn answer(stream: TcpStream, peer: SocketAddr, admin: Admin) {
+    let service = service_fn(move |mut request| {
+        request.extensions_mut().insert(Peer(peer));
+        admin.clone().call(request)
+    });
+    // A connection that breaks off is the client's affair.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE / 3)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}

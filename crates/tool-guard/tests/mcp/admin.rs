@@ -1,0 +1,180 @@
+//! The guard's configuration, and its admin listener.
+use crate::client::{BIN, Client, text};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    io::{Read, Write},
+    net::TcpStream,
+    path::PathBuf,
+    process::{Command, Output},
+};
+
+/// A file that goes with the test.
+struct File(PathBuf);
+
+impl File {
+    fn new(name: &str, text: &str) -> Self {
+        let name = format!("{}-{name}", std::process::id());
+        let file = Self(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name));
+        file.write(text);
+        file
+    }
+
+    fn write(&self, text: &str) {
+        fs::write(&self.0, text).unwrap();
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Where the guard listens.
+fn address(client: &mut Client) -> String {
+    let is_there = |line: &Value| line["event"] == "admin_listening";
+    let events = |log: &str| -> Vec<Value> {
+        log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    };
+    let log = client.log_until(|log| events(log).iter().any(is_there));
+    let event = events(&log).into_iter().find(is_there).unwrap();
+    event["address"].as_str().unwrap().to_owned()
+}
+
+/// Status and body of a request with these headers.
+fn http(address: &str, method: &str, headers: &[&str], body: &str) -> (u16, Value) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let mut request = format!("{method} /debug/tool-reliability HTTP/1.1\r\n");
+    for header in headers {
+        request += &format!("{header}\r\n");
+    }
+    request += &format!("content-length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, serde_json::from_str(body).unwrap_or(Value::Null))
+}
+
+const HERE: &str = "host: localhost";
+const JSON: &str = "content-type: application/json";
+
+fn order(address: &str, order: Value) -> (u16, Value) {
+    http(address, "POST", &[HERE, JSON], &order.to_string())
+}
+
+#[test]
+fn an_operator_looks_at_the_guard_and_forces_a_breaker_open() {
+    let mut client = Client::guarded(&["--admin", "127.0.0.1:0"]);
+    let address = address(&mut client);
+    client.call(1, "charge_card", json!({ "order": "a" }));
+    assert_eq!(text(&client.answer(1)), "charged order a");
+    let (status, state) = http(&address, "GET", &[HERE], "");
+    assert_eq!((status, &state["on"]), (200, &json!(true)));
+    assert!(state["breakers"].as_array().unwrap().iter().any(|it| it["name"] == "charge_card"));
+
+    let (status, now) =
+        order(&address, json!({ "action": "force_open", "breaker": "charge_card" }));
+    assert_eq!((status, &now["state"]), (200, &json!("FORCED_OPEN")));
+    client.call(2, "charge_card", json!({ "order": "b" }));
+    let refused = client.answer(2);
+    assert_eq!(refused["result"]["_meta"]["tool-reliability/error"]["code"], "circuit_open");
+    assert_eq!(client.executions("charge_card"), 1);
+    order(&address, json!({ "action": "reset", "breaker": "charge_card" }));
+    client.call(3, "charge_card", json!({ "order": "c" }));
+    assert_eq!(text(&client.answer(3)), "charged order c");
+}
+
+#[test]
+fn a_web_page_is_refused() {
+    let mut client = Client::guarded(&["--admin", "127.0.0.1:0"]);
+    let address = address(&mut client);
+    let off = r#"{"action":"switch","on":false}"#;
+    for headers in [
+        &["host: attacker.example", JSON][..],
+        &[HERE, JSON, "origin: https://attacker.example"],
+        &[HERE, JSON, "sec-fetch-site: cross-site"],
+    ] {
+        assert_eq!(http(&address, "POST", headers, off).0, 403, "{headers:?}");
+    }
+    assert_eq!(http(&address, "POST", &[HERE, "content-type: text/plain"], off).0, 415);
+    assert_eq!(http(&address, "GET", &[HERE], "").1["on"], true);
+}
+
+#[test]
+fn a_configuration_is_read_again_while_calls_go_on() {
+    let config =
+        File::new("again.toml", "[breaker]\nconsecutive = 1\n[rollout]\nmode = \"enforce\"\n");
+    let mut client = Client::guarded(&["--admin", "127.0.0.1:0", "--config", config.path()]);
+    let address = address(&mut client);
+    client.list_tools();
+    client.call(1, "read_file", json!({ "path": "a" }));
+    client.answer(1);
+    assert!(client.executions("read_file a") >= 1);
+    order(&address, json!({ "action": "force_open", "breaker": "read_file" }));
+
+    config.write("[rollout]\ntools = { read_file = \"off\" }\nmod = 5\n");
+    let (status, said) = order(&address, json!({ "action": "reload" }));
+    assert_eq!(status, 422);
+    let said = said["error"].as_str().unwrap();
+    assert!(said.contains("line 3, column 7: /rollout/mod") && said.contains("\"mode\""), "{said}");
+
+    config.write("[rollout]\ntools = { read_file = \"off\" }\n");
+    let (status, said) = order(&address, json!({ "action": "reload" }));
+    assert_eq!((status, &said["needsRestart"]), (200, &json!(["breaker"])));
+    // Off for this tool: its breaker is not asked.
+    let before = client.executions("read_file b");
+    client.call(2, "read_file", json!({ "path": "b" }));
+    client.answer(2);
+    assert_eq!(client.executions("read_file b"), before + 1);
+}
+
+fn started(arguments: &[&str], vars: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(BIN);
+    command.arg("mcp").args(arguments).args(["--", "true"]).envs(vars.iter().copied());
+    command.output().unwrap()
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_before_the_server_is_started() {
+    let config = File::new("bad.json", r#"{"rolout": {}, "breaker": {"window": 0}}"#);
+    let vars =
+        [("TOOL_RELIABILITY_ENABLED", "flase"), ("TOOL_RELIABILITY__RETRY__ATTEMPTS", "many")];
+    let output = started(&["--config", config.path(), "--catalog", "/no/such.toml"], &vars);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for fault in [
+        "TOOL_RELIABILITY_ENABLED: expected \"on\" or \"off\", found \"flase\"",
+        "TOOL_RELIABILITY__RETRY__ATTEMPTS: expected a whole number from 1 to 1000, found \"many\"",
+        "line 1, column 12: /rolout",
+        "/breaker/window: expected a whole number from 1 to 10000, found 0",
+        "cannot read /no/such.toml",
+    ] {
+        assert!(said.contains(fault), "{fault} in {said}");
+    }
+}
+
+#[test]
+fn others_reach_it_with_a_token_only() {
+    let output = started(&["--admin", "0.0.0.0:0"], &[]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("--admin-token-file"), "{said}");
+    let weak = File::new("weak-token", "short\n");
+    let with = ["--admin", "127.0.0.1:0", "--admin-token-file", weak.path()];
+    let said = String::from_utf8(started(&with, &[]).stderr).unwrap();
+    assert!(said.contains("16 or more"), "{said}");
+
+    let token = File::new("token", "0123456789abcdef\n");
+    let with = ["--admin", "127.0.0.1:0", "--admin-token-file", token.path()];
+    let mut client = Client::guarded(&with);
+    let address = address(&mut client);
+    assert_eq!(http(&address, "GET", &[HERE], "").0, 403);
+    let given = ["host: anything", "authorization: Bearer 0123456789abcdef"];
+    assert_eq!(http(&address, "GET", &given, "").0, 200);
+}
