@@ -2,10 +2,13 @@
 use super::{Failure, Trouble, file::File};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::error::Category;
-use std::io::{BufReader, Read as _};
+use std::io::{self, BufReader, Read as _};
 
 /// How much of a file's beginning is looked at.
 const HEAD: u64 = 64 << 10;
+
+/// What some programs put before UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How a session is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,34 +24,46 @@ pub(crate) fn kind(source: &File) -> Result<Kind, Failure> {
     let mut head = Vec::new();
     let read = source.rewound()?.take(HEAD).read_to_end(&mut head);
     read.map_err(|error| Trouble::reading(source.real(), &error))?;
-    let text = head.trim_ascii_start();
-    match text.first() {
-        None if head.len() as u64 == source.found().len() => {
-            Err(Failure::NoSession("it is empty".into()))
-        }
-        Some(b'[') => Ok(Kind::Whole),
-        Some(b'{') => object(source, text),
-        // Lines of which a crash has torn the first, perhaps.
-        _ => Ok(Kind::Lines),
+    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        let help = "sessions are UTF-8; convert a copy: iconv -f UTF-16 -t UTF-8 FILE > COPY";
+        return Err(Trouble::new("is UTF-16", help).into());
     }
+    let mark = if head.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let text = head[mark..].trim_ascii_start();
+    let kind = match text.first() {
+        None if head.len() as u64 == source.found().len() => {
+            return Err(Failure::NoSession("it is empty".into()));
+        }
+        Some(b'[') => Kind::Whole,
+        Some(b'{') => object(source, mark as u64, text)?,
+        // Lines of which a crash has torn the first, perhaps.
+        _ => Kind::Lines,
+    };
+    if kind == Kind::Whole && mark > 0 {
+        let help = "JSON has none, and agents may refuse it: take it away from a copy, \
+                    tail -c +4 FILE > COPY";
+        return Err(Trouble::new("begins with a byte order mark", help).into());
+    }
+    Ok(kind)
 }
 
-/// Of a file that begins with an object.
-fn object(source: &File, head: &[u8]) -> Result<Kind, Failure> {
+/// Of a file that begins with an object, behind a mark of so many bytes.
+fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
     #[derive(Deserialize)]
     struct Request {
         messages: Option<IgnoredAny>,
         input: Option<IgnoredAny>,
         contents: Option<IgnoredAny>,
     }
-    let mut values = serde_json::Deserializer::from_reader(BufReader::new(source.rewound()?));
+    let reading = |error| Trouble::reading(source.real(), &error);
+    let open = source.rewound()?;
+    io::copy(&mut open.take(mark), &mut io::sink()).map_err(reading)?;
+    let mut values = serde_json::Deserializer::from_reader(BufReader::new(open));
     let first = Request::deserialize(&mut values);
     match first.and_then(|first| values.end().map(|()| first)) {
         Ok(Request { messages: None, input: None, contents: None }) => Ok(Kind::Lines),
         Ok(_) => Ok(Kind::Whole),
-        Err(error) if error.classify() == Category::Io => {
-            Err(Trouble::reading(source.real(), &error.into()).into())
-        }
+        Err(error) if error.classify() == Category::Io => Err(reading(error.into()).into()),
         Err(error) if is_broken_request(head) => {
             let help = "if it was cut off, take an earlier copy of it; else mend the JSON by hand";
             Err(Trouble::new(format!("is no whole JSON text: {error}"), help).into())
@@ -93,6 +108,20 @@ mod tests {
         ];
         for text in lines {
             assert_eq!(kind_of(text.as_bytes()).unwrap(), Kind::Lines, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_encodings_are_named() {
+        let utf16: Vec<u8> = "\u{feff}[]".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let marked = "\u{feff}{\"messages\":[]}".as_bytes();
+        for (text, what) in [
+            (&utf16[..], "is UTF-16"),
+            (marked, "begins with a byte order mark"),
+            ("\u{feff} []".as_bytes(), "begins with a byte order mark"),
+        ] {
+            let Err(Failure::Trouble(trouble)) = kind_of(text) else { panic!("{text:?}") };
+            assert_eq!(trouble.what, what);
         }
     }
 

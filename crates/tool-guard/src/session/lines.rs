@@ -11,8 +11,8 @@ use super::{
 };
 use std::borrow::Cow;
 use tr_integrity::{
-    CheckpointError, FileCheck, FileCheckpoint, FileFinding, FileForm, FileLoss, FileReport,
-    Repair, SessionFile, Severity,
+    CheckpointError, FileCheck, FileCheckpoint, FileFault, FileFinding, FileForm, FileLoss,
+    FileReport, Repair, SessionFile, Severity, SkipReason,
 };
 
 /// A session of JSON lines, in memory.
@@ -22,14 +22,30 @@ pub(crate) struct Lines {
     report: FileReport,
 }
 
-/// Checks a file while it is read, in bounded memory.
-pub(crate) fn check(source: &File) -> Result<(About, Health), Failure> {
-    let bar = progress::bar(source.found().len());
-    let checked = FileCheck::new().run(source.rewound()?, |done| bar.set_position(done));
-    bar.finish_and_clear();
-    let report = checked.map_err(|error| Trouble::reading(source.real(), &error))?;
+/// A line that is longer is not looked at while a file is read.
+const LONGEST: u64 = 256 << 20;
+
+/// Checks a file while it is read, in bounded memory: that of its longest line, if that is long.
+pub(crate) fn check(file: &File) -> Result<(About, Health), Failure> {
+    let mut report = run(file, &FileCheck::new())?;
+    let too_long = report.findings.iter().filter(|finding| is_too_long(finding));
+    let longest = too_long.map(|finding| finding.length).filter(|length| *length <= LONGEST).max();
+    if let Some(longest) = longest.and_then(|longest| usize::try_from(longest).ok()) {
+        report = run(file, &FileCheck::new().max_record(longest))?;
+    }
     refuse_others(&report)?;
     Ok((about(&report), health(&report)))
+}
+
+fn run(file: &File, check: &FileCheck) -> Result<FileReport, Trouble> {
+    let bar = progress::bar(file.found().len());
+    let checked = check.run(file.rewound()?, |done| bar.set_position(done));
+    bar.finish_and_clear();
+    checked.map_err(|error| Trouble::reading(file.real(), &error))
+}
+
+fn is_too_long(finding: &FileFinding) -> bool {
+    finding.fault == FileFault::Skipped(SkipReason::TooLong)
 }
 
 impl Lines {

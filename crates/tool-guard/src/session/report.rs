@@ -147,6 +147,9 @@ impl Found {
             (None, Severity::Warning) if self.message.is_some() => {
                 format!("{provider} takes it; a reader may be misled")
             }
+            (None, Severity::Warning) if self.fault == "too_long" => {
+                "nothing is said of this line: repair and diff look at it, in memory".into()
+            }
             (None, Severity::Warning) => "these bytes are lost; the session goes on".into(),
         }
     }

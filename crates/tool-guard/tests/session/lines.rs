@@ -198,3 +198,16 @@ fn runs_of_nul_and_glued_records_are_mended() {
     assert!(mended.starts_with(OPENCLAW.lines().next().unwrap()) && !mended.contains('\0'));
     assert_eq!(folder.session(&["check", "s.jsonl"]).code, 0);
 }
+
+/// A picture of 12 MB in base64 is a line that a harness reads.
+#[test]
+fn a_call_in_a_very_long_line_is_seen() {
+    let folder = Folder::new();
+    let call = r#"{"type":"toolCall","id":"call_1","name":"pay","arguments":{"order":42}}"#;
+    let picture = format!(r#"{call},{{"type":"text","text":"{}"}}"#, "A".repeat(17 << 20));
+    let answer = r#"{"type":"message","id":"c","parentId":"b","timestamp":"","message":{"role":"toolResult","toolCallId":"call_1","toolName":"pay","content":[],"isError":false}}"#;
+    let start: String = OPENCLAW.lines().take(3).map(|line| format!("{line}\n")).collect();
+    folder.write("s.jsonl", format!("{}{answer}\n", start.replace(call, &picture)));
+    let (lines, code) = folder.json(&["check", "s.jsonl"]);
+    assert_eq!((code, &lines[0]["messages"], &lines[0]["found"]), (0, &json!(3), &json!(0)));
+}

@@ -7,6 +7,7 @@ mod crash;
 mod database;
 mod folder;
 mod lines;
+mod memory;
 mod property;
 mod repair;
 mod story;
