@@ -40,6 +40,17 @@ pub trait Describe<Req, Res> {
         None
     }
 
+    /// The trace that the request says it belongs to, where no span says it.
+    fn trace_of<'r>(&self, _: &'r Req) -> Option<&'r str> {
+        None
+    }
+
+    /// Tells a response the id of the span of its call, if that is recorded.
+    fn set_span(&self, _: &mut Res, _span: &str) {}
+
+    /// Tells a response the id of a recorded span within its call.
+    fn add_span(&self, _: &mut Res, _span: &str) {}
+
     /// What a failure says to people; it is redacted before anybody sees it.
     fn message_of<'r>(&self, end: End<'r, Res>) -> Option<Cow<'r, str>> {
         Some(end.err()?.to_string().into())
@@ -73,6 +84,18 @@ impl Describe<ToolCall, ToolOutcome> for Standard {
 
     fn traceparent_of<'r>(&self, call: &'r ToolCall) -> Option<&'r str> {
         call.parts().trace.traceparent.as_deref()
+    }
+
+    fn trace_of<'r>(&self, call: &'r ToolCall) -> Option<&'r str> {
+        call.parts().trace.trace_id.as_deref()
+    }
+
+    fn set_span(&self, outcome: &mut ToolOutcome, span: &str) {
+        outcome.parts_mut().span_id = Some(span.into());
+    }
+
+    fn add_span(&self, outcome: &mut ToolOutcome, span: &str) {
+        outcome.parts_mut().emitted_spans.push(span.into());
     }
 
     fn message_of<'r>(&self, end: End<'r, ToolOutcome>) -> Option<Cow<'r, str>> {

@@ -43,11 +43,24 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let Some(watch) = this.watch else { return this.inner.poll(cx).map_err(Into::into) };
-        let end = ready!(watch.within(|| this.inner.poll(cx))).map_err(Into::into);
+        let mut end = ready!(watch.within(|| this.inner.poll(cx))).map_err(Into::into);
         if let Some(watch) = this.watch.take() {
+            if let (Ok(response), Some(span)) = (&mut end, watch.span_id()) {
+                name(&watch, response, &span, this.answers);
+            }
             tell(watch, &end, this.answers);
         }
         Poll::Ready(end)
+    }
+}
+
+/// Tells a response the span that it comes from.
+#[cold]
+fn name<Req, T, A: Describe<Req, T>>(watch: &Watch, response: &mut T, span: &str, answers: &A) {
+    if watch.is_attempt() {
+        answers.add_span(response, span);
+    } else {
+        answers.set_span(response, span);
     }
 }
 

@@ -158,6 +158,7 @@ where
             request_id: clean(info.request_id),
             session: clean(info.session),
             correlation: clean(info.correlation),
+            trace: clean(self.answers.trace_of(self.req).filter(|_| self.core.utee)),
         });
         if let Some(span) = span {
             let span = span.span();

@@ -49,6 +49,8 @@ pub(crate) struct Told {
     pub(crate) request_id: Option<Box<str>>,
     pub(crate) session: Option<Box<str>>,
     pub(crate) correlation: Option<Box<str>>,
+    /// The trace that the request names, if that is shown.
+    pub(crate) trace: Option<Box<str>>,
 }
 
 /// How it ended.
@@ -71,6 +73,18 @@ impl Watch {
             Story::None | Story::Attempt(..) => None,
         };
         work()
+    }
+
+    /// The id of its span, if that is recorded.
+    #[inline]
+    pub(crate) fn span_id(&self) -> Option<String> {
+        let span = self.context.as_ref()?.span();
+        span.is_recording().then(|| span.span_context().span_id().to_string())
+    }
+
+    /// Whether it is an attempt of a call.
+    pub(crate) const fn is_attempt(&self) -> bool {
+        matches!(self.story, Story::Attempt(..))
     }
 
     /// Whether anybody reads what a failure says.
@@ -232,10 +246,11 @@ impl Told {
 
     fn invocation(&self, context: Option<&Context>, elapsed: Duration, status: Status) {
         let trace = context.map(|cx| cx.span().span_context().trace_id().to_string());
+        let trace = trace.as_deref().or(self.trace.as_deref());
         let (tool, action) = utee::split(&self.tool, self.action.as_deref());
         Invocation {
             request_id: self.request_id.as_deref(),
-            trace_id: trace.as_deref(),
+            trace_id: trace,
             tool,
             action: Some(action).filter(|action| !action.is_empty()),
             elapsed,

@@ -2,6 +2,7 @@
 use super::RetryPolicy;
 use crate::{
     CallParts, Params, Priority, RetryOverride,
+    call::TraceParts,
     wire::{
         InvalidEnvelope,
         params::{self, UTEE},
@@ -92,7 +93,21 @@ impl Options {
         parts.trace.trace_id = self.trace_id;
         parts.trace.span_id = self.span_id;
         parts.trace.parent_span_id = self.parent_span_id;
+        parts.trace.traceparent = traceparent(&parts.trace);
         parts.cancellation_id = self.cancellation_id;
         parts.retry = self.retry_policy.map(RetryOverride::from);
     }
+}
+
+/// The ids as W3C's `traceparent`, if they are W3C's: the caller's own span is the call's parent,
+/// else the one above it.
+fn traceparent(trace: &TraceParts) -> Option<Box<str>> {
+    let is_id = |id: &&str, length: usize| {
+        let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        id.len() == length && id.bytes().all(is_hex) && id.bytes().any(|byte| byte != b'0')
+    };
+    let id = trace.trace_id.as_deref().filter(|id| is_id(id, 32))?;
+    let span = trace.span_id.as_deref().or(trace.parent_span_id.as_deref());
+    let span = span.filter(|span| is_id(span, 16))?;
+    Some(format!("00-{id}-{span}-01").into())
 }
