@@ -17,7 +17,7 @@ use tr_core::{
     ToolOutcome, Verdict, code, facts, find,
 };
 use tr_testkit::{
-    calls::{ScriptedTool, answers, fails, reports},
+    calls::{ScriptedTool, answers, fails, laws, reports},
     tool::{Handle, Step},
 };
 
@@ -370,5 +370,34 @@ async fn unnormalised_a_tools_own_failure_passes_as_it_is() {
         assert_eq!(outcome.error().unwrap().verdict.is_none(), is_own);
         // Permanent all the same: neither was retried.
         assert_eq!(handle.calls(), 2);
+    }
+}
+
+#[test]
+fn the_laws_of_services_hold_in_every_mode() {
+    let stack = |rollout| ToolStack::builder().rollout(rollout).build().unwrap();
+    // The calls of the laws read, and have keys: what has begun outlives its caller, and in shadow
+    // what stands beside it does.
+    let differs = |of_all, of_reads| Rollout::new(of_all).effect(Effect::ReadOnly, of_reads);
+    laws().check(|tool| stack(Rollout::new(Mode::Off)).service(tool));
+    laws().check(|tool| stack(differs(Mode::Enforce, Mode::Off)).service(tool));
+    laws().detaches().check(|tool| stack(Rollout::new(Mode::Shadow)).service(tool));
+    laws().detaches().check(|tool| stack(differs(Mode::Off, Mode::Shadow)).service(tool));
+    laws().detaches().check(|tool| stack(differs(Mode::Off, Mode::Enforce)).service(tool));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rollout_that_tells_calls_apart_holds_no_reservation_of_the_tool() {
+    use tower::{Layer, Service, limit::GlobalConcurrencyLimitLayer, service_fn};
+    let rollout = Rollout::new(Mode::Enforce).tool("bare", Mode::Off).tool("seen", Mode::Shadow);
+    let stack = ToolStack::builder().rollout(rollout).build().unwrap();
+    let tool = service_fn(async |_: ToolCall| Ok::<_, BoxError>(ToolOutcome::default()));
+    let one = GlobalConcurrencyLimitLayer::new(1).layer(tool);
+    let mut guarded = stack.service(one);
+    for name in ["bare", "seen", "other", "seen", "bare"] {
+        let call = ToolCall::new(name, Params::empty_object());
+        let answered = async { guarded.ready().await.unwrap().call(call).await };
+        let answered = timeout(Duration::from_secs(60), answered).await;
+        assert!(answered.expect("nobody holds the one place").is_ok(), "{name}");
     }
 }
