@@ -47,7 +47,6 @@
 //! and missing rights [`Refused`](crate::store::StoreErrorKind::Refused).
 mod change;
 mod clock;
-mod fault;
 mod layout;
 mod meant;
 #[cfg(test)]
@@ -57,15 +56,17 @@ mod table;
 
 pub use tr_sqlite::{Database, Durability};
 
-use self::{clock::Steady, fault::Fault, meant::Meant, table::Table};
+use self::{clock::Steady, meant::Meant, table::Table};
 use crate::{
     protocol::{Millis, Token},
     store::{
-        ClaimRequest, Claimed, End, Query, RecordStore, Seen, StoreError, StoreFuture, Stored,
+        ClaimRequest, Claimed, End, Query, RecordStore, Seen, StoreError, StoreErrorKind,
+        StoreFuture, Stored,
     },
 };
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use tr_core::{WallClock, canonical::Key};
+use tr_sqlite::{Error, Meaning};
 
 /// Records that a new store has room for.
 const CAPACITY: u64 = 1_000_000;
@@ -127,26 +128,26 @@ impl Sqlite {
     /// Applies a change in a transaction.
     async fn change<T, F>(&self, change: F) -> Result<T, StoreError>
     where
-        F: FnOnce(&Table<'_>) -> fault::Result<T> + Send + 'static,
+        F: FnOnce(&Table<'_>) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
     {
         let settings = self.settings.clone();
         let changed = self
             .database
             .write(move |connection| change(&Table::new(connection, &*settings.clock)?));
-        changed.await.map_err(Fault::into_store)
+        changed.await.map_err(StoreError::from)
     }
 
     /// Looks at the records of one moment.
     async fn look<T, F>(&self, look: F) -> Result<T, StoreError>
     where
-        F: FnOnce(&Table<'_>) -> fault::Result<T> + Send + 'static,
+        F: FnOnce(&Table<'_>) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
     {
         let settings = self.settings.clone();
         let seen =
             self.database.read(move |connection| look(&Table::new(connection, &*settings.clock)?));
-        seen.await.map_err(Fault::into_store)
+        seen.await.map_err(StoreError::from)
     }
 }
 
@@ -267,5 +268,18 @@ impl fmt::Debug for Sqlite {
             .field("database", &self.database)
             .field("settings", &self.settings)
             .finish()
+    }
+}
+
+/// What a failure of the file means.
+impl From<Error> for StoreError {
+    fn from(error: Error) -> Self {
+        let kind = match error.meaning() {
+            Meaning::Passing => StoreErrorKind::Unreachable,
+            Meaning::Uncertain => StoreErrorKind::Uncertain,
+            Meaning::Unreadable => StoreErrorKind::Unreadable,
+            Meaning::Final => StoreErrorKind::Refused,
+        };
+        Self::new(kind, error)
     }
 }

@@ -47,7 +47,6 @@
 //! a commit [`Uncertain`](crate::store::StoreErrorKind::Uncertain), damage
 //! [`Unreadable`](crate::store::StoreErrorKind::Unreadable), a full disk, a file that was replaced
 //! and missing rights [`Refused`](crate::store::StoreErrorKind::Refused).
-mod fault;
 mod layout;
 #[cfg(test)]
 mod plans;
@@ -55,9 +54,10 @@ mod table;
 
 pub use tr_sqlite::{Database, Durability, Error, ErrorKind};
 
-use self::{fault::Fault, table::Table};
-use crate::store::{Entry, Head, Revision, SessionStore, StoreError, StoreFuture};
+use self::table::Table;
+use crate::store::{Entry, Head, Revision, SessionStore, StoreError, StoreErrorKind, StoreFuture};
 use std::path::PathBuf;
+use tr_sqlite::Meaning;
 
 /// Sessions in a SQLite file. A clone shares the file.
 #[derive(Clone, Debug)]
@@ -117,21 +117,21 @@ impl Sqlite {
     /// Applies a change in a transaction. It is sent by this very call.
     fn change<T, F>(&self, change: F) -> StoreFuture<'static, T>
     where
-        F: FnOnce(&Table<'_>) -> fault::Result<T> + Send + 'static,
+        F: FnOnce(&Table<'_>) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
     {
         let changed = self.database.write(move |connection| change(&Table(connection)));
-        Box::pin(async { changed.await.map_err(Fault::into_store) })
+        Box::pin(async { changed.await.map_err(StoreError::from) })
     }
 
     /// Looks at the sessions of one moment.
     fn look<T, F>(&self, look: F) -> StoreFuture<'static, T>
     where
-        F: FnOnce(&Table<'_>) -> fault::Result<T> + Send + 'static,
+        F: FnOnce(&Table<'_>) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
     {
         let seen = self.database.read(move |connection| look(&Table(connection)));
-        Box::pin(async { seen.await.map_err(Fault::into_store) })
+        Box::pin(async { seen.await.map_err(StoreError::from) })
     }
 }
 
@@ -181,5 +181,18 @@ impl SessionStore for Sqlite {
                 Durability::Power => Vec::new(),
             })
         })
+    }
+}
+
+/// What a failure of the file means.
+impl From<Error> for StoreError {
+    fn from(error: Error) -> Self {
+        let kind = match error.meaning() {
+            Meaning::Passing => StoreErrorKind::Unreachable,
+            Meaning::Uncertain => StoreErrorKind::Uncertain,
+            Meaning::Unreadable => StoreErrorKind::Unreadable,
+            Meaning::Final => StoreErrorKind::Refused,
+        };
+        Self::new(kind, error)
     }
 }

@@ -51,6 +51,10 @@ pub enum ErrorKind {
     },
     /// Parts of the file are damaged.
     Corrupt,
+    /// A row holds something that this program cannot have written.
+    Unreadable,
+    /// The job refused: what it was to write has no place.
+    Refused,
     /// There is no space left.
     Full,
     /// Another process kept the file locked for all the time that was allowed.
@@ -81,8 +85,8 @@ enum Cause {
     Text(String),
 }
 
-/// A crate's result.
-pub(crate) type Result<T> = std::result::Result<T, Error>;
+/// What a job gives: a value, or an [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind) -> Self {
@@ -95,6 +99,18 @@ impl Error {
 
     pub(crate) fn panicked(message: &str) -> Self {
         Self::saying(ErrorKind::Panicked, message)
+    }
+
+    /// What a job returns that finds a row as this program cannot have written it.
+    #[must_use]
+    pub fn unreadable(what: impl fmt::Display) -> Self {
+        Self::saying(ErrorKind::Unreadable, what.to_string())
+    }
+
+    /// What a job returns that cannot do what it was asked for, and never will.
+    #[must_use]
+    pub fn refused(why: impl Into<String>) -> Self {
+        Self::saying(ErrorKind::Refused, why)
     }
 
     pub(crate) fn saying(kind: ErrorKind, text: impl Into<String>) -> Self {
@@ -140,6 +156,14 @@ impl Error {
 
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::Error::{
+            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType,
+        };
+        if let FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) =
+            error
+        {
+            return Self::new(ErrorKind::Unreadable).because(Cause::Sqlite(error));
+        }
         let kind = match error.sqlite_error_code() {
             // The file itself was opened before: it is the folder, for the files beside it.
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
@@ -201,6 +225,10 @@ impl ErrorKind {
             Self::Corrupt => {
                 "the file is damaged: stop all its users, keep a copy, and try `sqlite3 FILE .recover` into a new one"
             }
+            Self::Unreadable => {
+                "a row cannot be read: update this program, or look into the file with `sqlite3`"
+            }
+            Self::Refused => "this cannot be done",
             Self::Full => {
                 "no space is left; what was confirmed before is safe: free some and repeat this"
             }

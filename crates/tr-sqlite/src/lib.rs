@@ -57,7 +57,7 @@
 //! # Errors
 //!
 //! [`Error`] says what is wrong, whether anything was kept, and what to do. [`ErrorKind`] is for
-//! programs.
+//! programs; [`Meaning`] is all that a store over the file has to tell apart.
 //!
 //! # Knows nothing of
 //!
@@ -68,6 +68,7 @@ mod database;
 mod error;
 mod group;
 mod job;
+mod meaning;
 mod patience;
 mod queue;
 mod read_only;
@@ -77,8 +78,9 @@ mod writer;
 
 pub use self::{
     database::{Builder, Database, Durability, Stats},
-    error::{Error, ErrorKind},
+    error::{Error, ErrorKind, Result},
     job::Pending,
+    meaning::Meaning,
     schema::Schema,
 };
 pub use rusqlite;

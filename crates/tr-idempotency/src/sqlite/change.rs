@@ -1,11 +1,11 @@
 //! The protocol, applied to rows within one transaction.
-use super::{fault::Result, table::Table};
+use super::table::Table;
 use crate::{
     protocol::{Millis, Token},
     store::{ClaimRequest, Claimed, End},
 };
 use tr_core::canonical::Key;
-use tr_sqlite::Durability;
+use tr_sqlite::{Durability, Result};
 
 /// The machine's clock may be so far behind the file's before somebody should know.
 const BEHIND: Millis = 60_000;

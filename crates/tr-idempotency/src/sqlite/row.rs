@@ -1,11 +1,10 @@
 //! A record as a row of `calls`, and back.
-use super::fault::{Fault, Result};
 use crate::{
     protocol::{Millis, Phase, Record, State, Token},
     store::{Stored, StoredRecord},
 };
 use tr_core::canonical::{Digest, Key};
-use tr_sqlite::rusqlite::Row;
+use tr_sqlite::{Error, Result, rusqlite::Row};
 
 /// In the order in which [`stored`] reads them. A macro, to be part of statements.
 macro_rules! columns {
@@ -58,8 +57,8 @@ impl<'r> Fields<'r> {
 /// Reads a row of [`columns`], as it was written.
 pub(super) fn stored(row: &Row<'_>, now: Millis) -> Result<Stored> {
     let whole = |at: usize| row.get::<_, i64>(at).map(i64::cast_unsigned);
-    let phase = row.get_ref(3)?.as_str().map_err(Fault::unreadable)?;
-    let phase = phase.parse::<Phase>().map_err(Fault::unreadable)?;
+    let phase = row.get_ref(3)?.as_str().map_err(Error::unreadable)?;
+    let phase = phase.parse::<Phase>().map_err(Error::unreadable)?;
     Ok(Stored {
         key: Key::from_bytes(row.get(0)?),
         record: Record {

@@ -1,6 +1,5 @@
 //! The statements, on one connection and at one moment.
 use super::{
-    fault::Result,
     meant::{Meant, OPEN},
     row::{Fields, columns, stored, time},
 };
@@ -9,7 +8,10 @@ use crate::{
     store::{Stored, StoredRecord},
 };
 use tr_core::{WallClock, canonical::Key};
-use tr_sqlite::rusqlite::{CachedStatement, Connection, OptionalExtension, named_params, params};
+use tr_sqlite::{
+    Result,
+    rusqlite::{CachedStatement, Connection, OptionalExtension, named_params, params},
+};
 
 /// The record's time is over, as the index has it.
 const ENDED: &str = "pinned IN (0, 1) AND over_at <= :now";

@@ -2,13 +2,15 @@
 //! not slow a turn.
 use super::{
     Sqlite,
-    fault::Fault,
     layout::SESSIONS,
     table::{EMPTY, ENTRIES, HEAD, LIST, LIST_ALL},
 };
 use crate::store::{Entry, Revision, SessionStore};
 use std::{env, fs, process};
-use tr_sqlite::rusqlite::{Connection, StatementStatus};
+use tr_sqlite::{
+    Error,
+    rusqlite::{Connection, StatementStatus},
+};
 
 #[test]
 fn statements_find_their_rows_by_keys() {
@@ -41,7 +43,7 @@ async fn an_append_prepares_nothing_anew() {
     let used = store.database().write(|connection| {
         let head = connection.prepare_cached(HEAD)?;
         let count = |what| head.get_status(what);
-        Ok::<_, Fault>((count(StatementStatus::Run), count(StatementStatus::RePrepare)))
+        Ok::<_, Error>((count(StatementStatus::Run), count(StatementStatus::RePrepare)))
     });
     assert_eq!(used.await.unwrap(), (3, 0));
     store.close().await;

@@ -1,7 +1,9 @@
 //! The statements, on one connection and at one moment.
-use super::fault::{Fault, Result};
 use crate::store::{Entry, Head, Revision};
-use tr_sqlite::rusqlite::{Connection, OptionalExtension, Row, params};
+use tr_sqlite::{
+    Error, Result,
+    rusqlite::{Connection, OptionalExtension, Row, params},
+};
 
 /// The sessions within one transaction.
 pub(super) struct Table<'c>(pub(super) &'c Connection);
@@ -26,6 +28,8 @@ pub(super) const LIST_ALL: &str = "SELECT id, revision, stamp, at \
      WHERE id >= ?1 ORDER BY id LIMIT ?2";
 pub(super) const EMPTY: &str = "DELETE FROM session_log \
      WHERE place BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295";
+
+const FULL: &str = "the session has 4294967295 entries, no more can follow";
 
 /// Where an entry stands in the log. `None` past the last place of its session.
 fn place(session: i64, number: u64) -> Option<i64> {
@@ -135,7 +139,7 @@ impl Table<'_> {
     fn insert(&self, session: i64, entry: &Entry) -> Result<()> {
         let sql = "INSERT INTO session_log (place, stamp, at, body) VALUES (?1, ?2, ?3, ?4)";
         let Entry { revision: Revision { number, stamp }, at, body } = entry;
-        let place = place(session, *number).ok_or(Fault::Full)?;
+        let place = place(session, *number).ok_or_else(|| Error::refused(FULL))?;
         let mut insert = self.0.prepare_cached(sql)?;
         insert.execute(params![place, stamp.cast_signed(), at.cast_signed(), body])?;
         Ok(())
