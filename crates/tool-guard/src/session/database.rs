@@ -146,7 +146,8 @@ fn refused(file: &Path, error: &Error) -> Failure {
 /// Why a store does not do what it is asked for.
 fn trouble(file: &Path, error: &StoreError) -> Trouble {
     let cause = std::error::Error::source(error);
-    if let Some(engine) = cause.and_then(|cause| cause.downcast_ref::<Error>()) {
+    let engine = cause.and_then(|cause| cause.downcast_ref::<Error>());
+    if let Some(engine) = engine.filter(|engine| *engine.kind() != ErrorKind::Unreadable) {
         return of_engine(file, engine);
     }
     match (error.kind(), cause) {
