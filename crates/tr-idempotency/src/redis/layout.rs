@@ -11,20 +11,42 @@ const LAYOUT: u8 = b'1';
 /// The length of what all records begin with.
 pub(super) const HEAD: usize = 100;
 
-/// What a claim says of itself: tool, session, notes. The script does not look into it.
-pub(super) fn fixed(claim: &ClaimRequest) -> Vec<u8> {
-    let session = claim.session.as_deref();
-    let texts = [Some(claim.tool.as_str()), session];
-    let mut bytes =
-        Vec::with_capacity(10 + claim.tool.len() + session.map_or(0, str::len) + claim.notes.len());
+/// The record that a claim of a new key becomes, but for its times and its epoch, which are the
+/// server's and zero here.
+pub(super) fn of_claim(claim: &ClaimRequest, unknown: Millis) -> Vec<u8> {
+    let texts = [Some(claim.tool.as_str()), claim.session.as_deref()];
+    let lengths = texts.iter().map(|text| 5 + text.map_or(0, str::len));
+    let fixed = lengths.sum::<usize>() + claim.notes.len();
+    let mut bytes = Vec::with_capacity(HEAD + fixed);
+    bytes.extend([LAYOUT, b'i', if claim.mutating { b'1' } else { b'0' }, b'0']);
+    bytes.extend(of_token(Token { epoch: 0, owner: claim.owner }));
+    let (version, runs) = (1_u64, 1_u32);
+    bytes.extend(version.to_be_bytes());
+    bytes.extend(runs.to_be_bytes());
+    bytes.extend([0; 3 * size_of::<Millis>()]);
+    bytes.extend(unknown.to_be_bytes());
+    bytes.extend(length(fixed));
+    bytes.extend(claim.digest.as_bytes());
     for text in texts {
         bytes.push(u8::from(text.is_some()));
         let text = text.unwrap_or_default();
-        bytes.extend(u32::try_from(text.len()).unwrap_or(u32::MAX).to_be_bytes());
+        bytes.extend(length(text.len()));
         bytes.extend(text.as_bytes());
     }
     bytes.extend(&claim.notes);
     bytes
+}
+
+/// A token as a record has it.
+pub(super) fn of_token(token: Token) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&token.epoch.to_be_bytes());
+    bytes[8..].copy_from_slice(&token.owner.to_be_bytes());
+    bytes
+}
+
+fn length(length: usize) -> [u8; 4] {
+    u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes()
 }
 
 /// One letter for each phase.
@@ -141,6 +163,7 @@ impl<'b> Bytes<'b> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Ttls;
     use proptest::prelude::*;
 
     fn key() -> Key {
@@ -179,6 +202,38 @@ mod tests {
         assert_eq!(state(149), Some(State::Unknown(None)));
         assert_eq!(state(150), None);
         assert!(read(&key(), &[], 0).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_claim_brings_all_of_its_record_but_the_times() {
+        let (tool, session, notes) = ("pay".to_owned(), Some("s-1".to_owned()), vec![1, 0, 2]);
+        let claim = ClaimRequest {
+            key: key(),
+            digest: Digest::from_bytes([5; 32]),
+            mutating: true,
+            again: false,
+            owner: 8,
+            ttls: Ttls { done: 1, failed: 1, inflight: 10, unknown: 100 },
+            tool: tool.clone(),
+            session: session.clone(),
+            notes: notes.clone(),
+        };
+        let bytes = of_claim(&claim, 100);
+        let record = Record {
+            digest: claim.digest,
+            mutating: true,
+            token: Token { epoch: 0, owner: 8 },
+            state: State::Inflight,
+            version: 1,
+            runs: 1,
+            claimed_at: 0,
+            changed_at: 0,
+            until: 0,
+            unknown_ttl: 100,
+        };
+        let stored = Stored { key: key(), record, tool, session, notes, now: 7 };
+        assert_eq!(decode(&key(), &bytes, 7), Some(stored));
+        assert_eq!(bytes[4..20], of_token(Token { epoch: 0, owner: 8 }));
     }
 
     #[test]

@@ -287,10 +287,11 @@ fn command(name: &str, script: &str, key: &[u8], args: &[&[u8]]) -> Cmd {
     command
 }
 
-/// Whether somebody will rely on what was written: a grant, or a change that was made.
+/// Whether somebody will rely on what was written: a grant (if of a new key, its epoch), or a change
+/// that was made.
 fn is_promise(reply: &Value) -> bool {
     match reply {
-        Value::Int(done) => *done == 1,
+        Value::Int(done) => *done > 0,
         Value::Array(parts) => parts.first() == Some(&Value::BulkString(b"run".to_vec())),
         _ => false,
     }
@@ -316,7 +317,10 @@ mod tests {
         assert_eq!(told(b"*1\r\n$8\r\nconflict\r\n").unwrap_err().code(), Some("READONLY"));
         assert_eq!(told(b":0\r\n").unwrap_err().code(), Some("READONLY"));
         // It was the primary until just now.
-        assert_eq!(told(b":1\r\n").unwrap(), [Value::Int(1), Value::Int(0)]);
+        for promise in [1, 1_795_335_770_767_232] {
+            let told = told(format!(":{promise}\r\n").as_bytes());
+            assert_eq!(told.unwrap(), [Value::Int(promise), Value::Int(0)]);
+        }
         assert_eq!(told(b"-MASTERDOWN x\r\n").unwrap_err().code(), Some("MASTERDOWN"));
     }
 }

@@ -21,8 +21,13 @@ macro_rules! script {
 
 static CLAIM: LazyLock<Script> =
     script!("", "lua/head.lua", "lua/claim_new.lua", "lua/record.lua", "lua/claim.lua");
-static FINALISE: LazyLock<Script> =
-    script!("#!lua flags=allow-oom\n", "lua/head.lua", "lua/record.lua", "lua/finalise.lua");
+static FINALISE: LazyLock<Script> = script!(
+    "#!lua flags=allow-oom\n",
+    "lua/head.lua",
+    "lua/finalise_held.lua",
+    "lua/record.lua",
+    "lua/finalise.lua"
+);
 static RENEW: LazyLock<Script> =
     script!("#!lua flags=allow-oom\n", "lua/head.lua", "lua/record.lua", "lua/renew.lua");
 static RELEASE: LazyLock<Script> =

@@ -20,9 +20,14 @@ fn number(number: u64) -> Vec<u8> {
     number.to_string().into_bytes()
 }
 
+/// A length of time as the scripts can count it.
+fn bounded(time: Millis) -> Millis {
+    time.min(LONGEST)
+}
+
 /// A length of time as an argument.
 fn time(time: Millis) -> Vec<u8> {
-    number(time.min(LONGEST))
+    number(bounded(time))
 }
 
 const fn flag(flag: bool) -> &'static [u8] {
@@ -31,19 +36,17 @@ const fn flag(flag: bool) -> &'static [u8] {
 
 impl Redis {
     pub(super) async fn do_claim(&self, claim: &ClaimRequest) -> Result<Claimed, StoreError> {
+        let (lease, unknown) = (bounded(claim.ttls.inflight), bounded(claim.ttls.unknown));
         let reply = self
             .changes()
             .try_change(
                 Script::claim(),
                 &self.name(&claim.key),
                 &[
-                    &claim.owner.to_be_bytes(),
-                    claim.digest.as_bytes(),
-                    flag(claim.mutating),
+                    &layout::of_claim(claim, unknown),
+                    &number(lease),
+                    &number(lease.saturating_add(unknown).max(1)),
                     flag(claim.again),
-                    &time(claim.ttls.inflight),
-                    &time(claim.ttls.unknown),
-                    &layout::fixed(claim),
                     self.durable(),
                 ],
             )
@@ -78,16 +81,11 @@ impl Redis {
         end: &End,
     ) -> Result<bool, StoreError> {
         let (phase, body) = (end.state.phase(), end.state.body());
-        let args: [&[u8]; 7] = [
-            &number(token.epoch),
-            &token.owner.to_be_bytes(),
-            layout::letter(phase),
-            &time(end.ttl),
-            flag(body.is_some()),
-            body.map_or(&[], Vec::as_slice),
-            self.durable(),
-        ];
-        was_done(&self.changes().change(Script::finalise(), &self.name(key), &args).await?)
+        let (token, ttl) = (layout::of_token(token), time(end.ttl));
+        let args: [&[u8]; 5] =
+            [&token, layout::letter(phase), &ttl, self.durable(), body.map_or(&[], Vec::as_slice)];
+        let args = &args[..4 + usize::from(body.is_some())];
+        was_done(&self.changes().change(Script::finalise(), &self.name(key), args).await?)
     }
 
     pub(super) async fn do_settle(
@@ -146,6 +144,7 @@ impl Redis {
 /// Reads the answer to a claim.
 fn claimed(claim: &ClaimRequest, reply: Value) -> Result<Claimed, StoreError> {
     let parts: Vec<Value> = match reply {
+        Value::Int(epoch) => return Ok(Claimed::Run(first(claim, epoch))),
         Value::Array(parts) => parts,
         other => return Err(odd(&other)),
     };
@@ -189,6 +188,12 @@ fn claimed(claim: &ClaimRequest, reply: Value) -> Result<Claimed, StoreError> {
         (b"unreadable", []) => Err(layout::unreadable()),
         _ => Err(odd(&parts)),
     }
+}
+
+/// What a key that was new grants.
+fn first(claim: &ClaimRequest, epoch: i64) -> Grant {
+    let token = Token { epoch: from(epoch), owner: claim.owner };
+    Grant { token, lease_left: bounded(claim.ttls.inflight), runs: 1, before: None }
 }
 
 /// What a record said before it was claimed again.

@@ -1,21 +1,27 @@
+-- What a record's head says.
+local function fields(value)
+  local _, phase, mutating, body, epoch, owner, version, runs, claimed, changed, till, unknown,
+    fixed, digest = struct.unpack(HEAD, value)
+  return {
+    phase = phase, mutating = mutating, body = body, epoch = epoch, owner = owner,
+    version = version, runs = runs, claimed = claimed, changed = changed, till = till,
+    unknown = unknown, fixed = fixed, digest = digest,
+  }
+end
+
 -- The record as it stands now and its bytes; nil if there is none, false if it is no record that
 -- this version knows.
 local function read()
   local value = redis.call('GET', key)
   if not value then return nil end
-  if string.sub(value, 1, 1) ~= '1' or #value < SIZE then return false end
-  local _, phase, mutating, body, epoch, owner, version, runs, claimed, changed, till, unknown,
-    fixed, digest = struct.unpack(HEAD, value)
-  if phase == 'i' and now >= till then
+  if string.sub(value, 1, 1) ~= LAYOUT or #value < SIZE then return false end
+  local r = fields(value)
+  if r.phase == 'i' and now >= r.till then
     -- The lease has ended: nobody recorded how the call did.
-    phase, changed, till, version = 'u', till, till + unknown, version + 1
+    r.phase, r.changed, r.till, r.version = 'u', r.till, r.till + r.unknown, r.version + 1
   end
-  if phase ~= 'i' and now >= till then return nil end
-  return {
-    phase = phase, mutating = mutating, body = body, epoch = epoch, owner = owner,
-    version = version, runs = runs, claimed = claimed, changed = changed, till = till,
-    unknown = unknown, fixed = fixed, digest = digest,
-  }, value
+  if r.phase ~= 'i' and now >= r.till then return nil end
+  return r, value
 end
 
 -- When the record is over.
@@ -25,7 +31,7 @@ local function over(r)
 end
 
 local function write(r, rest)
-  local head = struct.pack(HEAD, '1', r.phase, r.mutating, r.body, r.epoch, r.owner, r.version,
+  local head = struct.pack(HEAD, LAYOUT, r.phase, r.mutating, r.body, r.epoch, r.owner, r.version,
     r.runs, r.claimed, r.changed, r.till, r.unknown, r.fixed, r.digest)
   redis.call('SET', key, head .. rest, 'PX', math.max(over(r) - now, 1))
 end
