@@ -7,7 +7,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
     ops::Range,
 };
-use words::is_one_of;
+use words::Names;
 
 /// Of a longer answer its two ends of this length are compared, and its length.
 const MAX_END: usize = 64 * 1024;
@@ -17,7 +17,7 @@ const MAX_STATUS: usize = 1024;
 
 /// What job queues, CI systems, batch schedulers, clusters and MCP's tasks call a job that has not
 /// ended. Such a word stands alone, as a value or in a cell: a working tree is at rest.
-const PENDING: [&str; 24] = [
+static PENDING: Names<24> = Names::new([
     "pending",
     "queued",
     "scheduled",
@@ -42,14 +42,14 @@ const PENDING: [&str; 24] = [
     "terminating",
     "working",
     "waiting",
-];
+]);
 
 /// How they say so of one step of several.
 const IN_PROGRESS: &[u8] = b"_in_progress";
 
 /// Those that say so in the middle of a sentence, too.
-const SAID: [&str; 7] =
-    ["still", "pending", "queued", "running", "waiting", "inprogress", "processing"];
+static SAID: Names<7> =
+    Names::new(["still", "pending", "queued", "running", "waiting", "inprogress", "processing"]);
 
 /// An answer, for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,8 +106,8 @@ fn is_pending(text: &str, at: &Range<usize>, is_sentence: bool) -> bool {
         let end = word.len().checked_sub(IN_PROGRESS.len()).map(|at| &word.as_bytes()[at..]);
         end.is_some_and(|end| end.eq_ignore_ascii_case(IN_PROGRESS))
     };
-    (is_sentence && is_one_of(word, &SAID))
-        || ((is_one_of(word, &PENDING) || is_in_progress())
+    (is_sentence && SAID.have(word))
+        || ((PENDING.have(word) || is_in_progress())
             && stands_alone(&text[..at.start], &text[at.end..]))
 }
 

@@ -2,7 +2,7 @@
 use std::ops::Range;
 
 /// The names of values that are new each time they are asked for.
-const VOLATILE: [&str; 18] = [
+static VOLATILE: Names<18> = Names::new([
     "timestamp",
     "ts",
     "time",
@@ -21,7 +21,7 @@ const VOLATILE: [&str; 18] = [
     "spanid",
     "correlationid",
     "traceparent",
-];
+]);
 
 /// Units in which [`VOLATILE`] names, and numbers, measure time.
 const UNITS: [&str; 22] = [
@@ -90,8 +90,7 @@ impl<'t> Words<'t> {
     }
 
     fn is_volatile(&self, word: &str) -> bool {
-        is_one_of(word, &VOLATILE)
-            || self.volatile.iter().any(|known| known.eq_ignore_ascii_case(word))
+        VOLATILE.have(word) || self.volatile.iter().any(|known| known.eq_ignore_ascii_case(word))
     }
 
     /// Whether the number before is one of seconds or minutes.
@@ -138,12 +137,39 @@ fn is_word(c: char) -> bool {
         || (!c.is_ascii() && !c.is_whitespace())
 }
 
-/// Whether `word` is one of these names in any spelling.
-pub(super) fn is_one_of(word: &str, names: &[&str]) -> bool {
-    // The first letter tells most words from most names.
-    let first =
-        word.bytes().find(u8::is_ascii_alphanumeric).map(|first| first.to_ascii_lowercase());
-    names.iter().any(|name| name.bytes().next() == first && is_named(word, name))
+/// Names in lower case, to find words among.
+pub(super) struct Names<const N: usize> {
+    names: [&'static str; N],
+    /// A bit for each letter that a name begins with: most words begin with none of them.
+    initials: u32,
+}
+
+impl<const N: usize> Names<N> {
+    pub(super) const fn new(names: [&'static str; N]) -> Self {
+        let (mut initials, mut at) = (0, 0);
+        while at < N {
+            initials |= bit(names[at].as_bytes()[0]);
+            at += 1;
+        }
+        Self { names, initials }
+    }
+
+    /// Whether `word` is one of them in any spelling.
+    pub(super) fn have(&self, word: &str) -> bool {
+        let Some(first) = word.bytes().find(u8::is_ascii_alphanumeric) else { return false };
+        let first = first.to_ascii_lowercase();
+        self.initials & bit(first) != 0
+            && self.names.iter().any(|name| name.as_bytes()[0] == first && is_named(word, name))
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        self.names.contains(&name)
+    }
+}
+
+/// The bit of a lower-case letter; a digit has none.
+const fn bit(letter: u8) -> u32 {
+    if letter.is_ascii_lowercase() { 1 << (letter - b'a') } else { 0 }
 }
 
 /// Whether `word` is `name` in any spelling: `requestId`, `request_id`, `elapsed_ms`, `duration-s`.
@@ -154,7 +180,7 @@ fn is_named(word: &str, name: &str) -> bool {
         return false;
     }
     let rest: String = rest.take(8).collect();
-    rest.is_empty() || (VOLATILE.contains(&name) && UNITS.contains(&rest.as_str()))
+    rest.is_empty() || (VOLATILE.contains(name) && UNITS.contains(&rest.as_str()))
 }
 
 fn is_number(word: &str) -> bool {
