@@ -8,6 +8,7 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 use tr_core::{Json, ToolCall, ToolOutcome};
 
@@ -40,6 +41,8 @@ pub(crate) enum Ending {
     Oversized(usize),
     /// The server process has ended.
     ServerGone,
+    /// Nothing was heard for this long.
+    Overdue(Duration),
 }
 
 /// What a request says of itself, besides being a call.

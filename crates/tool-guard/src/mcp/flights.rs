@@ -6,12 +6,13 @@
 use super::{
     call::{Ending, McpCall},
     message::{self, Token},
+    tool::Limits,
 };
 use bytes::Bytes;
 use std::{
     collections::{HashMap, VecDeque},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
 use tr_core::Id;
@@ -53,8 +54,21 @@ struct Attempt {
     client_id: Token,
     ending: oneshot::Sender<Ending>,
     progress_token: Option<Token>,
+    started: Instant,
     last_sign: Instant,
     record: Option<Id>,
+}
+
+impl Attempt {
+    /// When it is overdue if nothing more is heard of it.
+    fn deadline(&self, limits: Limits) -> Instant {
+        self.started + self.patience(limits)
+    }
+
+    /// For how long after its start nobody gives it up.
+    fn patience(&self, limits: Limits) -> Duration {
+        (self.last_sign - self.started + limits.idle).min(limits.hard)
+    }
 }
 
 /// An attempt on its way to the server.
@@ -172,6 +186,7 @@ impl Flights {
             client_id: call.id().clone(),
             ending: sender,
             progress_token: wire_token,
+            started: now,
             last_sign: now,
             record,
         };
@@ -208,19 +223,34 @@ impl Flights {
         }
     }
 
-    /// Nobody waits for `wire_id` any more; tells whether the server still works on it.
-    pub(crate) fn abandon(&mut self, wire_id: &Token) -> bool {
-        let Some(attempt) = self.take(wire_id) else { return false };
+    /// Nobody waits for `wire_id` any more; where to say so, if the server still works on it.
+    pub(crate) fn abandon(&mut self, wire_id: &Token) -> Option<oneshot::Sender<Ending>> {
+        let attempt = self.take(wire_id)?;
         if !self.is_ours(wire_id) {
             self.late.remember_token(attempt.progress_token);
         }
         self.late.remember(wire_id.clone(), attempt.record, false);
-        true
+        Some(attempt.ending)
     }
 
-    /// When the server was last heard of concerning `wire_id`.
-    pub(crate) fn last_sign(&self, wire_id: &Token) -> Option<Instant> {
-        self.attempts.get(wire_id).map(|attempt| attempt.last_sign)
+    /// When the first attempt will be overdue if nothing more is heard.
+    pub(crate) fn first_deadline(&self, limits: Limits) -> Option<Instant> {
+        self.attempts.values().map(|attempt| attempt.deadline(limits)).min()
+    }
+
+    /// Gives up what is overdue; tells under which ids the server still works on it.
+    pub(crate) fn end_overdue(&mut self, limits: Limits, now: Instant) -> Vec<Token> {
+        let is_overdue = |attempt: &Attempt| attempt.deadline(limits) <= now;
+        let overdue = self.attempts.iter().filter(|(_, attempt)| is_overdue(attempt));
+        let overdue = overdue.map(|(id, attempt)| (id.clone(), attempt.patience(limits)));
+        let mut ended = Vec::new();
+        for (id, after) in overdue.collect::<Vec<_>>() {
+            let Some(ending) = self.abandon(&id) else { continue };
+            // Its receiver may have been dropped already; then nobody needs to know.
+            let _ = ending.send(Ending::Overdue(after));
+            ended.push(id);
+        }
+        ended
     }
 
     /// The server reports progress under `token`.

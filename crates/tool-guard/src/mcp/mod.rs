@@ -10,6 +10,7 @@ mod lines;
 pub(crate) mod message;
 mod options;
 mod out;
+mod patrol;
 mod proxy;
 mod run;
 mod scan;

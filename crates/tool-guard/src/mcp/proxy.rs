@@ -9,6 +9,7 @@ use super::{
     lines::{Item, Oversized},
     message::{self, Line, Message, NoteParams, Token},
     out::Out,
+    patrol::Patrol,
     stack::Settle,
     tool::Wire,
 };
@@ -19,7 +20,7 @@ use std::{
     future::{Future, poll_fn},
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, Waker},
+    task::{Context, Poll, Waker, ready},
 };
 use tool_reliability::telemetry::TARGET;
 use tower::ServiceExt;
@@ -46,6 +47,7 @@ type Running = Pin<Box<dyn Future<Output = Finished> + Send>>;
 pub(crate) struct Calls {
     wire: Arc<Wire>,
     running: FuturesUnordered<Running>,
+    patrol: Patrol,
 }
 
 impl Calls {
@@ -55,10 +57,16 @@ impl Calls {
 
     /// Waits until a call has ended, or an attempt has something to send.
     pub(crate) async fn step(&mut self) -> Option<Finished> {
-        poll_fn(|cx| match self.running.poll_next_unpin(cx) {
-            Poll::Ready(Some(finished)) => Poll::Ready(Some(finished)),
-            _ if !self.wire.lock().outbox.is_empty() => Poll::Ready(None),
-            _ => Poll::Pending,
+        poll_fn(|cx| {
+            loop {
+                if let Poll::Ready(Some(finished)) = self.running.poll_next_unpin(cx) {
+                    return Poll::Ready(Some(finished));
+                }
+                if !self.wire.lock().outbox.is_empty() {
+                    return Poll::Ready(None);
+                }
+                ready!(self.patrol.poll_round(cx));
+            }
         })
         .await
     }
@@ -106,7 +114,11 @@ where
     pub(crate) fn new(parts: Parts<S>) -> Self {
         let Parts { mode, wire, stack, settle, session, effects } = parts;
         Self {
-            calls: Calls { wire: wire.clone(), running: FuturesUnordered::new() },
+            calls: Calls {
+                wire: wire.clone(),
+                running: FuturesUnordered::new(),
+                patrol: Patrol::new(wire.clone()),
+            },
             mode,
             wire,
             stack,

@@ -5,20 +5,16 @@ use super::{
     message::Token,
 };
 use bytes::Bytes;
-use pin_project_lite::pin_project;
 use std::{
     error::Error,
     fmt,
     future::Future,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
-use tokio::{
-    sync::oneshot,
-    time::{Instant, Sleep, sleep_until},
-};
+use tokio::{sync::oneshot, time::Instant};
 use tool_reliability::idempotency::DerivedKeys;
 use tower_service::Service;
 use tr_core::{BoxError, Derive, Facts, Id, Ran, ToolCall, ToolOutcome, Verdict, code};
@@ -84,8 +80,30 @@ impl Wire {
         own.or_else(|| self.derived.then(|| call.derived_id(Derive::Session).ok().flatten())?)
     }
 
+    /// When the first attempt will be overdue if nothing more is heard.
+    pub(crate) fn first_deadline(&self) -> Option<Instant> {
+        self.lock().flights.first_deadline(self.limits).map(Instant::from_std)
+    }
+
+    /// Ends the attempts that are overdue, and tells the server.
+    pub(crate) fn end_overdue(&self, now: Instant) {
+        let mut wire = self.lock();
+        for wire_id in wire.flights.end_overdue(self.limits, now.into_std()) {
+            wire.cancel(&wire_id);
+        }
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, WireState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl WireState {
+    /// Nobody waits for `wire_id` any more: tells the server.
+    fn cancel(&mut self, wire_id: &Token) {
+        if !self.observe {
+            self.outbox.push(cancellation(wire_id));
+        }
     }
 }
 
@@ -106,71 +124,47 @@ impl Service<ToolCall> for ServerTool {
         let mcp = McpCall::of(&call).expect("the proxy attaches what it read");
         let mut wire = self.0.lock();
         if wire.gone {
-            return Attempt::refused(Failure::SERVER_GONE_BEFORE);
+            return Attempt::Refused(Some(Failure::SERVER_GONE_BEFORE));
         }
         if wire.observe && mcp.is_own_id_used() {
             // Nobody knows how another attempt would have ended.
-            return Attempt { state: AttemptState::Assumed };
+            return Attempt::Assumed;
         }
         mcp.forget();
         let now = Instant::now();
         let record = self.0.record_of(&call);
         let Some(launched) = wire.flights.launch(mcp, record, now.into_std()) else {
-            return Attempt::refused(Failure::CANCELLED_BEFORE);
+            return Attempt::Refused(Some(Failure::CANCELLED_BEFORE));
         };
         if !wire.observe {
             wire.outbox.push(launched.line);
         }
         drop(wire);
-        Attempt::waiting(Waiting {
+        Attempt::Waiting(Waiting {
             wire: self.0.clone(),
             mcp: mcp.clone(),
             wire_id: Some(launched.wire_id),
             ending: launched.ending,
-            started: now,
         })
     }
 }
 
-pin_project! {
-    /// One attempt.
-    #[derive(Debug)]
-    pub(crate) struct Attempt {
-        #[pin]
-        state: AttemptState,
-    }
-}
-
-pin_project! {
-    #[project = AttemptProj]
-    #[derive(Debug)]
-    enum AttemptState {
-        Assumed,
-        Refused { failure: Option<Failure> },
-        Waiting { waiting: Waiting, #[pin] timer: Sleep },
-    }
+/// One attempt.
+#[derive(Debug)]
+pub(crate) enum Attempt {
+    Assumed,
+    Refused(Option<Failure>),
+    Waiting(Waiting),
 }
 
 /// Waits for an answer; dropped, it gives the attempt up.
 #[derive(Debug)]
-struct Waiting {
+pub(crate) struct Waiting {
     wire: Arc<Wire>,
     mcp: Arc<McpCall>,
     /// Until the attempt has ended.
     wire_id: Option<Token>,
     ending: oneshot::Receiver<Ending>,
-    started: Instant,
-}
-
-impl Attempt {
-    const fn refused(failure: Failure) -> Self {
-        Self { state: AttemptState::Refused { failure: Some(failure) } }
-    }
-
-    fn waiting(waiting: Waiting) -> Self {
-        let timer = sleep_until(waiting.started + waiting.wire.limits.idle);
-        Self { state: AttemptState::Waiting { waiting, timer } }
-    }
 }
 
 impl Waiting {
@@ -185,24 +179,17 @@ impl Waiting {
                 Ok(outcome)
             }
             Ok(Ending::Oversized(bytes)) => Err(Failure::oversized(bytes).into()),
+            Ok(Ending::Overdue(after)) => Err(Failure::timeout(after).into()),
             Ok(Ending::Cancelled) => Err(Failure::CANCELLED.into()),
             Ok(Ending::ServerGone) | Err(_) => Err(Failure::SERVER_GONE.into()),
         }
     }
 
-    /// When the attempt is over if nothing more is heard of it.
-    fn deadline(&self) -> Instant {
-        let wire_id = self.wire_id.as_ref();
-        let sign = wire_id.and_then(|id| self.wire.lock().flights.last_sign(id));
-        let sign = sign.map_or(self.started, Instant::from_std);
-        (sign + self.wire.limits.idle).min(self.started + self.wire.limits.hard)
-    }
-
     fn give_up(&mut self) {
         let Some(wire_id) = self.wire_id.take() else { return };
         let mut wire = self.wire.lock();
-        if wire.flights.abandon(&wire_id) && !wire.observe {
-            wire.outbox.push(cancellation(&wire_id));
+        if wire.flights.abandon(&wire_id).is_some() {
+            wire.cancel(&wire_id);
         }
     }
 }
@@ -225,27 +212,17 @@ impl Future for Attempt {
     type Output = Result<ToolOutcome, BoxError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let (waiting, mut timer) = match self.project().state.project() {
-            AttemptProj::Assumed => return Poll::Ready(Ok(ToolOutcome::default())),
-            AttemptProj::Refused { failure } => {
+        match self.get_mut() {
+            Self::Assumed => Poll::Ready(Ok(ToolOutcome::default())),
+            Self::Refused(failure) => {
                 let failure = failure.take().expect("polled after completion");
-                return Poll::Ready(Err(failure.into()));
+                Poll::Ready(Err(failure.into()))
             }
-            AttemptProj::Waiting { waiting, timer } => (waiting, timer),
-        };
-        if let Poll::Ready(ending) = Pin::new(&mut waiting.ending).poll(cx) {
-            return Poll::Ready(waiting.ended(ending));
-        }
-        while timer.as_mut().poll(cx).is_ready() {
-            let deadline = waiting.deadline();
-            if deadline <= Instant::now() {
-                waiting.give_up();
-                let after = deadline - waiting.started;
-                return Poll::Ready(Err(Failure::timeout(after).into()));
+            Self::Waiting(waiting) => {
+                let ending = ready!(Pin::new(&mut waiting.ending).poll(cx));
+                Poll::Ready(waiting.ended(ending))
             }
-            timer.as_mut().reset(deadline);
         }
-        Poll::Pending
     }
 }
 

@@ -172,8 +172,8 @@ proptest! {
                 }
                 Event::Abandon { of } if !model.in_flight.is_empty() => {
                     let attempt = model.in_flight.swap_remove(of.index(model.in_flight.len()));
-                    prop_assert!(flights.abandon(&attempt.wire_id));
-                    prop_assert!(!flights.abandon(&attempt.wire_id));
+                    prop_assert!(flights.abandon(&attempt.wire_id).is_some());
+                    prop_assert!(flights.abandon(&attempt.wire_id).is_none());
                 }
                 Event::Progress { of, progress } if !model.wired.is_empty() => {
                     let id = of.get(&model.wired);
