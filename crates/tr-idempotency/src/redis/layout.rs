@@ -11,30 +11,31 @@ const LAYOUT: u8 = b'1';
 /// The length of what all records begin with.
 pub(super) const HEAD: usize = 100;
 
-/// The record that a claim of a new key becomes, but for its times and its epoch, which are the
-/// server's and zero here.
-pub(super) fn of_claim(claim: &ClaimRequest, unknown: Millis) -> Vec<u8> {
+/// The record that a claim of a new key becomes, but for its epoch and its times: the parts before,
+/// between and after these, which are the server's.
+pub(super) fn of_claim(claim: &ClaimRequest, unknown: Millis) -> [Vec<u8>; 3] {
+    let lead = vec![LAYOUT, b'i', if claim.mutating { b'1' } else { b'0' }, b'0'];
+
+    let (version, runs) = (1_u64, 1_u32);
+    let mut by = claim.owner.to_be_bytes().to_vec();
+    by.extend(version.to_be_bytes());
+    by.extend(runs.to_be_bytes());
+
     let texts = [Some(claim.tool.as_str()), claim.session.as_deref()];
     let lengths = texts.iter().map(|text| 5 + text.map_or(0, str::len));
     let fixed = lengths.sum::<usize>() + claim.notes.len();
-    let mut bytes = Vec::with_capacity(HEAD + fixed);
-    bytes.extend([LAYOUT, b'i', if claim.mutating { b'1' } else { b'0' }, b'0']);
-    bytes.extend(of_token(Token { epoch: 0, owner: claim.owner }));
-    let (version, runs) = (1_u64, 1_u32);
-    bytes.extend(version.to_be_bytes());
-    bytes.extend(runs.to_be_bytes());
-    bytes.extend([0; 3 * size_of::<Millis>()]);
-    bytes.extend(unknown.to_be_bytes());
-    bytes.extend(length(fixed));
-    bytes.extend(claim.digest.as_bytes());
+    let mut rest = Vec::with_capacity(HEAD + fixed);
+    rest.extend(unknown.to_be_bytes());
+    rest.extend(length(fixed));
+    rest.extend(claim.digest.as_bytes());
     for text in texts {
-        bytes.push(u8::from(text.is_some()));
+        rest.push(u8::from(text.is_some()));
         let text = text.unwrap_or_default();
-        bytes.extend(length(text.len()));
-        bytes.extend(text.as_bytes());
+        rest.extend(length(text.len()));
+        rest.extend(text.as_bytes());
     }
-    bytes.extend(&claim.notes);
-    bytes
+    rest.extend(&claim.notes);
+    [lead, by, rest]
 }
 
 /// A token as a record has it.
@@ -218,7 +219,9 @@ mod tests {
             session: session.clone(),
             notes: notes.clone(),
         };
-        let bytes = of_claim(&claim, 100);
+        let [lead, by, rest] = of_claim(&claim, 100);
+        let (epoch, times) = ([0; 8], [0; 24]);
+        let bytes = [&lead[..], &epoch, &by, &times, &rest].concat();
         let record = Record {
             digest: claim.digest,
             mutating: true,
@@ -234,6 +237,7 @@ mod tests {
         let stored = Stored { key: key(), record, tool, session, notes, now: 7 };
         assert_eq!(decode(&key(), &bytes, 7), Some(stored));
         assert_eq!(bytes[4..20], of_token(Token { epoch: 0, owner: 8 }));
+        assert_eq!((bytes[12..32].len(), bytes[56..].len()), (by.len(), rest.len()));
     }
 
     #[test]

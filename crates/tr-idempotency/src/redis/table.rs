@@ -37,20 +37,14 @@ const fn flag(flag: bool) -> &'static [u8] {
 impl Redis {
     pub(super) async fn do_claim(&self, claim: &ClaimRequest) -> Result<Claimed, StoreError> {
         let (lease, unknown) = (bounded(claim.ttls.inflight), bounded(claim.ttls.unknown));
-        let reply = self
-            .changes()
-            .try_change(
-                Script::claim(),
-                &self.name(&claim.key),
-                &[
-                    &layout::of_claim(claim, unknown),
-                    &number(lease),
-                    &number(lease.saturating_add(unknown).max(1)),
-                    flag(claim.again),
-                    self.durable(),
-                ],
-            )
-            .await?;
+        let [lead, by, rest] = layout::of_claim(claim, unknown);
+        let (lives, lease) = (number(lease.saturating_add(unknown).max(1)), number(lease));
+        let args: [&[u8]; 7] =
+            [&lead, &by, &rest, &lease, &lives, flag(claim.again), self.durable()];
+        // Each argument costs the server time, and most claims have neither flag.
+        let flags = if claim.again || self.changes().durability().waits() { 2 } else { 0 };
+        let (script, name) = (Script::claim(), self.name(&claim.key));
+        let reply = self.changes().try_change(script, &name, &args[..5 + flags]).await?;
         match reply {
             Ok(reply) => claimed(claim, reply),
             Err(error) if is_full(&error) => Ok(Claimed::Full),

@@ -1,7 +1,6 @@
-local again, durable = ARGV[4] == '1', ARGV[5] == '1'
-local c, r, value = fields(claim), read()
+local again, durable = ARGV[6] == '1', ARGV[7] == '1'
+local c, r, value = fields(first), read()
 if r == false then return {'unreadable'} end
-c.epoch, c.claimed, c.changed, c.till = us, now, now, now + lease
 if r then
   if r.digest ~= c.digest then return {'conflict'} end
   if r.owner == c.owner and (r.phase == 'i' or (r.phase == 'u' and r.body == '0')) then
@@ -23,6 +22,6 @@ if r then
   end
   c.epoch, c.version, c.runs = above(r.epoch), r.version + 1, r.runs + 1
 end
-write(c, string.sub(claim, SIZE + 1))
+write(c, string.sub(first, SIZE + 1))
 if r then tell() end
 return {'run', now, c.epoch, c.till - now, c.runs, r and value or false}
