@@ -9,7 +9,7 @@ use crate::mcp::{
 };
 use futures_util::FutureExt;
 use std::time::Duration;
-use tokio::task::yield_now;
+use tokio::{task::yield_now, time::Instant};
 use tool_reliability::{Guarded, config::Config, idempotency::DerivedKeys};
 
 /// What ids of the guard's own begin with.
@@ -17,6 +17,7 @@ const PREFIX: &str = "guards-own-";
 
 struct Bench {
     proxy: Proxy<Guarded<ServerTool>>,
+    begun: Instant,
 }
 
 impl Bench {
@@ -29,7 +30,8 @@ impl Bench {
         let (stack, settle) = stack::guard(&live, ServerTool(wire.clone()));
         let effects = Effects::default();
         let session = "s".into();
-        Self { proxy: Proxy::new(Parts { mode, wire, stack, settle, session, effects }) }
+        let proxy = Proxy::new(Parts { mode, wire, stack, settle, session, effects });
+        Self { proxy, begun: Instant::now() }
     }
 
     fn client(&mut self, line: &[u8]) {
@@ -298,4 +300,28 @@ async fn more_calls_than_fit_are_refused() {
     bench.client(call("\"one more\"", "pay").as_bytes());
     assert!(bench.client_gets().contains("did not run"));
     assert_eq!(bench.server_gets(), "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_call_is_given_up_at_its_own_time() {
+    let mut bench = Bench::new(Mode::Enforce);
+    // Begun at 0, 20 and 40 s; nobody waits for the first any more when its time is over.
+    for id in ["1", "2", "3"] {
+        bench.client(call(id, "pay").as_bytes());
+        bench.settle().await;
+        if id == "1" {
+            bench.server(done(id).as_bytes());
+        }
+        tokio::time::advance(Duration::from_secs(20)).await;
+        bench.settle().await;
+    }
+    assert_eq!(bench.client_gets(), done("1"));
+    for (at, given_up) in [(69, None), (71, Some("2")), (89, None), (91, Some("3")), (600, None)] {
+        tokio::time::sleep_until(bench.begun + Duration::from_secs(at)).await;
+        bench.settle().await;
+        let said = bench.client_gets();
+        let is_it = |id: &str| said.contains(&format!("\"id\":{id},")) && said.contains("50s");
+        assert!(given_up.map_or(said.is_empty(), is_it), "at {at} s: {said}");
+    }
+    assert!(bench.proxy.calls.is_empty());
 }
