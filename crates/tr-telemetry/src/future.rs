@@ -44,12 +44,10 @@ where
         let this = self.project();
         let Some(watch) = this.watch else { return this.inner.poll(cx).map_err(Into::into) };
         let mut end = ready!(watch.within(|| this.inner.poll(cx))).map_err(Into::into);
-        if let Some(watch) = this.watch.take() {
-            if let (Ok(response), Some(span)) = (&mut end, watch.span_id()) {
-                name(&watch, response, &span, this.answers);
-            }
-            tell(watch, &end, this.answers);
+        if let (Ok(response), Some(span)) = (&mut end, watch.span_id()) {
+            name(watch, response, &span, this.answers);
         }
+        tell(watch, &end, this.answers);
         Poll::Ready(end)
     }
 }
@@ -64,13 +62,13 @@ fn name<Req, T, A: Describe<Req, T>>(watch: &Watch, response: &mut T, span: &str
     }
 }
 
-fn tell<Req, T, A>(watch: Watch, end: &Result<T, BoxError>, answers: &A)
+fn tell<Req, T, A>(watch: &mut Watch, end: &Result<T, BoxError>, answers: &A)
 where
     A: Classify<T> + Describe<Req, T>,
 {
     let asked = end.as_ref().map_err(|error| &**error as _);
     let message = if watch.wants_message() { answers.message_of(asked) } else { None };
-    watch.finish(Outcome {
+    watch.end(Outcome {
         end: answers.classify(asked),
         message: message.as_deref(),
         is_from_cache: end.as_ref().is_ok_and(|response| answers.is_from_cache(response)),

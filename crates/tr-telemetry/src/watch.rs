@@ -92,11 +92,8 @@ impl Watch {
         !matches!(self.story, Story::None)
     }
 
-    pub(crate) fn finish(mut self, outcome: Outcome<'_>) {
-        self.end(outcome);
-    }
-
-    fn end(&mut self, outcome: Outcome<'_>) {
+    /// Tells how it ended, which nobody does for it any more when it is dropped.
+    pub(crate) fn end(&mut self, outcome: Outcome<'_>) {
         self.is_over = true;
         let elapsed = self.since.map(|since| since.elapsed()).unwrap_or_default();
         let (end, status) = (outcome.end, Status::of(outcome.end));
