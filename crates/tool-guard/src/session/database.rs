@@ -188,6 +188,10 @@ fn of_engine(file: &Path, error: &Error) -> Trouble {
             format!("was written by an older version: its format is {found}, read is {known}"),
             "let the agent open it once with the newer version, or take the older tool-guard",
         ),
+        ErrorKind::Statement => Trouble::new(
+            format!("has other tables than its format says{cause}; it is as it was"),
+            "take the version of tool-guard that belongs to the program that wrote it",
+        ),
         ErrorKind::Locked => Trouble::new(
             format!("is locked by another program{cause}; it is as it was"),
             format!("`fuser {path}` names who has it open; end that program, or its transaction"),

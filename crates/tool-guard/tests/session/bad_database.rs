@@ -47,7 +47,7 @@ async fn databases_without_sessions() {
 #[tokio::test]
 async fn other_formats_and_damage() {
     let folder = Folder::new();
-    for name in ["newer.db", "changed.db", "damaged.db", "cut.db"] {
+    for name in ["newer.db", "other.db", "changed.db", "damaged.db", "cut.db"] {
         database(&folder.path(name)).await;
     }
     tamper(&folder.path("newer.db"), "UPDATE tr_schema SET format = 7 WHERE part = 'sessions'")
@@ -56,6 +56,8 @@ async fn other_formats_and_damage() {
     tamper(&folder.path("changed.db"), "UPDATE session_log SET stamp = 5").await;
     let what = "changed.db#s cannot be read: session \"s\", entry 1: it is damaged";
     refused_as(&folder, "changed.db", what);
+    tamper(&folder.path("other.db"), "ALTER TABLE sessions RENAME COLUMN id TO name").await;
+    refused(&folder, "other.db", "has other tables than its format says");
     let mut bytes = fs::read(folder.path("damaged.db")).unwrap();
     bytes[4_096..].fill(0xA5);
     fs::write(folder.path("damaged.db"), &bytes).unwrap();
