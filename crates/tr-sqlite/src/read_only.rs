@@ -80,9 +80,11 @@ fn refuse_others(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Whether nothing can be made beside the file: by these rights, or on this disk, which is full.
 fn cannot_write_here(error: &rusqlite::Error) -> bool {
+    use ErrorCode::{CannotOpen, DiskFull, ReadOnly, SystemIoFailure};
     let code = error.sqlite_error_code();
-    matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+    matches!(code, Some(CannotOpen | ReadOnly | DiskFull | SystemIoFailure))
 }
 
 /// The file as one that nobody changes.

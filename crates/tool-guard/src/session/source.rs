@@ -11,7 +11,6 @@ use super::{
     swap,
     target::{InDatabase, Target},
     whole::Whole,
-    writers::beside,
 };
 use std::{fs, path::PathBuf, rc::Rc};
 use tr_integrity::store::StoreErrorKind;
@@ -82,8 +81,8 @@ impl Source {
             }
             (Self::Stored(InDatabase { database, id }), Content::Stored(stored)) => {
                 let edit = stored.edit().expect("it was made of what is stored");
-                let place = beside(database.file(), &format!(".{}", file_name(id)));
-                let backup = swap::keep_bytes(&place, ending, before.bytes())?;
+                let part = format!(".{}", file_name(id));
+                let backup = swap::keep_bytes(database.file(), &part, ending, before.bytes())?;
                 let changed = database.change(id, |session, now| edit.make(session, now));
                 match changed {
                     Ok(made) => made.map(|()| backup).map_err(Into::into),

@@ -51,7 +51,7 @@ impl<'s> Staged<'s> {
         let stage = || {
             let new = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(source.folder())?;
             new.as_file().write_all(bytes)?;
-            dress_like(source, new.as_file())?;
+            dress_like(source.found(), new.as_file())?;
             new.as_file().sync_all()?;
             Ok(Self { source, new })
         };
@@ -93,8 +93,8 @@ impl BackedUp<'_> {
 }
 
 /// Gives `new` the old file's owner and permissions.
-fn dress_like(source: &File, new: &fs::File) -> io::Result<()> {
-    let (old, now) = (source.found(), new.metadata()?);
+fn dress_like(old: &fs::Metadata, new: &fs::File) -> io::Result<()> {
+    let now = new.metadata()?;
     if (old.uid(), old.gid()) != (now.uid(), now.gid()) {
         fchown(new, Some(old.uid()), Some(old.gid())).map_err(|error| {
             let what = format!("the new file cannot get the old one's owner: {error}");
@@ -126,14 +126,21 @@ fn keep(old: &Path, place: &Path, ending: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// Writes a file of its own, for its owner alone, that is called as a backup of `place` would be.
-pub(crate) fn keep_bytes(place: &Path, ending: &str, bytes: &[u8]) -> Result<PathBuf, Trouble> {
-    let folder = place.parent().expect("a file is in a folder");
+/// Writes a file of its own beside `old`, with its owner and permissions: its name is that of `old`
+/// with `part`, and with `ending` as a backup's.
+pub(crate) fn keep_bytes(
+    old: &Path,
+    part: &str,
+    ending: &str,
+    bytes: &[u8],
+) -> Result<PathBuf, Trouble> {
+    let folder = old.parent().expect("a file is in a folder");
     let keep = || {
         let mut new = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
         new.write_all(bytes)?;
+        dress_like(&fs::metadata(old)?, new.as_file())?;
         new.as_file().sync_all()?;
-        let name = keep(new.path(), place, ending)?;
+        let name = keep(new.path(), &beside(old, part), ending)?;
         sync(folder)?;
         Ok(name)
     };
@@ -281,16 +288,16 @@ mod tests {
     #[test]
     fn a_file_of_its_own_takes_no_name_that_is_taken() {
         let (folder, file) = folder();
-        for (number, name) in [(1, "s.jsonl.bak-1"), (2, "s.jsonl.bak-1-2")] {
-            let kept = keep_bytes(&file, ".bak-1", &[b'0' + number]).unwrap();
+        for (number, name) in [(1, "s.jsonl.a.bak-1"), (2, "s.jsonl.a.bak-1-2")] {
+            let kept = keep_bytes(&file, ".a", ".bak-1", &[b'0' + number]).unwrap();
             assert_eq!(kept, folder.path().join(name));
-            assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o600);
+            assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o640);
         }
         assert_eq!(
             contents(&folder)[1..],
             [
-                ("s.jsonl.bak-1".to_owned(), b"1".to_vec()),
-                ("s.jsonl.bak-1-2".to_owned(), b"2".to_vec()),
+                ("s.jsonl.a.bak-1".to_owned(), b"1".to_vec()),
+                ("s.jsonl.a.bak-1-2".to_owned(), b"2".to_vec()),
             ]
         );
     }
