@@ -2,7 +2,7 @@
 use crate::scratch::{Scratch, all, hold, insert, numbers};
 use std::{
     fs,
-    sync::{Arc, Barrier},
+    sync::{Arc, Barrier, mpsc::channel},
     time::Duration,
 };
 use tokio::time::timeout;
@@ -48,6 +48,29 @@ async fn a_failing_job_undoes_itself_alone() {
     assert!(failing.to_string().contains("UNIQUE constraint failed"), "{failing}");
     assert!(!failing.may_be_kept());
     assert_eq!(all(&database).await, [1, 3]);
+}
+
+/// The first has the transaction to itself.
+#[tokio::test]
+async fn a_failing_first_job_undoes_itself_alone() {
+    let scratch = Scratch::new("first-failing");
+    let database = scratch.open().await;
+    let before = database.stats().commits;
+    let (go, wait) = channel::<()>();
+    let first = database.write(move |connection| {
+        connection.execute("INSERT INTO numbers VALUES (2)", [])?;
+        let _ = wait.recv();
+        connection.execute("INSERT INTO numbers VALUES (2)", [])?;
+        Ok::<_, Error>(())
+    });
+    let others = [insert(&database, 1), insert(&database, 2)];
+    drop(go);
+    assert_eq!(*first.await.unwrap_err().kind(), ErrorKind::Statement);
+    for other in others {
+        other.await.unwrap();
+    }
+    assert_eq!(all(&database).await, [1, 2]);
+    assert_eq!(database.stats().commits - before, 1);
 }
 
 #[tokio::test]
