@@ -32,7 +32,7 @@ const CYCLES: u64 = 25;
 const ANSWER: [u8; 256] = [b'a'; 256];
 
 /// What each sync takes more, where a disk that syncs in microseconds would tell nothing.
-const SLOWER: Duration = Duration::from_millis(1);
+pub(crate) const SLOWER: Duration = Duration::from_millis(1);
 
 /// Syncs per claim + finalise with 64 tasks.
 pub(crate) fn syncs_a_cycle(effort: Effort) -> Result<f64, BoxError> {

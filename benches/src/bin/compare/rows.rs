@@ -307,6 +307,13 @@ pub(crate) const ROWS: &[Row] = &[
     ),
     row(
         "P17",
+        "session in SQLite: a turn of 4 messages, 1 ms more for each sync",
+        "one bare commit of the same bytes",
+        Ratio(1.2),
+        Real(sessions::beside_a_slow_commit),
+    ),
+    row(
+        "P17",
         "session in SQLite: rollback of 5,000 messages",
         "of 20",
         Ratio(1.5),

@@ -1,8 +1,9 @@
 //! Sessions in a SQLite file: a turn beside one bare commit, and what rollbacks cost.
 use crate::{
-    files::Folder,
+    files::{Folder, SLOWER},
     measure::{Effort, median},
 };
+use std::time::Duration;
 use tokio::{
     runtime::{Builder, Runtime},
     time::Instant,
@@ -10,6 +11,7 @@ use tokio::{
 use tr_core::BoxError;
 use tr_integrity::{Format, Message, Operation, Session, Sessions, sqlite::Sqlite};
 use tr_sqlite::rusqlite::Connection;
+use tr_testkit::syncs;
 
 const FORMAT: Format = Format::AnthropicMessages;
 
@@ -83,6 +85,15 @@ pub(crate) fn beside_a_bare_commit(effort: Effort) -> Result<Option<[f64; 2]>, B
         taken[1].push(begun.elapsed().as_nanos() as f64);
     }
     Ok(Some(taken.map(|mut taken| median(&mut taken))))
+}
+
+/// The same where a sync takes as long as on a disk that keeps what it confirms: where it takes
+/// microseconds, two threads that wake each other are a good part of a turn.
+pub(crate) fn beside_a_slow_commit(effort: Effort) -> Result<Option<[f64; 2]>, BoxError> {
+    syncs::slow(SLOWER);
+    let taken = beside_a_bare_commit(effort);
+    syncs::slow(Duration::ZERO);
+    taken
 }
 
 /// Nanoseconds of taking back 5,000 messages, and 20.
