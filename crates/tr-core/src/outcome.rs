@@ -3,16 +3,25 @@ use crate::{BreakerState, Classification, Json, Ran, Verdict};
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc, time::Duration};
 
+mod came;
+
+use self::came::Came;
+
 /// What a tool call came to: what the tool said, and how we came by it.
 ///
 /// A clone is a reference count; a recorded outcome is shared by everybody who gets it.
+// Four words, also as a `Poll<Result<_, BoxError>>`: every layer moves one.
 #[derive(Clone, Debug, Default)]
 pub struct ToolOutcome {
-    /// `None`: a success that says nothing.
-    parts: Option<Arc<OutcomeParts>>,
-    replay: Option<Replay>,
+    /// `None`: a success that says nothing, at the first attempt.
+    told: Option<Arc<Told>>,
+    came: Came,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Told {
+    parts: OutcomeParts,
     retried: Option<Arc<[Retried]>>,
-    unrecorded: bool,
 }
 
 /// What a tool said. Fields are added in minor versions.
@@ -165,14 +174,18 @@ impl ToolOutcome {
             duration: None,
             notes: Vec::new(),
         };
-        self.parts.as_deref().unwrap_or(NOTHING)
+        self.told.as_deref().map_or(NOTHING, |told| &told.parts)
     }
 
     /// What the tool said, to be changed. Copies the parts if somebody shares them; content
     /// stays shared.
     #[must_use]
     pub fn parts_mut(&mut self) -> &mut OutcomeParts {
-        Arc::make_mut(self.parts.get_or_insert_default())
+        &mut self.told_mut().parts
+    }
+
+    fn told_mut(&mut self) -> &mut Told {
+        Arc::make_mut(self.told.get_or_insert_default())
     }
 
     /// What the tool gave back.
@@ -190,48 +203,48 @@ impl ToolOutcome {
     /// Whether this is a replay, and of what.
     #[must_use]
     pub const fn replay(&self) -> Option<Replay> {
-        self.replay
+        self.came.replay()
     }
 
     /// Whether this came from a record and not from a run for this caller.
     #[must_use]
     pub const fn from_cache(&self) -> bool {
-        self.replay.is_some()
+        self.came.is_replay()
     }
 
     /// Marks it as a replay.
     #[must_use]
     pub const fn replayed(mut self, replay: Replay) -> Self {
-        self.replay = Some(replay);
+        self.came = self.came.replayed(replay);
         self
     }
 
     /// Each retry before this outcome.
     #[must_use]
     pub fn retried(&self) -> &[Retried] {
-        self.retried.as_deref().unwrap_or_default()
+        self.told.as_deref().and_then(|told| told.retried.as_deref()).unwrap_or_default()
     }
 
     /// Notes the retries before this outcome.
     pub fn set_retried(&mut self, retried: impl Into<Arc<[Retried]>>) {
-        self.retried = Some(retried.into());
+        self.told_mut().retried = Some(retried.into());
     }
 
     /// Whether the outcome of a call with a key was recorded; `false` means that a repeat may
     /// find nothing.
     #[must_use]
     pub const fn recorded(&self) -> bool {
-        !self.unrecorded
+        !self.came.unrecorded
     }
 
     /// Notes that the outcome could not be recorded.
     pub const fn set_unrecorded(&mut self) {
-        self.unrecorded = true;
+        self.came.unrecorded = true;
     }
 }
 
 impl From<OutcomeParts> for ToolOutcome {
     fn from(parts: OutcomeParts) -> Self {
-        Self { parts: Some(Arc::new(parts)), ..Self::default() }
+        Self { told: Some(Arc::new(Told { parts, retried: None })), came: Came::default() }
     }
 }
