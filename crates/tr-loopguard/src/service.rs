@@ -35,11 +35,11 @@ where
 
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
-        let Some(shared) = &self.shared else {
+        let Some(shared) = &mut self.shared else {
             return LoopGuardFuture::running(self.inner.call(req), None);
         };
         let subject = self.answers.subject_of(&req);
-        let watch = Watch { shared: shared.clone(), answers: self.answers.clone(), subject };
+        let watch = Watch { shared: shared.hold(), answers: self.answers.clone(), subject };
         match watch.admit() {
             Decision::Continue => LoopGuardFuture::running(self.inner.call(req), Some(watch)),
             refused => LoopGuardFuture::refused(watch.refusal(refused)),

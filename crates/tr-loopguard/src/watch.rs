@@ -11,12 +11,12 @@ use crate::{
 };
 use std::borrow::Cow;
 use tokio::time::Instant;
-use tr_core::{BoxError, CallInfo, Event, Feedback, LoopOf, LoopRef, Striped, classify};
+use tr_core::{BoxError, CallInfo, Event, Feedback, Held, LoopOf, LoopRef, classify};
 
 /// What is kept of a call until it ends.
 #[derive(Debug)]
 pub(crate) struct Watch<A, Subject> {
-    pub(crate) shared: Striped<Shared>,
+    pub(crate) shared: Held<Shared>,
     pub(crate) answers: A,
     pub(crate) subject: Subject,
 }
@@ -53,6 +53,7 @@ impl<A, Subject> Watch<A, Subject> {
     }
 
     /// The call has ended: counts a failure and says what a model should know of it.
+    #[inline]
     pub(crate) fn end<Req, Res>(&self, end: Result<Res, BoxError>) -> Result<Res, BoxError>
     where
         A: LoopOf<Req, Subject = Subject> + Feedback<Res>,
@@ -62,10 +63,22 @@ impl<A, Subject> Watch<A, Subject> {
             Err(error) => self.answers.failure(Err(&**error)),
         };
         let notes = match failure {
-            Some(failure) => self.count(&failure, &end),
             None if !self.shared.watches => return end,
             None => self.compare(&end),
+            Some(failure) => self.count(&failure, &end),
         };
+        self.note(notes, end)
+    }
+
+    #[cold]
+    fn note<Req, Res>(
+        &self,
+        notes: Vec<String>,
+        end: Result<Res, BoxError>,
+    ) -> Result<Res, BoxError>
+    where
+        A: LoopOf<Req, Subject = Subject> + Feedback<Res>,
+    {
         if notes.is_empty() {
             return end;
         }

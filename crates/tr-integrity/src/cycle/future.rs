@@ -27,15 +27,12 @@ pin_project! {
     #[project = StateProj]
     enum State<S, Req, F, T> {
         // The intent is on its way to the store.
-        Intent {
-            intent: StoreFuture<'static, Option<OpenCycle>>,
-            ready: Option<(S, Req)>,
-        },
+        Intent { intended: Box<Intended<S, Req>> },
         Run {
             // Before the cycle: the tool is dropped before its cycle is given up.
             #[pin]
             inner: F,
-            cycle: Option<OpenCycle>,
+            cycle: Option<Box<OpenCycle>>,
             is_durable: bool,
         },
         // Use and result are on their way to the store.
@@ -46,9 +43,17 @@ pin_project! {
     }
 }
 
+/// A call that waits for its intent. On the heap, with its service: calls that are not recorded
+/// move the future's space all the same.
+struct Intended<S, Req> {
+    intent: StoreFuture<'static, Option<OpenCycle>>,
+    ready: Option<(S, Req)>,
+}
+
 impl<S: Service<Req>, Req, A> IntegrityFuture<S, Req, A> {
     /// Runs, and records the cycle here if there is one.
-    pub(super) const fn here(inner: S::Future, cycle: Option<OpenCycle>, answers: A) -> Self {
+    #[inline]
+    pub(super) const fn here(inner: S::Future, cycle: Option<Box<OpenCycle>>, answers: A) -> Self {
         Self { state: State::Run { inner, cycle, is_durable: false }, answers }
     }
 
@@ -58,7 +63,8 @@ impl<S: Service<Req>, Req, A> IntegrityFuture<S, Req, A> {
         ready: (S, Req),
         answers: A,
     ) -> Self {
-        Self { state: State::Intent { intent, ready: Some(ready) }, answers }
+        let intended = Box::new(Intended { intent, ready: Some(ready) });
+        Self { state: State::Intent { intended }, answers }
     }
 }
 
@@ -70,6 +76,7 @@ where
 {
     type Output = Result<S::Response, BoxError>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         loop {
@@ -100,12 +107,13 @@ where
                     let record = cycle.record(Ended { answer, failed });
                     State::Record { record, end: Some(end) }
                 }
-                StateProj::Intent { intent, ready } => {
-                    let intent = ready!(intent.as_mut().poll(cx));
-                    let (mut service, req) = ready.take().expect("not polled after its end");
+                StateProj::Intent { intended } => {
+                    let intent = ready!(intended.intent.as_mut().poll(cx));
+                    let ready = intended.ready.take();
+                    let (mut service, req) = ready.expect("not polled after its end");
                     let cycle = match intent {
                         // If the tool panics now, the cycle is left to recovery.
-                        Ok(cycle) => cycle.map(OpenCycle::started),
+                        Ok(cycle) => cycle.map(|cycle| Box::new(cycle.started())),
                         Err(error) => {
                             return Poll::Ready(Err(IntentNotRecorded::new(error).into()));
                         }

@@ -40,11 +40,27 @@ where
     type Error = BoxError;
     type Future = IntegrityFuture<S, Req, A>;
 
+    #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 
+    #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
+        if self.layer.sessions.is_some() {
+            return self.call_recorded(req);
+        }
+        IntegrityFuture::here(self.inner.call(req), None, self.layer.answers.clone())
+    }
+}
+
+impl<S, A> Integrity<S, A> {
+    #[inline(never)]
+    fn call_recorded<Req>(&mut self, req: Req) -> IntegrityFuture<S, Req, A>
+    where
+        S: Service<Req> + Clone,
+        A: CycleOf<Req> + Clone,
+    {
         let IntegrityLayer { sessions, observer, when_store_fails, answers } = &self.layer;
         let sessions = sessions.as_ref().filter(|sessions| sessions.config().enabled);
         let cycle = sessions.and_then(|sessions| Some((sessions, answers.cycle_of(&req)?)));
@@ -62,7 +78,9 @@ where
                 let ready = (mem::replace(&mut self.inner, stays), req);
                 return IntegrityFuture::durable(intent, ready, answers.clone());
             }
-            Some((sessions, cycle)) => Some(OpenCycle::begin(sessions, &cycle, observer.as_ref())),
+            Some((sessions, cycle)) => {
+                Some(Box::new(OpenCycle::begin(sessions, &cycle, observer.as_ref())))
+            }
             None => None,
         };
         // If the tool panics here, the cycle is dropped, and so left to recovery.
