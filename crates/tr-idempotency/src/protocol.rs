@@ -322,7 +322,7 @@ impl<D, F> Record<D, F> {
     }
 
     #[inline]
-    fn turn(&mut self, to: State<D, F>, at: Millis, ttl: Millis) -> State<D, F> {
+    pub(crate) fn turn(&mut self, to: State<D, F>, at: Millis, ttl: Millis) -> State<D, F> {
         self.version += 1;
         self.changed_at = at;
         self.until = at.saturating_add(ttl);

@@ -35,6 +35,7 @@ impl KeyOf<ToolCall> for Standard {
         call.manifest().map_or_else(BreakerOverride::default, |tool| tool.breaker)
     }
 
+    #[inline]
     fn info_of<'r>(&self, call: &'r ToolCall) -> CallInfo<'r> {
         let parts = call.parts();
         CallInfo {
@@ -175,6 +176,7 @@ impl IdempotencyOf<ToolCall> for Standard {
         call.set_fence(claim);
     }
 
+    #[inline]
     fn record_of<'r>(&self, call: &'r ToolCall) -> RecordRef<'r> {
         let parts = call.parts();
         RecordRef { key: parts.idempotency.key.as_deref(), actor: parts.context.actor.as_deref() }
@@ -202,6 +204,7 @@ impl Codec<ToolOutcome> for Standard {
 impl LoopOf<ToolCall> for Standard {
     type Subject = ToolCall;
 
+    #[inline]
     fn subject_of(&self, call: &ToolCall) -> ToolCall {
         call.clone()
     }
@@ -231,6 +234,7 @@ impl LoopOf<ToolCall> for Standard {
 }
 
 impl Feedback<ToolOutcome> for Standard {
+    #[inline]
     fn failure<'r>(&self, end: End<'r, ToolOutcome>) -> Option<Cow<'r, str>> {
         let text = match end {
             Ok(outcome) => Cow::Borrowed(&*outcome.error()?.message),

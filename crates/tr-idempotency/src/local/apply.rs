@@ -1,6 +1,6 @@
 //! The protocol, applied to a table's records.
 use super::{
-    entry::{Caller, Entry, Run},
+    entry::{Caller, Entry, New, Run},
     notes::Notes,
     shard::Common,
     table::{Slot, Table},
@@ -185,14 +185,12 @@ impl<V> Table<V> {
         wish: &Wish<'_>,
         note: impl FnOnce(&mut Notes),
     ) -> (usize, Token, Option<State<V>>) {
-        let swept = self.sweep_one(wish.now);
-        // What was swept has left room: nothing is evicted then.
-        let (at, evicted) = self.room();
         let token = self.next();
         self.epoch = token.epoch;
+        let (key, ask, caller) = (&wish.id.key, wish.ask(token), Caller::of(wish));
+        let (at, garbage) = self.put(&New { key, hash, ask, caller });
         note(&mut self.slots[at].notes);
-        self.insert(hash, at, || Entry::new(wish.id.key, &wish.ask(token), Caller::of(wish)));
-        (at, token, swept.or(evicted))
+        (at, token, garbage)
     }
 }
 
@@ -301,15 +299,11 @@ impl<V: Clone> Table<V> {
         Found::Waits { node, of, replay }
     }
 
-    /// Whether a claim is in force and nobody waits for its end: most often so.
-    #[inline]
-    pub(crate) fn is_quiet(&mut self, at: usize, token: Token) -> bool {
-        self.held(at, token)
-            .is_some_and(|entry| entry.waiters.is_empty() && entry.caller == Caller::Any)
-    }
-
-    /// Keeps the end of a call that [is quiet](Self::is_quiet).
-    #[inline]
+    /// Keeps the end of a claim's call, if the claim is in force and nobody waits: most often so.
+    ///
+    /// # Errors
+    /// Else the end itself, with which to [finish](Self::finish).
+    #[inline(always)]
     pub(crate) fn keep(
         &mut self,
         at: usize,
@@ -317,9 +311,13 @@ impl<V: Clone> Table<V> {
         end: State<V>,
         now: Millis,
         ttl: Millis,
-    ) {
-        let before = self.change(at, |entry| entry.record.finalise(token, end, now, ttl));
-        debug_assert!(matches!(before, Ok(Some(State::Inflight))), "the claim is held");
+    ) -> Result<(), State<V>> {
+        let quiet = |entry: &&mut Entry<V>| entry.waiters.is_empty() && entry.caller == Caller::Any;
+        let Some(entry) = self.held(at, token).filter(quiet) else { return Err(end) };
+        entry.record.turn(end, now, ttl);
+        let is_settled = !entry.record.is_pinned();
+        self.settled += usize::from(is_settled);
+        Ok(())
     }
 
     /// Tells those who wait the end of a claim's call, and keeps it for its time, if it has one.

@@ -141,13 +141,13 @@ impl<V> Claim<V> {
         let told = {
             let mut table = self.shard.lock();
             table.spares.give(cell);
-            match (end, ttl) {
-                (Some(end), Some(ttl)) if table.is_quiet(self.at, self.token) => {
-                    table.keep(self.at, self.token, end, now, ttl);
-                    None
+            let loud = match (end, ttl) {
+                (Some(end), Some(ttl)) => {
+                    table.keep(self.at, self.token, end, now, ttl).map_err(Some)
                 }
-                (end, ttl) => Some(table.finish(self.at, self.token, end, now, ttl)),
-            }
+                (end, _) => Err(end),
+            };
+            loud.err().map(|end| table.finish(self.at, self.token, end, now, ttl))
         };
         self.settled = true;
         told.is_none_or(|told| self.tell(told))

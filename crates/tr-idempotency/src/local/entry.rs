@@ -8,7 +8,7 @@ use crate::{
     protocol::{self, Ask, Millis, Record},
 };
 use serde::{Deserialize, Serialize};
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 use tr_core::{MatchedOn, Replay, canonical::Key};
 
 /// Earlier runs beyond these are forgotten, the oldest first.
@@ -18,6 +18,8 @@ pub(crate) const RUNS: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Entry<V> {
     pub(crate) key: Key,
+    /// Of the key.
+    pub(crate) hash: u64,
     pub(crate) record: Record<Option<V>, Failure<V>>,
     pub(crate) waiters: Waiters<V>,
     pub(crate) caller: Caller,
@@ -60,18 +62,40 @@ impl Caller {
     }
 }
 
+/// What a new record is made of.
+#[derive(Debug)]
+pub(crate) struct New<'n> {
+    pub(crate) key: &'n Key,
+    pub(crate) hash: u64,
+    pub(crate) ask: Ask,
+    pub(crate) caller: Caller,
+}
+
 impl<V> Entry<V> {
     #[inline]
-    pub(crate) const fn new(key: Key, ask: &Ask, caller: Caller) -> Self {
+    pub(crate) const fn new(new: &New<'_>) -> Self {
         Self {
-            key,
-            record: Record::new(ask),
+            key: *new.key,
+            hash: new.hash,
+            record: Record::new(&new.ask),
             waiters: Vec::new(),
-            caller,
+            caller: new.caller,
             touched: false,
             fingerprint: None,
             earlier: Vec::new(),
         }
+    }
+
+    /// Becomes another call's, and gives back what it said.
+    #[inline]
+    pub(crate) fn renew(&mut self, new: &New<'_>) -> State<V> {
+        let before = mem::replace(&mut self.record.state, State::Inflight);
+        self.record = Record::new(&new.ask);
+        (self.key, self.hash, self.caller) = (*new.key, new.hash, new.caller);
+        (self.touched, self.fingerprint) = (false, None);
+        self.waiters.clear();
+        self.earlier.clear();
+        before
     }
 
     /// The call's caller is still there, or is back: nobody else joins it.

@@ -119,9 +119,9 @@ impl<V> Store<V> {
     }
 
     /// Moves room for one record from another shard to that at `to`: the bound is the store's.
-    fn borrow_room(&self, to: usize) -> bool {
+    fn borrow_room(&self, to: usize, now: Millis) -> bool {
         let others = (1..self.shards.len()).map(|by| (to + by) % self.shards.len());
-        let lent = others.into_iter().find_map(|from| self.shards[from].lock().lend());
+        let lent = others.into_iter().find_map(|from| self.shards[from].lock().lend(now));
         let Some(evicted) = lent else { return false };
         self.shards[to].lock().borrow();
         drop(evicted);
@@ -207,7 +207,7 @@ impl<'s, V: Clone> Asked<'s, V> {
                 Found::InFlight => Task::Refuse(Refusal::InFlight),
                 Found::TooManyWaiters => Task::Refuse(Refusal::TooManyWaiters),
                 Found::Unknown { cause } => Task::Refuse(Refusal::Unknown(cause)),
-                Found::Full if store.borrow_room(index) => {
+                Found::Full if store.borrow_room(index, wish.now) => {
                     drop(garbage);
                     table = shard.lock();
                     at = table.find_hashed(hash, &wish.id.key);

@@ -10,14 +10,18 @@ const FIELDS: usize = 6;
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     text: String,
-    /// Where each field ends, and whether it is there.
-    fields: [(u32, bool); FIELDS],
+    /// Where each field ends.
+    ends: [u32; FIELDS],
+    /// Which fields are there, by bits.
+    there: u8,
 }
 
 impl Notes {
     pub(crate) fn set(&mut self, info: &CallInfo<'_>, record: &RecordRef<'_>) {
         self.text.clear();
-        self.text.shrink_to(KEPT);
+        if self.text.capacity() > KEPT {
+            self.text.shrink_to(KEPT);
+        }
         let fields = [
             Some(info.tool),
             info.session,
@@ -26,18 +30,20 @@ impl Notes {
             record.key,
             record.actor,
         ];
-        for (place, field) in self.fields.iter_mut().zip(fields) {
+        self.there = 0;
+        for (n, field) in fields.into_iter().enumerate() {
             if let Some(field) = field {
                 self.text.push_str(field);
+                self.there |= 1 << n;
             }
-            *place = (u32::try_from(self.text.len()).unwrap_or(u32::MAX), field.is_some());
+            self.ends[n] = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
         }
     }
 
     fn field(&self, n: usize) -> Option<&str> {
-        let (end, there) = self.fields[n];
-        let start = n.checked_sub(1).map_or(0, |before| self.fields[before].0);
-        there.then(|| self.text.get(start as usize..end as usize).unwrap_or_default())
+        let is_there = self.there & (1 << n) != 0;
+        let start = n.checked_sub(1).map_or(0, |before| self.ends[before]) as usize;
+        is_there.then(|| self.text.get(start..self.ends[n] as usize).unwrap_or_default())
     }
 
     pub(crate) fn tool(&self) -> &str {

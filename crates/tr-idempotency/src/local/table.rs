@@ -1,5 +1,10 @@
 //! Records in memory: bounded, found by key, forgotten by the clock algorithm.
-use super::{drivers::Drivers, entry::Entry, notes::Notes, spares::Spares};
+use super::{
+    drivers::Drivers,
+    entry::{Entry, New},
+    notes::Notes,
+    spares::Spares,
+};
 use crate::{
     end::State,
     protocol::{Millis, Token},
@@ -23,7 +28,7 @@ pub(crate) struct Table<V> {
     /// Records that lie here.
     live: usize,
     /// Of these, the ones that may be forgotten.
-    settled: usize,
+    pub(super) settled: usize,
     /// Of the last claim.
     pub(super) epoch: u64,
     /// Sets this store's owners apart from other stores'.
@@ -104,28 +109,69 @@ impl<V> Table<V> {
         Token { epoch, owner: self.seed.wrapping_add(epoch) }
     }
 
-    /// Makes a record in the free slot `at`.
+    /// Makes a record where there [is room](Self::has_room): where it lies, and what had to be
+    /// forgotten for it.
     #[inline]
-    pub(super) fn insert(&mut self, hash: u64, at: usize, entry: impl FnOnce() -> Entry<V>) {
-        self.live += 1;
-        self.slots[at].entry = Some(entry());
+    pub(super) fn put(&mut self, new: &New<'_>) -> (usize, Option<State<V>>) {
+        let going = if self.live < self.quota { None } else { self.next_to_go(new.ask.now) };
+        let Some(at) = going else {
+            let swept = self.sweep_one(new.ask.now);
+            let at = self.free_slot();
+            self.slots[at].entry = Some(Entry::new(new));
+            self.live += 1;
+            self.list(at, new.hash);
+            return (at, swept);
+        };
+        self.unlist(at);
+        let entry = self.slots[at].entry.as_mut().expect("a record lies here");
+        self.settled -= usize::from(!entry.record.is_pinned());
+        let gone = entry.renew(new);
+        self.list(at, new.hash);
+        (at, Some(gone))
+    }
+
+    fn free_slot(&mut self) -> usize {
+        if let Some(at) = self.free.pop() {
+            return at as usize;
+        }
+        self.slots.push(Slot { entry: None, notes: Notes::default() });
+        self.slots.len() - 1
+    }
+
+    #[inline]
+    fn list(&mut self, at: usize, hash: u64) {
+        // Twice the room that is needed: traces of what was unlisted are then cleared up in place,
+        // where a fuller table would move into a larger one.
+        if self.places.num_buckets() < 3 * self.live {
+            self.grow();
+        }
         let slots = &self.slots;
         self.places.insert_unique(hash, number(at), |&at| slots[at as usize].hash());
     }
 
-    /// Forgets the record at `at`, whatever it says. Those who wait for it are the caller's care.
-    pub(crate) fn forget(&mut self, at: usize) -> Option<State<V>> {
+    #[cold]
+    fn grow(&mut self) {
+        let slots = &self.slots;
+        self.places.reserve(2 * self.live, |&at| slots[at as usize].hash());
+    }
+
+    #[inline]
+    fn unlist(&mut self, at: usize) {
         let hash = self.slots[at].hash();
-        let entry = self.slots[at].entry.as_mut()?;
-        self.live -= 1;
-        self.settled -= usize::from(!entry.record.is_pinned());
-        let state = mem::replace(&mut entry.record.state, State::Inflight);
-        self.slots[at].entry = None;
         if let Ok(place) = self.places.find_entry(hash, |&it| it as usize == at) {
             place.remove();
         }
+    }
+
+    /// Forgets the record at `at`, whatever it says. Those who wait for it are the caller's care.
+    pub(crate) fn forget(&mut self, at: usize) -> Option<State<V>> {
+        self.slots[at].entry.as_ref()?;
+        self.unlist(at);
+        let entry = self.slots[at].entry.take()?;
+        self.live -= 1;
+        self.settled -= usize::from(!entry.record.is_pinned());
         self.free.push(number(at));
-        Some(state)
+        Some(entry.record.state)
     }
 
     /// Whether there is room for one more record, if need be that of one that may be forgotten.
@@ -134,33 +180,25 @@ impl<V> Table<V> {
         self.live < self.quota || self.settled > 0
     }
 
-    /// A free slot where there [is room](Self::has_room), and what had to be forgotten for it.
+    /// The next settled record that was not asked for since the hand last passed, or any whose
+    /// time is over; `None` if nothing is settled.
     #[inline]
-    pub(super) fn room(&mut self) -> (usize, Option<State<V>>) {
-        let evicted = if self.live < self.quota { None } else { self.evict() };
-        let at = self.free.pop().map_or(self.slots.len(), |at| at as usize);
-        if at == self.slots.len() {
-            self.slots.push(Slot { entry: None, notes: Notes::default() });
-        }
-        (at, evicted)
-    }
-
-    /// Forgets a settled record that was not asked for since the hand last passed.
-    fn evict(&mut self) -> Option<State<V>> {
+    fn next_to_go(&mut self, now: Millis) -> Option<usize> {
         if self.settled == 0 {
             return None;
         }
         loop {
             let at = advance(&mut self.hand, self.slots.len());
             let Some(entry) = &mut self.slots[at].entry else { continue };
-            if !entry.record.is_pinned() && !mem::take(&mut entry.touched) {
-                return self.forget(at);
+            let is_spare = !entry.record.is_pinned() && !mem::take(&mut entry.touched);
+            if is_spare || entry.is_over(now) {
+                return Some(at);
             }
         }
     }
 
     /// Looks at one record more and forgets it if its time is over.
-    pub(super) fn sweep_one(&mut self, now: Millis) -> Option<State<V>> {
+    fn sweep_one(&mut self, now: Millis) -> Option<State<V>> {
         let at = advance(&mut self.broom, self.slots.len());
         let over = self.slots.get(at)?.entry.as_ref()?.is_over(now);
         if over { self.forget(at) } else { None }
@@ -183,8 +221,13 @@ impl<V> Table<V> {
     }
 
     /// Gives room for one record to another shard, if it can be spared; with what lay there.
-    pub(crate) fn lend(&mut self) -> Option<Option<State<V>>> {
-        let evicted = if self.live < self.quota { None } else { Some(self.evict()?) };
+    pub(crate) fn lend(&mut self, now: Millis) -> Option<Option<State<V>>> {
+        let evicted = if self.live < self.quota {
+            None
+        } else {
+            let at = self.next_to_go(now)?;
+            Some(self.forget(at)?)
+        };
         self.quota -= 1;
         Some(evicted)
     }
@@ -223,6 +266,6 @@ impl<V> Slot<V> {
     }
 
     fn hash(&self) -> u64 {
-        self.entry.as_ref().map_or(0, |entry| hash(&entry.key))
+        self.entry.as_ref().map_or(0, |entry| entry.hash)
     }
 }
