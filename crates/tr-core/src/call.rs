@@ -115,10 +115,15 @@ impl ToolCall {
     ///
     /// # Errors
     /// If there is a key, and the params have no canonical form.
+    #[inline]
     pub fn id(&self) -> Result<Option<Id>, InvalidKey> {
-        if let Some(id) = self.parts().idempotency.id {
-            return Ok(Some(id));
+        match self.parts().idempotency.id {
+            Some(id) => Ok(Some(id)),
+            None => self.computed_id(),
         }
+    }
+
+    fn computed_id(&self) -> Result<Option<Id>, InvalidKey> {
         let id = || identity::id(self.parts(), || self.digest());
         self.body.id.get_or_init(id).clone()
     }

@@ -12,7 +12,7 @@ use std::{
 use tokio::time::Instant;
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{BoxError, Defer, KeyOf, Observer, Progress, Standard};
+use tr_core::{BoxError, Defer, DeferFuture, KeyOf, Observer, Progress, Standard};
 
 /// Applies a [`Deadline`].
 #[derive(Debug)]
@@ -150,6 +150,18 @@ where
             self.inner = self.inner.clone();
             return DeadlineFuture::too_late(witness);
         };
-        DeadlineFuture::new(self.inner.call(req), limit, witness)
+        match self.inner.take_ready() {
+            Some(inner) => {
+                let call = DeferFuture::called(call_in_place(inner, req));
+                DeadlineFuture::new(call, limit, witness)
+            }
+            None => DeadlineFuture::new(self.inner.call(req), limit, witness),
+        }
     }
+}
+
+/// Not inlined, so that the future is made where its caller keeps it.
+#[inline(never)]
+fn call_in_place<S: Service<Req>, Req>(service: &mut S, req: Req) -> S::Future {
+    service.call(req)
 }

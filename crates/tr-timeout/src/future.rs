@@ -61,6 +61,7 @@ pin_project! {
 }
 
 impl<S: Service<Req>, Req> Bounded<S, Req> {
+    #[inline]
     const fn new(
         call: Option<DeferFuture<S, Req>>,
         limit: Limit,
@@ -106,6 +107,7 @@ pin_project! {
 }
 
 impl<S: Service<Req>, Req> AttemptTimeoutFuture<S, Req> {
+    #[inline]
     pub(crate) fn new(
         call: DeferFuture<S, Req>,
         after: Option<Duration>,
@@ -154,6 +156,7 @@ pin_project! {
 }
 
 impl<S: Service<Req>, Req> DeadlineFuture<S, Req> {
+    #[inline]
     pub(crate) fn new(
         call: DeferFuture<S, Req>,
         limit: Limit,
