@@ -4,7 +4,7 @@
 //! with `ServiceBuilder` and the layers themselves.
 use crate::{
     adapter::{Adapter, AdapterLayer},
-    checked::{Checked, CheckedLayer},
+    checked::{CheckedLayer, MaybeChecked},
     hooks::{Hooked, HooksLayer, Place},
 };
 use tower_layer::Layer;
@@ -54,7 +54,7 @@ pub(crate) struct Layers {
 
 /// What stands around a tool `T`.
 pub(crate) type Stacked<T> =
-    Telemetry<Hooked<Integrity<LoopGuard<Checked<Idempotency<Attempts<T>>>>>>>;
+    Telemetry<Hooked<Integrity<LoopGuard<MaybeChecked<Idempotency<Attempts<T>>>>>>>;
 
 /// What one claim covers.
 type Attempts<T> = Deadline<Retry<Hooked<Telemetry<Breaker<AttemptTimeout<Adapter<T>>>>>>>;
