@@ -59,20 +59,14 @@ impl<S> Defer<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// The inner service, if it is ready: the caller calls it, and this one has to get ready again.
-    #[inline]
-    pub const fn take_ready(&mut self) -> Option<&mut S> {
-        if mem::replace(&mut self.ready, false) { Some(&mut self.inner) } else { None }
-    }
-
     /// Calls the inner service, or makes a future that does so once it is ready.
     #[inline]
     pub fn call<Req>(&mut self, req: Req) -> DeferFuture<S, Req>
     where
         S: Service<Req> + Clone,
     {
-        if let Some(inner) = self.take_ready() {
-            return DeferFuture::called(inner.call(req));
+        if mem::take(&mut self.ready) {
+            return DeferFuture::called(self.inner.call(req));
         }
         let clone = self.inner.clone();
         DeferFuture::waiting(mem::replace(&mut self.inner, clone), req)
@@ -106,9 +100,7 @@ pin_project! {
 }
 
 impl<S: Service<Req>, Req> DeferFuture<S, Req> {
-    /// A future of a call that was made already.
-    #[inline]
-    pub const fn called(future: S::Future) -> Self {
+    const fn called(future: S::Future) -> Self {
         Self { state: State::Called { future } }
     }
 

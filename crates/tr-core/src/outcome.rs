@@ -161,6 +161,7 @@ impl ToolOutcome {
     }
 
     /// What the tool said.
+    #[inline]
     #[must_use]
     pub fn parts(&self) -> &OutcomeParts {
         const NOTHING: &OutcomeParts = &OutcomeParts {
@@ -195,6 +196,7 @@ impl ToolOutcome {
     }
 
     /// What it failed with.
+    #[inline]
     #[must_use]
     pub fn error(&self) -> Option<&ToolError> {
         self.parts().error.as_ref()

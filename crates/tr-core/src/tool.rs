@@ -77,12 +77,14 @@ impl ToolId {
     }
 
     /// `name` or `name.action`, as logs and metric labels show it.
+    #[inline]
     #[must_use]
     pub fn label(&self) -> &str {
         &self.0.full[self.0.label..]
     }
 
     /// A key for tables of tools.
+    #[inline]
     #[must_use]
     pub fn key(&self) -> KeyRef<'_> {
         KeyRef { hash: self.0.hash, name: &self.0.full }

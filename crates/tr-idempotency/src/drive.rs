@@ -80,6 +80,7 @@ impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
     }
 
     /// The state that a response leaves, and whether a duplicate will get that response.
+    #[inline]
     pub(crate) fn state_of(&self, response: &R, mutating: bool) -> (Option<State<V>>, bool)
     where
         A: Answers<Req, R, V>,

@@ -12,7 +12,7 @@ use std::{
 use tokio::time::Instant;
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{BoxError, Defer, DeferFuture, KeyOf, Observer, Progress, Standard};
+use tr_core::{BoxError, Defer, KeyOf, Observer, Progress, Standard};
 
 /// Applies a [`Deadline`].
 #[derive(Debug)]
@@ -144,24 +144,17 @@ where
     #[inline(never)]
     fn call(&mut self, mut req: Req) -> Self::Future {
         self.listener.settle();
-        let witness = Witness::of(&self.listener, || self.answers.info_of(&req));
-        let Some(limit) = self.limit(&mut req) else {
+        let limit = self.limit(&mut req);
+        // What has no limit has nothing to tell.
+        let witness = match limit {
+            Some(Limit::None) => None,
+            _ => Witness::of(&self.listener, || self.answers.info_of(&req)),
+        };
+        let Some(limit) = limit else {
             // Nobody may come again: an instance that stays ready would keep what it reserved.
             self.inner = self.inner.clone();
             return DeadlineFuture::too_late(witness);
         };
-        match self.inner.take_ready() {
-            Some(inner) => {
-                let call = DeferFuture::called(call_in_place(inner, req));
-                DeadlineFuture::new(call, limit, witness)
-            }
-            None => DeadlineFuture::new(self.inner.call(req), limit, witness),
-        }
+        DeadlineFuture::new(self.inner.call(req), limit, witness)
     }
-}
-
-/// Not inlined, so that the future is made where its caller keeps it.
-#[inline(never)]
-fn call_in_place<S: Service<Req>, Req>(service: &mut S, req: Req) -> S::Future {
-    service.call(req)
 }

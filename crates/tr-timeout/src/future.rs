@@ -61,7 +61,6 @@ pin_project! {
 }
 
 impl<S: Service<Req>, Req> Bounded<S, Req> {
-    #[inline]
     const fn new(
         call: Option<DeferFuture<S, Req>>,
         limit: Limit,
@@ -107,7 +106,6 @@ pin_project! {
 }
 
 impl<S: Service<Req>, Req> AttemptTimeoutFuture<S, Req> {
-    #[inline]
     pub(crate) fn new(
         call: DeferFuture<S, Req>,
         after: Option<Duration>,
@@ -156,7 +154,6 @@ pin_project! {
 }
 
 impl<S: Service<Req>, Req> DeadlineFuture<S, Req> {
-    #[inline]
     pub(crate) fn new(
         call: DeferFuture<S, Req>,
         limit: Limit,
