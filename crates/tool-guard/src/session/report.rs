@@ -171,6 +171,7 @@ impl Act {
             },
             FileActionKind::SplitRecords => lines("split_records"),
             FileActionKind::Relink => lines("relink"),
+            FileActionKind::GiveId => lines("give_id"),
             _ => lines("other"),
         };
         Self { line: action.line, what }
@@ -189,6 +190,7 @@ impl Act {
             }
             What::Lines { action: "split_records", .. } => "give the record its own line".into(),
             What::Lines { action: "relink", .. } => "link the entry to the one before it".into(),
+            What::Lines { action: "give_id", .. } => "give the entry an id of its own".into(),
             What::Lines { .. } => "change the line".into(),
         }
     }

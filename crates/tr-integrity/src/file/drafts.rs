@@ -2,7 +2,7 @@
 use super::{
     entry::{Link, What},
     form::FileForm,
-    path::{Located, Path},
+    path::{Ids, Located, Path},
 };
 use crate::message::{Kind, Message, Role};
 use std::collections::{HashMap, HashSet};
@@ -104,10 +104,12 @@ fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
         answered
             .extend(entries[node].entry.as_message().into_iter().flat_map(Message::tool_results));
     }
-    let mut children: HashMap<&str, Vec<usize>> = HashMap::new();
+    let ids = Ids::of(entries);
+    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
     for (at, located) in entries.iter().enumerate() {
         if let (Link::To(parent), Some(_)) = (&located.entry.link, located.entry.as_message())
             && !on_path.contains(&at)
+            && let Some(parent) = ids.parent(parent, at)
         {
             children.entry(parent).or_default().push(at);
         }
@@ -123,8 +125,7 @@ fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
         }
         let mut found = vec![node];
         while let Some(of) = found.pop() {
-            let below = entries[of].entry.id.as_deref().and_then(|id| children.remove(id));
-            for child in below.unwrap_or_default() {
+            for child in children.remove(&of).unwrap_or_default() {
                 let What::Message { message, group: other } = &entries[child].entry.what else {
                     continue;
                 };

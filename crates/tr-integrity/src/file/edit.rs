@@ -74,6 +74,15 @@ impl Edits {
         }
     }
 
+    /// How many lines will stand before a record, or before what is left of it.
+    pub(super) fn number(&self, record: usize) -> usize {
+        let lines = |added: &HashMap<usize, Vec<String>>, to: usize| -> usize {
+            added.iter().filter(|(at, _)| **at < to).map(|(_, lines)| lines.len()).sum()
+        };
+        let stay = (0..record).filter(|&record| !self.is_gone(record)).count();
+        stay + lines(&self.behind, record) + lines(&self.before, record + 1)
+    }
+
     /// The file with the edits, and without the bytes that are no record.
     pub(super) fn write(&self, file: &SessionFile) -> Vec<u8> {
         let bytes = &*file.bytes;

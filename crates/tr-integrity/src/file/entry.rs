@@ -82,6 +82,14 @@ impl Entry {
         }
     }
 
+    /// Whether a branch may end with it: the last such entry of the file ends the active one.
+    pub(super) fn is_leaf(&self, form: FileForm) -> bool {
+        match form {
+            FileForm::ClaudeCode => self.as_message().is_some(),
+            _ => !self.is_outside(),
+        }
+    }
+
     pub(super) fn is_outside(&self) -> bool {
         matches!(self.what, What::Outside | What::Header)
     }

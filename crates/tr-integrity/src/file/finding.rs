@@ -13,7 +13,8 @@ pub enum FileFault {
     Skipped(SkipReason),
     /// A record that stands behind another on its line: harnesses then read neither.
     Glued,
-    /// An entry whose parent is not in the file: harnesses then see nothing before it.
+    /// An entry whose parent is not in the file, or follows from it in a circle: harnesses then see
+    /// nothing before it.
     PhantomParent,
 }
 

@@ -8,7 +8,6 @@ mod edit;
 mod entry;
 mod finding;
 mod form;
-mod instead;
 mod mend;
 mod new_line;
 mod outline;

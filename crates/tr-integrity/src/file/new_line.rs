@@ -24,6 +24,14 @@ pub(super) const fn parent_member(form: FileForm) -> &'static str {
     }
 }
 
+/// The member that holds an entry's id.
+pub(super) const fn id_member(form: FileForm) -> &'static str {
+    match form {
+        FileForm::ClaudeCode => "uuid",
+        _ => "id",
+    }
+}
+
 /// Makes ids for new entries.
 #[derive(Debug)]
 pub(super) struct NewIds {
@@ -44,16 +52,16 @@ impl NewIds {
         Self { form, has_ids, taken }
     }
 
-    /// An id for an entry with this message behind the one of id `seed`; `None` where entries have
-    /// none.
-    pub(super) fn next(&mut self, seed: Option<&str>, message: &Message) -> Option<Box<str>> {
+    /// An id for an entry with this text, and behind the one of id `seed`; `None` where entries
+    /// have none.
+    pub(super) fn next(&mut self, seed: Option<&str>, text: &str) -> Option<Box<str>> {
         if !self.has_ids {
             return None;
         }
         let ids = (0_u64..).map(|turn| {
             let mut hasher = blake3::Hasher::new();
             hasher.update(seed.unwrap_or_default().as_bytes());
-            hasher.update(message.raw().as_bytes());
+            hasher.update(text.as_bytes());
             hasher.update(&turn.to_le_bytes());
             let hex = hasher.finalize().to_hex();
             match self.form {
@@ -75,13 +83,21 @@ impl NewIds {
     }
 }
 
-/// An entry that moved, linked to its new parent.
-pub(super) fn moved(file: &SessionFile, node: usize, parent: Option<&str>) -> String {
-    let text = file.text(node);
+/// An entry that moved, linked to its new parent, and with another id if it gets one.
+pub(super) fn moved(
+    file: &SessionFile,
+    text: &str,
+    id: Option<&str>,
+    parent: Option<&str>,
+) -> String {
     if !file.is_linked() {
-        return text.into_owned();
+        return text.to_owned();
     }
-    with_member(&text, parent_member(file.form()), &quoted(parent))
+    let text = with_member(text, parent_member(file.form()), &quoted(parent));
+    match id {
+        Some(id) => with_member(&text, id_member(file.form()), &quote(id)),
+        None => text,
+    }
 }
 
 /// A new entry with a message, made like `neighbour`.

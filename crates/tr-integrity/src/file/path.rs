@@ -20,7 +20,7 @@ pub(super) struct Path {
     pub(super) nodes: Vec<usize>,
     /// All of the branch, from its root on.
     pub(super) branch: Vec<usize>,
-    /// Those of the nodes that name a parent which is not there.
+    /// Those of the nodes that name a parent which is not there, or which follows from them.
     pub(super) phantoms: Vec<usize>,
     /// Whether the first continues what stood before the list.
     pub(super) continues: bool,
@@ -52,31 +52,28 @@ impl Path {
 
     fn linked(form: FileForm, entries: &[Located], has_before: bool) -> Self {
         let ids = Ids::of(entries);
-        let is_leaf = |entry: &Entry| match form {
-            FileForm::ClaudeCode => entry.as_message().is_some(),
-            _ => !entry.is_outside(),
-        };
         let mut path = Self::default();
         let mut visited = HashSet::new();
-        let mut next = entries.iter().rposition(|located| is_leaf(&located.entry));
+        let mut next = entries.iter().rposition(|located| located.entry.is_leaf(form));
         while let Some(at) = next {
             visited.insert(at);
             path.nodes.push(at);
             let before = || (0..at).rev().find(|&before| !entries[before].entry.is_outside());
-            next = match &entries[at].entry.link {
+            let parent = match &entries[at].entry.link {
                 Link::Root => break,
                 Link::Before => before(),
-                Link::To(id) => match ids.parent(id, at).filter(|parent| !visited.contains(parent))
-                {
-                    Some(parent) => Some(parent),
-                    // It may have stood before the list.
-                    None if has_before => None,
-                    None => {
-                        let before = before().filter(|before| !visited.contains(before));
-                        path.phantoms.extend(before.map(|_| at));
-                        before
-                    }
-                },
+                Link::To(id) => ids.parent(id, at),
+            };
+            let is_new = |parent: &usize| !visited.contains(parent);
+            next = match parent.filter(is_new) {
+                Some(parent) => Some(parent),
+                // It may have stood before the list.
+                None if has_before => None,
+                None => {
+                    let before = before();
+                    path.phantoms.extend(before.map(|_| at));
+                    before.filter(is_new)
+                }
             };
             path.continues = next.is_none();
         }
@@ -133,10 +130,10 @@ impl FirstKept {
 }
 
 /// Where each id is.
-struct Ids<'e>(HashMap<&'e str, Vec<usize>>);
+pub(super) struct Ids<'e>(HashMap<&'e str, Vec<usize>>);
 
 impl<'e> Ids<'e> {
-    fn of(entries: &'e [Located]) -> Self {
+    pub(super) fn of(entries: &'e [Located]) -> Self {
         let mut ids: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, located) in entries.iter().enumerate() {
             if let Some(id) = &located.entry.id {
@@ -147,7 +144,7 @@ impl<'e> Ids<'e> {
     }
 
     /// The nearest entry of this id before `child`, else the first behind it.
-    fn parent(&self, id: &str, child: usize) -> Option<usize> {
+    pub(super) fn parent(&self, id: &str, child: usize) -> Option<usize> {
         let places = self.0.get(id)?;
         let behind = places.partition_point(|&at| at < child);
         let nearest = behind.checked_sub(1).unwrap_or(behind);

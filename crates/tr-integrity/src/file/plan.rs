@@ -50,6 +50,8 @@ pub enum FileActionKind {
     SplitRecords,
     /// An entry is linked to the one before it on its branch.
     Relink,
+    /// An entry gets an id of its own, so that the next can be linked to it.
+    GiveId,
 }
 
 /// Something that the session tells no more after a repair.
@@ -201,10 +203,12 @@ impl FilePlan {
                 self.losses.push(FileLoss { loss: loss.clone(), line });
             }
         }
-        for &node in &mend.relinked {
+        let mut act = |action: FileActionKind, node: usize| {
             let line = is_first.then_some(file.entries[node].line);
-            self.actions.push(FileAction { action: FileActionKind::Relink, line });
-        }
+            self.actions.push(FileAction { action, line });
+        };
+        mend.named().for_each(|node| act(FileActionKind::GiveId, node));
+        mend.relinked().iter().for_each(|&node| act(FileActionKind::Relink, node));
         mend.into_edits()
     }
 }

@@ -1,6 +1,7 @@
 //! Session files.
 mod checkpoint;
 mod corrupt;
+mod links;
 mod make;
 mod mutate;
 mod property;

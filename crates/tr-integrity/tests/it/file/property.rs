@@ -4,10 +4,10 @@ use super::{
     mutate::{Mutation, mutation},
 };
 use proptest::{collection::vec, prelude::*, test_runner::RngSeed};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tr_integrity::{
-    Fault, FileCheck, FileFault, FileFinding, FileReport, Finding, Piece, Records, Repair,
-    SessionFile, Severity, Validator,
+    Fault, FileCheck, FileFault, FileFinding, FileForm, FileReport, Finding, Message, Piece,
+    Records, Repair, SessionFile, Severity, Transcript, Validator,
 };
 use tr_testkit::rounds;
 
@@ -71,6 +71,49 @@ fn found_alike(file: &[u8], report: &FileReport) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// What a message says, without what a repair's new line takes from those around it.
+fn said(message: &Message) -> Value {
+    let mut said: Value = serde_json::from_str(message.raw()).unwrap();
+    for name in ["toolName", "timestamp"] {
+        said.as_object_mut().unwrap().remove(name);
+    }
+    said
+}
+
+/// The model is sent what the repair of the messages alone would send it.
+fn sent_as_planned(was: &SessionFile, now: &SessionFile, repair: Repair) -> Result<(), String> {
+    let Some(mut planned) = was.transcript() else { return Ok(()) };
+    if was.form() != now.form() {
+        return Ok(());
+    }
+    let plan = repair.plan(&planned);
+    let _ = plan.apply(&mut planned).unwrap();
+    let said_of = |transcript: &Transcript| -> Vec<Value> {
+        let messages = transcript.messages().iter().map(said);
+        if was.form() != FileForm::ClaudeCode {
+            return messages.collect();
+        }
+        // Lines that follow one another are one message there.
+        let blocks = messages.flat_map(|message| match &message["content"] {
+            Value::Array(blocks) => blocks.clone(),
+            text => vec![json!({"type": "text", "text": text})],
+        });
+        blocks.collect()
+    };
+    let (planned, sent) = (said_of(&planned), said_of(&now.transcript().unwrap()));
+    let is_sent = match was.form() {
+        // A result beside the branch is seen when another of its id is text.
+        FileForm::ClaudeCode => planned.iter().all(|block| sent.contains(block)),
+        _ => planned == sent,
+    };
+    // Where nothing stays of a branch, another is the active one.
+    if is_sent || planned.is_empty() {
+        return Ok(());
+    }
+    let show = |all: Vec<Value>| all.iter().map(|v| format!("{v}\n")).collect::<String>();
+    Err(format!("planned:\n{}sent:\n{}", show(planned), show(sent)))
+}
+
 fn repaired(file: &[u8], repair: Repair) -> Result<(), TestCaseError> {
     let shown = || String::from_utf8_lossy(file).into_owned();
     let mut session = SessionFile::read(file);
@@ -89,6 +132,8 @@ fn repaired(file: &[u8], repair: Repair) -> Result<(), TestCaseError> {
                 && finding.severity == Severity::Warning
         });
         prop_assert!(is_clean, "{:?}\n{}", report.findings, shown());
+        let sent = sent_as_planned(&SessionFile::read(file), &session, repair);
+        prop_assert!(sent.is_ok(), "{}\n{}", sent.unwrap_err(), shown());
         let text = String::from_utf8_lossy(&now);
         for record in records(file) {
             let record = serde_json::from_str(&record).unwrap_or_default();

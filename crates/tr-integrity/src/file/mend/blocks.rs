@@ -1,0 +1,107 @@
+//! Brings changed messages into the lines that they are made of.
+use super::Mend;
+use crate::{
+    file::form::FileForm,
+    json::Piece,
+    message::{Kind, Message, Role},
+};
+use std::collections::HashMap;
+
+impl Mend<'_> {
+    /// A draft's message is another now.
+    pub(super) fn change(&mut self, was: usize, now: &Message, at: usize) {
+        let draft = &self.drafts[was];
+        let (file, node) = (self.file, draft.nodes[0]);
+        match file.form() {
+            FileForm::ClaudeCode => self.change_blocks(was, now, at),
+            FileForm::OpenClaw { .. } => self.edits.set_member(file, node, "message", now.raw()),
+            FileForm::Messages(_) | FileForm::Other => self.edits.set(node, now.raw().to_owned()),
+        }
+    }
+
+    /// Claude Code's lines hold a block or more of a message.
+    fn change_blocks(&mut self, was: usize, now: &Message, at: usize) {
+        let draft = &self.drafts[was];
+        let mut lines: HashMap<usize, Vec<Piece>> = HashMap::new();
+        let mut new = Vec::new();
+        let old: Vec<_> = draft.blocks.iter().map(|&at| (at, self.file.block(at))).collect();
+        let kind = |&(node, block): &(usize, usize)| {
+            self.file.entries[node].entry.as_message().map(|message| &message.blocks()[block].kind)
+        };
+        // Blocks that stay are told by their texts, others by what they are.
+        let mut is_used = vec![false; old.len()];
+        let mut homes: Vec<Option<usize>> = vec![None; now.blocks().len()];
+        for (place, block) in now.blocks().iter().enumerate() {
+            let same =
+                (0..old.len()).find(|&at| !is_used[at] && old[at].1 == now.text(&block.span));
+            if let Some(at) = same {
+                (is_used[at], homes[place]) = (true, Some(at));
+            }
+        }
+        for (place, block) in now.blocks().iter().enumerate() {
+            if homes[place].is_some() {
+                continue;
+            }
+            let is_like =
+                |at: &usize| kind(&old[*at].0).is_some_and(|old| may_become(old, &block.kind));
+            if let Some(at) = (0..old.len()).filter(|at| !is_used[*at]).find(is_like) {
+                (is_used[at], homes[place]) = (true, Some(at));
+            }
+        }
+        let mut last_text = None;
+        for (place, block) in now.blocks().iter().enumerate() {
+            let text = now.text(&block.span).to_owned();
+            match homes[place] {
+                Some(home) => {
+                    let ((node, was), before) = &old[home];
+                    let was = (*before == text).then_some(*was);
+                    lines.entry(*node).or_default().push(Piece { was, text });
+                    last_text = Some(*node);
+                }
+                // What is left of an orphan's content follows its beginning.
+                None if !block.kind.is_result() && last_text.is_some() => {
+                    let node = last_text.unwrap_or_default();
+                    lines.entry(node).or_default().push(Piece { was: None, text });
+                }
+                None => new.push(text),
+            }
+        }
+        for node in draft.nodes.clone() {
+            let pieces = lines.remove(&node).unwrap_or_default();
+            self.change_line(node, &pieces, at);
+        }
+        if !new.is_empty() {
+            let message = crate::Format::AnthropicMessages.hold_results(&new);
+            message.into_iter().for_each(|message| self.add_message(at, message));
+        }
+    }
+
+    fn change_line(&mut self, node: usize, pieces: &[Piece], at: usize) {
+        let Some(message) = self.file.entries[node].entry.as_message() else { return };
+        let stays = |(at, piece): (usize, &Piece)| piece.was == Some(at);
+        if pieces.len() == message.blocks().len() && pieces.iter().enumerate().all(stays) {
+            return;
+        }
+        if pieces.is_empty() {
+            return self.edits.remove(node);
+        }
+        if let Some(message) = crate::Format::AnthropicMessages.rewrite(message, pieces) {
+            self.edits.set_member(self.file, node, "message", message.raw());
+            // Beside the branch, and among the lines of a step, there may be results only.
+            let is_results = message.blocks().iter().all(|block| block.kind.is_result());
+            let is_among = self.steps.get(&node).is_none_or(|&step| step < at);
+            if message.role() == Role::User && !is_results && is_among {
+                self.move_entry(node, at);
+            }
+        }
+    }
+}
+
+/// Whether a repair may have made one block of the other.
+const fn may_become(old: &Kind, new: &Kind) -> bool {
+    matches!(
+        (old, new),
+        (Kind::Use { .. }, Kind::Use { .. })
+            | (Kind::Result { .. }, Kind::Result { .. } | Kind::Text(_))
+    )
+}

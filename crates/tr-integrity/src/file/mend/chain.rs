@@ -1,0 +1,183 @@
+//! The branch as it will be: which line follows which, and which is the last.
+use super::{Mend, New, NewLine};
+use crate::file::{
+    edit::Spot,
+    entry::{FirstKept, What},
+    new_line,
+};
+use crate::json;
+
+/// An entry of the branch as it will be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Old(usize),
+    /// The `nth` of the lines that come where `at` entries of the branch stand before them.
+    New {
+        at: usize,
+        nth: usize,
+    },
+}
+
+impl Mend<'_> {
+    /// Makes a branch of what stays and what comes.
+    pub(super) fn chain(&mut self) {
+        if self.file.is_linked() {
+            self.end_with_last();
+        }
+        let first_kept = self.first_kept();
+        if self.file.is_linked() {
+            self.link(first_kept);
+        }
+        self.write_new();
+        if let Some(first) = first_kept {
+            self.keep_from(first);
+        }
+    }
+
+    /// The branch as it will be, with what goes.
+    pub(super) fn branch(&self) -> Vec<Step> {
+        self.branch_between(0, self.path.branch.len() + 1)
+    }
+
+    /// The part of the branch from where so many entries stand before it on.
+    fn branch_between(&self, from: usize, to: usize) -> Vec<Step> {
+        let steps = (from..to).flat_map(|at| {
+            let new = 0..self.added.get(&at).map_or(0, Vec::len);
+            let old = self.path.branch.get(at).copied().map(Step::Old);
+            new.map(move |nth| Step::New { at, nth }).chain(old)
+        });
+        steps.collect()
+    }
+
+    pub(super) fn is_gone(&self, step: Step) -> bool {
+        matches!(step, Step::Old(node) if self.edits.is_gone(node))
+    }
+
+    pub(super) fn id(&self, step: Step) -> Option<&str> {
+        match step {
+            Step::Old(node) => {
+                let id = self.file.entries[node].entry.id.as_ref();
+                self.named.get(&node).or(id).map(|id| &**id)
+            }
+            Step::New { at, nth } => self.added[&at][nth].id.as_deref(),
+        }
+    }
+
+    /// Where lines come that have so many entries of the branch before them.
+    fn spot(&self, at: usize) -> Spot {
+        let branch = &self.path.branch;
+        match (branch.first(), at.checked_sub(1)) {
+            (None, _) => Spot::Last,
+            (Some(&first), None) => Spot::Before(first),
+            // The end of the branch is the end of its lines, wherever its last one stands.
+            (Some(_), Some(_)) if at == branch.len() => {
+                Spot::Behind(branch.iter().copied().max().unwrap_or_default())
+            }
+            (Some(_), Some(before)) => Spot::Behind(branch[before]),
+        }
+    }
+
+    /// Harnesses begin at the last entry of the file: sees to it that it is the branch's last.
+    fn end_with_last(&mut self) {
+        let (form, end) = (self.file.form(), self.path.branch.len());
+        let last = self.branch().into_iter().rfind(|step| !self.is_gone(*step));
+        let place = |at: usize| match self.spot(at) {
+            Spot::Before(record) | Spot::Behind(record) => record,
+            Spot::Last => self.file.entries.len(),
+        };
+        let (stands, own) = match last {
+            None => return,
+            Some(Step::New { at, .. }) if at == end => return,
+            Some(Step::New { at, .. }) => (place(at), Some(at)),
+            Some(Step::Old(node)) => (node, None),
+        };
+        let is_leaf = |node: usize| self.file.entries[node].entry.is_leaf(form);
+        let mut behind = stands + 1..self.file.entries.len();
+        let is_last = !behind.any(|node| is_leaf(node) && !self.edits.is_gone(node))
+            && !self.added.keys().any(|&at| Some(at) != own && place(at) >= stands);
+        match last {
+            Some(_) if is_last => {}
+            Some(Step::Old(node)) => self.move_entry(node, end),
+            Some(Step::New { at, .. }) => {
+                let new = self.added.get_mut(&at).and_then(Vec::pop);
+                new.into_iter().for_each(|new| self.add(end, new));
+            }
+            None => {}
+        }
+    }
+
+    /// The first entry that the last compaction of the branch is to keep; `None` if it keeps none.
+    fn first_kept(&self) -> Option<Step> {
+        let step = |node: usize| self.steps.get(&node).copied();
+        let from = step(*self.path.nodes.first()?)?;
+        let to = self.path.summary.and_then(step).filter(|&to| from < to)?;
+        // With what comes directly before the compaction, and without it.
+        let mut kept = self.branch_between(from, to + 1);
+        kept.pop();
+        kept.into_iter().find(|step| !self.is_gone(*step))
+    }
+
+    /// Lets the last compaction keep from this entry on, if it does not.
+    fn keep_from(&mut self, first: Step) {
+        let Some(compaction) = self.path.summary else { return };
+        let What::Compaction(kept) = &self.file.entries[compaction].entry.what else { return };
+        let (name, now, is_right) = match kept {
+            FirstKept::Nothing => return,
+            FirstKept::Id(id) => {
+                let Some(now) = self.id(first) else { return };
+                ("firstKeptEntryId", json::quote(now), **id == *now)
+            }
+            FirstKept::Number(number) => {
+                let now = self.number(first);
+                ("firstKeptEntryIndex", now.to_string(), *number == now as u64)
+            }
+        };
+        if !is_right {
+            self.edits.set_member(self.file, compaction, name, &now);
+        }
+    }
+
+    /// How many records will stand before the first entry that is kept.
+    fn number(&self, first: Step) -> usize {
+        match first {
+            Step::Old(node) => self.edits.number(node),
+            Step::New { at, .. } => match self.spot(at) {
+                Spot::Behind(record) => {
+                    self.edits.number(record) + usize::from(!self.edits.is_gone(record))
+                }
+                Spot::Before(record) => self.edits.number(record) - self.added[&at].len(),
+                Spot::Last => 0,
+            },
+        }
+    }
+
+    /// Writes the lines that come, each linked to the one before it.
+    fn write_new(&mut self) {
+        let mut parent: Option<&str> = None;
+        let mut neighbour = self.path.nodes.first().copied();
+        let mut lines = Vec::new();
+        for step in self.branch() {
+            match step {
+                Step::Old(node) if self.edits.is_gone(node) => continue,
+                Step::Old(node) => neighbour = Some(node),
+                Step::New { at, nth } => {
+                    let New { id, line } = &self.added[&at][nth];
+                    let text = match line {
+                        NewLine::Moved(node, text) => {
+                            let id = self.named.get(node).map(|id| &**id);
+                            new_line::moved(self.file, text, id, parent)
+                        }
+                        NewLine::Message(message) => {
+                            new_line::message(self.file, id.as_deref(), parent, neighbour, message)
+                        }
+                    };
+                    lines.push((self.spot(at), text));
+                }
+            }
+            parent = self.id(step).or(parent);
+        }
+        for (spot, text) in lines {
+            self.edits.insert(spot, text);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Links the entries of the branch, each to the one before it, and others to what is left.
+use super::{Mend, NewLine, chain::Step};
+use crate::{
+    file::{entry::Link, new_line, path::Ids},
+    json,
+};
+use std::collections::HashMap;
+
+/// A repair that is being linked.
+struct Linker<'m, 'f> {
+    mend: &'m mut Mend<'f>,
+    /// How many entries there will be with each id.
+    holders: HashMap<Box<str>, usize>,
+    /// What stands in the place of entries of the branch that go: what was before them.
+    instead: HashMap<usize, Option<Step>>,
+}
+
+impl Mend<'_> {
+    /// Links each entry of the branch to the one before it; `first_kept` is named by a compaction.
+    pub(super) fn link(&mut self, first_kept: Option<Step>) {
+        let mut linker = Linker::of(self);
+        if let Some(first) = first_kept {
+            linker.give_own_id(first);
+        }
+        let links = linker.links();
+        let others = linker.others();
+        let member = new_line::id_member(self.file.form());
+        for (&node, id) in &self.named {
+            if !self.edits.is_gone(node) {
+                self.edits.set_member(self.file, node, member, &json::quote(id));
+            }
+        }
+        let member = new_line::parent_member(self.file.form());
+        for (node, parent) in links.into_iter().chain(others) {
+            let value = parent.and_then(|parent| self.id(parent)).map(json::quote);
+            let value = value.unwrap_or_else(|| "null".to_owned());
+            self.edits.set_member(self.file, node, member, &value);
+            self.relinked.push(node);
+        }
+    }
+}
+
+impl<'m, 'f> Linker<'m, 'f> {
+    fn of(mend: &'m mut Mend<'f>) -> Self {
+        let mut holders: HashMap<Box<str>, usize> = HashMap::new();
+        let entries = mend.file.entries.iter().enumerate();
+        let stay = entries.filter(|(node, _)| !mend.edits.is_gone(*node));
+        let old = stay.map(|(_, located)| &located.entry.id);
+        let new = mend.added.values().flatten().map(|new| &new.id);
+        for id in old.chain(new).flatten() {
+            *holders.entry(id.clone()).or_default() += 1;
+        }
+        Self { mend, holders, instead: HashMap::new() }
+    }
+
+    fn has_own_id(&self, step: Step) -> bool {
+        self.mend.id(step).is_some_and(|id| self.holders.get(id) == Some(&1))
+    }
+
+    /// Sees to it that others can be linked to an entry.
+    fn give_own_id(&mut self, step: Step) {
+        if self.has_own_id(step) {
+            return;
+        }
+        let Mend { file, ids, added, named, .. } = &mut *self.mend;
+        let file = *file;
+        let was = match step {
+            Step::Old(node) => {
+                let was = &file.entries[node].entry.id;
+                let Some(id) = ids.next(was.as_deref(), &file.text(node)) else { return };
+                named.insert(node, id.clone());
+                self.holders.insert(id, 1);
+                was.clone()
+            }
+            Step::New { at, nth } => {
+                let Some(new) = added.get_mut(&at).and_then(|new| new.get_mut(nth)) else { return };
+                let NewLine::Moved(node, text) = &new.line else { return };
+                let Some(id) = ids.next(new.id.as_deref(), text) else { return };
+                named.insert(*node, id.clone());
+                self.holders.insert(id.clone(), 1);
+                new.id.replace(id)
+            }
+        };
+        if let Some(holders) = was.and_then(|was| self.holders.get_mut(&was)) {
+            *holders -= 1;
+        }
+    }
+
+    /// The entries of the branch that must be linked anew, and to what.
+    fn links(&mut self) -> Vec<(usize, Option<Step>)> {
+        let steps = self.mend.branch();
+        let mut links = Vec::new();
+        let (mut before, mut parent) = (None, None);
+        for &step in &steps {
+            match step {
+                Step::Old(node) if self.mend.edits.is_gone(node) => {
+                    self.instead.insert(node, parent);
+                }
+                Step::Old(node) if self.follows(node, parent, before) => parent = Some(step),
+                _ => {
+                    if let Some(parent) = parent {
+                        self.give_own_id(parent);
+                    }
+                    if let Step::Old(node) = step {
+                        links.push((node, parent));
+                    }
+                    parent = Some(step);
+                }
+            }
+            before = Some(step);
+        }
+        links
+    }
+
+    /// Whether an entry is linked to `parent` as it is; `before` stood or comes directly before it.
+    fn follows(&self, node: usize, parent: Option<Step>, before: Option<Step>) -> bool {
+        let entries = &self.mend.file.entries;
+        let Some(parent) = parent else {
+            // What the first line of a file follows is not known, and nothing is there.
+            let is_first = || entries[..node].iter().all(|located| located.entry.is_outside());
+            return entries[node].entry.link == Link::Root || before.is_none() && is_first();
+        };
+        let is_next = before == Some(parent);
+        match &entries[node].entry.link {
+            Link::Root => false,
+            Link::Before => is_next,
+            // Of several entries of one id the nearest is meant.
+            Link::To(to) => {
+                let is_meant = is_next && matches!(parent, Step::Old(_)) && !self.comes(to);
+                self.mend.id(parent) == Some(to) && (self.has_own_id(parent) || is_meant)
+            }
+        }
+    }
+
+    /// Whether a line comes that has this id.
+    fn comes(&self, id: &str) -> bool {
+        self.mend.added.values().flatten().any(|new| new.id.as_deref() == Some(id))
+    }
+
+    /// The entries beside the branch whose parent went or got another id, and what they follow now.
+    fn others(&self) -> Vec<(usize, Option<Step>)> {
+        let mend = &*self.mend;
+        let entries = &mend.file.entries;
+        if mend.named.is_empty() && !(0..entries.len()).any(|node| mend.edits.is_gone(node)) {
+            return Vec::new();
+        }
+        let ids = Ids::of(entries);
+        let parent_of = |node: usize| match &entries[node].entry.link {
+            Link::To(id) => ids.parent(id, node),
+            _ => None,
+        };
+        let moved = mend.branch().into_iter().filter_map(|step| match step {
+            Step::New { at, nth } => match mend.added[&at][nth].line {
+                NewLine::Moved(node, _) => Some((node, step)),
+                NewLine::Message(_) => None,
+            },
+            Step::Old(_) => None,
+        });
+        let moved: HashMap<usize, Step> = moved.collect();
+        // The nearest entry up the tree that stays.
+        let stays = |mut node: usize| {
+            // A circle of links ends after all of them.
+            for _ in 0..entries.len() {
+                match (moved.get(&node), self.instead.get(&node)) {
+                    (Some(step), _) => return Some(*step),
+                    (None, Some(instead)) => return *instead,
+                    (None, None) if !mend.edits.is_gone(node) => return Some(Step::Old(node)),
+                    (None, None) => node = parent_of(node)?,
+                }
+            }
+            None
+        };
+        let is_beside = |node: &usize| !mend.steps.contains_key(node) && !mend.edits.is_gone(*node);
+        let beside = (0..entries.len()).filter(is_beside);
+        let links = beside.filter_map(|node| {
+            let parent = parent_of(node)?;
+            let now = stays(parent);
+            let id = now.and_then(|now| mend.id(now));
+            (id != entries[parent].entry.id.as_deref()).then_some((node, now))
+        });
+        links.collect()
+    }
+}
