@@ -1,7 +1,7 @@
 //! Where the parts of a JSON text lie, so that an edit can leave all other bytes as they are.
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::value::RawValue;
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 
 /// The elements of the array that `text` is.
 pub(crate) fn elements(text: &str) -> Result<Vec<&str>, serde_json::Error> {
@@ -64,6 +64,18 @@ pub(crate) fn without_member(raw: &str, value: &Range<usize>) -> String {
             format!("{before}{}", after.strip_prefix(',').unwrap_or(after).trim_start())
         }
     }
+}
+
+/// `text`, an object, with another value for a member; one that is not there comes first.
+pub(crate) fn set_member(text: &str, name: &str, value: &str) -> String {
+    let members: BTreeMap<Cow<'_, str>, &RawValue> = object(text).unwrap_or_default();
+    if let Some(member) = members.get(name) {
+        let at = span(text, member.get());
+        return format!("{}{value}{}", &text[..at.start], &text[at.end..]);
+    }
+    let open = text.find('{').map_or(0, |at| at + 1);
+    let comma = if members.is_empty() { "" } else { "," };
+    format!("{}{}:{value}{comma}{}", &text[..open], quote(name), &text[open..])
 }
 
 /// An element of an array that is put together anew.

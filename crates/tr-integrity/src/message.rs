@@ -86,6 +86,8 @@ pub(crate) enum Kind {
     Reasoning,
     /// A reference to something that the provider keeps: a use, a result, anything.
     Reference,
+    /// What cannot be read: no object, or one that names a member twice. It is never touched.
+    Unread,
     /// Anything else, which is never touched: thinking, images, server tools.
     Other,
 }
@@ -277,19 +279,23 @@ impl Block {
     /// Its text in `message`, with another id if there is one.
     pub(crate) fn text_in(&self, message: &Message, new_id: Option<&str>) -> String {
         let text = message.text(&self.span);
-        let (
-            Some(new_id),
-            Kind::Use { id_at: Some(at), .. } | Kind::Result { id_at: Some(at), .. },
-        ) = (new_id, &self.kind)
-        else {
-            return text.to_owned();
+        // As Anthropic names them: ids are made anew only where repeated ones are refused.
+        let (name, id_at) = match &self.kind {
+            Kind::Use { id_at, .. } => ("id", id_at),
+            Kind::Result { id_at, .. } => ("tool_use_id", id_at),
+            _ => return text.to_owned(),
         };
-        // A message without its text.
-        if at.is_empty() {
-            return text.to_owned();
+        match (new_id, id_at) {
+            (Some(new_id), Some(at)) if !at.is_empty() => {
+                let (start, end) = (at.start - self.span.start, at.end - self.span.start);
+                format!("{}{}{}", &text[..start], json::quote(new_id), &text[end..])
+            }
+            (Some(new_id), None) if !text.is_empty() => {
+                json::set_member(text, name, &json::quote(new_id))
+            }
+            // It keeps its id, or is a message's without its text.
+            _ => text.to_owned(),
         }
-        let (start, end) = (at.start - self.span.start, at.end - self.span.start);
-        format!("{}{}{}", &text[..start], json::quote(new_id), &text[end..])
     }
 }
 

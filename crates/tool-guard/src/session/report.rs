@@ -125,6 +125,7 @@ impl Found {
                 FileFault::Skipped(why) => skipped(why).into(),
                 FileFault::Glued => "glued".into(),
                 FileFault::PhantomParent => "phantom_parent".into(),
+                FileFault::UnreadMessage => "unread_message".into(),
                 _ => "other".into(),
             },
             tool_use_id: finding.tool_use_id.clone(),
@@ -149,6 +150,9 @@ impl Found {
             }
             (None, Severity::Warning) if self.fault == "too_long" => {
                 "nothing is said of this line: repair and diff look at it, in memory".into()
+            }
+            (None, Severity::Warning) if self.fault == "unread_message" => {
+                "it is left as it is; what the agent reads there is not known".into()
             }
             (None, Severity::Warning) => "these bytes are lost; the session goes on".into(),
         }

@@ -100,6 +100,11 @@ impl Branch {
             let fault = FileFault::PhantomParent;
             walk.find(FileFinding::of_record(fault, Severity::Error, line, offset));
         }
+        for &unread in &path.unread {
+            let Located { line, offset, .. } = self.entries[unread];
+            let fault = FileFault::UnreadMessage;
+            walk.find(FileFinding::of_record(fault, Severity::Warning, line, offset));
+        }
     }
 
     /// Forgets the older half of the entries, as if nothing will go back to them.
@@ -114,6 +119,7 @@ impl Branch {
         let settled: Vec<usize> =
             drafts[..cut].iter().flat_map(|draft| draft.nodes.clone()).collect();
         path.phantoms.retain(|phantom| settled.contains(phantom));
+        path.unread.retain(|&unread| unread < first_kept);
         self.walk(&mut walk, &path, &drafts[..cut]);
         self.settled = Some(walk);
 

@@ -1,11 +1,7 @@
 //! Edits of a session file: which lines change, go, or come, and how it is written then.
 use super::session_file::{PartOfFile, SessionFile};
 use crate::json;
-use serde_json::value::RawValue;
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashMap},
-};
+use std::{borrow::Cow, collections::HashMap};
 
 /// Edits of a session file's records.
 #[derive(Debug, Default)]
@@ -54,7 +50,7 @@ impl Edits {
         name: &str,
         value: &str,
     ) {
-        let text = with_member(&self.text(file, record), name, value);
+        let text = json::set_member(&self.text(file, record), name, value);
         self.set(record, text);
     }
 
@@ -177,16 +173,4 @@ impl Out<'_> {
         self.bytes.extend_from_slice(gap);
         self.has_record &= line_end.is_none();
     }
-}
-
-/// `text`, an object, with another value for a member; one that is not there comes first.
-pub(super) fn with_member(text: &str, name: &str, value: &str) -> String {
-    let members: BTreeMap<Cow<'_, str>, &RawValue> = json::object(text).unwrap_or_default();
-    if let Some(member) = members.get(name) {
-        let at = json::span(text, member.get());
-        return format!("{}{value}{}", &text[..at.start], &text[at.end..]);
-    }
-    let open = text.find('{').map_or(0, |at| at + 1);
-    let comma = if members.is_empty() { "" } else { "," };
-    format!("{}{}:{value}{comma}{}", &text[..open], json::quote(name), &text[open..])
 }

@@ -1,12 +1,13 @@
 //! What a record says about the session: its place in the tree, and its message.
 use super::form::FileForm;
 use crate::{
-    format::Format,
+    format::{Blanks, Format},
     json,
     message::{Blank, Block, Body, Kind, Message, Role},
 };
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// What a record says.
 #[derive(Clone, Debug)]
@@ -35,6 +36,8 @@ pub(super) enum What {
     Outside,
     /// The model does not see it.
     Hidden,
+    /// A message that cannot be read, so that nobody knows what the model sees of it.
+    Unread,
     Message {
         message: Message,
         /// Messages of one group are one message to the model.
@@ -63,7 +66,7 @@ impl Entry {
             FileForm::ClaudeCode => claude_code(record),
             FileForm::OpenClaw { .. } => openclaw(record),
             FileForm::Messages(format) => {
-                format.read(record).ok().map(|message| Self::message(None, Link::Before, message))
+                read(format, record).map(|message| Self::message(None, Link::Before, message))
             }
             FileForm::Other => None,
         };
@@ -85,7 +88,7 @@ impl Entry {
     /// Whether a branch may end with it: the last such entry of the file ends the active one.
     pub(super) fn is_leaf(&self, form: FileForm) -> bool {
         match form {
-            FileForm::ClaudeCode => self.as_message().is_some(),
+            FileForm::ClaudeCode => matches!(self.what, What::Message { .. } | What::Unread),
             _ => !self.is_outside(),
         }
     }
@@ -136,11 +139,10 @@ fn claude_code(record: &str) -> Option<Entry> {
     let subtype = wire.subtype.and_then(json::string);
     let what = match kind.as_deref() {
         Some("user" | "assistant") => {
-            let format = Format::AnthropicMessages;
-            let message = wire.message.and_then(|raw| format.read(raw.get()).ok());
-            let unseen = is_true(wire.is_api_error) || is_true(wire.is_transcript_only);
-            match message.filter(|_| !unseen) {
-                None => What::Hidden,
+            let read = |raw: &RawValue| read(Format::AnthropicMessages, raw.get());
+            match wire.message.and_then(read) {
+                _ if is_true(wire.is_api_error) || is_true(wire.is_transcript_only) => What::Hidden,
+                None => What::Unread,
                 Some(message) => {
                     let inner =
                         wire.message.and_then(|raw| json::object::<Inner<'_>>(raw.get()).ok());
@@ -178,9 +180,10 @@ fn openclaw(record: &str) -> Option<Entry> {
     let kind = wire.kind.and_then(json::string)?;
     let what = match &*kind {
         "session" => return Some(Entry { what: What::Header, ..Entry::OUTSIDE }),
-        "message" => match wire.message.and_then(|raw| sent(raw.get())) {
+        "message" => match wire.message.and_then(|raw| read(Format::OpenClaw, raw.get())) {
+            Some(message) if is_broken_off(&message) => What::Hidden,
             Some(message) => What::Message { message, group: None },
-            None => What::Hidden,
+            None => What::Unread,
         },
         "custom_message" => What::Message { message: said(), group: None },
         "branch_summary" if wire.summary.is_some_and(|summary| summary.get() != r#""""#) => {
@@ -201,19 +204,30 @@ fn openclaw(record: &str) -> Option<Entry> {
     Some(Entry { id: owned(wire.id), link: link(wire.parent), what })
 }
 
-/// A message of OpenClaw's, unless it is of those that are not sent: an answer that failed or was
-/// broken off.
-fn sent(raw: &str) -> Option<Message> {
-    #[derive(Deserialize)]
+/// Reads a message. Where nothing would be left of it without its content, one that says something
+/// else instead is not of this form, or damaged.
+fn read(format: Format, raw: &str) -> Option<Message> {
+    let message = format.read(raw).ok()?;
+    if message.body.list.is_none() && format.rules().blanks != Blanks::Nothing {
+        let list = if format == Format::Gemini { "parts" } else { "content" };
+        let members: BTreeMap<Cow<'_, str>, IgnoredAny> = json::object(raw).ok()?;
+        if members.keys().any(|name| name != "role" && name != list) {
+            return None;
+        }
+    }
+    Some(message)
+}
+
+/// Whether it is an answer that failed or was broken off, which OpenClaw does not send.
+fn is_broken_off(message: &Message) -> bool {
+    #[derive(Default, Deserialize)]
     struct Inner<'t> {
         #[serde(borrow, rename = "stopReason")]
         stop_reason: Option<&'t RawValue>,
     }
-    let message = Format::OpenClaw.read(raw).ok()?;
-    let inner: Inner<'_> = json::object(raw).ok()?;
-    let is_broken_off = message.role() == Role::Assistant
-        && matches!(inner.stop_reason.and_then(json::string).as_deref(), Some("error" | "aborted"));
-    (!is_broken_off).then_some(message)
+    let inner: Inner<'_> = json::object(message.raw()).unwrap_or_default();
+    let reason = inner.stop_reason.and_then(json::string);
+    message.role() == Role::Assistant && matches!(reason.as_deref(), Some("error" | "aborted"))
 }
 
 /// Something that the model sees as a user's text.

@@ -16,6 +16,9 @@ pub enum FileFault {
     /// An entry whose parent is not in the file, or follows from it in a circle: harnesses then see
     /// nothing before it.
     PhantomParent,
+    /// An entry whose message cannot be read: a member of it is there twice, or its content is not
+    /// where it belongs. It is left as it is, and not judged.
+    UnreadMessage,
 }
 
 /// One thing that is wrong with a session file, and where.
@@ -103,6 +106,7 @@ impl fmt::Display for FileFinding {
             }
             (FileFault::Glued, _) => f.write_str("Record behind another on its line"),
             (FileFault::PhantomParent, _) => f.write_str("Parent that is not in the file"),
+            (FileFault::UnreadMessage, _) => f.write_str("Message that cannot be read"),
             (FileFault::Message(_), None) => f.write_str("Message at fault"),
         }
     }

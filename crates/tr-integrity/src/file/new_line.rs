@@ -1,5 +1,5 @@
 //! Lines that a repair adds to a session file. Nothing in them comes from a clock or from chance.
-use super::{edit::with_member, form::FileForm, session_file::SessionFile};
+use super::{form::FileForm, session_file::SessionFile};
 use crate::{
     json::{self, quote},
     message::{Kind, Message, Role},
@@ -93,9 +93,9 @@ pub(super) fn moved(
     if !file.is_linked() {
         return text.to_owned();
     }
-    let text = with_member(text, parent_member(file.form()), &quoted(parent));
+    let text = json::set_member(text, parent_member(file.form()), &quoted(parent));
     match id {
-        Some(id) => with_member(&text, id_member(file.form()), &quote(id)),
+        Some(id) => json::set_member(&text, id_member(file.form()), &quote(id)),
         None => text,
     }
 }

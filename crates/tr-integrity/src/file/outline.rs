@@ -148,7 +148,7 @@ impl Said<'_> {
             _ => return None,
         };
         let blocks = match self.content {
-            Content::Absent => Vec::new(),
+            Content::Absent => return None,
             Content::Text(Text { blank: Blank::Empty, .. }) => Vec::new(),
             Content::Text(text) => vec![block(Kind::Text(text.blank))],
             Content::Parts(parts) => {

@@ -22,6 +22,8 @@ pub(super) struct Path {
     pub(super) branch: Vec<usize>,
     /// Those of the nodes that name a parent which is not there, or which follows from them.
     pub(super) phantoms: Vec<usize>,
+    /// Those of the nodes whose messages cannot be read.
+    pub(super) unread: Vec<usize>,
     /// Whether the first continues what stood before the list.
     pub(super) continues: bool,
     /// The compaction that the model sees as a summary; it is among the nodes no more.
@@ -47,6 +49,8 @@ impl Path {
         };
         path.branch.clone_from(&path.nodes);
         path.forget(entries, has_before);
+        let is_unread = |node: &usize| matches!(entries[*node].entry.what, What::Unread);
+        path.unread = path.nodes.iter().copied().filter(is_unread).collect();
         path
     }
 

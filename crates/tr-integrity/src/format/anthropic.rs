@@ -69,10 +69,11 @@ impl Form for Anthropic {
                 }
             } else if let Ok(elements) = json::elements(content.get()) {
                 for element in elements {
-                    let wire: WireBlock<'_> = json::object(element).unwrap_or_default();
+                    let wire: Option<WireBlock<'_>> = json::object(element).ok();
                     let is_true = |raw: &RawValue| raw.get() == "true";
-                    is_system |= role == Role::User && wire.is_system_prompt.is_some_and(is_true);
-                    let kind = kind(&raw, &wire);
+                    let is_prompt = wire.as_ref().and_then(|wire| wire.is_system_prompt);
+                    is_system |= role == Role::User && is_prompt.is_some_and(is_true);
+                    let kind = wire.map_or(Kind::Unread, |wire| kind(&raw, &wire));
                     blocks.push(Block { span: json::span(&raw, element), kind });
                 }
             }

@@ -91,8 +91,8 @@ impl Form for Gemini {
         let list = wire.parts.map(|parts| json::span(&raw, parts.get()));
         let parts = wire.parts.and_then(|parts| json::elements(parts.get()).ok());
         let blocks = parts.unwrap_or_default().into_iter().map(|part| {
-            let wire: WirePart<'_> = json::object(part).unwrap_or_default();
-            Block { span: json::span(&raw, part), kind: kind(&raw, &wire) }
+            let kind = json::object(part).map_or(Kind::Unread, |part| kind(&raw, &part));
+            Block { span: json::span(&raw, part), kind }
         });
         let blocks: Vec<_> = blocks.collect();
         let is_signed = blocks.iter().any(|block| is_signed(&raw[block.span.clone()]));
@@ -209,7 +209,9 @@ fn kind(raw: &str, part: &WirePart<'_>) -> Kind {
         let id = call.id.map_or_else(|| name.clone(), |id| text(Some(id)));
         return Kind::Use { id, id_at: at(call.id), name, noun: "" };
     }
-    let Some(response) = part.response.and_then(function) else { return Kind::Other };
+    let Some(response) = part.response.and_then(function) else {
+        return if part.call.or(part.response).is_some() { Kind::Unread } else { Kind::Other };
+    };
     let name = text(response.name);
     let id = response.id.map_or_else(|| name.clone(), |id| text(Some(id)));
     let (id_at, content) = (at(response.id), at(part.response));

@@ -76,9 +76,11 @@ impl Form for Chat {
         {
             list = at(Some(calls));
             for element in elements {
-                let call: WireCall<'_> = json::object(element).unwrap_or_default();
-                let name = text(call.function.and_then(|function| function.name));
-                let kind = Kind::Use { id: text(call.id), id_at: at(call.id), name, noun: "" };
+                let kind = |call: WireCall<'_>| {
+                    let name = text(call.function.and_then(|function| function.name));
+                    Kind::Use { id: text(call.id), id_at: at(call.id), name, noun: "" }
+                };
+                let kind = json::object(element).map_or(Kind::Unread, kind);
                 blocks.push(Block { span: json::span(&raw, element), kind });
             }
         }

@@ -62,8 +62,7 @@ impl Form for OpenClaw {
             && let Ok(elements) = json::elements(content.get())
         {
             for element in elements {
-                let wire: WireBlock<'_> = json::object(element).unwrap_or_default();
-                let kind = match wire.kind.and_then(json::string).as_deref() {
+                let kind = |wire: WireBlock<'_>| match wire.kind.and_then(json::string).as_deref() {
                     Some("toolCall") => Kind::Use {
                         id: text(wire.id),
                         id_at: at(wire.id),
@@ -73,6 +72,7 @@ impl Form for OpenClaw {
                     Some("text") => Kind::Text(Blank::No),
                     _ => Kind::Other,
                 };
+                let kind = json::object(element).map_or(Kind::Unread, kind);
                 blocks.push(Block { span: json::span(&raw, element), kind });
             }
         }

@@ -185,9 +185,11 @@ impl Writer<'_, '_> {
                     continue;
                 }
                 Kind::Text(Blank::White) => {}
-                Kind::Text(Blank::No) | Kind::Reasoning | Kind::Reference | Kind::Other => {
-                    has_content = true;
-                }
+                Kind::Text(Blank::No)
+                | Kind::Reasoning
+                | Kind::Reference
+                | Kind::Unread
+                | Kind::Other => has_content = true,
                 Kind::Use { .. } => {
                     has_content = true;
                     let used = step.and_then(|step| step.uses.iter().find(|u| u.block == block));

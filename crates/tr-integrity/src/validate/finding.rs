@@ -30,6 +30,9 @@ pub enum Fault {
     EmptyMessage,
     /// A reasoning item that nothing of the model's follows.
     LoneReasoning,
+    /// A block that is no object, or that names a member twice: it is left as it is, and its readers
+    /// may take it for different things.
+    UnreadBlock,
     /// An item with an id that an earlier item has.
     DuplicateItem,
     /// A step that follows no message of the user's, where the provider asks for one.
@@ -86,7 +89,7 @@ impl Fault {
         let rules = format.rules();
         match self {
             Self::DuplicateId if !rules.refuses_repeated_ids => Severity::Warning,
-            Self::MissingSignature => Severity::Warning,
+            Self::MissingSignature | Self::UnreadBlock => Severity::Warning,
             Self::SeveralResults if rules.results != Results::Blocks => Severity::Warning,
             _ => Severity::Error,
         }
@@ -124,6 +127,7 @@ impl fmt::Display for Finding {
             Fault::SeveralResults => write!(f, "Several tool_results for one tool_use: {id}"),
             Fault::ResultAfterContent => write!(f, "tool_result after other content: {id}"),
             Fault::EmptyText => f.write_str("Empty text block"),
+            Fault::UnreadBlock => f.write_str("Block that is no object, or names a member twice"),
             Fault::BlankMessage => f.write_str("Message of white space only"),
             Fault::EmptyMessage => f.write_str("User message without content"),
             Fault::LoneReasoning => write!(f, "Reasoning without what follows: {}", self.about),

@@ -98,6 +98,7 @@ impl Validator {
     /// Checks the next message.
     pub fn push(&mut self, message: &Message) {
         let rules = self.format.rules();
+        self.check_blocks(message);
         self.check_blanks(message, rules.blanks);
         match rules.results {
             Results::Blocks => self.check_answers(message, rules),
@@ -225,6 +226,14 @@ impl Validator {
             about,
             noticed: self.len,
         });
+    }
+
+    fn check_blocks(&mut self, message: &Message) {
+        for (at, block) in message.blocks().iter().enumerate() {
+            if matches!(block.kind, Kind::Unread) {
+                self.find(Fault::UnreadBlock, self.len, Some(at), None);
+            }
+        }
     }
 
     fn check_blanks(&mut self, message: &Message, refused: Blanks) {

@@ -1,7 +1,7 @@
 //! What is not edited comes out as it went in.
 
 use crate::common::message;
-use tr_integrity::{Format, Message, Repair, Transcript};
+use tr_integrity::{Format, Message, OUTCOME_UNKNOWN, Repair, Transcript, Validator};
 
 /// Odd white space, escapes, lone surrogates, big numbers, unknown fields.
 const ODD: [&str; 6] = [
@@ -86,4 +86,17 @@ fn a_message_that_is_added_is_set_like_the_one_before_it() {
 fn debug_shows_no_text() {
     let transcript = Transcript::read(r#"[{"role":"user","content":"hunter2"}]"#).unwrap();
     assert!(!format!("{transcript:?} {:?}", transcript.messages()).contains("hunter2"));
+}
+
+/// Calls that lost their ids share the empty one.
+#[test]
+fn calls_without_ids_get_different_ones() {
+    let step = r#"{"role":"assistant","content":[{"type":"tool_use","name":"a","input":{}},{"type":"tool_use","id":null,"name":"b","input":{}}]}"#;
+    let mut transcript =
+        Transcript::read(&format!("[{step},{}]", r#"{"role":"user","content":"well?"}"#)).unwrap();
+    let plan = Repair::preserve().plan(&transcript);
+    let _ = plan.apply(&mut transcript).unwrap();
+    assert!(Validator::of(&transcript).is_valid(), "{}", transcript.to_json());
+    assert_eq!(transcript.to_json().matches(OUTCOME_UNKNOWN).count(), 2);
+    assert!(Repair::preserve().plan(&transcript).is_empty());
 }

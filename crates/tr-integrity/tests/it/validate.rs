@@ -3,7 +3,9 @@
 use crate::common::{
     self, FORMATS, anthropic, message, of, openai, result_block, results, step, tool, user, uses,
 };
-use tr_integrity::{Fault, Finding, Format, Severity, Transcript, ValidationResult, Validator};
+use tr_integrity::{
+    Fault, Finding, Format, Repair, Severity, Transcript, ValidationResult, Validator,
+};
 
 fn validate(transcript: &Transcript) -> ValidationResult {
     Validator::of(transcript).result()
@@ -220,6 +222,28 @@ fn what_anthropic_says() {
     // White space beside other content is taken.
     let beside = r#"[{"type":"text","text":" "},{"type":"text","text":"x"}]"#;
     assert_eq!(faults(&alone(beside)), []);
+}
+
+#[test]
+fn a_block_that_cannot_be_read_is_told_and_left_alone() {
+    let twice = r#""id":"a","id":"b""#;
+    let sessions = [
+        (
+            Format::AnthropicMessages,
+            format!(r#"{{"role":"assistant","content":[{{"type":"tool_use",{twice}}}]}}"#),
+        ),
+        (Format::OpenAiChat, format!(r#"{{"role":"assistant","tool_calls":[{{{twice}}}]}}"#)),
+        (Format::Gemini, format!(r#"{{"role":"model","parts":[{{"functionCall":{{{twice}}}}}]}}"#)),
+        (Format::Gemini, r#"{"role":"user","parts":["hi"]}"#.to_owned()),
+    ];
+    for (format, raw) in sessions {
+        let transcript = of(format, &[raw]);
+        let validator = Validator::of(&transcript);
+        let [finding] = validator.findings() else { panic!("{:?}", validator.findings()) };
+        assert_eq!((finding.fault, finding.block_index), (Fault::UnreadBlock, Some(0)));
+        assert!(validator.is_valid() && finding.provider_error().is_none());
+        assert!(Repair::preserve().close_tail().plan(&transcript).is_empty());
+    }
 }
 
 #[test]

@@ -237,6 +237,56 @@ fn a_block_that_names_a_member_twice_is_read_alike_by_check_and_repair() {
         let mut session = SessionFile::read(file);
         let plan = session.plan(Repair::preserve());
         let _ = session.apply(plan).unwrap();
+        let report = session.check();
+        assert!(report.is_valid(), "{:?}", report.findings);
+        let unread = FileFault::Message(tr_integrity::Fault::UnreadBlock);
+        assert!(report.findings.iter().any(|found| found.fault == unread));
+    }
+}
+
+/// Its content may be all that is left of what a tool answered.
+#[test]
+fn a_message_whose_content_is_not_where_it_belongs_is_told_and_stays() {
+    for kind in KINDS {
+        let mut lines = lines(kind);
+        let result = at(&lines, "answer 2.1;");
+        // OpenClaw's result is known by its call; this one lost its role.
+        let name = if kind == Kind::ClaudeCode { "content" } else { "role" };
+        let name = format!(r#""{name}":"#);
+        let place = lines[result].rfind(&name).unwrap();
+        let place = lines[result].find(&name).filter(|_| name.contains("content")).unwrap_or(place);
+        lines[result].replace_range(place..place + 2, "\"?");
+        let damaged = lines[result].clone();
+        let mut session = SessionFile::read(bytes(&lines));
+        let plan = session.plan(Repair::preserve());
+        let _ = session.apply(plan).unwrap();
+        let report = session.check();
+        assert!(report.is_valid(), "{:?}", report.findings);
+        assert!(report.findings.iter().any(|found| found.fault == FileFault::UnreadMessage));
+        let text = String::from_utf8(session.to_bytes()).unwrap();
+        let message = &damaged[damaged.find(r#""message":"#).unwrap()..];
+        let message = &message[..message.find("answer 2.1;").unwrap()];
+        assert!(text.contains(message), "{text}");
+        assert_eq!(text.matches(OUTCOME_UNKNOWN).count(), 1);
+        assert!(session.plan(Repair::preserve()).is_empty());
+    }
+}
+
+/// Found by fuzzing: what was no message of the file's form was taken for one without content.
+#[test]
+fn messages_of_another_form_stay() {
+    let lines = [
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"one"}]}"#,
+        r#"{"role":"model","parts":[{"functionCall":{"id":"d","name":"p","args":{}}}]}"#,
+        r#"{"role":"user","parts":[{"text":"two"}]}"#,
+    ];
+    let lines = lines.map(str::to_owned);
+    for lines in [&lines[..], &[lines[1].clone(), lines[0].clone(), lines[2].clone()]] {
+        let mut session = SessionFile::read(bytes(lines));
+        let plan = session.plan(Repair::preserve());
+        let _ = session.apply(plan).unwrap();
         assert!(session.check().is_valid(), "{:?}", session.check().findings);
+        let text = String::from_utf8(session.to_bytes()).unwrap();
+        assert!(text.contains("one") && text.contains("two"), "{text}");
     }
 }

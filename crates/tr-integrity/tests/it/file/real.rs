@@ -1,5 +1,5 @@
 //! Real files: no false finding.
-use tr_integrity::{FileCheck, FileForm, FileReport};
+use tr_integrity::{Fault, FileCheck, FileFault, FileForm, FileReport};
 
 const REPRESENTATIVE: &str = include_str!("../data/representative_messages.jsonl");
 const TO_DO: &str = include_str!("../data/todowrite_examples.jsonl");
@@ -24,16 +24,23 @@ fn whole_files_have_no_finding() {
     }
 }
 
-/// Its authors broke the lines with the results of these two calls.
+/// Its authors broke the lines with the results of two calls, and one more.
 #[test]
 fn a_broken_file_has_the_findings_that_its_authors_made() {
     let report = check(EDGE_CASES);
     let found: Vec<_> = report
         .findings
         .iter()
-        .map(|finding| (finding.line, finding.rule(), finding.tool_use_id.as_deref().unwrap()))
+        .map(|finding| (finding.line, finding.fault, finding.tool_use_id.as_deref()))
         .collect();
-    assert_eq!(found, [(9, 2, "tool_edge_002"), (17, 2, "toolu_todowrite_002")]);
+    let expected = [
+        (9, FileFault::Message(Fault::IncompleteUse), Some("tool_edge_002")),
+        (10, FileFault::UnreadMessage, None),
+        (11, FileFault::UnreadMessage, None),
+        (17, FileFault::Message(Fault::IncompleteUse), Some("toolu_todowrite_002")),
+        (18, FileFault::Message(Fault::UnreadBlock), None),
+    ];
+    assert_eq!(found, expected);
     let error = report.findings[0].provider_error().unwrap();
     assert!(error.contains("without `tool_result` blocks immediately after: tool_edge_002"));
 }
