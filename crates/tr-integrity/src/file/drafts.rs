@@ -104,13 +104,19 @@ fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
         answered
             .extend(entries[node].entry.as_message().into_iter().flat_map(Message::tool_results));
     }
-    let ids = Ids::of(entries);
-    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut beside: Vec<(usize, &str)> = Vec::new();
     for (at, located) in entries.iter().enumerate() {
         if let (Link::To(parent), Some(_)) = (&located.entry.link, located.entry.as_message())
             && !on_path.contains(&at)
-            && let Some(parent) = ids.parent(parent, at)
         {
+            beside.push((at, parent));
+        }
+    }
+    let parents: HashSet<&str> = beside.iter().map(|&(_, parent)| parent).collect();
+    let ids = Ids::among(entries, |id| parents.contains(id));
+    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (at, parent) in beside {
+        if let Some(parent) = ids.parent(parent, at) {
             children.entry(parent).or_default().push(at);
         }
     }

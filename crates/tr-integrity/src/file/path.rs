@@ -138,9 +138,14 @@ pub(super) struct Ids<'e>(HashMap<&'e str, Vec<usize>>);
 
 impl<'e> Ids<'e> {
     pub(super) fn of(entries: &'e [Located]) -> Self {
+        Self::among(entries, |_| true)
+    }
+
+    /// Where each of the ids is that are wanted.
+    pub(super) fn among(entries: &'e [Located], is_wanted: impl Fn(&str) -> bool) -> Self {
         let mut ids: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, located) in entries.iter().enumerate() {
-            if let Some(id) = &located.entry.id {
+            if let Some(id) = located.entry.id.as_deref().filter(|id| is_wanted(id)) {
                 ids.entry(id).or_default().push(at);
             }
         }
