@@ -68,7 +68,11 @@ impl Form for Responses {
             None => "message".into(),
         };
         if kind == "message" {
-            let role = role(wire.role)?;
+            let role = match role(wire.role)? {
+                // It may call itself a tool, and is no output of one.
+                Role::Tool => Role::Other,
+                role => role,
+            };
             let (list, item) = (at(wire.content), item(&raw, wire.id));
             let is_system = role == Role::System;
             return Ok(Body { role, list, is_system, item, ..Body::of(raw) });

@@ -317,8 +317,7 @@ impl Writer<'_, '_> {
         for at in 0..self.messages.len() {
             let (was, message) = (Some(self.was[at]), self.messages[at].clone());
             match message.role() {
-                // Others may call themselves tools, and hold no result.
-                Role::Tool if self.places.contains_key(&(at, 0)) => {
+                Role::Tool => {
                     in_run = false;
                     let found = &self.pairs.found[self.places[&(at, 0)]];
                     match found.fate {

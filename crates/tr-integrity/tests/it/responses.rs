@@ -315,4 +315,9 @@ fn an_item_of_a_tool_that_is_no_output_stays() {
         assert!(Validator::of(&repaired).is_valid());
         assert!(repaired.to_json().contains(r#""role":"tool""#));
     }
+    // Nor is it part of a live tail.
+    let mut transcript = of(FORMAT, &[call(1), r#"{"role":"tool"}"#.to_owned()]);
+    let plan = Repair::preserve().plan(&transcript);
+    plan.apply(&mut transcript).unwrap();
+    assert!(Validator::of(&transcript).is_valid());
 }
