@@ -39,7 +39,7 @@
 //! | all else | with the next start: breakers, records and turns would be lost with the layers that hold them |
 use crate::{Builder, ConfigError, ToolStack, breaker, idempotency, retry::Policy};
 use std::{
-    fmt,
+    env, fmt,
     sync::{Arc, PoisonError, RwLock},
     time::Duration,
 };
@@ -74,6 +74,14 @@ impl Builder {
             .idempotency(|builder| records(builder, &config.idempotency))
             .loop_guard(|builder| loops(builder, &config.loops))
     }
+}
+
+/// The variables of this process that are settings, for [`Config::from_json_with`] and its like.
+pub fn variables() -> impl Iterator<Item = (String, String)> {
+    env::vars_os().filter_map(|(name, value)| {
+        let name = name.into_string().ok().filter(|name| name.starts_with(PREFIX))?;
+        Some((name, value.to_string_lossy().into_owned()))
+    })
 }
 
 /// Sets what is said.

@@ -7,7 +7,7 @@ use super::{
 use std::{env, path::PathBuf};
 use tool_reliability::{
     Environment,
-    config::{CatalogError, Config, DeriveKeys, Live, PREFIX, Reloaded},
+    config::{Config, DeriveKeys, Live, Reloaded, variables},
     idempotency::DerivedKeys,
 };
 
@@ -35,17 +35,14 @@ impl Files {
     /// Names everything that is wrong with any of them, and with the environment.
     pub(crate) fn read(&self) -> Result<Setup, String> {
         let mut faults = Environment::faults(|name| env::var(name).ok());
-        let vars = faults.take(variables());
-        let file = faults.take(self.config.as_deref().map(read_config).transpose());
+        let config = faults.take(read_config(self.config.as_deref(), variables()));
         let declared = faults.take(self.catalog.as_deref().map(read_catalog).transpose());
-        let (Some(vars), Some(file), Some(declared)) = (vars, file, declared) else {
-            return Err(faults.join("\n"));
-        };
-        if !faults.is_empty() {
-            return Err(faults.join("\n"));
+        match (config, declared) {
+            (Some(config), Some(declared)) if faults.is_empty() => {
+                Ok(Setup { config, declared: declared.unwrap_or_default() })
+            }
+            _ => Err(faults.join("\n")),
         }
-        let config = vars.or(file.unwrap_or_default());
-        Ok(Setup { config, declared: declared.unwrap_or_default() })
     }
 
     /// Reads them again, and has the stack take over what can change.
@@ -58,15 +55,6 @@ impl Files {
         setup.declare(declared);
         Ok(reloaded)
     }
-}
-
-/// Settings in variables. What is no text is nobody's setting.
-fn variables() -> Result<Config, CatalogError> {
-    let vars = env::vars_os().filter_map(|(name, value)| {
-        let name = name.into_string().ok().filter(|name| name.starts_with(PREFIX))?;
-        Some((name, value.to_string_lossy().into_owned()))
-    });
-    Config::from_vars(vars)
 }
 
 impl Setup {
@@ -89,11 +77,11 @@ impl Setup {
 
 /// Collects what is wrong.
 trait Faults {
-    fn take<T, E: Into<anyhow::Error>>(&mut self, read: Result<T, E>) -> Option<T>;
+    fn take<T>(&mut self, read: anyhow::Result<T>) -> Option<T>;
 }
 
 impl Faults for Vec<String> {
-    fn take<T, E: Into<anyhow::Error>>(&mut self, read: Result<T, E>) -> Option<T> {
-        read.map_err(|error| self.push(format!("{:#}", error.into()))).ok()
+    fn take<T>(&mut self, read: anyhow::Result<T>) -> Option<T> {
+        read.map_err(|error| self.push(format!("{error:#}"))).ok()
     }
 }

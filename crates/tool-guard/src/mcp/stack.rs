@@ -49,10 +49,19 @@ pub(crate) fn read_catalog(path: &Path) -> anyhow::Result<ToolCatalog> {
     read.with_context(|| format!("{} cannot be used", path.display()))
 }
 
-/// Reads how the user sets up the stack.
-pub(crate) fn read_config(path: &Path) -> anyhow::Result<Config> {
+/// Reads how the user sets up the stack: a file, if there is one, with these variables over it.
+pub(crate) fn read_config(
+    path: Option<&Path>,
+    vars: impl IntoIterator<Item = (String, String)>,
+) -> anyhow::Result<Config> {
+    let Some(path) = path else {
+        return Config::from_json_with("{}", vars).context("the environment cannot be used");
+    };
     let (text, is_json) = read(path)?;
-    let read = if is_json { Config::from_json(&text) } else { Config::from_toml(&text) };
+    let read = match is_json {
+        true => Config::from_json_with(&text, vars),
+        false => Config::from_toml_with(&text, vars),
+    };
     read.with_context(|| format!("{} cannot be used", path.display()))
 }
 

@@ -31,9 +31,10 @@
 //! assert_eq!(config.breaker.cooldown_ms, Some(5_000));
 //! assert_eq!(config.catalog.len(), 1);
 //!
-//! // A variable for each setting beats the file.
-//! let config = Config::from_vars([("TOOL_RELIABILITY__BREAKER__COOLDOWN_MS", "9000")])?.or(config);
-//! assert_eq!(config.breaker.cooldown_ms, Some(9_000));
+//! // A variable beats what the file says of its setting.
+//! let vars = [("TOOL_RELIABILITY__BREAKER__COOLDOWN_MS", "9000")];
+//! let config = Config::from_toml_with("[breaker]\nwindow = 30\ncooldown_ms = 5", vars)?;
+//! assert_eq!((config.breaker.window, config.breaker.cooldown_ms), (Some(30), Some(9_000)));
 //! # }
 //! # Ok::<_, tr_core::catalog::CatalogError>(())
 //! ```
@@ -43,6 +44,14 @@
 //! `defaults`, `tools` and `undeclared_effect` are those of a [catalogue](crate::catalog): what is
 //! known of each tool, and beats what is said for all. JSON has the same form as TOML, which needs
 //! the feature `catalog`. The form's schema is `schemas/stack-config.schema.json`.
+//!
+//! # Variables
+//!
+//! Those whose names begin with [`PREFIX`] are settings; the others are not looked at. What follows
+//! is the setting's place, its parts joined by two underscores, in any case:
+//! `TOOL_RELIABILITY__BREAKER__COOLDOWN_MS=5000`, `TOOL_RELIABILITY__TOOLS__SEARCH__TIMEOUT_MS=900`.
+//! A part that the file has in other letters is meant as the file has it; else it is in small
+//! letters. Values are JSON where they can be (`5000`, `true`, `[0.5, 1]`), else text (`shadow`).
 //!
 //! # Errors
 //!
@@ -59,7 +68,10 @@ pub use self::vars::PREFIX;
 
 #[cfg(not(feature = "schema"))]
 use self::form::ConfigForm;
-use self::form::{RolloutForm, stage};
+use self::{
+    form::{RolloutForm, stage},
+    vars::{File, over},
+};
 #[cfg(feature = "catalog")]
 use crate::catalog::read::toml_text;
 use crate::{
@@ -104,9 +116,24 @@ impl Config {
     /// # Errors
     /// Names every mistake with its line.
     pub fn from_json(json: &str) -> Result<Self, CatalogError> {
+        Self::from_json_with(json, NOTHING)
+    }
+
+    /// Reads a configuration in JSON with variables over it.
+    ///
+    /// # Errors
+    /// Names every mistake with its line or its variable.
+    pub fn from_json_with<N, V>(
+        json: &str,
+        vars: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Self, CatalogError>
+    where
+        N: AsRef<str>,
+        V: AsRef<str>,
+    {
         let mut faults = Faults::of_configuration(json);
         let form = text::<ConfigForm>(json, Strictness::Canonical, &mut faults);
-        finish(form, &mut faults).ok_or_else(|| CatalogError::of(WHAT, faults, json))
+        over(File { form, faults, text: json }, || serde_json::from_str(json).ok(), vars)
     }
 
     /// Reads a configuration in TOML.
@@ -115,27 +142,30 @@ impl Config {
     /// Names every mistake with its line.
     #[cfg(feature = "catalog")]
     pub fn from_toml(toml: &str) -> Result<Self, CatalogError> {
-        let mut faults = Faults::of_configuration(toml);
-        let form = toml_text::<ConfigForm>(toml, &mut faults);
-        finish(form, &mut faults).ok_or_else(|| CatalogError::of(WHAT, faults, toml))
+        Self::from_toml_with(toml, NOTHING)
     }
 
-    /// What `self` does not say, as `other` says it. Each setting for itself, but for the rollout
-    /// and the catalogue: if `self` has one, that is all of it.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
-        Self {
-            rollout: self.rollout.or(other.rollout),
-            normalise: self.normalise.or(other.normalise),
-            attempt_timeout: self.attempt_timeout.or(other.attempt_timeout),
-            retry: build::or(self.retry, other.retry),
-            breaker: self.breaker.or(other.breaker),
-            idempotency: self.idempotency.or(other.idempotency),
-            loops: self.loops.or(other.loops),
-            catalog: if self.catalog.is_empty() { other.catalog } else { self.catalog },
-        }
+    /// Reads a configuration in TOML with variables over it.
+    ///
+    /// # Errors
+    /// Names every mistake with its line or its variable.
+    #[cfg(feature = "catalog")]
+    pub fn from_toml_with<N, V>(
+        toml: &str,
+        vars: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Self, CatalogError>
+    where
+        N: AsRef<str>,
+        V: AsRef<str>,
+    {
+        let mut faults = Faults::of_configuration(toml);
+        let form = toml_text::<ConfigForm>(toml, &mut faults);
+        over(File { form, faults, text: toml }, || toml::from_str(toml).ok(), vars)
     }
 }
+
+/// No variables.
+const NOTHING: [(&str, &str); 0] = [];
 
 /// The configuration, if there is no fault in it.
 fn finish(form: Option<ConfigForm>, faults: &mut Faults) -> Option<Config> {

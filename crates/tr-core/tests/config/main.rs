@@ -95,25 +95,30 @@ fn every_mistake_is_named_with_its_line() {
 
 #[test]
 fn a_variable_beats_the_file_and_leaves_the_rest() {
-    let file = Config::from_json(
-        r#"{"breaker": {"cooldown_ms": 5, "window": 7}, "retry": {"attempts": 3, "base_ms": 9}}"#,
-    );
+    let file = r#"{"breaker": {"cooldown_ms": 5, "window": 17}, "retry": {"attempts": 3, "base_ms": 9},
+        "rollout": {"mode": "off", "tools": {"Search": "enforce"}},
+        "tools": {"Search": {"effect": "read_only"}, "pay": {}}}"#;
     let vars = [
         ("TOOL_RELIABILITY__BREAKER__COOLDOWN_MS", "9000"),
         ("TOOL_RELIABILITY__RETRY__ATTEMPTS", "2"),
         ("TOOL_RELIABILITY__ROLLOUT__MODE", "shadow"),
+        ("TOOL_RELIABILITY__TOOLS__SEARCH__TIMEOUT_MS", "7"),
         ("TOOL_RELIABILITY_ENABLED", "not looked at here"),
         ("PATH", "/bin"),
     ];
-    let config = Config::from_vars(vars).unwrap().or(file.unwrap());
-    assert_eq!((config.breaker.cooldown_ms, config.breaker.window), (Some(9_000), Some(7)));
+    let config = Config::from_json_with(file, vars).unwrap();
+    assert_eq!((config.breaker.cooldown_ms, config.breaker.window), (Some(9_000), Some(17)));
     let retry = config.retry.unwrap();
     assert_eq!((retry.attempts, retry.base), (Some(2), Some(Duration::from_millis(9))));
-    assert_eq!(config.rollout, Some(Rollout::new(Mode::Shadow)));
+    let rollout = Rollout::new(Mode::Shadow).tool("Search", Mode::Enforce);
+    assert_eq!(config.rollout, Some(rollout));
+    let search = config.catalog.find(None, "Search", None).unwrap();
+    assert_eq!(search.effect, Some(Effect::ReadOnly));
+    assert_eq!((search.timeout, config.catalog.len()), (Some(Duration::from_millis(7)), 2));
 }
 
 #[test]
-fn every_mistake_in_a_variable_is_named_with_it() {
+fn every_mistake_in_a_variable_is_named_with_it_and_the_file_s_with_their_lines() {
     let vars = [
         ("TOOL_RELIABILITY__BREAKER__COOLDOWN", "9000"),
         ("TOOL_RELIABILITY__ROLLOUT__PERCENT", "ten"),
@@ -121,19 +126,25 @@ fn every_mistake_in_a_variable_is_named_with_it() {
         ("TOOL_RELIABILITY__RETRY__Attempts", "4"),
         ("TOOL_RELIABILITY__RETRY__ATTEMPTS__X", "4"),
     ];
-    let error = Config::from_vars(vars).unwrap_err().to_string();
-    let mut lines: Vec<_> = error.lines().collect();
-    assert_eq!(lines.remove(0), "the environment has 4 mistakes");
-    lines.sort_unstable();
-    assert_eq!(
-        lines,
-        [
-            r#"TOOL_RELIABILITY__BREAKER__COOLDOWN: expected a known key, found the unknown key "cooldown" (did you mean "cooldown_ms"?)"#,
-            "TOOL_RELIABILITY__RETRY__ATTEMPTS__X: expected each setting once, found a setting that another variable has",
-            "TOOL_RELIABILITY__RETRY__Attempts: expected each setting once, found a setting that another variable has",
-            r#"TOOL_RELIABILITY__ROLLOUT__PERCENT: expected a number from 0 to 100, found "ten""#,
-        ]
-    );
+    let of_vars = [
+        r#"TOOL_RELIABILITY__BREAKER__COOLDOWN: expected a known key, found the unknown key "cooldown" (did you mean "cooldown_ms"?)"#,
+        "TOOL_RELIABILITY__RETRY__ATTEMPTS__X: expected each setting once, found a setting that is there in another way",
+        "TOOL_RELIABILITY__RETRY__Attempts: expected each setting once, found a setting that is there in another way",
+        r#"TOOL_RELIABILITY__ROLLOUT__PERCENT: expected a number from 0 to 100, found "ten""#,
+    ];
+    for (file, of_file) in [
+        ("{}", None),
+        (
+            r#"{"normalise": 5}"#,
+            Some("line 1, column 15: /normalise: expected true or false, found 5"),
+        ),
+    ] {
+        let error = Config::from_json_with(file, vars).unwrap_err().to_string();
+        let mut lines: Vec<_> = error.lines().skip(1).collect();
+        lines.sort_unstable();
+        let wanted: Vec<_> = of_vars.into_iter().chain(of_file).collect();
+        assert_eq!(lines, wanted);
+    }
 }
 
 #[cfg(feature = "catalog")]
@@ -159,4 +170,8 @@ effect = "read_only"
     let pay = part(Mode::Enforce, 12.5, Mode::Off);
     assert_eq!(config.rollout, Some(Rollout::new(Mode::Shadow).tool("pay", pay)));
     assert_eq!((config.breaker.window, config.catalog.len()), (Some(9), 1));
+
+    let vars = [("TOOL_RELIABILITY__BREAKER__WINDOW", "11")];
+    let config = Config::from_toml_with(&toml.replace("= 0", "= 9"), vars).unwrap();
+    assert_eq!((config.breaker.window, config.catalog.len()), (Some(11), 1));
 }

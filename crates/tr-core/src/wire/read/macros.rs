@@ -6,7 +6,7 @@
 /// and can be written; `strict` ones are only read, and refuse what they do not know. A line is
 /// `"name" | "other name" => field: Type, Shape;`. In front of these stand members that are not
 /// kept: `const "name" = "value";` in open objects, `ignored "name";` in strict ones. Those that are
-/// `pub` have optional members only, and know which of two speaks first.
+/// `pub` can be compared.
 macro_rules! object {
     (
         open
@@ -106,24 +106,6 @@ macro_rules! object {
             @strict [pub] [#[derive(PartialEq)] #[non_exhaustive]]
             $(#[doc = $doc])*
             struct $name $body
-        }
-
-        $crate::wire::read::object! { @or $name $body }
-    };
-    (
-        @or $name:ident {
-            $(
-                $(#[doc = $field_doc:literal])*
-                $wire:literal $(| $alias:literal)* => $field:ident: $type:ty, $shape:ty;
-            )*
-        }
-    ) => {
-        impl $name {
-            /// What `self` does not say, as `other` says it.
-            #[must_use]
-            pub(crate) fn or(self, other: Self) -> Self {
-                Self { $($field: self.$field.or(other.$field),)* }
-            }
         }
     };
     (
