@@ -105,7 +105,7 @@ async fn repeat(store: &Sqlite, ledger: &Ledger, key: &str) -> Repeat {
             if outcome.from_cache() { Repeat::Replayed } else { Repeat::Ran }
         }
         Err(error) => {
-            assert!(is_unknown(&error), "{error}");
+            assert!(is_unknown(&error), "{error:?}");
             Repeat::Unknown
         }
     }
