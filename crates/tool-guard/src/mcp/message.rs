@@ -73,11 +73,14 @@ pub(crate) enum Line<'l> {
     },
 }
 
-/// Reads a line.
+/// Reads a line. Bytes that are no UTF-8 make it unreadable wherever they are: some servers put
+/// marks in their place, and what we sent again of it would be no JSON either.
 pub(crate) fn read(line: &[u8]) -> Line<'_> {
-    let first = line.iter().find(|byte| !byte.is_ascii_whitespace());
-    if first == Some(&b'[') {
-        return match serde_json::from_slice::<Vec<&RawValue>>(line) {
+    let Ok(text) = std::str::from_utf8(line) else {
+        return Line::Unreadable { may_call_tool: may_call_tool(line) };
+    };
+    if text.trim_ascii_start().starts_with('[') {
+        return match serde_json::from_str::<Vec<&RawValue>>(text) {
             Ok(all) => Line::Batch {
                 calls_tool: all.iter().any(|one| match object::<Message<'_>>(one.get()) {
                     Ok(message) => message.is_tool_call(),
@@ -87,7 +90,7 @@ pub(crate) fn read(line: &[u8]) -> Line<'_> {
             Err(_) => Line::Unreadable { may_call_tool: may_call_tool(line) },
         };
     }
-    match serde_json::from_slice(line) {
+    match serde_json::from_str(text) {
         Ok(message) => Line::One(message),
         Err(_) => Line::Unreadable { may_call_tool: may_call_tool(line) },
     }
@@ -209,6 +212,7 @@ mod tests {
             &br#"{"method":"ping","method":"tools/call","id":1}"#[..],
             br#"{"method":"tools/call","id":1} {"#,
             b"{\"method\":\"tools/call\",\"params\":\"\xff\"}",
+            b"{\"method\":\"tools/call\",\"jsonrpc\":\"\xff\"}",
         ] {
             assert!(matches!(read(line), Line::Unreadable { may_call_tool: true }));
         }
