@@ -179,10 +179,7 @@ impl Admin {
             return Answer::error(StatusCode::NOT_FOUND, format!("there is only {PATH}"));
         }
         if head.method == Method::GET {
-            return match view::state(&self.stack).await {
-                Ok(state) => Answer { status: StatusCode::OK, body: state },
-                Err(error) => Answer::error(StatusCode::BAD_GATEWAY, error.to_string()),
-            };
+            return Answer::ok(view::state(&self.stack).await);
         }
         if head.method != Method::POST {
             return Answer::error(StatusCode::METHOD_NOT_ALLOWED, "ask with GET, order with POST");

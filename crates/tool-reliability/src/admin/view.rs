@@ -3,8 +3,8 @@ use crate::{Mode, ToolStack, rollout::Rollout};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tr_breaker::BreakerHandle;
-use tr_core::BoxError;
-use tr_idempotency::DedupeRecord;
+use tr_core::ToolOutcome;
+use tr_idempotency::{DedupeRecord, StoreHandle, store::StoreError};
 use tr_telemetry::redact::{Redact, Redactor};
 
 /// Of each list at most so many are shown.
@@ -12,8 +12,8 @@ const SHOWN: usize = 100;
 /// A call in flight in a store is shown once it has run for so long: the usual lease.
 const STALE: Duration = Duration::from_secs(120);
 
-/// The whole stack.
-pub(super) async fn state(stack: &ToolStack) -> Result<Value, BoxError> {
+/// The whole stack. A store that cannot be asked hides nothing but its own part.
+pub(super) async fn state(stack: &ToolStack) -> Value {
     let redactor = Redactor::default();
     let switch = stack.kill_switch();
     let mut breakers = stack.breakers().all();
@@ -37,13 +37,18 @@ pub(super) async fn state(stack: &ToolStack) -> Result<Value, BoxError> {
         "unknown": list(&records.unknown()),
     });
     if let Some(store) = records.in_store() {
-        shown["store"] = json!({
-            "stale": list(&store.stale(STALE, SHOWN).await?),
-            "unknown": list(&store.unknown(SHOWN).await?),
-        });
+        let lists = in_store(&store).await;
+        shown["store"] = lists.unwrap_or_else(|error| json!({ "error": error.to_string() }));
     }
     redact(&mut shown, &redactor);
-    Ok(shown)
+    shown
+}
+
+async fn in_store(store: &StoreHandle<ToolOutcome>) -> Result<Value, StoreError> {
+    Ok(json!({
+        "stale": list(&store.stale(STALE, SHOWN).await?),
+        "unknown": list(&store.unknown(SHOWN).await?),
+    }))
 }
 
 /// The mode of all calls, where it is the same for all.

@@ -1,5 +1,7 @@
 //! Looking at a stack and interfering by hand, over HTTP.
 #![cfg(feature = "admin")]
+mod store;
+
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};

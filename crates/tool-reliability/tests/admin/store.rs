@@ -1,0 +1,131 @@
+//! Records that are in a store are seen and changed there, and a store that is away hides nothing else.
+use super::{around, call, order, state};
+use http::StatusCode;
+use serde_json::json;
+use std::future::ready;
+use tool_reliability::{
+    ToolStack,
+    admin::Admin,
+    idempotency::{
+        protocol::{Millis, Token},
+        store::{
+            ClaimRequest, Claimed, End, Memory, Query, RecordStore, Seen, StoreError, StoreFuture,
+            Stored,
+        },
+    },
+};
+use tower::ServiceExt;
+use tr_core::{Effect, Ran, Verdict, canonical::Key};
+use tr_testkit::calls::{answers, fails};
+
+fn stack(records: &Memory) -> ToolStack {
+    ToolStack::builder().idempotency(|it| it.store(records.clone())).build().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_outcome_of_another_process_is_listed_and_settled() {
+    let records = Memory::new();
+    let dead = around(&stack(&records), fails("timeout", Verdict::TRANSIENT, Ran::Unknown));
+    dead.oneshot(call("pay", "order-42")).await.unwrap_err();
+
+    let stack = stack(&records);
+    let admin = Admin::new(&stack);
+    let seen = state(&admin).await;
+    let unknown = &seen["store"]["unknown"][0];
+    assert_eq!((&unknown["tool"], &unknown["state"]), (&json!("pay"), &json!("unknown")));
+    let mut settle = json!({
+        "action": "settle", "key": unknown["key"], "epoch": 99, "outcome": "done", "output": "paid",
+    });
+    let (status, _) = order(&admin, settle.clone()).await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "another run is meant");
+    settle["epoch"] = unknown["epoch"].clone();
+    assert_eq!(order(&admin, settle).await, (StatusCode::OK, json!({ "settled": true })));
+
+    assert_eq!(state(&admin).await["store"]["unknown"], json!([]));
+    let replay = around(&stack, answers("again")).oneshot(call("pay", "order-42")).await.unwrap();
+    assert_eq!(replay.content().unwrap().get(), r#""paid""#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn records_of_another_process_are_flushed() {
+    let records = Memory::new();
+    let other = around(&stack(&records), answers("ok"));
+    for key in ["a", "b", "c"] {
+        other.clone().oneshot(call("pay", key)).await.unwrap();
+    }
+    let admin = Admin::new(&stack(&records));
+    let mut flush = json!({ "action": "flush", "session": "s" });
+    assert_eq!(order(&admin, flush.clone()).await, (StatusCode::OK, json!({ "wouldFlush": 3 })));
+    flush["confirm"] = json!(2);
+    assert_eq!(order(&admin, flush.clone()).await.0, StatusCode::CONFLICT);
+    flush["confirm"] = json!(3);
+    assert_eq!(order(&admin, flush.clone()).await, (StatusCode::OK, json!({ "flushed": 3 })));
+    assert_eq!(order(&admin, flush).await.1["wouldFlush"], 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_away_hides_nothing_else() {
+    let stack = ToolStack::builder().idempotency(|it| it.store(Away)).build().unwrap();
+    let read = call("read", "k").effect(Effect::ReadOnly);
+    around(&stack, answers("ok")).oneshot(read).await.unwrap();
+
+    let admin = Admin::new(&stack);
+    let seen = state(&admin).await;
+    assert_eq!(seen["breakers"][1]["name"], "read");
+    let error = seen["store"]["error"].as_str().expect("it is away");
+    assert!(error.ends_with("no route to it"), "{error}");
+    let flush = json!({ "action": "flush", "session": "s" });
+    let (status, said) = order(&admin, flush).await;
+    assert_eq!(status, StatusCode::BAD_GATEWAY);
+    assert!(said["error"].as_str().unwrap().ends_with("no route to it"), "{said}");
+}
+
+/// A store that nobody can reach.
+#[derive(Debug)]
+struct Away;
+
+fn away<'s, T: Send + 's>() -> StoreFuture<'s, T> {
+    Box::pin(ready(Err(StoreError::unreachable("no route to it"))))
+}
+
+impl RecordStore for Away {
+    fn claim<'s>(&'s self, _: &'s ClaimRequest) -> StoreFuture<'s, Claimed> {
+        away()
+    }
+    fn renew<'s>(&'s self, _: &'s Key, _: Token, _: Millis) -> StoreFuture<'s, bool> {
+        away()
+    }
+    fn release<'s>(&'s self, _: &'s Key, _: u64) -> StoreFuture<'s, bool> {
+        away()
+    }
+    fn finalise<'s>(&'s self, _: &'s Key, _: Token, _: &'s End) -> StoreFuture<'s, bool> {
+        away()
+    }
+    fn settle<'s>(&'s self, _: &'s Key, _: Option<Token>, _: &'s End) -> StoreFuture<'s, bool> {
+        away()
+    }
+    fn read<'s>(&'s self, _: &'s Key) -> StoreFuture<'s, Option<Stored>> {
+        away()
+    }
+    fn watch<'s>(&'s self, _: &'s Key, _: Seen) -> StoreFuture<'s, ()> {
+        away()
+    }
+    fn list<'s>(&'s self, _: &'s Query, _: usize) -> StoreFuture<'s, Vec<Stored>> {
+        away()
+    }
+    fn count<'s>(&'s self, _: &'s Query) -> StoreFuture<'s, u64> {
+        away()
+    }
+    fn flush<'s>(&'s self, _: &'s Query) -> StoreFuture<'s, u64> {
+        away()
+    }
+    fn clear<'s>(&'s self, _: &'s Key) -> StoreFuture<'s, bool> {
+        away()
+    }
+    fn sweep(&self) -> StoreFuture<'_, u64> {
+        away()
+    }
+    fn check(&self) -> StoreFuture<'_, Vec<String>> {
+        away()
+    }
+}
