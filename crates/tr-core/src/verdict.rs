@@ -49,6 +49,17 @@ impl Verdict {
     pub const fn is_transient(self) -> bool {
         matches!(self, Self::Transient { .. })
     }
+
+    /// Its name in small letters, such as `transient`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Transient { .. } => "transient",
+            Self::Permanent => "permanent",
+            Self::Cancelled => "cancelled",
+        }
+    }
 }
 
 /// Whether the tool ran. Every error of ours says so.

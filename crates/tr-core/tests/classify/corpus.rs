@@ -1,7 +1,7 @@
 //! The labelled corpus is classified without a miss.
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use tr_core::{Ran, SetClock, ToolError, Verdict, classify};
+use tr_core::{Ran, SetClock, ToolError, classify};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,15 +17,6 @@ struct Case {
 fn cases() -> Vec<Case> {
     let lines = include_str!("../data/errors/corpus.jsonl").lines();
     lines.map(|line| serde_json::from_str(line).expect(line)).collect()
-}
-
-fn name(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Success => "success",
-        Verdict::Transient { .. } => "transient",
-        Verdict::Permanent => "permanent",
-        Verdict::Cancelled => "cancelled",
-    }
 }
 
 /// Verdict, whether it ran, and the code of what the tables found.
@@ -54,7 +45,7 @@ fn classify(case: &Case) -> (&'static str, Ran, String) {
         Some(kind) => kind.code(),
         None => found.end.code,
     };
-    (name(found.end.verdict), found.end.ran, code.to_owned())
+    (found.end.verdict.as_str(), found.end.ran, code.to_owned())
 }
 
 #[test]
