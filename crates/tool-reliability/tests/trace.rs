@@ -2,7 +2,6 @@
 use opentelemetry::trace::{SpanId, TracerProvider as _};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use std::{
-    io,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -16,7 +15,8 @@ use tr_core::{
     call::CallContext,
     wire::{Arrival, bs_tim_5, utee},
 };
-use tracing_subscriber::prelude::*;
+use tr_testkit::logs::Logs;
+use tracing_subscriber::{prelude::*, registry};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const CALLER: &str = "b7ad6b7169203331";
@@ -129,31 +129,15 @@ async fn ut_08_a_traceparent_is_understood_as_it_is() {
     assert_eq!(execution.parent_span_id.to_string(), CALLER);
 }
 
-#[derive(Clone, Default)]
-struct Sink(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn ut_08_an_id_of_another_kind_is_no_parent_and_is_logged() {
-    let sink = Sink::default();
-    let subscriber = tracing_subscriber::registry().with(JsonLines::new(sink.clone()));
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (logs, _listening) = Logs::listen(|logs| registry().with(JsonLines::new(logs)));
     let signals = Signals::builder().names([Names::Utee]).build().unwrap();
     let stack = ToolStack::builder().telemetry(signals).build().unwrap();
     let tool = service_fn(async |_: ToolCall| Ok::<_, BoxError>(ToolOutcome::default()));
     let ids = r#", "traceId": "trace-456", "spanId": "span-1""#;
     stack.service(tool).oneshot(utee_call(ids)).await.unwrap();
-    let log = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
+    let log = logs.text();
     let invocation = log.lines().find(|line| line.contains("tool_invocation")).unwrap();
     let invocation: serde_json::Value = serde_json::from_str(invocation).unwrap();
     assert_eq!(invocation["traceId"], "trace-456");

@@ -8,6 +8,7 @@
 //! | allocates nothing on its fast path | [`mod@alloc`] |
 //! | ran the tool once, even over a killed process | [`ledger`] |
 //! | syncs no more than it must, and stands a disk that is slow or fails (feature `syncs`, Linux) | `syncs` |
+//! | logs what it says it does (feature `logs`) | `logs::Logs` |
 //! | holds with a real Redis server, killed, paused and restarted (feature `redis`) | `redis::Server` |
 //! | holds with a real PostgreSQL server, killed and restarted (feature `postgres`) | `postgres::Server` |
 //! | holds over a bad network (feature `faults`) | `faults::Proxy` |
@@ -42,6 +43,8 @@ pub mod faults;
 mod launch;
 pub mod laws;
 pub mod ledger;
+#[cfg(feature = "logs")]
+pub mod logs;
 #[cfg(all(unix, feature = "postgres"))]
 pub mod postgres;
 #[cfg(all(unix, feature = "redis"))]

@@ -18,9 +18,10 @@ use tower::ServiceExt;
 use tr_core::{BreakerState, Effect, KeyRef, Params, Ran, ToolCall, Verdict};
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails},
+    logs::Logs,
     tool::Step,
 };
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt;
 
 fn request(method: Method, body: &str) -> Request<Full<Bytes>> {
     let mut request = Request::builder()
@@ -279,34 +280,10 @@ async fn who_may_not_changes_nothing() {
     assert!(!stack.kill_switch().is_on());
 }
 
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'w> MakeWriter<'w> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'w self) -> Self {
-        self.clone()
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn every_change_is_written_down_and_no_secret_is_shown() {
     const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
-    let log = Log::default();
-    let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (logs, _listening) = Logs::listen(|logs| fmt().with_writer(move || logs.clone()).finish());
     let stack = ToolStack::default();
     let admin = Admin::new(&stack);
     let failing = ScriptedTool::script([Step::err(
@@ -325,7 +302,7 @@ async fn every_change_is_written_down_and_no_secret_is_shown() {
     let mut page = request(Method::GET, "");
     page.headers_mut().insert("origin", "https://attacker.example".parse().unwrap());
     send(&admin, page).await;
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let log = logs.text();
     let changes: Vec<_> = log.lines().filter(|line| line.contains("admin_change")).collect();
     assert_eq!(changes.len(), 2, "{log}");
     assert!(changes[0].contains(r#"action="force_open""#) && changes[0].contains("pay"), "{log}");

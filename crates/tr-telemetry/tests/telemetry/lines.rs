@@ -1,38 +1,24 @@
 //! The events as JSON.
-use std::{
-    io::{self, Write},
-    sync::{Arc, Mutex},
-};
+use std::sync::Arc;
 use tr_core::SetClock;
 use tr_telemetry::JsonLines;
+use tr_testkit::logs::Logs;
 use tracing::subscriber::DefaultGuard;
-use tracing_subscriber::prelude::*;
+use tracing_subscriber::{prelude::*, registry};
 
-#[derive(Clone, Default)]
-pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
+pub(crate) struct Lines(Logs);
 
 impl Lines {
     /// Listens on this thread until the guard goes.
     pub(crate) fn listen() -> (Self, DefaultGuard) {
-        let lines = Self::default();
         let clock = Arc::new(SetClock::at(1_771_672_800_000));
-        let layer = JsonLines::new(lines.clone()).clock(clock);
-        let guard = tracing_subscriber::registry().with(layer).set_default();
-        (lines, guard)
+        let lines = |logs| registry().with(JsonLines::new(logs).clock(clock));
+        let (logs, guard) = Logs::listen(lines);
+        (Self(logs), guard)
     }
 
     pub(crate) fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        self.0.text()
     }
 
     pub(crate) fn events(&self) -> Vec<serde_json::Value> {
