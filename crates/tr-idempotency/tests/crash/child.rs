@@ -9,16 +9,24 @@ use std::{
 };
 use tokio::task::JoinSet;
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
-use tr_core::{BoxError, Params, ToolCall, ToolOutcome};
-use tr_idempotency::{IdempotencyLayer, sqlite::Sqlite, store::RecordStore};
+use tr_core::{BoxError, Params, SystemClock, ToolCall, ToolOutcome, WallClock};
+use tr_idempotency::{
+    IdempotencyLayer,
+    sqlite::{Database, Sqlite},
+    store::RecordStore,
+};
 use tr_testkit::ledger::Ledger;
 
-/// What the child is told, as one variable: file, point, how often, how long after, tool's time,
-/// keys.
+/// What the child is told, as one variable: file, clock, lease, point, how often, how long after,
+/// tool's time, keys.
 const ORDER: &str = "TR_IDEMPOTENCY_TEST_ORDER";
 
-/// How long a dead process keeps its calls.
-pub(crate) const LEASE: Duration = Duration::from_millis(150);
+/// How long a dead process keeps its calls: so long that no machine is too busy to answer within
+/// it. Nobody waits for its end: the clocks of who comes after are ahead.
+pub(crate) const LEASE: Duration = Duration::from_secs(60);
+
+/// By so much each process's clock is ahead of that of the one before.
+pub(crate) const STEP: Duration = Duration::from_secs(2 * 60);
 
 /// Who call at once, each one call after the other.
 const CALLERS: usize = 4;
@@ -27,6 +35,10 @@ const CALLERS: usize = 4;
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     pub(crate) file: PathBuf,
+    /// By how much its clock is ahead of the machine's.
+    pub(crate) ahead: Duration,
+    /// How long it keeps its calls.
+    pub(crate) lease: Duration,
     /// Where to die; nowhere, it is killed from outside.
     pub(crate) point: Option<Point>,
     /// At which coming by.
@@ -48,6 +60,8 @@ impl Order {
         let micros = |word: &str| Duration::from_micros(word.parse().unwrap());
         Some(Self {
             file: next().into(),
+            ahead: micros(next()),
+            lease: micros(next()),
             point: Point::named(next()),
             nth: next().parse().unwrap(),
             lasts: micros(next()),
@@ -58,9 +72,11 @@ impl Order {
 
     /// The child, which runs the test of this name.
     pub(crate) fn child(&self, test: &str) -> Command {
-        let Self { file, point, nth, lasts, takes, keys } = self;
+        let Self { file, ahead, lease, point, nth, lasts, takes, keys } = self;
         let mut order = vec![
             file.to_str().unwrap().to_owned(),
+            ahead.as_micros().to_string(),
+            lease.as_micros().to_string(),
             point.map_or_else(String::new, |point| format!("{point:?}")),
             nth.to_string(),
             lasts.as_micros().to_string(),
@@ -79,9 +95,9 @@ impl Order {
     /// Does it. Says what was answered before it dies.
     pub(crate) async fn obey(self) {
         let fuse = Fuse::new(self.point, self.nth, self.lasts);
-        let store = Sqlite::open(&self.file).await.unwrap();
-        let store = Fused { way: fuse.clone(), store };
-        let tool = guarded(Arc::new(store), ledger(&self.file), fuse, self.takes);
+        let store = open(&self.file, self.ahead).await;
+        let store = Arc::new(Fused { way: fuse.clone(), store });
+        let tool = guarded(store, ledger(&self.file), fuse, self.lease, self.takes);
         let mut callers = JoinSet::new();
         for caller in 0..CALLERS {
             let (mut tool, keys) = (tool.clone(), self.keys.clone());
@@ -101,6 +117,23 @@ impl Order {
             end.unwrap();
         }
     }
+}
+
+/// The machine's clock, so much ahead.
+#[derive(Debug)]
+struct Ahead(u64);
+
+impl WallClock for Ahead {
+    fn unix_ms(&self) -> u64 {
+        SystemClock.unix_ms() + self.0
+    }
+}
+
+/// The records in this file, at a time to come.
+pub(crate) async fn open(file: &Path, ahead: Duration) -> Sqlite {
+    let clock = Arc::new(Ahead(u64::try_from(ahead.as_millis()).unwrap()));
+    let database = Database::open(file).await.unwrap();
+    Sqlite::builder().clock(clock).on(database).await.unwrap()
 }
 
 /// What the tool has done, whoever called it.
@@ -125,12 +158,13 @@ pub(crate) fn guarded(
     store: Arc<dyn RecordStore>,
     ledger: Ledger,
     fuse: Arc<Fuse>,
+    lease: Duration,
     takes: Duration,
 ) -> impl Service<ToolCall, Response = ToolOutcome, Error = BoxError, Future: Send> + Clone + Send {
     let layer = IdempotencyLayer::builder()
         .shared_store(store)
-        .store_timeout(Duration::from_secs(10))
-        .inflight_ttl(LEASE)
+        .store_timeout(Duration::from_secs(60))
+        .inflight_ttl(lease)
         .build()
         .unwrap();
     ServiceBuilder::new().layer(layer).service(service_fn(move |call: ToolCall| {

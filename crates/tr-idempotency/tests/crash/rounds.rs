@@ -1,6 +1,6 @@
 //! Rounds: a child dies, its calls are repeated, the ledger is read.
 use crate::{
-    child::{LEASE, Order, call, guarded, is_answer, ledger},
+    child::{LEASE, Order, STEP, call, guarded, is_answer, ledger, open},
     fuse::{Fuse, Point},
 };
 use std::{
@@ -24,6 +24,12 @@ use tr_testkit::{ledger::Ledger, rounds};
 
 /// Calls that a crowded child makes.
 const CROWD: usize = 12;
+
+/// A lease that a call is to outlive, so that it is renewed: a third of it is waited for.
+const RENEWED: Duration = Duration::from_secs(2);
+
+/// A call is answered within this, on any machine.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Removed in the end.
 struct Folder(PathBuf);
@@ -97,9 +103,9 @@ fn outlive(order: &Order, test: &str, lines: Option<usize>) -> Vec<String> {
 /// Repeats the call in this process.
 async fn repeat(store: &Sqlite, ledger: &Ledger, key: &str) -> Repeat {
     let fuse = Fuse::new(Some(Point::BeforeClaim), 0, Duration::ZERO);
-    let mut tool = guarded(Arc::new(store.clone()), ledger.clone(), fuse, Duration::ZERO);
+    let mut tool = guarded(Arc::new(store.clone()), ledger.clone(), fuse, LEASE, Duration::ZERO);
     let answer = tool.ready().await.unwrap().call(call(key));
-    match timeout(Duration::from_secs(60), answer).await.expect("a repeat is answered") {
+    match timeout(PATIENCE, answer).await.expect("a repeat is answered") {
         Ok(outcome) => {
             assert!(is_answer(&outcome, key), "{outcome:?}");
             if outcome.from_cache() { Repeat::Replayed } else { Repeat::Ran }
@@ -136,12 +142,17 @@ async fn a_call_killed_at_a_point_ends_as_that_point_says() {
     for round in 0..rounds(44, 1_000) {
         let point = Point::ALL[round as usize % Point::ALL.len()];
         let key = format!("order-{round}");
+        let ahead = STEP * 2 * round as u32;
+        let (lease, takes) =
+            if point.is_of_renewal() { (RENEWED, PATIENCE) } else { (LEASE, Duration::ZERO) };
         let order = Order {
             file: file.clone(),
+            ahead,
+            lease,
             point: Some(point),
             nth: 1,
             lasts: Duration::from_micros(rng.u64(0..1_500)),
-            takes: if point.is_of_renewal() { LEASE * 10 } else { Duration::ZERO },
+            takes,
             keys: vec![key.clone()],
         };
         let test = "rounds::a_call_killed_at_a_point_ends_as_that_point_says";
@@ -149,7 +160,7 @@ async fn a_call_killed_at_a_point_ends_as_that_point_says() {
         assert_eq!(answered, [""; 0], "it died before it could answer");
         let before = ledger.count(&key).unwrap();
 
-        let store = Sqlite::open(&file).await.unwrap();
+        let store = open(&file, ahead + STEP).await;
         let end = (repeat(&store, &ledger, &key).await, before);
         assert!(allowed(point).contains(&end), "{point:?}: {end:?}");
         let runs = ledger.count(&key).unwrap();
@@ -179,8 +190,11 @@ async fn calls_killed_together_run_once_each_and_lose_no_answer() {
         let keys = Vec::from_iter((0..CROWD).map(|call| format!("order-{round}-{call}")));
         // At a point that one of them reaches, or from outside at any moment.
         let point = rng.choice(Point::ALL).filter(|point| rng.bool() && !point.is_of_renewal());
+        let ahead = STEP * 2 * round as u32;
         let order = Order {
             file: file.clone(),
+            ahead,
+            lease: LEASE,
             point,
             nth: rng.u32(1..=CROWD as u32),
             lasts: Duration::from_micros(rng.u64(0..1_500)),
@@ -191,7 +205,7 @@ async fn calls_killed_together_run_once_each_and_lose_no_answer() {
         let answered = outlive(&order, test, point.is_none().then(|| rng.usize(1..=CROWD * 8)));
         answers += answered.len();
 
-        let store = Sqlite::open(&file).await.unwrap();
+        let store = open(&file, ahead + STEP).await;
         for key in &keys {
             let end = repeat(&store, &ledger, key).await;
             let runs = ledger.count(key).unwrap();
