@@ -10,7 +10,7 @@ use std::{
 };
 
 /// How long a reply may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn ask<S: AsRef<[u8]>>(
     socket: &Path,
