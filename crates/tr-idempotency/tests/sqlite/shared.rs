@@ -1,5 +1,5 @@
 //! Several processes on one file. The test starts itself.
-use crate::subject::{Folder, claim};
+use crate::subject::{Folder, HOUR, claim};
 use std::{
     env,
     path::PathBuf,
@@ -9,7 +9,7 @@ use std::{
 use tokio::time::timeout;
 use tr_idempotency::{
     protocol::State,
-    sqlite::Sqlite,
+    sqlite::{Database, Sqlite},
     store::{Claimed, End, RecordStore},
 };
 use tr_testkit::{ledger::Ledger, rounds};
@@ -17,9 +17,13 @@ use tr_testkit::{ledger::Ledger, rounds};
 const FILE: &str = "TR_IDEMPOTENCY_TEST_FILE";
 const PROCESSES: usize = 3;
 
+/// Longer than busy processes keep a lock, or a call, from one another.
+const PATIENCE: Duration = Duration::from_secs(300);
+
 /// Runs the call of this key, or waits until it was run; gives its answer.
 async fn once(store: &Sqlite, ledger: &Ledger, key: &str) -> Vec<u8> {
-    let claim = claim(key);
+    let mut claim = claim(key);
+    claim.ttls.inflight = HOUR;
     loop {
         match store.claim(&claim).await.unwrap() {
             Claimed::Run(grant) => {
@@ -31,7 +35,7 @@ async fn once(store: &Sqlite, ledger: &Ledger, key: &str) -> Vec<u8> {
                 return body;
             }
             Claimed::Busy { seen, .. } => {
-                let watched = timeout(Duration::from_secs(60), store.watch(&claim.key, seen));
+                let watched = timeout(PATIENCE, store.watch(&claim.key, seen));
                 watched.await.expect("the other process ends").unwrap();
             }
             Claimed::Settled(stored) => match stored.record.state {
@@ -49,7 +53,8 @@ async fn of_several_processes_one_runs_each_call() {
     let file = env::var_os(FILE).map(PathBuf::from);
     if let Some(file) = file {
         let ledger = Ledger::at(file.with_extension("ledger"));
-        let store = Sqlite::open(file).await.unwrap();
+        let database = Database::builder(file).lock_wait(PATIENCE).open().await.unwrap();
+        let store = Sqlite::builder().on(database).await.unwrap();
         let mut tasks = Vec::new();
         for worker in 0..4 {
             let (store, ledger) = (store.clone(), ledger.clone());

@@ -1,5 +1,5 @@
 //! Formats: forward only, all or nothing, several parts in one file.
-use crate::scratch::{NUMBERS, Scratch, all, insert};
+use crate::scratch::{LOCK_WAIT, NUMBERS, Scratch, all, insert};
 use tr_sqlite::{Database, Error, ErrorKind, Schema};
 
 const FIRST: Schema = Schema::new("notes", &["CREATE TABLE notes (text TEXT) STRICT"]);
@@ -69,7 +69,7 @@ async fn many_may_make_one_file_at_once() {
         let tasks = Vec::from_iter((0..8).map(|n| {
             let file = scratch.file();
             tokio::spawn(async move {
-                let database = Database::open(file).await?;
+                let database = Database::builder(file).lock_wait(LOCK_WAIT).open().await?;
                 database.migrate(NUMBERS).await?;
                 insert(&database, n).await?;
                 Ok::<_, Error>(())

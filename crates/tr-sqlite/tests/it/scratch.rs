@@ -4,11 +4,15 @@ use std::{
     path::{Path, PathBuf},
     process,
     sync::mpsc::{Sender, channel},
+    time::Duration,
 };
 use tr_sqlite::{Database, Error, Pending, Schema};
 
 pub(crate) const NUMBERS: Schema =
     Schema::new("numbers", &["CREATE TABLE numbers (n INTEGER NOT NULL PRIMARY KEY) STRICT"]);
+
+/// How long a lock is waited for: longer than several busy processes keep it from one another.
+pub(crate) const LOCK_WAIT: Duration = Duration::from_secs(300);
 
 /// Removed in the end.
 pub(crate) struct Scratch(PathBuf);
@@ -42,7 +46,7 @@ impl Drop for Scratch {
 }
 
 pub(crate) async fn numbers(file: &Path) -> Database {
-    let database = Database::open(file).await.unwrap();
+    let database = Database::builder(file).lock_wait(LOCK_WAIT).open().await.unwrap();
     database.migrate(NUMBERS).await.unwrap();
     database
 }
