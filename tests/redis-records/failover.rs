@@ -1,5 +1,8 @@
 //! A replica takes over, and the old primary comes back.
-use crate::process::{Outcome, PATIENCE, PAUSE, Point, Tool, call, call_plainly, claim};
+use crate::{
+    process::{Outcome, PATIENCE, PAUSE, Point, Tool, call, call_plainly, claim},
+    world::patient,
+};
 use std::num::NonZeroU8;
 use tokio::time::{Instant, sleep};
 use tr_idempotency::{
@@ -9,20 +12,25 @@ use tr_idempotency::{
 };
 use tr_testkit::redis::{Persistence, Server};
 
-/// A primary, its replica, and a process that writes to the primary.
-fn pair(durability: Durability) -> (Server, Server, Redis) {
+/// A primary and its replica.
+fn pair() -> (Server, Server) {
     let primary = Server::options().persistence(Persistence::EverySecond).start().unwrap();
     // It is never restarted, and a busy disk must not keep it from answering in time.
     let replica = Server::options().replica_of(&primary).start().unwrap();
     // It is in step, but counts only once the primary has heard so from it.
-    let heard = primary.command(["WAIT", "1", "5000"]).unwrap();
+    let heard = primary.command(["WAIT", "1", "20000"]).unwrap();
     assert_eq!(heard.int(), Some(1), "the primary has not heard from its replica");
-    let store = process(&primary, durability);
-    (primary, replica, store)
+    (primary, replica)
 }
 
+/// A process that notices a server which does not answer.
 fn process(server: &Server, durability: Durability) -> Redis {
     Redis::builder(server.url()).durability(durability).build().unwrap()
+}
+
+/// One whose server answers, sooner or later.
+fn patient_process(server: &Server, durability: Durability) -> Redis {
+    patient(server.url()).durability(durability).build().unwrap()
 }
 
 fn one_replica() -> Durability {
@@ -40,7 +48,8 @@ fn promote(replica: &Server) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_waiting_a_failover_may_forget_a_claim_and_epochs_still_grow() {
-    let (mut primary, replica, store) = pair(Durability::Local);
+    let (mut primary, replica) = pair();
+    let store = process(&primary, Durability::Local);
     let tool = Tool::default();
     let one = call(&store, "pay", &tool, async |at| {
         if at == Point::BeforeClaim {
@@ -68,7 +77,8 @@ fn primary_dies(primary: &Server) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_waited_for_the_replica_survives_a_failover() {
     for point in [Point::AfterClaim, Point::AfterRun, Point::AfterEnd] {
-        let (mut primary, replica, store) = pair(one_replica());
+        let (mut primary, replica) = pair();
+        let store = process(&primary, one_replica());
         let tool = Tool::default();
         let one = call(&store, "pay", &tool, async |at| {
             if at == point {
@@ -126,7 +136,8 @@ async fn certain<T>(ask: impl AsyncFn() -> Result<T, StoreError>) -> T {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_its_replica_a_mutating_call_is_not_run_until_the_replica_is_back() {
-    let (primary, replica, store) = pair(one_replica());
+    let (primary, replica) = pair();
+    let store = patient_process(&primary, one_replica());
     let tool = Tool::default();
     assert_eq!(call_plainly(&store, "before", &tool).await, Outcome::Ran { recorded: true });
     replica.pause();
@@ -137,21 +148,22 @@ async fn without_its_replica_a_mutating_call_is_not_run_until_the_replica_is_bac
         assert!(error.to_string().contains("0 of 1 replicas"), "{error}");
     }
     // A new connection has written nothing that it could wait for; the claim is written again.
-    let another = process(&primary, one_replica());
+    let another = patient_process(&primary, one_replica());
     let error = another.claim(&claimed).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Uncertain, "{error}");
     replica.resume();
     let granted = certain(async || another.claim(&claimed).await).await;
     assert!(matches!(granted, Claimed::Run(ref grant) if grant.runs == 1), "{granted:?}");
     // Given up without waiting for anybody.
-    let local = process(&primary, Durability::Local);
+    let local = patient_process(&primary, Durability::Local);
     assert!(local.release(&claimed.key, claimed.owner).await.unwrap());
     assert_eq!(call_plainly(&store, "pay", &tool).await, Outcome::Ran { recorded: true });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_end_counts_once_the_replica_has_it() {
-    let (_primary, replica, store) = pair(one_replica());
+    let (primary, replica) = pair();
+    let store = patient_process(&primary, one_replica());
     let tool = Tool::default();
     let claimed = claim("pay");
     let granted = certain(async || store.claim(&claimed).await).await;

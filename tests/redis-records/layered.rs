@@ -22,9 +22,6 @@ use tower::{ServiceBuilder, ServiceExt as _, service_fn, util::BoxCloneSyncServi
 use tr_core::{BoxError, Params, Ran, ToolCall, ToolOutcome, facts};
 use tr_idempotency::{IdempotencyLayer, redis::Redis};
 
-/// Service is back so soon after a fault is over.
-const BACK: Duration = Duration::from_secs(2);
-
 /// The call that may run once.
 pub(crate) const PAY: &str = "pay";
 
@@ -186,6 +183,9 @@ pub(crate) async fn round(fault: Fault, point: Point) {
     for (process, name) in [(&first, "first"), (&second, "second")] {
         process.ask_until_served(name, PATIENCE).await;
     }
+    let begin = Instant::now();
+    second.ask_until_served("usual", PATIENCE).await;
+    let soon = Fault::back(begin.elapsed());
     at(Point::BeforeClaim).await;
     let one = timeout(3 * PATIENCE, first.ask(PAY)).await;
     let one = one.unwrap_or_else(|_| panic!("{what}: no answer"));
@@ -195,7 +195,7 @@ pub(crate) async fn round(fault: Fault, point: Point) {
     let Some(Begun { back, two }) = begun else { panic!("{what}: not reached: {one:?}") };
     let two = timeout(3 * PATIENCE, two).await.unwrap_or_else(|_| panic!("{what}: no answer"));
     let (two, back) = (two.unwrap(), back.await.unwrap());
-    assert!(back < BACK, "{what}: service is back only after {back:?}");
+    assert!(back < soon, "{what}: service is back only after {back:?}");
 
     // The key is not stuck.
     let (before, three) = third.ask_until_answered(PAY, PATIENCE).await;

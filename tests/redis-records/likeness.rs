@@ -2,12 +2,12 @@
 //! applies the very functions that are model-checked.
 //!
 //! The two clocks differ, so times are either over at once or never.
+use crate::world::patient;
 use std::time::Duration;
 use tokio::time::sleep;
 use tr_core::canonical::{Digest, Key};
 use tr_idempotency::{
     protocol::{Again, State, Token, Ttls},
-    redis::Redis,
     store::{Before, ClaimRequest, Claimed, End, Grant, Memory, RecordStore, Stored, StoredState},
 };
 use tr_testkit::{redis::Server, rounds};
@@ -135,7 +135,7 @@ fn likeness(stored: &Stored) -> String {
 #[tokio::test]
 async fn scripts_do_what_the_protocol_does() {
     let server = Server::start().unwrap();
-    let redis = Redis::builder(server.url()).build().unwrap();
+    let redis = patient(server.url()).build().unwrap();
     for round in 0..rounds(15, 1_000) {
         fastrand::seed(round);
         server.command(["FLUSHALL"]).unwrap();

@@ -12,10 +12,10 @@ use tr_idempotency::{
 };
 
 /// Short, so that leases end within the tests; so long that a busy machine keeps within it.
-pub(crate) const LEASE: Duration = Duration::from_secs(1);
+pub(crate) const LEASE: Duration = Duration::from_secs(3);
 
 /// How long a caller tries.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(6);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Between two tries.
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);

@@ -1,11 +1,11 @@
 //! Redis keeps every rule for stores.
+use crate::world::patient;
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
 use tr_idempotency::{
     conformance::{Subject, conformance},
-    redis::Redis,
     store::RecordStore,
 };
 use tr_testkit::redis::{Persistence, Server};
@@ -22,7 +22,7 @@ impl OnServer {
 impl Subject for OnServer {
     fn store(&self) -> Arc<dyn RecordStore> {
         let url = self.0.lock().unwrap().url();
-        Arc::new(Redis::builder(url).build().unwrap())
+        Arc::new(patient(url).build().unwrap())
     }
 
     async fn restart(&self) -> bool {
@@ -32,6 +32,11 @@ impl Subject for OnServer {
 
     async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
+    }
+
+    /// Time passes while a busy machine answers, too.
+    fn short(&self) -> Duration {
+        Duration::from_secs(1)
     }
 }
 

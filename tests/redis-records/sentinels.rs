@@ -5,6 +5,7 @@ use crate::{
     world::TIMEOUT,
 };
 use std::{
+    net::SocketAddr,
     num::NonZeroU8,
     sync::{Arc, Mutex},
     time::Duration,
@@ -25,7 +26,7 @@ const FAILOVER: Duration = Duration::from_secs(60);
 
 struct Group {
     primary: Mutex<Server>,
-    _replicas: [Server; 2],
+    replicas: [Server; 2],
     sentinels: Sentinels,
 }
 
@@ -38,12 +39,12 @@ impl Group {
             options.start().unwrap()
         };
         let replicas = [replica(), replica()];
-        let heard = primary.command(["WAIT", "2", "5000"]).unwrap();
+        let heard = primary.command(["WAIT", "2", "20000"]).unwrap();
         assert_eq!(heard.int(), Some(2), "the primary has not heard from its replicas");
         // Once it is a replica itself.
         primary.command(["CONFIG", "SET", "masterauth", "sesame42"]).unwrap();
         let sentinels = Sentinels::watch("records", &primary, 3).unwrap();
-        Self { primary: Mutex::new(primary), _replicas: replicas, sentinels }
+        Self { primary: Mutex::new(primary), replicas, sentinels }
     }
 
     fn builder(&self) -> Builder {
@@ -58,9 +59,22 @@ impl Group {
         Process::new(self.builder().build().unwrap(), tool, at)
     }
 
+    /// A replica has taken over, and the other one follows it: until then the old primary, should it
+    /// wake, still has that one's word for what it writes.
     async fn failed_over(&self) {
         let (before, begin) = (self.primary.lock().unwrap().addr(), Instant::now());
-        while self.sentinels.primary().unwrap() == Some(before) {
+        loop {
+            let primary = self.sentinels.primary().unwrap();
+            let follow = |new: SocketAddr| {
+                let port = format!("master_port:{}\r\nmaster_link_status:up", new.port());
+                self.replicas.iter().filter(|replica| replica.addr() != new).all(|replica| {
+                    let info = replica.command(["INFO", "replication"]).unwrap().to_string();
+                    info.contains(&port)
+                })
+            };
+            if primary.is_some_and(|primary| primary != before && follow(primary)) {
+                return;
+            }
             assert!(begin.elapsed() < FAILOVER, "nobody takes over");
             sleep(PAUSE).await;
         }

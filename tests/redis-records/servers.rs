@@ -1,5 +1,8 @@
 //! What is said of servers that cannot keep the promise, and of what lies under a key.
-use crate::process::{LEASE, Outcome, Tool, call_plainly, claim, key};
+use crate::{
+    process::{Outcome, PAUSE, Tool, call_plainly, claim, key},
+    world::patient,
+};
 use std::{num::NonZeroU8, thread, time::Duration};
 use tr_idempotency::{
     protocol::State,
@@ -14,13 +17,13 @@ const TEN_MB: u64 = 10_000_000;
 async fn a_server_that_may_forget_a_call_in_flight_is_refused() {
     for policy in ["allkeys-lru", "volatile-lru", "volatile-ttl"] {
         let server = Server::options().max_memory(TEN_MB, policy).start().unwrap();
-        let error = Redis::connect(server.url()).await.unwrap_err();
+        let error = patient(server.url()).connect().await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Refused);
         let text = error.to_string();
         for part in [policy, "`maxmemory-policy`", "set it to noeviction"] {
             assert!(text.contains(part), "{text}");
         }
-        let accepted = Redis::builder(server.url()).evicting_at_my_own_risk().connect().await;
+        let accepted = patient(server.url()).evicting_at_my_own_risk().connect().await;
         let warnings = accepted.unwrap().check().await.unwrap().join("\n");
         assert!(warnings.contains(policy), "{warnings}");
     }
@@ -32,7 +35,7 @@ async fn everything_that_is_wrong_is_told_at_once() {
     let replica =
         Server::options().replica_of(&primary).max_memory(TEN_MB, "allkeys-lfu").start().unwrap();
     let wait = Durability::wait_for(NonZeroU8::MIN);
-    let error = Redis::builder(replica.url()).durability(wait).connect().await.unwrap_err();
+    let error = patient(replica.url()).durability(wait).connect().await.unwrap_err();
     let text = error.to_string();
     for part in ["it is a replica", "allkeys-lfu", "0 replicas follow it"] {
         assert!(text.contains(part), "{text}");
@@ -47,7 +50,7 @@ async fn everything_that_is_wrong_is_told_at_once() {
 #[tokio::test]
 async fn a_node_of_a_cluster_is_refused() {
     let server = Server::options().set("cluster-enabled", ["yes"]).start().unwrap();
-    let error = Redis::connect(server.url()).await.unwrap_err();
+    let error = patient(server.url()).connect().await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Refused);
     assert!(error.to_string().contains("it is a node of a cluster"), "{error}");
 }
@@ -55,12 +58,12 @@ async fn a_node_of_a_cluster_is_refused() {
 #[tokio::test]
 async fn a_server_that_forgets_on_restart_is_warned_of() {
     let server = Server::start().unwrap();
-    let warnings = Redis::connect(server.url()).await.unwrap().check().await.unwrap();
+    let warnings = patient(server.url()).connect().await.unwrap().check().await.unwrap();
     assert!(matches!(&warnings[..], [one] if one.contains("set `appendonly yes`")), "{warnings:?}");
-    let accepted = Redis::builder(server.url()).forgetting_on_restart().build().unwrap();
+    let accepted = patient(server.url()).forgetting_on_restart().build().unwrap();
     assert!(accepted.check().await.unwrap().is_empty());
     let server = Server::options().persistence(Persistence::Always).start().unwrap();
-    let store = Redis::connect(server.url()).await.unwrap();
+    let store = patient(server.url()).connect().await.unwrap();
     assert!(store.check().await.unwrap().is_empty());
     let _replica = Server::options().replica_of(&server).start().unwrap();
     let warnings = store.check().await.unwrap();
@@ -72,12 +75,12 @@ async fn a_wrong_password_and_no_server_are_told_apart() {
     let mut server = Server::options().password("sesame42").start().unwrap();
     let address = server.addr();
     for url in [format!("redis://{address}"), format!("redis://:guess@{address}")] {
-        let error = Redis::connect(url).await.unwrap_err();
+        let error = patient(url).connect().await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
         assert!(error.to_string().contains("check the user and password"), "{error}");
         assert!(!error.to_string().contains("guess"), "{error}");
     }
-    let store = Redis::connect(server.url()).await.unwrap();
+    let store = patient(server.url()).connect().await.unwrap();
     assert!(!format!("{store:?}").contains("sesame42"));
     server.kill();
     let error = Redis::connect(server.url()).await.unwrap_err();
@@ -93,7 +96,7 @@ async fn a_user_with_the_rights_that_the_guide_names_can_do_everything() {
     let user = ["ACL", "SETUSER", "calls", "on", ">sesame42", "~tr:calls:*", "&tr:calls:*"];
     server.command(user.into_iter().chain(rights.split(' '))).unwrap();
     let url = format!("redis://calls:sesame42@{}/", server.addr());
-    let store = Redis::builder(&url).forgetting_on_restart().connect().await.unwrap();
+    let store = patient(&url).forgetting_on_restart().connect().await.unwrap();
     assert!(store.check().await.unwrap().is_empty());
 
     let claimed = claim("pay");
@@ -101,7 +104,7 @@ async fn a_user_with_the_rights_that_the_guide_names_can_do_everything() {
     let Claimed::Busy { seen, .. } = store.claim(&claim("pay")).await.unwrap() else {
         panic!("it is claimed")
     };
-    let watcher = Redis::builder(&url).build().unwrap();
+    let watcher = patient(&url).build().unwrap();
     let watched = claimed.key;
     let told = tokio::spawn(async move { watcher.watch(&watched, seen).await });
     assert!(store.renew(&claimed.key, grant.token, 60_000).await.unwrap());
@@ -123,7 +126,7 @@ async fn a_user_with_the_rights_that_the_guide_names_can_do_everything() {
 #[tokio::test]
 async fn what_is_no_record_is_neither_run_over_nor_taken_for_none() {
     let server = Server::start().unwrap();
-    let store = Redis::builder(server.url()).prefix("app:").build().unwrap();
+    let store = patient(server.url()).prefix("app:").build().unwrap();
     let claim = claim("pay");
     let name = format!("app:{{{}}}", claim.key);
     for foreign in [&["HSET", &name, "field", "1"][..], &["SET", &name, "2, of a later version"]] {
@@ -143,7 +146,7 @@ async fn what_is_no_record_is_neither_run_over_nor_taken_for_none() {
 #[tokio::test]
 async fn a_full_server_keeps_claims_and_records_ends() {
     let server = Server::start().unwrap();
-    let store = Redis::connect(server.url()).await.unwrap();
+    let store = patient(server.url()).connect().await.unwrap();
     let claimed = claim("pay");
     let Claimed::Run(grant) = store.claim(&claimed).await.unwrap() else { panic!("a new key") };
     server.command(["CONFIG", "SET", "maxmemory", "1"]).unwrap();
@@ -156,7 +159,7 @@ async fn a_full_server_keeps_claims_and_records_ends() {
 #[tokio::test]
 async fn a_server_that_evicts_forgets_and_epochs_still_grow() {
     let server = Server::options().max_memory(TEN_MB, "allkeys-random").start().unwrap();
-    let store = Redis::builder(server.url()).evicting_at_my_own_risk().connect().await.unwrap();
+    let store = patient(server.url()).evicting_at_my_own_risk().connect().await.unwrap();
     let Claimed::Run(first) = store.claim(&claim("pay")).await.unwrap() else { panic!("new") };
     let filler = "x".repeat(100_000);
     let mut fillers = 0..100_000;
@@ -178,7 +181,7 @@ async fn a_server_that_is_loading_is_waited_for() {
         .set("loading-process-events-interval-bytes", ["1024"])
         .start()
         .unwrap();
-    let store = Redis::connect(server.url()).await.unwrap();
+    let store = patient(server.url()).connect().await.unwrap();
     let tool = Tool::default();
     assert_eq!(call_plainly(&store, "pay", &tool).await, Outcome::Ran { recorded: true });
     server.command(["DEBUG", "POPULATE", "400", "key", "200"]).unwrap();
@@ -204,7 +207,7 @@ async fn a_server_that_is_loading_is_waited_for() {
                 loading += u32::from(error.to_string().contains("loading"));
             }
         }
-        tokio::time::sleep(LEASE / 40).await;
+        tokio::time::sleep(PAUSE).await;
     };
     assert!(matches!(replayed, Claimed::Settled(_)), "{replayed:?}");
     assert!(loading > 0, "it never met a server that was loading");

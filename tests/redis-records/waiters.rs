@@ -1,4 +1,5 @@
 //! Ten thousand callers in four processes ask for one call.
+use crate::world::patient;
 use std::{
     collections::BTreeMap,
     env,
@@ -14,7 +15,7 @@ use tokio::{
 };
 use tower::{ServiceBuilder, ServiceExt as _, service_fn};
 use tr_core::{BoxError, Params, ToolCall, ToolOutcome};
-use tr_idempotency::{IdempotencyLayer, redis::Redis};
+use tr_idempotency::IdempotencyLayer;
 use tr_testkit::{
     ledger::Ledger,
     redis::{Server, Value},
@@ -43,8 +44,12 @@ fn pay() -> ToolCall {
 async fn obey(order: &str) {
     let [url, ledger, callers] = order.split('\n').collect::<Vec<_>>().try_into().unwrap();
     let (ledger, callers) = (Ledger::at(ledger), callers.parse::<usize>().unwrap());
-    let store = Redis::builder(url).build().unwrap();
-    let layer = IdempotencyLayer::builder().store(store).max_waiters(callers).build().unwrap();
+    let layer = IdempotencyLayer::builder()
+        .store(patient(url).build().unwrap())
+        .store_timeout(PATIENCE)
+        .max_waiters(callers)
+        .build()
+        .unwrap();
     let records = layer.handle();
     let end = Arc::new(Notify::new());
     let told = end.clone();
