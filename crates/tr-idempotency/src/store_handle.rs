@@ -121,33 +121,24 @@ impl<V> StoreHandle<V> {
         Ok(if settled { Ok(()) } else { Err(NotUnknown::new()) })
     }
 
-    /// Forgets the record of this key, whatever it says, as [`Handle::clear`] does; `false` if
-    /// there is none.
+    /// Forgets the record of this key, whatever it says, in the store and in this process, as
+    /// [`Handle::clear`] does; `false` if the store has none.
     pub async fn clear(&self, key: &Key) -> Result<bool, StoreError> {
         let cleared = self.remote.store.clear(key).await?;
-        let _ = self.front.flush(Filter::Key(key));
+        // What this process knows of it too, or has in hand.
+        let _ = self.front.clear(key);
         Ok(cleared)
     }
 
     /// How many records are meant; [`flush`](Self::flush) forgets those of them that it may.
     pub async fn count(&self, filter: Filter<'_>) -> Result<u64, StoreError> {
-        match self.query(filter) {
-            Ok(query) => self.remote.store.count(&query).await,
-            Err(key) => Ok(u64::from(self.remote.store.read(key).await?.is_some())),
-        }
+        self.remote.store.count(&self.query(filter)).await
     }
 
     /// Forgets settled records and says how many. Calls in flight stay, and so do mutating calls
     /// of unknown outcome: those are [settled](Self::settle) or [cleared](Self::clear) one by one.
     pub async fn flush(&self, filter: Filter<'_>) -> Result<u64, StoreError> {
-        let gone = match self.query(filter) {
-            Ok(query) => self.remote.store.flush(&query).await?,
-            Err(key) => {
-                let stored = self.remote.store.read(key).await?;
-                let free = stored.is_some_and(|stored| !stored.record.is_pinned());
-                u64::from(free && self.remote.store.clear(key).await?)
-            }
-        };
+        let gone = self.remote.store.flush(&self.query(filter)).await?;
         let _ = self.front.flush(filter);
         Ok(gone)
     }
@@ -158,14 +149,13 @@ impl<V> StoreHandle<V> {
         self.remote.store.sweep().await
     }
 
-    /// What the store is asked; the key, where it is about one record.
-    fn query<'f>(&self, filter: Filter<'f>) -> Result<Query, &'f Key> {
+    fn query(&self, filter: Filter<'_>) -> Query {
         let whose = match filter {
-            Filter::Key(key) => return Err(key),
+            Filter::Key(key) => Whose::Key(*key),
             Filter::Session(session) => Whose::Session(self.remote.format.frames.session(session)),
             Filter::Tool(prefix) => Whose::Tool(prefix.to_owned()),
         };
-        Ok(Query { whose, which: Which::Any })
+        Query { whose, which: Which::Any }
     }
 }
 

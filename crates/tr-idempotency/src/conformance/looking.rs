@@ -50,7 +50,7 @@ pub(super) async fn a_record_reads_as_it_stands<S: Subject>(cx: Cx<'_, '_, S>) -
     Ok(())
 }
 
-pub(super) async fn records_are_found_by_session_and_by_tool<S: Subject>(
+pub(super) async fn records_are_found_by_key_session_and_tool<S: Subject>(
     cx: Cx<'_, '_, S>,
 ) -> Verdict {
     for (key, session, tool) in [
@@ -67,7 +67,9 @@ pub(super) async fn records_are_found_by_session_and_by_tool<S: Subject>(
     let all = ["a", "b", "c", "d"];
     let tool = |tool: &str| Whose::Tool(format!("{}.{tool}", cx.name("x")));
     for (whose, expected) in [
-        (Whose::Session(cx.name("one")), &["a", "b"][..]),
+        (Whose::Key(cx.key("b")), &["b"][..]),
+        (Whose::Key(cx.key("none")), &[]),
+        (Whose::Session(cx.name("one")), &["a", "b"]),
         (Whose::Session(cx.name("two")), &["c"]),
         (Whose::Session(cx.name("three")), &[]),
         (tool("mail"), &["a", "b", "d"]),
@@ -119,6 +121,10 @@ pub(super) async fn a_flush_spares_what_may_run_twice<S: Subject>(cx: Cx<'_, '_,
     elsewhere.session = Some(cx.name("other"));
     cx.end(&elsewhere, done("x")).await?;
 
+    for key in ["inflight", "unknown", "lost"] {
+        let gone = ok(cx.store.flush(&query(Whose::Key(cx.key(key)), Which::Any)).await)?;
+        must!(gone == 0 => "{key}: named, it was forgotten, and may run twice");
+    }
     let session = query(Whose::Session(cx.name("session")), Which::Any);
     let gone = ok(cx.other.flush(&session).await)?;
     for key in ["inflight", "unknown", "lost"] {
@@ -131,6 +137,9 @@ pub(super) async fn a_flush_spares_what_may_run_twice<S: Subject>(cx: Cx<'_, '_,
     cx.stands("elsewhere", &done("x")).await?;
     let again = ok(cx.store.flush(&session).await)?;
     must!(again == 0 => "it forgot {again} more");
+    let one = query(Whose::Key(cx.key("elsewhere")), Which::Any);
+    must!(ok(cx.store.flush(&one).await)? == 1 => "named, a settled record is not forgotten");
+    must!(cx.read("elsewhere").await?.is_none() => "named, a settled record is still there");
     Ok(())
 }
 

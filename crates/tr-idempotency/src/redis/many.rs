@@ -1,4 +1,4 @@
-//! Many records: for operators. Goes through all keys under the prefix.
+//! Many records: for operators. Goes through all keys under the prefix, unless one is named.
 use super::{
     Redis,
     fault::store_error,
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     protocol::Millis,
-    store::{Query, StoreError, Stored},
+    store::{Query, StoreError, Stored, Whose},
 };
 use redis::Value;
 use tr_core::canonical::Key;
@@ -23,6 +23,12 @@ impl Redis {
         query: &Query,
         mut each: impl FnMut(Stored) -> bool,
     ) -> Result<(), StoreError> {
+        if let Whose::Key(key) = &query.whose {
+            if let Some(stored) = self.do_read(key).await?.filter(|stored| query.means(stored)) {
+                each(stored);
+            }
+            return Ok(());
+        }
         let mut cursor = b"0".to_vec();
         loop {
             let mut scan = redis::cmd("SCAN");

@@ -1,6 +1,7 @@
 //! Which records are meant, as a condition on the rows of `calls`.
 use super::row::time;
 use crate::store::{Query, Which, Whose};
+use tr_core::canonical::Key;
 use tr_sqlite::rusqlite::ToSql;
 
 /// What the index of open calls holds: said in full, or SQLite does not use it.
@@ -15,6 +16,7 @@ pub(super) struct Meant {
 
 #[derive(Debug)]
 enum Value {
+    Key(Key),
     Text(String),
     Whole(i64),
 }
@@ -29,6 +31,10 @@ impl Meant {
         let mut sql = "over_at > :now".to_owned();
         match &query.whose {
             Whose::All => {}
+            Whose::Key(key) => {
+                sql += " AND key = :key";
+                params.push((":key", Value::Key(*key)));
+            }
             Whose::Session(session) => {
                 sql += " AND session = :session";
                 params.push((":session", Value::Text(session.clone())));
@@ -67,6 +73,7 @@ impl Meant {
         let mut params: Vec<(_, &dyn ToSql)> = vec![(":now", now)];
         params.extend(self.params.iter().map(|(name, value)| {
             let value: &dyn ToSql = match value {
+                Value::Key(key) => key.as_bytes(),
                 Value::Text(text) => text,
                 Value::Whole(whole) => whole,
             };

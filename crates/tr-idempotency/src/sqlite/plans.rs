@@ -1,6 +1,7 @@
 //! Every statement finds its rows by an index: a million records must not slow a claim.
 use super::{layout::CALLS, meant::Meant, table::evictions};
 use crate::store::{Query, Which, Whose};
+use tr_core::canonical::Key;
 use tr_sqlite::rusqlite::Connection;
 
 fn calls() -> Connection {
@@ -49,6 +50,7 @@ fn operators_questions_have_an_index() {
     let connection = calls();
     let session = || Whose::Session("s".into());
     for (whose, which, index) in [
+        (Whose::Key(Key::from_bytes([7; 32])), Which::Any, "sqlite_autoindex_calls_1"),
         (session(), Which::Any, "calls_by_session"),
         (Whose::Tool("pay.".into()), Which::Any, "calls_by_tool"),
         (Whose::All, Which::Unknown, "calls_open"),

@@ -129,6 +129,8 @@ pub enum Whose {
     /// Everybody's.
     #[default]
     All,
+    /// That of this key.
+    Key(Key),
     /// Those of this session, as [`ClaimRequest::session`] spells it.
     Session(String),
     /// Those of the tools whose label starts so.
@@ -230,6 +232,7 @@ impl Query {
     pub fn means(&self, stored: &Stored) -> bool {
         let theirs = match &self.whose {
             Whose::All => true,
+            Whose::Key(key) => stored.key == *key,
             Whose::Session(session) => stored.session.as_ref() == Some(session),
             Whose::Tool(prefix) => stored.tool.starts_with(prefix),
         };

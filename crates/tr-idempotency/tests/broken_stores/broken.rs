@@ -250,7 +250,8 @@ impl RecordStore for Broken {
 
     fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
         Box::pin(async move {
-            if !self.is(FlushesPinned) {
+            let named = self.is(FlushesTheNamed) && matches!(query.whose, Whose::Key(_));
+            if !self.is(FlushesPinned) && !named {
                 return self.inner.flush(query).await;
             }
             let all = self.inner.list(query, usize::MAX).await?;

@@ -79,6 +79,8 @@ mistakes! {
     SparesInflight,
     /// Flushing forgets whatever is meant.
     FlushesPinned,
+    /// Flushing one record forgets it, whatever it says.
+    FlushesTheNamed,
     /// Tools are found by pattern.
     MatchesPatterns,
     /// A limit is not kept.

@@ -1,5 +1,5 @@
 //! Looking after records in a store, and cancelling calls.
-use crate::support::*;
+use crate::{faults::Faulty, support::*};
 use std::{
     future::{Future, pending},
     sync::{Arc, mpsc},
@@ -118,6 +118,44 @@ async fn a_hung_call_is_listed_and_cleared() {
     assert_eq!(answer(call(&other, pay("k")).await), 0);
     assert!(!hung.await.unwrap().unwrap().recorded(), "its claim is lost");
     assert_eq!(asked.calls(), 1);
+}
+
+/// Between the operator's look and the flush another process claims the call.
+#[tokio::test(start_paused = true)]
+async fn a_flush_of_one_key_spares_a_call_that_is_claimed_meanwhile() {
+    let records = Memory::new();
+    let tool: Tool = Scripted::by(|n, _| match n {
+        0 => fails("http_503", Ran::Yes, Verdict::TRANSIENT),
+        _ => Step::after(HOUR, Step::Ok(number(1))),
+    });
+    let (service, _, asked) = over(&records, tool);
+    assert_eq!(refusal(call(&service, pay("k")).await).0, "http_503");
+
+    let far = IdempotencyLayer::builder().store(Faulty::slow(records.clone())).build().unwrap();
+    let (_, handle, _) = guarded_by(&far, counting(SECOND));
+    let handle = handle.in_store().unwrap();
+    let flush = tokio::spawn(async move { handle.flush(Filter::Key(&key_of(&pay("k")))).await });
+    pass(Duration::from_millis(2)).await;
+    let running = start(&service, best_effort(pay("k"))).await;
+    assert_eq!(asked.calls(), 2);
+    flush.await.unwrap().unwrap();
+
+    let (other, ..) = over(&records, counting(SECOND));
+    let told = refusal(call(&other, best_effort(pay("k"))).await).0;
+    assert_eq!(told, "idempotency_in_flight", "its record is gone, and it would run twice");
+    assert!(running.await.unwrap().unwrap().recorded());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hung_call_that_was_cleared_runs_again_in_its_own_process_too() {
+    let records = Memory::new();
+    let (service, handle, asked) = over(&records, counting(HOUR));
+    let hung = start(&service, pay("k")).await;
+    assert!(handle.clear(&key_of(&pay("k"))).await.unwrap());
+    let again = start(&service, pay("k")).await;
+    assert_eq!(asked.calls(), 2, "it waits for the call that was given up");
+    assert!(!hung.await.unwrap().unwrap().recorded(), "its claim is lost");
+    assert!(again.await.unwrap().unwrap().recorded());
 }
 
 #[tokio::test(start_paused = true)]
