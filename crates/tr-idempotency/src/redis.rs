@@ -116,8 +116,8 @@ pub enum Durability {
     ///
     /// A failover then forgets nothing, if one of these replicas takes over. With one replica, wait
     /// for it. With two, waiting for one is enough while the one that has more is promoted, as
-    /// sentinels do if they reach it; waiting for both always is, and refuses mutating calls while
-    /// one of them is away.
+    /// sentinels do if they reach it, and no deposed primary wakes before the other has left it;
+    /// waiting for both always is, and refuses mutating calls while one of them is away.
     Wait {
         /// So many.
         replicas: NonZeroU8,
