@@ -4,6 +4,7 @@
 
 mod absence;
 mod allow;
+mod links;
 mod marks;
 mod rooms;
 mod shape;
@@ -52,6 +53,7 @@ const RULES: &[Rule] = &[
     shape::sleeping,
     marks::unfinished,
     marks::hosts,
+    links::links,
 ];
 
 /// Fails if a rule is broken.
