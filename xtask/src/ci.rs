@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 use crate::{
-    deny, fuzz, gate, loom,
+    deny, features, fuzz, gate, loom,
     repo::{BENCHES, Repo},
     schemas, shell,
     tally::Tally,
@@ -41,6 +41,11 @@ const STEPS: &[Step] = &[
         run: |repo| deny::run(repo).map(|()| End::Passed),
     },
     Step { name: "clippy", help: "mend the code; nearly all lints say how", run: clippy },
+    Step {
+        name: "features",
+        help: "give the feature what it needs, in its crate's Cargo.toml or by a `cfg`",
+        run: |repo| features::run(repo).map(|()| End::Passed),
+    },
     Step { name: "docs", help: "mend the links and examples in the docs", run: docs },
     Step {
         name: "schemas",

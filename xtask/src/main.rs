@@ -7,6 +7,7 @@ mod cases;
 mod ci;
 mod compare;
 mod deny;
+mod features;
 mod fuzz;
 mod gate;
 mod loom;
@@ -61,6 +62,8 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Check that every library builds bare, and with each of its features alone.
+    Features,
     /// Run the concurrency models under loom.
     Loom,
     /// Run every fuzz target for a few seconds.
@@ -120,6 +123,7 @@ fn act(command: Command) -> Result<()> {
         Command::Cases { run, all } => cases::run(&repo, run, all),
         Command::Schemas { check: false } => schemas::write(&repo),
         Command::Schemas { check: true } => schemas::check(&repo),
+        Command::Features => features::run(&repo),
         Command::Loom => loom::run(&repo).map(drop),
         Command::Fuzz { seconds } => fuzz::run(&repo, seconds).map(drop),
         Command::Bench { quick, save } => bench::run(&repo, quick, save),
