@@ -2,6 +2,9 @@
 use super::{Finding, Kind, retry_after};
 use crate::WallClock;
 
+/// gRPC's code for a status that cannot be read.
+const UNKNOWN: i32 = 2;
+
 /// What a status of 400 or above means, and the phrase that goes with it. `None` for a 4xx that
 /// nobody has registered: servers give those meanings of their own.
 pub(super) const fn status(status: u16) -> Option<(Kind, &'static str)> {
@@ -64,6 +67,9 @@ pub(super) fn from_word(word: &str) -> Option<u16> {
 /// hint counts as absent. The clock is read only for a hint that is a date. `x-should-retry: false`
 /// says that nobody may retry it, and the finding is marked as exhausted.
 ///
+/// A gRPC answer is always a 200; one that failed before its first message says so in the header
+/// `grpc-status`, and is classified by that, as [`grpc`](super::grpc) does.
+///
 /// ```
 /// use tr_core::{SetClock, Verdict, classify};
 /// use std::time::Duration;
@@ -79,6 +85,12 @@ pub fn http_response<'h>(
     header: impl Fn(&str) -> Option<&'h str>,
     clock: &dyn WallClock,
 ) -> Finding<'static> {
+    if status == 200
+        && let Some(code) = header("grpc-status")
+    {
+        let code = code.trim().parse().unwrap_or(UNKNOWN);
+        return super::grpc(code, header("grpc-retry-pushback-ms"));
+    }
     if (100..400).contains(&status) {
         return Finding::SUCCESS.status(Some(status));
     }

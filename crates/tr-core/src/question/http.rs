@@ -65,7 +65,8 @@ struct Attempts {
     exhausted: bool,
 }
 
-/// By status and `Retry-After`, and by what a retry further in noted.
+/// By status and `Retry-After`, of gRPC by `grpc-status` where it is a header, and by what a retry
+/// further in noted. A `grpc-status` behind the messages comes too late to be heard.
 impl<B> Classify<Response<B>> for Standard {
     fn classify<'r>(&self, end: End<'r, Response<B>>) -> Classification<'r> {
         match end {
@@ -92,6 +93,7 @@ impl<B> Classify<Response<B>> for Standard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Verdict;
 
     #[test]
     fn attempts_are_counted_as_their_clients_count() {
@@ -123,6 +125,25 @@ mod tests {
         assert!(Standard.classify(Ok(&res)).exhausted);
         res.headers_mut().clear();
         assert!(!Standard.classify(Ok(&res)).exhausted);
+    }
+
+    #[test]
+    fn a_grpc_status_among_the_headers_counts() {
+        let answer = |headers: &[(&str, &str)]| {
+            let res = headers
+                .iter()
+                .fold(Response::builder(), |res, (name, value)| res.header(*name, *value));
+            let res = res.body(()).unwrap();
+            let seen = Standard.classify(Ok(&res));
+            (seen.verdict, seen.code.to_owned(), seen.exhausted)
+        };
+        let transient = |code: &str, exhausted| (Verdict::TRANSIENT, code.to_owned(), exhausted);
+        assert_eq!(answer(&[("grpc-status", "0")]).0, Verdict::Success);
+        assert_eq!(answer(&[("grpc-status", "3")]).0, Verdict::Permanent);
+        assert_eq!(answer(&[("grpc-status", "14")]), transient("network_error", false));
+        assert_eq!(answer(&[("grpc-status", "down")]), transient("unclassified", false));
+        let no_retry = [("grpc-status", "14"), ("grpc-retry-pushback-ms", "-1")];
+        assert_eq!(answer(&no_retry), transient("network_error", true));
     }
 
     #[test]
