@@ -267,6 +267,11 @@ impl<A, V> Builder<A, V> {
     /// # Errors
     /// If a setting is out of its range; the error lists every one.
     pub fn build(self) -> Result<IdempotencyLayer<A, V>, ConfigError> {
+        self.check()?;
+        Ok(self.build_unchecked())
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
         let mut faults = Vec::new();
         for (name, ttl) in [
             ("done_ttl", self.done),
@@ -291,7 +296,11 @@ impl<A, V> Builder<A, V> {
                 faults.push(format!("{name} is {number}, allowed is 1 to {most}"));
             }
         }
-        ConfigError::of(faults)?;
+        ConfigError::of(faults)
+    }
+
+    /// For settings that are in their ranges.
+    pub(crate) fn build_unchecked(self) -> IdempotencyLayer<A, V> {
         let config = Config {
             conflicts: self.conflicts,
             derived: self.derived,
@@ -318,7 +327,7 @@ impl<A, V> Builder<A, V> {
         });
         let inquiry = self.probe.map(|probe| Inquiry::new(probe, self.probe_patience));
         let shared = Shared { config, store, observer: self.observer, remote, inquiry };
-        Ok(IdempotencyLayer::new(self.answers, shared))
+        IdempotencyLayer::new(self.answers, shared)
     }
 }
 

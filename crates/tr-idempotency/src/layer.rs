@@ -24,6 +24,13 @@ impl<V> IdempotencyLayer<Standard, V> {
     }
 }
 
+impl<V> Default for IdempotencyLayer<Standard, V> {
+    /// Records in this process, by the defaults of [`Builder`].
+    fn default() -> Self {
+        Builder::default().build_unchecked()
+    }
+}
+
 impl<A, V> IdempotencyLayer<A, V> {
     pub(crate) fn new(answers: A, shared: Shared<V>) -> Self {
         Self { answers, shared: Striped::new(shared) }

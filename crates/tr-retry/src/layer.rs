@@ -86,6 +86,13 @@ impl RetryLayer {
     }
 }
 
+impl Default for RetryLayer {
+    /// [`tool_reliability`](Self::tool_reliability).
+    fn default() -> Self {
+        Self::tool_reliability()
+    }
+}
+
 impl<A> Builder<A> {
     /// Sets the policy, [`Policy::tool_reliability`] by default.
     pub fn policy(mut self, policy: Policy) -> Self {

@@ -76,6 +76,13 @@ impl AttemptTimeoutLayer {
     }
 }
 
+impl Default for AttemptTimeoutLayer {
+    /// [`tool_reliability`](Self::tool_reliability).
+    fn default() -> Self {
+        Self::tool_reliability()
+    }
+}
+
 impl<A> AttemptTimeoutBuilder<A> {
     /// How long an attempt may take whose request does not say: 1 ms to 24 h, 10 s by default.
     pub const fn after(mut self, after: Duration) -> Self {
