@@ -42,6 +42,34 @@ pub(super) fn from_name(name: &str) -> Option<(usize, Kind)> {
     Some((place + 1, CODES[place].1))
 }
 
+/// What tonic calls the codes, from 1 on, where it shows a status: `code: 'Internal error', message: …`.
+const DESCRIPTIONS: [&str; 16] = [
+    "The operation was cancelled",
+    "Unknown error",
+    "Client specified an invalid argument",
+    "Deadline expired before operation could complete",
+    "Some requested entity was not found",
+    "Some entity that we attempted to create already exists",
+    "The caller does not have permission to execute the specified operation",
+    "Some resource has been exhausted",
+    "The system is not in a state required for the operation's execution",
+    "The operation was aborted",
+    "Operation was attempted past the valid range",
+    "Operation is not implemented or not supported",
+    "Internal error",
+    "The service is currently unavailable",
+    "Unrecoverable data loss or corruption",
+    "The request does not have valid authentication credentials",
+];
+
+/// The code that a text describes in tonic's words; `UNKNOWN` says nothing, so that the message may.
+pub(super) fn from_description(text: &str) -> Option<Kind> {
+    let (_, rest) = text.split_once("code: '")?;
+    let is_told = |told: &&str| rest.strip_prefix(told).is_some_and(|rest| rest.starts_with('\''));
+    let place = DESCRIPTIONS.iter().position(|told| is_told(told))?;
+    Some(CODES[place].1).filter(|kind| *kind != Kind::Unclassified)
+}
+
 /// Classifies a gRPC status by its code and the trailer `grpc-retry-pushback-ms`.
 ///
 /// A negative pushback asks not to retry at all, and the finding is marked as exhausted; a
@@ -75,6 +103,16 @@ mod tests {
             assert_eq!(from_name(&name.replace('_', "")), Some((place + 1, *kind)));
         }
         assert_eq!(from_name("OK"), None);
+    }
+
+    #[test]
+    fn statuses_as_tonic_shows_them() {
+        for (place, (_, kind)) in CODES.iter().enumerate() {
+            let text = format!("fetch: code: '{}', message: \"x\"", DESCRIPTIONS[place]);
+            let told = Some(*kind).filter(|kind| *kind != Kind::Unclassified);
+            assert_eq!(from_description(&text), told, "{text}");
+        }
+        assert_eq!(from_description("code: 'Internal error was not found'"), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 use super::{
     Finding, Kind,
     deterministic::is_deterministic,
+    grpc,
     phrases::{self, Rank, Rule},
     status_text,
     words::{Word, Words},
@@ -112,7 +113,9 @@ pub(super) fn scan_code(code: &str) -> Scan {
 }
 
 fn window(text: &str) -> Scan {
-    let mut scan = words(text, Words::new(text));
+    let described = grpc::from_description(text);
+    let described = described.map(|kind| Scan::of(Rank::Exact, kind, None)).unwrap_or_default();
+    let mut scan = described.or(words(text, Words::new(text)));
     if is_deterministic(text) {
         scan.offer(Rank::Refusal, Kind::InvalidInput);
     }
