@@ -1,5 +1,7 @@
 //! Puts the reliability stack in front of any MCP server, and mends agents' sessions.
 mod demo;
+#[cfg(test)]
+mod guides;
 mod mcp;
 mod session;
 mod supervise;
