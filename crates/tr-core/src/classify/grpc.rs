@@ -66,7 +66,7 @@ const DESCRIPTIONS: [&str; 16] = [
 pub(super) fn from_description(text: &str) -> Option<Kind> {
     let (_, rest) = text.split_once("code: '")?;
     let is_told = |told: &&str| rest.strip_prefix(told).is_some_and(|rest| rest.starts_with('\''));
-    let place = DESCRIPTIONS.iter().position(|told| is_told(told))?;
+    let place = DESCRIPTIONS.iter().position(is_told)?;
     Some(CODES[place].1).filter(|kind| *kind != Kind::Unclassified)
 }
 
