@@ -15,6 +15,8 @@ mod panics;
 mod peers;
 mod probes;
 mod records;
+#[cfg(feature = "encryption")]
+mod sealing;
 mod store_drops;
 mod store_failures;
 mod store_waits;

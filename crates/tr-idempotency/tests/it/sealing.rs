@@ -1,0 +1,135 @@
+//! Records that are encrypted: what is in the store, and what becomes of calls whose records cannot
+//! be opened.
+use crate::support::*;
+use tr_core::{Effect, Ran, ToolOutcome, Verdict, causes};
+use tr_idempotency::{
+    Filter, IdempotencyLayer, Settlement, StoreHandle,
+    protocol::State,
+    store::{Memory, RecordStore, SealingKey},
+};
+use tr_testkit::tool::{Scripted, Step};
+
+const SECRET: &str = "4111 1111 1111 1111";
+
+/// A process that seals with this key, or not at all.
+fn process(
+    records: &Memory,
+    key: Option<SealingKey>,
+    tool: Tool,
+) -> (Guarded, StoreHandle<ToolOutcome>, Asked) {
+    let mut builder = IdempotencyLayer::builder().store(records.clone());
+    if let Some(key) = key {
+        builder = builder.sealed_with(key);
+    }
+    let (service, handle, asked) = guarded_by(&builder.build().unwrap(), tool);
+    (service, handle.in_store().unwrap(), asked)
+}
+
+fn key(number: u8) -> SealingKey {
+    SealingKey::new(number.into(), [number; 32])
+}
+
+/// Answers with a secret.
+fn telling() -> Tool {
+    Scripted::by(|_, _| Step::Ok(ToolOutcome::success(serde_json::json!(SECRET))))
+}
+
+/// What somebody who reads the store finds under this key.
+async fn found(records: &Memory, key: &str) -> Vec<u8> {
+    let stored = records.read(&key_of(&pay(key))).await.unwrap().unwrap();
+    let State::Done(body) = stored.record.state else { panic!("{:?}", stored.record.state) };
+    [&body[..], &stored.notes, stored.session.unwrap().as_bytes()].concat()
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_reads_the_store_reads_no_answer_and_no_caller() {
+    let records = Memory::new();
+    let asked = || pay("k").session("session of Ann").actor("ann@example.org");
+    for (sealed, shows) in [(None, true), (Some(key(1)), false)] {
+        let (service, handle, _) = process(&records, sealed, telling());
+        let key = key_of(&asked());
+        service_answers(&service, asked()).await;
+        let stored = records.read(&key).await.unwrap().unwrap();
+        let State::Done(body) = &stored.record.state else { panic!("it is done") };
+        for (bytes, secret) in [
+            (&body[..], SECRET),
+            (&stored.notes, "ann@example.org"),
+            (stored.session.as_deref().unwrap().as_bytes(), "session of Ann"),
+        ] {
+            let is_shown = bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
+            assert_eq!(is_shown, shows, "{secret}");
+        }
+        // Who has the key reads all of it, and finds it by its session.
+        let record = handle.record(&key).await.unwrap().unwrap();
+        assert_eq!(record.request.session_key, "session of Ann");
+        assert_eq!(handle.flush(Filter::Session("session of Ann")).await.unwrap(), 1);
+    }
+}
+
+async fn service_answers(service: &Guarded, asked: tr_core::ToolCall) {
+    let outcome = call(service, asked).await.unwrap();
+    assert_eq!(outcome.content().unwrap().get(), format!("{SECRET:?}"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_sealed_with_another_key_is_no_reason_to_run_a_mutating_call() {
+    let others = [
+        (None, "sealed with a key that this program does not have"),
+        (Some(key(2)), "sealed with a key that this program does not have"),
+        // The number is the same, the key is not.
+        (Some(SealingKey::new(1, [9; 32])), "its seal is broken, or another key's"),
+    ];
+    for (other, why) in others {
+        let records = Memory::new();
+        let (service, ..) = process(&records, Some(key(1)), telling());
+        service_answers(&service, pay("k")).await;
+        let before = found(&records, "k").await;
+
+        let (stranger, handle, asked) = process(&records, other, telling());
+        let error = call(&stranger, pay("k")).await.unwrap_err();
+        assert!(causes(&*error).any(|it| it.to_string().contains(why)), "{error:?}");
+        assert_eq!(refusal(Err(error)), told("outcome_unknown", Ran::Yes, Verdict::Permanent));
+        assert_eq!(asked.calls(), 0);
+        // A read may run, and leaves the record as it is.
+        let read = pay("k").effect(Effect::ReadOnly);
+        assert!(!call(&stranger, read).await.unwrap().recorded());
+        assert_eq!(found(&records, "k").await, before);
+        // Operators see that there is one, and can forget it.
+        assert_eq!(handle.records(10).await.unwrap().len(), 1);
+        assert!(handle.clear(&key_of(&pay("k"))).await.unwrap());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn over_a_change_of_keys_nothing_is_run_again() {
+    let records = Memory::new();
+    let (plain, ..) = process(&records, None, telling());
+    service_answers(&plain, pay("plain")).await;
+    let (old, ..) = process(&records, Some(key(1)), telling());
+    service_answers(&old, pay("old")).await;
+
+    let (new, _, asked) = process(&records, Some(key(2).opens(1, [1; 32])), telling());
+    for name in ["plain", "old"] {
+        let outcome = call(&new, pay(name)).await.unwrap();
+        assert!(outcome.from_cache() && outcome.content().unwrap().get().contains(SECRET));
+    }
+    service_answers(&new, pay("new")).await;
+    assert_eq!(asked.calls(), 1);
+    // Who has the old key only is not told, and runs nothing.
+    assert_eq!(refusal(call(&old, pay("new")).await).0, "outcome_unknown");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_operator_settles_is_sealed_too() {
+    let records = Memory::new();
+    let losing: Tool = Scripted::by(|_, _| fails("timeout", Ran::Unknown, Verdict::TRANSIENT));
+    let (service, handle, asked) = process(&records, Some(key(1)), losing);
+    assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout");
+    let paid = ToolOutcome::success(serde_json::json!(SECRET));
+    let settled = handle.settle(&key_of(&pay("k")), None, Settlement::Done(paid)).await;
+    settled.unwrap().unwrap();
+    let bytes = found(&records, "k").await;
+    assert!(!bytes.windows(4).any(|part| part == b"4111"));
+    service_answers(&service, pay("k")).await;
+    assert_eq!(asked.calls(), 1);
+}
