@@ -1,5 +1,8 @@
-//! The process that is killed, and the tool that both processes call.
-use crate::fuse::{Fuse, Fused, Point};
+//! The process that is killed.
+use crate::{
+    fuse::{Fuse, Fused, Point},
+    tool::{call, guarded, is_answer},
+};
 use std::{
     env,
     path::{Path, PathBuf},
@@ -8,13 +11,9 @@ use std::{
     time::Duration,
 };
 use tokio::task::JoinSet;
-use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
-use tr_core::{BoxError, Params, SystemClock, ToolCall, ToolOutcome, WallClock};
-use tr_idempotency::{
-    IdempotencyLayer,
-    sqlite::{Database, Sqlite},
-    store::RecordStore,
-};
+use tower::{Service, ServiceExt};
+use tr_core::{SystemClock, WallClock};
+use tr_idempotency::sqlite::{Database, Sqlite};
 use tr_testkit::ledger::Ledger;
 
 /// What the child is told, as one variable: file, clock, lease, point, how often, how long after,
@@ -139,43 +138,4 @@ pub(crate) async fn open(file: &Path, ahead: Duration) -> Sqlite {
 /// What the tool has done, whoever called it.
 pub(crate) fn ledger(file: &Path) -> Ledger {
     Ledger::at(file.with_extension("ledger"))
-}
-
-/// A mutating call: nobody has declared the tool.
-pub(crate) fn call(key: &str) -> ToolCall {
-    ToolCall::new("pay", Params::from_text(r#"{"amount": 5}"#).unwrap())
-        .session("s-1")
-        .idempotency_key(key)
-}
-
-/// What the tool says, also when it is said again.
-pub(crate) fn is_answer(outcome: &ToolOutcome, key: &str) -> bool {
-    outcome.content().is_some_and(|said| said.get() == format!(r#"{{"paid":"{key}"}}"#))
-}
-
-/// The tool behind its records.
-pub(crate) fn guarded(
-    store: Arc<dyn RecordStore>,
-    ledger: Ledger,
-    fuse: Arc<Fuse>,
-    lease: Duration,
-    takes: Duration,
-) -> impl Service<ToolCall, Response = ToolOutcome, Error = BoxError, Future: Send> + Clone + Send {
-    let layer = IdempotencyLayer::builder()
-        .shared_store(store)
-        .store_timeout(Duration::from_secs(60))
-        .inflight_ttl(lease)
-        .build()
-        .unwrap();
-    ServiceBuilder::new().layer(layer).service(service_fn(move |call: ToolCall| {
-        let (ledger, fuse) = (ledger.clone(), fuse.clone());
-        async move {
-            let key = call.parts().idempotency.key.clone().unwrap();
-            fuse.reach(Point::ToolEntered);
-            ledger.append(&key)?;
-            fuse.reach(Point::EffectDone);
-            tokio::time::sleep(takes).await;
-            Ok::<_, BoxError>(ToolOutcome::success(serde_json::json!({ "paid": &*key })))
-        }
-    }))
 }

@@ -5,3 +5,4 @@ mod between;
 mod child;
 mod fuse;
 mod rounds;
+mod tool;

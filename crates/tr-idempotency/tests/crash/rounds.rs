@@ -1,7 +1,8 @@
 //! Rounds: a child dies, its calls are repeated, the ledger is read.
 use crate::{
-    child::{LEASE, Order, STEP, call, guarded, is_answer, ledger, open},
-    fuse::{Fuse, Point},
+    child::{LEASE, Order, STEP, ledger, open},
+    fuse::Point,
+    tool::{PATIENCE, Repeat, allowed, repeat},
 };
 use std::{
     env, fs,
@@ -11,25 +12,18 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tokio::time::timeout;
-use tower::{Service, ServiceExt};
-use tr_core::BoxError;
 use tr_idempotency::{
-    error::OutcomeUnknown,
     protocol::State,
     sqlite::Sqlite,
     store::{End, Query, RecordStore, Which, Whose},
 };
-use tr_testkit::{ledger::Ledger, rounds};
+use tr_testkit::rounds;
 
 /// Calls that a crowded child makes.
 const CROWD: usize = 12;
 
 /// A lease that a call is to outlive, so that it is renewed: a third of it is waited for.
 const RENEWED: Duration = Duration::from_secs(2);
-
-/// A call is answered within this, on any machine.
-const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Removed in the end.
 struct Folder(PathBuf);
@@ -46,34 +40,6 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         drop(fs::remove_dir_all(&self.0));
-    }
-}
-
-/// How a repeat ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Repeat {
-    /// It got the recorded answer.
-    Replayed,
-    /// The tool ran now.
-    Ran,
-    /// The tool may have run, and is not run again.
-    Unknown,
-}
-
-/// What may become of a lone call whose process died here, and how often its tool had run.
-fn allowed(point: Point) -> &'static [(Repeat, usize)] {
-    use Repeat::{Ran, Replayed, Unknown};
-    match point {
-        Point::BeforeClaim => &[(Ran, 0)],
-        Point::ClaimSent => &[(Ran, 0), (Unknown, 0)],
-        Point::ClaimCommitted | Point::ToolEntered => &[(Unknown, 0)],
-        Point::EffectDone | Point::BeforeFinalise => &[(Unknown, 1)],
-        // A claim that was granted late is renewed before the tool is called.
-        Point::BeforeRenew | Point::RenewSent | Point::RenewCommitted => {
-            &[(Unknown, 1), (Unknown, 0)]
-        }
-        Point::FinaliseSent => &[(Unknown, 1), (Replayed, 1)],
-        Point::FinaliseCommitted => &[(Replayed, 1)],
     }
 }
 
@@ -98,27 +64,6 @@ fn outlive(order: &Order, test: &str, lines: Option<usize>) -> Vec<String> {
     // Killed from outside, it may be too late.
     assert!(!end.success() || lines.is_some(), "the child lived on: {order:?}");
     answered
-}
-
-/// Repeats the call in this process.
-async fn repeat(store: &Sqlite, ledger: &Ledger, key: &str) -> Repeat {
-    let fuse = Fuse::new(Some(Point::BeforeClaim), 0, Duration::ZERO);
-    let mut tool = guarded(Arc::new(store.clone()), ledger.clone(), fuse, LEASE, Duration::ZERO);
-    let answer = tool.ready().await.unwrap().call(call(key));
-    match timeout(PATIENCE, answer).await.expect("a repeat is answered") {
-        Ok(outcome) => {
-            assert!(is_answer(&outcome, key), "{outcome:?}");
-            if outcome.from_cache() { Repeat::Replayed } else { Repeat::Ran }
-        }
-        Err(error) => {
-            assert!(is_unknown(&error), "{error:?}");
-            Repeat::Unknown
-        }
-    }
-}
-
-fn is_unknown(error: &BoxError) -> bool {
-    error.is::<OutcomeUnknown>()
 }
 
 /// What an operator does who has found out that the tool did not run.
@@ -161,14 +106,14 @@ async fn a_call_killed_at_a_point_ends_as_that_point_says() {
         let before = ledger.count(&key).unwrap();
 
         let store = open(&file, ahead + STEP).await;
-        let end = (repeat(&store, &ledger, &key).await, before);
+        let end = (repeat(Arc::new(store.clone()), &ledger, LEASE, &key).await, before);
         assert!(allowed(point).contains(&end), "{point:?}: {end:?}");
         let runs = ledger.count(&key).unwrap();
         assert_eq!(runs, usize::from(end.0 == Repeat::Ran) + before);
         assert!(runs <= 1, "{point:?}: the tool ran {runs} times");
         if end == (Repeat::Unknown, 0) {
             settle(&store).await;
-            assert_eq!(repeat(&store, &ledger, &key).await, Repeat::Ran);
+            assert_eq!(repeat(Arc::new(store.clone()), &ledger, LEASE, &key).await, Repeat::Ran);
         }
         if rng.bool() {
             store.close().await;
@@ -207,7 +152,7 @@ async fn calls_killed_together_run_once_each_and_lose_no_answer() {
 
         let store = open(&file, ahead + STEP).await;
         for key in &keys {
-            let end = repeat(&store, &ledger, key).await;
+            let end = repeat(Arc::new(store.clone()), &ledger, LEASE, key).await;
             let runs = ledger.count(key).unwrap();
             assert!(runs <= 1, "{order:?}: the tool ran {runs} times for {key}");
             let is_lost = answered.contains(key) && end != Repeat::Replayed;
