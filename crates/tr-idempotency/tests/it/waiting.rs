@@ -12,9 +12,12 @@ use std::{
 };
 use tokio::time::Instant;
 use tower::ServiceExt;
-use tr_core::{Ran, Verdict};
-use tr_idempotency::IdempotencyLayer;
-use tr_testkit::tool::{Scripted, Step};
+use tr_core::{BoxError, Ran, ToolCall, ToolOutcome, Verdict};
+use tr_idempotency::{Counts, IdempotencyLayer, store::Memory};
+use tr_testkit::{
+    rounds,
+    tool::{Scripted, Step},
+};
 
 /// TR's cache ran all eight.
 #[tokio::test(start_paused = true)]
@@ -106,6 +109,57 @@ async fn a_waiter_waits_no_longer_than_its_own_deadline() {
     assert_eq!(records.counts().waiters, 0);
     assert_eq!(answer(leader.await.unwrap()), 0);
     assert_eq!(asked.calls(), 1);
+}
+
+/// Deadlines end just as the call does, or as the claim passes on: with a store and without.
+#[tokio::test(start_paused = true)]
+async fn who_has_no_time_left_when_the_call_ends_leaves_nothing_behind() {
+    let mut rng = fastrand::Rng::with_seed(5);
+    let mut told = [0; 2];
+    for round in 0..rounds(400, 20_000) {
+        let builder = IdempotencyLayer::builder();
+        let builder = if rng.bool() { builder.store(Memory::new()) } else { builder };
+        let ms = |n: u64| Duration::from_millis(n);
+        let (service, records, asked) = guarded_by(&builder.build().unwrap(), counting(ms(2)));
+        // The tool is not ready before that, so callers can leave before it starts.
+        asked.set_capacity(0);
+        let begun = Instant::now();
+        let callers: Vec<_> = (0..6)
+            .map(|_| {
+                let patience = begun + ms(rng.u64(1..5));
+                let leaves = rng.bool().then(|| begun + ms(rng.u64(0..5)));
+                let call = call_owned(service.clone(), pay("k").deadline(patience.into_std()));
+                tokio::spawn(async move {
+                    match leaves {
+                        Some(leaves) => tokio::time::timeout_at(leaves, call).await.ok(),
+                        None => Some(call.await),
+                    }
+                })
+            })
+            .collect();
+        pass(ms(rng.u64(0..3))).await;
+        asked.set_capacity(1);
+        for caller in callers {
+            match caller.await.unwrap() {
+                Some(Ok(outcome)) => told[0] += usize::from(answer(Ok(outcome)) == 0),
+                Some(end) => {
+                    assert_eq!(refusal(end).0, "timeout", "round {round}");
+                    told[1] += 1;
+                }
+                None => {}
+            }
+        }
+        pass(SECOND).await;
+        assert!(asked.calls() <= 1, "round {round}: it ran {} times", asked.calls());
+        let Counts { inflight, unknown, waiters, .. } = records.counts();
+        assert_eq!((inflight, unknown, waiters), (0, 0, 0), "round {round}");
+        assert_eq!(answer(call(&service, pay("k")).await), 0, "round {round}: the key is stuck");
+    }
+    assert!(told.iter().all(|&told| told > 0), "answers and timeouts: {told:?}");
+}
+
+async fn call_owned(service: Guarded, asked: ToolCall) -> Result<ToolOutcome, BoxError> {
+    call(&service, asked).await
 }
 
 #[tokio::test(start_paused = true)]
