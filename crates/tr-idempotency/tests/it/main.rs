@@ -4,6 +4,7 @@ mod between;
 mod bounds;
 mod cancelling;
 mod cases;
+mod chaos;
 mod conflicts;
 mod derived;
 mod failures;
