@@ -31,7 +31,7 @@
 //!
 //! | | body | answer |
 //! |---|---|---|
-//! | `GET` | | breakers, counts of records, calls in flight past their lease, calls of unknown outcome; 100 of each |
+//! | `GET` | | the mode, and the rollout behind it as a configuration spells it; breakers, counts of records, calls in flight past their lease, calls of unknown outcome; 100 of each |
 //! | `POST` | `{"action": "reset", "breaker": "pay"}`, also `force_open`, `disable`, `shadow`, `enforce` | its state then; 404 if there is no such breaker |
 //! | | `{"action": "flush", "session": "s-1"}`, also `key`, `tool` | `{"wouldFlush": 3}`: nothing is done yet |
 //! | | the same with `"confirm": 3` | `{"flushed": 3}`; 409 and the new number if it is another by now |

@@ -1,4 +1,6 @@
 //! Which calls a stack guards: a pure function of the call.
+mod shown;
+
 use crate::{Effect, ToolCall, ToolId, canonical::FingerprintKey};
 use std::collections::HashMap;
 

@@ -16,6 +16,7 @@ const STALE: Duration = Duration::from_secs(120);
 pub(super) async fn state(stack: &ToolStack) -> Value {
     let redactor = Redactor::default();
     let switch = stack.kill_switch();
+    let rollout = switch.rollout();
     let mut breakers = stack.breakers().all();
     breakers.push(stack.breakers().overflow());
     // What needs somebody comes first.
@@ -26,7 +27,8 @@ pub(super) async fn state(stack: &ToolStack) -> Value {
     let counts = records.counts();
     let mut shown = json!({
         "on": switch.is_on(),
-        "mode": mode(&switch.rollout()),
+        "mode": mode(&rollout),
+        "rollout": rollout,
         "breakersInAll": breakers.len(),
         "breakers": breakers.iter().take(SHOWN).map(breaker).collect::<Vec<_>>(),
         "records": {
@@ -51,7 +53,7 @@ async fn in_store(store: &StoreHandle<ToolOutcome>) -> Result<Value, StoreError>
     }))
 }
 
-/// The mode of all calls, where it is the same for all.
+/// The mode of all calls, where it is the same for all; else the rollout tells which has which.
 fn mode(rollout: &Rollout) -> &'static str {
     rollout.uniform().map_or("by call", Mode::as_str)
 }

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 use tool_reliability::{
-    Guarded, ToolStack,
+    Guarded, Mode, Rollout, Share, Stage, ToolStack,
     admin::{Admin, PATH, Peer},
 };
 use tower::ServiceExt;
@@ -190,6 +190,16 @@ async fn the_stack_is_turned_off_and_on() {
     assert_eq!(
         (state(&admin).await["on"].clone(), state(&admin).await["mode"].clone()),
         (json!(true), json!("enforce"))
+    );
+    let ten = Stage::part(Mode::Enforce, Share::percent(10.0).unwrap(), Mode::Shadow);
+    let mixed = Rollout::new(Mode::Off).effect(Effect::ReadOnly, ten).tool("pay", Mode::Shadow);
+    stack.kill_switch().set_rollout(mixed);
+    let shown = state(&admin).await;
+    assert_eq!(shown["mode"], "by call");
+    let ten = json!({ "mode": "enforce", "percent": 10.0, "others": "shadow" });
+    assert_eq!(
+        shown["rollout"],
+        json!({ "mode": "off", "read_only": ten, "tools": { "pay": "shadow" } })
     );
     order(&admin, json!({ "action": "switch", "on": false })).await;
     assert!(!stack.kill_switch().is_on());
