@@ -1,11 +1,9 @@
 //! What the server's own `tools/list` says of its tools.
 use super::message;
+use hashbrown::HashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::sync::{Arc, PoisonError, RwLock};
 use tr_core::{Effect, ToolManifest};
 
 /// How many tools are remembered; more than any server lists.

@@ -9,8 +9,9 @@ use super::{
     tool::Limits,
 };
 use bytes::Bytes;
+use hashbrown::HashMap;
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     sync::Arc,
     time::{Duration, Instant},
 };

@@ -140,6 +140,10 @@ impl Token {
         if text.starts_with('"') {
             return serde_json::from_str(text).ok().map(Self::Text);
         }
+        // As nearly all ids are; one so short is read alike by everybody.
+        if text.len() <= 15 && !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit()) {
+            return Some(Self::Number(text.into()));
+        }
         let number = text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
         let canonical = number.then(|| tr_core::canonical::to_string(text).ok())?;
         canonical.map(|text| Self::Number(text.into()))

@@ -15,8 +15,8 @@ use super::{
 };
 use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use hashbrown::HashSet;
 use std::{
-    collections::HashSet,
     future::{Future, poll_fn},
     pin::Pin,
     sync::Arc,
@@ -53,6 +53,22 @@ pub(crate) struct Calls {
 impl Calls {
     pub(crate) fn is_empty(&self) -> bool {
         self.running.is_empty()
+    }
+
+    /// Takes up a call. Begun at once, it keeps its place before the client's next line. May tell
+    /// of another that has ended.
+    fn begin(&mut self, mut call: Running) -> Option<Finished> {
+        // The next step looks at all calls anyway, so nobody needs to be woken for it: the set
+        // would, once for each call that it takes up.
+        let mut cx = Context::from_waker(Waker::noop());
+        if let Poll::Ready(finished) = call.as_mut().poll(&mut cx) {
+            return Some(finished);
+        }
+        self.running.push(call);
+        match self.running.poll_next_unpin(&mut cx) {
+            Poll::Ready(finished) => finished,
+            Poll::Pending => None,
+        }
     }
 
     /// Waits until a call has ended, or an attempt has something to send.
@@ -301,16 +317,8 @@ where
             call = call.manifested(manifest);
         }
         let stack = self.stack.clone();
-        let mut running: Running = Box::pin(async move { (mcp, stack.oneshot(call).await) });
-        // Begun at once, the call keeps its place before the client's next line. Whatever wakes it
-        // later is told by the next poll, which comes with the set.
-        match running.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(finished) => self.on_step(Some(finished)),
-            Poll::Pending => {
-                self.calls.running.push(running);
-                self.collect();
-            }
-        }
+        let finished = self.calls.begin(Box::pin(async move { (mcp, stack.oneshot(call).await) }));
+        self.on_step(finished);
     }
 }
 
