@@ -16,6 +16,7 @@ mod run;
 mod scan;
 mod server;
 mod setup;
+mod signals;
 mod stack;
 mod stdio;
 mod tool;

@@ -8,16 +8,25 @@ use super::{
     proxy::{Parts, Proxy},
     server::Server,
     setup::Files,
+    signals::{self, Signals},
     stack,
     stdio::{Input, Output},
     tool::{Limits, ServerTool, Wire},
 };
 use crate::supervise::{NOT_FOUND, NOT_STARTED};
 use anyhow::Context as _;
-use std::{future::pending, io, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    future::{Future, pending},
+    io,
+    panic::resume_unwind,
+    pin::Pin,
+    process::ExitCode,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 use tokio::{
     io::{AsyncRead, AsyncWriteExt},
-    signal::unix::{Signal, SignalKind, signal},
     task::JoinHandle,
     time::{Instant, sleep_until},
 };
@@ -55,6 +64,8 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let wire = Arc::new(wire);
     let live = stack::live(setup.config, keys, signals)?;
     let (stack, settle) = stack::guard(&live, ServerTool(wire.clone()));
+    let reload = signals::reload(files.clone(), live.clone(), declared.clone());
+    let ended = AbortOnDrop(tokio::spawn(Signals::new()?.end(reload)));
     let _admin = match options.admin {
         Some(address) => {
             let token = options.admin_token_file.as_deref();
@@ -77,17 +88,27 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         from_client: reader(options.mode, client_in, options.max_line),
         client_out: Some(client_out),
         server,
+        ended,
         max_line: options.max_line,
     };
     // A task of its own: waking what the runtime blocks on costs a system call each time.
     let pumped = tokio::spawn(streams.pump(proxy)).await;
-    pumped.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+    pumped.unwrap_or_else(|error| resume_unwind(error.into_panic()))
 }
 
-/// A task that ends with whoever started it.
-struct AbortOnDrop(JoinHandle<()>);
+/// A task that ends with whoever started it, and what it comes to.
+struct AbortOnDrop<T>(JoinHandle<T>);
 
-impl Drop for AbortOnDrop {
+impl<T> Future for AbortOnDrop<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let end = ready!(Pin::new(&mut self.0).poll(cx));
+        Poll::Ready(end.unwrap_or_else(|error| resume_unwind(error.into_panic())))
+    }
+}
+
+impl<T> Drop for AbortOnDrop<T> {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -107,6 +128,9 @@ struct Streams {
     /// `None` once the client does not read any more.
     client_out: Option<Output>,
     server: Server,
+    /// By which signal the guard was ended. Listening in a task of its own, it costs a call next
+    /// to nothing.
+    ended: AbortOnDrop<u8>,
     max_line: usize,
 }
 
@@ -122,7 +146,6 @@ impl Streams {
             + Send
             + 'static,
     {
-        let mut signals = Signals::new()?;
         let mut from_server = reader(proxy.mode(), self.server.take_output(), self.max_line);
         let (mut heard, mut gone, mut ended_first) = (false, false, false);
         let mut patience: Option<Instant> = None;
@@ -178,7 +201,7 @@ impl Streams {
                     }
                 },
                 () = until(patience) => break,
-                signal = signals.next() => {
+                signal = &mut self.ended => {
                     self.server.end().await;
                     return Ok(ExitCode::from(128 + signal));
                 }
@@ -220,28 +243,4 @@ async fn write(out: &mut Option<Output>, lines: &mut bytes::BytesMut) -> io::Res
     let out = out.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
     out.write_buf(lines).await?;
     if lines.is_empty() { out.flush().await } else { Ok(()) }
-}
-
-struct Signals {
-    term: Signal,
-    int: Signal,
-    hup: Signal,
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            term: signal(SignalKind::terminate())?,
-            int: signal(SignalKind::interrupt())?,
-            hup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) -> u8 {
-        tokio::select! {
-            _ = self.term.recv() => 15,
-            _ = self.int.recv() => 2,
-            _ = self.hup.recv() => 1,
-        }
-    }
 }

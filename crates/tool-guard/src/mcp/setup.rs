@@ -29,6 +29,11 @@ impl Files {
         Self { config: options.config.clone(), catalog: options.catalog.clone() }
     }
 
+    /// Whether there are any.
+    pub(crate) const fn is_any(&self) -> bool {
+        self.config.is_some() || self.catalog.is_some()
+    }
+
     /// Reads them.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! The guard's configuration, and its admin listener.
 use crate::client::{BIN, Client, text};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -133,6 +134,29 @@ fn a_configuration_is_read_again_while_calls_go_on() {
     client.call(2, "read_file", json!({ "path": "b" }));
     client.answer(2);
     assert_eq!(client.executions("read_file b"), before + 1);
+}
+
+#[test]
+fn a_hangup_has_the_files_read_again() {
+    let catalog = File::new("hangup.toml", "[tools.read_file]\neffect = \"mutating\"\n");
+    let mut client = Client::guarded(&["--catalog", catalog.path()]);
+    let read = |client: &mut Client, id: u64, path: &str| {
+        client.call(id, "read_file", json!({ "path": path }));
+        client.answer(id)["result"]["isError"] == true
+    };
+    assert!(read(&mut client, 1, "a"), "the first read of a file fails, and is not retried");
+
+    catalog.write("[tools.read_file]\neffect = \"read only\"\n");
+    client.signal(Signal::HUP);
+    let said = client.log_until(|log| log.contains("config_not_reloaded"));
+    assert!(said.contains("read_only"), "{said}");
+    assert!(read(&mut client, 2, "b"), "what held before still holds");
+
+    catalog.write("[tools.read_file]\neffect = \"read_only\"\n");
+    client.signal(Signal::HUP);
+    client.log_until(|log| log.contains("config_reloaded"));
+    assert!(!read(&mut client, 3, "c"));
+    assert!(client.leave().success());
 }
 
 fn started(arguments: &[&str], vars: &[(&str, &str)]) -> Output {

@@ -1,4 +1,5 @@
 //! An MCP client that sees every byte.
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -14,7 +15,10 @@ use std::{
 };
 
 /// How long anything may take before a test fails.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// After which a guard gives a call up that never ends: long enough for a server on a busy machine
+/// to have begun it.
+pub(crate) const HANGS: &str = "2s";
 pub(crate) const BIN: &str = env!("CARGO_BIN_EXE_tool-guard");
 
 /// A process that speaks MCP, and the ledger of what its tools did.
@@ -22,6 +26,8 @@ pub(crate) struct Client {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<Vec<u8>>,
+    /// What it logs, once somebody wants to know.
+    log: Option<Receiver<String>>,
     ledger: PathBuf,
 }
 
@@ -77,11 +83,12 @@ impl Client {
                 }
             }
         });
-        Self { child, input, lines, ledger }
+        Self { child, input, lines, log: None, ledger }
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+    pub(crate) fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        kill_process(id.unwrap(), signal).unwrap();
     }
 
     /// Sends bytes as they are.
@@ -164,15 +171,19 @@ impl Client {
         self.child.wait().unwrap();
     }
 
-    /// What it has logged, once that is enough.
+    /// What it has logged since somebody last asked, once that is enough.
     pub(crate) fn log_until(&mut self, enough: impl Fn(&str) -> bool) -> String {
-        let mut stderr = BufReader::new(self.child.stderr.take().unwrap());
-        let (sender, lines) = channel();
-        thread::spawn(move || {
-            let mut line = String::new();
-            while stderr.read_line(&mut line).unwrap_or(0) > 0
-                && sender.send(std::mem::take(&mut line)).is_ok()
-            {}
+        let stderr = self.child.stderr.take();
+        let lines = self.log.get_or_insert_with(|| {
+            let mut stderr = BufReader::new(stderr.expect("taken once"));
+            let (sender, lines) = channel();
+            thread::spawn(move || {
+                let mut line = String::new();
+                while stderr.read_line(&mut line).unwrap_or(0) > 0
+                    && sender.send(std::mem::take(&mut line)).is_ok()
+                {}
+            });
+            lines
         });
         let mut log = String::new();
         while !enough(&log) {

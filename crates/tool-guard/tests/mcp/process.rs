@@ -1,5 +1,6 @@
 //! The server's process: how it starts, ends, and never outlives the guard.
-use crate::client::{BIN, Client, ledger, text, until};
+use crate::client::{BIN, Client, HANGS, ledger, text, until};
+use rustix::process::Signal;
 use serde_json::json;
 use std::{fs, path::Path, process::Command};
 
@@ -68,18 +69,20 @@ fn a_killed_guard_leaves_no_orphans() {
 }
 
 #[test]
-fn a_terminated_guard_ends_its_server_first() {
-    let path = ledger();
-    let mut command = Command::new(BIN);
-    command.args(["mcp", "--", "sh", "-c", FAMILY]).env("LEDGER", &path);
-    let mut client = Client::start(command, path.clone());
-    assert_eq!(client.receive()["method"], "up");
-    let pids = family(&path);
-    assert!(
-        Command::new("kill").args(["-TERM", &client.id().to_string()]).status().unwrap().success()
-    );
-    assert_eq!(client.wait().code(), Some(143));
-    until("all of its processes are gone", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
+fn a_guard_that_a_signal_ends_ends_its_server_first() {
+    // Where there is nothing to read again, SIGHUP is such a signal.
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
+        let path = ledger();
+        let mut command = Command::new(BIN);
+        command.args(["mcp", "--", "sh", "-c", FAMILY]).env("LEDGER", &path);
+        let mut client = Client::start(command, path.clone());
+        assert_eq!(client.receive()["method"], "up");
+        let pids = family(&path);
+        client.signal(signal);
+        assert_eq!(client.wait().code(), Some(code));
+        let gone = || pids.iter().all(|pid| !is_alive(*pid)).then_some(());
+        until("all of its processes are gone", gone);
+    }
 }
 
 #[test]
@@ -125,7 +128,8 @@ fn a_server_that_dies_in_the_middle_of_an_answer_is_answered_for() {
 
 #[test]
 fn a_client_that_leaves_in_the_middle_of_a_call_ends_it_all() {
-    let mut client = Client::guarded(&["--timeout", "500ms"]);
+    let mut client = Client::guarded(&["--timeout", HANGS]);
+    client.list_tools();
     client.call(1, "charge_card", json!({ "order": "o", "then": "hang" }));
     until("the call has begun", || (client.executions("charge_card") == 1).then_some(()));
     assert!(client.leave().success());
