@@ -1,5 +1,5 @@
 //! A payment runs at most once per call, whatever happens to its answer.
-use crate::client::{Client, text, until};
+use crate::client::{Client, HANGS, text, until};
 use serde_json::json;
 
 fn pay(then: &str, options: &[&str]) -> (String, usize) {
@@ -21,9 +21,9 @@ fn a_server_that_crashes_after_paying_has_paid_once() {
 
 #[test]
 fn a_server_that_hangs_after_paying_has_paid_once() {
-    let (said, executions) = pay("hang", &["--timeout", "300ms"]);
+    let (said, executions) = pay("hang", &["--timeout", HANGS]);
     assert_eq!(executions, 1);
-    assert!(said.contains("Tool timeout after 300ms") && said.contains("may have run"), "{said}");
+    assert!(said.contains("Tool timeout after 2s") && said.contains("may have run"), "{said}");
 }
 
 #[test]
@@ -80,7 +80,8 @@ fn one_key_pays_once_and_every_call_is_answered() {
 
 #[test]
 fn a_keyed_payment_whose_end_nobody_knows_is_not_repeated() {
-    let mut client = Client::guarded(&["--timeout", "300ms"]);
+    let mut client = Client::guarded(&["--timeout", HANGS]);
+    client.list_tools();
     let order = json!({ "order": "o-1", "then": "hang" });
     keyed(&mut client, 1, "k", order.clone());
     assert!(text(&client.answer(1)).contains("may have run"));
@@ -105,7 +106,8 @@ fn keys_are_derived_only_as_asked_for() {
 #[test]
 fn a_payment_that_nobody_knows_the_end_of_is_repeated_only_without_derived_keys() {
     for (from, executions) in [("off", 2), ("session", 1)] {
-        let mut client = Client::guarded(&["--timeout", "300ms", "--derive-keys", from]);
+        let mut client = Client::guarded(&["--timeout", HANGS, "--derive-keys", from]);
+        client.list_tools();
         for id in 1..=2 {
             client.call(id, "charge_card", json!({ "order": "o-1", "then": "hang" }));
             let said = text(&client.answer(id));

@@ -18,12 +18,14 @@ fn a_read_is_retried_once_the_tools_were_listed() {
 
 #[test]
 fn progress_keeps_a_slow_call_alive() {
-    let mut client = Client::guarded(&["--timeout", "1s"]);
+    // Longer in all than the timeout, and in single steps far shorter, whatever else runs here.
+    let mut client = Client::guarded(&["--timeout", "2s"]);
+    client.list_tools();
     let params = json!({
-        "name": "slow", "arguments": { "ms": 2000, "steps": 20 }, "_meta": { "progressToken": "t" },
+        "name": "slow", "arguments": { "ms": 3000, "steps": 30 }, "_meta": { "progressToken": "t" },
     });
     client.request(1, "tools/call", params);
-    for step in 1..=20 {
+    for step in 1..=30 {
         let note = client.receive();
         assert_eq!(
             (&note["params"]["progressToken"], &note["params"]["progress"]),
@@ -35,12 +37,13 @@ fn progress_keeps_a_slow_call_alive() {
 
 #[test]
 fn progress_does_not_keep_it_alive_for_ever() {
-    let mut client = Client::guarded(&["--timeout", "400ms", "--max-timeout", "800ms"]);
+    let mut client = Client::guarded(&["--timeout", "2s", "--max-timeout", "3s"]);
+    client.list_tools();
     let params = json!({
         "name": "slow", "arguments": { "ms": 60_000, "steps": 600 }, "_meta": { "progressToken": 7 },
     });
     client.request(1, "tools/call", params);
-    assert!(text(&client.answer(1)).contains("Tool timeout after 800ms"));
+    assert!(text(&client.answer(1)).contains("Tool timeout after 3s"));
     // The server goes on for a minute; nobody hears of it.
     assert!(client.is_quiet());
 }
