@@ -74,7 +74,8 @@
 //! feature `bound` is on. That feature binds instruments to their labels, which OpenTelemetry
 //! still calls experimental; it brings `opentelemetry_sdk`, because an SDK that does not know of
 //! bound instruments would drop what they measure. A span that is not sampled allocates once, so
-//! that what is further in knows that it is not sampled.
+//! that what is further in knows that it is not sampled; within one that is not sampled, not even
+//! that.
 //!
 //! # Knows nothing of
 //!

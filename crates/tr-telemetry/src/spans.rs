@@ -7,7 +7,8 @@ use std::{fmt, time::Duration};
 
 /// A tracer of any kind.
 pub(crate) trait Starts: Send + Sync {
-    /// A context with a new span in it, a child of the span in `parent`.
+    /// A context with a new span in it, a child of the span in `parent`; `parent` itself where that
+    /// tells whoever is further in as much.
     fn start(&self, builder: SpanBuilder, parent: &Context) -> Context;
 }
 
@@ -19,11 +20,15 @@ where
     fn start(&self, builder: SpanBuilder, parent: &Context) -> Context {
         let span = self.build_with_context(builder, parent);
         if span.is_recording() {
-            parent.with_span(span)
-        } else {
-            // Its children must know that it is not sampled; for that its ids are enough.
-            parent.with_remote_span_context(span.span_context().clone())
+            return parent.with_span(span);
         }
+        // Its children must know that it is not sampled.
+        let outer = parent.span();
+        if outer.span_context().is_valid() && !outer.span_context().is_sampled() {
+            return parent.clone();
+        }
+        // For that its ids are enough.
+        parent.with_remote_span_context(span.span_context().clone())
     }
 }
 

@@ -194,6 +194,32 @@ async fn what_is_not_sampled_is_not_sampled_further_in() {
     assert_eq!(tr_telemetry::traceparent(), None);
 }
 
+#[tokio::test]
+async fn within_a_span_that_is_not_sampled_that_one_stands_for_all() {
+    let traced = Traced::new(Sampler::AlwaysOff);
+    let inside = Arc::new(Mutex::new(None));
+    let seen = inside.clone();
+    let tool = tower::service_fn(move |_| {
+        *seen.lock().unwrap() = tr_telemetry::traceparent();
+        async { ok() }
+    });
+    let mut tool = TelemetryLayer::call(&signals(&traced)).layer(tool);
+    let outer = traced.tracer().start("outer");
+    let active = Context::current_with_span(outer).attach();
+    let outer = tr_telemetry::traceparent();
+    let running = tool.ready().await.unwrap().call(call("pay"));
+    drop(active);
+    running.await.unwrap();
+    assert!(outer.is_some() && *inside.lock().unwrap() == outer);
+
+    let mut call = call("pay");
+    let remote = PARENT.replace("-01", "-00");
+    call.parts_mut().trace.traceparent = Some(remote.as_str().into());
+    tool.ready().await.unwrap().call(call).await.unwrap();
+    assert_eq!(*inside.lock().unwrap(), Some(remote));
+    assert!(traced.spans().is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_leaves_ends_all_spans() {
     let traced = Traced::new(Sampler::AlwaysOn);
