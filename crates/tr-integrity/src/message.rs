@@ -1,5 +1,8 @@
 //! A message of a transcript: its JSON text as it came, and where in it the tool blocks lie.
-use crate::json::{self, Piece};
+use crate::{
+    format::Format,
+    json::{self, Piece},
+};
 use std::{fmt, ops::Range, sync::Arc};
 
 /// Who speaks.
@@ -248,6 +251,11 @@ impl Message {
     /// Its text with its blocks made of `pieces`.
     pub(crate) fn with_pieces(&self, pieces: &[Piece]) -> String {
         let spans: Vec<_> = self.blocks().iter().map(|block| block.span.clone()).collect();
+        if let ([whole], [piece]) = (&*spans, pieces)
+            && *whole == (0..self.raw().len())
+        {
+            return piece.text.clone();
+        }
         let list = self.body.list.as_ref().expect("a message with blocks has a list");
         // A content that is one string is replaced as a whole.
         let spans = if self.text(list).starts_with('[') { spans } else { Vec::new() };
@@ -277,12 +285,17 @@ impl Block {
     }
 
     /// Its text in `message`, with another id if there is one.
-    pub(crate) fn text_in(&self, message: &Message, new_id: Option<&str>) -> String {
+    pub(crate) fn text_in(
+        &self,
+        message: &Message,
+        format: Format,
+        new_id: Option<&str>,
+    ) -> String {
         let text = message.text(&self.span);
-        // As Anthropic names them: ids are made anew only where repeated ones are refused.
+        let (of_use, of_result) = format.rules().id_members;
         let (name, id_at) = match &self.kind {
-            Kind::Use { id_at, .. } => ("id", id_at),
-            Kind::Result { id_at, .. } => ("tool_use_id", id_at),
+            Kind::Use { id_at, .. } => (of_use, id_at),
+            Kind::Result { id_at, .. } => (of_result, id_at),
             _ => return text.to_owned(),
         };
         match (new_id, id_at) {

@@ -1,6 +1,6 @@
 //! A session file of any size is checked in bounded memory.
 use std::io::Read;
-use tr_integrity::{FileCheck, FileReport};
+use tr_integrity::{FileCheck, FileReport, Piece, Records};
 use tr_testkit::{
     alloc::{self, CountingAllocator},
     rounds,
@@ -56,4 +56,28 @@ fn garbage_without_an_end_is_skipped_in_bounded_memory() {
         assert_eq!((report.bytes.skipped, report.messages), (64 * MIB, 1), "{why}");
         assert!(peak <= 4 * MIB, "{why}: {peak} bytes");
     }
+}
+
+/// However many runs of bytes that are not UTF-8 a record has, they are told one at a time.
+#[test]
+fn a_record_of_garbage_is_told_in_bounded_memory() {
+    let garbage: Vec<u8> = b"a\xff\xff".iter().copied().cycle().take(3 << 18).collect();
+    let file = [b"{\"a\":\"", &*garbage, b"\"}\n"].concat();
+    let told = || {
+        let mut records = Records::new(&*file);
+        let (mut runs, mut bytes) = (0, 0);
+        while let Some(piece) = records.next().unwrap() {
+            match piece {
+                Piece::Skipped(skipped) => (runs, bytes) = (runs + 1, bytes + skipped.length),
+                Piece::Record(record) => {
+                    assert_eq!((record.invalid, record.length), (bytes, file.len() as u64 - 1));
+                }
+            }
+        }
+        (runs, bytes)
+    };
+    let (told, peak) = alloc::peak(told);
+    assert_eq!(told, (MIB / 4, MIB / 2));
+    // The line in the buffer, and its text, in which a byte may become three; both while they grow.
+    assert!(peak <= 8 * MIB, "{peak} bytes");
 }

@@ -1,6 +1,6 @@
 //! What a repair did to a list of messages: which stay, change, go, come, or move.
 use crate::{
-    message::{Message, Role},
+    message::{Kind, Message, Role},
     repair::RepairPlan,
 };
 use std::{collections::HashMap, sync::Arc};
@@ -61,10 +61,18 @@ pub(super) fn align<'p>(before: &[Message], plan: &'p RepairPlan) -> (Vec<Now<'p
 /// Whether a repair may have made one of the other.
 fn replaces(after: &Message, before: &Message) -> bool {
     match before.role() {
-        // An orphaned result becomes a user's text.
+        // An orphaned result becomes a user's text; another only gets a new id.
+        Role::Tool if after.role() == Role::Tool => content(after) == content(before),
         Role::Tool => after.role() == Role::User,
         role => after.role() == role,
     }
+}
+
+/// What a tool answered, in a form where results are messages.
+fn content(message: &Message) -> Option<&str> {
+    let kind = &message.blocks().first()?.kind;
+    let Kind::Result { content: Some(span), .. } = kind else { return None };
+    Some(message.text(span))
 }
 
 /// Which of the numbers, in their order, make the longest rising sequence.

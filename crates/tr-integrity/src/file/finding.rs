@@ -93,13 +93,17 @@ impl FileFinding {
 /// Without line and offset.
 impl fmt::Display for FileFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let length = self.length;
+        let (length, plural) = (self.length, if self.length == 1 { "" } else { "s" });
         match (self.fault, &self.finding) {
             (_, Some(finding)) => finding.fmt(f),
-            (FileFault::Skipped(SkipReason::Torn), _) => write!(f, "Torn record: {length} bytes"),
-            (FileFault::Skipped(SkipReason::Nul), _) => write!(f, "Run of {length} NUL bytes"),
+            (FileFault::Skipped(SkipReason::Torn), _) => {
+                write!(f, "Torn record: {length} byte{plural}")
+            }
+            (FileFault::Skipped(SkipReason::Nul), _) => {
+                write!(f, "Run of {length} NUL byte{plural}")
+            }
             (FileFault::Skipped(SkipReason::NotUtf8), _) => {
-                write!(f, "Invalid UTF-8: {length} bytes")
+                write!(f, "Invalid UTF-8: {length} byte{plural}")
             }
             (FileFault::Skipped(SkipReason::TooLong), _) => {
                 write!(f, "Line too long to be checked: {length} bytes")

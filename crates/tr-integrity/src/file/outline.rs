@@ -203,8 +203,8 @@ impl Part<'_> {
 }
 
 fn used(id: Option<&str>) -> Kind {
-    let (id, name) = (id.unwrap_or_default().into(), Box::default());
-    Kind::Use { id, id_at: None, name, noun: "" }
+    let (id_at, name) = (id.map(|_| 0..0), Box::default());
+    Kind::Use { id: id.unwrap_or_default().into(), id_at, name, noun: "" }
 }
 
 fn result(id: Option<&str>, synthetic: bool) -> Kind {

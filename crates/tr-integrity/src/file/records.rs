@@ -14,7 +14,8 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 ///
 /// Tolerates torn lines, runs of NUL bytes, several records on one line, CRLF, a byte order mark,
 /// invalid UTF-8, overlong lines and a torn end. What lies between the pieces is white space, line
-/// ends, and the mark. Memory: twice the longest line, up to the limit.
+/// ends, and the mark. Memory: twice the longest line, up to the limit, and a record whose bytes are
+/// not all UTF-8 once more.
 ///
 /// ```
 /// use tr_integrity::{Piece, Records};
@@ -48,6 +49,10 @@ pub struct Records<R> {
     is_line_done: bool,
     has_record: bool,
     parts: VecDeque<Part>,
+    /// Up to where the first part was looked through for bytes that are not UTF-8, and how many of
+    /// them were given as skipped.
+    looked: usize,
+    invalid: u64,
     /// Whether lines that look like a record are given as one without a look inside.
     is_trusting: bool,
     /// What is being skipped and may be larger than the buffer.
@@ -124,6 +129,8 @@ impl<R: Read> Records<R> {
             is_line_done: false,
             has_record: false,
             parts: VecDeque::new(),
+            looked: 0,
+            invalid: 0,
             is_trusting: false,
             skipping: None,
         }
@@ -159,19 +166,18 @@ impl<R: Read> Records<R> {
                 return Ok(None);
             }
         }
+        if let Some(skipped) = self.invalid_of_first() {
+            return Ok(Some(Piece::Skipped(skipped)));
+        }
         let Some(part) = self.parts.pop_front() else { return Ok(None) };
         let (offset, line) = (|at: &Range<usize>| self.base + at.start as u64, self.line);
         Ok(Some(match part {
             Part::Record(at) => {
                 let is_glued = mem::replace(&mut self.has_record, true);
                 let (offset, length) = (offset(&at), at.len() as u64);
-                let text = String::from_utf8_lossy(&self.buffer[at.clone()]);
-                let invalid = match &text {
-                    Cow::Borrowed(_) => 0,
-                    Cow::Owned(_) => {
-                        salvage::invalid(&self.buffer, at).map(|at| at.len() as u64).sum()
-                    }
-                };
+                self.looked = 0;
+                let invalid = mem::take(&mut self.invalid);
+                let text = String::from_utf8_lossy(&self.buffer[at]);
                 Piece::Record(Record { text, offset, length, line, invalid, is_glued })
             }
             Part::Skipped(at, why) => {
@@ -179,6 +185,17 @@ impl<R: Read> Records<R> {
             }
             Part::Far(skipped) => Piece::Skipped(skipped),
         }))
+    }
+
+    /// The next bytes of the record that is to be given that are not UTF-8: they come before it, one
+    /// run at a time, however many there are.
+    fn invalid_of_first(&mut self) -> Option<Skipped> {
+        let Some(Part::Record(at)) = self.parts.front() else { return None };
+        let run = salvage::invalid(&self.buffer, self.looked.max(at.start)..at.end)?;
+        self.looked = run.end;
+        self.invalid += run.len() as u64;
+        let (offset, length) = (self.base + run.start as u64, run.len() as u64);
+        Some(Skipped { offset, length, line: self.line, why: SkipReason::NotUtf8 })
     }
 
     /// From here on, lines that look like a record are given as one without a look inside.

@@ -23,7 +23,7 @@ pub(super) fn cut(buffer: &[u8], at: Range<usize>, parts: &mut VecDeque<Part>) {
         return;
     }
     if serde_json::from_slice::<IgnoredAny>(&buffer[at.clone()]).is_ok() {
-        return record(buffer, at, parts);
+        return parts.push_back(Part::Record(at));
     }
     let (mut from, mut torn) = (at.start, at.start);
     let mut effort = EFFORT.saturating_mul(at.len());
@@ -41,7 +41,7 @@ pub(super) fn cut(buffer: &[u8], at: Range<usize>, parts: &mut VecDeque<Part>) {
         let next = buffer[from..at.end].iter().find(|byte| !is_space(**byte));
         if !matches!(next, Some(b',' | b']' | b'}' | b':')) {
             skipped(buffer, torn..start, parts);
-            record(buffer, start..from, parts);
+            parts.push_back(Part::Record(start..from));
             torn = from;
         }
     }
@@ -64,21 +64,13 @@ fn object(bytes: &[u8]) -> (Option<usize>, usize) {
     }
 }
 
-fn record(buffer: &[u8], at: Range<usize>, parts: &mut VecDeque<Part>) {
-    let skipped = invalid(buffer, at.clone()).map(|at| Part::Skipped(at, SkipReason::NotUtf8));
-    parts.extend(skipped);
-    parts.push_back(Part::Record(at));
-}
-
-/// The runs in `at` that are not UTF-8.
-pub(super) fn invalid(buffer: &[u8], at: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let mut from = at.start;
-    let runs = buffer[at].utf8_chunks().map(move |chunk| {
-        let start = from + chunk.valid().len();
-        from = start + chunk.invalid().len();
-        start..from
-    });
-    runs.filter(|run| !run.is_empty())
+/// The first run in `at` that is not UTF-8.
+pub(super) fn invalid(buffer: &[u8], at: Range<usize>) -> Option<Range<usize>> {
+    let valid = std::str::from_utf8(&buffer[at.clone()]).err()?.valid_up_to();
+    let start = at.start + valid;
+    let chunks = buffer[start..at.end].utf8_chunks().take_while(|chunk| chunk.valid().is_empty());
+    let length: usize = chunks.map(|chunk| chunk.invalid().len()).sum();
+    Some(start..start + length)
 }
 
 fn skipped(buffer: &[u8], at: Range<usize>, parts: &mut VecDeque<Part>) {

@@ -45,6 +45,7 @@ impl Form for Anthropic {
         let (results, blanks) = (Results::Blocks, Blanks::Texts);
         Rules {
             results,
+            id_members: ("id", "tool_use_id"),
             refuses_repeated_ids: true,
             blanks,
             names_pair: false,
@@ -133,7 +134,9 @@ impl Form for Anthropic {
         for part in parts {
             let wire: WireBlock<'_> = json::object(part).unwrap_or_default();
             match wire.kind.and_then(json::string).as_deref() {
-                Some("text") if wire.text.is_none_or(|text| text.get() == r#""""#) => {}
+                Some("text") if wire.text.is_some_and(|text| text.get() == r#""""#) => {}
+                // Without a text it is damaged: what it says is somewhere else in it.
+                Some("text") if !wire.text.is_some_and(is_string) => blocks.push(text_block(part)),
                 Some("text" | "image" | "document" | "search_result") => {
                     blocks.push(part.to_owned());
                 }
@@ -165,6 +168,13 @@ impl Form for Anthropic {
                  `tool_result` blocks: {id}. Each `tool_result` block must have a corresponding \
                  `tool_use` block in the previous message."
             ),
+            Fault::MissingId if finding.is_empty_id() => format!(
+                "messages.{message}.content.{block}.tool_use.id: String should match pattern \
+                 '^[a-zA-Z0-9_-]+$'"
+            ),
+            Fault::MissingId => {
+                format!("messages.{message}.content.{block}.tool_use.id: Field required")
+            }
             Fault::DuplicateId => {
                 format!("messages.{message}.content.{block}: `tool_use` ids must be unique")
             }
@@ -204,6 +214,10 @@ fn kind(raw: &str, wire: &WireBlock<'_>) -> Kind {
 /// What cannot be read as a string (a lone surrogate) is text all the same.
 fn blank(text: &RawValue) -> Blank {
     json::string(text).as_deref().map_or(Blank::No, Blank::of)
+}
+
+fn is_string(raw: &RawValue) -> bool {
+    raw.get().starts_with('"')
 }
 
 fn text_block(text: &str) -> String {

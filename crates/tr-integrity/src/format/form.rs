@@ -65,11 +65,14 @@ pub(crate) trait Form: Sync {
 pub(crate) struct Rules {
     /// Where it looks for results.
     pub(crate) results: Results,
+    /// The members that hold the id of a use, and of a result.
+    pub(crate) id_members: (&'static str, &'static str),
     /// Whether it refuses a session that names an id twice.
     pub(crate) refuses_repeated_ids: bool,
     /// What it refuses because nothing is in it.
     pub(crate) blanks: Blanks,
-    /// Whether a use or a result may lack an id, so that its tool's name pairs it.
+    /// Whether a use or a result may lack an id, so that its tool's name pairs it. Elsewhere a use
+    /// without one is refused.
     pub(crate) names_pair: bool,
     /// Whether the steps of a turn may carry signatures of the model's thoughts.
     pub(crate) signs_steps: bool,

@@ -70,6 +70,7 @@ impl Form for Gemini {
     fn rules(&self) -> Rules {
         Rules {
             results: Results::Blocks,
+            id_members: ("id", "id"),
             refuses_repeated_ids: false,
             blanks: Blanks::Messages,
             names_pair: true,
@@ -155,9 +156,12 @@ impl Form for Gemini {
         let function: WireFunction<'_> = json::object(whole).unwrap_or_default();
         let response = function.response.map_or(whole, RawValue::get);
         let said = answer(response).unwrap_or(response.into());
-        let beside = function.parts.and_then(|parts| json::elements(parts.get()).ok());
+        let beside = function.parts.map_or("[]", RawValue::get);
         let mut parts = vec![text_part(&format!("{title}\n{said}"))];
-        parts.extend(beside.unwrap_or_default().into_iter().map(str::to_owned));
+        match json::elements(beside) {
+            Ok(beside) => parts.extend(beside.into_iter().map(str::to_owned)),
+            Err(_) => parts.push(text_part(beside)),
+        }
         parts
     }
 

@@ -125,7 +125,7 @@ impl Format {
 
     /// A block as it stands in a list of blocks: a content that is one string becomes a block.
     pub(crate) fn listed(self, message: &Message, block: &Block, new_id: Option<&str>) -> String {
-        self.form().listed(block.text_in(message, new_id))
+        self.form().listed(block.text_in(message, self, new_id))
     }
 
     /// `message` with its blocks made of `pieces`; `None` if it cannot stand without blocks.

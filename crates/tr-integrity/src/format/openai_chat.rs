@@ -46,6 +46,7 @@ impl Form for Chat {
         let (results, blanks) = (Results::Messages, Blanks::Nothing);
         Rules {
             results,
+            id_members: ("id", "tool_call_id"),
             refuses_repeated_ids: false,
             blanks,
             names_pair: false,
@@ -141,11 +142,26 @@ impl Form for Chat {
                  responding to each 'tool_call_id'. The following tool_call_ids did not have \
                  response messages: {id}"
             ),
+            Fault::MissingId => {
+                let (at, call) = (finding.message_index, finding.block_index.unwrap_or_default());
+                missing(finding, &format!("messages[{at}].tool_calls[{call}].id"))
+            }
             _ => "messages with role 'tool' must be a response to a preceeding message with \
                   'tool_calls'."
                 .to_owned(),
         }
     }
+}
+
+/// How `OpenAI` refuses an id that is not there, or empty.
+pub(super) fn missing(finding: &Finding, member: &str) -> String {
+    if finding.is_empty_id() {
+        return format!(
+            "Invalid '{member}': empty string. Expected a string with minimum length 1, but got \
+             an empty string instead."
+        );
+    }
+    format!("Missing required parameter: '{member}'.")
 }
 
 #[derive(Deserialize)]

@@ -3,6 +3,7 @@
 use super::{
     ReadError,
     form::{Asked, Blanks, Form, NewUse, Results, Rules, as_text, is_synthetic, role, text},
+    openai_chat::missing,
 };
 use crate::{
     json::{self, Piece, quote},
@@ -51,6 +52,7 @@ impl Form for Responses {
         let (results, blanks) = (Results::Items, Blanks::Nothing);
         Rules {
             results,
+            id_members: ("call_id", "call_id"),
             refuses_repeated_ids: false,
             blanks,
             names_pair: false,
@@ -213,6 +215,9 @@ impl Form for Responses {
             Fault::IncompleteUse | Fault::UseWithoutUser => {
                 format!("No tool output found for {} {id}.", finding.about)
             }
+            Fault::MissingId => {
+                missing(finding, &format!("input[{}].call_id", finding.message_index))
+            }
             Fault::LoneReasoning => format!(
                 "Item '{}' of type 'reasoning' was provided without its required following item.",
                 finding.about
@@ -243,7 +248,8 @@ fn screen(output: &str) -> Option<&str> {
         #[serde(borrow)]
         image_url: &'t RawValue,
     }
-    json::object::<Screen<'_>>(output).ok().map(|screen| screen.image_url.get())
+    let image = json::object::<Screen<'_>>(output).ok()?.image_url.get();
+    image.starts_with('"').then_some(image)
 }
 
 /// Whether a repair put this output there.

@@ -38,7 +38,7 @@ pub(super) struct OpenClaw;
 
 impl Form for OpenClaw {
     fn rules(&self) -> Rules {
-        Chat.rules()
+        Rules { id_members: ("id", "toolCallId"), ..Chat.rules() }
     }
 
     fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {

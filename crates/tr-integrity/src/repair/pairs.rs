@@ -1,10 +1,32 @@
 //! Which result answers which use, wherever in the transcript they stand.
 use super::zone;
 use crate::{
-    format::{Format, Results},
+    format::{Format, Results, Rules},
+    json,
     message::{Key, Kind, Message, Role},
 };
-use std::collections::{HashMap, HashSet};
+use serde::de::IgnoredAny;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap, HashSet},
+};
+
+/// What stands beside the content of a result, and what holds the content where it is not `null`.
+const BESIDE: [&str; 13] = [
+    "cache_control",
+    "call_id",
+    "content",
+    "id",
+    "is_error",
+    "isError",
+    "output",
+    "role",
+    "status",
+    "tool_call_id",
+    "tool_use_id",
+    "toolCallId",
+    "type",
+];
 
 /// A step with uses.
 pub(super) struct Step {
@@ -35,6 +57,7 @@ pub(super) struct Found<'t> {
     pub(super) block: usize,
     pub(super) id: &'t str,
     key: Key,
+    /// What it says: all of it, if its content is not where it belongs.
     pub(super) content: Option<&'t str>,
     pub(super) is_synthetic: bool,
     /// The step in whose zone it stands; in a form of items, the one that it answers by its place.
@@ -75,10 +98,18 @@ impl<'t> Found<'t> {
         else {
             return None;
         };
+        let whole = message.text(&message.blocks()[block].span);
         let content = content.as_ref().map(|span| message.text(span));
+        let content = content.or_else(|| says_more(whole).then_some(whole));
         let (is_synthetic, fate) = (*synthetic, Fate::Stray);
         Some(Self { at, block, id, key, content, is_synthetic, home, fate, is_moved: false })
     }
+}
+
+/// Whether a result without content has a member that may be what is left of it.
+fn says_more(result: &str) -> bool {
+    let members: BTreeMap<Cow<'_, str>, IgnoredAny> = json::object(result).unwrap_or_default();
+    members.keys().any(|name| !BESIDE.contains(&&**name))
 }
 
 impl<'t> Pairs<'t> {
@@ -108,9 +139,7 @@ impl<'t> Pairs<'t> {
             pairs.keep_tail_whole();
         }
         pairs.settle_strays();
-        if format.refuses_repeated_ids() {
-            pairs.rename();
-        }
+        pairs.rename(format.rules());
         pairs
     }
 
@@ -287,23 +316,39 @@ impl<'t> Pairs<'t> {
         }
     }
 
-    /// Makes repeated ids unique, by the number of the occurrence.
-    fn rename(&mut self) {
+    /// Makes repeated ids unique where they are refused, by the number of the occurrence; and gives
+    /// ids to uses that have none, where no name stands for it.
+    fn rename(&mut self, rules: Rules) {
         let all = self.steps.iter().flat_map(|step| &step.uses).map(|used| used.id.clone());
         let mut taken: HashSet<Box<str>> = all.collect();
         let mut count: HashMap<Box<str>, usize> = HashMap::new();
         for used in self.steps.iter_mut().flat_map(|step| &mut step.uses) {
             let count = count.entry(used.id.clone()).or_default();
             *count += 1;
-            if *count == 1 {
+            let has_none = used.id.is_empty() && !rules.names_pair;
+            if !has_none && (*count == 1 || !rules.refuses_repeated_ids) {
                 continue;
             }
-            let free = (*count..).map(|n| format!("{}_r{n}", used.id).into_boxed_str());
+            let stem = if has_none { "call" } else { &*used.id };
+            let free = (*count..).map(|n| format!("{stem}_r{n}").into_boxed_str());
             let new_id =
                 free.into_iter().find(|id| !taken.contains(id)).expect("numbers don't end");
             taken.insert(new_id.clone());
             used.new_id = Some(new_id);
         }
+    }
+
+    /// What uses and their results are called now, by message and block.
+    pub(super) fn new_ids(&self) -> HashMap<(usize, usize), Box<str>> {
+        let mut new_ids = HashMap::new();
+        for used in self.steps.iter().flat_map(|step| &step.uses) {
+            let Some(new_id) = &used.new_id else { continue };
+            new_ids.insert((used.at, used.block), new_id.clone());
+            if let Some(answer) = used.answer.map(|answer| &self.found[answer]) {
+                new_ids.insert((answer.at, answer.block), new_id.clone());
+            }
+        }
+        new_ids
     }
 
     /// The results of a step in the order in which they are to stand: what is at home stays in

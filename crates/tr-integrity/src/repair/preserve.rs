@@ -36,7 +36,9 @@ pub(super) fn repair(transcript: &Transcript, close_tail: bool, log: &mut Log) -
     let places = pairs.found.iter().enumerate().map(|(n, found)| ((found.at, found.block), n));
     let places = places.collect();
     let steps = pairs.steps.iter().enumerate().map(|(n, step)| (step.at, n)).collect();
-    let mut writer = Writer { format, was, messages, pairs, places, steps, log, out: Vec::new() };
+    let new_ids = pairs.new_ids();
+    let out = Vec::new();
+    let mut writer = Writer { format, was, messages, pairs, places, steps, new_ids, log, out };
     writer.report();
     match results {
         Results::Blocks => writer.write_blocks(),
@@ -76,6 +78,8 @@ struct Writer<'t, 'l> {
     places: HashMap<(usize, usize), usize>,
     /// Steps by message.
     steps: HashMap<usize, usize>,
+    /// What uses and their results are called now, by message and block.
+    new_ids: HashMap<(usize, usize), Box<str>>,
     log: &'l mut Log,
     out: Vec<Message>,
 }
@@ -144,12 +148,10 @@ impl Writer<'_, '_> {
         let step = &self.pairs.steps[number];
         let piece = |(place, answer): (usize, Option<usize>)| {
             let used = &step.uses[place];
-            let id = used.new_id.as_deref();
             let Some(found) = answer.map(|answer| &self.pairs.found[answer]) else {
                 return Piece { was: None, text: self.unknown(used) };
             };
-            let message = self.messages[found.at];
-            let text = message.blocks()[found.block].text_in(message, id);
+            let text = self.listed(found.at, found.block);
             let was = (found.at == step.at + 1).then_some(found.block);
             Piece { was, text }
         };
@@ -164,17 +166,14 @@ impl Writer<'_, '_> {
         let mut has_content = !answers.is_empty();
         let (mut home, mut pieces) =
             if stay { (answers, Vec::new()) } else { (Vec::new(), answers) };
-        let step = self.steps.get(&at).map(|&number| &self.pairs.steps[number]);
         for (block, part) in message.blocks().iter().enumerate() {
-            let mut new_id = None;
             match &part.kind {
-                Kind::Result { id, content, .. } => {
-                    let fate = self.pairs.found[self.places[&(at, block)]].fate;
+                Kind::Result { .. } => {
+                    let found = &self.pairs.found[self.places[&(at, block)]];
                     let is_home = |piece: &Piece| piece.was == Some(block);
                     pieces.extend(home.iter().position(is_home).map(|at| home.remove(at)));
-                    if fate == Fate::Text {
-                        let content = content.as_ref().map(|span| message.text(span));
-                        let texts = self.format.result_as_text(id, content);
+                    if found.fate == Fate::Text {
+                        let texts = self.format.result_as_text(found.id, found.content);
                         pieces.extend(texts.into_iter().map(|text| Piece { was: None, text }));
                         has_content = true;
                     }
@@ -189,15 +188,10 @@ impl Writer<'_, '_> {
                 | Kind::Reasoning
                 | Kind::Reference
                 | Kind::Unread
-                | Kind::Other => has_content = true,
-                Kind::Use { .. } => {
-                    has_content = true;
-                    let used = step.and_then(|step| step.uses.iter().find(|u| u.block == block));
-                    new_id = used.and_then(|used| used.new_id.as_deref());
-                }
+                | Kind::Other
+                | Kind::Use { .. } => has_content = true,
             }
-            let text = self.format.listed(message, part, new_id);
-            pieces.push(Piece { was: Some(block), text });
+            pieces.push(Piece { was: Some(block), text: self.listed(at, block) });
         }
         let is_same = |(place, piece): (usize, &Piece)| {
             piece.was == Some(place) && {
@@ -246,6 +240,25 @@ impl Writer<'_, '_> {
         }
     }
 
+    /// A block as it stands in a list of blocks, with its new id if it has one.
+    fn listed(&self, at: usize, block: usize) -> String {
+        let message = self.messages[at];
+        let new_id = self.new_ids.get(&(at, block)).map(|id| &**id);
+        self.format.listed(message, &message.blocks()[block], new_id)
+    }
+
+    /// A message with the new ids of its uses, or of its result.
+    fn renamed(&self, at: usize) -> Message {
+        let message = self.messages[at];
+        let blocks = 0..message.blocks().len();
+        if !blocks.clone().any(|block| self.new_ids.contains_key(&(at, block))) {
+            return message.clone();
+        }
+        let piece = |block: usize| Piece { was: Some(block), text: self.listed(at, block) };
+        let pieces: Vec<_> = blocks.map(piece).collect();
+        self.format.rewrite(message, &pieces).expect("all its blocks are there")
+    }
+
     /// The result of a use that has none.
     fn unknown(&self, used: &Use) -> String {
         let message = self.messages[used.at];
@@ -276,16 +289,16 @@ impl Writer<'_, '_> {
 
     fn write_step(&mut self, number: usize) {
         let step = &self.pairs.steps[number];
-        let (message, zone) = (self.messages[step.at], step.zone.clone());
+        let (at, zone) = (step.at, step.zone.clone());
         // Nothing may stand behind a live tail: what comes would not find its step.
         let waits = step.is_live && step.uses.iter().any(|used| used.answer.is_none());
         if waits {
             self.write_strays(zone.clone(), Some(number));
         }
-        self.out.push(message.clone());
+        self.out.push(self.renamed(at));
         for (place, answer) in self.pairs.order(number) {
             let message = match answer {
-                Some(answer) => self.messages[self.pairs.found[answer].at].clone(),
+                Some(answer) => self.renamed(self.pairs.found[answer].at),
                 None => self.format.own(self.unknown(&self.pairs.steps[number].uses[place])),
             };
             self.out.push(message);
@@ -315,7 +328,7 @@ impl Writer<'_, '_> {
         // live, and reasoning beside what follows from it.
         let (mut gate, mut in_run, mut thinks, mut number) = (0, false, false, 0);
         for at in 0..self.messages.len() {
-            let (was, message) = (Some(self.was[at]), self.messages[at].clone());
+            let (was, message) = (Some(self.was[at]), self.renamed(at));
             match message.role() {
                 Role::Tool => {
                     in_run = false;
@@ -362,7 +375,7 @@ impl Writer<'_, '_> {
             None => Some((None, self.format.own(self.unknown(used)))),
             Some(answer) => {
                 let Found { at, is_moved, .. } = self.pairs.found[answer];
-                is_moved.then(|| (Some(self.was[at]), self.messages[at].clone()))
+                is_moved.then(|| (Some(self.was[at]), self.renamed(at)))
             }
         };
         step.uses.iter().filter_map(guest).collect()

@@ -16,6 +16,8 @@ pub enum Fault {
     IncompleteUse,
     /// Rule 2: a use that no message of the user follows, but another message does.
     UseWithoutUser,
+    /// A use without an id, or with an empty one, where no name can stand for it.
+    MissingId,
     /// Rule 3: an id that an earlier use has.
     DuplicateId,
     /// More results than uses of this id.
@@ -52,6 +54,9 @@ pub enum Severity {
     Error,
 }
 
+/// What is told of an id that is there, and has nothing in it.
+pub(super) const EMPTY: &str = "empty";
+
 /// One thing that is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -67,7 +72,8 @@ pub struct Finding {
     /// Of which tool use.
     pub tool_use_id: Option<Box<str>>,
     pub(crate) format: Format,
-    /// What the provider names beside the use's id: an item's id, or what kind of use it is.
+    /// What the provider names beside the use's id: an item's id, or what kind of use it is. Of a
+    /// missing id, whether it is there and [`EMPTY`].
     pub(crate) about: Box<str>,
     /// The message at which it showed.
     pub(crate) noticed: usize,
@@ -101,6 +107,11 @@ impl Finding {
         self.severity == Severity::Error
     }
 
+    /// Whether it is an id that is there, and empty.
+    pub(crate) fn is_empty_id(&self) -> bool {
+        self.fault == Fault::MissingId && *self.about == *EMPTY
+    }
+
     /// The text with which the provider would refuse it; `None` for a warning, but for one of which
     /// only some of its models take no notice.
     #[must_use]
@@ -123,6 +134,7 @@ impl fmt::Display for Finding {
             }
             Fault::IncompleteUse => write!(f, "Incomplete tool_use: {id}"),
             Fault::UseWithoutUser => f.write_str("tool_use without following user message"),
+            Fault::MissingId => f.write_str("tool_use without an id"),
             Fault::DuplicateId => write!(f, "Duplicate tool_use id: {id}"),
             Fault::SeveralResults => write!(f, "Several tool_results for one tool_use: {id}"),
             Fault::ResultAfterContent => write!(f, "tool_result after other content: {id}"),

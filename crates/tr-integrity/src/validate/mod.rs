@@ -14,6 +14,7 @@ use crate::{
     message::{Blank, Key, Kind, Message, Role},
     transcript::Transcript,
 };
+use finding::EMPTY;
 use ids::Ids;
 use items::Items;
 use std::mem;
@@ -324,8 +325,13 @@ impl Validator {
         let mut uses = Vec::new();
         for (block, part) in message.blocks().iter().enumerate() {
             let Kind::Use { id, id_at, noun, .. } = &part.kind else { continue };
+            let is_again = self.uses.note(id, at, ());
             // A name in the place of an id may come again.
-            if self.uses.note(id, at, ()) && (id_at.is_some() || !rules.names_pair) {
+            let names_it = id_at.is_none() && rules.names_pair;
+            if id.is_empty() && !rules.names_pair {
+                let about = if id_at.is_some() { EMPTY } else { "" };
+                self.find_about(Fault::MissingId, at, Some(block), None, about.into());
+            } else if is_again && !names_it {
                 self.find(Fault::DuplicateId, at, Some(block), Some(id));
             }
             let Some(key) = part.kind.key(rules.names_pair) else { continue };

@@ -3,6 +3,7 @@ mod answers;
 mod common;
 mod config;
 mod cycle;
+mod damaged;
 mod durable;
 mod file;
 mod gemini;

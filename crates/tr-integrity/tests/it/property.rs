@@ -70,6 +70,10 @@ enum Corruption {
     DoubleBlock(usize, usize),
     SwapBlocks(usize, usize),
     Rename(usize, usize),
+    /// A use or a result loses its id.
+    LoseId(usize, usize),
+    /// What a result says stands under another name.
+    Misname(usize, usize),
     Cut(usize),
 }
 
@@ -86,6 +90,8 @@ fn corruption() -> impl Strategy<Value = Corruption> {
         (at.clone(), at.clone()).prop_map(|(a, b)| DoubleBlock(a, b)),
         (at.clone(), at.clone()).prop_map(|(a, b)| SwapBlocks(a, b)),
         (at.clone(), at.clone()).prop_map(|(a, b)| Rename(a, b)),
+        (at.clone(), at.clone()).prop_map(|(a, b)| LoseId(a, b)),
+        (at.clone(), at.clone()).prop_map(|(a, b)| Misname(a, b)),
         at.prop_map(Cut),
     ]
 }
@@ -94,6 +100,20 @@ fn blocks(message: &mut Value) -> Option<&mut Vec<Value>> {
     let lists = ["tool_calls", "parts", "content"];
     let list = lists.into_iter().find(|list| message[list].is_array())?;
     message[list].as_array_mut().filter(|blocks| !blocks.is_empty())
+}
+
+/// A use or a result: a block, or the message.
+fn part(message: &mut Value, n: usize) -> &mut Value {
+    if blocks(message).is_none() {
+        return message;
+    }
+    let blocks = blocks(message).expect("it has some");
+    let at = n % blocks.len();
+    &mut blocks[at]
+}
+
+fn remove(part: &mut Value, name: &str) -> Option<Value> {
+    part.as_object_mut()?.remove(name)
 }
 
 impl Corruption {
@@ -112,6 +132,26 @@ impl Corruption {
             }
             Self::Say(at, text) => {
                 messages.insert(at % len, serde_json::json!({"role": "user", "content": text}));
+            }
+            Self::LoseId(at, n) => {
+                let part = part(&mut messages[at % len], n);
+                for name in ["id", "tool_use_id", "tool_call_id", "call_id"] {
+                    remove(part, name);
+                }
+                for name in ["functionCall", "functionResponse"] {
+                    remove(&mut part[name], "id");
+                }
+            }
+            Self::Misname(at, n) => {
+                let part = part(&mut messages[at % len], n);
+                let is_result = part["type"] == "tool_result"
+                    || part["type"] == "function_call_output"
+                    || part["role"] == "tool";
+                let name =
+                    if part["type"] == "function_call_output" { "output" } else { "content" };
+                if let Some(said) = is_result.then(|| remove(part, name)).flatten() {
+                    part["contnt"] = said;
+                }
             }
             Self::Cut(at) => messages.truncate(at % len + 1),
             Self::DropBlock(at, block) => {
@@ -239,7 +279,7 @@ proptest! {
     ) {
         // 002 compares sets of ids: it does not see that a use is there twice.
         let twice = |format, corruption: &Corruption| match corruption {
-            Corruption::DoubleBlock(..) | Corruption::Rename(..) => true,
+            Corruption::DoubleBlock(..) | Corruption::Rename(..) | Corruption::LoseId(..) => true,
             Corruption::Double(..) => format == Format::OpenAiResponses,
             _ => false,
         };

@@ -129,6 +129,23 @@ fn glued_records_nul_runs_and_a_torn_end_are_mended() {
     }
 }
 
+/// Found by hand: each byte of a run was told for itself.
+#[test]
+fn a_run_of_bytes_that_are_no_text_is_told_once_and_its_record_kept() {
+    let mut lines = lines(Kind::ClaudeCode);
+    let line = at(&lines, "answer 2.1;");
+    lines[line] = lines[line].replace("answer 2.1;", "answer ~~ ~ 2.1;");
+    let damaged = |bytes: Vec<u8>| -> Vec<u8> {
+        bytes.into_iter().map(|byte| if byte == b'~' { 0xff } else { byte }).collect()
+    };
+    let (session, text) = repaired(damaged(bytes(&lines)), FileFault::Skipped(SkipReason::NotUtf8));
+    assert!(text.contains("answer \u{fffd}\u{fffd} \u{fffd} 2.1;"), "{text}");
+    let report = SessionFile::read(damaged(bytes(&lines))).check();
+    let told: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["Invalid UTF-8: 2 bytes", "Invalid UTF-8: 1 byte"]);
+    assert_eq!(session.check().bytes.skipped, 0);
+}
+
 #[test]
 fn a_phantom_parent_is_linked_to_the_entry_before_it() {
     for kind in KINDS {
