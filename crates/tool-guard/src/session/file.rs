@@ -37,11 +37,13 @@ impl File {
     /// Opens a file for reading.
     pub(crate) fn open(path: &Path) -> Result<Self, Trouble> {
         let reading = |error| Trouble::reading(path, &error);
-        let real = path.canonicalize().map_err(reading)?;
-        // Before it is opened: a pipe would never answer.
-        if !fs::metadata(&real).map_err(reading)?.is_file() {
-            return Err(Trouble::new("is no regular file", "give a session's file, or a folder"));
+        // Before it is opened: a pipe would never answer, and has no path behind its link.
+        if !fs::metadata(path).map_err(reading)?.is_file() {
+            let help = "give a session's file, or a folder; write what comes through a pipe to a \
+                        file first";
+            return Err(Trouble::new("is no regular file", help));
         }
+        let real = path.canonicalize().map_err(reading)?;
         let open = fs::File::open(&real).map_err(reading)?;
         let found = Box::new(open.metadata().map_err(reading)?);
         Ok(Self { real, open, found })

@@ -59,10 +59,11 @@ fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
     let open = source.rewound()?;
     io::copy(&mut open.take(mark), &mut io::sink()).map_err(reading)?;
     let mut values = serde_json::Deserializer::from_reader(BufReader::new(open));
-    let first = Request::deserialize(&mut values);
-    match first.and_then(|first| values.end().map(|()| first)) {
+    match Request::deserialize(&mut values) {
         Ok(Request { messages: None, input: None, contents: None }) => Ok(Kind::Lines),
-        Ok(_) => Ok(Kind::Whole),
+        // More behind it makes it a line.
+        Ok(_) if values.end().is_ok() => Ok(Kind::Whole),
+        Ok(_) => Ok(Kind::Lines),
         Err(error) if error.classify() == Category::Io => Err(reading(error.into()).into()),
         Err(error) if is_broken_request(head) => {
             let help = "if it was cut off, take an earlier copy of it; else mend the JSON by hand";
@@ -105,6 +106,10 @@ mod tests {
             "\0\0{\"a\":1}",
             "\u{feff}{\"a\":1}\n{}",
             "Dear diary",
+            // A request may be a line among others.
+            "{\"messages\":[]}\n{\"b\":2}\n",
+            // Longer than what is looked at, which ends as a request may that goes on.
+            &format!("{{\"a\":{}{}}}\n{{\"b\":2}}\n", "[".repeat(99_999), "]".repeat(99_999)),
         ];
         for text in lines {
             assert_eq!(kind_of(text.as_bytes()).unwrap(), Kind::Lines, "{text}");

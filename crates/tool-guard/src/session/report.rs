@@ -145,6 +145,9 @@ impl Found {
         match (&self.provider_error, self.severity) {
             (Some(error), _) => format!("{provider} refuses it: {error}"),
             (None, Severity::Error) => "the agent reads the session wrongly, or not at all".into(),
+            (None, Severity::Warning) if self.fault == "unread_block" => {
+                format!("it is left as it is; what {provider} reads there is not known")
+            }
             (None, Severity::Warning) if self.message.is_some() => {
                 format!("{provider} takes it; a reader may be misled")
             }
@@ -181,6 +184,16 @@ impl Act {
         Self { line: action.line, what }
     }
 
+    /// How many bytes it takes out that may have said something.
+    fn may_lose(&self) -> u64 {
+        match self.what {
+            What::Lines { action: "drop_bytes", length, why } if why != Some("nul") => {
+                length.unwrap_or_default()
+            }
+            _ => 0,
+        }
+    }
+
     fn say(&self) -> String {
         match &self.what {
             What::Message(action) => {
@@ -188,9 +201,15 @@ impl Act {
                 let new = action.new_id.as_ref().map(|new| format!(" → {new}")).unwrap_or_default();
                 format!("{}  {DIM}{id}{new}{DIM:#}", done(action.action)).trim_end().to_owned()
             }
+            What::Lines { action: "drop_bytes", length, why: Some("not_utf8") } => {
+                let length = length.unwrap_or_default();
+                let are = if length == 1 { "is" } else { "are" };
+                format!("take out {} that {are} no UTF-8", count(length, "byte"))
+            }
             What::Lines { action: "drop_bytes", length, .. } => {
-                let bytes = count(length.unwrap_or_default(), "byte");
-                format!("take out {bytes} that belong to no record")
+                let length = length.unwrap_or_default();
+                let belong = if length == 1 { "belongs" } else { "belong" };
+                format!("take out {} that {belong} to no record", count(length, "byte"))
             }
             What::Lines { action: "split_records", .. } => "give the record its own line".into(),
             What::Lines { action: "relink", .. } => "link the entry to the one before it".into(),
@@ -264,7 +283,14 @@ pub(crate) fn show_plan(acts: &[Act], losses: &[Lost], target: &Target, out: &mu
         let _ = writeln!(out, "  {}  {}", place(target, act.line), act.say());
     }
     more(acts.len() as u64, "change", out);
-    if losses.is_empty() && !acts.is_empty() {
+    let dropped: u64 = acts.iter().map(Act::may_lose).sum();
+    if dropped > 0 {
+        let bytes = count(dropped, "byte");
+        let _ = writeln!(
+            out,
+            "  {MINUS}lost:{MINUS:#} what the {bytes} said that are taken out; the old file keeps them"
+        );
+    } else if losses.is_empty() && !acts.is_empty() {
         let _ = writeln!(out, "  {GOOD}nothing that a tool did or answered is lost{GOOD:#}");
     }
     for lost in losses.iter().take(SHOWN) {

@@ -2,8 +2,9 @@
 use super::{Trouble, writers::beside};
 use serde::{Deserialize, Serialize};
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read as _, Write as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 use tr_integrity::Operation;
@@ -69,22 +70,38 @@ pub(crate) fn add(
 ) -> Result<Checkpoint, Trouble> {
     let path = path(file);
     let add = || {
-        let mut open = File::options().read(true).append(true).create(true).open(&path)?;
-        // So that two at once do not get one number.
-        open.lock()?;
+        let mut open = open_to_add(&path)?;
         let kept = read_from(&mut open)?;
+        let length = open.metadata()?.len();
         let made = make(kept.checkpoints.len() + kept.unreadable.len() + 1);
         let mut line = serde_json::to_string(&made).map_err(io::Error::other)?;
         line.push('\n');
         if kept.ends_torn {
             line.insert(0, '\n');
         }
-        open.write_all(line.as_bytes())?;
-        open.sync_all()?;
+        let written = open.write_all(line.as_bytes()).and_then(|()| open.sync_all());
+        written.inspect_err(|_| {
+            // As it was: without half a line, and without a file where there was none.
+            let _ = if length == 0 { fs::remove_file(&path) } else { open.set_len(length) };
+        })?;
         Ok(made)
     };
     let folder = file.parent().unwrap_or(file);
     add().map_err(|error| Trouble::writing(folder, &error))
+}
+
+/// Opens the file, alone, so that two at once do not get one number.
+fn open_to_add(path: &Path) -> io::Result<File> {
+    loop {
+        let open = File::options().read(true).append(true).create(true).open(path)?;
+        open.lock()?;
+        let file = |found: &fs::Metadata| (found.dev(), found.ino());
+        let mine = file(&open.metadata()?);
+        // Another that could not write may have removed it meanwhile.
+        if fs::metadata(path).is_ok_and(|here| file(&here) == mine) {
+            return Ok(open);
+        }
+    }
 }
 
 fn read_from(open: &mut File) -> io::Result<Kept> {
@@ -145,7 +162,6 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     fn checkpoint(number: usize) -> Checkpoint {
         Checkpoint {
