@@ -83,18 +83,19 @@ impl Source {
                 let edit = stored.edit().expect("it was made of what is stored");
                 let part = format!(".{}", file_name(id));
                 let backup = swap::keep_bytes(database.file(), &part, ending, before.bytes())?;
-                let (trouble, is_sure) =
-                    match database.change(id, |session, now| edit.make(session, now)) {
-                        Ok(Ok(())) => return Ok(backup),
-                        Ok(Err(refused)) => (refused.into(), true),
-                        Err(error) => {
-                            (database.trouble(&error), error.kind() != StoreErrorKind::Uncertain)
-                        }
-                    };
-                if is_sure {
-                    // Nothing has changed, so nothing need be kept.
-                    drop(fs::remove_file(&backup));
-                }
+                let trouble = match database.change(id, |session, now| edit.make(session, now)) {
+                    Ok(Ok(())) => return Ok(backup),
+                    Ok(Err(refused)) => refused.into(),
+                    Err(error) if error.kind() == StoreErrorKind::Uncertain => {
+                        let Trouble { what, help } = database.trouble(&error);
+                        let backup = backup.display();
+                        let help = format!("{help}; the messages as they were are in {backup}");
+                        return Err(Trouble { what, help });
+                    }
+                    Err(error) => database.trouble(&error),
+                };
+                // Nothing has changed, so nothing need be kept.
+                drop(fs::remove_file(&backup));
                 Err(trouble)
             }
             _ => unreachable!("it was opened to be changed, and is changed into its own form"),

@@ -6,6 +6,7 @@ mod checkpoints;
 mod crash;
 mod database;
 mod folder;
+mod full_disk;
 mod lines;
 mod memory;
 mod property;
