@@ -1,6 +1,6 @@
 //! Servers that are killed, ways to them that are cut, futures that are dropped: what was
 //! confirmed is there, once, and in order.
-use crate::writer::{append, entry, load};
+use crate::writer::{PATIENCE, append, entry, load};
 use std::{
     sync::{
         Arc,
@@ -15,7 +15,8 @@ use tr_integrity::{
 };
 use tr_testkit::{faults::Proxy, postgres::Server, rounds};
 
-const SHORT: Duration = Duration::from_millis(200);
+/// How long a client waits; a busy machine answers within it.
+const SHORT: Duration = Duration::from_secs(1);
 
 fn client(url: &str) -> Postgres {
     Postgres::builder(url).timeout(SHORT).connections(2).build().unwrap()
@@ -49,7 +50,7 @@ async fn what_was_confirmed_outlives_servers_that_are_killed() {
         .unwrap();
     }
     writer.await.unwrap();
-    let all = client(&server.url()).load("s").await.unwrap();
+    let all = load(&client(&server.url()), "s").await.unwrap();
     assert_eq!(all, (1..=last).map(|number| entry(number, number)).collect::<Vec<_>>());
 }
 
@@ -59,20 +60,19 @@ async fn a_lost_reply_is_made_up_for_by_sending_again() {
     let proxy = Proxy::start(server.addr()).unwrap();
     let store = client(&server.url_at(proxy.addr()));
     let first = entry(1, 1);
-    store.append("s", None, &first).await.unwrap();
+    append(&store, "s", None, &first).await.unwrap();
     for (number, cut) in
         (2..).zip([Proxy::cut_replies as fn(&Proxy), Proxy::cut_requests, Proxy::black_hole])
     {
         let (before, next) = (entry(number - 1, number - 1), entry(number, number));
         cut(&proxy);
-        let begin = Instant::now();
-        let error = store.append("s", Some(before.revision), &next).await.unwrap_err();
+        let end = timeout(PATIENCE, store.append("s", Some(before.revision), &next)).await;
+        let error = end.expect("waiting has an end").unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Uncertain, "{error}");
-        assert!(begin.elapsed() < 10 * SHORT, "waiting has an end");
         proxy.heal();
         append(&store, "s", Some(before.revision), &next).await.unwrap();
     }
-    assert_eq!(store.load("s").await.unwrap().len(), 4);
+    assert_eq!(load(&store, "s").await.unwrap().len(), 4);
 
     proxy.refuse();
     proxy.reset();
@@ -131,7 +131,7 @@ async fn futures_that_are_dropped_leave_all_or_nothing() {
     }
     println!("{dropped} dropped");
     assert!(dropped > 0);
-    let all = store.load("s").await.unwrap();
+    let all = load(&store, "s").await.unwrap();
     assert!(all.iter().map(|entry| entry.revision.number).eq(1..number));
 }
 

@@ -7,7 +7,7 @@ use tr_integrity::{
 };
 
 /// How long a writer tries.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn entry(number: u64, stamp: u64) -> Entry {
     let body = format!("entry {number} of {stamp}").into_bytes();

@@ -77,6 +77,12 @@ fn openclaws_unanswered_call_gets_its_answer_and_the_torn_line_goes() {
     let done = folder.session(&["repair", "--write", "s.jsonl"]);
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
     assert!(done.out.contains(&format!("take out {} bytes that belong to no record", TORN.len())));
+    // They may have been half of an answer.
+    let lost = format!(
+        "lost: what the {} bytes said that are taken out; the old file keeps them",
+        TORN.len()
+    );
+    assert!(done.out.contains(&lost) && !done.out.contains("is lost"), "{}", done.out);
     assert!(folder.read("s.jsonl").contains("outcome unknown, may have run"));
     assert_eq!(folder.read(&folder.only("s.jsonl.bak-")), text);
     assert_eq!(folder.session(&["check", "s.jsonl"]).code, 0);
