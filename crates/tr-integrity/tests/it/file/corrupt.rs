@@ -134,7 +134,7 @@ fn glued_records_nul_runs_and_a_torn_end_are_mended() {
 fn a_run_of_bytes_that_are_no_text_is_told_once_and_its_record_kept() {
     let mut lines = lines(Kind::ClaudeCode);
     let line = at(&lines, "answer 2.1;");
-    lines[line] = lines[line].replace("answer 2.1;", "answer ~~ ~ 2.1;");
+    lines[line] = lines[line].replacen("answer 2.1;", "answer ~~ ~ 2.1;", 1);
     let damaged = |bytes: Vec<u8>| -> Vec<u8> {
         bytes.into_iter().map(|byte| if byte == b'~' { 0xff } else { byte }).collect()
     };
