@@ -8,6 +8,12 @@
 //!
 //! Each method with a default answers "I don't know", and the layer falls back to its own
 //! settings.
+//!
+//! # When the compiler says that trait bounds were not satisfied
+//!
+//! `service.ready()` and `service.oneshot(request)` are found by what the service can do, so an
+//! answer that is missing hides them, and the error does not say which. Name the request, and it
+//! does: `ServiceExt::<MyRequest>::ready(&mut service)`.
 mod attempt;
 mod cycle;
 mod dedupe;
@@ -22,7 +28,7 @@ pub use self::{
     dedupe::{Codec, Derive, IdempotencyOf, InvalidKey, RecordRef},
     model::{Feedback, LoopOf, LoopRef, TurnRef},
 };
-use crate::{CallInfo, Classification, KeyRef, Ran, Retried, manifest::BreakerOverride};
+use crate::{CallInfo, Classification, KeyRef, Ran, Retried, classify, manifest::BreakerOverride};
 use std::error::Error;
 
 /// The answers that [`ToolCall`](crate::ToolCall) and `http::Request` have built in.
@@ -66,7 +72,13 @@ pub trait KeyOf<Req> {
 )]
 pub trait Classify<Res> {
     /// Judges an end. Called once by each layer that needs to know; it must not panic.
-    fn classify<'r>(&self, end: End<'r, Res>) -> Classification<'r>;
+    ///
+    /// By default every response is a success, and an error is what [`classify::error`] makes of
+    /// it. A response that can be a failure needs an answer of its own: retry and breaker would
+    /// not see it.
+    fn classify<'r>(&self, end: End<'r, Res>) -> Classification<'r> {
+        end.map_or_else(|error| classify::error(error).end, |_| Classification::SUCCESS)
+    }
 
     /// Tells the response how often it was retried.
     fn note_retries(&self, _: &mut Res, _: Vec<Retried>) {}
