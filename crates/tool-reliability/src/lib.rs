@@ -65,6 +65,16 @@
 //! [`Folded`] turns them into outcomes, for dispatchers that answer whatever happens. Else they are
 //! the layers' own; every one of them says in its [`Facts`](tr_core::Facts) whether the tool ran.
 //!
+//! # Features
+//!
+//! None is on by default.
+//!
+//! - `sqlite`, `redis`: records of calls that outlive the process; `encryption`: sealed ones.
+//! - `catalog`: catalogues and configurations in TOML, `input-schema`: what catalogues say of params
+//!   is checked.
+//! - `admin`: `GET` and `POST /debug/tool-reliability` as a tower service.
+//! - `json`: events as JSON lines.
+//!
 //! # Knows nothing of
 //!
 //! anything but order and switches: all behaviour is the layers'.

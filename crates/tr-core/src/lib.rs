@@ -10,6 +10,16 @@
 //! With any of the layer crates, to name your own types' answers, and to read what their errors
 //! say. Alone, for classifying errors, canonical JSON, or reading tool-call envelopes.
 //!
+//! # Features
+//!
+//! None is on by default.
+//!
+//! - `http`: [`Standard`] answers for `http::Request` and `http::Response`.
+//! - `catalog`: catalogues and configurations in TOML; in JSON they are read without it.
+//! - `input-schema`: params are checked against the JSON Schema in their tool's manifest.
+//! - `interchange`: keys by the SHA-256 formula of others, for systems that already use it.
+//! - `schema`: the JSON Schemas of the envelopes, the catalogue and the configuration.
+//!
 //! # Knows nothing of
 //!
 //! layers, an async runtime, exporters, stores. It takes [`std::time::Instant`] as a value and

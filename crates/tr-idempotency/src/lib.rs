@@ -88,6 +88,14 @@
 //! With a store, a claim that may have been granted is given back in a task of the current
 //! runtime; without one, its lease ends and leaves `unknown`.
 //!
+//! # Features
+//!
+//! None is on by default.
+//!
+//! - `sqlite`, `redis`: stores that outlive the process.
+//! - `encryption`: what was answered, errors and who asked are sealed in the store.
+//! - `conformance`: the rules for stores, as tests.
+//!
 //! # Knows nothing of
 //!
 //! retries, breakers, timeouts (they lie inside, under one claim), transcripts, exporters. It
