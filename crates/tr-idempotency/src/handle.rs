@@ -142,11 +142,24 @@ impl<V> Handle<V> {
     /// # Errors
     /// If there is no record of unknown outcome under this key.
     pub fn settle(&self, key: &Key, how: Settlement<V>) -> Result<(), NotUnknown> {
+        self.settle_if(key, None, how)
+    }
+
+    /// Says how the run of this [epoch](DedupeRecord::epoch) ended: for who found that out by what a
+    /// record said, so that a later run of the same call is not settled instead.
+    ///
+    /// # Errors
+    /// If there is no record of unknown outcome under this key, or it is another run's.
+    pub fn settle_run(&self, key: &Key, epoch: u64, how: Settlement<V>) -> Result<(), NotUnknown> {
+        self.settle_if(key, Some(epoch), how)
+    }
+
+    fn settle_if(&self, key: &Key, of: Option<u64>, how: Settlement<V>) -> Result<(), NotUnknown> {
         let state = match how {
             Settlement::Done(value) => State::Done(Some(value)),
             Settlement::DidNotRun => State::Cancelled(None),
         };
-        let settled = self.store().settle(key, None, state, &self.shared.config.ttls);
+        let settled = self.store().settle(key, of, state, &self.shared.config.ttls);
         settled.then_some(()).ok_or(NotUnknown(()))
     }
 

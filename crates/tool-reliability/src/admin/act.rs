@@ -12,7 +12,7 @@ use tr_core::{
     KeyRef, ToolOutcome,
     canonical::{FingerprintKey, Key},
 };
-use tr_idempotency::{DedupeRecord, Filter, Settlement, store::StoreError};
+use tr_idempotency::{Filter, Settlement, store::StoreError};
 use tr_telemetry::{
     TARGET,
     redact::{Redact, Redactor},
@@ -141,10 +141,10 @@ async fn settle(
     };
     let settled = match records.in_store() {
         Some(store) => store.settle(key, epoch, how).await?.is_ok(),
-        None => {
-            let is_meant = |record: DedupeRecord| epoch.is_none_or(|epoch| epoch == record.epoch);
-            records.record(key).is_some_and(is_meant) && records.settle(key, how).is_ok()
-        }
+        None => match epoch {
+            Some(epoch) => records.settle_run(key, epoch, how).is_ok(),
+            None => records.settle(key, how).is_ok(),
+        },
     };
     Ok(match settled {
         true => Answer::ok(json!({ "settled": true })),

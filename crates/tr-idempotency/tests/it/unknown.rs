@@ -81,6 +81,24 @@ async fn settled_as_done_it_is_replayed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_found_out_of_one_run_settles_no_later_one() {
+    let (service, records, asked) = guarded(Scripted::by(|_, _| Step::Panic));
+    let (key, mut epochs) = (key_of(&pay("k")), Vec::new());
+    for _ in 0..2 {
+        let _ = start(&service, pay("k")).await.await;
+        epochs.push(records.record(&key).unwrap().epoch);
+        assert!(records.settle_run(&key, epochs[0] + 1_000, Settlement::DidNotRun).is_err());
+        if epochs.len() == 1 {
+            records.settle_run(&key, epochs[0], Settlement::DidNotRun).unwrap();
+        }
+    }
+    assert!(records.settle_run(&key, epochs[0], Settlement::DidNotRun).is_err());
+    assert_eq!(refusal(call(&service, pay("k")).await), unknown(), "it may have run");
+    records.settle_run(&key, epochs[1], Settlement::DidNotRun).unwrap();
+    assert_eq!(asked.calls(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn settled_as_not_run_or_cleared_it_runs() {
     let key = key_of(&pay("k"));
     let (service, records, _) = guarded(losing(Step::Panic));
