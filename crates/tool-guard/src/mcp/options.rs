@@ -10,12 +10,13 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = Mode::Enforce)]
     pub(crate) mode: Mode,
 
-    /// How the stack is set up, as TOML or JSON; options given here and variables beat it
+    /// How the stack is set up, as TOML or JSON; options given here and variables beat it. Read
+    /// again on SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
     /// Where GET and POST /debug/tool-reliability are answered, such as 127.0.0.1:9470
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_parser = address, value_name = "ADDRESS")]
     pub(crate) admin: Option<SocketAddr>,
 
     /// Holds the token that admin requests must carry; without it only this machine may ask
@@ -26,15 +27,17 @@ pub(crate) struct Options {
     #[arg(long, value_parser = duration, value_name = "DURATION")]
     pub(crate) timeout: Option<Duration>,
 
-    /// How long a call may take in all, however much progress it reports
-    #[arg(long, default_value = "10m", value_parser = duration, value_name = "DURATION")]
-    pub(crate) max_timeout: Duration,
+    /// How long a call may take in all, however much progress it reports [default: 10m, or the
+    /// timeout where that is longer]
+    #[arg(long, value_parser = duration, value_name = "DURATION")]
+    pub(crate) max_timeout: Option<Duration>,
 
     /// The longest line that is passed on, in bytes
     #[arg(long, default_value_t = 64 * 1024 * 1024, value_name = "BYTES", value_parser = line_limit)]
     pub(crate) max_line: usize,
 
-    /// What is known of the server's tools, as TOML or JSON; it beats what the server says itself
+    /// What is known of the server's tools, as TOML or JSON; it beats what the server says itself.
+    /// Read again on SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
 
@@ -130,6 +133,12 @@ fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "must be more than 0 and at most 24h".into())
 }
 
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let here = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    let address = here.as_deref().unwrap_or(text).parse().ok();
+    address.ok_or_else(|| "give an IP address and a port, such as 127.0.0.1:9470".into())
+}
+
 fn line_limit(text: &str) -> Result<usize, String> {
     let bytes: usize = text.parse().map_err(|_| "give a number of bytes")?;
     if bytes < 1024 { Err("must be at least 1024".into()) } else { Ok(bytes) }
@@ -138,6 +147,15 @@ fn line_limit(text: &str) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses() {
+        assert_eq!(address("localhost:9470"), Ok(SocketAddr::from(([127, 0, 0, 1], 9470))));
+        assert_eq!(address("[::1]:0").map(|address| address.port()), Ok(0));
+        for bad in ["", "9470", "127.0.0.1", "localhost", "example.com:80", "127.0.0.1:70000"] {
+            assert!(address(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn durations() {

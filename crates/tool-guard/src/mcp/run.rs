@@ -14,7 +14,7 @@ use super::{
     tool::{Limits, ServerTool, Wire},
 };
 use crate::supervise::{NOT_FOUND, NOT_STARTED};
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use std::{
     future::{Future, pending},
     io,
@@ -39,6 +39,8 @@ const HIGH_WATER: usize = 4 * 1024 * 1024;
 /// How long a call may take without an answer or progress where nobody says it: clients give up at
 /// about 60 s.
 const IDLE: Duration = Duration::from_secs(50);
+/// How long one may take in all where nobody says it.
+const HARD: Duration = Duration::from_secs(600);
 /// How long a server may take to end after its input has.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -54,7 +56,13 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let declared = Declared::default();
     setup.declare(&declared);
     let idle = options.timeout.or(setup.config.attempt_timeout).unwrap_or(IDLE);
-    let limits = Limits { idle, hard: options.max_timeout.max(idle) };
+    let limits = Limits { idle, hard: options.max_timeout.unwrap_or(HARD.max(idle)) };
+    if limits.hard < idle {
+        bail!(
+            "--max-timeout {:?} is shorter than the timeout {idle:?}: raise it, or lower --timeout",
+            limits.hard
+        );
+    }
     // No client can know the prefix before it sees it, and then it would have to want to.
     let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
     let observe = options.mode == Mode::Shadow;

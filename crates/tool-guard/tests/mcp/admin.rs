@@ -185,6 +185,14 @@ fn everything_that_is_wrong_is_said_before_the_server_is_started() {
 }
 
 #[test]
+fn limits_that_contradict_each_other_are_named() {
+    let output = started(&["--max-timeout", "1s", "--timeout", "20s"], &[]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("--max-timeout 1s is shorter than the timeout 20s"), "{said}");
+}
+
+#[test]
 fn others_reach_it_with_a_token_only() {
     let output = started(&["--admin", "0.0.0.0:0"], &[]);
     let said = String::from_utf8(output.stderr).unwrap();
