@@ -67,6 +67,8 @@ enum Other<'t> {
 struct Tally {
     json: bool,
     worst: Verdict,
+    /// Something could not be printed.
+    is_cut_off: bool,
     clean: usize,
     findings: usize,
     unreadable: usize,
@@ -84,6 +86,7 @@ pub(crate) fn each<T: Outcome>(
     let mut tally = Tally {
         json,
         worst: Verdict::Clean,
+        is_cut_off: false,
         clean: 0,
         findings: 0,
         unreadable: 0,
@@ -155,11 +158,11 @@ impl Tally {
             Verdict::Unreadable => &mut self.unreadable,
         } += 1;
         if self.json {
-            print_json(target, outcome);
+            self.print_json(target, outcome);
         } else {
             let mut out = String::new();
             outcome.show(target, &mut out);
-            say(&out);
+            self.say(&out);
         }
         if self.next.is_none() {
             self.next = outcome.next(target);
@@ -168,7 +171,7 @@ impl Tally {
 
     fn skip(&mut self, file: &Path, reason: &str) {
         if self.json {
-            print_json(&Target::file(file.into()), Other::Skipped { reason });
+            self.print_json(&Target::file(file.into()), Other::Skipped { reason });
         }
         self.skipped.push(format!("{} ({reason})", file.display()));
     }
@@ -178,7 +181,7 @@ impl Tally {
         self.unreadable += 1;
         let Trouble { what, help } = trouble;
         if self.json {
-            print_json(target, Other::Unreadable { error: what, help });
+            self.print_json(target, Other::Unreadable { error: what, help });
         } else {
             say_error(&format!(
                 "{BAD}✗{BAD:#} {TITLE}{target}{TITLE:#} {what}\n  {DIM}→ {help}{DIM:#}\n"
@@ -187,7 +190,7 @@ impl Tally {
     }
 
     /// What a person wants to know of many files.
-    fn end(&self) {
+    fn end(&mut self) {
         if self.json {
             return;
         }
@@ -214,17 +217,27 @@ impl Tally {
         if let Some(next) = &self.next {
             let _ = writeln!(out, "\n{next}");
         }
-        say(&out);
+        self.say(&out);
     }
-}
 
-/// A line for a program.
-fn print_json(target: &Target, what: impl Serialize) {
-    let session = target.stored.as_ref().map(|stored| &*stored.id);
-    let line = Line { file: &target.file.to_string_lossy(), session, what };
-    let mut line = serde_json::to_string(&line).expect("what was made here can be written");
-    line.push('\n');
-    say(&line);
+    /// A line for a program.
+    fn print_json(&mut self, target: &Target, what: impl Serialize) {
+        let session = target.stored.as_ref().map(|stored| &*stored.id);
+        let line = Line { file: &target.file.to_string_lossy(), session, what };
+        let mut line = serde_json::to_string(&line).expect("what was made here can be written");
+        line.push('\n');
+        self.say(&line);
+    }
+
+    /// Prints; where that cannot be done, what is printed would look whole to a script.
+    fn say(&mut self, text: &str) {
+        if let Err(error) = say(text)
+            && !std::mem::replace(&mut self.is_cut_off, true)
+        {
+            self.worst = Verdict::Unreadable;
+            say_error(&format!("{BAD}✗{BAD:#} cannot print what came of it: {error}\n"));
+        }
+    }
 }
 
 impl From<Trouble> for Failure {

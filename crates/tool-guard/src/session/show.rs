@@ -1,6 +1,9 @@
 //! How things look to a person.
 use anstyle::{AnsiColor, Style};
-use std::{io::Write as _, path::Path};
+use std::{
+    io::{self, Write as _},
+    path::Path,
+};
 
 pub(crate) const TITLE: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -11,9 +14,12 @@ pub(crate) const MINUS: Style = AnsiColor::Red.on_default();
 pub(crate) const PLUS: Style = AnsiColor::Green.on_default();
 
 /// Prints `text`, with colours where the terminal has them. A reader that went away (`| head`) is
-/// no reason to stop what is being done.
-pub(crate) fn say(text: &str) {
-    let _ = anstream::stdout().lock().write_all(text.as_bytes());
+/// no error: it has what it wanted.
+pub(crate) fn say(text: &str) -> io::Result<()> {
+    match anstream::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        end => end,
+    }
 }
 
 /// The same on standard error.

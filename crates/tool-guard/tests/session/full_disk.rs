@@ -1,7 +1,10 @@
 //! Where nothing can be written any more, all is as it was. A limit on the size of files stands for
 //! a full disk: writes fail in the middle of a file there too.
-use crate::folder::{Folder, ORPHANED, guard};
-use std::{fs, process::Command};
+use crate::folder::{FINE, Folder, ORPHANED, guard};
+use std::{
+    fs,
+    process::{Command, Stdio},
+};
 use tr_integrity::{Format, Sessions, sqlite::Sqlite};
 
 /// Runs the command where files cannot grow past so many of the shell's blocks.
@@ -42,6 +45,32 @@ fn what_does_not_fit_leaves_nothing_behind() {
         assert_eq!(folder.read("a.json"), ORPHANED);
     }
     assert_eq!(folder.session(&["checkpoints", "--create", "a.json"]).code, 0);
+}
+
+/// A script must not take what was cut off for all there is; one that stops reading has enough.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_printed_ends_with_2() {
+    let folder = Folder::new();
+    folder.write("a.json", FINE);
+    for arguments in [&["check", "a.json"][..], &["check", "--json", "a.json"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = folder.command(arguments);
+        let done = command.stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+        let done = done.wait_with_output().unwrap();
+        let err = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(2), "{err}");
+        assert_eq!(
+            err.matches("✗ cannot print what came of it: No space left").count(),
+            1,
+            "{err}"
+        );
+
+        let (read, gone) = std::io::pipe().unwrap();
+        drop(read);
+        let status = folder.command(arguments).stdout(gone).status().unwrap();
+        assert_eq!(status.code(), Some(0));
+    }
 }
 
 #[test]
