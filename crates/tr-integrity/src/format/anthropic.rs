@@ -42,15 +42,10 @@ pub(super) struct Anthropic;
 
 impl Form for Anthropic {
     fn rules(&self) -> Rules {
-        let (results, blanks) = (Results::Blocks, Blanks::Texts);
         Rules {
-            results,
-            id_members: ("id", "tool_use_id"),
             refuses_repeated_ids: true,
-            blanks,
-            names_pair: false,
-            signs_steps: false,
-            follows_user: None,
+            blanks: Blanks::Texts,
+            ..Rules::of(Results::Blocks, "id", "tool_use_id")
         }
     }
 

@@ -81,6 +81,25 @@ pub(crate) struct Rules {
     pub(crate) follows_user: Option<&'static str>,
 }
 
+impl Rules {
+    /// Those of a provider that asks for no more than that uses and results are paired.
+    pub(super) const fn of(
+        results: Results,
+        id_of_use: &'static str,
+        id_of_result: &'static str,
+    ) -> Self {
+        Self {
+            results,
+            id_members: (id_of_use, id_of_result),
+            refuses_repeated_ids: false,
+            blanks: Blanks::Nothing,
+            names_pair: false,
+            signs_steps: false,
+            follows_user: None,
+        }
+    }
+}
+
 /// What a provider refuses because nothing is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blanks {

@@ -69,13 +69,11 @@ pub(super) struct Gemini;
 impl Form for Gemini {
     fn rules(&self) -> Rules {
         Rules {
-            results: Results::Blocks,
-            id_members: ("id", "id"),
-            refuses_repeated_ids: false,
             blanks: Blanks::Messages,
             names_pair: true,
             signs_steps: true,
             follows_user: Some(BEGIN),
+            ..Rules::of(Results::Blocks, "id", "id")
         }
     }
 

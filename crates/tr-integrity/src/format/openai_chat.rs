@@ -2,7 +2,7 @@
 //! message of the role `tool`.
 use super::{
     ReadError,
-    form::{Asked, Blanks, Form, NewUse, Results, Rules, as_text, is_synthetic, role, text},
+    form::{Asked, Form, NewUse, Results, Rules, as_text, is_synthetic, role, text},
 };
 use crate::{
     json::{self, Piece, quote},
@@ -43,16 +43,7 @@ pub(super) struct Chat;
 
 impl Form for Chat {
     fn rules(&self) -> Rules {
-        let (results, blanks) = (Results::Messages, Blanks::Nothing);
-        Rules {
-            results,
-            id_members: ("id", "tool_call_id"),
-            refuses_repeated_ids: false,
-            blanks,
-            names_pair: false,
-            signs_steps: false,
-            follows_user: None,
-        }
+        Rules::of(Results::Messages, "id", "tool_call_id")
     }
 
     fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {

@@ -2,7 +2,7 @@
 //! provider's own tools did is another item, and is never touched.
 use super::{
     ReadError,
-    form::{Asked, Blanks, Form, NewUse, Results, Rules, as_text, is_synthetic, role, text},
+    form::{Asked, Form, NewUse, Results, Rules, as_text, is_synthetic, role, text},
     openai_chat::missing,
 };
 use crate::{
@@ -49,16 +49,7 @@ pub(super) struct Responses;
 
 impl Form for Responses {
     fn rules(&self) -> Rules {
-        let (results, blanks) = (Results::Items, Blanks::Nothing);
-        Rules {
-            results,
-            id_members: ("call_id", "call_id"),
-            refuses_repeated_ids: false,
-            blanks,
-            names_pair: false,
-            signs_steps: false,
-            follows_user: None,
-        }
+        Rules::of(Results::Items, "call_id", "call_id")
     }
 
     fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {
