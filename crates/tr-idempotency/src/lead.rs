@@ -98,7 +98,15 @@ where
                 }
                 Stage::Held(held) => {
                     if run.phase == Phase::Fresh {
-                        match ready!(held.poll_sure(cx)) {
+                        let Poll::Ready(sure) = held.poll_sure(cx) else {
+                            if !self.is_cancelled(cx) {
+                                return Poll::Pending;
+                            }
+                            let end = Err(self.withdraw());
+                            self.begin_end(end);
+                            continue;
+                        };
+                        match sure {
                             Sure::Yes => {}
                             Sure::Lost => {
                                 lead.ask_again();

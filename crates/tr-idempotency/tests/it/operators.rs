@@ -1,5 +1,8 @@
 //! Looking after records in a store, and cancelling calls.
-use crate::{faults::Faulty, support::*};
+use crate::{
+    faults::{Fault, Faulty},
+    support::*,
+};
 use std::{
     future::{Future, pending},
     sync::{Arc, mpsc},
@@ -176,6 +179,23 @@ async fn a_store_says_what_it_cannot_promise() {
     let (_, handle, _) = over(&Memory::new(), counting(SECOND));
     let warnings = handle.check().await.unwrap();
     assert!(warnings[0].contains("die with this process"), "{warnings:?}");
+}
+
+/// Its lease has ended before it could start, and the store does not say whether it still has it.
+#[tokio::test(start_paused = true)]
+async fn who_asks_once_more_before_it_starts_can_be_cancelled() {
+    let store = Faulty::slow(Memory::new());
+    let layer = IdempotencyLayer::builder().store(store.clone());
+    let layer = layer.inflight_ttl(Duration::from_millis(1)).build().unwrap();
+    let (service, front, asked) = guarded_by(&layer, counting(SECOND));
+    store.fail("renew", Fault::Silent, usize::MAX);
+    let caller = start(&service, pay("k")).await;
+    pass(Duration::from_millis(100)).await;
+    assert_eq!(store.calls("renew"), 1, "it asks");
+    assert!(front.cancel(&key_of(&pay("k"))));
+    let told = refusal(caller.await.unwrap());
+    assert_eq!(told, ("cancelled".into(), Ran::No, Verdict::Cancelled));
+    assert_eq!(asked.calls(), 0);
 }
 
 /// Cancels the call of this key in mid-run, and before it starts.
