@@ -175,6 +175,15 @@ impl<V> Handle<V> {
         true
     }
 
+    /// Forgets that the outcome is unknown: the store has the record, and knows better.
+    pub(crate) fn forget_unknown(&self, key: &Key) {
+        let mut table = self.store().shard(key).lock();
+        let found = table.get(key).is_some_and(|(entry, _)| entry.record.state.is_unknown());
+        let gone = if found { table.clear(key) } else { None };
+        drop(table);
+        drop(gone);
+    }
+
     /// Cancels the call in flight with this key in this process, whether its caller is still there
     /// or gone; `false` if there is none.
     ///

@@ -14,7 +14,8 @@ use tr_core::canonical::Key;
 /// Looks after the records that a layer keeps in a [store](crate::Builder::store).
 ///
 /// Made by [`Handle::in_store`]. What it changes holds for all processes over that store; what a
-/// process [replays from memory](crate::Builder::replay_from_memory) is forgotten in this one.
+/// process [replays from memory](crate::Builder::replay_from_memory), or knows for ten minutes since it
+/// could not record it at once, is forgotten in this one.
 ///
 /// ```
 /// # use tr_idempotency::{IdempotencyLayer, Settlement, store::{Memory, StoreError}};
@@ -118,6 +119,9 @@ impl<V> StoreHandle<V> {
         let ttl: Millis = self.front.ttls().of(&state);
         let end = End { state: self.remote.format.write(key, &state, &[]).state, ttl };
         let settled = self.remote.store.settle(key, Some(token), &end).await?;
+        if settled {
+            self.front.forget_unknown(key);
+        }
         Ok(if settled { Ok(()) } else { Err(NotUnknown::new()) })
     }
 

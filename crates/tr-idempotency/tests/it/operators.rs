@@ -86,6 +86,23 @@ async fn an_operator_settles_what_is_unknown_for_all_processes() {
     }
 }
 
+/// The store was away when the call was lost, so its process remembers that by itself.
+#[tokio::test(start_paused = true)]
+async fn what_an_operator_settles_is_known_where_the_call_was_lost_too() {
+    let store = Faulty::new(Memory::new());
+    let layer = IdempotencyLayer::builder().store(store.clone()).build().unwrap();
+    let (service, front, asked) = guarded_by(&layer, losing());
+    store.fail("finalise", Fault::Unreachable, 1);
+    assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout");
+    pass(SECOND).await;
+    assert_eq!(refusal(call(&service, pay("k")).await).0, "outcome_unknown");
+    let settled = Settlement::Done(number(7));
+    let settled = front.in_store().unwrap().settle(&key_of(&pay("k")), None, settled).await;
+    settled.unwrap().unwrap();
+    assert_eq!(answer(call(&service, pay("k")).await), 7);
+    assert_eq!(asked.calls(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn records_are_counted_and_flushed_by_session_tool_and_key() {
     let records = Memory::new();
