@@ -46,8 +46,10 @@ struct Body {
     digest: OnceLock<Result<Digest, InvalidKey>>,
     id: OnceLock<Result<Option<Id>, InvalidKey>>,
     attempted: AtomicBool,
-    /// The claim under which this copy runs, and the call that it is a copy of.
-    claimed: Option<(Fence, Arc<Self>)>,
+    /// The claim under which this copy runs.
+    fence: Option<Fence>,
+    /// The call that this is a copy of.
+    original: Option<Arc<Self>>,
 }
 
 impl Body {
@@ -57,16 +59,26 @@ impl Body {
             digest: OnceLock::new(),
             id: OnceLock::new(),
             attempted: AtomicBool::new(false),
-            claimed: None,
+            fence: None,
+            original: None,
+        }
+    }
+
+    /// A copy of the same call, to be changed in what does not make it another.
+    fn copy_of(call: &Arc<Self>) -> Self {
+        let original = call.original.as_ref().unwrap_or(call);
+        Self {
+            digest: original.digest.clone(),
+            id: original.id.clone(),
+            fence: call.fence,
+            original: Some(original.clone()),
+            ..Self::new(call.parts.clone())
         }
     }
 
     /// Whether an attempt has begun is known to all copies of a call.
     fn attempted(&self) -> &AtomicBool {
-        match &self.claimed {
-            Some((_, call)) => &call.attempted,
-            None => &self.attempted,
-        }
+        self.original.as_ref().map_or(&self.attempted, |original| &original.attempted)
     }
 }
 
@@ -94,8 +106,9 @@ impl ToolCall {
     #[must_use]
     pub fn parts_mut(&mut self) -> &mut CallParts {
         if Arc::get_mut(&mut self.body).is_none() {
-            let claimed = self.body.claimed.clone();
-            self.body = Arc::new(Body { claimed, ..Body::new(self.body.parts.clone()) });
+            let Body { parts, fence, original, .. } = &*self.body;
+            let (fence, original) = (*fence, original.clone());
+            self.body = Arc::new(Body { fence, original, ..Body::new(parts.clone()) });
         }
         let body = Arc::get_mut(&mut self.body).expect("nobody shares it now");
         (body.digest, body.id) = (OnceLock::new(), OnceLock::new());
@@ -181,20 +194,23 @@ impl ToolCall {
     /// The claim under which the call runs, where a store of records has granted one.
     #[must_use]
     pub fn fence(&self) -> Option<Fence> {
-        self.body.claimed.as_ref().map(|(fence, _)| *fence)
+        self.body.fence
     }
 
     /// Notes the claim under which this copy of the call runs: another copy may run under a later
     /// one. Copies the parts; the params stay shared.
     pub fn set_fence(&mut self, fence: Fence) {
-        let call = match &self.body.claimed {
-            Some((_, call)) => call.clone(),
-            None => self.body.clone(),
-        };
-        let (digest, id) = (call.digest.clone(), call.id.clone());
-        let parts = self.body.parts.clone();
-        let claimed = Some((fence, call));
-        self.body = Arc::new(Body { digest, id, claimed, ..Body::new(parts) });
+        self.body = Arc::new(Body { fence: Some(fence), ..Body::copy_of(&self.body) });
+    }
+
+    /// Gives this copy of the call less time than the caller did: it is the same call, under the same
+    /// key. Copies the parts if somebody shares them; the params stay shared.
+    pub fn set_deadline(&mut self, deadline: Instant) {
+        if Arc::get_mut(&mut self.body).is_none() {
+            self.body = Arc::new(Body::copy_of(&self.body));
+        }
+        let body = Arc::get_mut(&mut self.body).expect("nobody shares it now");
+        body.parts.deadline = Some(deadline);
     }
 
     /// Declares what the tool does to the world.
@@ -298,6 +314,21 @@ mod tests {
         assert_eq!(first.id(), call.id());
         second.note_attempt();
         assert!(call.had_attempt() && first.had_attempt());
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "an instant to count from; no time passes here")]
+    fn less_time_makes_no_other_call() {
+        let now = Instant::now();
+        let whole = now + std::time::Duration::from_secs(9);
+        let call = ToolCall::new("x", Params::empty_object()).idempotency_key("k").deadline(whole);
+        let mut bounded = call.clone();
+        bounded.set_deadline(now);
+        let deadlines = [&call, &bounded].map(|call| call.parts().deadline);
+        assert_eq!(deadlines, [Some(whole), Some(now)]);
+        assert_eq!(bounded.id(), call.id());
+        bounded.note_attempt();
+        assert!(call.had_attempt());
     }
 
     #[test]

@@ -49,6 +49,7 @@ mod striped;
 mod tool;
 mod verdict;
 pub mod wire;
+mod withdrawal;
 
 pub use self::{
     call::{CallParts, ToolCall},
@@ -73,4 +74,5 @@ pub use self::{
     striped::{Held, Striped},
     tool::{KeyRef, ToolId},
     verdict::{Classification, Effect, Ran, Verdict},
+    withdrawal::Withdrawal,
 };

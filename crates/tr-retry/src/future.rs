@@ -3,6 +3,7 @@ use crate::{
     rare::Rare,
     run::{Call, Judgement, Next, Run},
     terms::Held,
+    wait::Wait,
 };
 use pin_project_lite::pin_project;
 use std::{
@@ -11,7 +12,7 @@ use std::{
     pin::Pin,
     task::{Context, Poll, ready},
 };
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::Instant;
 use tower_service::Service;
 use tr_core::{BoxError, Classification, Classify, EffectOf, KeyOf, Progress, Repeat};
 
@@ -43,8 +44,7 @@ pin_project! {
 /// What is there once an attempt has failed.
 struct Later {
     run: Run,
-    /// `None` once it has ended, or if there is nothing to wait for.
-    backoff: Option<Pin<Box<Sleep>>>,
+    wait: Wait,
 }
 
 impl<S: Service<Req>, Req, A> RetryFuture<S, Req, A> {
@@ -125,30 +125,37 @@ where
         }
     }
 
-    /// After a failure: backoff, readiness, the next attempt.
+    /// After a failure: backoff, readiness, the next attempt. What ends the wait before it ends
+    /// the call.
     #[cold]
     fn go_on(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<End<S, Req>> {
         loop {
             let mut this = self.as_mut().project();
             if this.attempt.is_none() {
-                let later = this.later.get_mut().expect("an attempt failed");
-                if let Some(backoff) = &mut later.backoff {
-                    ready!(backoff.as_mut().poll(cx));
-                    later.backoff = None;
-                }
-                let ready = ready!(this.inner.poll_ready(cx));
+                let Later { run, wait } = this.later.get_mut().expect("an attempt failed");
                 let call = Call::of(this.held, this.answers, this.spare.as_ref());
-                if let Err(error) = ready {
-                    return Poll::Ready(Err(call.unready(&mut later.run, error.into())));
+                if wait.is_withdrawn(cx) {
+                    return Poll::Ready(Err(call.withdrawn(run)));
+                }
+                ready!(wait.poll_backoff(cx));
+                match this.inner.poll_ready(cx) {
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(error)) => {
+                        return Poll::Ready(Err(call.unready(run, error.into())));
+                    }
+                    Poll::Pending => {
+                        ready!(wait.poll_patience(|| call.latest(run), cx));
+                        return Poll::Ready(Err(call.overdue(run, Instant::now())));
+                    }
                 }
                 let now = Instant::now();
-                let copy = match call.begin(&mut later.run, now) {
+                let copy = match call.begin(run, now) {
                     Ok(copy) => copy,
                     Err(error) => return Poll::Ready(Err(error)),
                 };
                 // A request that can be copied only so often: the last copy is the original.
                 let mut req = copy.or_else(|| this.spare.take()).expect("a retry has a spare");
-                this.answers.set_attempt(&mut req, later.run.attempt());
+                this.answers.set_attempt(&mut req, run.attempt());
                 this.answers.set_stamp(&mut req, Some(now.into_std()));
                 *this.started = Some(now);
                 this.attempt.set(Some(this.inner.call(req)));
@@ -173,7 +180,7 @@ where
         let now = Instant::now();
         let started = this.started.take().unwrap_or(now);
         let call = Call::of(this.held, this.answers, this.spare.as_ref());
-        let open = || Later { run: call.open(started), backoff: None };
+        let open = || Later { run: call.open(started), wait: Wait::NONE };
         call.judge(&mut this.later.get_or_insert_with(open).run, seen, started, now)
     }
 
@@ -186,7 +193,7 @@ where
         match call.follow(&mut later.run, judgement, end) {
             Next::Done(end) => Some(end),
             Next::Retry(delay) => {
-                later.backoff = (!delay.is_zero()).then(|| Box::pin(sleep(delay)));
+                later.wait = Wait::of(delay, call.withdrawal());
                 // Now, and not after the backoff: it may hold a connection.
                 this.attempt.set(None);
                 None
@@ -198,10 +205,10 @@ where
 impl<S: Service<Req>, Req, A> fmt::Debug for RetryFuture<S, Req, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let later = self.later.get();
-        let state = match (&self.attempt, later.and_then(|later| later.backoff.as_ref())) {
+        let state = match (&self.attempt, later.map(|later| later.wait.is_backoff())) {
             (Some(_), _) => "attempt",
-            (None, Some(_)) => "backoff",
-            (None, None) => "readiness",
+            (None, Some(true)) => "backoff",
+            (None, _) => "readiness",
         };
         f.debug_struct("RetryFuture")
             .field("state", &state)

@@ -7,7 +7,7 @@ use crate::{
     policy::nanos,
     terms::Settings,
 };
-use std::{mem::take, time::Duration};
+use std::{future::Future, mem::take, pin::Pin, time::Duration};
 use tokio::time::Instant;
 use tr_core::{
     BoxError, CallInfo, Classification, Classify, EffectOf, Event, Facts, KeyOf, Progress, Ran,
@@ -266,14 +266,44 @@ where
     /// another.
     pub(crate) fn begin(&self, run: &mut Run, now: Instant) -> Result<Option<Req>, BoxError> {
         // Getting ready takes time, too.
-        if let Some(why) = too_late(&run.policy, self.deadline(run), run.nanos_at(now)) {
-            let facts = Facts::new(code::RETRY_EXHAUSTED, run.ran, run.verdict).exhausted();
-            return Err(self.cut_short(run, why, |last| facts.because(last)));
+        if self.too_late(run, now).is_some() {
+            return Err(self.overdue(run, now));
         }
         if let Some(token) = run.token.take() {
             token.spend();
         }
         Ok(self.spare.and_then(|spare| self.answers.repeat(spare)))
+    }
+
+    fn too_late(&self, run: &Run, now: Instant) -> Option<Why> {
+        too_late(&run.policy, self.deadline(run), run.nanos_at(now))
+    }
+
+    /// From when on no attempt may start.
+    pub(crate) fn latest(&self, run: &Run) -> Option<Instant> {
+        let deadline = self.spare.and_then(|spare| self.answers.deadline(spare));
+        let elapsed =
+            run.policy.max_elapsed.map(|most| most.saturating_add(Duration::from_nanos(1)));
+        let elapsed = elapsed.and_then(|most| run.first.checked_add(most));
+        deadline.map(Instant::from_std).into_iter().chain(elapsed).min()
+    }
+
+    /// It is too late for the attempt that was waited for.
+    pub(crate) fn overdue(&self, run: &mut Run, now: Instant) -> BoxError {
+        let why = self.too_late(run, now).unwrap_or(Why::Deadline);
+        let facts = Facts::new(code::RETRY_EXHAUSTED, run.ran, run.verdict).exhausted();
+        self.cut_short(run, why, |last| facts.because(last))
+    }
+
+    /// What tells that the caller takes the call back.
+    pub(crate) fn withdrawal(&self) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+        Some(self.answers.withdrawal(self.spare?)?.withdrawn())
+    }
+
+    /// The caller took the call back before the attempt that was waited for.
+    pub(crate) fn withdrawn(&self, run: &mut Run) -> BoxError {
+        let facts = Facts::new(code::CANCELLED, run.ran, Verdict::Cancelled);
+        self.cut_short(run, Why::Cancelled, |last| facts.because(last))
     }
 
     /// The inner service will never be ready again.

@@ -1,7 +1,7 @@
 //! What a tool call says.
 use crate::{
     BreakerHint, DedupeMode, Effect, Id, Params, Priority, RetryOverride, Scope, ToolId,
-    ToolManifest,
+    ToolManifest, Withdrawal,
 };
 use std::{
     any::Any,
@@ -58,6 +58,9 @@ pub struct CallParts {
     pub model: Option<Box<str>>,
     /// By which it can be cancelled.
     pub cancellation_id: Option<Box<str>>,
+    /// By which it is cancelled: what its caller does not wait for any more, but somebody may still
+    /// run, ends by it.
+    pub withdrawal: Option<Arc<dyn Withdrawal>>,
     /// Something of the caller's that the layers carry along and never look at.
     pub attachment: Attachment,
 }
@@ -189,6 +192,7 @@ impl CallParts {
             provider: None,
             model: None,
             cancellation_id: None,
+            withdrawal: None,
             attachment: Attachment::default(),
         }
     }

@@ -1,5 +1,5 @@
 //! Questions about repeating a request, and about its time.
-use crate::{Effect, RetryOverrides};
+use crate::{Effect, RetryOverrides, Withdrawal};
 use std::time::{Duration, Instant};
 
 /// What a request does to the world.
@@ -54,6 +54,16 @@ pub trait Repeat<Req> {
 pub trait Progress<Req> {
     /// When the answer is of no use any more.
     fn deadline(&self, _: &Req) -> Option<Instant> {
+        None
+    }
+
+    /// Tells the request that it has less time than it knows of, so that layers further in don't
+    /// begin what cannot end.
+    fn set_deadline(&self, _: &mut Req, _: Instant) {}
+
+    /// Whether and when its caller takes the request back, for those who wait with nothing in
+    /// flight; `None` if he cannot, but by dropping it.
+    fn withdrawal<'r>(&self, _: &'r Req) -> Option<&'r dyn Withdrawal> {
         None
     }
 

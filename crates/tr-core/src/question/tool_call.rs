@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     BreakerHint, CallInfo, Classification, DedupeMode, Effect, Fence, Id, KeyRef, Ran, Replay,
-    Retried, RetryOverrides, Scope, ToolCall, ToolOutcome, Verdict, classify, code,
+    Retried, RetryOverrides, Scope, ToolCall, ToolOutcome, Verdict, Withdrawal, classify, code,
     manifest::{BreakerOverride, TtlOverride},
 };
 use std::{
@@ -91,6 +91,14 @@ impl Progress<ToolCall> for Standard {
     #[inline]
     fn deadline(&self, call: &ToolCall) -> Option<Instant> {
         call.parts().deadline
+    }
+
+    fn set_deadline(&self, call: &mut ToolCall, deadline: Instant) {
+        call.set_deadline(deadline);
+    }
+
+    fn withdrawal<'r>(&self, call: &'r ToolCall) -> Option<&'r dyn Withdrawal> {
+        call.parts().withdrawal.as_deref()
     }
 
     #[inline]

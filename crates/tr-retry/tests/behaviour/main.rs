@@ -8,3 +8,4 @@ mod laws;
 mod peers;
 mod requests;
 mod stops;
+mod waiting;

@@ -124,7 +124,9 @@ async fn getting_ready_past_the_deadline_starts_no_attempt() {
         rival.ready().await.unwrap();
         sleep(ms(1_000)).await;
     });
+    let start = Instant::now() - ms(5);
     let error = call.await.unwrap().unwrap_err();
+    assert_eq!(start.elapsed(), ms(500), "it does not wait for what comes too late");
     taken.await.unwrap();
     assert_eq!((asked.calls(), exhausted(&error).why()), (1, Why::Deadline));
     assert_eq!(exhausted(&error).attempts(), 1);
