@@ -38,7 +38,8 @@ pub struct AttemptTimeoutBuilder<A = Standard> {
 /// Ends an attempt that takes too long, its wait for readiness included.
 ///
 /// Always ready itself: readiness of the inner service is asked for in `poll_ready` and waited
-/// for under the attempt's timer.
+/// for under the attempt's timer, and no longer than the call's deadline: nobody further out would
+/// know that nothing was in flight.
 #[derive(Clone, Debug)]
 pub struct AttemptTimeout<S, A = Standard> {
     inner: Defer<S>,
@@ -131,11 +132,11 @@ impl<S, Req, A> Service<Req> for AttemptTimeout<S, A>
 where
     S: Service<Req> + Clone,
     S::Error: Into<BoxError>,
-    A: Progress<Req> + KeyOf<Req>,
+    A: Progress<Req> + KeyOf<Req> + Clone,
 {
     type Response = S::Response;
     type Error = BoxError;
-    type Future = AttemptTimeoutFuture<S, Req>;
+    type Future = AttemptTimeoutFuture<S, Req, A>;
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
@@ -147,6 +148,6 @@ where
         self.listener.settle();
         let after = self.answers.attempt_timeout(&req).or(self.after);
         let witness = Witness::of(&self.listener, || self.answers.info_of(&req));
-        AttemptTimeoutFuture::new(self.inner.call(req), after, witness)
+        AttemptTimeoutFuture::new(self.inner.call(req), after, witness, self.answers.clone())
     }
 }

@@ -69,7 +69,7 @@ impl Default for DeadlineLayer {
 
 impl<A> DeadlineBuilder<A> {
     /// How long any call may take, if its own deadline is not sooner: 1 ms to 24 h, without a
-    /// bound by default.
+    /// bound by default. It becomes the call's deadline for the layers further in.
     pub const fn per_call(mut self, per_call: Duration) -> Self {
         self.layer.per_call = Some(per_call);
         self
@@ -114,14 +114,23 @@ impl<S, A> Deadline<S, A> {
     where
         A: Progress<Req>,
     {
-        let Some(deadline) = self.answers.deadline(req) else {
-            return Some(self.per_call.map_or(Limit::None, Limit::After));
-        };
+        let deadline = self.answers.deadline(req);
+        if deadline.is_none() && self.per_call.is_none() {
+            return Some(Limit::None);
+        }
         let now = Instant::now();
         self.answers.set_stamp(req, Some(now.into_std()));
-        let left = Instant::from_std(deadline).saturating_duration_since(now);
-        let after = self.per_call.map_or(left, |per_call| left.min(per_call));
-        (!left.is_zero()).then(|| Limit::At(now + after, after))
+        let left = deadline.map(|at| Instant::from_std(at).saturating_duration_since(now));
+        let after = match (left, self.per_call) {
+            (Some(left), None) => left,
+            (Some(left), Some(per_call)) if left <= per_call => left,
+            (_, per_call) => {
+                let per_call = per_call.expect("one of them is there");
+                self.answers.set_deadline(req, (now + per_call).into_std());
+                per_call
+            }
+        };
+        (!after.is_zero()).then(|| Limit::At(now + after, after))
     }
 }
 

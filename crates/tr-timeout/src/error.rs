@@ -16,10 +16,11 @@ pub struct AttemptTimedOut {
 ///
 /// Transient. What was running was dropped, so the tool may have run ([`Ran::Unknown`]), unless
 /// the inner service had not been called ([`Ran::No`]): a call that comes after its deadline never
-/// reaches it.
+/// reaches it, and one that waited until then for its tool to be ready did not run either.
 #[derive(Debug)]
 pub struct DeadlineExceeded {
     after: Duration,
+    was_ready: bool,
     facts: Facts,
 }
 
@@ -47,10 +48,15 @@ impl AttemptTimedOut {
 
 impl DeadlineExceeded {
     pub(crate) const fn new(after: Duration, ran: Ran) -> Self {
-        Self { after, facts: facts(ran) }
+        Self { after, was_ready: true, facts: facts(ran) }
     }
 
-    /// How long the call had; zero if it came too late.
+    /// The tool did not get ready in time, which is over for a retry, too.
+    pub(crate) const fn not_ready(after: Duration) -> Self {
+        Self { after, was_ready: false, facts: facts(Ran::No).exhausted() }
+    }
+
+    /// How long the call had, or how long its last attempt waited for the tool to be ready; zero if it came too late.
     #[must_use]
     pub const fn after(&self) -> Duration {
         self.after
@@ -74,7 +80,8 @@ impl fmt::Display for DeadlineExceeded {
         if self.after.is_zero() {
             return f.write_str("Call timeout: its deadline had passed before it began");
         }
-        write!(f, "Call timeout after {}", Text(self.after))
+        let what = if self.was_ready { " after" } else { ": the tool was not ready for" };
+        write!(f, "Call timeout{what} {}", Text(self.after))
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::{
     time::{Instant, Sleep, sleep, sleep_until},
 };
 use tower_service::Service;
-use tr_core::{BoxError, DeferFuture, Ran};
+use tr_core::{BoxError, DeferFuture, Progress, Ran};
 
 /// Until when something may take.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +69,11 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
         Self { call, timer: None, limit, witness }
     }
 
+    /// Whether the inner service has been called: before, the tool cannot have run.
+    fn is_called(&self) -> bool {
+        self.call.as_ref().is_none_or(DeferFuture::is_called)
+    }
+
     /// The call's end, or whether the tool ran if time ran out.
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Answer<S, Req>, Ran>> {
@@ -96,40 +101,82 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
 
 pin_project! {
     /// The response of an [`AttemptTimeout`](crate::AttemptTimeout).
-    pub struct AttemptTimeoutFuture<S, Req>
+    pub struct AttemptTimeoutFuture<S, Req, A>
     where
         S: Service<Req>,
     {
         #[pin]
         bounded: Bounded<S, Req>,
+        answers: A,
+        due: Option<Box<Due>>,
     }
 }
 
-impl<S: Service<Req>, Req> AttemptTimeoutFuture<S, Req> {
+/// The call's deadline, while its tool is not ready.
+struct Due {
+    since: Instant,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl<S: Service<Req>, Req, A> AttemptTimeoutFuture<S, Req, A> {
     pub(crate) fn new(
         call: DeferFuture<S, Req>,
         after: Option<Duration>,
         witness: Option<Box<Witness>>,
+        answers: A,
     ) -> Self {
         let limit = after.map_or(Limit::None, Limit::After);
-        Self { bounded: Bounded::new(Some(call), limit, witness) }
+        Self { bounded: Bounded::new(Some(call), limit, witness), answers, due: None }
+    }
+
+    /// How long the tool was not ready, once the call's deadline has passed for that.
+    #[cold]
+    fn poll_due(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Duration>
+    where
+        A: Progress<Req>,
+    {
+        let this = self.project();
+        let mut bounded = this.bounded.project();
+        let call = bounded.call.as_mut().as_pin_mut();
+        let Some(req) = call.and_then(DeferFuture::request) else { return Poll::Pending };
+        let due = match this.due {
+            Some(due) => due,
+            None => {
+                let Some(at) = this.answers.deadline(req) else { return Poll::Pending };
+                let timer = Box::pin(sleep_until(Instant::from_std(at)));
+                this.due.insert(Box::new(Due { since: Instant::now(), timer }))
+            }
+        };
+        ready!(Pin::new(&mut coop::unconstrained(due.timer.as_mut())).poll(cx));
+        let waited = due.since.elapsed();
+        bounded.call.set(None);
+        if let Some(witness) = bounded.witness.take() {
+            witness.tell(waited, Ran::No);
+        }
+        Poll::Ready(waited)
     }
 }
 
-impl<S, Req> Future for AttemptTimeoutFuture<S, Req>
+impl<S, Req, A> Future for AttemptTimeoutFuture<S, Req, A>
 where
     S: Service<Req>,
     S::Error: Into<BoxError>,
+    A: Progress<Req>,
 {
     type Output = Result<S::Response, BoxError>;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let after = this.bounded.limit.after();
-        Poll::Ready(match ready!(this.bounded.poll(cx)) {
-            Ok(end) => end.map_err(Into::into),
-            Err(ran) => Err(AttemptTimedOut::new(after, ran).into()),
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let bounded = self.as_mut().project().bounded;
+        let after = bounded.limit.after();
+        Poll::Ready(match bounded.poll(cx) {
+            Poll::Ready(Ok(end)) => end.map_err(Into::into),
+            Poll::Ready(Err(ran)) => Err(AttemptTimedOut::new(after, ran).into()),
+            Poll::Pending if self.bounded.is_called() => return Poll::Pending,
+            Poll::Pending => {
+                let waited = ready!(self.poll_due(cx));
+                Err(DeadlineExceeded::not_ready(waited).into())
+            }
         })
     }
 }
@@ -206,7 +253,7 @@ impl<S: Service<Req>, Req> fmt::Debug for Bounded<S, Req> {
     }
 }
 
-impl<S: Service<Req>, Req> fmt::Debug for AttemptTimeoutFuture<S, Req> {
+impl<S: Service<Req>, Req, A> fmt::Debug for AttemptTimeoutFuture<S, Req, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("AttemptTimeoutFuture").field(&self.bounded).finish()
     }

@@ -52,10 +52,15 @@
 //! [`Ran::Unknown`](tr_core::Ran::Unknown): what was dropped may have done its work. Errors of the
 //! inner service pass through untouched.
 //!
+//! A deadline can be told from outside only that the layer next to it was called. So it is told
+//! inward, with the call, and whoever waits with nothing in flight ends at it by himself and says
+//! so: [`AttemptTimeout`] while its tool is not ready, a retry between two attempts.
+//!
 //! # Cost
 //!
 //! A tool that answers at its first poll costs no timer and no allocation, and no look at the
-//! clock unless its call has a deadline. With an observer that is enabled, each call is noted in
+//! clock unless its call has a deadline or an allowance. An allowance (`per_call`) that is sooner
+//! than the call's own deadline costs a copy of the call's parts if somebody shares them. With an observer that is enabled, each call is noted in
 //! an allocation of its own, because its request is gone when time runs out.
 //!
 //! # Knows nothing of

@@ -87,6 +87,58 @@ async fn a_call_that_waits_for_readiness_past_its_deadline_did_not_run() {
     assert_eq!(error.downcast_ref::<DeadlineExceeded>().unwrap().ran(), Ran::No);
 }
 
+/// An attempt timeout is always ready itself, so nobody further out knows that the tool was not.
+#[tokio::test(start_paused = true)]
+async fn so_did_one_that_waits_inside_of_the_attempt_timeout() {
+    let tool = || Scripted::script([Step::<()>::Hang]);
+    let both = |tool| {
+        let attempt = AttemptTimeoutLayer::builder().after(30 * SECOND).build().unwrap();
+        ServiceBuilder::new().layer(DeadlineLayer::new()).layer(attempt).service(tool)
+    };
+    let full = tool().capacity(0);
+    let (asked, start) = (full.handle(), Instant::now());
+    let error = both(full).oneshot(due_in(20 * SECOND)).await.unwrap_err();
+    assert_eq!((start.elapsed(), asked.calls(), asked.waiting()), (20 * SECOND, 0, 0));
+    assert_eq!(error.to_string(), "Call timeout: the tool was not ready for 20s");
+    let exceeded = error.downcast_ref::<DeadlineExceeded>().unwrap();
+    assert_eq!((exceeded.ran(), exceeded.after()), (Ran::No, 20 * SECOND));
+    // It is too late for everybody, so nobody need try again.
+    let facts = facts(&*error).unwrap();
+    assert_eq!((facts.code(), facts.verdict()), (code::TIMEOUT, Verdict::TRANSIENT));
+    assert!(facts.is_exhausted());
+
+    // Once it is called, it may run.
+    let full = tool().capacity(0);
+    let asked = full.handle();
+    let call = tokio::spawn(both(full).oneshot(due_in(20 * SECOND)));
+    tokio::time::sleep(10 * SECOND).await;
+    asked.set_capacity(1);
+    let error = call.await.unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "Call timeout after 20s");
+    assert_eq!(error.downcast_ref::<DeadlineExceeded>().unwrap().ran(), Ran::Unknown);
+
+    // The attempt's own time counts as before, and without a deadline nothing else does.
+    for call in [due_in(60 * SECOND), unhurried()] {
+        let error = both(tool().capacity(0)).oneshot(call).await.unwrap_err();
+        assert_eq!(error.downcast_ref::<AttemptTimedOut>().unwrap().ran(), Ran::No);
+        assert_eq!(error.to_string(), "Tool timeout after 30s");
+    }
+}
+
+/// Whoever waits further in gives up by himself, and says what he knows.
+#[tokio::test(start_paused = true)]
+async fn an_allowance_is_a_deadline_for_the_layers_further_in() {
+    let due = service_fn(async |call: ToolCall| Ok::<_, BoxError>(call.parts().deadline));
+    let in_3s = Some((Instant::now() + 3 * SECOND).into_std());
+    for call in [unhurried(), due_in(5 * SECOND), due_in(3 * SECOND)] {
+        assert_eq!(per_call(3 * SECOND).layer(due).oneshot(call).await.unwrap(), in_3s);
+    }
+    let sooner = due_in(2 * SECOND);
+    let deadline = sooner.parts().deadline;
+    assert_eq!(per_call(3 * SECOND).layer(due).oneshot(sooner).await.unwrap(), deadline);
+    assert_eq!(DeadlineLayer::new().layer(due).oneshot(unhurried()).await.unwrap(), None);
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_innermost_that_fires_names_itself() {
     for (left, attempt, text) in [
@@ -121,6 +173,15 @@ async fn the_observer_hears_of_each_deadline_that_passed() {
     assert!(tool.clone().oneshot(late).await.is_err());
     assert!(tool.oneshot(due_in(SECOND)).await.is_err());
     assert_eq!(heard.lines(), ["flight_search r-1: 0ns, No", "flight_search r-1: 1s, Unknown"]);
+
+    // It is told once of each, whichever layer notices.
+    let heard = Heard::new();
+    let deadline = DeadlineLayer::builder().observer(heard.clone()).build().unwrap();
+    let attempt = AttemptTimeoutLayer::builder().observer(heard.clone()).build().unwrap();
+    let full = Scripted::script([Step::Ok(())]).capacity(0);
+    let tool = ServiceBuilder::new().layer(deadline).layer(attempt).service(full);
+    assert!(tool.oneshot(due_in(SECOND)).await.is_err());
+    assert_eq!(heard.lines(), ["flight_search r-1: 1s, No"]);
 }
 
 #[test]
