@@ -10,10 +10,10 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tokio::task::coop;
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::sync::CancellationToken;
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{BoxError, Ran, ToolCall};
+use tr_core::{BoxError, Ran, ToolCall, Withdrawal};
 
 /// Withdraws calls of a turn by their cancellation ids, or the whole turn. A clone does the same.
 #[derive(Clone, Debug)]
@@ -38,8 +38,21 @@ impl Canceller {
 }
 
 /// What a call carries inward, so that who runs it further in hears of its withdrawal.
-#[derive(Clone, Debug)]
-pub(crate) struct Withdrawal(pub(crate) CancellationToken);
+#[derive(Debug)]
+pub(crate) struct Token(pub(crate) CancellationToken);
+
+impl Withdrawal for Token {
+    fn is_withdrawn(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
+    fn withdrawn(&self) -> Withdrawn {
+        Box::pin(self.0.clone().cancelled_owned())
+    }
+}
+
+/// Ends once a call is withdrawn.
+type Withdrawn = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Applies [`Cancellable`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,7 +77,8 @@ impl<S> Layer<S> for CancelLayer {
 /// Ends an attempt when its call is withdrawn.
 ///
 /// A turn drops a call that is withdrawn. Where calls have keys, a dropped call runs on for the
-/// sake of its record; this layer ends such a run too, and no retry follows.
+/// sake of its record; this layer ends such a run too, and no retry follows. (Between two attempts
+/// the retry itself ends it.) It heeds any call with a [withdrawal](tr_core::CallParts::withdrawal).
 ///
 /// # Errors
 /// Code `cancelled`. What was running was dropped, so the tool may have run
@@ -88,11 +102,11 @@ where
     }
 
     fn call(&mut self, call: ToolCall) -> Self::Future {
-        let withdrawal = call.parts().attachment.get::<Withdrawal>().map(|own| own.0.clone());
-        if withdrawal.as_ref().is_some_and(CancellationToken::is_cancelled) {
+        let withdrawal = call.parts().withdrawal.as_deref();
+        if withdrawal.is_some_and(Withdrawal::is_withdrawn) {
             return CancellableFuture { attempt: None, withdrawn: None };
         }
-        let withdrawn = withdrawal.map(CancellationToken::cancelled_owned);
+        let withdrawn = withdrawal.map(Withdrawal::withdrawn);
         CancellableFuture { attempt: Some(self.inner.call(call)), withdrawn }
     }
 }
@@ -103,8 +117,7 @@ pin_project! {
         // `None`: the call was withdrawn before this attempt.
         #[pin]
         attempt: Option<F>,
-        #[pin]
-        withdrawn: Option<WaitForCancellationFutureOwned>,
+        withdrawn: Option<Withdrawn>,
     }
 }
 
@@ -123,9 +136,9 @@ where
         if let Poll::Ready(end) = attempt.poll(cx) {
             return Poll::Ready(end.map_err(Into::into));
         }
-        let Some(withdrawn) = this.withdrawn.as_pin_mut() else { return Poll::Pending };
+        let Some(withdrawn) = this.withdrawn else { return Poll::Pending };
         // An attempt that uses up its task's budget must not keep it from being withdrawn.
-        ready!(Pin::new(&mut coop::unconstrained(withdrawn)).poll(cx));
+        ready!(Pin::new(&mut coop::unconstrained(withdrawn.as_mut())).poll(cx));
         this.attempt.set(None);
         Poll::Ready(Err(Stopped::withdrawn(Ran::Unknown).into()))
     }

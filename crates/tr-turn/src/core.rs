@@ -1,6 +1,6 @@
 //! What a turn knows and decides, apart from polling: each step takes the time as an argument.
 use crate::{
-    cancel::{Canceller, Withdrawal},
+    cancel::{Canceller, Token},
     error::Stopped,
     plan::{Node, Plan, Way},
     planner::{Planner, Settled, Start, Step},
@@ -19,10 +19,7 @@ use std::{
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tr_core::{
-    BoxError, BreakerState, CallParts, Effect, KeyOf, Params, Ran, Standard, ToolCall,
-    call::Attachment,
-};
+use tr_core::{BoxError, BreakerState, CallParts, Effect, KeyOf, Params, Ran, Standard, ToolCall};
 
 mod ended;
 
@@ -161,7 +158,7 @@ impl Core {
         parts.hints.timeout = node.attempt_timeout.or(self.plan.limits().attempt_timeout);
         parts.idempotency.key = node.idempotency_key.clone();
         parts.cancellation_id = Some(node.cancellation_id().into());
-        parts.attachment = Attachment::new(Withdrawal(token));
+        parts.withdrawal = Some(Arc::new(Token(token)));
         parts.into()
     }
 

@@ -44,7 +44,7 @@ pub enum Recovery {
     UseDefault,
     /// Go on without it.
     Skip,
-    /// Go on without it, and tell the user.
+    /// Go on without it, and tell the user. Its dependents get the default value, if there is one.
     Escalate,
 }
 
@@ -60,7 +60,8 @@ pub struct Decision {
 /// Decides what to do about a call that has no result.
 ///
 /// A tool that may have run and that must not run twice has no alternative: two payment services
-/// are two payments. A retry is not decided here: that was the stack's, and is over.
+/// are two payments. Nor does a default value hide it: the user is told. A retry is not decided
+/// here: that was the stack's, and is over.
 ///
 /// ```
 /// use tr_core::{Effect, Ran, Verdict};
@@ -75,12 +76,17 @@ pub struct Decision {
 ///     has_default: false,
 /// };
 /// assert_eq!(decide(&lost).recovery, Recovery::Escalate);
+/// assert_eq!(decide(&Fallen { has_default: true, ..lost }).recovery, Recovery::Escalate);
 /// assert_eq!(decide(&Fallen { ran: Ran::No, ..lost }).recovery, Recovery::UseAlternative);
 /// ```
 #[must_use]
 pub const fn decide(fallen: &Fallen) -> Decision {
     let Fallen { cause, required, has_alternative, has_default, .. } = *fallen;
+    let in_doubt = may_have_changed_something(fallen);
     let (recovery, reason) = match cause {
+        Cause::Failed(Verdict::Cancelled) | Cause::Cancelled if in_doubt => {
+            (Recovery::Escalate, "Cancelled by the caller, and the tool may have run")
+        }
         Cause::Failed(Verdict::Cancelled) | Cause::Cancelled if has_default => {
             (Recovery::UseDefault, "Cancelled by the caller + default value available")
         }
@@ -88,7 +94,7 @@ pub const fn decide(fallen: &Fallen) -> Decision {
             (Recovery::Skip, "Cancelled by the caller")
         }
         Cause::TurnTimeout if required => (Recovery::Escalate, "Required, and the turn timed out"),
-        Cause::TurnTimeout if may_have_changed_something(fallen) => {
+        Cause::TurnTimeout if in_doubt => {
             (Recovery::Escalate, "The turn timed out, and the tool may have run")
         }
         Cause::TurnTimeout => (Recovery::Skip, "The turn timed out"),
@@ -102,10 +108,15 @@ pub const fn decide(fallen: &Fallen) -> Decision {
         }
         Cause::NoTool if required => (Recovery::Escalate, "required, and there is no such tool"),
         Cause::NoTool => (Recovery::Skip, "There is no such tool"),
+        Cause::Failed(_) if in_doubt && has_default => {
+            (Recovery::Escalate, "The tool may have run, which a default value does not say")
+        }
+        Cause::Failed(_) if in_doubt => {
+            (Recovery::Escalate, "The tool may have run, and must not run twice")
+        }
         Cause::Failed(verdict) => {
             let permanent = matches!(verdict, Verdict::Permanent);
-            let in_doubt = may_have_changed_something(fallen);
-            match (has_alternative && !in_doubt, has_default) {
+            match (has_alternative, has_default) {
                 (true, _) if permanent => {
                     (Recovery::UseAlternative, "Permanent error + alternative available")
                 }
@@ -120,9 +131,6 @@ pub const fn decide(fallen: &Fallen) -> Decision {
                     Recovery::UseDefault,
                     "Transient error + no retries left + default value available",
                 ),
-                (false, false) if in_doubt => {
-                    (Recovery::Escalate, "The tool may have run, and must not run twice")
-                }
                 (false, false) if permanent => (Recovery::Escalate, "Permanent error (no retry)"),
                 (false, false) if required => {
                     (Recovery::Escalate, "Transient error + no retries left + required")

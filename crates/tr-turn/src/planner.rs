@@ -182,15 +182,14 @@ impl Planner {
             };
             let node = self.node(call);
             let has_alternative = way.is_some() && next < node.ways.len();
-            let required = node.required;
-            let decision = decide(&fallen(fall, required, has_alternative, self.has_default(call)));
+            let (required, has_default) = (node.required, self.has_default(call));
+            let decision = decide(&fallen(fall, required, has_alternative, has_default));
             steps.push(Step { call, way, fall, of, decision });
             match decision.recovery {
                 Recovery::UseAlternative => self.make_due(call, next, &mut falling),
-                Recovery::UseDefault => self.settle(call, Settled::Default, &mut falling),
-                Recovery::Skip | Recovery::Escalate => {
-                    self.settle(call, Settled::Nothing, &mut falling);
-                }
+                // Whoever is told, those that need it go on.
+                _ if has_default => self.settle(call, Settled::Default, &mut falling),
+                _ => self.settle(call, Settled::Nothing, &mut falling),
             }
         }
     }

@@ -233,6 +233,7 @@ impl Core {
             let what = match outcome {
                 Outcome::Skipped => "was skipped",
                 Outcome::TimedOut => "timed out",
+                Outcome::Cancelled => "was cancelled",
                 _ => "failed",
             };
             let message = format!("{} {what}: {why}{may_have_run}", words(&node.name)).into();

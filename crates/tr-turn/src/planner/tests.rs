@@ -91,11 +91,12 @@ impl Model {
     }
 }
 
-const FALLS: [(Cause, Ran); 4] = [
+const FALLS: [(Cause, Ran); 5] = [
     (Cause::Failed(Verdict::Permanent), Ran::Yes),
     (Cause::Failed(Verdict::TRANSIENT), Ran::No),
     (Cause::Failed(Verdict::TRANSIENT), Ran::Unknown),
     (Cause::Cancelled, Ran::No),
+    (Cause::Cancelled, Ran::Unknown),
 ];
 
 proptest! {

@@ -1,6 +1,8 @@
 //! Cancellation by id, of the turn, and of calls with records.
 use super::*;
-use tr_core::Ran;
+use tool_reliability::idempotency::RecordState;
+use tr_core::{Ran, ToolCatalog, Verdict};
+use tr_testkit::calls::fails;
 use tr_turn::{CutShort, Outcome, Turns};
 
 #[tokio::test(start_paused = true)]
@@ -78,11 +80,51 @@ async fn a_withdrawn_call_with_a_key_ends_inside_of_the_stack_too() {
     };
     let (report, ()) = tokio::join!(turn, cancel);
     assert_eq!((report.calls[0].outcome, report.calls[0].ran), (Outcome::Cancelled, Ran::Unknown));
+    // Whoever took it back has to know that it may have run.
+    let decision = report.calls[0].decision.unwrap();
+    assert_eq!(decision.reason, "Cancelled by the caller, and the tool may have run");
+    let told = "pay was cancelled: Cancelled by the caller (it may have run)";
+    assert!(has(&report, "pay", told), "{}", report.trace);
     tokio::time::sleep(seconds(600)).await;
     assert_eq!((bench.handle.cancelled(), bench.handle.completed()), (1, 0));
     // Nobody knows whether it ran, so it never runs again.
     let report = bench.run(Draft::new("t2").session("s").call(pay())).await;
     assert_eq!((bench.handle.calls(), report.calls[0].ran), (1, Ran::Unknown));
+}
+
+/// Between two attempts nothing runs, so there is nothing to wait for, and nothing in doubt.
+#[tokio::test(start_paused = true)]
+async fn a_withdrawn_call_with_a_key_ends_at_once_between_two_attempts() {
+    let busy = |ran| {
+        let retry_after = Some(seconds(60));
+        fails("http_503", Verdict::Transient { retry_after }, ran)
+    };
+    let ends = [(Ran::No, RecordState::Cancelled, 2), (Ran::Unknown, RecordState::Unknown, 1)];
+    for (ran, state, calls) in ends {
+        let bench = Bench::new([("pay", vec![busy(ran), answers("paid")])]);
+        let pay = || {
+            let pay = tr_turn::Call::new("pay").effect(Effect::Mutating);
+            Draft::new("t").session("s").call(pay.idempotency_key("order-42"))
+        };
+        // Somebody says that the tool may be asked again although it may have run.
+        let catalog = r#"{"tools": {"pay": {"effect": "mutating", "retry_safe": true}}}"#;
+        let tools = Tools::any().catalog(ToolCatalog::from_json(catalog).unwrap());
+        let turn = bench.turns.run(pay().check(&tools).unwrap());
+        let canceller = turn.canceller();
+        let cancel = async {
+            tokio::time::sleep(seconds(2)).await;
+            assert!(canceller.cancel("pay"));
+        };
+        let (report, ()) = tokio::join!(turn, cancel);
+        assert_eq!((report.took, report.calls[0].outcome), (seconds(2), Outcome::Cancelled));
+        assert_eq!((report.calls[0].ran, report.calls[0].attempts), (ran, 1));
+        tokio::task::yield_now().await;
+        let states: Vec<_> =
+            bench.stack.records().records().iter().map(|record| record.state).collect();
+        assert_eq!(states, [state], "long before the next attempt");
+        bench.run(pay()).await;
+        assert_eq!(bench.handle.calls(), calls);
+    }
 }
 
 #[tokio::test(start_paused = true)]

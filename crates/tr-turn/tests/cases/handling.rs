@@ -162,6 +162,43 @@ async fn eh_6_6_the_trace_records_all_error_handling_decisions() {
     );
 }
 
+/// Nobody knows whether it was paid, so nobody is told by silence that it was not.
+#[tokio::test(start_paused = true)]
+async fn a_default_value_does_not_hide_that_a_tool_may_have_run() {
+    for own in [false, true] {
+        for (effect, ran, told) in [
+            (Effect::Mutating, Ran::Unknown, true),
+            (Effect::Idempotent, Ran::Unknown, true),
+            (Effect::ReadOnly, Ran::Unknown, false),
+            (Effect::Mutating, Ran::No, false),
+            (Effect::Mutating, Ran::Yes, false),
+        ] {
+            let lost = fails("connection_reset", Verdict::Permanent, ran);
+            let bench = Bench::new([("pay", vec![lost]), ("note", ok())]);
+            let value = serde_json::json!({ "paid": null });
+            let (pay, note) =
+                (tr_turn::Call::new("pay").effect(effect), reads("note").after("pay"));
+            let (pay, note) = match own {
+                false => (pay.default_value(value), note),
+                true => (pay, note.or_default("pay", value)),
+            };
+            let report = bench.run(Draft::new("t").call(pay).call(note)).await;
+            let (pay, note) = (report.call("pay").unwrap(), report.call("note").unwrap());
+            let decided = pay.decision.unwrap().recovery;
+            let expected = if told { Recovery::Escalate } else { Recovery::UseDefault };
+            assert_eq!(
+                (decided, pay.ran, report.escalated().count()),
+                (expected, ran, told.into())
+            );
+            let sentence = "pay failed: connection_reset: the tool may have run (it may have run)";
+            assert_eq!(has(&report, "pay", sentence), told, "{}", report.trace);
+            // A default value lets the dependent run.
+            assert_eq!(note.outcome, Outcome::Success);
+            assert!(has(&report, "note", "Used default value for note"));
+        }
+    }
+}
+
 /// The key says what the call is meant to do; whoever stands in for its tool is asked for the same.
 #[tokio::test(start_paused = true)]
 async fn an_alternative_may_stand_in_for_a_call_with_a_key() {
