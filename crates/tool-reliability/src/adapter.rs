@@ -4,12 +4,15 @@ use std::{
     error::Error,
     fmt,
     future::Future,
+    iter,
     pin::Pin,
+    sync::{Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, ready},
 };
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{BoxError, Facts, Ran, ToolCall, ToolManifest, ToolOutcome, classify, facts};
+use tr_core::{BoxError, Facts, Ran, ToolCall, ToolManifest, ToolOutcome, classify, code, facts};
+use tr_loopguard::Noted;
 
 /// Applies [`Adapter`].
 #[derive(Clone, Copy, Debug)]
@@ -24,9 +27,9 @@ impl AdapterLayer {
         Self { normalises: true }
     }
 
-    /// Whether failures are classified here; they are by default. If not, the tool's own errors
-    /// and outcomes pass as they are: the layers judge them as well as they can without the
-    /// `classification` of the tool's manifest.
+    /// Whether failures are classified here; they are by default. If not, the tool's own outcomes
+    /// pass as they are, and its own errors are put aside for the caller: the layers judge them as
+    /// well as they can without the `classification` of the tool's manifest.
     #[must_use]
     pub const fn normalise(mut self, normalises: bool) -> Self {
         self.normalises = normalises;
@@ -102,7 +105,7 @@ where
         let manifest = this.of.as_ref().and_then(ToolCall::manifest);
         Poll::Ready(match ready!(this.inner.poll(cx)) {
             Ok(outcome) if outcome.error().is_none() => Ok(outcome),
-            end if !*this.normalises => end.map_err(Into::into),
+            end if !*this.normalises => end.map_err(|error| put_aside(error.into())),
             Ok(outcome) => Ok(judged(outcome, manifest)),
             Err(error) => Err(tool_failed(error.into(), manifest)),
         })
@@ -129,17 +132,56 @@ fn tool_failed(error: BoxError, manifest: Option<&ToolManifest>) -> BoxError {
     let found = manifest.map_or(found, |tool| found.with_manifest(tool));
     let message = error.to_string();
     let facts = Facts::of(found.end).because(error);
-    ToolFailed { message, facts }.into()
+    ToolFailed::new(message, facts).into()
+}
+
+/// What the error says, for the layers; the error itself is for the caller.
+#[cold]
+fn put_aside(error: BoxError) -> BoxError {
+    if facts(&*error).is_some() {
+        return error;
+    }
+    let seen = ToolFailed::as_seen(&*error, None);
+    ToolFailed { own: Mutex::new(Some(error)), ..seen }.into()
+}
+
+/// The tool's own error in the place of the stack's error about it, if it was put aside. It stays
+/// where the stack has more to say: that it refused the call, or that an earlier attempt may have
+/// run.
+#[cold]
+pub(crate) fn own(error: BoxError) -> BoxError {
+    match error.downcast::<Noted>() {
+        Ok(noted) => noted.map(own).into(),
+        Err(error) => taken(&*error).unwrap_or(error),
+    }
+}
+
+/// `None` too if somebody who waited for the same run has it.
+fn taken(error: &(dyn Error + 'static)) -> Option<BoxError> {
+    let said = facts(error)?;
+    let failed = iter::successors(Some(error), |&error| error.source())
+        .find_map(|error| error.downcast_ref::<ToolFailed>())?;
+    let is_about_it = [code::RETRY_EXHAUSTED, failed.facts.code()].contains(&said.code());
+    if is_about_it && said.ran() == failed.ran() { failed.lock().take() } else { None }
 }
 
 /// The tool's own error, classified. Its text is the tool's, and so is its cause.
+///
+/// Where failures are [not normalised](AdapterLayer::normalise) it stands for the tool's own error
+/// on the way through the layers.
 #[derive(Debug)]
 pub struct ToolFailed {
     message: String,
     facts: Facts,
+    /// The error itself, put aside for the caller.
+    own: Mutex<Option<BoxError>>,
 }
 
 impl ToolFailed {
+    const fn new(message: String, facts: Facts) -> Self {
+        Self { message, facts, own: Mutex::new(None) }
+    }
+
     /// What `error` says, for somebody who does not get the error itself.
     pub(crate) fn as_seen(
         error: &(dyn Error + Send + Sync + 'static),
@@ -147,12 +189,22 @@ impl ToolFailed {
     ) -> Self {
         let found = classify::error(error);
         let found = manifest.map_or(found, |tool| found.with_manifest(tool));
-        Self { message: error.to_string(), facts: Facts::of(found.end) }
+        Self::new(error.to_string(), Facts::of(found.end))
     }
 
     /// Whether the tool ran.
     pub(crate) const fn ran(&self) -> Ran {
         self.facts.ran()
+    }
+
+    /// Shows what was put aside, if this is a tool's error for which that holds, else the error.
+    pub(crate) fn show(error: &BoxError, show: impl FnOnce(&BoxError)) {
+        let own = error.downcast_ref::<Self>().map(Self::lock);
+        show(own.as_ref().and_then(|own| own.as_ref()).unwrap_or(error));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<BoxError>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

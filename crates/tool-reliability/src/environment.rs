@@ -26,7 +26,8 @@ pub struct Environment {
     /// [`DERIVE_IDEMPOTENCY`]: keys are derived for calls without one.
     pub derive_idempotency: bool,
     /// [`NORMALISE`]: tools' errors are classified and put into the contract's words. Without it
-    /// they pass as they are; where retries ran out, the stack's error has the tool's as its source.
+    /// the caller gets a tool's own error, whatever the stack made of it: see
+    /// [`Builder::normalise`](crate::Builder::normalise).
     pub normalise: bool,
 }
 

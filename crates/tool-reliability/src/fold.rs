@@ -1,4 +1,5 @@
 //! Every end as an outcome: what went wrong stands in the outcome's error.
+use crate::called::Called;
 use pin_project_lite::pin_project;
 use std::{
     convert::Infallible,
@@ -53,11 +54,11 @@ where
     }
 
     fn call(&mut self, call: ToolCall) -> Self::Future {
-        let state = match self.broken.take() {
-            Some(error) => State::Broken { error },
-            None => State::Called { inner: self.inner.call(call) },
+        let call = match self.broken.take() {
+            Some(error) => Called::not(error),
+            None => Called::new(self.inner.call(call)),
         };
-        FoldedFuture { state }
+        FoldedFuture { call }
     }
 }
 
@@ -66,16 +67,7 @@ pin_project! {
     #[derive(Debug)]
     pub struct FoldedFuture<F> {
         #[pin]
-        state: State<F>,
-    }
-}
-
-pin_project! {
-    #[project = StateProj]
-    #[derive(Debug)]
-    enum State<F> {
-        Called { #[pin] inner: F },
-        Broken { error: BoxError },
+        call: Called<F>,
     }
 }
 
@@ -87,13 +79,8 @@ where
     type Output = Result<ToolOutcome, Infallible>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Poll::Ready(Ok(match self.project().state.project() {
-            StateProj::Called { inner } => match ready!(inner.poll(cx)) {
-                Ok(outcome) => outcome,
-                Err(error) => outcome(&*error.into()),
-            },
-            StateProj::Broken { error } => outcome(&**error),
-        }))
+        let end = ready!(self.project().call.poll(cx));
+        Poll::Ready(Ok(end.unwrap_or_else(|error| outcome(&*error))))
     }
 }
 

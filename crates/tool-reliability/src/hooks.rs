@@ -1,4 +1,5 @@
 //! Hooks of the caller's: before and after each attempt, and once for a call that had none.
+use crate::adapter::ToolFailed;
 use pin_project_lite::pin_project;
 use std::{
     fmt::Debug,
@@ -164,7 +165,10 @@ where
         let this = self.project();
         let end = ready!(this.inner.poll(cx)).map_err(Into::into);
         if let Some(after) = this.after {
-            after.tell(end.as_ref());
+            match &end {
+                Err(error) => ToolFailed::show(error, |error| after.tell(Err(error))),
+                Ok(outcome) => after.tell(Ok(outcome)),
+            }
         }
         Poll::Ready(end)
     }

@@ -81,6 +81,7 @@
 pub mod adapter;
 #[cfg(feature = "admin")]
 pub mod admin;
+mod called;
 pub mod checked;
 pub mod config;
 pub mod environment;

@@ -231,8 +231,13 @@ impl Builder {
     }
 
     /// Whether tools' failures are put into the contract's words; they are by default. Without it a
-    /// tool's own errors reach the caller as they are, unless retries ran out: then they are the
-    /// source of the stack's error. What a manifest says of codes is not heard.
+    /// caller gets its tool's own error itself, after retries the last one's, and hooks do. What a
+    /// manifest says of codes is not heard.
+    ///
+    /// The stack's error stays where it says more: that the call was refused or taken back, or that
+    /// an earlier attempt may have run though the last one did not. What the loop guard notes stands
+    /// around the tool's error. An error can only be had once: whoever waited for the same run, or
+    /// repeats the call, gets the tool's text in an error of the stack's.
     pub fn normalise(mut self, normalise: bool) -> Self {
         self.normalise = normalise;
         self

@@ -1,6 +1,7 @@
 //! On: the stack. Off: the bare tool, with or without the stack beside it. No layer, since it needs
 //! both.
 use crate::{
+    adapter::own,
     hooks::Hooked,
     order::Layers,
     rollout::{KillSwitch, Mode, Observation},
@@ -169,7 +170,7 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().state.project() {
-            StateProj::On { future } => future.poll(cx),
+            StateProj::On { future } => future.poll(cx).map_err(own),
             StateProj::Off { future, watched: None } => future.poll(cx),
             StateProj::Off { future, watched: Some(watched) } => {
                 watched.poll(cx);

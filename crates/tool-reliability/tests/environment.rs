@@ -1,15 +1,20 @@
 //! The switches that an operator sets in the environment.
+use std::{
+    error::Error,
+    sync::{Arc, Mutex},
+};
 use tool_reliability::{
-    Environment, Guarded, Mode, Rollout, Share, Stage, ToolStack, adapter::ToolFailed, environment,
-    idempotency::DerivedKeys,
+    Environment, Guarded, Hook, Mode, Rollout, Share, Stage, ToolStack, adapter::ToolFailed,
+    environment, idempotency::DerivedKeys, loopguard::Noted,
 };
 use tower::ServiceExt;
 use tr_core::{
-    BreakerState, Effect, KeyRef, Params, Ran, ToolCall, ToolOutcome, Verdict, code, facts, find,
+    BoxError, BreakerState, Effect, KeyRef, Params, Ran, ToolCall, ToolOutcome, Verdict, code,
+    facts, find,
 };
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails, reports},
-    tool::{Handle, Step},
+    tool::{Failure, Handle, Step},
 };
 
 fn around(
@@ -84,30 +89,101 @@ async fn enabled_off_is_off_whatever_the_rollout_says() {
     assert_eq!(handle.calls(), 6);
 }
 
+/// A tool's own error, which its callers know.
 #[derive(Debug)]
-struct Own;
+struct Own(&'static str);
 
 impl std::fmt::Display for Own {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("400 Bad Request")
+        f.write_str(self.0)
     }
 }
 
-impl std::error::Error for Own {}
+impl Error for Own {}
+
+fn own(text: &'static str) -> Step<ToolOutcome> {
+    Step::err(Own(text))
+}
+
+/// What a scripted tool fails with.
+fn is_own(error: &(dyn Error + 'static)) -> bool {
+    error.downcast_ref::<Failure>().and_then(Error::source).is_some_and(<dyn Error>::is::<Own>)
+}
+
+fn unnormalised() -> ToolStack {
+    ToolStack::builder().environment(said("TOOL_RELIABILITY_NORMALISE")).build().unwrap()
+}
 
 #[tokio::test(start_paused = true)]
 async fn unnormalised_a_tools_own_failure_passes_as_it_is() {
-    for (environment, is_own) in
-        [(Environment::default(), false), (said("TOOL_RELIABILITY_NORMALISE"), true)]
-    {
-        let stack = ToolStack::builder().environment(environment).build().unwrap();
-        let (tool, handle) = around(&stack, [Step::err(Own), reports("bad", "404 Not Found")]);
+    for (stack, passes) in [(ToolStack::default(), false), (unnormalised(), true)] {
+        let (tool, handle) =
+            around(&stack, [own("400 Bad Request"), reports("bad", "404 Not Found")]);
         let error = tool.clone().oneshot(call("s")).await.unwrap_err();
         assert_eq!(error.to_string(), "400 Bad Request");
-        assert_eq!(find::<ToolFailed>(&*error).is_none(), is_own, "{error:?}");
+        assert_eq!((is_own(&*error), find::<ToolFailed>(&*error).is_none()), (passes, passes));
         let outcome = tool.oneshot(call("s").turn("2")).await.unwrap();
-        assert_eq!(outcome.error().unwrap().verdict.is_none(), is_own);
+        assert_eq!(outcome.error().unwrap().verdict.is_none(), passes);
         // Permanent all the same: neither was retried.
         assert_eq!(handle.calls(), 2);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn unnormalised_it_passes_after_retries_too_and_whoever_repeats_the_call_gets_its_text() {
+    let (tool, handle) = around(&unnormalised(), [own("503 Service Unavailable")]);
+    let error = tool.oneshot(call("s")).await.unwrap_err();
+    assert_eq!((is_own(&*error), error.to_string().as_str()), (true, "503 Service Unavailable"));
+    assert_eq!(handle.calls(), 4);
+
+    let (tool, handle) = around(&unnormalised(), [own("422 Unprocessable Entity")]);
+    for (turn, passes) in [("1", true), ("2", false)] {
+        let call = call("s").turn(turn).idempotency_key("k");
+        let error = tool.clone().oneshot(call).await.unwrap_err();
+        assert_eq!(is_own(&*error), passes);
+        assert_eq!(error.to_string(), "422 Unprocessable Entity");
+    }
+    assert_eq!(handle.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unnormalised_the_stack_says_what_the_tool_cannot() {
+    // What the model is told stands around the tool's own error.
+    let (tool, _) = around(&unnormalised(), [own("Missing required parameter: path")]);
+    let error = tool.oneshot(call("s")).await.unwrap_err();
+    assert!(error.is::<Noted>(), "{error}");
+    assert!(error.source().is_some_and(is_own), "{error:?}");
+
+    // The last attempt did not run, but the one before may have.
+    let (tool, _) = around(&unnormalised(), [own("read ECONNRESET"), own("ECONNREFUSED")]);
+    let error = tool.oneshot(call("s")).await.unwrap_err();
+    assert_eq!(facts(&*error).unwrap().ran(), Ran::Unknown);
+    assert!(error.to_string().ends_with(": ECONNREFUSED"), "{error}");
+
+    // The tool was not asked.
+    let stack = unnormalised();
+    let (tool, handle) = around(&stack, [own("503 Service Unavailable")]);
+    tool.clone().oneshot(call("s")).await.unwrap_err();
+    stack.breakers().get(KeyRef::new("search")).unwrap().force_open();
+    let error = tool.oneshot(call("s").turn("2")).await.unwrap_err();
+    assert_eq!((facts(&*error).unwrap().code(), handle.calls()), (code::CIRCUIT_OPEN, 4));
+}
+
+#[derive(Clone, Debug, Default)]
+struct Sees(Arc<Mutex<Vec<bool>>>);
+
+impl Hook for Sees {
+    fn after(&self, _: &ToolCall, end: Result<&ToolOutcome, &BoxError>) {
+        self.0.lock().unwrap().push(is_own(&**end.unwrap_err()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn unnormalised_hooks_get_the_tools_own_error_of_each_attempt() {
+    let sees = Sees::default();
+    let environment = said("TOOL_RELIABILITY_NORMALISE");
+    let stack = ToolStack::builder().hook(sees.clone()).environment(environment).build().unwrap();
+    let (tool, _) = around(&stack, [own("503 Service Unavailable")]);
+    assert!(is_own(&*tool.oneshot(call("s")).await.unwrap_err()));
+    assert_eq!(*sees.0.lock().unwrap(), [true; 4]);
 }

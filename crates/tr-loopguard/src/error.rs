@@ -75,6 +75,12 @@ impl Noted {
         Self { notes, inner }
     }
 
+    /// The same notes to another error.
+    #[must_use]
+    pub fn map(self, change: impl FnOnce(BoxError) -> BoxError) -> Self {
+        Self { inner: change(self.inner), ..self }
+    }
+
     /// What was added.
     #[must_use]
     pub fn notes(&self) -> &[String] {

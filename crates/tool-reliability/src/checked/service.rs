@@ -1,4 +1,5 @@
 //! The service that refuses params which fail their tool's schema.
+use crate::called::Called;
 use pin_project_lite::pin_project;
 use std::{
     future::Future,
@@ -34,11 +35,11 @@ where
 
     #[inline]
     fn call(&mut self, call: ToolCall) -> Self::Future {
-        let state = match check(&call) {
-            Ok(()) => State::Called { inner: self.inner.call(call) },
-            Err(error) => State::Refused { error: Some(error) },
+        let call = match check(&call) {
+            Ok(()) => Called::new(self.inner.call(call)),
+            Err(error) => Called::not(error),
         };
-        CheckedFuture { state }
+        CheckedFuture { call }
     }
 }
 
@@ -57,16 +58,7 @@ pin_project! {
     #[derive(Debug)]
     pub struct CheckedFuture<F> {
         #[pin]
-        state: State<F>,
-    }
-}
-
-pin_project! {
-    #[project = StateProj]
-    #[derive(Debug)]
-    enum State<F> {
-        Called { #[pin] inner: F },
-        Refused { error: Option<BoxError> },
+        call: Called<F>,
     }
 }
 
@@ -79,11 +71,6 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.project().state.project() {
-            StateProj::Called { inner } => inner.poll(cx).map_err(Into::into),
-            StateProj::Refused { error } => {
-                Poll::Ready(Err(error.take().expect("polled after completion")))
-            }
-        }
+        self.project().call.poll(cx)
     }
 }

@@ -1,0 +1,56 @@
+//! A call of an inner service, or why there is none.
+use pin_project_lite::pin_project;
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+use tr_core::BoxError;
+
+pin_project! {
+    /// A call under way, or the error that there is instead.
+    #[derive(Debug)]
+    pub(crate) struct Called<F> {
+        #[pin]
+        state: State<F>,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    #[derive(Debug)]
+    enum State<F> {
+        Called { #[pin] inner: F },
+        Not { error: Option<BoxError> },
+    }
+}
+
+impl<F> Called<F> {
+    #[inline]
+    pub(crate) const fn new(inner: F) -> Self {
+        Self { state: State::Called { inner } }
+    }
+
+    /// It was not called.
+    pub(crate) const fn not(error: BoxError) -> Self {
+        Self { state: State::Not { error: Some(error) } }
+    }
+}
+
+impl<F, T, E> Future for Called<F>
+where
+    F: Future<Output = Result<T, E>>,
+    E: Into<BoxError>,
+{
+    type Output = Result<T, BoxError>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project().state.project() {
+            StateProj::Called { inner } => inner.poll(cx).map_err(Into::into),
+            StateProj::Not { error } => {
+                Poll::Ready(Err(error.take().expect("polled after completion")))
+            }
+        }
+    }
+}
