@@ -48,7 +48,7 @@ pub use tr_core::{
     catalog::CatalogError,
     config::{
         BreakerConfig, BreakerMode, Config, Conflicts, DeriveKeys, IdempotencyConfig, LoopConfig,
-        PREFIX,
+        PREFIX, RetryOptIn,
     },
 };
 
@@ -69,6 +69,12 @@ impl Builder {
             let mut policy = Policy::tool_reliability();
             policy.apply(changes);
             self = self.retry(|retry| retry.policy(policy));
+        }
+        if config.retry_opt_in.calls == Some(true) {
+            self = self.retry(tr_retry::Builder::opt_in);
+        }
+        if let Some(agents) = &config.retry_opt_in.agents {
+            self = self.retry(|retry| retry.opt_in_agents(agents.iter().cloned()));
         }
         self.breaker(|builder| breakers(builder, &config.breaker))
             .idempotency(|builder| records(builder, &config.idempotency))
@@ -210,6 +216,7 @@ impl Live {
             ("normalise", started.normalise != config.normalise),
             ("attempt_timeout_ms", started.attempt_timeout != config.attempt_timeout),
             ("retry", started.retry != config.retry),
+            ("retry_opt_in", started.retry_opt_in != config.retry_opt_in),
             ("breaker", started.breaker != config.breaker),
             ("idempotency", started.idempotency != config.idempotency),
             ("loops", started.loops != config.loops),

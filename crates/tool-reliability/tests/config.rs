@@ -6,7 +6,9 @@ use tool_reliability::{
     idempotency::DerivedKeys,
 };
 use tower::ServiceExt;
-use tr_core::{BreakerState, Effect, KeyRef, Params, Ran, ToolCall, Verdict, code, facts};
+use tr_core::{
+    BreakerState, Effect, KeyRef, Params, Ran, RetryOverride, ToolCall, Verdict, code, facts,
+};
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails},
     tool::{Handle, Step},
@@ -58,6 +60,34 @@ async fn each_layer_hears_its_section() {
     tokio::time::advance(Duration::from_secs(2)).await;
     let error = tool.oneshot(other()).await.unwrap_err();
     assert_eq!((handle.calls(), facts(&*error).unwrap().code()), (2, code::TIMEOUT));
+}
+
+/// 003's rollout of retries: opt-in per agent.
+#[tokio::test(start_paused = true)]
+async fn retrying_can_be_opt_in_per_agent() {
+    for (opt_in, planner, intern, asking) in [
+        ("{}", 4, 4, 4),
+        (r#"{"agents": ["planner"]}"#, 4, 1, 1),
+        (r#"{"calls": true}"#, 1, 1, 4),
+        (r#"{"agents": ["planner"], "calls": true}"#, 4, 1, 4),
+    ] {
+        let live = live(&format!(r#"{{"retry_opt_in": {opt_in}}}"#));
+        let attempts = async |agent: &str, asks: bool| {
+            let (tool, handle) = down(&live);
+            let mut call = call(&live).turn(format!("{agent} {asks}"));
+            call.parts_mut().context.agent = Some(agent.into());
+            call.parts_mut().retry = asks.then(RetryOverride::default);
+            tool.oneshot(call).await.unwrap_err();
+            live.stack().breakers().get(KeyRef::new("search")).unwrap().reset();
+            handle.calls()
+        };
+        assert_eq!(attempts("planner", false).await, planner, "{opt_in}");
+        assert_eq!(attempts("intern", false).await, intern, "{opt_in}");
+        assert_eq!(attempts("intern", true).await, asking, "{opt_in}");
+    }
+    let nobody = Config::from_json(r#"{"retry_opt_in": {"agents": []}}"#).unwrap();
+    let error = Live::new(nobody, |builder| builder).unwrap_err().to_string();
+    assert!(error.contains("`opt_in_agents` is []"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -114,8 +114,42 @@ impl<A> Builder<A> {
     }
 
     /// Retries only calls that bring changes to the policy of their own, and so ask for it.
+    /// Together with [`opt_in_agents`](Self::opt_in_agents), either will do.
     pub const fn opt_in(mut self) -> Self {
         self.settings.opt_in = true;
+        self
+    }
+
+    /// Retries only calls of these agents, by the names that the calls carry
+    /// ([`CallContext::agent`](tr_core::call::CallContext::agent)); a call of nobody's is not
+    /// retried. One name at least.
+    ///
+    /// ```
+    /// use tower::{ServiceBuilder, ServiceExt};
+    /// use tr_core::{BoxError, CallParts, Effect, Params, ToolCall, ToolOutcome};
+    /// use tr_retry::RetryLayer;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), BoxError> {
+    /// let tool = ServiceBuilder::new()
+    ///     .layer(RetryLayer::builder().opt_in_agents(["planner"]).build()?)
+    ///     .service_fn(|call: ToolCall| async move {
+    ///         if call.attempt() == 0 { Err("connection refused")? }
+    ///         Ok::<_, BoxError>(ToolOutcome::default())
+    ///     });
+    ///
+    /// let of = |agent: &str| {
+    ///     let mut search = CallParts::new("search", Params::empty_object());
+    ///     search.context.agent = Some(agent.into());
+    ///     ToolCall::from(search)
+    /// };
+    /// assert!(tool.clone().oneshot(of("planner")).await.is_ok());
+    /// assert!(tool.oneshot(of("intern")).await.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn opt_in_agents<N: Into<Box<str>>>(mut self, agents: impl IntoIterator<Item = N>) -> Self {
+        self.settings.agents = Some(agents.into_iter().map(Into::into).collect());
         self
     }
 
@@ -149,6 +183,15 @@ impl<A> Builder<A> {
             let mut changed = policy.clone();
             changed.apply(changes);
             faults.check_policy(&format!("{effect:?}: "), &changed);
+        }
+        if let Some(agents) = &self.settings.agents {
+            let holds = !agents.is_empty() && agents.iter().all(|agent| !agent.is_empty());
+            faults.check(
+                "opt_in_agents",
+                format!("{agents:?}"),
+                holds,
+                "one agent or more, none of them empty",
+            );
         }
         faults.into_result()?;
         Ok(RetryLayer { terms: Terms::of(self.settings), answers: self.answers })

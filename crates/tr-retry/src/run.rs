@@ -127,7 +127,7 @@ where
                     self.tell(attempt, || Event::RetryRefused { attempt, why: why.as_str() });
                 }
                 let used_up = why.is_used_up() && (attempt > 0 || why != Why::Attempts);
-                if attempt == 0 && !used_up {
+                if attempt == 0 && (!used_up || self.is_by_deadline(run, seen, now)) {
                     return Judgement::Leave;
                 }
                 let end = Classification {
@@ -139,6 +139,12 @@ where
                 Judgement::GiveUp(why, Facts::of(end))
             }
         }
+    }
+
+    /// Whether it was the call's own deadline that ended the attempt.
+    fn is_by_deadline(&self, run: &Run, end: Classification<'_>, now: Instant) -> bool {
+        let passed = self.deadline(run).is_some_and(|deadline| run.nanos_at(now) >= deadline);
+        passed && end.code == code::TIMEOUT
     }
 
     fn decide(
@@ -183,10 +189,24 @@ where
             Some(Why::OwnRetries)
         } else if self.answers.attempt(spare) > 0 {
             Some(Why::RetriedOutside)
-        } else if self.settings.opt_in && self.answers.overrides_of(spare).call.is_none() {
+        } else if !self.is_asked_for(spare) {
             Some(Why::OptedOut)
         } else {
             None
+        }
+    }
+
+    /// Whether retries need not be asked for, or the call or its agent has done so.
+    fn is_asked_for(&self, spare: &Req) -> bool {
+        let Settings { opt_in, agents, .. } = self.settings;
+        let by_call = || *opt_in && self.answers.overrides_of(spare).call.is_some();
+        let by_agent = |agents: &[Box<str>]| {
+            let agent = self.answers.agent_of(spare);
+            agent.is_some_and(|agent| agents.iter().any(|one| **one == *agent))
+        };
+        match agents {
+            None => !opt_in || by_call(),
+            Some(agents) => by_agent(agents) || by_call(),
         }
     }
 

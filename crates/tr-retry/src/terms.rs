@@ -11,7 +11,10 @@ pub(crate) struct Settings {
     pub(crate) budget: Option<Budget>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) streams: Option<Streams>,
+    /// Whether calls ask for retries by changes of their own.
     pub(crate) opt_in: bool,
+    /// The agents that have asked for retries, where agents do.
+    pub(crate) agents: Option<Box<[Box<str>]>>,
 }
 
 impl Settings {
@@ -23,14 +26,15 @@ impl Settings {
             observer: None,
             streams: None,
             opt_in: false,
+            agents: None,
         }
     }
 
     /// Whether there is nothing but the policy.
     const fn is_bare(&self) -> bool {
-        let Self { policy: _, by_effect, budget, observer, streams, opt_in } = self;
+        let Self { policy: _, by_effect, budget, observer, streams, opt_in, agents } = self;
         let shares_nothing = budget.is_none() && observer.is_none() && streams.is_none();
-        shares_nothing && by_effect.is_empty() && !*opt_in
+        shares_nothing && by_effect.is_empty() && !*opt_in && agents.is_none()
     }
 }
 
@@ -95,6 +99,7 @@ mod tests {
         for (settings, shared) in [
             (Settings::of(default()), false),
             (Settings { opt_in: true, ..Settings::of(default()) }, true),
+            (Settings { agents: Some(Box::default()), ..Settings::of(default()) }, true),
             (Settings::of(Policy::utee()), true),
             (Settings::of(fewer), true),
         ] {

@@ -51,9 +51,9 @@ impl DeadlineExceeded {
         Self { after, was_ready: true, facts: facts(ran) }
     }
 
-    /// The tool did not get ready in time, which is over for a retry, too.
+    /// The tool did not get ready in time.
     pub(crate) const fn not_ready(after: Duration) -> Self {
-        Self { after, was_ready: false, facts: facts(Ran::No).exhausted() }
+        Self { after, was_ready: false, facts: facts(Ran::No) }
     }
 
     /// How long the call had, or how long its last attempt waited for the tool to be ready; zero if it came too late.

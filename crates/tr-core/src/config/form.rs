@@ -8,7 +8,9 @@ use crate::{
     rollout::{Mode, Share, Stage},
     wire::{
         fault::Faults,
-        read::{Count, Flag, Kind, Map, Millis, Node, Percent, Shape, Word, object, words},
+        read::{
+            Count, Flag, Kind, List, Map, Millis, Name, Node, Percent, Shape, Word, object, words,
+        },
     },
 };
 use std::borrow::Cow;
@@ -28,6 +30,8 @@ object! { strict
         "attempt_timeout_ms" => attempt_timeout_ms: Option<u64>, Lenient<Millis<1>>;
         /// Changes to the retry policy.
         "retry" => retry: Option<Retry>, Lenient<Retry>;
+        /// Who has to ask for retries; everybody has them where it is absent.
+        "retry_opt_in" => retry_opt_in: Option<RetryOptIn>, Lenient<RetryOptIn>;
         /// Changes to all breakers.
         "breaker" => breaker: Option<BreakerConfig>, Lenient<BreakerConfig>;
         /// Changes to how repeats are recognised, and how long they are remembered.
@@ -112,6 +116,16 @@ pub(super) fn stage(mode: Option<Mode>, percent: Option<f64>, others: Option<Mod
     match percent.and_then(Share::percent) {
         None => Stage::all(mode),
         Some(share) => Stage::part(mode, share, others.unwrap_or(Mode::Off)),
+    }
+}
+
+object! { strict
+    /// Who has to ask for retries; whoever does not is not retried.
+    pub struct RetryOptIn {
+        /// The agents that have asked for them, by the names that their calls carry.
+        "agents" => agents: Option<Vec<Box<str>>>, Lenient<List<Name>>;
+        /// Whether a call asks for them by a retry policy of its own; false.
+        "calls" => calls: Option<bool>, Lenient<Flag>;
     }
 }
 

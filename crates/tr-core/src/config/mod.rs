@@ -62,7 +62,7 @@ mod vars;
 #[cfg(feature = "schema")]
 pub(crate) use self::form::ConfigForm;
 pub use self::form::{
-    BreakerConfig, BreakerMode, Conflicts, DeriveKeys, IdempotencyConfig, LoopConfig,
+    BreakerConfig, BreakerMode, Conflicts, DeriveKeys, IdempotencyConfig, LoopConfig, RetryOptIn,
 };
 pub use self::vars::PREFIX;
 
@@ -100,6 +100,8 @@ pub struct Config {
     pub attempt_timeout: Option<Duration>,
     /// Changes to the retry policy.
     pub retry: Option<RetryOverride>,
+    /// Who has to ask for retries.
+    pub retry_opt_in: RetryOptIn,
     /// Changes to all breakers.
     pub breaker: BreakerConfig,
     /// Changes to how repeats are recognised.
@@ -180,6 +182,7 @@ fn finish(form: Option<ConfigForm>, faults: &mut Faults) -> Option<Config> {
         normalise: form.normalise,
         attempt_timeout: form.attempt_timeout_ms.map(Duration::from_millis),
         retry: build::retry(form.retry, (None, None, None), faults),
+        retry_opt_in: form.retry_opt_in.unwrap_or_default(),
         breaker: form.breaker.unwrap_or_default(),
         idempotency: form.idempotency.unwrap_or_default(),
         loops: form.loops.unwrap_or_default(),

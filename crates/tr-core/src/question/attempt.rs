@@ -39,6 +39,11 @@ pub trait Repeat<Req> {
         RetryOverrides::default()
     }
 
+    /// The agent on whose behalf it is made, where retrying is opt-in per agent.
+    fn agent_of<'r>(&self, _: &'r Req) -> Option<&'r str> {
+        None
+    }
+
     /// Whether the tool retries by itself, and is to be left alone.
     fn retries_itself(&self, _: &Req) -> bool {
         false

@@ -82,6 +82,10 @@ impl Repeat<ToolCall> for Standard {
         }
     }
 
+    fn agent_of<'r>(&self, call: &'r ToolCall) -> Option<&'r str> {
+        call.parts().context.agent.as_deref()
+    }
+
     fn retries_itself(&self, call: &ToolCall) -> bool {
         call.manifest().is_some_and(|tool| tool.capabilities.own_retries)
     }

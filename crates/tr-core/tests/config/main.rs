@@ -29,6 +29,11 @@ fn every_key_is_read() {
     assert_eq!(config.attempt_timeout, Some(Duration::from_secs(10)));
     let retry = config.retry.unwrap();
     assert_eq!((retry.attempts, retry.cap), (Some(4), Some(Duration::from_secs(4))));
+    let opt_in = &config.retry_opt_in;
+    assert_eq!(
+        (opt_in.agents.as_deref(), opt_in.calls),
+        (Some(&["planner".into()][..]), Some(true))
+    );
     let breaker = &config.breaker;
     assert_eq!((breaker.mode, breaker.forced_open), (Some(BreakerMode::Enforce), Some(false)));
     assert_eq!((breaker.consecutive, breaker.failure_rate), (Some(5), Some(0.5)));

@@ -60,7 +60,14 @@ fn every_member_has_a_title_and_what_the_example_says_as_its_example() {
     let effect = &schema["$defs"]["Tool"]["properties"]["effect"];
     assert_eq!(of(effect), (json!("Effect"), json!(["read_only"])));
     let defs = schema["$defs"].as_object().unwrap();
-    for form in ["RolloutForm", "StageForm", "BreakerConfig", "IdempotencyConfig", "LoopConfig"] {
+    for form in [
+        "RolloutForm",
+        "StageForm",
+        "RetryOptIn",
+        "BreakerConfig",
+        "IdempotencyConfig",
+        "LoopConfig",
+    ] {
         for (name, member) in defs[form]["properties"].as_object().unwrap() {
             assert!(member["title"].is_string() && member["examples"].is_array(), "{form} {name}");
         }

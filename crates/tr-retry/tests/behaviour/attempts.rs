@@ -1,6 +1,6 @@
 //! How often and when: attempts, delays, overrides.
 
-use crate::common::{Tool, asking, exact, exhausted, ms, ok, permanent, search, timeout};
+use crate::common::{Heard, Tool, asking, exact, exhausted, ms, ok, permanent, search, timeout};
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tower::{Layer, Service, ServiceExt};
@@ -236,6 +236,44 @@ async fn retrying_can_be_opt_in() {
         let end = layer.layer(tool).oneshot(call).await;
         assert_eq!((asked.calls(), end.is_ok()), (calls, calls == 2));
     }
+}
+
+/// 003's rollout of retries: opt-in per agent.
+#[tokio::test(start_paused = true)]
+async fn retrying_can_be_opt_in_per_agent() {
+    let builder = || RetryLayer::builder().policy(Policy::utee());
+    let agents = ["planner", "scout"];
+    let by_agent = builder().opt_in_agents(agents).build().unwrap();
+    let by_either = builder().opt_in_agents(agents).opt_in().build().unwrap();
+    let of = |agent: Option<&str>, asks: bool| {
+        let mut call = if asks { asking(RetryOverride::default()) } else { search() };
+        call.parts_mut().context.agent = agent.map(Into::into);
+        call
+    };
+    for (agent, asks, alone, either) in [
+        (Some("planner"), false, 2, 2),
+        (Some("scout"), true, 2, 2),
+        (Some("Planner"), false, 1, 1),
+        (Some("intern"), true, 1, 2),
+        (None, false, 1, 1),
+        (None, true, 1, 2),
+    ] {
+        for (layer, calls) in [(&by_agent, alone), (&by_either, either)] {
+            let tool = Tool::script([timeout(), ok()]);
+            let asked = tool.handle();
+            let end = layer.layer(tool).oneshot(of(agent, asks)).await;
+            assert_eq!((asked.calls(), end.is_ok()), (calls, calls == 2), "{agent:?} {asks}");
+        }
+    }
+    let heard = Heard::new();
+    let layer = builder().opt_in_agents(agents).observer(heard.clone()).build().unwrap();
+    let tool = Tool::script([timeout()]);
+    layer.layer(tool).oneshot(of(Some("intern"), true)).await.unwrap_err();
+    assert_eq!(heard.lines(), ["flight_search: 0 failed, not again: opted_out"]);
+
+    let error = builder().opt_in_agents([""; 0]).build().unwrap_err().to_string();
+    assert_eq!(error, "`opt_in_agents` is [], allowed is one agent or more, none of them empty");
+    builder().opt_in_agents([""]).build().unwrap_err();
 }
 
 #[tokio::test(start_paused = true)]

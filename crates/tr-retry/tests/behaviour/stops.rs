@@ -81,6 +81,22 @@ async fn no_attempt_starts_past_the_deadline() {
     }
 }
 
+/// No retry was left out for want of time: there was no time for the attempt itself.
+#[tokio::test(start_paused = true)]
+async fn an_only_attempt_that_ends_at_the_deadline_itself_keeps_its_error() {
+    for (step, left_alone) in
+        [(transient(code::TIMEOUT, Ran::No), true), (transient("busy", Ran::No), false)]
+    {
+        let tool = Tool::script([Step::after(ms(500), step)]);
+        let error = RetryLayer::utee().layer(tool).oneshot(due_in(500)).await.unwrap_err();
+        assert_eq!(error.is::<Failure>(), left_alone);
+    }
+    let tool = Tool::script([busy(ms(0)), Step::after(ms(500), timeout())]);
+    let error = exact(Policy::utee()).layer(tool).oneshot(due_in(600)).await.unwrap_err();
+    assert_eq!((exhausted(&error).why(), exhausted(&error).attempts()), (Why::Deadline, 2));
+    assert_eq!(exhausted(&error).code(), code::RETRY_EXHAUSTED);
+}
+
 #[tokio::test(start_paused = true)]
 async fn retry_after_is_waited_for_and_a_backoff_on_top() {
     let tool = Tool::script([busy(ms(3_000)), ok()]);

@@ -1,0 +1,93 @@
+//! What a call whose deadline passes says of its tool, through all layers.
+use std::{error::Error, time::Duration};
+use tokio::{
+    spawn,
+    time::{Instant, sleep},
+};
+use tool_reliability::{
+    Folded, ToolStack,
+    retry::{RetryExhausted, Why},
+    timeout::DeadlineExceeded,
+};
+use tower::ServiceExt;
+use tr_core::{
+    Effect, Params, Ran, ToolCall, ToolOutcome, Verdict, code, facts, find,
+    wire::bs_tim_5::ToolResultEnvelope,
+};
+use tr_testkit::{
+    calls::{ScriptedTool, answers, fails},
+    tool::Step,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn due_in(left: Duration) -> ToolCall {
+    let deadline = (Instant::now() + left).into_std();
+    ToolCall::new("pay", Params::empty_object()).session("s").deadline(deadline)
+}
+
+fn said<'e>(error: &'e (dyn Error + 'static)) -> (&'e str, Ran) {
+    facts(error).map(|facts| (facts.code(), facts.ran())).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_never_gets_ready_has_not_run_and_may_be_asked_again() {
+    let tool = ScriptedTool::script([answers("paid")]).capacity(0);
+    let (asked, tool) = (tool.handle(), ToolStack::default().service(tool));
+    let pay = || due_in(5 * SECOND).idempotency_key("order-42");
+    let start = Instant::now();
+    let error = tool.clone().oneshot(pay()).await.unwrap_err();
+    assert_eq!((said(&*error), start.elapsed()), ((code::TIMEOUT, Ran::No), 5 * SECOND));
+    assert_eq!(error.to_string(), "Call timeout: the tool was not ready for 5s");
+    assert_eq!((asked.calls(), asked.waiting()), (0, 0));
+
+    let Ok(outcome) = Folded::new(tool.clone()).oneshot(pay()).await;
+    let json = ToolResultEnvelope::of(&pay(), Ok(&outcome), 1, 5 * SECOND).to_json();
+    let json: serde_json::Value = json.parse().unwrap();
+    assert_eq!(
+        (&json["status"], &json["error"]["ran"]),
+        (&"timeout".into(), &"no".into()),
+        "{json}"
+    );
+
+    asked.set_capacity(1);
+    tool.oneshot(pay()).await.unwrap();
+    assert_eq!(asked.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_between_attempts_and_in_the_wait_of_a_later_one_says_what_they_said() {
+    for ran in [Ran::No, Ran::Unknown] {
+        let down = || [fails("http_503", Verdict::TRANSIENT, ran), answers("ok")];
+        let reads = |left| due_in(left).effect(Effect::ReadOnly);
+
+        // The next attempt would wait for its tool until it is too late.
+        let tool = ScriptedTool::script(down()).capacity(1);
+        let (asked, tool) = (tool.handle(), ToolStack::default().service(tool));
+        let call = spawn(tool.oneshot(reads(5 * SECOND)));
+        sleep(Duration::from_millis(1)).await;
+        asked.set_capacity(0);
+        let error = call.await.unwrap().unwrap_err();
+        assert_eq!((said(&*error), asked.calls()), ((code::RETRY_EXHAUSTED, ran), 1));
+        assert_eq!(find::<DeadlineExceeded>(&*error).unwrap().ran(), Ran::No, "the last one");
+        assert_eq!(find::<RetryExhausted>(&*error).unwrap().attempts(), 2);
+
+        // It would start too late.
+        let retry_after = Some(9 * SECOND);
+        let busy = fails("http_429", Verdict::Transient { retry_after }, ran);
+        let tool = ToolStack::default().service(ScriptedTool::script([busy]));
+        let error = tool.oneshot(reads(5 * SECOND)).await.unwrap_err();
+        assert_eq!(said(&*error), (code::RETRY_EXHAUSTED, ran));
+        assert_eq!(find::<RetryExhausted>(&*error).unwrap().why(), Why::Deadline);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_runs_when_the_deadline_passes_may_have_run() {
+    let script = [fails("http_503", Verdict::TRANSIENT, Ran::No), Step::<ToolOutcome>::Hang];
+    let tool = ScriptedTool::script(script);
+    let (asked, tool) = (tool.handle(), ToolStack::default().service(tool));
+    let error = tool.oneshot(due_in(5 * SECOND)).await.unwrap_err();
+    assert_eq!((said(&*error), asked.calls()), ((code::TIMEOUT, Ran::Unknown), 2));
+    assert_eq!(error.to_string(), "Call timeout after 5s");
+}
