@@ -203,6 +203,9 @@ fn an_interrupt_withdraws_what_has_not_ended() {
     kill_process(id, Signal::INT).unwrap();
     let mut shown = String::new();
     turn.stdout.take().unwrap().read_to_string(&mut shown).unwrap();
-    assert_eq!(turn.wait().unwrap().code(), Some(3), "{shown}");
+    // Whoever took it back has to know that the card may have been charged.
+    assert_eq!(turn.wait().unwrap().code(), Some(4), "{shown}");
     assert!(shown.contains("Charge card and echo were cancelled"), "{shown}");
+    let told = "charge card was cancelled: Cancelled by the caller (it may have run)";
+    assert!(shown.contains(told), "{shown}");
 }

@@ -73,7 +73,8 @@ async fn tr_07_retry_budget_exhausted_and_the_breaker_sees_it() {
     let error = tool.oneshot(call("search")).await.unwrap_err();
     assert_eq!(facts(&*error).unwrap().code(), code::RETRY_EXHAUSTED);
     assert_eq!(handle.calls(), 4);
-    assert!(started.elapsed() <= Duration::from_millis(200 + 400 + 800));
+    // Timers have whole milliseconds.
+    assert!(started.elapsed() <= Duration::from_millis(200 + 400 + 800 + 3));
     let breaker = stack.breakers().get(tr_core::KeyRef::new("search")).unwrap();
     assert_eq!(breaker.counts().consecutive_failures, 4);
 }
@@ -107,7 +108,7 @@ async fn tr_11_an_open_breaker_stops_retries() {
     assert_eq!((found.code(), found.ran()), (code::CIRCUIT_OPEN, Ran::Unknown));
     assert!(causes(&*error).any(|cause| cause.to_string().starts_with("timeout")), "{error:?}");
     assert_eq!(find::<RetryExhausted>(&*error).unwrap().why(), Why::CircuitOpen);
-    assert!(started.elapsed() <= Duration::from_millis(600));
+    assert!(started.elapsed() <= Duration::from_millis(200 + 400 + 2));
 
     let started = Instant::now();
     let error = tool.oneshot(call("search")).await.unwrap_err();

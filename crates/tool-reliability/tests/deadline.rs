@@ -34,15 +34,15 @@ fn said<'e>(error: &'e (dyn Error + 'static)) -> (&'e str, Ran) {
 async fn a_tool_that_never_gets_ready_has_not_run_and_may_be_asked_again() {
     let tool = ScriptedTool::script([answers("paid")]).capacity(0);
     let (asked, tool) = (tool.handle(), ToolStack::default().service(tool));
-    let pay = || due_in(5 * SECOND).idempotency_key("order-42");
+    let pay = |turn: &str| due_in(5 * SECOND).turn(turn).idempotency_key("order-42");
     let start = Instant::now();
-    let error = tool.clone().oneshot(pay()).await.unwrap_err();
+    let error = tool.clone().oneshot(pay("1")).await.unwrap_err();
     assert_eq!((said(&*error), start.elapsed()), ((code::TIMEOUT, Ran::No), 5 * SECOND));
     assert_eq!(error.to_string(), "Call timeout: the tool was not ready for 5s");
     assert_eq!((asked.calls(), asked.waiting()), (0, 0));
 
-    let Ok(outcome) = Folded::new(tool.clone()).oneshot(pay()).await;
-    let json = ToolResultEnvelope::of(&pay(), Ok(&outcome), 1, 5 * SECOND).to_json();
+    let Ok(outcome) = Folded::new(tool.clone()).oneshot(pay("2")).await;
+    let json = ToolResultEnvelope::of(&pay("2"), Ok(&outcome), 1, 5 * SECOND).to_json();
     let json: serde_json::Value = json.parse().unwrap();
     assert_eq!(
         (&json["status"], &json["error"]["ran"]),
@@ -51,7 +51,7 @@ async fn a_tool_that_never_gets_ready_has_not_run_and_may_be_asked_again() {
     );
 
     asked.set_capacity(1);
-    tool.oneshot(pay()).await.unwrap();
+    tool.oneshot(pay("3")).await.unwrap();
     assert_eq!(asked.calls(), 1);
 }
 

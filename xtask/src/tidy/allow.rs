@@ -18,8 +18,18 @@ pub(super) const ALLOWED: &[Allowed] = &[
     },
     Allowed {
         rule: "boxed",
-        path: "crates/tr-retry/src/future.rs",
-        why: "the timer of a backoff, a named `Sleep`, made only after an attempt has failed",
+        path: "crates/tr-retry/src/wait.rs",
+        why: "the timers of a wait, named `Sleep`s, made only after an attempt has failed",
+    },
+    Allowed {
+        rule: "boxed",
+        path: "crates/tr-timeout/src/future.rs",
+        why: "the timer of a deadline, a named `Sleep`, made only while a tool is not ready",
+    },
+    Allowed {
+        rule: "boxed",
+        path: "crates/tr-turn/src/cancel.rs",
+        why: "a withdrawal is the caller's own type, and made once per attempt of a turn",
     },
 ];
 
