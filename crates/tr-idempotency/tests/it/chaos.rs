@@ -199,7 +199,7 @@ async fn round(seed: u64, tally: &mut Tally) {
 #[tokio::test(start_paused = true)]
 async fn whatever_goes_wrong_nothing_runs_twice_and_no_recorded_answer_is_lost() {
     let mut tally = Tally::default();
-    for seed in 0..rounds(400, 50_000) {
+    for seed in 0..rounds(400, 20_000) {
         round(seed, &mut tally).await;
     }
     let Tally { answers, recorded, refused, lapsed } = tally;
