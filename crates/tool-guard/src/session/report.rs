@@ -332,7 +332,7 @@ fn done(action: ActionKind) -> &'static str {
         ActionKind::OrphanToText => "turn the result without its call into text",
         ActionKind::RemoveSynthetic => "remove a made-up result",
         ActionKind::RemoveDuplicate => "remove the second, equal result",
-        ActionKind::RenameId => "give the repeated id another name",
+        ActionKind::RenameId => "give the call an id of its own",
         ActionKind::RemoveEmptyText => "remove the text without text",
         ActionKind::RemoveReasoning => "remove the reasoning that nothing follows",
         ActionKind::WaiveThoughts => "ask for no thought that is not there",

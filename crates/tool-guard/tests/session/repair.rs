@@ -32,6 +32,22 @@ fn the_json_tells_plan_losses_and_backup() {
 }
 
 #[test]
+fn a_call_that_lost_its_id_gets_one() {
+    let folder = Folder::new();
+    folder.write("a.json", FINE.replace("toolu_1", ""));
+    let done = folder.session(&["check", "a.json"]);
+    assert_eq!(done.code, 1);
+    let refused = "Anthropic refuses it: messages.1.content.0.tool_use.id: String should match";
+    assert!(done.out.contains("a.json:3  tool_use without an id\n"), "{}", done.out);
+    assert!(done.out.contains(refused), "{}", done.out);
+    let done = folder.session(&["repair", "--write", "a.json"]);
+    assert_eq!(done.code, 0);
+    assert!(done.out.contains("a.json:3  give the call an id of its own"), "{}", done.out);
+    assert!(done.out.contains("nothing that a tool did or answered is lost"), "{}", done.out);
+    assert_eq!(folder.read("a.json"), FINE.replace("toolu_1", "call_r1"));
+}
+
+#[test]
 fn mode_remove_is_002_to_the_letter_and_names_the_losses() {
     let folder = Folder::new();
     let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_9","name":"pay","input":{}}]}"#;

@@ -40,7 +40,7 @@ pub enum ActionKind {
     RemoveSynthetic,
     /// A second result with the same content, or a copy of an item, is removed.
     RemoveDuplicate,
-    /// A repeated id is made unique, with its result's.
+    /// A repeated id is made unique, or a use without one gets one; its result with it.
     RenameId,
     /// A text block without text is removed.
     RemoveEmptyText,
