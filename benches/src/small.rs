@@ -6,12 +6,11 @@ use std::{
     future::{Ready, ready},
     hint::black_box,
     task::{Context, Poll},
-    time::Instant,
 };
 use tower::Service;
 use tr_core::{
     Classification, Classify, Codec, Effect, EffectOf, End, Id, IdempotencyOf, InvalidKey, KeyOf,
-    KeyRef, Progress, Ran, Repeat, Replay, Verdict,
+    KeyRef, Progress, Ran, Repeat, Replay, Stamp, Verdict,
     canonical::{Digest, Key},
 };
 
@@ -145,7 +144,7 @@ impl Progress<Small> for Answers {}
 
 /// The same answers for requests that carry this time.
 #[derive(Clone, Copy, Debug)]
-pub struct Stamped(pub Instant);
+pub struct Stamped(pub Stamp);
 
 impl KeyOf<Small> for Stamped {
     #[inline]
@@ -170,7 +169,7 @@ impl EffectOf<Small> for Stamped {
 
 impl Progress<Small> for Stamped {
     #[inline]
-    fn stamp(&self, _: &Small) -> Option<Instant> {
+    fn stamp(&self, _: &Small) -> Option<Stamp> {
         Some(self.0)
     }
 }

@@ -53,7 +53,7 @@ impl<A> Decision<'_, A> {
         };
         let gate = found.gate();
         // First what is most often: an open breaker is asked by many.
-        let admission = match gate.refuse(|| stamp.unwrap_or_else(clock::now)) {
+        let admission = match gate.refuse(|| stamp.unwrap_or_else(clock::stamp)) {
             Some(refusal) => Admission::Refused(refusal),
             None => gate.admit(self.row, clock::now),
         };
@@ -71,7 +71,7 @@ impl<A> Decision<'_, A> {
         if !gate.times_calls() {
             return Ok(Permit::new(found.into_held(), ticket, stamp));
         }
-        let began = stamp.unwrap_or_else(clock::now);
+        let began = stamp.unwrap_or_else(clock::stamp);
         let mut permit = Permit::new(found.into_held(), ticket, Some(began));
         // A tool that blocks ends at once, and is slow all the same.
         permit.wait();

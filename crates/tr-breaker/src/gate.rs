@@ -1,6 +1,5 @@
 //! The state machine behind a word that says "closed" without a lock.
 use crate::{
-    clock,
     epoch::Epoch,
     error::LastFailure,
     ground::Ground,
@@ -15,7 +14,7 @@ use crate::{
     word::Words,
 };
 use std::{fmt, sync::Arc, time::Instant};
-use tr_core::{BreakerState, KeyRef};
+use tr_core::{BreakerState, KeyRef, Stamp};
 
 /// One breaker.
 ///
@@ -127,7 +126,7 @@ impl Gate {
     /// Refuses a call where that takes no decision. `now` may be somewhat old: what it says of a
     /// time before the breaker opened is no matter.
     #[inline]
-    pub(crate) fn refuse(&self, now: impl FnOnce() -> Instant) -> Option<Refusal> {
+    pub(crate) fn refuse(&self, now: impl FnOnce() -> Stamp) -> Option<Refusal> {
         self.words.refusal(now)
     }
 
@@ -142,7 +141,7 @@ impl Gate {
             return Admission::Free;
         }
         let now = now();
-        match self.refuse(|| now) {
+        match self.refuse(|| Stamp::at(now)) {
             Some(refusal) => Admission::Refused(refusal),
             None => self.ask(row, now),
         }
@@ -154,8 +153,8 @@ impl Gate {
         &self,
         ticket: Ticket,
         stripe: usize,
-        began: Option<Instant>,
-        now: impl Fn() -> Instant,
+        began: Option<Stamp>,
+        now: impl Fn() -> Stamp,
     ) -> bool {
         self.lanes.count(ticket.generation, stripe, began, now)
     }
@@ -163,7 +162,7 @@ impl Gate {
     /// Counts a success that was not slow.
     #[cfg(all(test, not(tr_loom)))]
     pub(crate) fn succeed(&self, ticket: Ticket, stripe: usize, now: impl Fn() -> Instant) {
-        if ticket.probe.is_some() || !self.count(ticket, stripe, None, &now) {
+        if ticket.probe.is_some() || !self.count(ticket, stripe, None, || Stamp::at(now())) {
             self.end(ticket, End::Success { slow: false }, now(), None);
         }
     }
@@ -281,10 +280,8 @@ impl Gate {
 
     /// The machine as the words tell it, but for what the lanes have counted.
     fn wake(&self) -> Box<Guarded> {
-        let since = match self.lanes.pace().lap_end() {
-            0 => None,
-            end => clock::instant(end).checked_sub(self.settings().lap()),
-        };
+        let end = self.lanes.pace().lap_end();
+        let since = end.and_then(|end| end.instant().checked_sub(self.settings().lap()));
         let generations = (self.lanes.first_generation(), self.words.word().generation());
         let machine =
             Machine::resumed(self.name.clone(), self.ground.settings.clone(), generations, since);
@@ -294,7 +291,7 @@ impl Gate {
     /// Puts in words what calls go by; all of it, if the machine knows of so many successes only.
     fn publish(&self, machine: &Machine, now: Instant, plain: Option<u64>) {
         let lap_end = machine.fast_lane(now);
-        self.lanes.pace().set_lap_end(lap_end.map_or(0, clock::nanos));
+        self.lanes.pace().set_lap_end(lap_end.map(Stamp::at));
         if lap_end.is_some() {
             // More than a window holds need not be known.
             let counted = plain.unwrap_or(0).min(self.settings().window.into()) as u32;

@@ -5,7 +5,7 @@ use crate::{
     stand::Lease,
     sync::{AtomicU64, Ordering::Relaxed},
 };
-use std::time::Instant;
+use tr_core::Stamp;
 
 /// Successes of one generation, in one word: the generation above, the count below.
 ///
@@ -39,8 +39,8 @@ impl Lanes {
         &self,
         generation: u32,
         stripe: usize,
-        began: Option<Instant>,
-        now: impl Fn() -> Instant,
+        began: Option<Stamp>,
+        now: impl Fn() -> Stamp,
     ) -> bool {
         match self {
             Self::One(pace, lane) => {

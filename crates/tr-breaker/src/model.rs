@@ -9,7 +9,7 @@ use crate::{
     state::{End, Machine, Ticket},
 };
 use std::{sync::Arc, time::Duration, time::Instant};
-use tr_core::{BreakerState, KeyRef};
+use tr_core::{BreakerState, KeyRef, Stamp};
 
 /// A breaker that is told the time.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ impl Model {
 impl Call {
     /// It succeeded, on a thread of this stripe.
     pub fn succeed(self, stripe: usize, ms: u64) {
-        let (Ticket { generation, probe, .. }, now) = (self.ticket, || self.at(ms));
+        let (Ticket { generation, probe, .. }, now) = (self.ticket, || Stamp::at(self.at(ms)));
         let is_counted = probe.is_none()
             && match &self.held {
                 Held::Apart(stand) => stand.count(generation, stripe, None, now),

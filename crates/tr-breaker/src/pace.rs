@@ -4,7 +4,7 @@ use crate::{
     settings::Settings,
     sync::{AtomicU64, Ordering::Relaxed},
 };
-use std::time::Instant;
+use tr_core::Stamp;
 
 /// What a success has to look at before it may be counted without a lock.
 #[derive(Debug)]
@@ -50,21 +50,21 @@ impl Pace {
     }
 
     /// Whether this success is nothing new: it took no longer than it may and is as old as others.
-    pub(crate) fn allows(&self, began: Option<Instant>, now: Instant) -> bool {
+    pub(crate) fn allows(&self, began: Option<Stamp>, now: Stamp) -> bool {
         let rule = self.rule.load(Relaxed);
         let is_slow = || {
-            let took = began.map(|began| now.saturating_duration_since(began));
-            took.is_some_and(|took| clock::in_nanos(took) > rule)
+            let took = began.map(|began| now.nanos_since(began));
+            took.is_some_and(|took| took > rule)
         };
-        clock::nanos(now) < self.lap_end.load(Relaxed) && (rule == AGE || !is_slow())
+        now.to_word() < self.lap_end.load(Relaxed) && (rule == AGE || !is_slow())
     }
 
-    pub(crate) fn lap_end(&self) -> u64 {
-        self.lap_end.load(Relaxed)
+    pub(crate) fn lap_end(&self) -> Option<Stamp> {
+        Stamp::of_word(self.lap_end.load(Relaxed))
     }
 
-    pub(crate) fn set_lap_end(&self, nanos: u64) {
-        self.lap_end.store(nanos, Relaxed);
+    pub(crate) fn set_lap_end(&self, end: Option<Stamp>) {
+        self.lap_end.store(end.map_or(0, Stamp::to_word), Relaxed);
     }
 }
 
@@ -85,22 +85,23 @@ mod tests {
     #[test]
     fn each_rule_looks_at_no_more_than_it_asks_for() {
         let (now, second) = (clock::now(), Duration::from_secs(1));
+        let at = |instant| Some(Stamp::at(instant));
         let pace_of = |builder: Builder| {
             let pace = Pace::new(&builder.settings());
-            pace.set_lap_end(clock::nanos(now + second));
+            pace.set_lap_end(Some(Stamp::at(now + second)));
             pace
         };
         for timeless in [Builder::new().failure_rate(None), Builder::new().rolling(None)] {
             assert!(pace_of(timeless).is_timeless());
         }
         let aged = pace_of(Builder::new());
-        assert!(!aged.is_timeless() && aged.allows(Some(now - 9 * second), now));
-        assert!(!aged.allows(None, now + second), "the lap is over");
+        assert!(!aged.is_timeless() && aged.allows(at(now - 9 * second), Stamp::at(now)));
+        assert!(!aged.allows(None, Stamp::at(now + second)), "the lap is over");
 
         let timed = pace_of(Builder::new().rolling(None).slow_calls(second, 0.5));
-        assert!(!timed.is_timeless() && timed.allows(Some(now - second), now));
-        assert!(!timed.allows(Some(now - second - Duration::from_nanos(1)), now), "slow");
+        assert!(!timed.is_timeless() && timed.allows(at(now - second), Stamp::at(now)));
+        assert!(!timed.allows(at(now - second - Duration::from_nanos(1)), Stamp::at(now)), "slow");
         timed.begin(&Builder::new().settings());
-        assert!(!timed.allows(Some(now), now), "nothing was seen yet");
+        assert!(!timed.allows(at(now), Stamp::at(now)), "nothing was seen yet");
     }
 }

@@ -5,8 +5,8 @@ use crate::{
     stand::Stand,
     state::{End, Ticket},
 };
-use std::{sync::Arc, time::Instant};
-use tr_core::{code::RATE_LIMITED, stripe};
+use std::sync::Arc;
+use tr_core::{Stamp, code::RATE_LIMITED, stripe};
 
 /// How a call holds its breaker.
 #[derive(Debug)]
@@ -23,14 +23,14 @@ pub(crate) struct Permit {
     /// `None`: it is spent, or counts for nothing.
     ticket: Option<Ticket>,
     /// When the call began, where somebody knows it or the breaker wants to.
-    began: Option<Instant>,
+    began: Option<Stamp>,
     /// It did not end at once, so that the time at which it began is not that of its end.
     has_waited: bool,
 }
 
 impl Permit {
     #[inline]
-    pub(crate) const fn new(held: Held, ticket: Option<Ticket>, began: Option<Instant>) -> Self {
+    pub(crate) const fn new(held: Held, ticket: Option<Ticket>, began: Option<Stamp>) -> Self {
         Self { held, ticket, began, has_waited: false }
     }
 
@@ -75,7 +75,7 @@ impl Permit {
         let Some(ticket) = self.ticket.take() else { return };
         let (began, has_waited) = (self.began, self.has_waited);
         // A look at the clock costs as much as all the rest.
-        let now = || if has_waited { clock::now() } else { began.unwrap_or_else(clock::now) };
+        let now = || if has_waited { clock::stamp() } else { began.unwrap_or_else(clock::stamp) };
         let is_counted = ticket.probe.is_none()
             && match &self.held {
                 Held::Apart(stand) => stand.count(ticket.generation, stripe(), began, now),
@@ -104,7 +104,7 @@ impl Permit {
     fn settle(&self, ticket: Ticket, end: impl FnOnce(bool) -> End, why: Option<Arc<str>>) {
         let Some(gate) = self.gate() else { return };
         let now = clock::now();
-        let took = self.began.map(|began| now.saturating_duration_since(began));
+        let took = self.began.map(|began| Stamp::at(now).since(began));
         let limit = gate.settings().slow.map(|slow| slow.longer_than);
         let is_slow = limit.zip(took).is_some_and(|(limit, took)| took > limit);
         gate.end(ticket, end(is_slow), now, why);

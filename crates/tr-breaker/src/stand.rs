@@ -10,8 +10,8 @@ use std::{
     array, mem,
     ops::Deref,
     sync::{Arc, Weak},
-    time::Instant,
 };
+use tr_core::Stamp;
 
 /// Where the calls of one breaker leave their successes.
 ///
@@ -54,8 +54,8 @@ impl Stand {
         &self,
         generation: u32,
         stripe: usize,
-        began: Option<Instant>,
-        now: impl Fn() -> Instant,
+        began: Option<Stamp>,
+        now: impl Fn() -> Stamp,
     ) -> bool {
         (self.pace.is_timeless() || self.pace.allows(began, now()))
             && self.lanes[stripe].0.add(generation, self.pace.enough())

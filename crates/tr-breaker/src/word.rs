@@ -1,6 +1,5 @@
 //! What calls go by: a word, and two more while a breaker is open.
 use crate::{
-    clock,
     settings::Mode,
     state::{Machine, Refusal},
     sync::{
@@ -8,8 +7,8 @@ use crate::{
         Ordering::{Acquire, Relaxed, Release},
     },
 };
-use std::time::{Duration, Instant};
-use tr_core::BreakerState;
+use std::time::Duration;
+use tr_core::{BreakerState, Stamp};
 
 /// What calls go by, as the machine published it last.
 #[derive(Debug)]
@@ -109,7 +108,7 @@ impl Words {
     /// Why a call may not go through, where that takes no decision: it is open, and the time has
     /// not come. Asks for the time only if that matters.
     #[inline]
-    pub(crate) fn refusal(&self, now: impl FnOnce() -> Instant) -> Option<Refusal> {
+    pub(crate) fn refusal(&self, now: impl FnOnce() -> Stamp) -> Option<Refusal> {
         let word = self.word().0;
         if word & OPEN == 0 {
             return None;
@@ -120,7 +119,7 @@ impl Words {
         if until == FOREVER {
             return Some(Refusal { state: BreakerState::ForcedOpen, left: None, shadow });
         }
-        let now = clock::nanos(now());
+        let now = now().to_word();
         // Before that it was not open: the clock went back, or somebody looked at it before.
         let is_open = self.since.load(Relaxed) <= now && now < until;
         let left = Some(Duration::from_nanos(until.wrapping_sub(now)));
@@ -131,7 +130,7 @@ impl Words {
 /// From when until when it refuses.
 fn times(machine: &Machine) -> (u64, u64) {
     match machine.refuses() {
-        Some(Some((since, until))) => (clock::nanos(since), clock::nanos(until)),
+        Some(Some((since, until))) => (Stamp::at(since).to_word(), Stamp::at(until).to_word()),
         Some(None) => (0, FOREVER),
         None => (0, 0),
     }

@@ -7,7 +7,8 @@ pub use self::parts::{
 };
 
 use crate::{
-    DedupeMode, Effect, Fence, Id, InvalidKey, Params, ToolId, ToolManifest, canonical::Digest,
+    DedupeMode, Effect, Fence, Id, InvalidKey, Params, Stamp, ToolId, ToolManifest,
+    canonical::Digest,
 };
 use std::{
     sync::{
@@ -36,7 +37,7 @@ use std::{
 pub struct ToolCall {
     body: Arc<Body>,
     attempt: u32,
-    stamp: Option<Instant>,
+    stamp: Option<Stamp>,
 }
 
 /// The parts, and what is computed from them at most once.
@@ -182,12 +183,12 @@ impl ToolCall {
 
     /// When the call came in, or its backoff ended, where somebody looked at the clock.
     #[must_use]
-    pub const fn stamp(&self) -> Option<Instant> {
+    pub const fn stamp(&self) -> Option<Stamp> {
         self.stamp
     }
 
     /// Notes the time, so that layers further in need not look at the clock again.
-    pub const fn set_stamp(&mut self, now: Option<Instant>) {
+    pub const fn set_stamp(&mut self, now: Option<Stamp>) {
         self.stamp = now;
     }
 

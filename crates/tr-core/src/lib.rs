@@ -44,6 +44,7 @@ pub mod question;
 pub mod rollout;
 #[cfg(feature = "schema")]
 pub mod schemas;
+mod stamp;
 mod stripe;
 mod striped;
 mod tool;
@@ -70,6 +71,7 @@ pub use self::{
         IdempotencyOf, InvalidKey, KeyOf, LoopOf, LoopRef, Progress, RecordRef, Repeat, Standard,
         TurnRef,
     },
+    stamp::Stamp,
     stripe::{STRIPES, stripe},
     striped::{Held, Striped},
     tool::{KeyRef, ToolId},

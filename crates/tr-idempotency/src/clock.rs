@@ -5,13 +5,13 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use tr_core::{Progress, WallClock};
+use tr_core::{Progress, Stamp, WallClock};
 
 /// Reads the time exactly, or takes the last tick of a janitor while one lives: looking at the
 /// clock would be half the work of a replay.
 #[derive(Debug)]
 pub(crate) struct Clock {
-    made: Instant,
+    made: Stamp,
     /// Wall time of that, so that a record's times stay what they are when the wall clock jumps.
     made_unix_ms: u64,
     janitors: AtomicUsize,
@@ -21,7 +21,7 @@ pub(crate) struct Clock {
 impl Clock {
     pub(crate) fn new(wall: &dyn WallClock) -> Self {
         Self {
-            made: Instant::now(),
+            made: now(),
             made_unix_ms: wall.unix_ms(),
             janitors: AtomicUsize::new(0),
             tick: AtomicU64::new(0),
@@ -35,9 +35,9 @@ impl Clock {
 
     /// The time: `stamp` if the call carries one, else the tick, else what the clock says.
     #[inline]
-    pub(crate) fn now(&self, stamp: Option<std::time::Instant>) -> Millis {
+    pub(crate) fn now(&self, stamp: Option<Stamp>) -> Millis {
         match stamp {
-            Some(stamp) => millis(stamp.saturating_duration_since(self.made.into_std())),
+            Some(stamp) => self.since_made(stamp),
             None if self.janitors.load(Relaxed) > 0 => self.tick.load(Relaxed),
             None => self.exactly(),
         }
@@ -48,7 +48,7 @@ impl Clock {
     pub(crate) fn now_for<Req>(&self, req: &mut Req, answers: &impl Progress<Req>) -> Millis {
         let stamp = answers.stamp(req);
         if stamp.is_none() && self.janitors.load(Relaxed) == 0 {
-            let now = Instant::now().into_std();
+            let now = now();
             answers.set_stamp(req, Some(now));
             return self.now(Some(now));
         }
@@ -56,7 +56,12 @@ impl Clock {
     }
 
     pub(crate) fn exactly(&self) -> Millis {
-        millis(self.made.elapsed())
+        self.since_made(now())
+    }
+
+    #[inline]
+    const fn since_made(&self, at: Stamp) -> Millis {
+        at.nanos_since(self.made) / 1_000_000
     }
 
     pub(crate) fn tick(&self) {
@@ -71,6 +76,11 @@ impl Clock {
     pub(crate) fn janitor_goes(&self) {
         self.janitors.fetch_sub(1, Relaxed);
     }
+}
+
+#[inline]
+fn now() -> Stamp {
+    Stamp::at(Instant::now().into_std())
 }
 
 #[inline]

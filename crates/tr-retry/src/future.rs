@@ -14,7 +14,7 @@ use std::{
 };
 use tokio::time::Instant;
 use tower_service::Service;
-use tr_core::{BoxError, Classification, Classify, EffectOf, KeyOf, Progress, Repeat};
+use tr_core::{BoxError, Classification, Classify, EffectOf, KeyOf, Progress, Repeat, Stamp};
 
 pin_project! {
     /// The response of a [`Retry`](crate::Retry).
@@ -156,7 +156,7 @@ where
                 // A request that can be copied only so often: the last copy is the original.
                 let mut req = copy.or_else(|| this.spare.take()).expect("a retry has a spare");
                 this.answers.set_attempt(&mut req, run.attempt());
-                this.answers.set_stamp(&mut req, Some(now.into_std()));
+                this.answers.set_stamp(&mut req, Some(Stamp::at(now.into_std())));
                 *this.started = Some(now);
                 this.attempt.set(Some(this.inner.call(req)));
             }

@@ -12,7 +12,7 @@ use std::{
 use tokio::time::Instant;
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{BoxError, Defer, KeyOf, Observer, Progress, Standard};
+use tr_core::{BoxError, Defer, KeyOf, Observer, Progress, Stamp, Standard};
 
 /// Applies a [`Deadline`].
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl<S, A> Deadline<S, A> {
             return Some(Limit::None);
         }
         let now = Instant::now();
-        self.answers.set_stamp(req, Some(now.into_std()));
+        self.answers.set_stamp(req, Some(Stamp::at(now.into_std())));
         let left = deadline.map(|at| Instant::from_std(at).saturating_duration_since(now));
         let after = match (left, self.per_call) {
             (Some(left), None) => left,

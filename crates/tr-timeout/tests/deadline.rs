@@ -5,7 +5,7 @@ use common::Heard;
 use std::time::Duration;
 use tokio::time::{Instant, advance};
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
-use tr_core::{BoxError, Params, Ran, ToolCall, Verdict, code, facts};
+use tr_core::{BoxError, Params, Ran, Stamp, ToolCall, Verdict, code, facts};
 use tr_testkit::tool::{Scripted, Step};
 use tr_timeout::{AttemptTimedOut, AttemptTimeoutLayer, DeadlineExceeded, DeadlineLayer};
 
@@ -157,7 +157,7 @@ async fn the_innermost_that_fires_names_itself() {
 async fn who_looks_at_the_clock_notes_the_time() {
     let stamp = service_fn(async |call: ToolCall| Ok::<_, BoxError>(call.stamp()));
     let tool = DeadlineLayer::new().layer(stamp);
-    let now = Instant::now().into_std();
+    let now = Stamp::at(Instant::now().into_std());
     assert_eq!(tool.clone().oneshot(due_in(SECOND)).await.unwrap(), Some(now));
     assert_eq!(tool.oneshot(unhurried()).await.unwrap(), None);
 }

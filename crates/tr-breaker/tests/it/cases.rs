@@ -7,7 +7,7 @@ use tower::{Service, ServiceExt};
 use tr_breaker::{BreakerLayer, Builder};
 use tr_core::{
     BreakerState::{Closed, ForcedOpen, HalfOpen, Open},
-    Effect, Ran, Verdict, facts, root_cause,
+    Effect, Ran, Stamp, Verdict, facts, root_cause,
 };
 use tr_testkit::tool::Step;
 
@@ -271,11 +271,11 @@ async fn a_ramp_after_closing_lets_pass_some_calls_at_first() {
 async fn a_call_stamped_before_it_opened_is_refused_and_shortens_no_cooldown() {
     let rig = Rig::new(Builder::error_handling());
     let mut old = call();
-    old.set_stamp(Some(Instant::now().into_std()));
+    old.set_stamp(Some(Stamp::at(Instant::now().into_std())));
     advance(20 * SECOND).await;
     let rig = rig.opened().await;
     let mut fresh = call();
-    fresh.set_stamp(Some(Instant::now().into_std()));
+    fresh.set_stamp(Some(Stamp::at(Instant::now().into_std())));
     for call in [old, fresh] {
         let refused = rig.service.clone().oneshot(call).await;
         assert_eq!(refusal(&refused).retry_after(), Some(30 * SECOND));

@@ -1,5 +1,5 @@
 //! Questions about repeating a request, and about its time.
-use crate::{Effect, RetryOverrides, Withdrawal};
+use crate::{Effect, RetryOverrides, Stamp, Withdrawal};
 use std::time::{Duration, Instant};
 
 /// What a request does to the world.
@@ -87,10 +87,10 @@ pub trait Progress<Req> {
     fn set_attempt(&self, _: &mut Req, _: u32) {}
 
     /// When somebody last looked at the clock for this request.
-    fn stamp(&self, _: &Req) -> Option<Instant> {
+    fn stamp(&self, _: &Req) -> Option<Stamp> {
         None
     }
 
     /// Notes the time, or that the noted time is stale.
-    fn set_stamp(&self, _: &mut Req, _: Option<Instant>) {}
+    fn set_stamp(&self, _: &mut Req, _: Option<Stamp>) {}
 }

@@ -5,7 +5,8 @@ use super::{
 };
 use crate::{
     BreakerHint, CallInfo, Classification, DedupeMode, Effect, Fence, Id, KeyRef, Ran, Replay,
-    Retried, RetryOverrides, Scope, ToolCall, ToolOutcome, Verdict, Withdrawal, classify, code,
+    Retried, RetryOverrides, Scope, Stamp, ToolCall, ToolOutcome, Verdict, Withdrawal, classify,
+    code,
     manifest::{BreakerOverride, TtlOverride},
 };
 use std::{
@@ -121,12 +122,12 @@ impl Progress<ToolCall> for Standard {
     }
 
     #[inline]
-    fn stamp(&self, call: &ToolCall) -> Option<Instant> {
+    fn stamp(&self, call: &ToolCall) -> Option<Stamp> {
         call.stamp()
     }
 
     #[inline]
-    fn set_stamp(&self, call: &mut ToolCall, now: Option<Instant>) {
+    fn set_stamp(&self, call: &mut ToolCall, now: Option<Stamp>) {
         call.set_stamp(now);
     }
 }

@@ -1,7 +1,7 @@
 //! The store's bounds, and what it forgets.
 use crate::support::*;
 use std::{sync::Arc, time::Duration};
-use tr_core::{Effect, Ran, Scope, ToolManifest, Verdict};
+use tr_core::{Effect, Ran, Scope, Stamp, ToolManifest, Verdict};
 use tr_idempotency::IdempotencyLayer;
 use tr_testkit::tool::{Scripted, Step};
 
@@ -113,7 +113,7 @@ async fn a_stamped_call_brings_the_time_along() {
     call(&service, pay("k")).await.unwrap();
     let mut stamped = pay("k");
     let later = tokio::time::Instant::now() + 7 * SECOND;
-    stamped.set_stamp(Some(later.into_std()));
+    stamped.set_stamp(Some(Stamp::at(later.into_std())));
     let age = call(&service, stamped).await.unwrap().replay().unwrap().age;
     assert_eq!(age, 7 * SECOND);
 }

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tower::{Layer, Service, ServiceExt};
 use tr_core::{
-    Classify, Effect, Params, Retried, RetryOverride, Standard, ToolCall, ToolError, ToolManifest,
-    ToolOutcome, Verdict, code,
+    Classify, Effect, Params, Retried, RetryOverride, Stamp, Standard, ToolCall, ToolError,
+    ToolManifest, ToolOutcome, Verdict, code,
 };
 use tr_retry::{Policy, RetryLayer, Why};
 use tr_testkit::tool::{Scripted, Step};
@@ -346,7 +346,8 @@ async fn the_attempt_number_and_the_time_travel_inward() {
     exact(Policy::utee()).layer(tool).oneshot(call.clone()).await.unwrap();
     let requests: Vec<ToolCall> = asked.requests();
     assert_eq!(requests.iter().map(ToolCall::attempt).collect::<Vec<_>>(), [0, 1, 2]);
-    let stamps = [None, Some(100), Some(300)].map(|at| Some((start + ms(at?)).into_std()));
+    let stamp = |at| Stamp::at((start + ms(at)).into_std());
+    let stamps = [None, Some(100), Some(300)].map(|at| at.map(stamp));
     assert_eq!(requests.iter().map(ToolCall::stamp).collect::<Vec<_>>(), stamps);
     // Params are shared by all attempts, never copied.
     assert!(requests.iter().all(|one| one.parts().params.ptr_eq(&call.parts().params)));

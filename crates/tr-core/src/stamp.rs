@@ -1,0 +1,134 @@
+//! A moment in one word.
+use std::{
+    fmt,
+    num::NonZeroU64,
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
+
+/// A moment of the monotonic clock, in one word: what a request carries inward of the time.
+///
+/// Subtracting two [`Instant`]s costs as much as half a look at the clock, and no atomic holds
+/// one. So whoever has looked at the clock makes a stamp of that once, and everybody further in
+/// goes by the stamp. It means nothing outside of this process.
+///
+/// ```
+/// use std::time::Duration;
+/// use tr_core::Stamp;
+///
+/// # let began = std::time::Instant::now();
+/// let (began, ended) = (Stamp::at(began), Stamp::at(began + Duration::from_millis(5)));
+/// assert_eq!(ended.since(began), Duration::from_millis(5));
+/// assert_eq!(began.since(ended), Duration::ZERO);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stamp(NonZeroU64);
+
+/// The word of [`ZERO`]. Stamps count nanoseconds from there, 292 years in both directions: the
+/// clock that came first may be one that a test has put forward.
+const MIDDLE: NonZeroU64 = NonZeroU64::new(1 << 63).expect("not zero");
+
+/// A day before the instant that was stamped first, so that most that follow are later.
+static ZERO: OnceLock<Instant> = OnceLock::new();
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Stamp {
+    /// Of this instant.
+    #[inline]
+    #[must_use]
+    pub fn at(instant: Instant) -> Self {
+        let zero = *ZERO.get_or_init(|| instant.checked_sub(DAY).unwrap_or(instant));
+        match instant.checked_duration_since(zero) {
+            Some(after) => Self(MIDDLE.saturating_add(nanos(after))),
+            None => Self::before(zero.saturating_duration_since(instant)),
+        }
+    }
+
+    #[cold]
+    fn before(by: Duration) -> Self {
+        Self(NonZeroU64::new(MIDDLE.get().saturating_sub(nanos(by))).unwrap_or(NonZeroU64::MIN))
+    }
+
+    /// The instant of which it was made.
+    #[must_use]
+    pub fn instant(self) -> Instant {
+        let zero = *ZERO.get().expect("a stamp was made");
+        let (word, middle) = (self.0.get(), MIDDLE.get());
+        if word >= middle {
+            zero + Duration::from_nanos(word - middle)
+        } else {
+            zero.checked_sub(Duration::from_nanos(middle - word)).unwrap_or(zero)
+        }
+    }
+
+    /// The time from `earlier` until now; none if that is not earlier.
+    #[inline]
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.nanos_since(earlier))
+    }
+
+    /// The same in nanoseconds, for who counts in a unit of its own.
+    #[inline]
+    #[must_use]
+    pub const fn nanos_since(self, earlier: Self) -> u64 {
+        self.0.get().saturating_sub(earlier.0.get())
+    }
+
+    /// A word to keep in an atomic. Words have the order of their stamps, and none is 0.
+    #[inline]
+    #[must_use]
+    pub const fn to_word(self) -> u64 {
+        self.0.get()
+    }
+
+    /// The stamp of a [word](Self::to_word); `None` for 0.
+    #[must_use]
+    pub fn of_word(word: u64) -> Option<Self> {
+        NonZeroU64::new(word).map(Self)
+    }
+}
+
+/// Wraps after 584 years.
+#[inline]
+const fn nanos(duration: Duration) -> u64 {
+    duration.as_secs().wrapping_mul(1_000_000_000).wrapping_add(duration.subsec_nanos() as u64)
+}
+
+impl fmt::Debug for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Stamp({:+.9} s)", (self.0.get() as i64).wrapping_sub(i64::MIN) as f64 * 1e-9)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        #[expect(clippy::disallowed_methods, reason = "any instant will do; no time passes here")]
+        fn stamps_are_as_far_apart_as_their_instants(by in 0_u64..1 << 60, back: bool) {
+            let now = Instant::now();
+            let by = Duration::from_nanos(by);
+            let Some(then) = (if back { now.checked_sub(by) } else { now.checked_add(by) }) else {
+                return Ok(());
+            };
+            let (now, then) = (Stamp::at(now), Stamp::at(then));
+            let (early, late) = if back { (then, now) } else { (now, then) };
+            prop_assert_eq!(late.since(early), by);
+            prop_assert_eq!(early.since(late), Duration::ZERO);
+            prop_assert_eq!(early.cmp(&late), early.instant().cmp(&late.instant()));
+            prop_assert_eq!(late.instant() - early.instant(), by);
+            prop_assert_eq!(Stamp::of_word(late.to_word()), Some(late));
+        }
+    }
+
+    #[test]
+    fn a_request_has_room_for_one_in_a_word() {
+        assert_eq!(size_of::<Option<Stamp>>(), size_of::<u64>());
+        assert_eq!(Stamp::of_word(0), None);
+    }
+}
