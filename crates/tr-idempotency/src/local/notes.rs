@@ -10,7 +10,7 @@ const FIELDS: usize = 6;
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     text: String,
-    /// Where each field ends.
+    /// Where each field ends that is there.
     ends: [u32; FIELDS],
     /// Which fields are there, by bits.
     there: u8,
@@ -35,15 +35,15 @@ impl Notes {
             if let Some(field) = field {
                 self.text.push_str(field);
                 self.there |= 1 << n;
+                self.ends[n] = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
             }
-            self.ends[n] = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
         }
     }
 
     fn field(&self, n: usize) -> Option<&str> {
-        let is_there = self.there & (1 << n) != 0;
-        let start = n.checked_sub(1).map_or(0, |before| self.ends[before]) as usize;
-        is_there.then(|| self.text.get(start..self.ends[n] as usize).unwrap_or_default())
+        let is_there = |n: &usize| self.there & (1 << n) != 0;
+        let start = (0..n).rev().find(is_there).map_or(0, |before| self.ends[before] as usize);
+        is_there(&n).then(|| self.text.get(start..self.ends[n] as usize).unwrap_or_default())
     }
 
     pub(crate) fn tool(&self) -> &str {
