@@ -51,6 +51,8 @@ impl Witness {
         Some(Box::new(Self::new(Arc::clone(observer), info())))
     }
 
+    // The rare case, out of the way of all others.
+    #[inline(never)]
     fn new(observer: Arc<dyn Observer>, info: CallInfo<'_>) -> Self {
         Self {
             observer,
