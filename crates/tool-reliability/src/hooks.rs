@@ -108,16 +108,7 @@ where
 
     #[inline]
     fn call(&mut self, mut call: ToolCall) -> HookedFuture<S::Future> {
-        let after = self.hooks.as_ref().map(|hooks| {
-            if self.place != Place::Attempt {
-                hooks.iter().for_each(|hook| hook.prepare(&mut call));
-            }
-            if self.place != Place::Call {
-                call.note_attempt();
-                hooks.iter().for_each(|hook| hook.before(&call));
-            }
-            Box::new(After { hooks: hooks.clone(), call: call.clone(), place: self.place })
-        });
+        let after = self.hooks.as_ref().map(|hooks| After::begin(hooks, self.place, &mut call));
         HookedFuture { inner: self.inner.call(call), after }
     }
 }
@@ -142,6 +133,20 @@ struct After {
 }
 
 impl After {
+    /// Calls the hooks that come first.
+    #[inline(never)]
+    fn begin(hooks: &Hooks, place: Place, call: &mut ToolCall) -> Box<Self> {
+        if place != Place::Attempt {
+            hooks.iter().for_each(|hook| hook.prepare(call));
+        }
+        if place != Place::Call {
+            call.note_attempt();
+            hooks.iter().for_each(|hook| hook.before(call));
+        }
+        Box::new(Self { hooks: hooks.clone(), call: call.clone(), place })
+    }
+
+    #[inline(never)]
     fn tell(&self, end: Result<&ToolOutcome, &BoxError>) {
         if self.place == Place::Call {
             if self.call.had_attempt() {
