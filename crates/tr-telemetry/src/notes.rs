@@ -46,6 +46,12 @@ pub(crate) fn current() -> Option<Notes> {
     CURRENT.get()
 }
 
+/// Whether a call is being polled here that takes notes.
+#[inline]
+pub(crate) fn are_taken() -> bool {
+    CURRENT.get().is_some()
+}
+
 /// Adds to the notes of the call that is being polled here, if there is one.
 pub(crate) fn note(add: impl FnOnce(&mut Notes)) {
     if let Some(mut notes) = CURRENT.get() {

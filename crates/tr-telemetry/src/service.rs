@@ -92,11 +92,15 @@ where
 
     #[inline]
     fn call(&self) -> Option<Watch> {
+        let logs = self.core.logs();
+        let is_heard = logs || self.core.metrics.is_some() || self.core.tracer.is_some();
+        is_heard.then(|| self.watched_call(logs))
+    }
+
+    // Out of the way of calls that nobody wants to hear of.
+    #[inline(never)]
+    fn watched_call(&self, logs: bool) -> Watch {
         let core = &**self.core;
-        let logs = core.logs();
-        if !logs && core.metrics.is_none() && core.tracer.is_none() {
-            return None;
-        }
         let context = self.span("tool_execution");
         let is_recording = context.as_ref().is_some_and(|cx| cx.span().is_recording());
         let story = if logs || is_recording {
@@ -111,15 +115,21 @@ where
         });
         let is_told = !matches!(story, Story::None);
         let since = (is_told || series.is_some()).then(Instant::now);
-        Some(Watch { since, series, context, story, is_over: false })
+        Watch { since, series, context, story, is_over: false }
     }
 
     /// An attempt is worth watching if its span is recorded, or if its call tells a story.
     #[inline]
     fn attempt(&self) -> Option<Watch> {
+        let is_heard = self.core.tracer.is_some() || notes::are_taken();
+        if is_heard { self.watched_attempt() } else { None }
+    }
+
+    #[inline(never)]
+    fn watched_attempt(&self) -> Option<Watch> {
         let context = self.span("tool_attempt");
         let is_recording = context.as_ref().is_some_and(|cx| cx.span().is_recording());
-        if !is_recording && notes::current().is_none() {
+        if !is_recording && !notes::are_taken() {
             return context.map(|context| Watch {
                 since: None,
                 series: None,
