@@ -40,7 +40,7 @@ impl Stamp {
     pub fn at(instant: Instant) -> Self {
         let zero = *ZERO.get_or_init(|| instant.checked_sub(DAY).unwrap_or(instant));
         match instant.checked_duration_since(zero) {
-            Some(after) => Self(MIDDLE.saturating_add(nanos(after))),
+            Some(after) => Self(MIDDLE | nanos(after)),
             None => Self::before(zero.saturating_duration_since(instant)),
         }
     }
@@ -90,7 +90,7 @@ impl Stamp {
     }
 }
 
-/// Wraps after 584 years.
+/// Nobody waits for 292 years, after which this would be more than half a word.
 #[inline]
 const fn nanos(duration: Duration) -> u64 {
     duration.as_secs().wrapping_mul(1_000_000_000).wrapping_add(duration.subsec_nanos() as u64)
