@@ -3,6 +3,7 @@ mod attempts;
 mod budget;
 mod common;
 mod decide;
+mod delays;
 mod effect;
 mod laws;
 mod peers;
