@@ -42,29 +42,50 @@ impl<'t> Words<'t> {
     }
 
     fn word(&mut self) -> Option<Range<usize>> {
-        let mut from = self.at;
-        let start = loop {
-            let start = from + self.text[from..].find(is_word)?;
-            // Within a JSON string a line ends with an escaped letter.
-            let is_escape = self.text[..start].ends_with('\\')
-                && self.text[start..].starts_with(['n', 'r', 't']);
-            if !is_escape {
-                break start;
-            }
-            from = start + 1;
-        };
+        let start = self.start()?;
         let mut end = start;
-        let mut before = ' ';
-        for c in self.text[start..].chars() {
-            let next = end + c.len_utf8();
-            let in_clock = c == ':' && before.is_ascii_digit() && self.starts_with_digit(next);
-            if !is_word(c) && !in_clock {
-                break;
-            }
-            (end, before) = (next, c);
+        while let Some(len) = self.letter(end).or_else(|| self.colon_of_clock(start, end)) {
+            end += len;
         }
         self.at = end;
         Some(start..end)
+    }
+
+    /// Where the next word starts.
+    fn start(&self) -> Option<usize> {
+        let bytes = self.text.as_bytes();
+        let mut at = self.at;
+        loop {
+            let byte = *bytes.get(at)?;
+            // Within a JSON string a line ends with an escaped letter.
+            let is_escape =
+                || matches!(byte, b'n' | b'r' | b't') && at > 0 && bytes[at - 1] == b'\\';
+            if self.letter(at).is_some() && !is_escape() {
+                return Some(at);
+            }
+            at += if byte.is_ascii() { 1 } else { self.char_at(at)?.len_utf8() };
+        }
+    }
+
+    /// The length of the character at `at`, if it is of a word.
+    fn letter(&self, at: usize) -> Option<usize> {
+        let byte = *self.text.as_bytes().get(at)?;
+        if byte.is_ascii() {
+            return IS_WORD[usize::from(byte)].then_some(1);
+        }
+        self.char_at(at).filter(|c| !c.is_whitespace()).map(char::len_utf8)
+    }
+
+    fn char_at(&self, at: usize) -> Option<char> {
+        self.text[at..].chars().next()
+    }
+
+    /// The length of a colon at `at` that stands between two digits, the first of them not before `start`.
+    fn colon_of_clock(&self, start: usize, at: usize) -> Option<usize> {
+        let bytes = self.text.as_bytes();
+        let follows_digit = at > start && bytes[at - 1].is_ascii_digit();
+        (follows_digit && bytes.get(at) == Some(&b':') && self.starts_with_digit(at + 1))
+            .then_some(1)
     }
 
     fn starts_with_digit(&self, at: usize) -> bool {
@@ -130,12 +151,17 @@ impl Iterator for Words<'_> {
     }
 }
 
-/// Dots and dashes hold numbers and identifiers together.
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric()
-        || matches!(c, '_' | '-' | '+' | '.')
-        || (!c.is_ascii() && !c.is_whitespace())
-}
+/// What of ASCII is of a word: dots and dashes hold numbers and identifiers together. Of all other characters, those are
+/// that are no space.
+static IS_WORD: [bool; 128] = {
+    let (mut is_word, mut at) = ([false; 128], 0);
+    while at < 128 {
+        let byte = at as u8;
+        is_word[at] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b'.');
+        at += 1;
+    }
+    is_word
+};
 
 /// Names in lower case, to find words among.
 pub(super) struct Names<const N: usize> {
@@ -179,8 +205,8 @@ fn is_named(word: &str, name: &str) -> bool {
     if !name.chars().all(|c| rest.next() == Some(c)) {
         return false;
     }
-    let rest: String = rest.take(8).collect();
-    rest.is_empty() || (VOLATILE.contains(name) && UNITS.contains(&rest.as_str()))
+    let is_rest = |known: &str| rest.clone().eq(known.chars());
+    is_rest("") || (VOLATILE.contains(name) && UNITS.iter().any(|unit| is_rest(unit)))
 }
 
 fn is_number(word: &str) -> bool {

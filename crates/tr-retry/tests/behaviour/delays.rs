@@ -6,6 +6,7 @@ use tower::{Layer, ServiceExt};
 use tr_core::{Effect, Params, RetryOverride, ToolCall, ToolManifest, code};
 use tr_retry::{Policy, RetryLayer, Why};
 use tr_testkit::tool::Step;
+
 const SEEDS: u64 = 1_000;
 
 /// The delays that a call gets under `policy` and `seed` if all attempts fail at once.
