@@ -88,6 +88,14 @@ impl<V> Handle<V> {
         self.store().record(key)
     }
 
+    /// The [epoch](DedupeRecord::epoch) of the record of this key, and nothing else of it: of the run
+    /// in flight, for who will [settle](Self::settle_run) it once it is over.
+    #[must_use]
+    pub fn epoch(&self, key: &Key) -> Option<u64> {
+        let table = self.store().shard(key).lock();
+        table.get(key).map(|(entry, _)| entry.record.token.epoch)
+    }
+
     /// All records, in no order. Locks one part of the store after the other.
     #[must_use]
     pub fn records(&self) -> Vec<DedupeRecord> {

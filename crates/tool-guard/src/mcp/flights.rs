@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
-use tr_core::Id;
+use tr_core::Fence;
 
 /// How many abandoned attempts are remembered, so that their late answers are recognised.
 const LATE: usize = 4096;
@@ -57,7 +57,7 @@ struct Attempt {
     progress_token: Option<Token>,
     started: Instant,
     last_sign: Instant,
-    record: Option<Id>,
+    claim: Option<Fence>,
 }
 
 impl Attempt {
@@ -95,8 +95,8 @@ pub(crate) enum Answered {
     },
     /// That of an attempt that was given up.
     Late {
-        /// The record that the call left behind.
-        record: Option<Id>,
+        /// The claim under which it ran, if it left a record behind.
+        claim: Option<Fence>,
         /// The client withdrew the call, and would have got this answer without us.
         pass: bool,
     },
@@ -160,7 +160,7 @@ impl Flights {
     pub(crate) fn launch(
         &mut self,
         call: &Arc<McpCall>,
-        record: Option<Id>,
+        claim: Option<Fence>,
         now: Instant,
     ) -> Option<Launched> {
         let state = self.calls.get_mut(call.id())?;
@@ -189,7 +189,7 @@ impl Flights {
             progress_token: wire_token,
             started: now,
             last_sign: now,
-            record,
+            claim,
         };
         self.attempts.insert(wire_id.clone(), attempt);
         state.current = Some(wire_id.clone());
@@ -214,12 +214,12 @@ impl Flights {
     /// The server has answered `wire_id`.
     pub(crate) fn answered(&mut self, wire_id: &Token) -> Answered {
         if let Some(attempt) = self.take(wire_id) {
-            let recorded = attempt.record.is_some();
+            let recorded = attempt.claim.is_some();
             return Answered::Attempt { ending: attempt.ending, recorded };
         }
         match self.late.take(wire_id) {
-            Some((record, pass)) => Answered::Late { record, pass },
-            None if self.is_ours(wire_id) => Answered::Late { record: None, pass: false },
+            Some((claim, pass)) => Answered::Late { claim, pass },
+            None if self.is_ours(wire_id) => Answered::Late { claim: None, pass: false },
             None => Answered::Stranger,
         }
     }
@@ -230,7 +230,7 @@ impl Flights {
         if !self.is_ours(wire_id) {
             self.late.remember_token(attempt.progress_token);
         }
-        self.late.remember(wire_id.clone(), attempt.record, false);
+        self.late.remember(wire_id.clone(), attempt.claim, false);
         Some(attempt.ending)
     }
 
@@ -290,7 +290,7 @@ impl Flights {
         let Some(attempt) = self.take(&wire_id) else { return Relay::Swallow };
         // Under the client's own id and token it hears what it would without us.
         let own = wire_id == *id;
-        self.late.remember(wire_id.clone(), attempt.record, own);
+        self.late.remember(wire_id.clone(), attempt.claim, own);
         // The attempt may have been dropped already; then nobody needs to know.
         let _ = attempt.ending.send(Ending::Cancelled);
         if own { Relay::Raw } else { Relay::With(wire_id.to_json().into()) }
@@ -321,23 +321,23 @@ impl Flights {
 /// The newest abandoned attempts and the client's progress tokens among theirs.
 #[derive(Debug, Default)]
 struct Late {
-    attempts: HashMap<Token, (Option<Id>, bool)>,
+    attempts: HashMap<Token, (Option<Fence>, bool)>,
     order: VecDeque<Token>,
     tokens: VecDeque<Token>,
 }
 
 impl Late {
-    fn remember(&mut self, wire_id: Token, record: Option<Id>, pass: bool) {
+    fn remember(&mut self, wire_id: Token, claim: Option<Fence>, pass: bool) {
         if self.order.len() == LATE
             && let Some(oldest) = self.order.pop_front()
         {
             self.attempts.remove(&oldest);
         }
         self.order.push_back(wire_id.clone());
-        self.attempts.insert(wire_id, (record, pass));
+        self.attempts.insert(wire_id, (claim, pass));
     }
 
-    fn take(&mut self, wire_id: &Token) -> Option<(Option<Id>, bool)> {
+    fn take(&mut self, wire_id: &Token) -> Option<(Option<Fence>, bool)> {
         let found = self.attempts.remove(wire_id)?;
         self.order.retain(|id| id != wire_id);
         Some(found)

@@ -10,7 +10,6 @@ use super::{
     message::{self, Line, Message, NoteParams, Token},
     out::Out,
     patrol::Patrol,
-    stack::Settle,
     tool::Wire,
 };
 use bytes::Bytes;
@@ -94,7 +93,6 @@ pub(crate) struct Proxy<S> {
     mode: Mode,
     wire: Arc<Wire>,
     stack: S,
-    settle: Settle,
     session: Box<str>,
     effects: Effects,
     /// The calls that are under way.
@@ -114,8 +112,6 @@ pub(crate) struct Parts<S> {
     pub(crate) mode: Mode,
     pub(crate) wire: Arc<Wire>,
     pub(crate) stack: S,
-    /// Told of an answer that came after its call was given up.
-    pub(crate) settle: Settle,
     pub(crate) session: Box<str>,
     pub(crate) effects: Effects,
 }
@@ -128,7 +124,7 @@ where
         + 'static,
 {
     pub(crate) fn new(parts: Parts<S>) -> Self {
-        let Parts { mode, wire, stack, settle, session, effects } = parts;
+        let Parts { mode, wire, stack, session, effects } = parts;
         Self {
             calls: Calls {
                 wire: wire.clone(),
@@ -138,7 +134,6 @@ where
             mode,
             wire,
             stack,
-            settle,
             session,
             effects,
             requests: HashSet::new(),

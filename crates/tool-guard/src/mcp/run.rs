@@ -68,10 +68,12 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let observe = options.mode == Mode::Shadow;
     let keys = setup.keys(options.derive_keys.map(Into::into));
     let signals = options.loops.signals();
-    let wire = Wire::new(Flights::new(prefix), limits, observe, keys).comparing(signals.is_some());
-    let wire = Arc::new(wire);
+    let compares = signals.is_some();
     let live = stack::live(setup.config, keys, signals)?;
-    let (stack, settle) = stack::guard(&live, ServerTool(wire.clone()));
+    let records = live.stack().records();
+    let wire = Wire::new(Flights::new(prefix), limits, observe, keys, records).comparing(compares);
+    let wire = Arc::new(wire);
+    let stack = live.stack().service(ServerTool(wire.clone()));
     let reload = signals::reload(files.clone(), live.clone(), declared.clone());
     let ended = AbortOnDrop(tokio::spawn(Signals::new()?.end(reload)));
     let _admin = match options.admin {
@@ -87,7 +89,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     };
     let effects = Effects::beside(declared);
     let session = format!("mcp-{:016x}", fastrand::u64(..)).into();
-    let proxy = Proxy::new(Parts { mode: options.mode, wire, stack, settle, session, effects });
+    let proxy = Proxy::new(Parts { mode: options.mode, wire, stack, session, effects });
 
     let client_in = Input::open().context("cannot read standard input")?;
     let client_out = Output::open().context("cannot write standard output")?;

@@ -1,17 +1,13 @@
 //! The reliability stack around the server.
-use super::tool::ServerTool;
 use anyhow::Context as _;
 use std::{fs, path::Path};
 use tool_reliability::{
-    Guarded,
     config::{Config, Live},
-    idempotency::{DerivedKeys, Settlement},
+    idempotency::DerivedKeys,
     loopguard::Signals,
     timeout::AttemptTimeoutBuilder,
 };
-use tr_core::{Id, Ran, ToolOutcome, catalog::ToolCatalog};
-
-pub(crate) type Settle = Box<dyn Fn(Id, &ToolOutcome) + Send>;
+use tr_core::catalog::ToolCatalog;
 
 /// The stack as `config` has it, but for what the proxy decides itself.
 pub(crate) fn live(
@@ -27,19 +23,6 @@ pub(crate) fn live(
             .loop_guard(|guard| guard.signals(signals))
     });
     Ok(live?)
-}
-
-/// The stack around `tool`, and what settles a record whose call was given up.
-pub(crate) fn guard(live: &Live, tool: ServerTool) -> (Guarded<ServerTool>, Settle) {
-    let records = live.stack().records();
-    let settle = move |id: Id, outcome: &ToolOutcome| {
-        let did_not_run = outcome.error().is_some_and(|error| error.ran == Ran::No);
-        let how =
-            if did_not_run { Settlement::DidNotRun } else { Settlement::Done(outcome.clone()) };
-        // A record that is settled already, or gone, needs nothing.
-        let _ = records.settle(&id.key, how);
-    };
-    (live.stack().service(tool), Box::new(settle))
 }
 
 /// Reads what the user says of the server's tools.

@@ -15,15 +15,16 @@ use std::{
     time::Duration,
 };
 use tokio::{sync::oneshot, time::Instant};
-use tool_reliability::idempotency::DerivedKeys;
+use tool_reliability::idempotency::{DerivedKeys, Handle, Settlement};
 use tower_service::Service;
-use tr_core::{BoxError, Derive, Facts, Id, Ran, ToolCall, ToolOutcome, Verdict, code};
+use tr_core::{BoxError, Derive, Facts, Fence, Ran, ToolCall, ToolOutcome, Verdict, code};
 
 /// What the service and the proxy's loop share. Nobody else locks it.
 #[derive(Debug)]
 pub(crate) struct Wire {
     state: Mutex<WireState>,
     limits: Limits,
+    records: Handle<ToolOutcome>,
     /// Calls without a key leave records too.
     derived: bool,
     /// Answers are compared with those before.
@@ -56,10 +57,11 @@ impl Wire {
         limits: Limits,
         observe: bool,
         keys: DerivedKeys,
+        records: Handle<ToolOutcome>,
     ) -> Self {
         let state = WireState { flights, outbox: Vec::new(), observe, gone: false };
         let derived = !matches!(keys, DerivedKeys::Off);
-        Self { state: Mutex::new(state), limits, derived, compares: false }
+        Self { state: Mutex::new(state), limits, records, derived, compares: false }
     }
 
     /// Whether answers are compared with those before; without it they are not.
@@ -73,11 +75,21 @@ impl Wire {
         self.compares
     }
 
-    /// The record that the call leaves. A key that cannot be used was refused by the layer that
-    /// records, and a call that none can be derived for leaves none.
-    fn record_of(&self, call: &ToolCall) -> Option<Id> {
+    /// The claim under which the call runs, if it leaves a record. A key that cannot be used was
+    /// refused by the layer that records, and a call that none can be derived for leaves none.
+    fn claim_of(&self, call: &ToolCall) -> Option<Fence> {
         let own = call.id().ok().flatten();
-        own.or_else(|| self.derived.then(|| call.derived_id(Derive::Session).ok().flatten())?)
+        let id = own
+            .or_else(|| self.derived.then(|| call.derived_id(Derive::Session).ok().flatten())?)?;
+        Some(Fence { key: id.key, epoch: self.records.epoch(&id.key)? })
+    }
+
+    /// The server has answered a call after it was given up.
+    pub(crate) fn settle(&self, claim: Fence, outcome: ToolOutcome) {
+        let did_not_run = outcome.error().is_some_and(|error| error.ran == Ran::No);
+        let how = if did_not_run { Settlement::DidNotRun } else { Settlement::Done(outcome) };
+        // A record that is settled already, gone, or another run's by now needs nothing.
+        let _ = self.records.settle_run(&claim.key, claim.epoch, how);
     }
 
     /// When the first attempt will be overdue if nothing more is heard.
@@ -122,6 +134,7 @@ impl Service<ToolCall> for ServerTool {
 
     fn call(&mut self, call: ToolCall) -> Attempt {
         let mcp = McpCall::of(&call).expect("the proxy attaches what it read");
+        let claim = self.0.claim_of(&call);
         let mut wire = self.0.lock();
         if wire.gone {
             return Attempt::Refused(Some(Failure::SERVER_GONE_BEFORE));
@@ -132,8 +145,7 @@ impl Service<ToolCall> for ServerTool {
         }
         mcp.forget();
         let now = Instant::now();
-        let record = self.0.record_of(&call);
-        let Some(launched) = wire.flights.launch(mcp, record, now.into_std()) else {
+        let Some(launched) = wire.flights.launch(mcp, claim, now.into_std()) else {
             return Attempt::Refused(Some(Failure::CANCELLED_BEFORE));
         };
         if !wire.observe {

@@ -86,7 +86,8 @@ async fn what_was_found_out_of_one_run_settles_no_later_one() {
     let (key, mut epochs) = (key_of(&pay("k")), Vec::new());
     for _ in 0..2 {
         let _ = start(&service, pay("k")).await.await;
-        epochs.push(records.record(&key).unwrap().epoch);
+        epochs.push(records.epoch(&key).unwrap());
+        assert_eq!(records.record(&key).unwrap().epoch, epochs[epochs.len() - 1]);
         assert!(records.settle_run(&key, epochs[0] + 1_000, Settlement::DidNotRun).is_err());
         if epochs.len() == 1 {
             records.settle_run(&key, epochs[0], Settlement::DidNotRun).unwrap();

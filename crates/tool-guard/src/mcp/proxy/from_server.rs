@@ -120,9 +120,9 @@ where
                 // A receiver that is gone has given up between two polls; its drop said so.
                 let _ = ending.send(Ending::Answered(answer, outcome));
             }
-            Answered::Late { record, pass } => {
-                if let Some(record) = record {
-                    (self.settle)(record, &answer::outcome(message, true));
+            Answered::Late { claim, pass } => {
+                if let Some(claim) = claim {
+                    self.wire.settle(claim, answer::outcome(message, true));
                 }
                 if pass {
                     self.pass_to_client(line);

@@ -10,13 +10,18 @@ use crate::mcp::{
 use futures_util::FutureExt;
 use std::time::Duration;
 use tokio::{task::yield_now, time::Instant};
-use tool_reliability::{Guarded, config::Config, idempotency::DerivedKeys};
+use tool_reliability::{
+    Guarded,
+    config::Config,
+    idempotency::{DerivedKeys, Handle},
+};
 
 /// What ids of the guard's own begin with.
 const PREFIX: &str = "guards-own-";
 
 struct Bench {
     proxy: Proxy<Guarded<ServerTool>>,
+    records: Handle<ToolOutcome>,
     begun: Instant,
 }
 
@@ -25,13 +30,15 @@ impl Bench {
         let limits = Limits { idle: Duration::from_secs(50), hard: Duration::from_secs(600) };
         let flights = Flights::new(PREFIX);
         let keys = DerivedKeys::Off;
-        let wire = Arc::new(Wire::new(flights, limits, mode == Mode::Shadow, keys));
         let live = stack::live(Config::default(), keys, None).unwrap();
-        let (stack, settle) = stack::guard(&live, ServerTool(wire.clone()));
+        let records = live.stack().records();
+        let wire = Wire::new(flights, limits, mode == Mode::Shadow, keys, records.clone());
+        let wire = Arc::new(wire);
+        let stack = live.stack().service(ServerTool(wire.clone()));
         let effects = Effects::default();
         let session = "s".into();
-        let proxy = Proxy::new(Parts { mode, wire, stack, settle, session, effects });
-        Self { proxy, begun: Instant::now() }
+        let proxy = Proxy::new(Parts { mode, wire, stack, session, effects });
+        Self { proxy, records, begun: Instant::now() }
     }
 
     fn client(&mut self, line: &[u8]) {
@@ -76,6 +83,13 @@ impl Bench {
 
 fn call(id: &str, tool: &str) -> String {
     format!("{{\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"{tool}\"}}}}\n")
+}
+
+/// A payment that runs once.
+fn keyed(id: &str) -> String {
+    format!(
+        "{{\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"pay\",\"_meta\":{{\"idempotencyKey\":\"k\"}}}}}}\n"
+    )
 }
 
 fn done(id: &str) -> String {
@@ -254,11 +268,6 @@ async fn a_line_too_long_is_refused_to_whoever_sent_it() {
 #[tokio::test(start_paused = true)]
 async fn a_late_answer_that_the_tool_did_not_run_frees_its_key() {
     let mut bench = Bench::new(Mode::Enforce);
-    let keyed = |id: &str| {
-        format!(
-            "{{\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"pay\",\"_meta\":{{\"idempotencyKey\":\"k\"}}}}}}\n"
-        )
-    };
     bench.client(keyed("1").as_bytes());
     bench.settle().await;
     tokio::time::advance(Duration::from_secs(51)).await;
@@ -271,6 +280,30 @@ async fn a_late_answer_that_the_tool_did_not_run_frees_its_key() {
     bench.client(keyed("3").as_bytes());
     bench.settle().await;
     assert_eq!(bench.server_gets(), keyed("3"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_answer_settles_its_own_run_only() {
+    let mut bench = Bench::new(Mode::Enforce);
+    for id in ["1", "2"] {
+        bench.client(keyed(id).as_bytes());
+        bench.settle().await;
+        assert_eq!(bench.server_gets(), keyed(id));
+        tokio::time::advance(Duration::from_secs(51)).await;
+        bench.settle().await;
+        assert!(bench.client_gets().contains("may have run"));
+        bench.server_gets();
+        let key = bench.records.unknown()[0].hashed_key().unwrap();
+        // Somebody takes it that the first one was never made.
+        assert!(id == "2" || bench.records.clear(&key));
+    }
+    for (id, unknown) in [("1", 1), ("2", 0)] {
+        let late = format!(
+            "{{\"id\":{id},\"error\":{{\"code\":-32000,\"message\":\"429 Too Many Requests\"}}}}\n"
+        );
+        bench.server(late.as_bytes());
+        assert_eq!(bench.records.unknown().len(), unknown, "after the answer to {id}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
