@@ -169,12 +169,23 @@ fn result_line(id: &str, result: &str) -> Bytes {
 }
 
 fn error_line(id: &str, error: &Value) -> Bytes {
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}\n").into()
+    (error_message(id, error) + "\n").into()
+}
+
+fn error_message(id: &str, error: &Value) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}")
 }
 
 /// A JSON-RPC error of our own; `id` is JSON text, `null` where there is none.
 pub(crate) fn refusal(id: &str, code: i64, message: &str) -> Bytes {
     error_line(id, &json!({ "code": code, "message": message }))
+}
+
+/// The answer to a batch: the same error for each of the `ids`, `None` if there are none.
+pub(crate) fn refusals(ids: &[&str], code: i64, message: &str) -> Option<Bytes> {
+    let error = json!({ "code": code, "message": message });
+    let all: Vec<_> = ids.iter().map(|id| error_message(id, &error)).collect();
+    (!all.is_empty()).then(|| format!("[{}]\n", all.join(",")).into())
 }
 
 #[cfg(test)]

@@ -113,6 +113,18 @@ pub(crate) fn members(line: &[u8]) -> Vec<&RawValue> {
     serde_json::from_slice(line).unwrap_or_default()
 }
 
+/// The ids under which a batch is to be answered, as JSON text: those of its requests, and `null` for
+/// a member that has none that can be used, or is no message at all. Its notifications and answers
+/// wait for nothing.
+pub(crate) fn asked(line: &[u8]) -> Vec<&str> {
+    let id = |raw| match object::<Message<'_>>(RawValue::get(raw)) {
+        Ok(message) if message.result.or(message.error).is_some() => None,
+        Ok(message) => message.id.map(|id| Token::read(id).map_or("null", |_| id.get())),
+        Err(_) => Some("null"),
+    };
+    members(line).into_iter().filter_map(id).collect()
+}
+
 /// Escapes could spell the method in many ways, so any escape counts as a maybe.
 fn may_call_tool(text: &[u8]) -> bool {
     memchr::memmem::find(text, b"tools/call").is_some() || memchr::memchr(b'\\', text).is_some()

@@ -208,11 +208,7 @@ where
         match message::read(line) {
             Line::One(message) if message.is_tool_call() => self.on_call(line, &message),
             Line::One(message) => self.on_client_message(line, &message),
-            Line::Batch { calls_tool: true } => self.refuse(
-                "null",
-                INVALID_REQUEST,
-                "tools/call in a batch cannot be guarded: send it as a message of its own",
-            ),
+            Line::Batch { calls_tool: true } => self.refuse_batch(line),
             Line::Unreadable { may_call_tool: true } => self.refuse(
                 "null",
                 PARSE_ERROR,
@@ -225,6 +221,15 @@ where
     /// Answers with an error of our own, if it is on us to answer.
     fn refuse(&mut self, id: &str, code: i64, text: &str) {
         self.pass_to_client(&answer::refusal(id, code, text));
+    }
+
+    fn refuse_batch(&mut self, line: &[u8]) {
+        const WHY: &str = "tools/call in a batch cannot be guarded, and nothing of it was done: send each message by itself";
+        let ids = message::asked(line);
+        match answer::refusals(&ids, INVALID_REQUEST, WHY) {
+            Some(answers) => self.pass_to_client(&answers),
+            None => tracing::warn!(target: TARGET, event = "call_without_id_dropped"),
+        }
     }
 
     fn on_client_message(&mut self, line: &Bytes, message: &Message<'_>) {

@@ -307,6 +307,27 @@ async fn a_late_answer_settles_its_own_run_only() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_batch_with_a_tool_call_is_refused_by_the_ids_of_its_requests() {
+    let mut bench = Bench::new(Mode::Enforce);
+    let ping = |id: &str| format!("{{\"id\":{id},\"method\":\"ping\"}}");
+    let (call_1, call_2) = (call("1.0", "pay"), call("[2]", "pay"));
+    let note = "{\"method\":\"notifications/initialized\"}";
+    let (answer, ping, no_message) = (done("\"b\""), ping("\"c\""), "7");
+    let batch = [&call_1, note, &answer, &ping, no_message, &call_2].map(str::trim).join(",");
+    bench.client(format!(" [{batch}]\n").as_bytes());
+    let answers: serde_json::Value = serde_json::from_str(&bench.client_gets()).unwrap();
+    let answers = answers.as_array().unwrap();
+    let ids: Vec<_> = answers.iter().map(|one| one["id"].to_string()).collect();
+    assert_eq!(ids, ["1.0", "\"c\"", "null", "null"]);
+    assert!(answers.iter().all(|one| one["error"]["code"] == -32600));
+    assert!(answers[0]["error"]["message"].as_str().unwrap().contains("nothing of it was done"));
+
+    // Nobody waits for an answer.
+    bench.client(b"[{\"method\":\"tools/call\"}]\n");
+    assert_eq!((bench.client_gets(), bench.server_gets()), (String::new(), String::new()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_is_withdrawn_before_its_retry_is_not_retried() {
     let mut bench = Bench::new(Mode::Enforce);
     bench.list();
