@@ -133,22 +133,47 @@ fn what_the_turn_can_do_without_is_no_alarm() {
 #[test]
 fn a_plan_with_faults_starts_nothing() {
     let folder = Folder::new("faults");
-    let plan = r#"{"calls": [
-        {"tool": "charge_card", "params": {"order": "order-8"}, "depends_on": ["exho"]},
-        {"tool": "echo", "timeout_ms": 0},
-        {"tool": "fly_to_the_moon", "required": true}
-    ]}"#;
-    let output = folder.turn(plan, &[]);
-    assert_eq!(output.status.code(), Some(2));
+    let plan = folder.file(
+        "plan.json",
+        r#"{"calls": [
+            {"tool": "charge_card", "params": {"order": "order-8"}, "depends_on": ["exho"]},
+            {"tool": "echo", "timeout_ms": 0},
+            {"tool": "fly_to_the_moon", "required": true}
+        ]}"#,
+    );
+    let started = folder.0.join("started");
+    let guard = env!("CARGO_BIN_EXE_tool-guard");
+    let output = Command::new(guard)
+        .arg("turn")
+        .arg(&plan)
+        .args(["--", "touch"])
+        .arg(&started)
+        .output()
+        .unwrap();
     let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
     for fault in [
-        "the plan has 3 mistakes",
+        "the plan has 2 mistakes",
         r#"/calls/0/depends_on/0: expected the name of another call, found "exho" (did you mean "echo"?)"#,
         "/calls/1/timeout_ms: expected 1 ms to 24 h, found 0 ms",
-        r#"/calls/2/tool: expected a way for a required call, found "fly_to_the_moon", which is not there"#,
     ] {
         assert!(said.contains(fault), "{fault}: {said}");
     }
+    assert!(!started.exists(), "not even the server");
+}
+
+#[test]
+fn a_plan_that_needs_what_the_server_has_not_calls_nothing() {
+    let folder = Folder::new("missing");
+    let plan = r#"{"calls": [
+        {"tool": "charge_card", "params": {"order": "order-8"}},
+        {"tool": "fly_to_the_moon", "required": true}
+    ]}"#;
+    let output = folder.turn(plan, &[]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let fault = r#"/calls/1/tool: expected a way for a required call, found "fly_to_the_moon", which is not there"#;
+    assert!(said.contains("the plan has a mistake") && said.contains(fault), "{said}");
     assert_eq!(count(&folder.ledger(), "charge_card order-8"), 0);
 }
 

@@ -41,15 +41,20 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(UNUSABLE));
         }
     };
+    let unusable = |error: &anyhow::Error| {
+        eprintln!("tool-guard: {}: {error:#}", options.plan.display());
+        Ok(ExitCode::from(UNUSABLE))
+    };
+    // The plan's own mistakes are told before a server runs, which only knows what it has not.
+    if let Err(error) = Plan::from_json(&text, &Tools::any().catalog(catalog.clone())) {
+        return unusable(&error.into());
+    }
     let (mut client, effects) = Client::connect(&options.command).await?;
     let report = play(&mut client, &effects, &catalog, &text).await;
     client.end().await;
     let report = match report {
         Ok(report) => report,
-        Err(error) => {
-            eprintln!("tool-guard: {}: {error:#}", options.plan.display());
-            return Ok(ExitCode::from(UNUSABLE));
-        }
+        Err(error) => return unusable(&error),
     };
     if options.json {
         print!("{}", report.trace.to_json_lines());
