@@ -5,12 +5,13 @@ use super::{
     phrases::Rank,
     tool_error,
 };
-use crate::{ToolError, error::causes, facts};
+use crate::{Ran, ToolError, error::causes, facts};
 use std::{
     error::Error,
     fmt::{self, Write},
     io,
 };
+use tower::load_shed::error::Overloaded;
 
 /// Sources looked at.
 const LINKS: usize = 16;
@@ -18,7 +19,7 @@ const LINKS: usize = 16;
 /// Classifies an error.
 ///
 /// The outermost [`Facts`](crate::Facts) in its chain stand; else the outermost
-/// [`ToolError`] is classified; else the strongest of what all its links say: an
+/// [`ToolError`] is classified, or the refusal of tower's `load_shed`, which has called nothing; else the strongest of what all its links say: an
 /// [`io::Error`](std::io::Error) by its kind, anything else by its message.
 ///
 /// ```
@@ -38,9 +39,19 @@ pub fn error<'e>(error: &'e (dyn Error + 'static)) -> Finding<'e> {
         if let Some(error) = link.downcast_ref::<ToolError>() {
             return tool_error(error);
         }
+        if link.is::<Overloaded>() {
+            return shed();
+        }
         scan = scan.or(of(link));
     }
     scan.finding().unwrap_or(Finding::of(Kind::Unclassified))
+}
+
+/// Turned away at the door, which is more than what others say of an overload.
+fn shed() -> Finding<'static> {
+    let mut found = Finding::of(Kind::Overloaded);
+    found.end.ran = Ran::No;
+    found
 }
 
 fn of(link: &(dyn Error + 'static)) -> Scan {

@@ -1,13 +1,14 @@
 //! Who decides where several could.
 use std::{error::Error, fmt, io};
+use tower::load_shed::error::Overloaded;
 use tr_core::{
-    Classification, Facts, Ran, ToolError, Verdict,
+    BoxError, Classification, Facts, Ran, ToolError, Verdict,
     classify::{self, Kind},
 };
 
 /// An error with a source, as libraries make them.
 #[derive(Debug)]
-struct Wrapped(&'static str, Box<dyn Error + 'static>);
+struct Wrapped(&'static str, BoxError);
 
 impl fmt::Display for Wrapped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,6 +109,21 @@ fn a_tool_error_in_the_chain_is_classified_as_such() {
     let outer = Wrapped("timed out", Box::new(error));
     let found = classify::error(&outer);
     assert_eq!((found.end.verdict, found.end.code), (Verdict::Permanent, "E_FULL"));
+}
+
+#[test]
+fn a_call_that_was_shed_did_not_run() {
+    let not_run = Classification::new(Verdict::TRANSIENT, Ran::No, "overloaded");
+    assert_eq!(classify::error(&Overloaded::new()).end, not_run);
+    let wrapped = Wrapped("the call failed", Box::new(Overloaded::new()));
+    assert_eq!(classify::error(&wrapped).end, not_run);
+    // Who only says the same may say it of a service that it has asked.
+    let said = io::Error::other("service overloaded");
+    let said = classify::error(&said).end;
+    assert_eq!((said.code, said.ran), ("overloaded", Ran::Unknown));
+    // What somebody further out knows stands.
+    let known = Facts::new("x", Ran::Unknown, Verdict::Permanent).because(wrapped);
+    assert_eq!(classify::error(&known).end.ran, Ran::Unknown);
 }
 
 #[test]
