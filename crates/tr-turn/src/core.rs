@@ -153,6 +153,7 @@ impl Core {
         parts.request_id = Some(format!("{}/{}/{number}", self.log.turn, node.name).into());
         parts.turn = Some((&*self.log.turn).into());
         parts.context.session = self.plan.session().map(Into::into);
+        parts.context.agent = self.plan.agent().map(Into::into);
         parts.priority = node.priority;
         parts.deadline = Some(deadline.into_std());
         parts.hints.timeout = node.attempt_timeout.or(self.plan.limits().attempt_timeout);

@@ -12,7 +12,7 @@ fn faults(text: &str, tools: &Tools) -> Vec<String> {
 
 /// A plan with every key that there is.
 const FULL: &str = r#"{
-        "turn": "trip-1", "session": "s-1",
+        "turn": "trip-1", "session": "s-1", "agent": "planner",
         "limits": {"timeout_ms": 60000, "call_timeout_ms": 40000, "attempt_timeout_ms": 10000, "concurrency": 2},
         "calls": [
             {"tool": "flight_search", "params": {"to": "LIS"}, "effect": "read_only", "priority": "high",
@@ -27,6 +27,7 @@ const FULL: &str = r#"{
 fn a_plan_says_all_that_a_draft_can() {
     let plan = Plan::from_json(FULL, &Tools::any()).unwrap();
     assert_eq!((plan.turn(), plan.session()), (Some("trip-1"), Some("s-1")));
+    assert_eq!(plan.agent(), Some("planner"));
     assert_eq!(plan.calls().collect::<Vec<_>>(), ["flight_search", "book"]);
     let limits = Limits {
         timeout: Duration::from_secs(60),
@@ -75,7 +76,7 @@ fn every_fault_is_named_with_its_place() {
 #[test]
 fn drafts_in_rust_are_told_of_all_their_faults_at_once_too() {
     let limits = Limits { concurrency: 0, timeout: Duration::MAX, ..Limits::default() };
-    let draft = Draft::new("").session(" ").limits(limits);
+    let draft = Draft::new("").session(" ").agent("").limits(limits);
     let draft = draft
         .call(Call::new(""))
         .call(Call::new("").named("a"))
@@ -96,6 +97,7 @@ fn drafts_in_rust_are_told_of_all_their_faults_at_once_too() {
         [
             "/turn: expected a name, found an empty string",
             "/session: expected a name, found white space",
+            "/agent: expected a name, found an empty string",
             "/calls/0/tool: expected the name of a tool, found an empty string",
             "/calls/1/tool: expected the name of a tool, found an empty string",
             "/calls/2/depends_on/0: expected the name of another call, found an empty string",

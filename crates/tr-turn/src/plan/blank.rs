@@ -14,6 +14,7 @@ pub(super) fn check(draft: &Draft, faults: &mut Vec<Fault>) {
     let mut names = Names { told, faults };
     names.optional(&draft.turn, "/turn", "a name");
     names.optional(&draft.session, "/session", "a name");
+    names.optional(&draft.agent, "/agent", "a name");
     for (own, call) in draft.calls.iter().enumerate() {
         let place = below("/calls", own);
         names.check(&call.tool, &place, "tool", "the name of a tool");

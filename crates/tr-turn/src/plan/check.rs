@@ -67,8 +67,9 @@ pub(super) fn plan(
     if !faults.is_empty() {
         return Err(PlanError::new(faults));
     }
-    let (turn, session, limits) = (draft.turn.clone(), draft.session.clone(), draft.limits);
-    Ok(Plan(Arc::new(Body { turn, session, limits, nodes })))
+    let Draft { turn, session, agent, limits, calls: _ } = draft;
+    let (turn, session, agent) = (turn.clone(), session.clone(), agent.clone());
+    Ok(Plan(Arc::new(Body { turn, session, agent, limits: *limits, nodes })))
 }
 
 fn node(call: &Call, manifest: Option<&Arc<ToolManifest>>, ways: Vec<Way>) -> Node {

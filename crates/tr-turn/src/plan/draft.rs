@@ -11,6 +11,7 @@ use tr_core::{Effect, Json, Params, Priority};
 pub struct Draft {
     pub(crate) turn: Option<Box<str>>,
     pub(crate) session: Option<Box<str>>,
+    pub(crate) agent: Option<Box<str>>,
     pub(crate) limits: Limits,
     pub(crate) calls: Vec<Call>,
 }
@@ -60,6 +61,14 @@ impl Draft {
     #[must_use]
     pub fn session(mut self, session: impl Into<Box<str>>) -> Self {
         self.session = Some(session.into());
+        self
+    }
+
+    /// Sets the agent on whose behalf the calls are made, for a stack where retrying is opt-in per
+    /// agent; none, unless it is set.
+    #[must_use]
+    pub fn agent(mut self, agent: impl Into<Box<str>>) -> Self {
+        self.agent = Some(agent.into());
         self
     }
 

@@ -28,6 +28,7 @@ pub struct Plan(Arc<Body>);
 struct Body {
     turn: Option<Box<str>>,
     session: Option<Box<str>>,
+    agent: Option<Box<str>>,
     limits: Limits,
     nodes: Vec<Node>,
 }
@@ -109,6 +110,12 @@ impl Plan {
     #[must_use]
     pub fn session(&self) -> Option<&str> {
         self.0.session.as_deref()
+    }
+
+    /// The agent on whose behalf the calls are made.
+    #[must_use]
+    pub fn agent(&self) -> Option<&str> {
+        self.0.agent.as_deref()
     }
 
     /// The names of the calls, in the plan's order.

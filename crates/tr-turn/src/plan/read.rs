@@ -22,6 +22,7 @@ pub(super) fn draft(text: &str, faults: &mut Faults) -> Draft {
     plan.skip("$schema");
     draft.turn = plan.name("turn");
     draft.session = plan.name("session");
+    draft.agent = plan.name("agent");
     if let Some(mut limits) = plan.object("limits") {
         if let Some(timeout) = limits.millis("timeout_ms") {
             draft.limits.timeout = timeout;

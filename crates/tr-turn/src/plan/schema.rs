@@ -20,6 +20,7 @@ pub fn json_schema() -> Value {
             ("$schema", "Where this schema is, for editors.", json!({})),
             ("turn", "Names the turn in traces.", name()),
             ("session", "The session on whose behalf the calls are made.", name()),
+            ("agent", "The agent on whose behalf the calls are made, where retrying is opt-in per agent.", name()),
             ("limits", "How long and how wide the turn may be.", limits()),
             ("calls", "What is to be called. The order matters only between calls of the same priority.",
              json!({ "type": "array", "minItems": 1, "maxItems": MAX_CALLS, "items": { "$ref": "#/$defs/call" } })),

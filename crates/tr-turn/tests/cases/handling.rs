@@ -51,6 +51,25 @@ async fn eh_6_2_the_recovery_strategy_is_decided() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_retries_per_agent_retries_for_the_plans() {
+    for (agent, calls) in [(Some("planner"), 2), (Some("intern"), 1), (None, 1)] {
+        let tool =
+            Scripted::by(|nth, _: &ToolCall| if nth == 0 { timeout() } else { answers("ok") });
+        let handle = tool.handle();
+        let stack = ToolStack::builder()
+            .retry(|retry| retry.policy(Policy::error_handling()).opt_in_agents(["planner"]))
+            .build()
+            .unwrap();
+        let mut draft = Draft::new("t").call(reads("flight_search"));
+        if let Some(agent) = agent {
+            draft = draft.agent(agent);
+        }
+        Turns::new(stack.service(tool)).run(draft.check(&Tools::any()).unwrap()).await;
+        assert_eq!(handle.requests().len(), calls, "{agent:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn eh_6_3_a_retry_succeeds_after_a_transient_error() {
     let bench = Bench::new([("flight_search", vec![timeout(), answers("ok")])]);
     let report = bench.run(Draft::new("t").call(reads("flight_search"))).await;
