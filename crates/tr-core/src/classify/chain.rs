@@ -19,8 +19,9 @@ const LINKS: usize = 16;
 /// Classifies an error.
 ///
 /// The outermost [`Facts`](crate::Facts) in its chain stand; else the outermost
-/// [`ToolError`] is classified, or the refusal of tower's `load_shed`, which has called nothing; else the strongest of what all its links say: an
-/// [`io::Error`](std::io::Error) by its kind, anything else by its message.
+/// [`ToolError`] is classified, or the refusal of tower's `load_shed`, which has called nothing;
+/// else the strongest of what all its links say: an [`io::Error`](std::io::Error) by its kind,
+/// anything else by its message.
 ///
 /// ```
 /// use std::io;
