@@ -23,6 +23,7 @@ pin_project! {
     /// fails.
     // In this order the compiler puts it together in fewer moves than in its own.
     #[repr(C)]
+    #[must_use = "futures do nothing unless polled"]
     pub struct RetryFuture<S, Req, A>
     where
         S: Service<Req>,

@@ -42,6 +42,7 @@ pub(crate) const MOST_ATTEMPTS: u32 = 1_000;
 
 /// From where a delay is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Anchor {
     /// From the start of the attempt that failed: a slow attempt has waited already.
     AttemptStart,

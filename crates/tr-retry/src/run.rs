@@ -10,8 +10,8 @@ use crate::{
 use std::{future::Future, mem::take, pin::Pin, time::Duration};
 use tokio::time::Instant;
 use tr_core::{
-    BoxError, CallInfo, Classification, Classify, EffectOf, Event, Facts, KeyOf, Progress, Ran,
-    Repeat, Retried, RetryOverrides, Verdict, code,
+    BoxError, Classification, Classify, EffectOf, Event, Facts, KeyOf, Progress, Ran, Repeat,
+    Retried, RetryOverrides, Verdict, code,
 };
 
 /// What is remembered of a call that failed.
@@ -130,12 +130,12 @@ where
                 if attempt == 0 && (!used_up || self.is_by_deadline(run, seen, now)) {
                     return Judgement::Leave;
                 }
-                let end = Classification {
-                    code: if used_up { code::RETRY_EXHAUSTED } else { seen.code },
-                    ran: run.ran,
-                    exhausted: seen.verdict.is_transient(),
-                    ..seen
-                };
+                let mut end = seen;
+                if used_up {
+                    end.code = code::RETRY_EXHAUSTED;
+                }
+                end.ran = run.ran;
+                end.exhausted = seen.verdict.is_transient();
                 Judgement::GiveUp(why, Facts::of(end))
             }
         }
@@ -331,9 +331,10 @@ where
     where
         A: Classify<Res>,
     {
-        let seen = self.answers.classify(Err(&*error));
-        let facts = Classification { ran: run.ran, exhausted: true, ..seen };
-        let facts = Facts::of(facts).because(error);
+        let mut seen = self.answers.classify(Err(&*error));
+        seen.ran = run.ran;
+        seen.exhausted = true;
+        let facts = Facts::of(seen).because(error);
         self.cut_short(run, Why::Unready, |last| facts.after(last))
     }
 
@@ -355,7 +356,8 @@ where
     fn tell<'e>(&self, attempt: u32, event: impl FnOnce() -> Event<'e>) {
         let observer = self.settings.observer.as_ref().filter(|observer| observer.enabled());
         if let (Some(observer), Some(spare)) = (observer, self.spare) {
-            let call = CallInfo { attempt, ..self.answers.info_of(spare) };
+            let mut call = self.answers.info_of(spare);
+            call.attempt = attempt;
             observer.on_event(&call, &event());
         }
     }

@@ -29,8 +29,12 @@ fn exact() -> Policy {
 fn decisions_by_table() {
     let retry = |ms| Decision::Retry { delay: Duration::from_millis(ms) };
     let stop = Decision::Stop;
-    let ended = |verdict| Classification { verdict, ..failed().end };
+    let end = |verdict, code| Classification::new(verdict, Ran::Unknown, code);
+    let ended = |verdict| end(verdict, code::TIMEOUT);
     let hint = |ms| ended(Verdict::Transient { retry_after: Some(Duration::from_millis(ms)) });
+    let refused = end(Verdict::TRANSIENT, code::CIRCUIT_OPEN);
+    let mut exhausted = failed().end;
+    exhausted.exhausted = true;
     let mutating = Failed { effect: Effect::Mutating, ..failed() };
     for (case, decision) in [
         (failed(), retry(200)),
@@ -43,14 +47,8 @@ fn decisions_by_table() {
         (Failed { end: ended(Verdict::Cancelled), ..failed() }, stop(Why::Cancelled)),
         (Failed { end: hint(1_000), ..failed() }, retry(1_200)),
         (Failed { end: hint(u64::MAX), ..failed() }, stop(Why::Elapsed)),
-        (
-            Failed { end: Classification { exhausted: true, ..failed().end }, ..failed() },
-            stop(Why::Exhausted),
-        ),
-        (
-            Failed { end: Classification { code: code::CIRCUIT_OPEN, ..failed().end }, ..failed() },
-            stop(Why::CircuitOpen),
-        ),
+        (Failed { end: exhausted, ..failed() }, stop(Why::Exhausted)),
+        (Failed { end: refused, ..failed() }, stop(Why::CircuitOpen)),
         (Failed { deadline: Some(250 * MS), ..failed() }, stop(Why::Deadline)),
         (Failed { deadline: Some(250 * MS + 1), ..failed() }, retry(200)),
         (Failed { deadline: Some(0), ..failed() }, stop(Why::Deadline)),
@@ -116,7 +114,8 @@ prop_compose! {
             1 => Verdict::Cancelled,
             _ => Verdict::Transient { retry_after: hint.map(Duration::from_millis) },
         };
-        let end = Classification { exhausted, ..Classification::new(verdict, ran, "down") };
+        let mut end = Classification::new(verdict, ran, "down");
+        end.exhausted = exhausted;
         Failed { attempt, started, now: started + took, deadline, end, ran, effect, repeat_safe }
     }
 }
