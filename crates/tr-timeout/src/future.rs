@@ -101,6 +101,7 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
 
 pin_project! {
     /// The response of an [`AttemptTimeout`](crate::AttemptTimeout).
+    #[must_use = "futures do nothing unless polled"]
     pub struct AttemptTimeoutFuture<S, Req, A>
     where
         S: Service<Req>,
@@ -183,6 +184,7 @@ where
 
 pin_project! {
     /// The response of a [`Deadline`](crate::Deadline).
+    #[must_use = "futures do nothing unless polled"]
     pub struct DeadlineFuture<S, Req>
     where
         S: Service<Req>,

@@ -66,14 +66,12 @@ impl Witness {
     }
 
     pub(crate) fn tell(&self, after: Duration, ran: Ran) {
-        let call = CallInfo {
-            tool: &self.tool,
-            request_id: self.request_id.as_deref(),
-            tool_call_id: self.tool_call_id.as_deref(),
-            session: self.session.as_deref(),
-            correlation: self.correlation.as_deref(),
-            attempt: self.attempt,
-        };
+        let mut call = CallInfo::of(&self.tool);
+        call.request_id = self.request_id.as_deref();
+        call.tool_call_id = self.tool_call_id.as_deref();
+        call.session = self.session.as_deref();
+        call.correlation = self.correlation.as_deref();
+        call.attempt = self.attempt;
         self.observer.on_event(&call, &Event::TimedOut { after, ran });
     }
 }
