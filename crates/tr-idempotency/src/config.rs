@@ -8,6 +8,7 @@ use tr_core::manifest::TtlOverride;
 
 /// What to do with a call whose key is known from a call with other params.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ConflictPolicy {
     /// Refuses it at once, whatever became of the other call.
     #[default]
@@ -18,6 +19,7 @@ pub enum ConflictPolicy {
 
 /// From what a key is derived for a call that has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DerivedKeys {
     /// From nothing: such a call has no record, and ends with its caller.
     Off,

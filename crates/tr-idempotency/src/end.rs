@@ -61,13 +61,15 @@ impl<V> State<V> {
 
 impl Flaw {
     pub(crate) fn new(end: Classification<'_>, error: Option<BoxError>) -> Self {
-        let Classification { verdict, ran, code, exhausted } = end;
+        let Classification { verdict, ran, code, exhausted, .. } = end;
         Self { code: code.into(), verdict, ran, exhausted, error }
     }
 
     pub(crate) fn classification(&self) -> Classification<'_> {
         let Self { verdict, ran, ref code, exhausted, .. } = *self;
-        Classification { verdict, ran, code, exhausted }
+        let mut end = Classification::new(verdict, ran, code);
+        end.exhausted = exhausted;
+        end
     }
 }
 

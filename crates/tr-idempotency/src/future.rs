@@ -27,6 +27,7 @@ pin_project! {
     ///
     /// Dropped before its first poll, the call never happens. Dropped once the tool may have
     /// started, the call goes on in a task of the current tokio runtime and is recorded.
+    #[must_use = "futures do nothing unless polled"]
     pub struct IdempotencyFuture<S, Req, A, V>
     where
         S: Detachable<Req>,

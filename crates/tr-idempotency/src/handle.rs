@@ -18,6 +18,7 @@ pub struct Handle<V> {
 
 /// How a call of unknown outcome ended, as an operator found out.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Settlement<V> {
     /// It ran, and this is its answer: duplicates get it from now on.
     Done(V),

@@ -78,7 +78,8 @@ mod tests {
     #[test]
     fn fields_come_back_and_absent_ones_stay_absent() {
         let mut notes = Notes::default();
-        let info = CallInfo { tool: "pay", session: Some(""), ..CallInfo::default() };
+        let mut info = CallInfo::of("pay");
+        info.session = Some("");
         notes.set(&info, &RecordRef { key: Some("k"), actor: None });
         assert_eq!((notes.tool(), notes.session(), notes.key()), ("pay", Some(""), Some("k")));
         assert_eq!((notes.request_id(), notes.tool_call_id(), notes.actor()), (None, None, None));

@@ -43,6 +43,7 @@ pub(crate) type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// What becomes of a call when the store cannot be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WhenStoreFails {
     /// It is refused: [`StoreUnavailable`](crate::error::StoreUnavailable), the tool did not run.
     Refuse,

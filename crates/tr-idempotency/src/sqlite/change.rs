@@ -76,7 +76,7 @@ pub(super) fn check(
 ) -> Result<Vec<String>> {
     table.note(table.head.epoch)?;
     let mut warnings = Vec::new();
-    if durability == Durability::Process {
+    if durability != Durability::Power {
         warnings.push(
             "a loss of power may take the last records, and their calls may run twice: \
              use Durability::Power for mutating tools"
