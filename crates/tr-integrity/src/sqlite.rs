@@ -173,12 +173,13 @@ impl SessionStore for Sqlite {
         self.change(move |table| {
             table.try_writing()?;
             Ok(match durability {
-                Durability::Process => vec![
+                Durability::Power => Vec::new(),
+                // None that is added later is known to outlive a loss of power.
+                _ => vec![
                     "a loss of power may take the last turns, and what tools did in them: \
                      use Durability::Power for mutating tools"
                         .into(),
                 ],
-                Durability::Power => Vec::new(),
             })
         })
     }

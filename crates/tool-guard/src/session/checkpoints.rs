@@ -186,5 +186,6 @@ fn of(operation: Operation) -> &'static str {
         Operation::Compaction => "before a compaction",
         Operation::ApiCall => "before a call of the model",
         Operation::Manual => "made by hand",
+        _ => "before another operation",
     }
 }

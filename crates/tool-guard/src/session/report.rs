@@ -145,19 +145,19 @@ impl Found {
         match (&self.provider_error, self.severity) {
             (Some(error), _) => format!("{provider} refuses it: {error}"),
             (None, Severity::Error) => "the agent reads the session wrongly, or not at all".into(),
-            (None, Severity::Warning) if self.fault == "unread_block" => {
+            (None, _) if self.fault == "unread_block" => {
                 format!("it is left as it is; what {provider} reads there is not known")
             }
-            (None, Severity::Warning) if self.message.is_some() => {
+            (None, _) if self.message.is_some() => {
                 format!("{provider} takes it; a reader may be misled")
             }
-            (None, Severity::Warning) if self.fault == "too_long" => {
+            (None, _) if self.fault == "too_long" => {
                 "nothing is said of this line: repair and diff look at it, in memory".into()
             }
-            (None, Severity::Warning) if self.fault == "unread_message" => {
+            (None, _) if self.fault == "unread_message" => {
                 "it is left as it is; what the agent reads there is not known".into()
             }
-            (None, Severity::Warning) => "these bytes are lost; the session goes on".into(),
+            (None, _) => "these bytes are lost; the session goes on".into(),
         }
     }
 }

@@ -13,6 +13,7 @@ use tr_core::{Answer, AnswerOf, BoxError};
 
 pin_project! {
     /// The response of an [`Integrity`](crate::Integrity).
+    #[must_use = "futures do nothing unless polled"]
     pub struct IntegrityFuture<S, Req, A>
     where
         S: Service<Req>,

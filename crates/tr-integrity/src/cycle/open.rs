@@ -176,11 +176,9 @@ impl Drop for OpenCycle {
 
 impl Witness {
     fn tell(&self, action: &'static str) {
-        let call = CallInfo {
-            tool_call_id: Some(&self.tool_use_id),
-            session: Some(&self.session),
-            ..CallInfo::of(&self.tool)
-        };
+        let mut call = CallInfo::of(&self.tool);
+        call.tool_call_id = Some(&self.tool_use_id);
+        call.session = Some(&self.session);
         self.observer.on_event(&call, &Event::Session { action, removed: 0 });
     }
 }

@@ -116,6 +116,7 @@ pub enum SkipReason {
 
 impl<R: Read> Records<R> {
     /// From the beginning of a file. `read` needs no buffer around it.
+    #[must_use]
     pub fn new(read: R) -> Self {
         Self {
             read,

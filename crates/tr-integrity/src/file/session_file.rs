@@ -58,6 +58,7 @@ pub(super) struct RecordSpan {
 
 impl SessionFile {
     /// Reads a file; there is none that cannot be read.
+    #[must_use]
     pub fn read(bytes: impl Into<Box<[u8]>>) -> Self {
         let bytes = bytes.into();
         let (mut parts, mut spans, mut texts) = (Vec::new(), Vec::new(), Vec::new());

@@ -16,6 +16,7 @@ use tr_core::BoxError;
 
 pin_project! {
     /// The response of a [`ModelGuard`](crate::ModelGuard).
+    #[must_use = "futures do nothing unless polled"]
     pub struct ModelGuardFuture<S, Req, A, M = Whole>
     where
         S: Service<Req>,

@@ -29,6 +29,7 @@ pub struct SessionId(Box<str>);
 
 impl SessionId {
     /// The session of this name.
+    #[must_use]
     pub fn new(id: impl Into<Box<str>>) -> Self {
         Self(id.into())
     }

@@ -69,7 +69,8 @@ impl<S, A, M> ModelGuard<S, A, M> {
     {
         let ModelGuardLayer { observer, answers, .. } = &self.layer;
         if let Some(observer) = observer.as_ref().filter(|observer| observer.enabled()) {
-            let call = CallInfo { session: answers.session_of(req), ..CallInfo::of("model") };
+            let mut call = CallInfo::of("model");
+            call.session = answers.session_of(req);
             observer.on_event(&call, &Event::Session { action, removed: 0 });
         }
     }

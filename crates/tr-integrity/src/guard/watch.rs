@@ -110,7 +110,8 @@ impl Watch {
 
     pub(crate) fn tell(&self, action: &'static str, removed: u64) {
         if let Some(observer) = &self.observer {
-            let call = CallInfo { session: Some(&self.name), ..CallInfo::of("model") };
+            let mut call = CallInfo::of("model");
+            call.session = Some(&self.name);
             observer.on_event(&call, &Event::Session { action, removed });
         }
     }

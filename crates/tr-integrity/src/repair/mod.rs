@@ -18,6 +18,7 @@ use std::ops::Range;
 /// What a repair does with what has no pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum RepairMode {
     /// Keeps all that a tool answered, and that a call may have run.
     #[default]
@@ -61,6 +62,7 @@ pub struct RepairPlan {
 
 /// The repair as 002 has it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RepairResult {
     /// Whether anything was changed.
     pub repaired: bool,

@@ -6,6 +6,7 @@ use std::fmt;
 /// What a checkpoint precedes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Operation {
     /// A tool call.
     ToolCycle,
@@ -58,6 +59,7 @@ impl Checkpoint {
 /// What a rollback did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct RollbackResult {
     /// Always true; a rollback that is refused is an error.
     pub success: bool,

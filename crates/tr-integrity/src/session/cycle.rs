@@ -7,6 +7,7 @@ use tr_core::{CycleRef, Ran};
 /// What to do with a cycle that failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CycleMode {
     /// Rolls back if the tool did not run; else records the error, or that the outcome is unknown.
     #[default]

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 /// What came of a tool cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ToolCycleResult {
     /// Whether the cycle is recorded with the tool's own answer.
     pub success: bool,
@@ -52,6 +53,7 @@ impl RecoveryAction {
 
 /// What was done about a failure, and what the user is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ErrorRecovery {
     /// What was done.
     pub action: RecoveryAction,
@@ -75,6 +77,7 @@ pub struct ResetOptions {
 /// What a reset did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ResetResult {
     /// Always true.
     pub success: bool,
@@ -86,6 +89,7 @@ pub struct ResetResult {
 
 /// The messages of a session before a reset.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Archive {
     /// When it was reset, in milliseconds since the Unix epoch.
     pub timestamp: u64,

@@ -47,6 +47,7 @@ pub enum Fault {
 /// Whether the provider refuses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Severity {
     /// It does not, but a reader may be misled.
     Warning,

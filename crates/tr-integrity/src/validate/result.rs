@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The validation as 002 has it: the first error, and the ids of its kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ValidationResult {
     /// Whether the provider takes the session.
     pub valid: bool,

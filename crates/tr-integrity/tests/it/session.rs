@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tr_core::SetClock;
 use tr_integrity::{
     Checkpoint, CheckpointError, Complaint, CycleMode, Format, Layer0Config, ModelEnd, Operation,
-    RecoveryAction, Repair, ResetOptions, ResetResult, RollbackResult, Session, Sessions,
+    RecoveryAction, Repair, ResetOptions, Session, Sessions,
 };
 
 pub(crate) fn sessions(format: Format, mode: CycleMode, config: serde_json::Value) -> Sessions {
@@ -63,12 +63,11 @@ fn si_08_rollback_truncates() {
         session.push(message(format, uses(format, &["a"])));
         say(&mut session, "broken");
         assert!(!session.validate().valid);
-        let expected = RollbackResult { success: true, messages_removed: 2, new_message_count: 1 };
-        assert_eq!(session.rollback(&made.id, 5), Ok(expected));
+        let rolled_back = session.rollback(&made.id, 5).unwrap();
         assert_eq!(session.transcript().to_json(), before);
         assert!(session.validate().valid);
         assert_eq!(
-            serde_json::to_value(expected).unwrap(),
+            serde_json::to_value(rolled_back).unwrap(),
             json!({"success": true, "messagesRemoved": 2, "newMessageCount": 1})
         );
         // The id may be used again: the validator has forgotten it too.
@@ -226,8 +225,7 @@ fn si_15_reset_archives() {
         session.checkpoint(Operation::Manual, 0);
         let before = session.transcript().messages().to_vec();
         let reset = session.reset(ResetOptions { archive: true }, 9);
-        let expected = ResetResult { success: true, archived: true, remaining_messages: 1 };
-        assert_eq!(reset, expected);
+        assert!(reset.success && reset.archived && reset.remaining_messages == 1, "{reset:?}");
         assert_eq!(session.transcript().messages()[0].raw(), prompt);
         assert_eq!((session.checkpoints().len(), session.validator().findings().len()), (0, 0));
         assert_eq!(session.validator().pending().count(), 0);

@@ -3,6 +3,7 @@
 use crate::common::{
     self, FORMATS, anthropic, message, of, openai, result_block, results, step, tool, user, uses,
 };
+use serde_json::json;
 use tr_integrity::{
     Fault, Finding, Format, Repair, Severity, Transcript, ValidationResult, Validator,
 };
@@ -15,8 +16,12 @@ fn faults(transcript: &Transcript) -> Vec<Fault> {
     Validator::of(transcript).findings().iter().map(|finding| finding.fault).collect()
 }
 
+fn result(json: serde_json::Value) -> ValidationResult {
+    serde_json::from_value(json).unwrap()
+}
+
 fn valid() -> ValidationResult {
-    serde_json::from_str(r#"{"valid":true}"#).unwrap()
+    result(json!({"valid": true}))
 }
 
 #[test]
@@ -56,13 +61,9 @@ fn si_03_orphaned_tool_result() {
     for format in FORMATS {
         let mut messages = vec![uses(format, &["a"])];
         messages.extend(results(format, &[("a", "1"), ("ghost", "2")]));
-        let expected = ValidationResult {
-            valid: false,
-            error: Some("Orphaned tool_result: ghost".into()),
-            orphaned_ids: Some(vec!["ghost".into()]),
-            incomplete_ids: None,
-        };
-        assert_eq!(validate(&of(format, &messages)), expected);
+        let error = "Orphaned tool_result: ghost";
+        let expected = json!({"valid": false, "error": error, "orphanedIds": ["ghost"]});
+        assert_eq!(validate(&of(format, &messages)), result(expected));
     }
 }
 
@@ -87,13 +88,9 @@ fn si_04_incomplete_tool_use() {
         let mut messages = step(format, &["a", "b"]);
         messages.extend(results(format, &[("a", "1")]));
         messages.push(user("go on"));
-        let expected = ValidationResult {
-            valid: false,
-            error: Some("Incomplete tool_use: b".into()),
-            orphaned_ids: None,
-            incomplete_ids: Some(vec!["b".into()]),
-        };
-        assert_eq!(validate(&of(format, &messages)), expected);
+        let error = "Incomplete tool_use: b";
+        let expected = json!({"valid": false, "error": error, "incompleteIds": ["b"]});
+        assert_eq!(validate(&of(format, &messages)), result(expected));
     }
 }
 
