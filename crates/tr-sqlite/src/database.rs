@@ -23,6 +23,7 @@ use tokio::sync::oneshot;
 
 /// What a confirmed write outlives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Durability {
     /// A loss of power: the disk is made to write before a write is confirmed (`synchronous =
     /// FULL`, one sync for each group).
