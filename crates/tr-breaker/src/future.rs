@@ -12,6 +12,7 @@ use tr_core::{BoxError, Classification, Classify, Standard, Verdict};
 pin_project! {
     /// The response of a [`Breaker`](crate::Breaker). Dropped, its call counts for nothing, and a
     /// probe goes back.
+    #[must_use = "futures do nothing unless polled"]
     pub struct BreakerFuture<F, A = Standard> {
         #[pin]
         state: State<F, A>,

@@ -21,6 +21,7 @@ pub(crate) fn is_rate(rate: f64) -> bool {
 /// What a breaker does with its decisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub enum Mode {
     /// Refuses calls.
     #[default]
