@@ -113,6 +113,7 @@ where
 
 pin_project! {
     /// The response of a [`Cancellable`] service.
+    #[must_use = "futures do nothing unless polled"]
     pub struct CancellableFuture<F> {
         // `None`: the call was withdrawn before this attempt.
         #[pin]

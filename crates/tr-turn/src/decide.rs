@@ -50,6 +50,7 @@ pub enum Recovery {
 
 /// What to do about it, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Decision {
     /// What to do.
     pub recovery: Recovery,

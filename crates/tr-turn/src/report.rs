@@ -26,6 +26,7 @@ pub struct Report {
 
 /// What ended a turn before its calls had ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum CutShort {
     /// Its time was over.
     TimedOut,

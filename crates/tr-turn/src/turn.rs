@@ -48,6 +48,7 @@ pub struct Turns<S> {
 
 impl<S> Turns<S> {
     /// Turns over `service`.
+    #[must_use]
     pub fn new(service: S) -> Self {
         Self {
             service,
@@ -139,6 +140,7 @@ pin_project! {
     ///
     /// It spawns nothing: it polls its calls itself, and dropped, it drops them. What a stack with
     /// records does with a call that is dropped (it runs it to its end) is the stack's promise.
+    #[must_use = "futures do nothing unless polled"]
     pub struct Turn<S>
     where
         S: Service<ToolCall>,

@@ -55,7 +55,7 @@ pub(super) fn plan(
             nodes[*to].needed_by.push(own);
         }
     }
-    let Walk { circles, order } = graph::walk(&edges);
+    let Walk { circles, order, .. } = graph::walk(&edges);
     for circle in &circles {
         let on_it: Vec<_> = circle.nodes.iter().map(|call| &*draft.calls[*call].name).collect();
         faults.push(Fault::new(&*circle.edge.at, "no circle of calls", on_it.join(" → ")));
