@@ -15,6 +15,7 @@ use tr_core::{BoxError, Classify};
 
 pin_project! {
     /// The response of a [`Telemetry`](crate::Telemetry).
+    #[must_use = "futures do nothing unless polled"]
     pub struct TelemetryFuture<F, Req, A> {
         #[pin]
         inner: F,

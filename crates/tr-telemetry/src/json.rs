@@ -31,6 +31,7 @@ pub struct JsonLines<W> {
 
 impl<W: Write + Send + 'static> JsonLines<W> {
     /// Writes to `writer`, a line at a time.
+    #[must_use]
     pub fn new(writer: W) -> Self {
         Self { writer: Mutex::new(writer), clock: Arc::new(SystemClock) }
     }
