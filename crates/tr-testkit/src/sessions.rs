@@ -21,6 +21,7 @@ use std::io::{self, Read};
 
 /// How the file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Form {
     /// OpenClaw's, version 3.
     OpenClaw,

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 /// What a connection does after a part of a reply was lost on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Then {
     /// It is reset: the client knows at once that it knows nothing.
     Reset,

@@ -16,6 +16,7 @@ pub struct Options {
 
 /// What outlives a server that is killed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Persistence {
     /// Nothing.
     #[default]

@@ -14,6 +14,7 @@ use std::{
 use tokio::time::{Sleep, sleep};
 
 /// Plays one step. Dropped before its end, the attempt counts as cancelled.
+#[must_use = "futures do nothing unless polled"]
 pub struct Playing<Req, Res> {
     shared: Shared<Req>,
     seat: Option<Seat<Req>>,

@@ -23,6 +23,7 @@ pub struct Attempt {
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum End {
     /// With an answer.
     Ok,
@@ -36,6 +37,7 @@ pub enum End {
 
 /// A rule of `Service` or `Future` that the caller of the tool broke; the tool also panics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Breach {
     /// `call` on an instance whose own `poll_ready` had not returned `Ready`.
     CalledUnready,

@@ -5,6 +5,7 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 /// What the tool does on one attempt.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Step<Res> {
     /// Answers at once.
     Ok(Res),
