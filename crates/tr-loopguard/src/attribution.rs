@@ -100,6 +100,7 @@ struct FileState {
 
 impl FileLog {
     /// Writes to `path`; `~/` is the home folder.
+    #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path: PathBuf = path.into();
         let home = || env::var_os("HOME").map(PathBuf::from);

@@ -11,6 +11,7 @@ use tr_core::{BoxError, Feedback, LoopOf};
 
 pin_project! {
     /// The response of a [`LoopGuard`](crate::LoopGuard).
+    #[must_use = "futures do nothing unless polled"]
     pub struct LoopGuardFuture<F, A, Req>
     where
         A: LoopOf<Req>,

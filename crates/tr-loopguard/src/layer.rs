@@ -34,6 +34,7 @@ impl<A> LoopGuardLayer<A> {
     }
 
     /// Asks `answers` about requests and responses.
+    #[must_use]
     pub fn answers<B>(self, answers: B) -> LoopGuardLayer<B> {
         LoopGuardLayer { shared: self.shared, answers }
     }
