@@ -84,6 +84,7 @@ where
 pin_project! {
     /// The response of an [`Adapter`].
     #[derive(Debug)]
+    #[must_use = "futures do nothing unless polled"]
     pub struct AdapterFuture<F> {
         #[pin]
         inner: F,

@@ -32,6 +32,7 @@ impl<S: Clone> Clone for Folded<S> {
 
 impl<S> Folded<S> {
     /// Folds the errors of `inner`.
+    #[must_use]
     pub const fn new(inner: S) -> Self {
         Self { inner, broken: None }
     }
@@ -65,6 +66,7 @@ where
 pin_project! {
     /// The response of a [`Folded`] service.
     #[derive(Debug)]
+    #[must_use = "futures do nothing unless polled"]
     pub struct FoldedFuture<F> {
         #[pin]
         call: Called<F>,

@@ -116,6 +116,7 @@ where
 pin_project! {
     /// The response of a [`Hooked`] service.
     #[derive(Debug)]
+    #[must_use = "futures do nothing unless polled"]
     pub struct HookedFuture<F> {
         #[pin]
         inner: F,

@@ -115,9 +115,10 @@ where
         if is_on {
             self.release(Side::On);
         }
-        let state = match mode {
-            Mode::Shadow => self.watched(call),
-            Mode::Off | Mode::Enforce => State::Off { future: self.off.call(call), watched: None },
+        let state = if mode == Mode::Shadow {
+            self.watched(call)
+        } else {
+            State::Off { future: self.off.call(call), watched: None }
         };
         SwitchFuture { state }
     }
@@ -141,6 +142,7 @@ where
 
 pin_project! {
     /// The response of a [`Switch`].
+    #[must_use = "futures do nothing unless polled"]
     pub struct SwitchFuture<F, Tool>
     where
         Tool: Service<ToolCall, Response = ToolOutcome>,

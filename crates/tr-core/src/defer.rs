@@ -21,6 +21,7 @@ pub struct Defer<S> {
 
 impl<S> Defer<S> {
     /// Wraps `inner`.
+    #[must_use]
     pub const fn new(inner: S) -> Self {
         Self { inner, ready: false }
     }
@@ -82,6 +83,7 @@ impl<S: Clone> Clone for Defer<S> {
 
 pin_project! {
     /// Waits for readiness if it must, then for the answer.
+    #[must_use = "futures do nothing unless polled"]
     pub struct DeferFuture<S, Req>
     where
         S: Service<Req>,

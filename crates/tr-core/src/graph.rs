@@ -28,6 +28,7 @@ pub struct Edge<T> {
 
 /// A need that closes a circle.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Circle<'e, T> {
     /// The need that closes it.
     pub edge: &'e Edge<T>,
@@ -37,6 +38,7 @@ pub struct Circle<'e, T> {
 
 /// What [`walk`] finds.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Walk<'e, T> {
     /// One for each need that closes a circle.
     pub circles: Vec<Circle<'e, T>>,

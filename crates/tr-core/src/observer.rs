@@ -16,8 +16,9 @@ pub trait Observer: Debug + Send + Sync {
     fn on_event(&self, call: &CallInfo<'_>, event: &Event<'_>);
 }
 
-/// What events say of the call they are about.
+/// What events say of the call they are about. Fields are added in minor versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CallInfo<'r> {
     /// The tool's label.
     pub tool: &'r str,
@@ -34,7 +35,12 @@ pub struct CallInfo<'r> {
 }
 
 impl<'r> CallInfo<'r> {
-    /// Only the tool is known.
+    /// Only the tool is known; what else is, is set on it.
+    ///
+    /// ```
+    /// let mut call = tr_core::CallInfo::of("pay");
+    /// call.session = Some("s1");
+    /// ```
     #[must_use]
     pub fn of(tool: &'r str) -> Self {
         Self { tool, ..Self::default() }

@@ -93,6 +93,7 @@ pub struct Replay {
 /// What a duplicate matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum MatchedOn {
     /// A call that was still running.
     Inflight,

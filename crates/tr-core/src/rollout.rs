@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 /// What the stack does with a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Mode {
     /// Leaves it alone.
     Off,

@@ -89,8 +89,9 @@ impl Ran {
 /// All that the layers want to know of an attempt's end.
 ///
 /// The code borrows from the response or error that was classified, so that classifying never
-/// allocates.
+/// allocates. Made by [`new`](Self::new); fields are added in minor versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Classification<'r> {
     /// How it ended.
     pub verdict: Verdict,

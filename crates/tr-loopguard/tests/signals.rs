@@ -175,17 +175,9 @@ async fn answers_that_cannot_be_compared_are_no_loop() {
         type Subject = ();
         fn subject_of(&self, (): &()) {}
         fn loop_of<'r>(&self, (): &'r ()) -> tr_core::LoopRef<'r> {
-            tr_core::LoopRef {
-                turn: tr_core::TurnRef::default(),
-                tool: "t",
-                text: None,
-                provider: None,
-                model: None,
-                tool_call_id: None,
-                read_only: true,
-                poll: false,
-                max_identical: None,
-            }
+            let mut call = tr_core::LoopRef::new(tr_core::TurnRef::default(), "t");
+            call.read_only = true;
+            call
         }
         fn args_of(&self, (): &()) -> u64 {
             0

@@ -56,6 +56,7 @@ fn check(call: &ToolCall) -> Result<(), BoxError> {
 pin_project! {
     /// The response of a [`Checked`] service.
     #[derive(Debug)]
+    #[must_use = "futures do nothing unless polled"]
     pub struct CheckedFuture<F> {
         #[pin]
         call: Called<F>,

@@ -50,6 +50,7 @@ pub struct KeyParts<'a> {
 
 /// Who may share an answer.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Scope<'a> {
     /// Calls of one session and actor, the default.
     Session {
@@ -70,6 +71,7 @@ pub enum Scope<'a> {
 
 /// Where a key comes from. The same text from two sources makes two keys.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub enum KeySource<'a> {
     /// The caller gave this key.
     Caller(&'a str),

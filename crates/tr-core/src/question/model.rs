@@ -23,8 +23,9 @@ pub trait LoopOf<Req> {
     fn args_of(&self, subject: &Self::Subject) -> u64;
 }
 
-/// What loop detection needs of a call.
+/// What loop detection needs of a call. Fields are added in minor versions.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct LoopRef<'r> {
     /// The turn.
     pub turn: TurnRef<'r>,
@@ -44,6 +45,32 @@ pub struct LoopRef<'r> {
     pub poll: bool,
     /// How many identical failures this tool is allowed, where that is its own matter.
     pub max_identical: Option<u32>,
+}
+
+impl<'r> LoopRef<'r> {
+    /// Only the turn and the tool are known, and the tool may change something; what else is known
+    /// is set on it.
+    ///
+    /// ```
+    /// use tr_core::{LoopRef, TurnRef};
+    ///
+    /// let mut call = LoopRef::new(TurnRef::default(), "search");
+    /// call.read_only = true;
+    /// ```
+    #[must_use]
+    pub const fn new(turn: TurnRef<'r>, tool: &'r str) -> Self {
+        Self {
+            turn,
+            tool,
+            text: None,
+            provider: None,
+            model: None,
+            tool_call_id: None,
+            read_only: false,
+            poll: false,
+            max_identical: None,
+        }
+    }
 }
 
 /// Which turn of which session. Both may be unknown: then calls of one layer instance share one.
