@@ -22,8 +22,8 @@
 //!
 //! # Knows nothing of
 //!
-//! layers, an async runtime, exporters, stores. It takes [`std::time::Instant`] as a value and
-//! never reads a monotonic clock.
+//! layers (but for the error of tower's `load_shed`, which says that nothing ran), an async runtime, exporters, stores.
+//! It takes [`std::time::Instant`] as a value and never reads a monotonic clock.
 pub mod call;
 pub mod canonical;
 pub mod catalog;
