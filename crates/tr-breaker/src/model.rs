@@ -74,7 +74,7 @@ impl Model {
 
     /// For how long a call is refused, where it is and that is known.
     pub fn left(&self, ms: u64) -> Option<Duration> {
-        self.gate.refuse(|| self.at(ms))?.left
+        self.gate.refuse(|| Stamp::at(self.at(ms)))?.left
     }
 
     /// The state.
