@@ -55,14 +55,19 @@ fn is_alive(pid: u32) -> bool {
         .is_some_and(|state| state != 'Z')
 }
 
-#[test]
-fn a_killed_guard_leaves_no_orphans() {
+/// A guard before a server with a helper, and the processes of both.
+fn guarded_family() -> (Client, Vec<u32>) {
     let path = ledger();
     let mut command = Command::new(BIN);
     command.args(["mcp", "--", "sh", "-c", FAMILY]).env("LEDGER", &path);
     let mut client = Client::start(command, path.clone());
     assert_eq!(client.receive()["method"], "up");
-    let pids = family(&path);
+    (client, family(&path))
+}
+
+#[test]
+fn a_killed_guard_leaves_no_orphans() {
+    let (mut client, pids) = guarded_family();
     assert!(pids.len() == 2 && pids.iter().all(|pid| is_alive(*pid)));
     client.kill();
     until("all of its processes are gone", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
@@ -72,12 +77,7 @@ fn a_killed_guard_leaves_no_orphans() {
 fn a_guard_that_a_signal_ends_ends_its_server_first() {
     // Where there is nothing to read again, SIGHUP is such a signal.
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
-        let path = ledger();
-        let mut command = Command::new(BIN);
-        command.args(["mcp", "--", "sh", "-c", FAMILY]).env("LEDGER", &path);
-        let mut client = Client::start(command, path.clone());
-        assert_eq!(client.receive()["method"], "up");
-        let pids = family(&path);
+        let (mut client, pids) = guarded_family();
         client.signal(signal);
         assert_eq!(client.wait().code(), Some(code));
         let gone = || pids.iter().all(|pid| !is_alive(*pid)).then_some(());

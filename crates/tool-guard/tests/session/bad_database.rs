@@ -10,7 +10,7 @@ use tr_integrity::{
 };
 
 /// A database with one session, `s`, which is refused for its first message.
-async fn database(path: &Path) {
+pub(crate) async fn database(path: &Path) -> Sqlite {
     let store = Sqlite::open(path).await.unwrap();
     let sessions =
         Sessions::builder(Format::AnthropicMessages).store(store.clone()).build().unwrap();
@@ -18,7 +18,7 @@ async fn database(path: &Path) {
         r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"gone","content":"1"}]}"#;
     let orphan = Format::AnthropicMessages.read(orphan).unwrap();
     sessions.change("s", |session, _| session.push(orphan)).await.unwrap();
-    store.close().await;
+    store
 }
 
 /// Does something to a database that no agent does.
@@ -34,7 +34,7 @@ async fn databases_without_sessions() {
     let folder = Folder::new();
     Database::open(folder.path("calls.db")).await.unwrap().close().await;
     Sqlite::open(folder.path("none.db")).await.unwrap().close().await;
-    database(&folder.path("other.db")).await;
+    database(&folder.path("other.db")).await.close().await;
     tamper(&folder.path("other.db"), "PRAGMA application_id = 42").await;
     refused(&folder, "calls.db", "is no session: it is a database without sessions");
     refused(&folder, "none.db", "is no session: it is a database without sessions");
@@ -48,7 +48,7 @@ async fn databases_without_sessions() {
 async fn other_formats_and_damage() {
     let folder = Folder::new();
     for name in ["newer.db", "other.db", "changed.db", "damaged.db", "cut.db"] {
-        database(&folder.path(name)).await;
+        database(&folder.path(name)).await.close().await;
     }
     tamper(&folder.path("newer.db"), "UPDATE tr_schema SET format = 7 WHERE part = 'sessions'")
         .await;
@@ -69,7 +69,7 @@ async fn other_formats_and_damage() {
 #[tokio::test]
 async fn a_database_that_is_locked_can_be_read_and_is_not_written() {
     let folder = Folder::new();
-    database(&folder.path("s.db")).await;
+    database(&folder.path("s.db")).await.close().await;
     let writer = Database::open(folder.path("s.db")).await.unwrap();
     let (done, wait) = channel::<()>();
     let held = writer.write(move |_| {
@@ -94,7 +94,7 @@ async fn a_database_that_may_not_be_written_can_be_read() {
     let folder = Folder::new();
     set_mode(&folder.path(""), 0o755);
     fs::create_dir(folder.path("closed")).unwrap();
-    database(&folder.path("closed/s.db")).await;
+    database(&folder.path("closed/s.db")).await.close().await;
     let before = fs::read(folder.path("closed/s.db")).unwrap();
     set_mode(&folder.path("closed/s.db"), 0o444);
     set_mode(&folder.path("closed"), 0o555);

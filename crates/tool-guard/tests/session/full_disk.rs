@@ -1,11 +1,13 @@
 //! Where nothing can be written any more, all is as it was. A limit on the size of files stands for
 //! a full disk: writes fail in the middle of a file there too.
-use crate::folder::{FINE, Folder, ORPHANED, guard};
+use crate::{
+    bad_database::database,
+    folder::{FINE, Folder, ORPHANED, guard},
+};
 use std::{
     fs,
     process::{Command, Stdio},
 };
-use tr_integrity::{Format, Sessions, sqlite::Sqlite};
 
 /// Runs the command where files cannot grow past so many of the shell's blocks.
 fn limited(folder: &Folder, blocks: usize, arguments: &[&str]) -> (i32, String) {
@@ -93,13 +95,7 @@ fn half_a_checkpoint_is_taken_back() {
 #[tokio::test]
 async fn a_database_that_cannot_grow_is_as_it_was() {
     let folder = Folder::new();
-    let store = Sqlite::open(folder.path("s.db")).await.unwrap();
-    let sessions =
-        Sessions::builder(Format::AnthropicMessages).store(store.clone()).build().unwrap();
-    let orphan =
-        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"gone","content":"1"}]}"#;
-    let orphan = Format::AnthropicMessages.read(orphan).unwrap();
-    sessions.change("s", |session, _| session.push(orphan)).await.unwrap();
+    let store = database(&folder.path("s.db")).await;
     // Beside one who has it open, and alone.
     for is_open in [true, false] {
         if !is_open {
