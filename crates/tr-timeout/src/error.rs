@@ -56,7 +56,8 @@ impl DeadlineExceeded {
         Self { after, was_ready: false, facts: facts(Ran::No) }
     }
 
-    /// How long the call had, or how long its last attempt waited for the tool to be ready; zero if it came too late.
+    /// How long the call had, or how long its last attempt waited for the tool to be ready; zero if
+    /// it came too late.
     #[must_use]
     pub const fn after(&self) -> Duration {
         self.after

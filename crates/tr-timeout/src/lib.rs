@@ -60,8 +60,9 @@
 //!
 //! A tool that answers at its first poll costs no timer and no allocation, and no look at the
 //! clock unless its call has a deadline or an allowance. An allowance (`per_call`) that is sooner
-//! than the call's own deadline costs a copy of the call's parts if somebody shares them. With an observer that is enabled, each call is noted in
-//! an allocation of its own, because its request is gone when time runs out.
+//! than the call's own deadline costs a copy of the call's parts if somebody shares them. With an
+//! observer that is enabled, each call is noted in an allocation of its own, because its request is
+//! gone when time runs out.
 //!
 //! # Knows nothing of
 //!
