@@ -1,4 +1,5 @@
 //! What a caller on the wire gets, whatever happens below.
+use serde_json::json;
 use std::time::Duration;
 use tool_reliability::{Folded, ToolStack};
 use tower::{Layer, ServiceExt};
@@ -43,9 +44,13 @@ async fn each_end_has_the_status_of_the_seed() {
     );
 
     // A mutating tool that may have run is not retried.
-    let retriable = status([fails("connection_reset", Verdict::TRANSIENT, Ran::Unknown)], 1).await;
-    assert_eq!(retriable["status"], "retriable_error");
-    assert_eq!(retriable["error"]["ran"], "unknown");
+    for ran in [Ran::Unknown, Ran::Yes] {
+        let lost = status([fails("connection_reset", Verdict::TRANSIENT, ran)], 1).await;
+        assert_eq!(lost["status"], "error");
+        let error = &lost["error"];
+        let said = [&error["retriable"], &error["terminal"], &error["ran"]];
+        assert_eq!(said, [&json!(false), &json!(true), &json!(ran)]);
+    }
 
     let timeout = status([Step::Hang], 1).await;
     assert_eq!(timeout["status"], "timeout");

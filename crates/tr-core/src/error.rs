@@ -69,6 +69,15 @@ impl Facts {
         self
     }
 
+    /// The cause, if it is these facts' own.
+    #[must_use]
+    pub fn into_cause(self) -> Option<BoxError> {
+        match self.cause? {
+            Cause::Own(cause) => Some(cause),
+            Cause::Shared(_) => None,
+        }
+    }
+
     /// Keeps an earlier failure of the same call, which no source leads to: [`causes`] lists it
     /// behind the cause and all of the cause's own.
     #[must_use]

@@ -15,6 +15,9 @@
 //! None is on by default.
 //!
 //! - `http`: [`Standard`] answers for `http::Request` and `http::Response`.
+//! - `hyper-util`, `reqwest`: with `http`, the connect errors of these clients are known as such: the
+//!   request was not sent.
+//! - `h2`: with one of them, so is a request whose stream the server refused (`REFUSED_STREAM`).
 //! - `catalog`: catalogues and configurations in TOML; in JSON they are read without it.
 //! - `input-schema`: params are checked against the JSON Schema in their tool's manifest.
 //! - `interchange`: keys by the SHA-256 formula of others, for systems that already use it.
@@ -36,6 +39,7 @@ mod error;
 pub mod graph;
 mod id;
 pub mod manifest;
+mod not_sent;
 mod observer;
 mod outcome;
 mod overrides;
@@ -60,6 +64,7 @@ pub use self::{
     error::{BoxError, Facts, causes, facts, find, root_cause},
     id::{Fence, Id},
     manifest::{Capability, ToolManifest},
+    not_sent::NotSent,
     observer::{CallInfo, Event, Observer},
     outcome::{Chunk, MatchedOn, OutcomeParts, Replay, Retried, ToolError, ToolOutcome},
     overrides::{

@@ -38,6 +38,9 @@ pub struct ToolManifest {
     pub ttls: TtlOverride,
     /// How errors with these codes end, whatever else is known of them.
     pub classification: Vec<(Box<str>, Verdict)>,
+    /// The codes and statuses by which the tool says that it did not run. They count where the
+    /// error itself has them, not where its text names them.
+    pub not_run: Vec<Box<str>>,
     /// What of its params does not count for keys and digests.
     pub rules: Rules,
     /// The dependency that it stands on, for a breaker shared with others.
@@ -187,6 +190,7 @@ impl ToolManifest {
             loops: LoopOverride::default(),
             ttls: TtlOverride::default(),
             classification: Vec::new(),
+            not_run: Vec::new(),
             rules: Rules::default(),
             dependency: None,
             depends_on: Vec::new(),

@@ -32,6 +32,10 @@ pub struct CallInfo<'r> {
     pub correlation: Option<&'r str>,
     /// Which attempt, from 0.
     pub attempt: u32,
+    /// What the tool does to the world.
+    pub effect: Effect,
+    /// Whether a repeat is declared safe although an earlier attempt may have run, or forbidden.
+    pub repeat_safe: Option<bool>,
 }
 
 impl<'r> CallInfo<'r> {

@@ -1,4 +1,5 @@
 //! How an attempt ended, whether the tool ran, and what a tool does to the world.
+use crate::code;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -16,6 +17,19 @@ pub enum Effect {
     /// A repeat may do harm: a second payment, a second message.
     #[default]
     Mutating,
+}
+
+impl Effect {
+    /// Whether another run of such a tool does no harm that nobody has accepted: it did not run, it
+    /// changes nothing, or a repeat is declared safe.
+    #[must_use]
+    pub const fn may_repeat(self, ran: Ran, repeat_safe: Option<bool>) -> bool {
+        match (ran, self) {
+            (Ran::No, _) | (_, Self::ReadOnly) => true,
+            (_, Self::Idempotent) => !matches!(repeat_safe, Some(false)),
+            (_, Self::Mutating) => matches!(repeat_safe, Some(true)),
+        }
+    }
 }
 
 /// How an attempt ended.
@@ -114,11 +128,56 @@ impl<'r> Classification<'r> {
     pub const fn new(verdict: Verdict, ran: Ran, code: &'r str) -> Self {
         Self { verdict, ran, code, exhausted: false }
     }
+
+    /// Whether a caller that repeats the call as it is does no harm and may succeed: what
+    /// `retriable` says in envelopes, events and `_meta`.
+    ///
+    /// Where a mutating tool may have run it is `false`, unless a repeat is declared safe. The
+    /// marker of a call in flight stays retriable: its key does not run twice.
+    #[must_use]
+    pub fn is_retriable(&self, effect: Effect, repeat_safe: Option<bool>) -> bool {
+        let joins = self.code == code::IDEMPOTENCY_IN_FLIGHT && !self.exhausted;
+        self.verdict.is_transient() && (joins || effect.may_repeat(self.ran, repeat_safe))
+    }
+
+    /// The same end, given by a handler of one's own instead of a remote server: it has run, or may
+    /// have, whatever its status or its words say.
+    ///
+    /// For a [`Classify`](crate::Classify) around a server's own handler, where a 429 is what the
+    /// handler answered after it began.
+    #[must_use]
+    pub const fn of_handler(mut self) -> Self {
+        if matches!(self.ran, Ran::No) {
+            self.ran = Ran::Unknown;
+        }
+        self
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Ran::{No, Unknown, Yes};
+    use super::{
+        Ran::{No, Unknown, Yes},
+        *,
+    };
+
+    #[test]
+    fn what_may_have_run_is_not_retriable_unless_a_repeat_is_safe() {
+        let end = |ran| Classification::new(Verdict::TRANSIENT, ran, "x");
+        for ran in [Unknown, Yes] {
+            assert!(!end(ran).is_retriable(Effect::Mutating, None), "{ran:?}");
+            assert!(end(ran).is_retriable(Effect::Mutating, Some(true)), "{ran:?}");
+            assert!(!end(ran).is_retriable(Effect::Idempotent, Some(false)), "{ran:?}");
+            for effect in [Effect::ReadOnly, Effect::Idempotent] {
+                assert!(end(ran).is_retriable(effect, None), "{ran:?}");
+            }
+        }
+        assert!(end(No).is_retriable(Effect::Mutating, None));
+        let in_flight = Classification { code: code::IDEMPOTENCY_IN_FLIGHT, ..end(Unknown) };
+        assert!(in_flight.is_retriable(Effect::Mutating, None));
+        let permanent = Classification { verdict: Verdict::Permanent, ..end(No) };
+        assert!(!permanent.is_retriable(Effect::ReadOnly, None));
+    }
 
     #[test]
     fn ran_is_no_only_if_no_attempt_ran() {

@@ -82,6 +82,8 @@ pub(crate) fn failed<V>(mutating: bool, failure: Failure<V>) -> State<V> {
         // Nothing ran, and the reason will pass (an open breaker, a refused connection, no time
         // left to start): replaying that for minutes would make a short outage a long one.
         (Verdict::Transient { .. }, Ran::No) => State::Failed(failure, Again::Freely),
+        // It ran, and a second run may do harm, whoever wishes for it.
+        (Verdict::Transient { .. }, Ran::Yes) if mutating => State::Failed(failure, Again::Never),
         (Verdict::Transient { .. }, _) => State::Failed(failure, Again::WhenAsked),
         (Verdict::Permanent | Verdict::Success, _) => State::Failed(failure, Again::Never),
     }
@@ -129,7 +131,7 @@ mod tests {
         let transient = Verdict::TRANSIENT;
         for (verdict, ran, mutating, other) in [
             (transient, No, "failed Freely", "failed Freely"),
-            (transient, Yes, "failed WhenAsked", "failed WhenAsked"),
+            (transient, Yes, "failed Never", "failed WhenAsked"),
             (transient, Unknown, "unknown", "failed WhenAsked"),
             (Permanent, No, "failed Never", "failed Never"),
             (Permanent, Yes, "failed Never", "failed Never"),

@@ -3,11 +3,11 @@ use crate::{
     codec::{body::Format, notes::RequestNote},
     end::Flaw,
     local::{
-        entry::{Entry, Run, flaw},
+        entry::{Entry, Run, flaw, is_retriable},
         notes::Notes,
         shard::Common,
     },
-    protocol::{Millis, Phase},
+    protocol::{self, Millis, Phase},
     store::Stored,
 };
 use serde::Serialize;
@@ -112,7 +112,7 @@ pub struct Attempt {
     pub finished_at_ms: u64,
     /// `success` or `error`.
     pub status: &'static str,
-    /// It may succeed another time.
+    /// It may succeed another time, and a repeat does no harm.
     pub retriable: bool,
     /// The code of its failure.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,9 +128,9 @@ pub struct RecordedError {
     pub code: String,
     /// The error's own words; the code, where a response reported it.
     pub message: String,
-    /// It would fail again.
+    /// It would fail again, or a repeat could run the tool a second time.
     pub terminal: bool,
-    /// It may succeed another time.
+    /// It may succeed another time, and a repeat does no harm.
     pub should_retriable: bool,
 }
 
@@ -147,12 +147,13 @@ impl Attempt {
 }
 
 impl RecordedError {
-    fn of(flaw: &Flaw) -> Self {
+    fn of<D, F>(state: &protocol::State<D, F>, flaw: &Flaw) -> Self {
+        let retriable = is_retriable(state, flaw);
         Self {
             code: flaw.code.to_string(),
             message: flaw.error.as_ref().map_or(flaw.code.to_string(), ToString::to_string),
-            terminal: !flaw.verdict.is_transient(),
-            should_retriable: flaw.verdict.is_transient(),
+            terminal: !retriable,
+            should_retriable: retriable,
         }
     }
 }
@@ -213,7 +214,7 @@ impl DedupeRecord {
                     .map(|run| Attempt::of(run, unix))
                     .collect(),
             }),
-            error: flaw(&record.state).map(|flaw| RecordedError::of(flaw)),
+            error: flaw(&record.state).map(|flaw| RecordedError::of(&record.state, flaw)),
             lock_until_ms: (state == RecordState::Inflight).then(|| unix(record.until)),
             version: record.version,
             epoch: record.token.epoch,
@@ -257,7 +258,7 @@ impl DedupeRecord {
                 attempt_count: record.runs,
                 attempts: runs.iter().map(|run| Attempt::of(run, |at| at)).collect(),
             }),
-            error: flaw.as_deref().map(RecordedError::of),
+            error: flaw.as_deref().map(|flaw| RecordedError::of(&record.state, flaw)),
             lock_until_ms: (phase == Phase::Inflight).then_some(record.until),
             version: record.version,
             epoch: record.token.epoch,

@@ -1,7 +1,7 @@
 //! Errors of the loop guard.
 use crate::{message, track::Signal};
 use std::{error::Error, fmt};
-use tr_core::{BoxError, Facts, Ran, Verdict, code};
+use tr_core::{BoxError, Facts, Ran, Verdict, classify, code};
 
 /// The call would go on with a loop: it failed the same way before, or a
 /// [signal](crate::Signals) was seen. It was not executed.
@@ -21,12 +21,13 @@ pub struct ToolErrorLimit {
     facts: Facts,
 }
 
-/// The inner service's error, and what a model should know about repeating the call. Whether the
-/// tool ran is the inner error's to say.
+/// The inner service's error, and what a model should know about repeating the call. Code, verdict
+/// and whether the tool ran are the inner error's.
 #[derive(Debug)]
 pub struct Noted {
     notes: Vec<String>,
-    inner: BoxError,
+    /// With the inner error as their cause.
+    facts: Facts,
 }
 
 impl LoopDetected {
@@ -71,14 +72,17 @@ impl ToolErrorLimit {
 }
 
 impl Noted {
-    pub(crate) const fn new(notes: Vec<String>, inner: BoxError) -> Self {
-        Self { notes, inner }
+    pub(crate) fn new(notes: Vec<String>, inner: BoxError) -> Self {
+        let end = classify::error(&*inner).end;
+        let facts = Facts::of(end);
+        Self { notes, facts: facts.because(inner) }
     }
 
     /// The same notes to another error.
     #[must_use]
     pub fn map(self, change: impl FnOnce(BoxError) -> BoxError) -> Self {
-        Self { inner: change(self.inner), ..self }
+        let inner = self.facts.into_cause().expect("made with a cause of its own");
+        Self::new(self.notes, change(inner))
     }
 
     /// What was added.
@@ -102,7 +106,9 @@ impl fmt::Display for ToolErrorLimit {
 
 impl fmt::Display for Noted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)?;
+        if let Some(inner) = self.facts.source() {
+            fmt::Display::fmt(inner, f)?;
+        }
         self.notes.iter().try_for_each(|note| write!(f, "\n{note}"))
     }
 }
@@ -121,6 +127,6 @@ impl Error for ToolErrorLimit {
 
 impl Error for Noted {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&*self.inner)
+        Some(&self.facts)
     }
 }

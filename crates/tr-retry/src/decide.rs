@@ -156,20 +156,11 @@ fn forbidden(policy: &Policy, failed: &Failed<'_>) -> Option<Why> {
         Some(Why::Exhausted)
     } else if !policy.allows_code(failed.end.code) {
         Some(Why::Code)
-    } else if !may_repeat(failed.ran, failed.effect, failed.repeat_safe) {
+    } else if !failed.effect.may_repeat(failed.ran, failed.repeat_safe) {
         Some(Why::Effect)
     } else if failed.attempt.saturating_add(1) >= policy.attempts.min(MOST_ATTEMPTS) {
         Some(Why::Attempts)
     } else {
         None
-    }
-}
-
-/// Whether running the tool again does no harm that nobody has accepted.
-const fn may_repeat(ran: Ran, effect: Effect, repeat_safe: Option<bool>) -> bool {
-    match (ran, effect) {
-        (Ran::No, _) | (_, Effect::ReadOnly) => true,
-        (_, Effect::Idempotent) => !matches!(repeat_safe, Some(false)),
-        (_, Effect::Mutating) => matches!(repeat_safe, Some(true)),
     }
 }

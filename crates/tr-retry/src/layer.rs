@@ -126,7 +126,7 @@ impl<A> Builder<A> {
     ///
     /// ```
     /// use tower::{ServiceBuilder, ServiceExt};
-    /// use tr_core::{BoxError, CallParts, Effect, Params, ToolCall, ToolOutcome};
+    /// use tr_core::{BoxError, CallParts, NotSent, Params, ToolCall, ToolOutcome};
     /// use tr_retry::RetryLayer;
     ///
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -134,7 +134,7 @@ impl<A> Builder<A> {
     /// let tool = ServiceBuilder::new()
     ///     .layer(RetryLayer::builder().opt_in_agents(["planner"]).build()?)
     ///     .service_fn(|call: ToolCall| async move {
-    ///         if call.attempt() == 0 { Err("connection refused")? }
+    ///         if call.attempt() == 0 { Err(NotSent::new("connection refused"))? }
     ///         Ok::<_, BoxError>(ToolOutcome::default())
     ///     });
     ///

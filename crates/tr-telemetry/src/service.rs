@@ -8,7 +8,7 @@ use crate::{
     shape,
     signals::Core,
     spans,
-    watch::{Story, Told, Watch},
+    watch::{Repeatable, Story, Told, Watch},
 };
 use opentelemetry::{Context as Trace, KeyValue, trace::TraceContextExt as _};
 use std::{
@@ -115,7 +115,8 @@ where
         });
         let is_told = !matches!(story, Story::None);
         let since = (is_told || series.is_some()).then(Instant::now);
-        Watch { since, series, context, story, is_over: false }
+        let repeat = Repeatable::of(&self.answers.info_of(self.req));
+        Watch { since, series, context, story, repeat, is_over: false }
     }
 
     /// An attempt is worth watching if its span is recorded, or if its call tells a story.
@@ -129,23 +130,25 @@ where
     fn watched_attempt(&self) -> Option<Watch> {
         let context = self.span("tool_attempt");
         let is_recording = context.as_ref().is_some_and(|cx| cx.span().is_recording());
+        let info = self.answers.info_of(self.req);
+        let repeat = Repeatable::of(&info);
         if !is_recording && !notes::are_taken() {
             return context.map(|context| Watch {
                 since: None,
                 series: None,
                 context: Some(context),
                 story: Story::None,
+                repeat,
                 is_over: false,
             });
         }
-        let info = self.answers.info_of(self.req);
         let core = context.as_ref().filter(|_| is_recording).map(|cx| {
             let tool = String::from(self.core.clean(info.tool));
             cx.span().set_attribute(KeyValue::new("tool.name", tool));
             self.core.clone()
         });
         let story = Story::Attempt(core, info.attempt.saturating_add(1));
-        Some(Watch { since: None, series: None, context, story, is_over: false })
+        Some(Watch { since: None, series: None, context, story, repeat, is_over: false })
     }
 
     fn span(&self, name: &'static str) -> Option<Trace> {

@@ -11,7 +11,10 @@ use opentelemetry::{
 };
 use std::{mem, thread, time::Duration};
 use tokio::time::Instant;
-use tr_core::{BreakerState, Classification, Ran, Scope, Striped, Verdict, code, wire::Status};
+use tr_core::{
+    BreakerState, CallInfo, Classification, Effect, Ran, Scope, Striped, Verdict, code,
+    wire::Status,
+};
 
 /// A call or an attempt that somebody wants to hear of.
 ///
@@ -25,7 +28,25 @@ pub(crate) struct Watch {
     /// Active while the call is polled.
     pub(crate) context: Option<Context>,
     pub(crate) story: Story,
+    pub(crate) repeat: Repeatable,
     pub(crate) is_over: bool,
+}
+
+/// What decides whether a caller may repeat a failed call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Repeatable {
+    effect: Effect,
+    declared_safe: Option<bool>,
+}
+
+impl Repeatable {
+    pub(crate) const fn of(call: &CallInfo<'_>) -> Self {
+        Self { effect: call.effect, declared_safe: call.repeat_safe }
+    }
+
+    fn after(self, end: Classification<'_>) -> bool {
+        end.is_retriable(self.effect, self.declared_safe)
+    }
 }
 
 /// What is told of it in words.
@@ -96,7 +117,9 @@ impl Watch {
     pub(crate) fn end(&mut self, outcome: Outcome<'_>) {
         self.is_over = true;
         let elapsed = self.since.map(|since| since.elapsed()).unwrap_or_default();
-        let (end, status) = (outcome.end, Status::of(outcome.end));
+        let end = outcome.end;
+        let retriable = self.repeat.after(end);
+        let status = Status::of(end, retriable);
         if let Some((series, scope)) = &self.series {
             series.ended(Ended { status, scope: *scope, code: end.code, elapsed });
         }
@@ -105,7 +128,8 @@ impl Watch {
             Story::Call(told) => {
                 let shown = Shown::new(&told.core, &outcome);
                 if told.logs {
-                    told.log(self.context.as_ref(), &shown, &outcome, elapsed, status);
+                    let retriable = retriable && !end.exhausted;
+                    told.log(self.context.as_ref(), &shown, &outcome, elapsed, (status, retriable));
                 }
                 self.close(told.attempts(&outcome), told.notes.breaker, Some(&shown), end);
             }
@@ -215,7 +239,7 @@ impl Told {
         shown: &Shown,
         outcome: &Outcome<'_>,
         elapsed: Duration,
-        status: Status,
+        (status, retriable): (Status, bool),
     ) {
         let (end, notes) = (outcome.end, &self.notes);
         let is_good = end.verdict.is_success();
@@ -226,7 +250,7 @@ impl Told {
             elapsed: Some(elapsed),
             from_cache: Some(self.is_from_cache(outcome)),
             error_code: (!is_good).then_some(&*shown.code),
-            retriable: (!is_good).then_some(end.verdict.is_transient() && !end.exhausted),
+            retriable: (!is_good).then_some(retriable),
             breaker_state: notes.breaker.map(BreakerState::as_str),
             more: More { error: shown.message.as_deref(), ..More::default() },
             ..self.record()

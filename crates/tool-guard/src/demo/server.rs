@@ -173,7 +173,10 @@ impl Server {
                 sleep(LATE).await;
                 End::Text(format!("charged order {order}"))
             }
-            Some("error") => End::Error(-32001, "Request timed out".into()),
+            Some("error") => {
+                let message = arguments["message"].as_str().unwrap_or("Request timed out");
+                End::Error(arguments["code"].as_i64().unwrap_or(-32001), message.into())
+            }
             _ => End::Text(format!("charged order {order}")),
         }
     }
@@ -227,7 +230,7 @@ fn tools() -> Value {
         tool(
             "charge_card",
             "Charges the card for an order",
-            json!({ "order": text, "then": text }),
+            json!({ "order": text, "then": text, "code": { "type": "integer" }, "message": text }),
             json!({ "destructiveHint": true })
         ),
         tool(

@@ -7,7 +7,10 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use std::{borrow::Cow, fmt::Write};
-use tr_core::{BoxError, Json, Ran, ToolError, ToolOutcome, classify};
+use tr_core::{
+    BoxError, Classification, Effect, EffectOf, Json, Ran, Standard, ToolCall, ToolError,
+    ToolOutcome, classify,
+};
 
 /// How much of an error's text is classified and kept, in bytes.
 const MAX_TEXT: usize = 8 * 1024;
@@ -17,8 +20,28 @@ const MAX_TEXT: usize = 8 * 1024;
 struct CallResult<'l> {
     #[serde(default, rename = "isError")]
     is_error: bool,
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Option<&'l RawValue>,
     #[serde(borrow, default)]
     content: Option<&'l RawValue>,
+}
+
+/// What a guard, or a tool with the same manners, says of a failure in `_meta`.
+#[derive(Deserialize)]
+struct Meta {
+    #[serde(rename = "tool-reliability/error")]
+    error: OwnWord,
+}
+
+#[derive(Deserialize)]
+struct OwnWord {
+    ran: Ran,
+}
+
+/// The tool's own word on whether it ran.
+fn own_word(meta: Option<&RawValue>) -> Option<Ran> {
+    let meta: Meta = serde_json::from_str(meta?.get()).ok()?;
+    Some(meta.error.ran)
 }
 
 #[derive(Deserialize)]
@@ -50,7 +73,10 @@ pub(crate) fn outcome(answer: &Message<'_>, kept: bool) -> ToolOutcome {
     match result {
         Ok(result) if result.is_error => {
             let text = text(result.content);
-            let end = classify::mcp_is_error(&text).end;
+            let mut end = classify::mcp_is_error(&text).end;
+            if let Some(ran) = own_word(result.meta) {
+                end.ran = ran;
+            }
             let mut outcome =
                 ToolOutcome::failure(ToolError::new(end.code, text.as_str()).classified(end));
             outcome.parts_mut().content = Some(raw.to_owned().into());
@@ -82,8 +108,47 @@ fn text(content: Option<&RawValue>) -> String {
     all
 }
 
+/// Whether the JSON-RPC error that `outcome` tells of has one of these codes, by which its tool says
+/// that it did not run.
+pub(crate) fn says_not_run(outcome: &ToolOutcome, codes: &[Box<str>]) -> bool {
+    let details = outcome.error().and_then(|error| error.details.as_ref());
+    let code = details.and_then(|raw| message::object::<RpcError<'_>>(raw.get()).ok());
+    code.is_some_and(|error| codes.iter().any(|code| code.parse() == Ok(error.code)))
+}
+
+/// What decides whether a failed call may be repeated as it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Repeatable {
+    effect: Effect,
+    declared_safe: Option<bool>,
+}
+
+impl Repeatable {
+    pub(crate) fn of(call: &ToolCall) -> Self {
+        let (effect, declared_safe) = (Standard.effect_of(call), Standard.is_repeat_safe(call));
+        Self { effect, declared_safe }
+    }
+
+    fn after(self, end: Classification<'_>) -> bool {
+        end.is_retriable(self.effect, self.declared_safe) && !end.exhausted
+    }
+
+    /// What a model must know of a call that ended without the server's answer.
+    const fn warning(self, ran: Ran) -> &'static str {
+        match (self.effect.may_repeat(ran, self.declared_safe), ran) {
+            (true, _) => "",
+            (false, Ran::Yes) => " (it has run: do not repeat it)",
+            (false, _) => " (it may have run: do not repeat it; check first)",
+        }
+    }
+}
+
 /// The line that answers the client's call: the server's own wherever there is one.
-pub(crate) fn line(call: &McpCall, end: &Result<ToolOutcome, BoxError>) -> Bytes {
+pub(crate) fn line(
+    call: &McpCall,
+    repeatable: Repeatable,
+    end: &Result<ToolOutcome, BoxError>,
+) -> Bytes {
     let id = call.id_text();
     match end {
         Ok(outcome) if outcome.parts().notes.is_empty() && !outcome.from_cache() => {
@@ -93,10 +158,9 @@ pub(crate) fn line(call: &McpCall, end: &Result<ToolOutcome, BoxError>) -> Bytes
         Err(error) => {
             let found = classify::error(&**error).end;
             let mut text = in_full(&**error);
-            if found.ran == Ran::Unknown && !text.contains("may have run") {
-                text.push_str(" (the tool may have run: check before you repeat the call)");
-            }
-            let meta = json!({ "code": found.code, "ran": found.ran, "retriable": found.verdict.is_transient() && !found.exhausted });
+            text.push_str(repeatable.warning(found.ran));
+            let retriable = repeatable.after(found);
+            let meta = json!({ "code": found.code, "ran": found.ran, "retriable": retriable });
             let result = json!({
                 "content": [{ "type": "text", "text": text }],
                 "isError": true,

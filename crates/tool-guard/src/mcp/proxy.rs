@@ -2,7 +2,8 @@
 mod from_server;
 
 use super::{
-    Mode, answer,
+    Mode,
+    answer::{self, Repeatable},
     call::{McpCall, Refused, Request},
     effects::Effects,
     flights::{Relay, Unopened, token},
@@ -38,7 +39,7 @@ const INVALID_PARAMS: i64 = -32602;
 const PARSE_ERROR: i64 = -32700;
 
 /// A call's end, and whose call it was.
-pub(crate) type Finished = (Arc<McpCall>, Result<ToolOutcome, BoxError>);
+pub(crate) type Finished = (Arc<McpCall>, Repeatable, Result<ToolOutcome, BoxError>);
 
 type Running = Pin<Box<dyn Future<Output = Finished> + Send>>;
 
@@ -150,10 +151,10 @@ where
     /// Calls went on.
     pub(crate) fn on_step(&mut self, finished: Option<Finished>) {
         self.collect();
-        let Some((call, end)) = finished else { return };
+        let Some((call, repeatable, end)) = finished else { return };
         let wanted = self.wire.lock().flights.close(call.id());
         if wanted && self.mode == Mode::Enforce {
-            self.to_client.line(&answer::line(&call, &end));
+            self.to_client.line(&answer::line(&call, repeatable, &end));
         }
     }
 
@@ -317,7 +318,9 @@ where
             call = call.manifested(manifest);
         }
         let stack = self.stack.clone();
-        let finished = self.calls.begin(Box::pin(async move { (mcp, stack.oneshot(call).await) }));
+        let repeatable = Repeatable::of(&call);
+        let run = async move { (mcp, repeatable, stack.oneshot(call).await) };
+        let finished = self.calls.begin(Box::pin(run));
         self.on_step(finished);
     }
 }

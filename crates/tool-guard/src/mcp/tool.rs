@@ -1,5 +1,6 @@
 //! The server as a tool service: one call is one attempt.
 use super::{
+    answer,
     call::{Ending, McpCall},
     flights::Flights,
     message::Token,
@@ -157,6 +158,7 @@ impl Service<ToolCall> for ServerTool {
             mcp: mcp.clone(),
             wire_id: Some(launched.wire_id),
             ending: launched.ending,
+            call: call.manifest().is_some_and(|tool| !tool.not_run.is_empty()).then_some(call),
         })
     }
 }
@@ -177,6 +179,8 @@ pub(crate) struct Waiting {
     /// Until the attempt has ended.
     wire_id: Option<Token>,
     ending: oneshot::Receiver<Ending>,
+    /// The call, where its tool's manifest names codes by which the tool says that it did not run.
+    call: Option<ToolCall>,
 }
 
 impl Waiting {
@@ -186,8 +190,14 @@ impl Waiting {
     ) -> Result<ToolOutcome, BoxError> {
         self.wire_id = None;
         match ending {
-            Ok(Ending::Answered(answer, outcome)) => {
+            Ok(Ending::Answered(answer, mut outcome)) => {
                 self.mcp.keep(answer);
+                let codes = self.call.as_ref().and_then(ToolCall::manifest);
+                if codes.is_some_and(|tool| answer::says_not_run(&outcome, &tool.not_run))
+                    && let Some(error) = &mut outcome.parts_mut().error
+                {
+                    (error.verdict, error.ran) = (Some(Verdict::TRANSIENT), Ran::No);
+                }
                 Ok(outcome)
             }
             Ok(Ending::Oversized(bytes)) => Err(Failure::oversized(bytes).into()),
@@ -258,7 +268,7 @@ impl Failure {
         Facts::new("server_gone", Ran::No, Verdict::TRANSIENT),
     );
     const SERVER_GONE: Self = Self::new(
-        "The MCP server ended before it answered; the tool may have run",
+        "The MCP server ended before it answered",
         Facts::new("server_gone", Ran::Unknown, Verdict::TRANSIENT),
     );
     const CANCELLED_BEFORE: Self = Self::new(
@@ -266,7 +276,7 @@ impl Failure {
         Facts::new(code::CANCELLED, Ran::No, Verdict::Cancelled),
     );
     const CANCELLED: Self = Self::new(
-        "The call was cancelled; the tool may have run",
+        "The call was cancelled",
         Facts::new(code::CANCELLED, Ran::Unknown, Verdict::Cancelled),
     );
 
@@ -298,7 +308,7 @@ impl fmt::Display for Failure {
                 "The tool ran, but its answer has {bytes} bytes, more than the guard passes on: raise --max-line"
             ),
             Message::TimedOut(after) => {
-                write!(f, "Tool timeout after {after:?}; the tool may have run")
+                write!(f, "Tool timeout after {after:?}")
             }
         }
     }

@@ -4,6 +4,7 @@
 mod admin;
 mod bad_input;
 mod client;
+mod evidence;
 mod lines;
 mod loops;
 mod payments;

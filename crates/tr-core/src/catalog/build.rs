@@ -1,7 +1,7 @@
 //! From the written form to manifests.
 use super::{
     form::{Breaker, Keys, Loops, Retry, Tool, Ttl},
-    shape::{At, Spot},
+    shape::{At, End, Spot},
 };
 use crate::{
     RetryOverride, ToolId, ToolManifest,
@@ -76,8 +76,13 @@ pub(super) fn manifest(
     manifest.ttls = ttls(tool.ttl, defaults.ttl.as_ref());
     // A tool's own word on a code comes first, and the first is heard.
     let ends = [tool.classification.as_ref(), defaults.classification.as_ref()];
-    let ends = ends.into_iter().flatten().flatten();
-    manifest.classification = ends.map(|(code, end)| (code.clone(), (*end).into())).collect();
+    for (code, end) in ends.into_iter().flatten().flatten() {
+        let is_first = manifest.classification.iter().all(|(known, _)| known != code);
+        if *end == End::NotRun && is_first {
+            manifest.not_run.push(code.clone());
+        }
+        manifest.classification.push((code.clone(), (*end).into()));
+    }
     manifest.rules = rules(tool.keys, defaults.keys.as_ref());
     manifest.dependency = tool.dependency.or_else(|| defaults.dependency.clone());
     manifest.required = tool.required.or(defaults.required).unwrap_or(false);

@@ -155,19 +155,21 @@ impl Shape for Inside {
 pub(crate) enum End {
     Permanent,
     Transient,
+    /// Transient, and the tool did not run.
+    NotRun,
 }
 
 impl From<End> for Verdict {
     fn from(end: End) -> Self {
         match end {
             End::Permanent => Self::Permanent,
-            End::Transient => Self::TRANSIENT,
+            End::Transient | End::NotRun => Self::TRANSIENT,
         }
     }
 }
 
 words! {
-    End { Permanent = "permanent", Transient = "transient" }
+    End { Permanent = "permanent", Transient = "transient", NotRun = "not_run" }
     Effect { ReadOnly = "read_only" | "readOnly", Idempotent = "idempotent", Mutating = "mutating" }
     Capability {
         Streaming = "streaming", Idempotency = "idempotency", Caching = "caching",

@@ -5,7 +5,7 @@ use super::{
     phrases::Rank,
     tool_error,
 };
-use crate::{Ran, ToolError, error::causes, facts};
+use crate::{Facts, Ran, ToolError, error::causes};
 use std::{
     error::Error,
     fmt::{self, Write},
@@ -19,40 +19,51 @@ const LINKS: usize = 16;
 /// Classifies an error.
 ///
 /// The outermost [`Facts`](crate::Facts) in its chain stand; else the outermost
-/// [`ToolError`] is classified, or the refusal of tower's `load_shed`, which has called nothing;
-/// else the strongest of what all its links say: an [`io::Error`](std::io::Error) by its kind,
-/// anything else by its message.
+/// [`ToolError`] is classified; else the strongest of what all its links say: an
+/// [`io::Error`](std::io::Error) by its kind, anything else by its message.
+///
+/// That the tool did not run is believed of the outermost error only: an error of our own layers,
+/// [`NotSent`](crate::NotSent), a [`ToolError`] that says so, or the refusal of tower's `load_shed`,
+/// which has called nothing. Further in, the same error speaks of another call that the tool made.
 ///
 /// ```
 /// use std::io;
-/// use tr_core::{Ran, classify};
+/// use tr_core::{NotSent, Ran, classify};
 ///
-/// let error = io::Error::from(io::ErrorKind::ConnectionRefused);
-/// assert_eq!(classify::error(&error).end.ran, Ran::No);
+/// let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
+/// assert_eq!(classify::error(&refused()).end.ran, Ran::Unknown);
+/// assert_eq!(classify::error(&NotSent::new(refused())).end.ran, Ran::No);
 /// ```
 #[must_use]
 pub fn error<'e>(error: &'e (dyn Error + 'static)) -> Finding<'e> {
-    if let Some(facts) = facts(error) {
-        return Finding::judged(facts.classification());
+    let (mut found, depth) = outermost(error);
+    if found.end.ran == Ran::No && depth > 0 {
+        found.end.ran = Ran::Unknown;
+    }
+    found
+}
+
+/// What the error is found to be, and how deep in its chain the error stands that says so.
+fn outermost<'e>(error: &'e (dyn Error + 'static)) -> (Finding<'e>, usize) {
+    let links = || causes(error).enumerate();
+    let with_facts = links().find_map(|(at, link)| Some((at, link.downcast_ref::<Facts>()?)));
+    if let Some((at, facts)) = with_facts {
+        // Facts stand behind the error whose facts they are.
+        return (Finding::judged(facts.classification()), at.saturating_sub(1));
     }
     let mut scan = Scan::default();
-    for link in causes(error).take(LINKS) {
+    for (at, link) in links().take(LINKS) {
         if let Some(error) = link.downcast_ref::<ToolError>() {
-            return tool_error(error);
+            return (tool_error(error), at);
         }
         if link.is::<Overloaded>() {
-            return shed();
+            let mut found = Finding::of(Kind::Overloaded);
+            found.end.ran = Ran::No;
+            return (found, at);
         }
         scan = scan.or(of(link));
     }
-    scan.finding().unwrap_or(Finding::of(Kind::Unclassified))
-}
-
-/// Turned away at the door, which is more than what others say of an overload.
-fn shed() -> Finding<'static> {
-    let mut found = Finding::of(Kind::Overloaded);
-    found.end.ran = Ran::No;
-    found
+    (scan.finding().unwrap_or(Finding::of(Kind::Unclassified)), 0)
 }
 
 fn of(link: &(dyn Error + 'static)) -> Scan {

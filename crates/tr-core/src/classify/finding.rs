@@ -15,22 +15,37 @@ pub struct Finding<'r> {
     pub status: Option<u16>,
     /// Why, where it is not for the kind's reason.
     overruled: Option<&'static str>,
+    /// The code or the status is the error's own, and not read out of its text.
+    own: Option<Own>,
+}
+
+/// What an error says of itself beside its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Own {
+    Code,
+    Status(u16),
 }
 
 impl<'r> Finding<'r> {
     pub(super) const SUCCESS: Self = Self::judged(Classification::SUCCESS);
 
     pub(super) const fn of(kind: Kind) -> Self {
-        Self { end: kind.classification(), kind: Some(kind), status: None, overruled: None }
+        let end = kind.classification();
+        Self { end, kind: Some(kind), status: None, overruled: None, own: None }
     }
 
     /// A judgement that somebody else has made.
     pub(super) const fn judged(end: Classification<'r>) -> Self {
-        Self { end, kind: None, status: None, overruled: None }
+        Self { end, kind: None, status: None, overruled: None, own: None }
     }
 
     pub(super) const fn status(mut self, status: Option<u16>) -> Self {
         self.status = status;
+        self
+    }
+
+    pub(super) const fn own(mut self, own: Own) -> Self {
+        self.own = Some(own);
         self
     }
 
@@ -78,14 +93,30 @@ impl<'r> Finding<'r> {
     ///
     /// An entry matches the error's own code, the stable code of what the tables found, or the
     /// HTTP status that the error has or names: `503` matches a response with that status and
-    /// the text `Service unavailable (503)`.
+    /// the text `Service unavailable (503)`. An entry of
+    /// [`not_run`](ToolManifest::not_run) matches what the error itself has, and no text.
     #[must_use]
     pub fn with_manifest(self, manifest: &ToolManifest) -> Self {
         if self.end.verdict.is_success() {
             return self;
         }
-        let found = manifest.classification.iter().find(|(key, _)| self.is(key));
-        found.map_or(self, |(_, verdict)| self.overruled(*verdict, reason::MANIFEST))
+        let entry = manifest.classification.iter().find(|(key, _)| self.is(key));
+        let mut found =
+            entry.map_or(self, |(_, verdict)| self.overruled(*verdict, reason::MANIFEST));
+        if manifest.not_run.iter().any(|key| self.says(key)) {
+            found = found.overruled(Verdict::TRANSIENT, reason::MANIFEST);
+            found.end.ran = Ran::No;
+        }
+        found
+    }
+
+    /// Whether `key` is the error's own code or status.
+    fn says(&self, key: &str) -> bool {
+        match self.own {
+            None => false,
+            Some(Own::Code) => key.eq_ignore_ascii_case(self.end.code),
+            Some(Own::Status(status)) => key.parse() == Ok(status),
+        }
     }
 
     fn is(&self, key: &str) -> bool {

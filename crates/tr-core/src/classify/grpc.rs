@@ -70,6 +70,12 @@ pub(super) fn from_description(text: &str) -> Option<Kind> {
     Some(CODES[place].1).filter(|kind| *kind != Kind::Unclassified)
 }
 
+/// The codes as Go and as tonic show them.
+pub(super) fn texts() -> impl Iterator<Item = String> {
+    let names = CODES.iter().map(|(name, _)| format!("rpc error: code = {name}"));
+    names.chain(DESCRIPTIONS.iter().map(|text| format!("code: '{text}', message: \"x\"")))
+}
+
 /// Classifies a gRPC status by its code and the trailer `grpc-retry-pushback-ms`.
 ///
 /// A negative pushback asks not to retry at all, and the finding is marked as exhausted; a

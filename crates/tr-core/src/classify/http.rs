@@ -1,6 +1,6 @@
 //! HTTP statuses.
-use super::{Finding, Kind, retry_after};
-use crate::WallClock;
+use super::{Finding, Kind, finding::Own, retry_after};
+use crate::{Ran, WallClock};
 
 /// gRPC's code for a status that cannot be read.
 const UNKNOWN: i32 = 2;
@@ -61,6 +61,10 @@ pub(super) fn from_word(word: &str) -> Option<u16> {
 
 /// Classifies an HTTP response by its status and its headers.
 ///
+/// 425 and 429, as the status of the very request that was sent, say that nothing was done
+/// ([`Ran::No`]); no other status does: gateways answer 408 and 503, too, after the server has acted.
+/// Around a handler of your own, [`of_handler`](crate::Classification::of_handler) takes that back.
+///
 /// Below 400 it is a success. Listed 4xx are permanent but for 408, 409, 423, 425 and 429; a 4xx
 /// that nobody has registered is unclassified; 501 and 505 are permanent, every other 5xx is
 /// transient. A transient one carries the hint of `retry-after-ms` or `Retry-After`; a malformed
@@ -95,9 +99,12 @@ pub fn http_response<'h>(
         return Finding::SUCCESS.status(Some(status));
     }
     let kind = self::status(status).map_or(Kind::Unclassified, |(kind, _)| kind);
-    let mut found = Finding::of(kind).status(Some(status));
+    let mut found = Finding::of(kind).status(Some(status)).own(Own::Status(status));
     if !found.end.verdict.is_transient() {
         return found;
+    }
+    if matches!(status, 425 | 429) {
+        found.end.ran = Ran::No;
     }
     found.end.exhausted = header("x-should-retry").is_some_and(|value| value.trim() == "false");
     found.retry_after(retry_after::from_headers(header, clock))

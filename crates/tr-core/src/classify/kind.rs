@@ -16,13 +16,13 @@ pub enum Kind {
     Timeout,
     /// The network, or whoever is behind it, took too long.
     NetworkTimeout,
-    /// Too many calls in too short a time; this one was turned away.
+    /// Too many calls in too short a time.
     RateLimited,
     /// A quota or another resource is used up for the moment.
     ResourceExhausted,
     /// The callee has too much to do.
     Overloaded,
-    /// The callee is not there for the moment, and turned the call away.
+    /// The callee is not there for the moment.
     ServiceUnavailable,
     /// Nobody listens at the address.
     ConnectionRefused,
@@ -66,7 +66,7 @@ pub enum Kind {
     PreconditionFailed,
     /// The disk is full.
     NoSpace,
-    /// The other side's certificate cannot be trusted; nothing was sent.
+    /// The other side's certificate cannot be trusted.
     TlsUntrusted,
     /// Refused with another 4xx.
     ClientError,
@@ -150,26 +150,30 @@ impl Kind {
         Self::Unclassified,
     ];
 
-    // A refusal is an answer: the attempt came to its end, so `Yes`. `No` would claim that
-    // nothing happened, which holds only where the call was turned away at the door.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter()
+    }
+
+    // A refusal is an answer: the attempt came to its end, so `Yes`. `No` is said by our own layers
+    // alone: what a tool's words say of a connection or a limit may be about its receipt mail.
     const fn row(self) -> Row {
         match self {
             Self::Timeout => (code::TIMEOUT, TRANSIENT, Unknown, reason::TIMEOUT),
             Self::NetworkTimeout => {
                 ("network_timeout", TRANSIENT, Unknown, reason::NETWORK_TIMEOUT)
             }
-            Self::RateLimited => ("rate_limited", TRANSIENT, No, reason::RATE_LIMIT),
+            Self::RateLimited => ("rate_limited", TRANSIENT, Unknown, reason::RATE_LIMIT),
             Self::ResourceExhausted => {
                 ("resource_exhausted", TRANSIENT, Unknown, reason::RATE_LIMIT)
             }
             Self::Overloaded => ("overloaded", TRANSIENT, Unknown, "Overload passes"),
             Self::ServiceUnavailable => {
-                ("service_unavailable", TRANSIENT, No, "Unavailable services come back")
+                ("service_unavailable", TRANSIENT, Unknown, "Unavailable services come back")
             }
             Self::ConnectionRefused => {
-                ("connection_refused", TRANSIENT, No, "Refused connections are temporary")
+                ("connection_refused", TRANSIENT, Unknown, "Refused connections are temporary")
             }
-            Self::DnsFailure => ("dns_failure", TRANSIENT, No, "DNS failures are temporary"),
+            Self::DnsFailure => ("dns_failure", TRANSIENT, Unknown, "DNS failures are temporary"),
             Self::ConnectionReset => {
                 ("connection_reset", TRANSIENT, Unknown, "Broken connections are temporary")
             }
@@ -210,7 +214,7 @@ impl Kind {
             }
             Self::NoSpace => ("no_space", PERMANENT, Yes, "A full disk won't empty on retry"),
             Self::TlsUntrusted => {
-                ("tls_untrusted", PERMANENT, No, "Certificates won't change on retry")
+                ("tls_untrusted", PERMANENT, Unknown, "Certificates won't change on retry")
             }
             Self::ClientError => ("client_error", PERMANENT, Yes, reason::PERMANENT),
             Self::ToolError => {
@@ -259,7 +263,8 @@ impl Kind {
         self.row().1
     }
 
-    /// Whether the tool ran.
+    /// Whether the tool ran. `No` for the refusals of our own layers alone, and even those prove it
+    /// only as an error of ours, not as a code that a tool gives.
     #[must_use]
     pub const fn ran(self) -> Ran {
         self.row().2
@@ -302,6 +307,13 @@ mod tests {
     fn a_transient_kind_never_claims_that_the_tool_ran() {
         for kind in Kind::ALL {
             assert!(!kind.verdict().is_transient() || kind.ran() != Yes, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn only_refusals_of_our_own_layers_say_that_a_tool_did_not_run() {
+        for kind in Kind::ALL.into_iter().filter(|kind| kind.ran() == No) {
+            assert!(is_of_a_layer(kind), "{kind:?}");
         }
     }
 

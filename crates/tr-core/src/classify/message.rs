@@ -45,7 +45,8 @@ impl Scan {
     pub(super) fn finding(self) -> Option<Finding<'static>> {
         let (rank, kind) = self.best?;
         let mut found = Finding::of(kind).status(self.status);
-        if rank == Rank::Hint {
+        // Words and codes are no evidence that nothing was done, not even those of our own layers.
+        if rank == Rank::Hint || found.end.ran == Ran::No {
             found.end.ran = Ran::Unknown;
         }
         Some(found)
@@ -57,13 +58,15 @@ impl Scan {
 /// Words are matched whole and whatever their case, in a bounded part of the message, without
 /// allocating. Identifiers outweigh statuses and names of exceptions, those outweigh refusals
 /// that name what is wrong with the input, those outweigh everything else; of equals, the first
-/// decides. A message that says nothing is transient and unclassified, and the tool may have run.
+/// decides. A message that says nothing is transient and unclassified.
+///
+/// Words never show that a tool did not run: whatever a transient message says, it may have.
 ///
 /// ```
 /// use tr_core::{Ran, Verdict, classify};
 ///
 /// let found = classify::message("connect ECONNREFUSED 127.0.0.1:5432");
-/// assert_eq!((found.end.verdict, found.end.ran), (Verdict::TRANSIENT, Ran::No));
+/// assert_eq!((found.end.verdict, found.end.ran), (Verdict::TRANSIENT, Ran::Unknown));
 ///
 /// let found = classify::message("Missing required parameter: timeout");
 /// assert_eq!(found.end.verdict, Verdict::Permanent);

@@ -25,17 +25,21 @@
 //!
 //! - **Transient**: another attempt may succeed. What nothing matches is transient too, with the
 //!   code `unclassified`.
-//! - **[`Ran::No`](crate::Ran::No)** is a claim, made only where a call is turned away before it
-//!   starts: refused connections, names that don't resolve, 429, 503, certificates that can't be
-//!   trusted. Timeouts, broken connections, 500, 502 and 504 are
-//!   [`Unknown`](crate::Ran::Unknown).
+//! - **[`Ran::No`](crate::Ran::No)** takes evidence about this very call: an outermost
+//!   [`NotSent`](crate::NotSent), refusal of tower's `load_shed` or error of our own layers; the
+//!   status 425 or 429 of the response itself; what the tool says in [`ToolError::ran`]. Words,
+//!   codes and error numbers never say it: a tool that has acted may fail with any of them.
 //! - A refusal (400, 401, 403, 404, 413, 422 and their like) is an answer: the attempt ended, so
 //!   [`Ran::Yes`](crate::Ran::Yes). A transient finding never says `Yes`, unless the error itself
 //!   does.
 //!
 //! A tool that does several things in one call knows better than any table whether it ran: it
-//! sets [`ToolError::ran`](crate::ToolError::ran).
+//! sets [`ToolError::ran`].
+//!
+//! [`ToolError::ran`]: crate::ToolError::ran
 mod chain;
+#[cfg(feature = "http")]
+mod client;
 mod deterministic;
 mod errno;
 mod exception;
@@ -51,9 +55,12 @@ pub mod reason;
 mod retry_after;
 mod sqlstate;
 mod status_text;
+mod tables;
 mod tool_error;
 mod words;
 
+#[cfg(feature = "http")]
+pub use self::client::http_error;
 pub(crate) use self::tool_error::is_known;
 pub use self::{
     chain::error,
@@ -66,5 +73,6 @@ pub use self::{
     kind::Kind,
     message::message,
     retry_after::retry_after,
+    tables::tables,
     tool_error::{stamp, tool_error},
 };

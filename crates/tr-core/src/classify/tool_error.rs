@@ -1,11 +1,13 @@
 //! Failures that tools report.
 use super::{
-    Finding, Kind, errno, grpc, http, json_rpc,
+    Finding, Kind, errno,
+    finding::Own,
+    grpc, http, json_rpc,
     message::{self, Scan},
     phrases::Rank,
     reason, sqlstate,
 };
-use crate::{Classification, Ran, ToolError, ToolManifest, Verdict};
+use crate::{Classification, Ran, ToolError, ToolManifest, Verdict, code::IDEMPOTENCY_IN_FLIGHT};
 
 /// Codes that say nothing: the kind's own is put in their place.
 const EMPTY: [&str; 7] =
@@ -43,9 +45,12 @@ pub fn tool_error(error: &ToolError) -> Finding<'_> {
         found.end.ran = error.ran;
     }
     if !EMPTY.iter().any(|empty| error.code.eq_ignore_ascii_case(empty)) {
+        found = found.own(Own::Code);
         found.end.code = &error.code;
     }
-    found.end.exhausted |= error.exhausted;
+    // A tool's word for a key of its own: a repeat of this call is another one.
+    let is_its_own_key = found.end.code == IDEMPOTENCY_IN_FLIGHT;
+    found.end.exhausted |= error.exhausted || is_its_own_key;
     found
 }
 

@@ -1,6 +1,6 @@
 //! What [`Standard`] answers for `http` requests and responses.
 use super::{Classify, EffectOf, End, KeyOf, Progress, Repeat, Standard};
-use crate::{Classification, Effect, KeyRef, Ran, SystemClock, classify};
+use crate::{CallInfo, Classification, Effect, KeyRef, Ran, SystemClock, classify};
 use ::http::{HeaderName, HeaderValue, Method, Request, Response};
 
 /// Host and port: calls of one host share a breaker. User and password never become a name.
@@ -9,6 +9,12 @@ impl<B> KeyOf<Request<B>> for Standard {
         let authority = req.uri().authority().map(::http::uri::Authority::as_str);
         let named = authority.or_else(|| req.headers().get("host")?.to_str().ok()).unwrap_or("");
         KeyRef::new(named.rsplit_once('@').map_or(named, |(_, host)| host))
+    }
+
+    fn info_of<'r>(&self, req: &'r Request<B>) -> CallInfo<'r> {
+        let mut info = CallInfo::of(self.key_of(req).name);
+        info.effect = self.effect_of(req);
+        info
     }
 }
 
@@ -65,6 +71,10 @@ struct Attempts {
     exhausted: bool,
 }
 
+/// For a client: a response is a remote server's. 425 and 429, the client's own connect error and
+/// [`NotSent`](crate::NotSent) say that nothing was done. Around a handler of one's own they do not:
+/// there, answer with [`of_handler`](Classification::of_handler).
+///
 /// By status and `Retry-After`, of gRPC by `grpc-status` where it is a header, and by what a retry
 /// further in noted. A `grpc-status` behind the messages comes too late to be heard.
 impl<B> Classify<Response<B>> for Standard {
@@ -78,7 +88,7 @@ impl<B> Classify<Response<B>> for Standard {
                     None => seen,
                 }
             }
-            Err(error) => classify::error(error).end,
+            Err(error) => classify::http_error(error).end,
         }
     }
 

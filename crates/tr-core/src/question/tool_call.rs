@@ -46,6 +46,8 @@ impl KeyOf<ToolCall> for Standard {
             session: parts.context.session.as_deref(),
             correlation: parts.context.correlation.as_deref(),
             attempt: call.attempt(),
+            effect: self.effect_of(call),
+            repeat_safe: self.is_repeat_safe(call),
         }
     }
 }

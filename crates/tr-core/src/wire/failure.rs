@@ -1,6 +1,8 @@
 //! What both forms say of a failed call.
 use super::Status;
-use crate::{BreakerState, Classify, End, Json, Ran, Standard, ToolOutcome, root_cause};
+use crate::{
+    BreakerState, Classify, EffectOf, End, Json, Ran, Standard, ToolCall, ToolOutcome, root_cause,
+};
 use std::error::Error;
 
 /// What both forms say of a failed call.
@@ -18,20 +20,22 @@ pub(crate) struct Failed {
 }
 
 impl Failed {
-    /// Of an end, unless it is a success.
-    pub(crate) fn of(end: End<'_, ToolOutcome>) -> Option<Self> {
+    /// Of `call`'s end, unless it is a success.
+    pub(crate) fn of(call: &ToolCall, end: End<'_, ToolOutcome>) -> Option<Self> {
         let found = Standard.classify(end);
-        let mut status = Status::of(found);
+        let retriable = found.is_retriable(Standard.effect_of(call), Standard.is_repeat_safe(call));
+        let mut status = Status::of(found, retriable);
         let tool_error = end.ok().map(|outcome| outcome.error()).unwrap_or_default();
         let message = match (end, tool_error) {
             (Err(error), _) => error.to_string(),
             (Ok(outcome), Some(error)) => with_notes(&error.message, &outcome.parts().notes),
             (Ok(_), None) => return None,
         };
-        let retriable = found.verdict.is_transient();
         match status {
             // The tool's own word for it; what counts is that somebody has retried it.
-            Status::Timeout if tool_error.is_some() && retriable && found.exhausted => {
+            Status::Timeout
+                if tool_error.is_some() && found.verdict.is_transient() && found.exhausted =>
+            {
                 status = Status::RetryExhausted;
             }
             // A failure that was judged to be as good as a success is a failure still.

@@ -10,7 +10,7 @@ pub enum Status {
     Success,
     /// It failed, and would fail again; or the failure is none of the tool's.
     Error,
-    /// It failed and may succeed later, but no retry was allowed.
+    /// It failed and may succeed later, no retry was made, and a repeat does no harm.
     RetriableError,
     /// Attempts, time or budget are used up.
     RetryExhausted,
@@ -28,16 +28,19 @@ words! {
 }
 
 impl Status {
-    /// The status of an end.
+    /// The status of an end. `retriable` says whether its caller may repeat the call as it is
+    /// ([`Classification::is_retriable`]); if not, it is no [`RetriableError`](Self::RetriableError).
     #[must_use]
-    pub fn of(end: Classification<'_>) -> Self {
+    pub fn of(end: Classification<'_>, retriable: bool) -> Self {
         match (end.verdict, end.code) {
             (Verdict::Success, _) => Self::Success,
             (_, code::CIRCUIT_OPEN) => Self::CircuitOpen,
             (_, code::RETRY_EXHAUSTED) => Self::RetryExhausted,
             (_, code::TIMEOUT) => Self::Timeout,
             (Verdict::Transient { .. }, _) if end.exhausted => Self::RetryExhausted,
-            (Verdict::Transient { .. }, code) if !is_plain_error(code) => Self::RetriableError,
+            (Verdict::Transient { .. }, code) if retriable && !is_plain_error(code) => {
+                Self::RetriableError
+            }
             _ => Self::Error,
         }
     }
@@ -100,7 +103,9 @@ mod tests {
             (transient, code::UNCLASSIFIED, true, "retry_exhausted"),
         ] {
             let end = Classification { verdict, ran: Ran::Unknown, code, exhausted };
-            assert_eq!(Status::of(end).as_str(), wanted, "{verdict:?} {code} {exhausted}");
+            assert_eq!(Status::of(end, true).as_str(), wanted, "{verdict:?} {code} {exhausted}");
+            let unsafe_to_repeat = if wanted == "retriable_error" { "error" } else { wanted };
+            assert_eq!(Status::of(end, false).as_str(), unsafe_to_repeat, "{verdict:?} {code}");
         }
     }
 }

@@ -2,7 +2,7 @@
 use std::{error::Error, fmt, io};
 use tower::load_shed::error::Overloaded;
 use tr_core::{
-    BoxError, Classification, Facts, Ran, ToolError, Verdict,
+    BoxError, Classification, Facts, NotSent, Ran, SetClock, ToolError, ToolManifest, Verdict,
     classify::{self, Kind},
 };
 
@@ -47,9 +47,11 @@ fn what_the_tool_says_of_retrying_beats_the_tables() {
 #[test]
 fn what_the_tool_says_of_having_run_beats_the_tables() {
     let mut error = ToolError::new("ECONNREFUSED", "connect ECONNREFUSED");
-    assert_eq!(classify::tool_error(&error).end.ran, Ran::No);
-    error.ran = Ran::Yes;
-    assert_eq!(classify::tool_error(&error).end.ran, Ran::Yes);
+    assert_eq!(classify::tool_error(&error).end.ran, Ran::Unknown);
+    for ran in [Ran::Yes, Ran::No] {
+        error.ran = ran;
+        assert_eq!(classify::tool_error(&error).end.ran, ran);
+    }
 }
 
 #[test]
@@ -93,7 +95,7 @@ fn an_io_error_further_in_tells_more_than_the_words_around_it() {
     let inner = Wrapped("tcp connect error", Box::new(io));
     let outer = Wrapped("error sending request for url (http://a.test/404)", Box::new(inner));
     let found = classify::error(&outer);
-    assert_eq!((found.end.code, found.end.ran), ("connection_refused", Ran::No));
+    assert_eq!((found.end.code, found.end.ran), ("connection_refused", Ran::Unknown));
 }
 
 #[test]
@@ -115,8 +117,9 @@ fn a_tool_error_in_the_chain_is_classified_as_such() {
 fn a_call_that_was_shed_did_not_run() {
     let not_run = Classification::new(Verdict::TRANSIENT, Ran::No, "overloaded");
     assert_eq!(classify::error(&Overloaded::new()).end, not_run);
+    // Inside of another error it is a call of the tool's own that was shed.
     let wrapped = Wrapped("the call failed", Box::new(Overloaded::new()));
-    assert_eq!(classify::error(&wrapped).end, not_run);
+    assert_eq!(classify::error(&wrapped).end, Classification { ran: Ran::Unknown, ..not_run });
     // Who only says the same may say it of a service that it has asked.
     let said = io::Error::other("service overloaded");
     let said = classify::error(&said).end;
@@ -124,6 +127,61 @@ fn a_call_that_was_shed_did_not_run() {
     // What somebody further out knows stands.
     let known = Facts::new("x", Ran::Unknown, Verdict::Permanent).because(wrapped);
     assert_eq!(classify::error(&known).end.ran, Ran::Unknown);
+}
+
+#[test]
+fn that_nothing_ran_is_believed_of_the_outermost_error_alone() {
+    let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
+    let ran = |error: &(dyn std::error::Error + 'static)| classify::error(error).end.ran;
+    assert_eq!(ran(&NotSent::new(refused())), Ran::No);
+    assert_eq!(ran(&Wrapped("receipt mail", Box::new(NotSent::new(refused())))), Ran::Unknown);
+    let open = || Facts::new("circuit_open", Ran::No, Verdict::TRANSIENT);
+    assert_eq!(ran(&Wrapped("circuit open", Box::new(open()))), Ran::No);
+    let of_mail = Wrapped("receipt mail", Box::new(Wrapped("circuit open", Box::new(open()))));
+    assert_eq!(ran(&of_mail), Ran::Unknown);
+    let mut told = ToolError::new("E_FULL", "the hotel is full");
+    told.ran = Ran::No;
+    assert_eq!(ran(&told), Ran::No);
+    assert_eq!(ran(&Wrapped("hotel", Box::new(told))), Ran::Unknown);
+}
+
+#[test]
+fn what_was_not_sent_keeps_what_is_known_of_its_cause() {
+    let refused = NotSent::new(io::Error::from(io::ErrorKind::ConnectionRefused));
+    let found = classify::error(&refused).end;
+    assert_eq!((found.code, found.verdict), ("connection_refused", Verdict::TRANSIENT));
+    let untrusted = NotSent::new("certificate has expired");
+    assert_eq!(classify::error(&untrusted).end.verdict, Verdict::Permanent);
+    assert_eq!(untrusted.to_string(), "certificate has expired");
+    let no_reason = NotSent::new("the pool is asleep");
+    assert_eq!(classify::error(&no_reason).end.code, "not_sent");
+    assert_eq!(tr_core::root_cause(&no_reason).to_string(), "the pool is asleep");
+}
+
+#[test]
+fn a_manifest_says_by_which_codes_a_tool_did_not_run() {
+    let mut tool = ToolManifest::new("book");
+    tool.not_run = vec!["QUEUE_FULL".into(), "503".into()];
+    let ran = |error: &ToolError| classify::tool_error(error).with_manifest(&tool).end.ran;
+    assert_eq!(ran(&ToolError::new("QUEUE_FULL", "later")), Ran::No);
+    assert_eq!(ran(&ToolError::new("503", "later")), Ran::No);
+    for (code, text) in [("", "mail: HTTP 503"), ("MAIL", "QUEUE_FULL"), ("error", "503")] {
+        assert_eq!(ran(&ToolError::new(code, text)), Ran::Unknown, "{code}: {text}");
+    }
+    let http = classify::http_response(503, |_| None, &SetClock::at(0)).with_manifest(&tool).end;
+    assert_eq!((http.verdict, http.ran), (Verdict::TRANSIENT, Ran::No));
+}
+
+#[test]
+fn statuses_that_gateways_send_late_prove_nothing() {
+    for status in (400..600).filter(|status| ![425, 429].contains(status)) {
+        let found = classify::http_response(status, |_| None, &SetClock::at(0)).end;
+        assert_ne!(found.ran, Ran::No, "{status}");
+    }
+    for status in [425, 429] {
+        let found = classify::http_response(status, |_| None, &SetClock::at(0)).end;
+        assert_eq!((found.ran, found.of_handler().ran), (Ran::No, Ran::Unknown), "{status}");
+    }
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn tr_01_the_error_says_that_nothing_ran_and_nothing_is_to_be_retried() {
     assert_eq!(said.verdict(), Verdict::Permanent);
     let judged = Classify::<ToolOutcome>::classify(&Standard, Err(&error));
     assert_eq!((judged.verdict, judged.ran), (Verdict::Permanent, Ran::No));
-    assert_eq!(Status::of(judged), Status::Error);
+    assert_eq!(Status::of(judged, false), Status::Error);
 }
 
 #[test]

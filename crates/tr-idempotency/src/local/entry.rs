@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     end::{Failure, Flaw, State},
-    protocol::{self, Ask, Millis, Record},
+    protocol::{self, Again, Ask, Millis, Record},
 };
 use serde::{Deserialize, Serialize};
 use std::{mem, sync::Arc, time::Duration};
@@ -163,10 +163,20 @@ impl Run {
             protocol::State::Done(_) => true,
             _ => false,
         };
-        let retriable = flaw.is_some_and(|flaw| flaw.verdict.is_transient());
+        let retriable = flaw.is_some_and(|flaw| is_retriable(state, flaw));
         let code = flaw.map(|flaw| flaw.code.clone());
         Some(Self { started_at, finished_at, success, retriable, code })
     }
+}
+
+/// Whether a repeat of a call that failed like this may be run, and may succeed.
+pub(crate) fn is_retriable<D, F>(state: &protocol::State<D, F>, flaw: &Flaw) -> bool {
+    let may_run_again = match state {
+        protocol::State::Failed(_, again) => *again != Again::Never,
+        protocol::State::Cancelled(_) => true,
+        _ => false,
+    };
+    may_run_again && flaw.verdict.is_transient()
 }
 
 pub(crate) const fn flaw<V>(state: &State<V>) -> Option<&Arc<Flaw>> {

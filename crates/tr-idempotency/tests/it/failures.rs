@@ -1,7 +1,7 @@
 //! What a failed call leaves behind.
 use crate::support::*;
 use std::{sync::Arc, time::Duration};
-use tr_core::{Facts, MatchedOn, Ran, ToolError, ToolOutcome, Verdict, find};
+use tr_core::{Effect, Facts, MatchedOn, Ran, ToolError, ToolOutcome, Verdict, find};
 use tr_idempotency::{IdempotencyLayer, error::SharedFailure};
 use tr_testkit::tool::{Failure, Scripted, Step};
 
@@ -48,16 +48,17 @@ async fn each_caller_gets_a_box_of_its_own_around_the_one_failure() {
 
 #[tokio::test(start_paused = true)]
 async fn a_retriable_failure_is_replayed_unless_the_caller_asks_for_best_effort() {
+    let harmless = || pay("k").effect(Effect::Idempotent);
     let failure = told("http_503", Ran::Yes, Verdict::TRANSIENT);
     let (service, _, asked) = guarded(failing(fails("http_503", Ran::Yes, Verdict::TRANSIENT)));
-    assert_eq!(refusal(call(&service, pay("k")).await), failure);
-    assert_eq!(refusal(call(&service, pay("k")).await), failure);
+    assert_eq!(refusal(call(&service, harmless()).await), failure);
+    assert_eq!(refusal(call(&service, harmless()).await), failure);
     assert_eq!(asked.calls(), 1);
 
     // Of many that ask, one claims.
     let mut tasks = Vec::new();
     for _ in 0..10 {
-        tasks.push(start(&service, best_effort(pay("k"))).await);
+        tasks.push(start(&service, best_effort(harmless())).await);
     }
     let mut ends = Vec::new();
     for task in tasks {
@@ -69,6 +70,19 @@ async fn a_retriable_failure_is_replayed_unless_the_caller_asks_for_best_effort(
         assert_eq!(refusal(marker).0, "idempotency_in_flight");
     }
     assert_eq!(asked.calls(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mutating_call_that_ran_is_not_run_again_for_whoever_asks_for_best_effort() {
+    for ran in [Ran::Yes, Ran::Unknown] {
+        let failure = told("http_503", ran, Verdict::TRANSIENT);
+        let (service, _, asked) = guarded(failing(fails("http_503", ran, Verdict::TRANSIENT)));
+        assert_eq!(refusal(call(&service, pay("k")).await), failure);
+        for _ in 0..3 {
+            call(&service, best_effort(pay("k"))).await.unwrap_err();
+        }
+        assert_eq!(asked.calls(), 1, "{ran:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -41,7 +41,8 @@ async fn a_record_tells_the_whole_story() {
         n => Step::after(2 * SECOND, Step::Ok(number(n))),
     });
     let (service, handle, _) = over(&records, tool);
-    let asked = || best_effort(pay("k")).request_id("r-1").tool_call_id("t-1");
+    let asked =
+        || best_effort(pay("k").effect(Effect::Idempotent)).request_id("r-1").tool_call_id("t-1");
     assert_eq!(refusal(call(&service, asked()).await).0, "http_503");
     pass(SECOND).await;
     assert_eq!(answer(call(&service, asked()).await), 1);

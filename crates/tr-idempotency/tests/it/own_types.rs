@@ -1,5 +1,12 @@
 //! Requests that are not tool calls: one of one's own, and HTTP.
-use std::{convert::Infallible, time::Duration};
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 use tower::{ServiceBuilder, ServiceExt, service_fn};
 use tr_core::{
     Classification, Classify, Codec, Effect, EffectOf, End, Id, IdempotencyOf, InvalidKey, KeyOf,
@@ -104,7 +111,8 @@ impl Progress<Req> for ByHeader {}
 
 impl Classify<Res> for ByHeader {
     fn classify<'r>(&self, end: End<'r, Res>) -> Classification<'r> {
-        Standard.classify(end)
+        // The service inside is our own handler: whatever it answers, it has begun.
+        Standard.classify(end).of_handler()
     }
 }
 
@@ -161,4 +169,28 @@ async fn http_requests_are_recognised_by_their_header() {
         assert!(!res.headers().contains_key("idempotent-replayed"));
     }
     assert!(post(Some("key 201"), "6").await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_of_ones_own_has_run_whatever_it_answers() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let layer = IdempotencyLayer::builder().answers(ByHeader).build().unwrap();
+    let counted = runs.clone();
+    let service =
+        ServiceBuilder::new().layer(layer).service(service_fn(move |req: Req| {
+            counted.fetch_add(1, Relaxed);
+            let status: u16 = req.body().parse().unwrap();
+            async move {
+                Ok::<_, Infallible>(http::Response::builder().status(status).body("").unwrap())
+            }
+        }));
+    let statuses: Vec<String> = (400..600).map(|status: u16| status.to_string()).collect();
+    for status in &statuses {
+        let body: &'static str = status.clone().leak();
+        for _ in 0..3 {
+            let post = http::Request::post("http://bank/transfers").header("idempotency-key", body);
+            let _ = service.clone().oneshot(post.body(body).unwrap()).await;
+        }
+    }
+    assert_eq!(runs.load(Relaxed), statuses.len());
 }

@@ -207,17 +207,18 @@ async fn agno_a_changed_tool_call_id_is_the_same_call() {
 /// trigger.dev #2376: failed runs are replayed although they may succeed now.
 #[tokio::test(start_paused = true)]
 async fn trigger_dev_a_retriable_failure_runs_again_when_asked() {
+    let job = || pay("k").effect(Effect::Idempotent);
     let records = Memory::new();
     let tool: Tool = Scripted::by(|n, _| match n {
         0 => fails("http_503", Ran::Yes, Verdict::TRANSIENT),
         n => Step::after(SECOND, Step::Ok(number(n))),
     });
     let (a, _, ran) = process(records, tool);
-    assert_eq!(refusal(call(&a, pay("k")).await).0, "http_503");
-    assert_eq!(refusal(call(&a, pay("k")).await).0, "http_503", "replayed");
+    assert_eq!(refusal(call(&a, job()).await).0, "http_503");
+    assert_eq!(refusal(call(&a, job()).await).0, "http_503", "replayed");
     let mut again = Vec::new();
     for _ in 0..5 {
-        again.push(start(&a, best_effort(pay("k"))).await);
+        again.push(start(&a, best_effort(job())).await);
     }
     let mut ran_again = 0;
     for task in again {

@@ -2,7 +2,7 @@
 use crate::support::*;
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
-use tr_core::{Facts, Ran, SetClock, Verdict};
+use tr_core::{Effect, Facts, Ran, SetClock, Verdict};
 use tr_idempotency::{Filter, IdempotencyLayer};
 use tr_testkit::tool::{Scripted, Step};
 
@@ -18,7 +18,10 @@ async fn a_record_reads_as_the_dedupe_record() {
         Step::after(Duration::from_millis(1_500), end)
     });
     let (service, records, _) = guarded_by(&layer, tool);
-    let asked = || pay("order-42").request_id("r-1").tool_call_id("toolu_1");
+    let asked = || {
+        let call = pay("order-42").effect(Effect::Idempotent);
+        call.request_id("r-1").tool_call_id("toolu_1")
+    };
     let id = asked().id().unwrap().unwrap();
     let seen = || serde_json::to_value(records.record(&id.key).unwrap()).unwrap();
 

@@ -72,6 +72,11 @@ static INDEX: LazyLock<Box<[Rule]>> = LazyLock::new(|| {
     rules
 });
 
+/// All phrases: the first word, and the rest.
+pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    INDEX.iter().map(|rule| (rule.first, rule.rest))
+}
+
 /// The rules that begin with `word` and may go on with `next`, the longest first.
 pub(super) fn beginning_with(word: &str, next: &str) -> impl Iterator<Item = &'static Rule> {
     let cmp = |rule: &Rule| {

@@ -16,7 +16,7 @@ impl ToolResultEnvelope {
         attempts: u32,
         duration: Duration,
     ) -> Self {
-        let failed = Failed::of(end);
+        let failed = Failed::of(call, end);
         let replay = end.ok().and_then(ToolOutcome::replay);
         let retried = end.ok().map(ToolOutcome::retried).unwrap_or_default();
         Self {

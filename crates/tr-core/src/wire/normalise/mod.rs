@@ -3,7 +3,7 @@ mod recognise;
 mod silent;
 
 use super::read::{Kind, Source};
-use crate::{Classify, Json, OutcomeParts, Standard, ToolError, ToolOutcome, find};
+use crate::{Classify, Json, OutcomeParts, Ran, Standard, ToolError, ToolOutcome, find};
 use std::error::Error;
 
 /// The tool returned `null`.
@@ -84,7 +84,14 @@ impl Normaliser {
 pub fn thrown(error: &(dyn Error + Send + Sync + 'static)) -> ToolError {
     let found = Classify::<ToolOutcome>::classify(&Standard, Err(error));
     match find::<ToolError>(error) {
-        Some(own) => own.clone(),
+        Some(own) => {
+            let mut own = own.clone();
+            // Deeper in the chain it speaks of another call than this one.
+            if own.ran == Ran::No {
+                own.ran = found.ran;
+            }
+            own
+        }
         None => ToolError::new(found.code, error.to_string()).classified(found),
     }
 }

@@ -15,7 +15,7 @@ impl ToolResponse {
     /// The envelope for what `call` came to, or for one chunk of it, after `duration`.
     #[must_use]
     pub fn of(call: &ToolCall, end: End<'_, ToolOutcome>, duration: Duration) -> Self {
-        let failed = Failed::of(end);
+        let failed = Failed::of(call, end);
         let outcome = end.ok();
         let parts = outcome.map(ToolOutcome::parts);
         let chunk = parts.and_then(|parts| parts.chunk);
