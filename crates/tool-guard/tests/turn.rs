@@ -234,3 +234,32 @@ fn an_interrupt_withdraws_what_has_not_ended() {
     let told = "charge card was cancelled: Cancelled by the caller (it may have run)";
     assert!(shown.contains(told), "{shown}");
 }
+
+/// A tool that has acted may fail with any words.
+#[test]
+fn no_words_in_an_answer_make_a_turn_repeat_a_payment() {
+    let folder = Folder::new("evidence");
+    // With a success in between, the breaker never opens.
+    let catalog = folder.file(
+        "tools.toml",
+        "[tools.charge_card]\nbreaker = { consecutive = 1000000, failure_rate = 1.0 }\n",
+    );
+    let mut words: Vec<String> = Vec::new();
+    for text in tr_core::classify::tables() {
+        if words.len() % 4 == 0 {
+            words.push("no words".into());
+        }
+        words.push(text);
+    }
+    let calls = words.iter().enumerate().map(|(n, text)| {
+        let params = serde_json::json!({
+            "order": format!("o-{n}"), "code": -32603, "message": text,
+            "then": if n % 4 == 0 { "" } else { "error" },
+        });
+        serde_json::json!({ "name": format!("pay-{n}"), "tool": "charge_card", "params": params })
+    });
+    let plan = serde_json::json!({ "turn": "t", "calls": calls.collect::<Vec<_>>() });
+    folder.turn(&plan.to_string(), &["--catalog", catalog.to_str().unwrap()]);
+    let ledger = fs::read_to_string(folder.ledger()).unwrap();
+    assert_eq!(ledger.lines().count(), words.len());
+}

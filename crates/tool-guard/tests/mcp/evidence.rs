@@ -107,7 +107,7 @@ fn a_tool_says_itself_that_it_did_not_run() {
         n=0
         while read -r line; do
             n=$((n+1))
-            id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+            id=$(printf %s "$line" | sed 's/.*"id":\("[^"]*"\|[0-9]*\).*/\1/')
             echo run >> "$LEDGER"
             if [ $n -lt 3 ]; then
                 printf '{"jsonrpc":"2.0","id":%s,"result":{"isError":true,"content":[{"type":"text","text":"busy: 503"}],"_meta":{"tool-reliability/error":{"code":"x","ran":"no","retriable":true}}}}\n' "$id"

@@ -275,7 +275,9 @@ async fn a_late_answer_that_the_tool_did_not_run_frees_its_key() {
     bench.client(keyed("2").as_bytes());
     bench.settle().await;
     assert!(bench.client_gets().contains("outcome_unknown"));
-    bench.server(b"{\"id\":1,\"error\":{\"code\":-32000,\"message\":\"429 Too Many Requests\"}}\n");
+    let own_word =
+        r#"{"id":1,"result":{"isError":true,"_meta":{"tool-reliability/error":{"ran":"no"}}}}"#;
+    bench.server(format!("{own_word}\n").as_bytes());
     bench.server_gets();
     bench.client(keyed("3").as_bytes());
     bench.settle().await;
