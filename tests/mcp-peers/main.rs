@@ -8,6 +8,7 @@ mod compare;
 mod everything;
 mod filesystem;
 mod orphans;
+mod payments;
 mod peer;
 mod python;
 mod replies;
