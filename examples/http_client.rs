@@ -1,7 +1,7 @@
 //! Retry, breaker and attempt timeout around a plain HTTP client: no tool calls anywhere.
 //!
 //! The layers know `http::Request` and `http::Response`: calls of one host share a breaker, GET may be repeated and
-//! POST may not unless the server says that nothing was done, as a 503 does and a 502 does not. `cargo run -p examples --example http_client`
+//! POST may not unless the response says that nothing was done, as a 429 does and a 503 does not. `cargo run -p examples --example http_client`
 use http::{Request, Response, StatusCode};
 use std::{
     convert::Infallible,
