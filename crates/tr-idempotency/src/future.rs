@@ -28,30 +28,15 @@ pin_project! {
     /// Dropped before its first poll, the call never happens. Dropped once the tool may have
     /// started, the call goes on in a task of the current tokio runtime and is recorded.
     #[must_use = "futures do nothing unless polled"]
-    pub struct IdempotencyFuture<S, Req, A, V>
-    where
-        S: Detachable<Req>,
-        Req: Send,
-        Req: 'static,
-        A: Answers<Req, S::Response, V>,
-        V: Clone,
-        V: Send,
-        V: 'static,
-    {
-        state: State<S, Req, A, V>,
+    pub struct IdempotencyFuture<S, F, Req, R, A, V> {
+        state: State<S, F, Req, R, A, V>,
     }
 }
 
 /// Small, since every layer further out moves it: what is large lies elsewhere.
-enum State<S, Req, A, V>
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
-    Known(Option<Result<S::Response, BoxError>>),
-    Drive(Attended<S, Req, A, V>),
+enum State<S, F, Req, R, A, V> {
+    Known(Option<Result<R, BoxError>>),
+    Drive(Attended<S, F, Req, R, A, V>),
     Wait(Pin<Box<Wait<S, Req, A, V>>>),
     Inquire(Box<Inquire<S, Req, A, V>>),
 }
@@ -79,19 +64,13 @@ pin_project! {
     }
 }
 
-impl<S, Req, A, V> IdempotencyFuture<S, Req, A, V>
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
-    pub(crate) const fn known(end: Result<S::Response, BoxError>) -> Self {
+impl<S, F, Req, R, A, V> IdempotencyFuture<S, F, Req, R, A, V> {
+    pub(crate) const fn known(end: Result<R, BoxError>) -> Self {
         Self { state: State::Known(Some(end)) }
     }
 
     #[inline]
-    pub(crate) const fn drive(drive: Drive<S, Req, A, V>) -> Self {
+    pub(crate) const fn drive(drive: Drive<S, F, Req, R, A, V>) -> Self {
         Self { state: State::Drive(Attended(drive)) }
     }
 
@@ -121,7 +100,7 @@ where
     }
 }
 
-impl<S, Req, A, V> Future for IdempotencyFuture<S, Req, A, V>
+impl<S, Req, A, V> Future for IdempotencyFuture<S, S::Future, Req, S::Response, A, V>
 where
     S: Detachable<Req>,
     Req: Send + 'static,
@@ -153,7 +132,7 @@ where
     A: Answers<Req, S::Response, V>,
     V: Clone + Send + 'static,
 {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<State<S, Req, A, V>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<State<S, S::Future, Req, S::Response, A, V>> {
         let is_settled = std::task::ready!(self.inquiry.as_mut().poll(cx));
         let (mut service, mut req, refusal) = self.call.take().expect("answered once");
         Poll::Ready(if is_settled {
@@ -174,7 +153,10 @@ where
     V: Clone + Send + 'static,
 {
     /// What comes after the wait.
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<State<S, Req, A, V>> {
+    fn poll(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<State<S, S::Future, Req, S::Response, A, V>> {
         let mut this = self.project();
         let Poll::Ready(delivery) = this.waiter.poll(cx) else {
             if let Some(deadline) = this.deadline.take() {
@@ -203,13 +185,7 @@ where
     }
 }
 
-impl<S, Req, A, V> fmt::Debug for IdempotencyFuture<S, Req, A, V>
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
+impl<S, F, Req, R, A, V> fmt::Debug for IdempotencyFuture<S, F, Req, R, A, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut f = f.debug_struct("IdempotencyFuture");
         match &self.state {

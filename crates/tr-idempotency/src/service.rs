@@ -86,7 +86,7 @@ where
 {
     type Response = S::Response;
     type Error = BoxError;
-    type Future = IdempotencyFuture<S, Req, A, V>;
+    type Future = IdempotencyFuture<S, S::Future, Req, S::Response, A, V>;
 
     #[inline]
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
@@ -152,7 +152,7 @@ where
 
 impl<S, A, V> Idempotency<S, A, V> {
     /// A call that is no other call's repeat, and no other will be its.
-    fn plain<Req>(&self, req: Req) -> IdempotencyFuture<S, Req, A, V>
+    fn plain<Req>(&self, req: Req) -> IdempotencyFuture<S, S::Future, Req, S::Response, A, V>
     where
         S: Detachable<Req>,
         Req: Send + 'static,
@@ -172,10 +172,10 @@ impl<S, A, V> Idempotency<S, A, V> {
         &self,
         mut req: Req,
         claim: Claim<V>,
-        cell: Option<Cell<Driver<S, Req, A, V>>>,
+        cell: Option<Cell<Driver<S, S::Future, Req, S::Response, A, V>>>,
         wish: &Wish<'_>,
         effect: Effect,
-    ) -> IdempotencyFuture<S, Req, A, V>
+    ) -> IdempotencyFuture<S, S::Future, Req, S::Response, A, V>
     where
         S: Detachable<Req>,
         Req: Send + 'static,
@@ -197,10 +197,10 @@ impl<S, A, V> Idempotency<S, A, V> {
     fn meet<Req>(
         &self,
         mut req: Req,
-        task: Task<V, Driver<S, Req, A, V>>,
+        task: Task<V, Driver<S, S::Future, Req, S::Response, A, V>>,
         wish: &Wish<'_>,
         effect: Effect,
-    ) -> IdempotencyFuture<S, Req, A, V>
+    ) -> IdempotencyFuture<S, S::Future, Req, S::Response, A, V>
     where
         S: Detachable<Req>,
         Req: Send + 'static,
@@ -323,7 +323,7 @@ impl<S, A, V> Idempotency<S, A, V> {
         req: &Req,
         effect: Effect,
         why: InvalidKey,
-    ) -> IdempotencyFuture<S2, Req, A, V>
+    ) -> IdempotencyFuture<S2, S2::Future, Req, S2::Response, A, V>
     where
         S2: Detachable<Req>,
         Req: Send + 'static,
