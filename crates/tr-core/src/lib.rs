@@ -37,6 +37,7 @@ pub mod graph;
 mod id;
 pub mod manifest;
 mod observer;
+mod origin;
 mod outcome;
 mod overrides;
 mod params;
