@@ -18,7 +18,10 @@ use std::{
     pin::Pin,
     task::{Context, Poll},
 };
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::{
+    runtime::Handle,
+    time::{Instant, Sleep, sleep_until},
+};
 use tower_service::Service;
 use tr_core::{BoxError, Replay};
 
@@ -53,12 +56,15 @@ pin_project! {
     struct Wait<S, Req, A, V> {
         waiter: Waiter<V>,
         replay: Replay,
-        call: Option<(S, Req)>,
+        call: Option<(Idempotency<S, A, V>, Req)>,
         mutating: bool,
         answers: A,
+        // The call's own.
         deadline: Option<Instant>,
         // What to ask of the store, should the claim pass to this caller.
         errand: Option<Box<Errand<V>>>,
+        // When the layer's patience is over, once there is something to wait for.
+        until: Option<Instant>,
         #[pin]
         timer: Option<Sleep>,
     }
@@ -87,15 +93,15 @@ impl<S, F, Req, R, A, V> IdempotencyFuture<S, F, Req, R, A, V> {
     pub(crate) fn wait(
         waiter: Waiter<V>,
         replay: Replay,
-        call: (S, Req),
+        call: (Idempotency<S, A, V>, Req),
         mutating: bool,
         answers: A,
         deadline: Option<std::time::Instant>,
         errand: Option<Box<Errand<V>>>,
     ) -> Self {
-        let (call, timer) = (Some(call), None);
+        let (call, until, timer) = (Some(call), None, None);
         let deadline = deadline.map(Instant::from_std);
-        let wait = Wait { waiter, replay, call, mutating, answers, deadline, errand, timer };
+        let wait = Wait { waiter, replay, call, mutating, answers, deadline, errand, until, timer };
         Self { state: State::Wait(Pin::from(Box::new(wait))) }
     }
 }
@@ -159,14 +165,24 @@ where
     ) -> Poll<State<S, S::Future, Req, S::Response, A, V>> {
         let mut this = self.project();
         let Poll::Ready(delivery) = this.waiter.poll(cx) else {
-            if let Some(deadline) = this.deadline.take() {
-                this.timer.set(Some(sleep_until(deadline)));
+            if this.timer.is_none() {
+                // Outside of a runtime there is nobody to wake at a time.
+                if Handle::try_current().is_err() {
+                    return Poll::Pending;
+                }
+                let (service, _) = this.call.as_ref().expect("served once");
+                let until = *this.until.insert(service.waits_until());
+                let until = this.deadline.map_or(until, |deadline| deadline.min(until));
+                this.timer.set(Some(sleep_until(until)));
             }
-            if let Some(timer) = this.timer.as_pin_mut() {
-                std::task::ready!(timer.poll(cx));
-                return Poll::Ready(State::Known(Some(Err(WaitTimedOut::new().into()))));
-            }
-            return Poll::Pending;
+            std::task::ready!(this.timer.as_pin_mut().expect("it is set").poll(cx));
+            let (service, req) = this.call.as_ref().expect("served once");
+            let is_due = this.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            let error = match is_due {
+                true => WaitTimedOut::new().into(),
+                false => service.refuse(req, Refusal::InFlight),
+            };
+            return Poll::Ready(State::Known(Some(Err(error))));
         };
         let claim = match delivery {
             Delivery::Answer(answer) => {
@@ -178,9 +194,13 @@ where
         };
         let (service, req) = this.call.take().expect("served once");
         let errand = this.errand.take().filter(|_| claim.is_some());
-        let lead = errand.map(|errand| Box::new(Lead::new(*errand)));
+        let lead = errand.map(|mut errand| {
+            // It has waited already.
+            errand.request.until = *this.until;
+            Box::new(Lead::new(*errand))
+        });
         let (mutating, answers) = (*this.mutating, *this.answers);
-        let drive = Drive::new(None, &service, req, claim, lead, mutating, answers);
+        let drive = Drive::new(None, service.get_ref(), req, claim, lead, mutating, answers);
         Poll::Ready(State::Drive(Attended(drive)))
     }
 }

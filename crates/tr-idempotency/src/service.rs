@@ -56,6 +56,11 @@ impl<S, A, V> Idempotency<S, A, V> {
         &self.answers
     }
 
+    /// How long a call that begins to wait for another's run now may do so.
+    pub(crate) fn waits_until(&self) -> Instant {
+        Instant::now() + self.shared.config.max_wait
+    }
+
     /// The service inside.
     pub const fn get_ref(&self) -> &S {
         &self.inner
@@ -227,7 +232,7 @@ impl<S, A, V> Idempotency<S, A, V> {
                 let errand = self.errand(&req, wish, effect);
                 // By the time that the call may be run here it will be stale.
                 answers.set_stamp(&mut req, None);
-                let call = (self.inner.clone(), req);
+                let call = (self.clone(), req);
                 IdempotencyFuture::wait(waiter, replay, call, mutating, answers, deadline, errand)
             }
             Task::Refuse(refusal @ Refusal::Unknown(_)) if self.can_inquire(wish) => {
@@ -313,7 +318,8 @@ impl<S, A, V> Idempotency<S, A, V> {
         };
         let deadline = self.answers.deadline(req).map(Instant::from_std);
         let (claim, wait, found) = (Arc::new(claim), wish.wait, Arc::default());
-        let request = Request { claim, effect, wait, deadline, found };
+        let (max_wait, until) = (self.shared.config.max_wait, None);
+        let request = Request { claim, effect, wait, deadline, max_wait, until, found };
         Errand { remote: remote.clone(), request, observer: self.shared.observer.clone() }
     }
 
