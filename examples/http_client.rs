@@ -1,6 +1,6 @@
 //! Retry, breaker and attempt timeout around a plain HTTP client: no tool calls anywhere.
 //!
-//! The layers know `http::Request` and `http::Response`: calls of one host share a breaker, GET may be repeated and
+//! The layers know `http::Request` and `http::Response`: calls of one origin share a breaker, GET may be repeated and
 //! POST may not unless the response says that nothing was done, as a 429 does and a 503 does not. `cargo run -p examples --example http_client`
 use http::{Request, Response, StatusCode};
 use std::{
@@ -68,7 +68,8 @@ async fn main() -> Result<(), BoxError> {
     println!("GET  /hangs   refused, ran: {ran:?}: {error}");
     assert_eq!(REQUESTS.load(Relaxed), 0, "nobody was asked");
 
-    let slow = breakers.get(KeyRef::new("slow.example")).ok_or("a breaker for each host")?;
+    let slow =
+        breakers.get(KeyRef::new("http://slow.example")).ok_or("a breaker for each origin")?;
     println!("breaker of {}: {}", slow.name(), slow.state().as_str());
     Ok(())
 }

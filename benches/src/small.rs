@@ -112,7 +112,7 @@ pub struct Answers;
 impl KeyOf<Small> for Answers {
     #[inline]
     fn key_of<'r>(&self, _: &'r Small) -> KeyRef<'r> {
-        KeyRef { hash: 0x9E37_79B9_7F4A_7C15, name: "bench" }
+        KeyRef::hashed(0x9E37_79B9_7F4A_7C15, "bench")
     }
 }
 

@@ -65,6 +65,9 @@ impl Builder {
         if let Some(timeout) = config.attempt_timeout {
             self = self.attempt_timeout(|attempt| attempt.after(timeout));
         }
+        if let Some(deadline) = config.deadline {
+            self = self.deadline(deadline);
+        }
         if let Some(changes) = &config.retry {
             let mut policy = Policy::tool_reliability();
             policy.apply(changes);
@@ -140,6 +143,7 @@ fn records(builder: idempotency::Builder, config: &IdempotencyConfig) -> idempot
         }),
         capacity = config.capacity.map(|records| records as usize),
         max_waiters = config.max_waiters.map(|waiters| waiters as usize),
+        max_wait = config.max_wait_ms.map(Duration::from_millis),
         done_ttl = config.done_ttl_ms.map(Duration::from_millis),
         failed_ttl = config.failed_ttl_ms.map(Duration::from_millis),
         inflight_ttl = config.inflight_ttl_ms.map(Duration::from_millis),
@@ -215,6 +219,7 @@ impl Live {
         let differs = [
             ("normalise", started.normalise != config.normalise),
             ("attempt_timeout_ms", started.attempt_timeout != config.attempt_timeout),
+            ("deadline_ms", started.deadline != config.deadline),
             ("retry", started.retry != config.retry),
             ("retry_opt_in", started.retry_opt_in != config.retry_opt_in),
             ("breaker", started.breaker != config.breaker),

@@ -40,7 +40,7 @@
 //! |---|---|---|
 //! | 0 | [`Switch`] | off is a true bypass: the bare tool, with its hooks; [`rollout`] |
 //! | 1 | [`telemetry`] of the call | sees all outcomes, replayed and refused ones too |
-//! | 2 | call hooks | may give a key and change params, so before any digest |
+//! | 2 | call hooks, [default deadline](timeout) | may give a key and change params, so before any digest; a deadline for calls without one |
 //! | 3 | [`integrity`] | each recorded use gets its result |
 //! | 4 | [loop guard](loopguard) | counts replayed failures too |
 //! | 5 | [`checked`] | params that fail their tool's schema are no call |
@@ -55,7 +55,8 @@
 //!
 //! Those of the `tool_reliability` preset: 10 s for an attempt, 4 attempts within 30 s with full
 //! jitter between 200 ms and 4 s, a breaker that opens on 5 failures in a row or half of the last
-//! 20, records for 24 h, loops broken at the second identical failure. All calls are guarded; a
+//! 20, records for 24 h, loops broken at the second identical failure. Whoever repeats a call that
+//! is in flight waits for it, for 30 s at most. All calls are guarded; a
 //! [`Rollout`] says which are only watched or left alone. `TOOL_RELIABILITY_ENABLED` set to `false`
 //! turns a stack off when it is built; [`KillSwitch`] does while it runs. The other switches of the
 //! environment: [`Environment`].

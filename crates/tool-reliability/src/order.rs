@@ -14,7 +14,10 @@ use tr_integrity::{Integrity, IntegrityLayer};
 use tr_loopguard::{LoopGuard, LoopGuardLayer};
 use tr_retry::{Retry, RetryLayer};
 use tr_telemetry::{Signals, Telemetry, TelemetryLayer};
-use tr_timeout::{AttemptTimeout, AttemptTimeoutLayer, Deadline, DeadlineLayer};
+use tr_timeout::{
+    AttemptTimeout, AttemptTimeoutLayer, Deadline, DeadlineLayer, DefaultDeadline,
+    DefaultDeadlineLayer,
+};
 
 /// All layers of a stack.
 #[derive(Clone, Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct Layers {
     /// May give the call a key and change its params, so it comes before any digest. It also
     /// speaks up for calls that had no attempt.
     pub(crate) call_hooks: HooksLayer,
+    /// Before anything that may wait: a deadline for calls that bring none.
+    pub(crate) default_deadline: DefaultDeadlineLayer,
     /// Whatever happens below, each recorded use of a tool gets its result.
     pub(crate) integrity: IntegrityLayer,
     /// Counts replayed failures too, so it stands outside the records.
@@ -53,8 +58,9 @@ pub(crate) struct Layers {
 }
 
 /// What stands around a tool `T`.
-pub(crate) type Stacked<T> =
-    Telemetry<Hooked<Integrity<LoopGuard<MaybeChecked<Idempotency<Attempts<T>>>>>>>;
+pub(crate) type Stacked<T> = Telemetry<
+    Hooked<DefaultDeadline<Integrity<LoopGuard<MaybeChecked<Idempotency<Attempts<T>>>>>>>,
+>;
 
 /// What one claim covers.
 type Attempts<T> = Deadline<Retry<Hooked<Telemetry<Breaker<AttemptTimeout<Adapter<T>>>>>>>;
@@ -85,6 +91,7 @@ impl Layers {
         let tool = self.checked.layer(tool);
         let tool = self.loop_guard.layer(tool);
         let tool = self.integrity.layer(tool);
+        let tool = self.default_deadline.layer(tool);
         let tool = self.call_hooks.layer(tool);
         self.call_telemetry.layer(tool)
     }

@@ -9,7 +9,7 @@ use crate::{
     rollout::{KillSwitch, Rollout, routed},
     switch::{Room, Switch},
 };
-use std::{error::Error, fmt, sync::Arc};
+use std::{error::Error, fmt, sync::Arc, time::Duration};
 use tower_layer::Layer;
 use tr_breaker::Registry;
 use tr_core::{BoxError, Observer, Striped, ToolOutcome};
@@ -18,7 +18,7 @@ use tr_integrity::{IntegrityLayer, Sessions};
 use tr_loopguard::{LoopGuardLayer, Turns};
 use tr_retry::RetryLayer;
 use tr_telemetry::{Signals, TelemetryLayer};
-use tr_timeout::{AttemptTimeoutBuilder, AttemptTimeoutLayer, DeadlineLayer};
+use tr_timeout::{AttemptTimeoutBuilder, AttemptTimeoutLayer, DeadlineLayer, DefaultDeadlineLayer};
 
 /// A tool `T` with the stack around it.
 pub type Guarded<T> = Switch<Stacked<T>, T>;
@@ -47,6 +47,7 @@ impl ToolStack {
     pub fn builder() -> Builder {
         Builder {
             attempt_timeout: AttemptTimeoutLayer::builder(),
+            deadline: None,
             breaker: tr_breaker::Builder::tool_reliability(),
             retry: RetryLayer::builder(),
             idempotency: IdempotencyLayer::builder(),
@@ -125,6 +126,7 @@ impl<T: Clone> Layer<T> for ToolStack {
 #[must_use]
 pub struct Builder {
     attempt_timeout: AttemptTimeoutBuilder,
+    deadline: Option<Duration>,
     breaker: tr_breaker::Builder,
     retry: tr_retry::Builder,
     idempotency: tr_idempotency::Builder,
@@ -147,6 +149,14 @@ impl Builder {
         change: impl FnOnce(AttemptTimeoutBuilder) -> AttemptTimeoutBuilder,
     ) -> Self {
         self.attempt_timeout = change(self.attempt_timeout);
+        self
+    }
+
+    /// How long a call may take that brings no deadline of its own, with all its attempts, backoffs
+    /// and waits: 1 ms to 24 h; without a bound by default. At its end the caller is told `timeout`,
+    /// and whether the tool may have run.
+    pub const fn deadline(mut self, after: Duration) -> Self {
+        self.deadline = Some(after);
         self
     }
 
@@ -276,6 +286,9 @@ impl Builder {
         }
         let loop_guard = faults.gather(self.loop_guard.observer(observer.clone()).build());
         let idempotency = faults.gather(self.idempotency.observer(observer.clone()).build());
+        let default_deadline = faults.gather(
+            self.deadline.map_or(Ok(DefaultDeadlineLayer::none()), DefaultDeadlineLayer::after),
+        );
         let deadline = faults.gather(DeadlineLayer::builder().observer(observer.clone()).build());
         let retry = faults.gather(self.retry.observer(observer.clone()).build());
         let breaker = faults.gather(self.breaker.observer(observer.clone()).build());
@@ -283,11 +296,12 @@ impl Builder {
         let (
             Some(loop_guard),
             Some(idempotency),
+            Some(default_deadline),
             Some(deadline),
             Some(retry),
             Some(breaker),
             Some(attempt_timeout),
-        ) = (loop_guard, idempotency, deadline, retry, breaker, attempt_timeout)
+        ) = (loop_guard, idempotency, default_deadline, deadline, retry, breaker, attempt_timeout)
         else {
             return Err(faults);
         };
@@ -298,6 +312,7 @@ impl Builder {
         let layers = Layers {
             call_telemetry: TelemetryLayer::call(&signals),
             call_hooks: HooksLayer::new(&hooks, Place::Call),
+            default_deadline,
             integrity: integrity.build(),
             loop_guard,
             checked: CheckedLayer::new(),

@@ -2,7 +2,7 @@
 //! both.
 use crate::{
     adapter::own,
-    hooks::Hooked,
+    hooks::{Hooked, HookedFuture},
     order::Layers,
     rollout::{KillSwitch, Mode, Observation},
 };
@@ -87,7 +87,7 @@ where
 {
     type Response = ToolOutcome;
     type Error = BoxError;
-    type Future = SwitchFuture<On::Future, Tool>;
+    type Future = SwitchFuture<On::Future, Tool, Tool::Future>;
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
@@ -131,7 +131,7 @@ where
 {
     /// Calls the bare tool, with the stack beside it.
     #[cold]
-    fn watched<F>(&mut self, mut call: ToolCall) -> State<F, DeferFuture<Hooked<Tool>, ToolCall>> {
+    fn watched<F>(&mut self, mut call: ToolCall) -> State<F, Off<Tool, Tool::Future>> {
         self.off.get_mut().prepare(&mut call);
         let watched = Some(Observation::new(&self.room.shadow, call.clone()));
         let future = self.off.call(call);
@@ -140,16 +140,15 @@ where
     }
 }
 
+/// A call of the bare tool, with its hooks.
+type Off<Tool, F> = DeferFuture<Hooked<Tool>, HookedFuture<F>, ToolCall>;
+
 pin_project! {
-    /// The response of a [`Switch`].
+    /// The response of a [`Switch`]. `On` is the stack's future, `F` the bare tool's.
     #[must_use = "futures do nothing unless polled"]
-    pub struct SwitchFuture<F, Tool>
-    where
-        Tool: Service<ToolCall, Response = ToolOutcome>,
-        Tool::Error: Into<BoxError>,
-    {
+    pub struct SwitchFuture<On, Tool, F> {
         #[pin]
-        state: State<F, DeferFuture<Hooked<Tool>, ToolCall>>,
+        state: State<On, Off<Tool, F>>,
     }
 }
 
@@ -161,13 +160,14 @@ pin_project! {
     }
 }
 
-impl<F, Tool> Future for SwitchFuture<F, Tool>
+impl<On, Tool, F, E> Future for SwitchFuture<On, Tool, F>
 where
-    F: Future<Output = Result<ToolOutcome, BoxError>>,
-    Tool: Service<ToolCall, Response = ToolOutcome>,
-    Tool::Error: Into<BoxError>,
+    On: Future<Output = Result<ToolOutcome, BoxError>>,
+    Tool: Service<ToolCall, Response = ToolOutcome, Error = E, Future = F>,
+    F: Future<Output = Result<ToolOutcome, E>>,
+    E: Into<BoxError>,
 {
-    type Output = F::Output;
+    type Output = On::Output;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -184,11 +184,7 @@ where
     }
 }
 
-impl<F, Tool> fmt::Debug for SwitchFuture<F, Tool>
-where
-    Tool: Service<ToolCall, Response = ToolOutcome>,
-    Tool::Error: Into<BoxError>,
-{
+impl<On, Tool, F> fmt::Debug for SwitchFuture<On, Tool, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mode = match self.state {
             State::On { .. } => Mode::Enforce,

@@ -1,11 +1,17 @@
 //! What a call whose deadline passes says of its tool, through all layers.
-use std::{error::Error, time::Duration};
+use std::{
+    error::Error,
+    future::{Future, poll_fn},
+    task::Poll,
+    time::Duration,
+};
 use tokio::{
     spawn,
     time::{Instant, sleep},
 };
 use tool_reliability::{
-    Folded, ToolStack,
+    Folded, ToolStack, config,
+    idempotency::store::Memory,
     retry::{RetryExhausted, Why},
     timeout::DeadlineExceeded,
 };
@@ -90,4 +96,61 @@ async fn what_runs_when_the_deadline_passes_may_have_run() {
     let error = tool.oneshot(due_in(5 * SECOND)).await.unwrap_err();
     assert_eq!((said(&*error), asked.calls()), ((code::TIMEOUT, Ran::Unknown), 2));
     assert_eq!(error.to_string(), "Call timeout after 5s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_bring_no_deadline_get_the_stacks() {
+    let hangs = || ScriptedTool::script([Step::<ToolOutcome>::Hang]);
+    let call = || ToolCall::new("pay", Params::empty_object()).session("s");
+    let stack = || ToolStack::builder().deadline(5 * SECOND).build().unwrap();
+    for (own, ends) in [(None, 5), (Some(3), 3)] {
+        let start = Instant::now();
+        let call = own.map_or_else(call, |left| due_in(left * SECOND));
+        let error = stack().service(hangs()).oneshot(call).await.unwrap_err();
+        assert_eq!(
+            (said(&*error), start.elapsed()),
+            ((code::TIMEOUT, Ran::Unknown), ends * SECOND)
+        );
+    }
+    // The attempt's own time is over sooner than a call's own, later deadline.
+    let start = Instant::now();
+    let error = stack().service(hangs()).oneshot(due_in(60 * SECOND)).await.unwrap_err();
+    assert_eq!((said(&*error), start.elapsed()), ((code::TIMEOUT, Ran::Unknown), 10 * SECOND));
+
+    let config = config::Config::from_json(r#"{"deadline_ms": 2000}"#).unwrap();
+    let stack = ToolStack::builder().config(&config).build().unwrap();
+    let start = Instant::now();
+    stack.service(hangs()).oneshot(call()).await.unwrap_err();
+    assert_eq!(start.elapsed(), 2 * SECOND);
+
+    let error = ToolStack::builder().deadline(Duration::ZERO).build().unwrap_err();
+    assert_eq!(error.to_string(), "`deadline` is 0ns, allowed is 1ms to 24h");
+}
+
+/// Its process was killed in mid-run, and the lease has two minutes to go.
+#[tokio::test(start_paused = true)]
+async fn a_repeat_of_a_call_whose_owner_vanished_waits_no_longer_than_it_may() {
+    let records = Memory::new();
+    let pay = || ToolCall::new("pay", Params::empty_object()).session("s").idempotency_key("k");
+    let stack = |json: &str| {
+        let config = config::Config::from_json(json).unwrap();
+        let builder = ToolStack::builder().config(&config);
+        builder.idempotency(|kept| kept.store(records.clone())).build().unwrap()
+    };
+    let mut dies = Box::pin(stack("{}").service(ScriptedTool::script([Step::Hang])).oneshot(pay()));
+    poll_fn(|cx| Poll::Ready(assert!(dies.as_mut().poll(cx).is_pending()))).await;
+    std::mem::forget(dies);
+
+    for (json, code, waits) in [
+        ("{}", code::IDEMPOTENCY_IN_FLIGHT, 30),
+        (r#"{"idempotency": {"max_wait_ms": 4000}}"#, code::IDEMPOTENCY_IN_FLIGHT, 4),
+        (r#"{"deadline_ms": 6000}"#, code::TIMEOUT, 6),
+    ] {
+        let tool = ScriptedTool::script([answers("paid again")]);
+        let asked = tool.handle();
+        let start = Instant::now();
+        let error = stack(json).service(tool).oneshot(pay()).await.unwrap_err();
+        assert_eq!((said(&*error), start.elapsed()), ((code, Ran::Unknown), waits * SECOND));
+        assert_eq!(asked.calls(), 0);
+    }
 }

@@ -53,13 +53,13 @@ pub(crate) enum Admission {
 
 impl Gate {
     pub(crate) fn new(key: KeyRef<'_>, label: &str, ground: Arc<Ground>, lanes: Lanes) -> Self {
-        let name: Arc<str> = key.name.into();
+        let name: Arc<str> = key.to_string().into();
         let (settings, first) = (ground.settings.clone(), lanes.first_generation());
         let words = Words::new(&Machine::resumed(name.clone(), settings, (first, first), None));
         Self {
-            name,
             hash: key.hash,
-            label: (label != key.name).then(|| label.into()),
+            label: (label != &*name).then(|| label.into()),
+            name,
             ground,
             words,
             lanes,
@@ -112,7 +112,7 @@ impl Gate {
 
     #[inline]
     pub(crate) fn is(&self, key: KeyRef<'_>) -> bool {
-        self.hash == key.hash && *self.name == *key.name
+        self.hash == key.hash && key.is_named(&self.name)
     }
 
     /// Lets a call pass that needs no decision, and no look at the clock.

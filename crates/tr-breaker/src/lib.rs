@@ -37,7 +37,7 @@
 //! # With `http` requests
 //!
 //! With the feature `http` of `tr-core`, a service of `http::Request` needs no more: one breaker for
-//! each host, failures by the status.
+//! each scheme, host and port, failures by the status.
 //!
 //! ```
 //! use http::{Request, Response, StatusCode};
@@ -58,7 +58,7 @@
 //!     assert_eq!(client.clone().oneshot(get()?).await?.status(), 503);
 //! }
 //! let refused = client.clone().oneshot(get()?).await.unwrap_err().downcast::<CircuitOpen>()?;
-//! assert_eq!(refused.breaker(), "api.example");
+//! assert_eq!(refused.breaker(), "http://api.example");
 //! assert!(refused.retry_after().is_some());
 //! # Ok(()) }
 //! ```

@@ -57,7 +57,7 @@ impl Place {
 
     #[inline]
     fn is(&self, key: KeyRef<'_>) -> bool {
-        self.hash == key.hash && *self.name == *key.name
+        self.hash == key.hash && key.is_named(&self.name)
     }
 
     #[inline]

@@ -62,7 +62,7 @@ impl<S> Defer<S> {
 
     /// Calls the inner service, or makes a future that does so once it is ready.
     #[inline]
-    pub fn call<Req>(&mut self, req: Req) -> DeferFuture<S, Req>
+    pub fn call<Req>(&mut self, req: Req) -> DeferFuture<S, S::Future, Req>
     where
         S: Service<Req> + Clone,
     {
@@ -82,14 +82,11 @@ impl<S: Clone> Clone for Defer<S> {
 }
 
 pin_project! {
-    /// Waits for readiness if it must, then for the answer.
+    /// Waits for readiness if it must, then for the answer. `F` is the future of `S`.
     #[must_use = "futures do nothing unless polled"]
-    pub struct DeferFuture<S, Req>
-    where
-        S: Service<Req>,
-    {
+    pub struct DeferFuture<S, F, Req> {
         #[pin]
-        state: State<S, S::Future, Req>,
+        state: State<S, F, Req>,
     }
 }
 
@@ -101,8 +98,8 @@ pin_project! {
     }
 }
 
-impl<S: Service<Req>, Req> DeferFuture<S, Req> {
-    const fn called(future: S::Future) -> Self {
+impl<S, F, Req> DeferFuture<S, F, Req> {
+    const fn called(future: F) -> Self {
         Self { state: State::Called { future } }
     }
 
@@ -126,8 +123,12 @@ impl<S: Service<Req>, Req> DeferFuture<S, Req> {
     }
 }
 
-impl<S: Service<Req>, Req> Future for DeferFuture<S, Req> {
-    type Output = Result<S::Response, S::Error>;
+impl<S, F, Req, T, E> Future for DeferFuture<S, F, Req>
+where
+    S: Service<Req, Response = T, Error = E, Future = F>,
+    F: Future<Output = Result<T, E>>,
+{
+    type Output = Result<T, E>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -145,7 +146,7 @@ impl<S: Service<Req>, Req> Future for DeferFuture<S, Req> {
     }
 }
 
-impl<S: Service<Req>, Req> fmt::Debug for DeferFuture<S, Req> {
+impl<S, F, Req> fmt::Debug for DeferFuture<S, F, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeferFuture").field("called", &self.is_called()).finish_non_exhaustive()
     }

@@ -41,6 +41,7 @@ mod id;
 pub mod manifest;
 mod not_sent;
 mod observer;
+mod origin;
 mod outcome;
 mod overrides;
 mod params;

@@ -1,4 +1,5 @@
 //! Which tool a call is for.
+use crate::origin;
 use std::{
     fmt,
     hash::{BuildHasher, Hash, Hasher, RandomState},
@@ -87,7 +88,7 @@ impl ToolId {
     #[inline]
     #[must_use]
     pub fn key(&self) -> KeyRef<'_> {
-        KeyRef { hash: self.0.hash, name: &self.0.full }
+        KeyRef::hashed(self.0.hash, &self.0.full)
     }
 }
 
@@ -128,20 +129,76 @@ impl From<&str> for ToolId {
 
 /// A borrowed key of a table: a hash, computed once where it can be, and the name behind it.
 ///
-/// Two keys are the same only if both agree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Two keys are the same only if both agree. Its `Display` is the whole name.
+#[derive(Clone, Copy, Debug)]
 pub struct KeyRef<'r> {
     /// A hash that holds within this process.
     pub hash: u64,
-    /// The name, as people read it.
+    /// What people call it: the name, or the host and port of an origin as the request spells them.
     pub name: &'r str,
+    /// The scheme of an [origin](KeyRef::origin), `""` if nobody says it.
+    scheme: Option<&'r str>,
 }
 
 impl<'r> KeyRef<'r> {
     /// Hashes `name`.
     #[must_use]
     pub fn new(name: &'r str) -> Self {
-        Self { hash: HASHER.hash_one((None::<&str>, name, None::<&str>)), name }
+        Self::hashed(hash_of(name), name)
+    }
+
+    /// A name whose hash is known.
+    #[must_use]
+    pub const fn hashed(hash: u64, name: &'r str) -> Self {
+        Self { hash, name, scheme: None }
+    }
+
+    /// The origin of a URL with this scheme and authority: `https://api.example.com`,
+    /// `http://localhost:8080`.
+    ///
+    /// All spellings of an origin are one key: scheme and host are in lower case, the host has no
+    /// dot at its end, the scheme's own port (80, 443) is left out, the brackets of an IPv6 address
+    /// stay. User and password are no part of it. Where no scheme is known, it is `""`, and the key
+    /// is host and port alone. [`KeyRef::new`] of that spelling is the same key.
+    #[must_use]
+    pub fn origin(scheme: &'r str, authority: &'r str) -> Self {
+        let name = origin::without_user(authority);
+        Self { hash: origin::spelled(scheme, name, hash_of), name, scheme: Some(scheme) }
+    }
+
+    /// Whether this is the whole name behind the key.
+    #[inline]
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        match self.scheme {
+            None => *self.name == *name,
+            Some(scheme) => origin::spelled(scheme, self.name, |spelling| spelling == name),
+        }
+    }
+}
+
+fn hash_of(name: &str) -> u64 {
+    HASHER.hash_one((None::<&str>, name, None::<&str>))
+}
+
+impl PartialEq for KeyRef<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash
+            && match other.scheme {
+                None => self.is_named(other.name),
+                Some(scheme) => origin::spelled(scheme, other.name, |name| self.is_named(name)),
+            }
+    }
+}
+
+impl Eq for KeyRef<'_> {}
+
+impl fmt::Display for KeyRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.scheme {
+            None => f.write_str(self.name),
+            Some(scheme) => origin::spelled(scheme, self.name, |name| f.write_str(name)),
+        }
     }
 }
 
@@ -161,6 +218,20 @@ mod tests {
     #[test]
     fn a_plain_name_has_the_key_of_its_string() {
         assert_eq!(ToolId::new("search").key(), KeyRef::new("search"));
+    }
+
+    #[test]
+    fn an_origin_is_one_key_however_it_is_spelled() {
+        let key = KeyRef::origin("https", "ada:secret@API.example.com.:443");
+        assert_eq!(key, KeyRef::origin("HTTPS", "api.example.com"));
+        assert_eq!(key, KeyRef::new("https://api.example.com"));
+        assert_eq!(KeyRef::new("https://api.example.com"), key);
+        assert_eq!(key.to_string(), "https://api.example.com");
+        for other in ["http", "", "wss"] {
+            assert_ne!(key, KeyRef::origin(other, "api.example.com"), "{other}");
+        }
+        assert_ne!(key, KeyRef::origin("https", "api.example.com:80"));
+        assert_ne!(key, KeyRef::new("api.example.com"));
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub struct Builder<A = Standard, V = tr_core::ToolOutcome> {
     answers: A,
     capacity: usize,
     max_waiters: usize,
+    max_wait: Duration,
     conflicts: ConflictPolicy,
     derived: DerivedKeys,
     done: Duration,
@@ -60,6 +61,7 @@ impl<V> Default for Builder<Standard, V> {
             answers: Standard,
             capacity: 25_000,
             max_waiters: 1_024,
+            max_wait: Duration::from_secs(30),
             conflicts: ConflictPolicy::default(),
             derived: DerivedKeys::default(),
             done: Duration::from_secs(24 * 60 * 60),
@@ -90,6 +92,7 @@ impl<A, V> Builder<A, V> {
             answers,
             capacity: self.capacity,
             max_waiters: self.max_waiters,
+            max_wait: self.max_wait,
             conflicts: self.conflicts,
             derived: self.derived,
             done: self.done,
@@ -122,6 +125,14 @@ impl<A, V> Builder<A, V> {
     /// Sets how many callers may wait for one call; 1,024 by default.
     pub const fn max_waiters(mut self, waiters: usize) -> Self {
         self.max_waiters = waiters;
+        self
+    }
+
+    /// Sets how long a call waits for another's run with its key, within its own deadline; 30 s by
+    /// default. Then it is told [`InFlight`](crate::error::InFlight), may ask again, and the run
+    /// goes on: in this process or another, or in none any more, if that one was killed.
+    pub const fn max_wait(mut self, wait: Duration) -> Self {
+        self.max_wait = wait;
         self
     }
 
@@ -281,6 +292,7 @@ impl<A, V> Builder<A, V> {
             ("cut_off_grace", self.grace),
             ("store_timeout", self.patience),
             ("probe_timeout", self.probe_patience),
+            ("max_wait", self.max_wait),
             ("replay_from_memory", self.memory.unwrap_or(SHORTEST)),
         ] {
             if !(SHORTEST..=LONGEST).contains(&ttl) {
@@ -311,6 +323,7 @@ impl<A, V> Builder<A, V> {
                 unknown: millis(self.unknown),
             },
             grace: millis(self.grace),
+            max_wait: self.max_wait,
         };
         let common = Common {
             clock: Clock::new(&*self.wall),
@@ -336,6 +349,7 @@ impl<A, V> fmt::Debug for Builder<A, V> {
         f.debug_struct("Builder")
             .field("capacity", &self.capacity)
             .field("max_waiters", &self.max_waiters)
+            .field("max_wait", &self.max_wait)
             .field("conflicts", &self.conflicts)
             .field("derived", &self.derived)
             .field("done", &self.done)

@@ -43,6 +43,8 @@ pub(crate) struct Config {
     pub(crate) derived: DerivedKeys,
     pub(crate) ttls: Ttls,
     pub(crate) grace: Millis,
+    /// How long a call waits for another's run.
+    pub(crate) max_wait: Duration,
 }
 
 impl Config {

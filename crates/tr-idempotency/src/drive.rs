@@ -26,21 +26,18 @@ use tr_core::{BoxError, Ran, Verdict};
 /// call's future is, so that layers further out move little.
 ///
 /// Dropped in mid-run it drops the call, and its claim says what that leaves.
-pub(crate) struct Drive<S, Req, A, V>(Option<Cell<Driver<S, Req, A, V>>>)
-where
-    S: Detachable<Req>;
+pub(crate) struct Drive<S, F, Req, R, A, V>(Option<Cell<Driver<S, F, Req, R, A, V>>>);
 
 pin_project! {
     /// What lies in the cell. Fields are dropped in order: the call is gone before somebody else
     /// can claim it.
-    pub(crate) struct Driver<S, Req, A, V>
-    where
-        S: Service<Req>,
-    {
+    pub(crate) struct Driver<S, F, Req, R, A, V> {
         // `None` until the tool is called, and once it has ended.
         #[pin]
-        called: Option<S::Future>,
-        run: Run<S, Req, S::Response, A, V>,
+        called: Option<F>,
+        run: Run<S, Req, R, A, V>,
+        // What becomes of the run when its caller goes: `Drop` can ask for no bounds.
+        leave: fn(Cell<Driver<S, F, Req, R, A, V>>),
     }
 }
 
@@ -109,7 +106,7 @@ impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
     }
 }
 
-impl<S, Req, A, V> Drive<S, Req, A, V>
+impl<S, Req, A, V> Drive<S, S::Future, Req, S::Response, A, V>
 where
     S: Detachable<Req>,
     Req: Send + 'static,
@@ -120,7 +117,7 @@ where
     /// a store is asked first.
     #[inline]
     pub(crate) fn new(
-        cell: Option<Cell<Driver<S, Req, A, V>>>,
+        cell: Option<Cell<Driver<S, S::Future, Req, S::Response, A, V>>>,
         service: &S,
         req: Req,
         claim: Option<Claim<V>>,
@@ -145,7 +142,7 @@ where
     }
 
     #[cold]
-    fn new_cell(answers: A) -> Cell<Driver<S, Req, A, V>> {
+    fn new_cell(answers: A) -> Cell<Driver<S, S::Future, Req, S::Response, A, V>> {
         let run = Run {
             service: None,
             req: None,
@@ -156,7 +153,7 @@ where
             answers,
             phase: Phase::Fresh,
         };
-        Box::pin(Driver { called: None, run })
+        Box::pin(Driver { called: None, run, leave: attended::leave })
     }
 
     /// Nothing is recorded of this run, and it ends with its caller.
@@ -238,7 +235,7 @@ where
 
     /// The run is over: its cell, empty but for a claim.
     #[inline]
-    pub(crate) fn take_cell(&mut self) -> Cell<Driver<S, Req, A, V>> {
+    pub(crate) fn take_cell(&mut self) -> Cell<Driver<S, S::Future, Req, S::Response, A, V>> {
         let mut cell = self.0.take().expect("ends once");
         empty(&mut cell);
         cell
@@ -271,7 +268,7 @@ where
     }
 
     #[inline]
-    fn driver(&mut self) -> Pin<&mut Driver<S, Req, A, V>> {
+    fn driver(&mut self) -> Pin<&mut Driver<S, S::Future, Req, S::Response, A, V>> {
         self.0.as_mut().expect("polled after completion").as_mut()
     }
 }
@@ -295,14 +292,14 @@ fn poll_called<S: Service<Req>, Req>(
 }
 
 #[inline]
-fn empty<S: Service<Req>, Req, A, V>(cell: &mut Cell<Driver<S, Req, A, V>>) {
+fn empty<S, F, Req, R, A, V>(cell: &mut Cell<Driver<S, F, Req, R, A, V>>) {
     let mut driver = cell.as_mut().project();
     driver.called.set(None);
     (driver.run.service, driver.run.req) = (None, None);
 }
 
 /// Gives back the cell of a run without a claim.
-fn go_home<S, Req, A, V>(mut cell: Cell<Driver<S, Req, A, V>>)
+fn go_home<S, Req, A, V>(mut cell: Cell<Driver<S, S::Future, Req, S::Response, A, V>>)
 where
     S: Detachable<Req>,
     Req: Send + 'static,
@@ -314,8 +311,8 @@ where
     }
 }
 
-impl<S: Detachable<Req>, Req, A, V> Deref for Drive<S, Req, A, V> {
-    type Target = Run<S, Req, S::Response, A, V>;
+impl<S, F, Req, R, A, V> Deref for Drive<S, F, Req, R, A, V> {
+    type Target = Run<S, Req, R, A, V>;
 
     #[inline]
     fn deref(&self) -> &Self::Target {
@@ -323,7 +320,7 @@ impl<S: Detachable<Req>, Req, A, V> Deref for Drive<S, Req, A, V> {
     }
 }
 
-impl<S: Detachable<Req>, Req, A, V> DerefMut for Drive<S, Req, A, V> {
+impl<S, F, Req, R, A, V> DerefMut for Drive<S, F, Req, R, A, V> {
     #[inline]
     fn deref_mut(&mut self) -> &mut Self::Target {
         self.0.as_mut().expect("polled after completion").as_mut().project().run

@@ -40,8 +40,9 @@ leaf! {
     Conflict: "the idempotency key was used before with other params"
 }
 leaf! {
-    /// Another call with this key is running, and this one does not wait: the 409 marker. The
-    /// tool may have run, for that other call. Code `idempotency_in_flight`, transient.
+    /// Another call with this key is running, and this one does not wait, or no longer
+    /// ([`max_wait`](crate::Builder::max_wait)): the 409 marker. The tool may have run, for that
+    /// other call. Code `idempotency_in_flight`, transient.
     InFlight: "a call with this idempotency key is in flight"
 }
 leaf! {

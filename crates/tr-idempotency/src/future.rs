@@ -18,7 +18,10 @@ use std::{
     pin::Pin,
     task::{Context, Poll},
 };
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::{
+    runtime::Handle,
+    time::{Instant, Sleep, sleep_until},
+};
 use tower_service::Service;
 use tr_core::{BoxError, Replay};
 
@@ -28,30 +31,15 @@ pin_project! {
     /// Dropped before its first poll, the call never happens. Dropped once the tool may have
     /// started, the call goes on in a task of the current tokio runtime and is recorded.
     #[must_use = "futures do nothing unless polled"]
-    pub struct IdempotencyFuture<S, Req, A, V>
-    where
-        S: Detachable<Req>,
-        Req: Send,
-        Req: 'static,
-        A: Answers<Req, S::Response, V>,
-        V: Clone,
-        V: Send,
-        V: 'static,
-    {
-        state: State<S, Req, A, V>,
+    pub struct IdempotencyFuture<S, F, Req, R, A, V> {
+        state: State<S, F, Req, R, A, V>,
     }
 }
 
 /// Small, since every layer further out moves it: what is large lies elsewhere.
-enum State<S, Req, A, V>
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
-    Known(Option<Result<S::Response, BoxError>>),
-    Drive(Attended<S, Req, A, V>),
+enum State<S, F, Req, R, A, V> {
+    Known(Option<Result<R, BoxError>>),
+    Drive(Attended<S, F, Req, R, A, V>),
     Wait(Pin<Box<Wait<S, Req, A, V>>>),
     Inquire(Box<Inquire<S, Req, A, V>>),
 }
@@ -68,30 +56,27 @@ pin_project! {
     struct Wait<S, Req, A, V> {
         waiter: Waiter<V>,
         replay: Replay,
-        call: Option<(S, Req)>,
+        call: Option<(Idempotency<S, A, V>, Req)>,
         mutating: bool,
         answers: A,
+        // The call's own.
         deadline: Option<Instant>,
         // What to ask of the store, should the claim pass to this caller.
         errand: Option<Box<Errand<V>>>,
+        // When the layer's patience is over, once there is something to wait for.
+        until: Option<Instant>,
         #[pin]
         timer: Option<Sleep>,
     }
 }
 
-impl<S, Req, A, V> IdempotencyFuture<S, Req, A, V>
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
-    pub(crate) const fn known(end: Result<S::Response, BoxError>) -> Self {
+impl<S, F, Req, R, A, V> IdempotencyFuture<S, F, Req, R, A, V> {
+    pub(crate) const fn known(end: Result<R, BoxError>) -> Self {
         Self { state: State::Known(Some(end)) }
     }
 
     #[inline]
-    pub(crate) const fn drive(drive: Drive<S, Req, A, V>) -> Self {
+    pub(crate) const fn drive(drive: Drive<S, F, Req, R, A, V>) -> Self {
         Self { state: State::Drive(Attended(drive)) }
     }
 
@@ -108,20 +93,20 @@ where
     pub(crate) fn wait(
         waiter: Waiter<V>,
         replay: Replay,
-        call: (S, Req),
+        call: (Idempotency<S, A, V>, Req),
         mutating: bool,
         answers: A,
         deadline: Option<std::time::Instant>,
         errand: Option<Box<Errand<V>>>,
     ) -> Self {
-        let (call, timer) = (Some(call), None);
+        let (call, until, timer) = (Some(call), None, None);
         let deadline = deadline.map(Instant::from_std);
-        let wait = Wait { waiter, replay, call, mutating, answers, deadline, errand, timer };
+        let wait = Wait { waiter, replay, call, mutating, answers, deadline, errand, until, timer };
         Self { state: State::Wait(Pin::from(Box::new(wait))) }
     }
 }
 
-impl<S, Req, A, V> Future for IdempotencyFuture<S, Req, A, V>
+impl<S, Req, A, V> Future for IdempotencyFuture<S, S::Future, Req, S::Response, A, V>
 where
     S: Detachable<Req>,
     Req: Send + 'static,
@@ -153,7 +138,7 @@ where
     A: Answers<Req, S::Response, V>,
     V: Clone + Send + 'static,
 {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<State<S, Req, A, V>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<State<S, S::Future, Req, S::Response, A, V>> {
         let is_settled = std::task::ready!(self.inquiry.as_mut().poll(cx));
         let (mut service, mut req, refusal) = self.call.take().expect("answered once");
         Poll::Ready(if is_settled {
@@ -174,17 +159,30 @@ where
     V: Clone + Send + 'static,
 {
     /// What comes after the wait.
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<State<S, Req, A, V>> {
+    fn poll(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<State<S, S::Future, Req, S::Response, A, V>> {
         let mut this = self.project();
         let Poll::Ready(delivery) = this.waiter.poll(cx) else {
-            if let Some(deadline) = this.deadline.take() {
-                this.timer.set(Some(sleep_until(deadline)));
+            if this.timer.is_none() {
+                // Outside of a runtime there is nobody to wake at a time.
+                if Handle::try_current().is_err() {
+                    return Poll::Pending;
+                }
+                let (service, _) = this.call.as_ref().expect("served once");
+                let until = *this.until.insert(service.waits_until());
+                let until = this.deadline.map_or(until, |deadline| deadline.min(until));
+                this.timer.set(Some(sleep_until(until)));
             }
-            if let Some(timer) = this.timer.as_pin_mut() {
-                std::task::ready!(timer.poll(cx));
-                return Poll::Ready(State::Known(Some(Err(WaitTimedOut::new().into()))));
-            }
-            return Poll::Pending;
+            std::task::ready!(this.timer.as_pin_mut().expect("it is set").poll(cx));
+            let (service, req) = this.call.as_ref().expect("served once");
+            let is_due = this.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            let error = match is_due {
+                true => WaitTimedOut::new().into(),
+                false => service.refuse(req, Refusal::InFlight),
+            };
+            return Poll::Ready(State::Known(Some(Err(error))));
         };
         let claim = match delivery {
             Delivery::Answer(answer) => {
@@ -196,20 +194,18 @@ where
         };
         let (service, req) = this.call.take().expect("served once");
         let errand = this.errand.take().filter(|_| claim.is_some());
-        let lead = errand.map(|errand| Box::new(Lead::new(*errand)));
+        let lead = errand.map(|mut errand| {
+            // It has waited already.
+            errand.request.until = *this.until;
+            Box::new(Lead::new(*errand))
+        });
         let (mutating, answers) = (*this.mutating, *this.answers);
-        let drive = Drive::new(None, &service, req, claim, lead, mutating, answers);
+        let drive = Drive::new(None, service.get_ref(), req, claim, lead, mutating, answers);
         Poll::Ready(State::Drive(Attended(drive)))
     }
 }
 
-impl<S, Req, A, V> fmt::Debug for IdempotencyFuture<S, Req, A, V>
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
+impl<S, F, Req, R, A, V> fmt::Debug for IdempotencyFuture<S, F, Req, R, A, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut f = f.debug_struct("IdempotencyFuture");
         match &self.state {

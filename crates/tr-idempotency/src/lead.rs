@@ -71,7 +71,7 @@ impl<R, V: Clone + Send + 'static> Lead<R, V> {
     }
 }
 
-impl<S, Req, A, V> Drive<S, Req, A, V>
+impl<S, Req, A, V> Drive<S, S::Future, Req, S::Response, A, V>
 where
     S: Detachable<Req>,
     Req: Send + 'static,
@@ -329,7 +329,7 @@ where
         }
     }
 
-    fn empty_cell(&mut self) -> Cell<Driver<S, Req, A, V>> {
+    fn empty_cell(&mut self) -> Cell<Driver<S, S::Future, Req, S::Response, A, V>> {
         self.lead = None;
         self.take_cell()
     }

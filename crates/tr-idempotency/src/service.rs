@@ -56,6 +56,11 @@ impl<S, A, V> Idempotency<S, A, V> {
         &self.answers
     }
 
+    /// How long a call that begins to wait for another's run now may do so.
+    pub(crate) fn waits_until(&self) -> Instant {
+        Instant::now() + self.shared.config.max_wait
+    }
+
     /// The service inside.
     pub const fn get_ref(&self) -> &S {
         &self.inner
@@ -86,7 +91,7 @@ where
 {
     type Response = S::Response;
     type Error = BoxError;
-    type Future = IdempotencyFuture<S, Req, A, V>;
+    type Future = IdempotencyFuture<S, S::Future, Req, S::Response, A, V>;
 
     #[inline]
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
@@ -152,7 +157,7 @@ where
 
 impl<S, A, V> Idempotency<S, A, V> {
     /// A call that is no other call's repeat, and no other will be its.
-    fn plain<Req>(&self, req: Req) -> IdempotencyFuture<S, Req, A, V>
+    fn plain<Req>(&self, req: Req) -> IdempotencyFuture<S, S::Future, Req, S::Response, A, V>
     where
         S: Detachable<Req>,
         Req: Send + 'static,
@@ -172,10 +177,10 @@ impl<S, A, V> Idempotency<S, A, V> {
         &self,
         mut req: Req,
         claim: Claim<V>,
-        cell: Option<Cell<Driver<S, Req, A, V>>>,
+        cell: Option<Cell<Driver<S, S::Future, Req, S::Response, A, V>>>,
         wish: &Wish<'_>,
         effect: Effect,
-    ) -> IdempotencyFuture<S, Req, A, V>
+    ) -> IdempotencyFuture<S, S::Future, Req, S::Response, A, V>
     where
         S: Detachable<Req>,
         Req: Send + 'static,
@@ -197,10 +202,10 @@ impl<S, A, V> Idempotency<S, A, V> {
     fn meet<Req>(
         &self,
         mut req: Req,
-        task: Task<V, Driver<S, Req, A, V>>,
+        task: Task<V, Driver<S, S::Future, Req, S::Response, A, V>>,
         wish: &Wish<'_>,
         effect: Effect,
-    ) -> IdempotencyFuture<S, Req, A, V>
+    ) -> IdempotencyFuture<S, S::Future, Req, S::Response, A, V>
     where
         S: Detachable<Req>,
         Req: Send + 'static,
@@ -227,7 +232,7 @@ impl<S, A, V> Idempotency<S, A, V> {
                 let errand = self.errand(&req, wish, effect);
                 // By the time that the call may be run here it will be stale.
                 answers.set_stamp(&mut req, None);
-                let call = (self.inner.clone(), req);
+                let call = (self.clone(), req);
                 IdempotencyFuture::wait(waiter, replay, call, mutating, answers, deadline, errand)
             }
             Task::Refuse(refusal @ Refusal::Unknown(_)) if self.can_inquire(wish) => {
@@ -313,7 +318,8 @@ impl<S, A, V> Idempotency<S, A, V> {
         };
         let deadline = self.answers.deadline(req).map(Instant::from_std);
         let (claim, wait, found) = (Arc::new(claim), wish.wait, Arc::default());
-        let request = Request { claim, effect, wait, deadline, found };
+        let (max_wait, until) = (self.shared.config.max_wait, None);
+        let request = Request { claim, effect, wait, deadline, max_wait, until, found };
         Errand { remote: remote.clone(), request, observer: self.shared.observer.clone() }
     }
 
@@ -323,7 +329,7 @@ impl<S, A, V> Idempotency<S, A, V> {
         req: &Req,
         effect: Effect,
         why: InvalidKey,
-    ) -> IdempotencyFuture<S2, Req, A, V>
+    ) -> IdempotencyFuture<S2, S2::Future, Req, S2::Response, A, V>
     where
         S2: Detachable<Req>,
         Req: Send + 'static,

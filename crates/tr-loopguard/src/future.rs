@@ -4,6 +4,7 @@ use pin_project_lite::pin_project;
 use std::{
     fmt,
     future::Future,
+    marker::PhantomData,
     pin::Pin,
     task::{Context, Poll, ready},
 };
@@ -12,12 +13,10 @@ use tr_core::{BoxError, Feedback, LoopOf};
 pin_project! {
     /// The response of a [`LoopGuard`](crate::LoopGuard).
     #[must_use = "futures do nothing unless polled"]
-    pub struct LoopGuardFuture<F, A, Req>
-    where
-        A: LoopOf<Req>,
-    {
+    pub struct LoopGuardFuture<F, A, Req, Subject> {
         #[pin]
-        state: State<F, Watch<A, A::Subject>>,
+        state: State<F, Watch<A, Subject>>,
+        req: PhantomData<fn(Req)>,
     }
 }
 
@@ -29,22 +28,22 @@ pin_project! {
     }
 }
 
-impl<F, A: LoopOf<Req>, Req> LoopGuardFuture<F, A, Req> {
+impl<F, A, Req, Subject> LoopGuardFuture<F, A, Req, Subject> {
     #[inline]
-    pub(crate) const fn running(inner: F, watch: Option<Watch<A, A::Subject>>) -> Self {
-        Self { state: State::Running { inner, watch } }
+    pub(crate) const fn running(inner: F, watch: Option<Watch<A, Subject>>) -> Self {
+        Self { state: State::Running { inner, watch }, req: PhantomData }
     }
 
     pub(crate) const fn refused(error: BoxError) -> Self {
-        Self { state: State::Refused { error: Some(error) } }
+        Self { state: State::Refused { error: Some(error) }, req: PhantomData }
     }
 }
 
-impl<F, A, Req, Res, E> Future for LoopGuardFuture<F, A, Req>
+impl<F, A, Req, Subject, Res, E> Future for LoopGuardFuture<F, A, Req, Subject>
 where
     F: Future<Output = Result<Res, E>>,
     E: Into<BoxError>,
-    A: LoopOf<Req> + Feedback<Res>,
+    A: LoopOf<Req, Subject = Subject> + Feedback<Res>,
 {
     type Output = Result<Res, BoxError>;
 
@@ -65,7 +64,7 @@ where
     }
 }
 
-impl<F, A: LoopOf<Req>, Req> fmt::Debug for LoopGuardFuture<F, A, Req> {
+impl<F, A, Req, Subject> fmt::Debug for LoopGuardFuture<F, A, Req, Subject> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let refused = matches!(self.state, State::Refused { .. });
         f.debug_struct("LoopGuardFuture").field("refused", &refused).finish_non_exhaustive()

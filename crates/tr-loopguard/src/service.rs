@@ -26,7 +26,7 @@ where
 {
     type Response = S::Response;
     type Error = BoxError;
-    type Future = LoopGuardFuture<S::Future, A, Req>;
+    type Future = LoopGuardFuture<S::Future, A, Req, A::Subject>;
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {

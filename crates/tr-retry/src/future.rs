@@ -24,13 +24,10 @@ pin_project! {
     // In this order the compiler puts it together in fewer moves than in its own.
     #[repr(C)]
     #[must_use = "futures do nothing unless polled"]
-    pub struct RetryFuture<S, Req, A>
-    where
-        S: Service<Req>,
-    {
+    pub struct RetryFuture<S, F, Req, A> {
         // `None` between two attempts.
         #[pin]
-        attempt: Option<S::Future>,
+        attempt: Option<F>,
         // The copy that further copies are made of.
         spare: Option<Req>,
         // When this attempt started, once somebody had reason to look.
@@ -48,10 +45,10 @@ struct Later {
     wait: Wait,
 }
 
-impl<S: Service<Req>, Req, A> RetryFuture<S, Req, A> {
+impl<S, F, Req, A> RetryFuture<S, F, Req, A> {
     #[inline]
     pub(crate) const fn new(
-        attempt: S::Future,
+        attempt: F,
         inner: S,
         held: Held,
         answers: A,
@@ -62,15 +59,16 @@ impl<S: Service<Req>, Req, A> RetryFuture<S, Req, A> {
     }
 }
 
-type End<S, Req> = Result<<S as Service<Req>>::Response, BoxError>;
+type End<T> = Result<T, BoxError>;
 
-impl<S, Req, A> Future for RetryFuture<S, Req, A>
+impl<S, F, Req, A, T, E> Future for RetryFuture<S, F, Req, A>
 where
-    S: Service<Req>,
-    S::Error: Into<BoxError>,
-    A: Classify<S::Response> + EffectOf<Req> + KeyOf<Req> + Progress<Req> + Repeat<Req>,
+    S: Service<Req, Response = T, Error = E, Future = F>,
+    F: Future<Output = Result<T, E>>,
+    E: Into<BoxError>,
+    A: Classify<T> + EffectOf<Req> + KeyOf<Req> + Progress<Req> + Repeat<Req>,
 {
-    type Output = End<S, Req>;
+    type Output = End<T>;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -106,9 +104,10 @@ where
     }
 }
 
-impl<S, Req, A> RetryFuture<S, Req, A>
+impl<S, F, Req, A> RetryFuture<S, F, Req, A>
 where
-    S: Service<Req>,
+    S: Service<Req, Future = F>,
+    F: Future<Output = Result<S::Response, S::Error>>,
     S::Error: Into<BoxError>,
     A: Classify<S::Response> + EffectOf<Req> + KeyOf<Req> + Progress<Req> + Repeat<Req>,
 {
@@ -117,9 +116,9 @@ where
     fn conclude(
         mut self: Pin<&mut Self>,
         judgement: Judgement,
-        end: End<S, Req>,
+        end: End<S::Response>,
         cx: &mut Context<'_>,
-    ) -> Poll<End<S, Req>> {
+    ) -> Poll<End<S::Response>> {
         match self.as_mut().follow(judgement, end) {
             Some(end) => Poll::Ready(end),
             None => self.go_on(cx),
@@ -129,7 +128,7 @@ where
     /// After a failure: backoff, readiness, the next attempt. What ends the wait before it ends
     /// the call.
     #[cold]
-    fn go_on(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<End<S, Req>> {
+    fn go_on(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<End<S::Response>> {
         loop {
             let mut this = self.as_mut().project();
             if this.attempt.is_none() {
@@ -187,7 +186,11 @@ where
 
     /// The call's end, unless another attempt follows.
     #[cold]
-    fn follow(self: Pin<&mut Self>, judgement: Judgement, end: End<S, Req>) -> Option<End<S, Req>> {
+    fn follow(
+        self: Pin<&mut Self>,
+        judgement: Judgement,
+        end: End<S::Response>,
+    ) -> Option<End<S::Response>> {
         let mut this = self.project();
         let later = this.later.get_mut().expect("judged");
         let call = Call::of(this.held, this.answers, this.spare.as_ref());
@@ -203,7 +206,7 @@ where
     }
 }
 
-impl<S: Service<Req>, Req, A> fmt::Debug for RetryFuture<S, Req, A> {
+impl<S, F, Req, A> fmt::Debug for RetryFuture<S, F, Req, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let later = self.later.get();
         let state = match (&self.attempt, later.map(|later| later.wait.is_backoff())) {

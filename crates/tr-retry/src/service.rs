@@ -20,7 +20,7 @@ where
 {
     type Response = S::Response;
     type Error = BoxError;
-    type Future = RetryFuture<S, Req, A>;
+    type Future = RetryFuture<S, S::Future, Req, A>;
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {

@@ -136,7 +136,7 @@ where
 {
     type Response = S::Response;
     type Error = BoxError;
-    type Future = AttemptTimeoutFuture<S, Req, A>;
+    type Future = AttemptTimeoutFuture<S, S::Future, Req, A>;
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {

@@ -142,7 +142,7 @@ where
 {
     type Response = S::Response;
     type Error = BoxError;
-    type Future = DeadlineFuture<S, Req>;
+    type Future = DeadlineFuture<S, S::Future, Req>;
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {

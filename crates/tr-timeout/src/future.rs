@@ -42,17 +42,12 @@ impl Limit {
     }
 }
 
-type Answer<S, Req> = Result<<S as Service<Req>>::Response, <S as Service<Req>>::Error>;
-
 pin_project! {
     /// A call under a timer, which is armed once the call has to wait.
-    struct Bounded<S, Req>
-    where
-        S: Service<Req>,
-    {
+    struct Bounded<S, F, Req> {
         // `None` once time ran out: what is in flight is dropped at that moment.
         #[pin]
-        call: Option<DeferFuture<S, Req>>,
+        call: Option<DeferFuture<S, F, Req>>,
         #[pin]
         timer: Option<Sleep>,
         limit: Limit,
@@ -60,9 +55,9 @@ pin_project! {
     }
 }
 
-impl<S: Service<Req>, Req> Bounded<S, Req> {
+impl<S, F, Req> Bounded<S, F, Req> {
     const fn new(
-        call: Option<DeferFuture<S, Req>>,
+        call: Option<DeferFuture<S, F, Req>>,
         limit: Limit,
         witness: Option<Box<Witness>>,
     ) -> Self {
@@ -76,7 +71,11 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
 
     /// The call's end, or whether the tool ran if time ran out.
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Answer<S, Req>, Ran>> {
+    fn poll<T, E>(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Result<T, E>, Ran>>
+    where
+        S: Service<Req, Response = T, Error = E, Future = F>,
+        F: Future<Output = Result<T, E>>,
+    {
         let mut this = self.project();
         let Some(call) = this.call.as_mut().as_pin_mut() else { panic!("polled after completion") };
         if let Poll::Ready(end) = call.poll(cx) {
@@ -102,12 +101,9 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
 pin_project! {
     /// The response of an [`AttemptTimeout`](crate::AttemptTimeout).
     #[must_use = "futures do nothing unless polled"]
-    pub struct AttemptTimeoutFuture<S, Req, A>
-    where
-        S: Service<Req>,
-    {
+    pub struct AttemptTimeoutFuture<S, F, Req, A> {
         #[pin]
-        bounded: Bounded<S, Req>,
+        bounded: Bounded<S, F, Req>,
         answers: A,
         due: Option<Box<Due>>,
     }
@@ -119,9 +115,9 @@ struct Due {
     timer: Pin<Box<Sleep>>,
 }
 
-impl<S: Service<Req>, Req, A> AttemptTimeoutFuture<S, Req, A> {
+impl<S, F, Req, A> AttemptTimeoutFuture<S, F, Req, A> {
     pub(crate) fn new(
-        call: DeferFuture<S, Req>,
+        call: DeferFuture<S, F, Req>,
         after: Option<Duration>,
         witness: Option<Box<Witness>>,
         answers: A,
@@ -158,13 +154,14 @@ impl<S: Service<Req>, Req, A> AttemptTimeoutFuture<S, Req, A> {
     }
 }
 
-impl<S, Req, A> Future for AttemptTimeoutFuture<S, Req, A>
+impl<S, F, Req, A, T, E> Future for AttemptTimeoutFuture<S, F, Req, A>
 where
-    S: Service<Req>,
-    S::Error: Into<BoxError>,
+    S: Service<Req, Response = T, Error = E, Future = F>,
+    F: Future<Output = Result<T, E>>,
+    E: Into<BoxError>,
     A: Progress<Req>,
 {
-    type Output = Result<S::Response, BoxError>;
+    type Output = Result<T, BoxError>;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -185,12 +182,9 @@ where
 pin_project! {
     /// The response of a [`Deadline`](crate::Deadline).
     #[must_use = "futures do nothing unless polled"]
-    pub struct DeadlineFuture<S, Req>
-    where
-        S: Service<Req>,
-    {
+    pub struct DeadlineFuture<S, F, Req> {
         #[pin]
-        state: State<Bounded<S, Req>>,
+        state: State<Bounded<S, F, Req>>,
     }
 }
 
@@ -202,9 +196,9 @@ pin_project! {
     }
 }
 
-impl<S: Service<Req>, Req> DeadlineFuture<S, Req> {
+impl<S, F, Req> DeadlineFuture<S, F, Req> {
     pub(crate) fn new(
-        call: DeferFuture<S, Req>,
+        call: DeferFuture<S, F, Req>,
         limit: Limit,
         witness: Option<Box<Witness>>,
     ) -> Self {
@@ -217,12 +211,13 @@ impl<S: Service<Req>, Req> DeadlineFuture<S, Req> {
     }
 }
 
-impl<S, Req> Future for DeadlineFuture<S, Req>
+impl<S, F, Req, T, E> Future for DeadlineFuture<S, F, Req>
 where
-    S: Service<Req>,
-    S::Error: Into<BoxError>,
+    S: Service<Req, Response = T, Error = E, Future = F>,
+    F: Future<Output = Result<T, E>>,
+    E: Into<BoxError>,
 {
-    type Output = Result<S::Response, BoxError>;
+    type Output = Result<T, BoxError>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -245,7 +240,7 @@ where
     }
 }
 
-impl<S: Service<Req>, Req> fmt::Debug for Bounded<S, Req> {
+impl<S, F, Req> fmt::Debug for Bounded<S, F, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bounded")
             .field("call", &self.call)
@@ -255,13 +250,13 @@ impl<S: Service<Req>, Req> fmt::Debug for Bounded<S, Req> {
     }
 }
 
-impl<S: Service<Req>, Req, A> fmt::Debug for AttemptTimeoutFuture<S, Req, A> {
+impl<S, F, Req, A> fmt::Debug for AttemptTimeoutFuture<S, F, Req, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("AttemptTimeoutFuture").field(&self.bounded).finish()
     }
 }
 
-impl<S: Service<Req>, Req> fmt::Debug for DeadlineFuture<S, Req> {
+impl<S, F, Req> fmt::Debug for DeadlineFuture<S, F, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut tuple = f.debug_tuple("DeadlineFuture");
         match &self.state {

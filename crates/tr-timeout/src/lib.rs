@@ -43,7 +43,8 @@
 //! # Defaults
 //!
 //! An attempt has 10 s ([`AttemptTimeoutLayer::tool_reliability`]) unless its request says
-//! otherwise. A call has until its own deadline, if it has one.
+//! otherwise. A call has until its own deadline, if it has one; [`DefaultDeadlineLayer`], outside of
+//! everything that waits, gives one to calls that have none.
 //!
 //! # Errors
 //!
@@ -70,6 +71,7 @@
 mod attempt;
 mod config;
 mod deadline;
+mod default_deadline;
 mod error;
 pub mod future;
 mod text;
@@ -79,5 +81,6 @@ pub use self::{
     attempt::{AttemptTimeout, AttemptTimeoutBuilder, AttemptTimeoutLayer},
     config::ConfigError,
     deadline::{Deadline, DeadlineBuilder, DeadlineLayer},
+    default_deadline::{DefaultDeadline, DefaultDeadlineLayer},
     error::{AttemptTimedOut, DeadlineExceeded},
 };

@@ -7,7 +7,9 @@ use tokio::time::{Instant, advance};
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 use tr_core::{BoxError, Params, Ran, Stamp, ToolCall, Verdict, code, facts};
 use tr_testkit::tool::{Scripted, Step};
-use tr_timeout::{AttemptTimedOut, AttemptTimeoutLayer, DeadlineExceeded, DeadlineLayer};
+use tr_timeout::{
+    AttemptTimedOut, AttemptTimeoutLayer, DeadlineExceeded, DeadlineLayer, DefaultDeadlineLayer,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -186,4 +188,28 @@ async fn the_observer_hears_of_each_deadline_that_passed() {
 fn an_allowance_that_bounds_nothing_is_refused() {
     let error = DeadlineLayer::builder().per_call(Duration::from_micros(1)).build().unwrap_err();
     assert_eq!(error.to_string(), "`per_call` is 1µs, allowed is 1ms to 24h");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_brings_no_deadline_gets_the_default() {
+    for (own, ends) in [(None, 4), (Some(3), 3), (Some(9), 9)] {
+        let tool = ServiceBuilder::new()
+            .layer(DefaultDeadlineLayer::after(4 * SECOND).unwrap())
+            .layer(DeadlineLayer::new())
+            .service(Scripted::script([Step::<()>::Hang]));
+        let start = Instant::now();
+        let call = own.map_or_else(unhurried, |left| due_in(left * SECOND));
+        let error = tool.oneshot(call).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("Call timeout after {ends}s"));
+        assert_eq!(start.elapsed(), ends * SECOND);
+    }
+    let late = Scripted::script([Step::after(1_000_000 * SECOND, Step::Ok(7))]);
+    let tool = DefaultDeadlineLayer::none().layer(DeadlineLayer::new().layer(late));
+    assert_eq!(tool.oneshot(unhurried()).await.unwrap(), 7);
+
+    for wrong in [Duration::ZERO, Duration::from_secs(86_401)] {
+        let error = DefaultDeadlineLayer::after(wrong).unwrap_err();
+        let text = format!("`deadline` is {wrong:?}, allowed is 1ms to 24h");
+        assert_eq!(error.to_string(), text);
+    }
 }

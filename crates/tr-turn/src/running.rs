@@ -19,13 +19,10 @@ use tr_core::{BoxError, DeferFuture, Effect, Ran, ToolCall, ToolOutcome};
 
 pin_project! {
     /// A call that runs: until it ends, its time is over, or somebody withdraws it.
-    pub(crate) struct Running<S>
-    where
-        S: Service<ToolCall>,
-    {
+    pub(crate) struct Running<S, F> {
         call: usize,
         #[pin]
-        answer: DeferFuture<S, ToolCall>,
+        answer: DeferFuture<S, F, ToolCall>,
         #[pin]
         timer: Option<Sleep>,
         #[pin]
@@ -55,10 +52,10 @@ pub(crate) enum End {
     Panicked,
 }
 
-impl<S: Service<ToolCall>> Running<S> {
+impl<S, F> Running<S, F> {
     pub(crate) fn new(
         call: usize,
-        answer: DeferFuture<S, ToolCall>,
+        answer: DeferFuture<S, F, ToolCall>,
         token: CancellationToken,
         about: About,
     ) -> Self {
@@ -80,10 +77,11 @@ impl<S: Service<ToolCall>> Running<S> {
     }
 }
 
-impl<S> Future for Running<S>
+impl<S, F, E> Future for Running<S, F>
 where
-    S: Service<ToolCall, Response = ToolOutcome>,
-    S::Error: Into<BoxError>,
+    S: Service<ToolCall, Response = ToolOutcome, Error = E, Future = F>,
+    F: Future<Output = Result<ToolOutcome, E>>,
+    E: Into<BoxError>,
 {
     type Output = (usize, About, End);
 

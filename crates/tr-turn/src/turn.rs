@@ -88,7 +88,7 @@ impl<S> Turns<S> {
     }
 
     /// A turn that does what `plan` says. It begins when it is first polled.
-    pub fn run(&self, plan: Plan) -> Turn<S>
+    pub fn run(&self, plan: Plan) -> Turn<S, S::Future>
     where
         S: Service<ToolCall> + Clone,
     {
@@ -141,16 +141,13 @@ pin_project! {
     /// It spawns nothing: it polls its calls itself, and dropped, it drops them. What a stack with
     /// records does with a call that is dropped (it runs it to its end) is the stack's promise.
     #[must_use = "futures do nothing unless polled"]
-    pub struct Turn<S>
-    where
-        S: Service<ToolCall>,
-    {
+    pub struct Turn<S, F> {
         turns: Turns<S>,
         plan: Plan,
         canceller: Canceller,
         // Once it has begun.
         core: Option<Core>,
-        running: FuturesUnordered<Running<S>>,
+        running: FuturesUnordered<Running<S, F>>,
         #[pin]
         timer: Option<Sleep>,
         #[pin]
@@ -158,7 +155,7 @@ pin_project! {
     }
 }
 
-impl<S: Service<ToolCall>> Turn<S> {
+impl<S, F> Turn<S, F> {
     /// What withdraws its calls, or all of it.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
@@ -166,10 +163,11 @@ impl<S: Service<ToolCall>> Turn<S> {
     }
 }
 
-impl<S> Future for Turn<S>
+impl<S, F, E> Future for Turn<S, F>
 where
-    S: Service<ToolCall, Response = ToolOutcome> + Clone,
-    S::Error: Into<BoxError>,
+    S: Service<ToolCall, Response = ToolOutcome, Error = E, Future = F> + Clone,
+    F: Future<Output = Result<ToolOutcome, E>>,
+    E: Into<BoxError>,
 {
     type Output = Report;
 
@@ -225,7 +223,7 @@ where
     }
 }
 
-impl<S: Service<ToolCall>> fmt::Debug for Turn<S> {
+impl<S, F> fmt::Debug for Turn<S, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Turn")
             .field("plan", &self.plan)

@@ -1,7 +1,7 @@
 //! The laws of tower services, own request types, and dropping.
 use crate::rig::{Rig, call, ok};
-use http::{Request, Response};
-use std::time::Duration;
+use http::{Request, Response, Uri};
+use std::{io::ErrorKind, time::Duration};
 use tokio::time::advance;
 use tokio_test::task;
 use tower::{Layer, Service, ServiceExt, service_fn};
@@ -72,8 +72,51 @@ async fn guards_http_without_annotations() {
     }
     let refused = service.clone().oneshot(request("down.example")).await.unwrap_err();
     let text = refused.to_string();
-    assert!(text.starts_with("circuit breaker of down.example is OPEN for another "), "{text}");
+    assert!(
+        text.starts_with("circuit breaker of http://down.example is OPEN for another "),
+        "{text}"
+    );
     service.oneshot(request("up.example")).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_http_server_leaves_the_breaker_of_its_https_sibling_closed() {
+    let layer = BreakerLayer::tool_reliability();
+    let registry = layer.registry().clone();
+    let service = layer.layer(service_fn(|req: Request<&'static str>| async move {
+        match req.uri().scheme_str() {
+            Some("http") => Err(BoxError::from(std::io::Error::from(ErrorKind::ConnectionRefused))),
+            _ => Ok(Response::new(())),
+        }
+    }));
+    let post = |uri: &str| service.clone().oneshot(Request::post(uri).body("").unwrap());
+    for spelling in ["localhost", "LOCALHOST", "localhost:80", "localhost.", "me:secret@localhost"]
+    {
+        post(&format!("http://{spelling}/x")).await.unwrap_err();
+    }
+    let refused = post("http://localhost/x").await.unwrap_err();
+    assert!(refused.is::<tr_breaker::error::CircuitOpen>(), "{refused}");
+    for up in ["https://localhost/x", "https://localhost:80/x", "ws://localhost/x"] {
+        post(up).await.unwrap();
+    }
+    post("http://localhost:8080/x").await.unwrap_err();
+
+    let uri = Uri::from_static("http://user@Localhost:80/y");
+    let by_uri = registry.get(KeyRef::of_uri(&uri)).unwrap();
+    let by_name = registry.get(KeyRef::new("http://localhost")).unwrap();
+    assert_eq!((by_uri.name(), by_uri.state()), ("http://localhost", BreakerState::Open));
+    assert_eq!(by_name.state(), BreakerState::Open);
+    let mut names: Vec<_> =
+        registry.all().iter().map(|breaker| breaker.name().to_owned()).collect();
+    names.sort_unstable();
+    let all = [
+        "http://localhost",
+        "http://localhost:8080",
+        "https://localhost",
+        "https://localhost:80",
+        "ws://localhost",
+    ];
+    assert_eq!(names, all);
 }
 
 #[tokio::test(start_paused = true)]

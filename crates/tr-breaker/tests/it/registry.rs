@@ -143,7 +143,7 @@ struct Colliding;
 
 impl KeyOf<&'static str> for Colliding {
     fn key_of<'r>(&self, name: &'r &'static str) -> KeyRef<'r> {
-        KeyRef { hash: 7, name }
+        KeyRef::hashed(7, name)
     }
 }
 
@@ -175,8 +175,7 @@ async fn keys_of_one_hash_are_told_apart_by_name() {
     for name in ["good", "other", "good"] {
         service.clone().oneshot(name).await.unwrap();
     }
-    let state =
-        |name| layer.registry().get(KeyRef { hash: 7, name }).map(|breaker| breaker.state());
+    let state = |name| layer.registry().get(KeyRef::hashed(7, name)).map(|breaker| breaker.state());
     assert_eq!((state("bad"), state("good"), state("other")), (Some(Open), Some(Closed), None));
 }
 
@@ -209,7 +208,7 @@ fn threads_lose_no_call() {
         _ => Step::Ok(()),
     });
     from_four_threads(&layer.layer(tool.unlogged()), |_, _| "tool");
-    let counts = layer.registry().get(KeyRef { hash: 7, name: "tool" }).unwrap().counts();
+    let counts = layer.registry().get(KeyRef::hashed(7, "tool")).unwrap().counts();
     assert_eq!((counts.calls, counts.failures), (8_000, 1_000));
 }
 
@@ -225,7 +224,7 @@ fn threads_agree_while_breakers_come_and_go() {
     let service = layer.layer(tool);
     from_four_threads(&service, |thread, n| names[n * (thread + 1) % 12]);
     assert!(layer.registry().all().len() <= 8);
-    let bad = layer.registry().get(KeyRef { hash: 7, name: "a" }).expect("it remembers failures");
+    let bad = layer.registry().get(KeyRef::hashed(7, "a")).expect("it remembers failures");
     assert_eq!(bad.state(), Open);
     let failed = asked.requests().iter().filter(|name| **name == "a").count();
     assert!((5..5 + 4).contains(&failed), "{failed}: those in flight when it opened, and no more");

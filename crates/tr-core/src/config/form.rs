@@ -28,6 +28,9 @@ object! { strict
         "normalise" => normalise: Option<bool>, Lenient<Flag>;
         /// How long one attempt may take where its tool says nothing, in milliseconds.
         "attempt_timeout_ms" => attempt_timeout_ms: Option<u64>, Lenient<Millis<1>>;
+        /// How long a call that brings no deadline may take, with all its attempts and waits, in
+        /// milliseconds; unbounded where it is absent.
+        "deadline_ms" => deadline_ms: Option<u64>, Lenient<Millis<1>>;
         /// Changes to the retry policy.
         "retry" => retry: Option<Retry>, Lenient<Retry>;
         /// Who has to ask for retries; everybody has them where it is absent.
@@ -181,6 +184,8 @@ object! { strict
         "capacity" => capacity: Option<u32>, Lenient<Count<16_777_216>>;
         /// How many callers may wait for one call; 1,024.
         "max_waiters" => max_waiters: Option<u32>, Lenient<Count<1_048_576>>;
+        /// How long a call waits for another's run with its key, in milliseconds; 30,000.
+        "max_wait_ms" => max_wait_ms: Option<u64>, Lenient<Millis<1>>;
         /// How long successes are replayed, in milliseconds; 24 h.
         "done_ttl_ms" => done_ttl_ms: Option<u64>, Lenient<Millis<1>>;
         /// How long failures are replayed, in milliseconds; 5 min.

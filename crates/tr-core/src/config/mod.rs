@@ -98,6 +98,8 @@ pub struct Config {
     pub normalise: Option<bool>,
     /// How long one attempt may take where its tool says nothing.
     pub attempt_timeout: Option<Duration>,
+    /// How long a call that brings no deadline may take.
+    pub deadline: Option<Duration>,
     /// Changes to the retry policy.
     pub retry: Option<RetryOverride>,
     /// Who has to ask for retries.
@@ -181,6 +183,7 @@ fn finish(form: Option<ConfigForm>, faults: &mut Faults) -> Option<Config> {
         rollout: form.rollout.map(rollout),
         normalise: form.normalise,
         attempt_timeout: form.attempt_timeout_ms.map(Duration::from_millis),
+        deadline: form.deadline_ms.map(Duration::from_millis),
         retry: build::retry(form.retry, (None, None, None), faults),
         retry_opt_in: form.retry_opt_in.unwrap_or_default(),
         breaker: form.breaker.unwrap_or_default(),

@@ -1,20 +1,44 @@
 //! What [`Standard`] answers for `http` requests and responses.
 use super::{Classify, EffectOf, End, KeyOf, Progress, Repeat, Standard};
 use crate::{CallInfo, Classification, Effect, KeyRef, Ran, SystemClock, classify};
-use ::http::{HeaderName, HeaderValue, Method, Request, Response};
+use ::http::{HeaderName, HeaderValue, Method, Request, Response, Uri, uri::Authority};
 
-/// Host and port: calls of one host share a breaker. User and password never become a name.
+/// The URL's origin ([`KeyRef::of_uri`]): calls of one scheme, host and port share a breaker.
+///
+/// A request in origin form (`GET /path`) names no scheme; its key is the host and port of its
+/// `host` header, and the port stays as it is written, since no scheme says which one is left out.
+/// Events name the host and port as the request spells them.
 impl<B> KeyOf<Request<B>> for Standard {
     fn key_of<'r>(&self, req: &'r Request<B>) -> KeyRef<'r> {
-        let authority = req.uri().authority().map(::http::uri::Authority::as_str);
-        let named = authority.or_else(|| req.headers().get("host")?.to_str().ok()).unwrap_or("");
-        KeyRef::new(named.rsplit_once('@').map_or(named, |(_, host)| host))
+        if req.uri().authority().is_some() {
+            return KeyRef::of_uri(req.uri());
+        }
+        let host = req.headers().get("host").and_then(|host| host.to_str().ok());
+        KeyRef::origin("", host.unwrap_or(""))
     }
 
     fn info_of<'r>(&self, req: &'r Request<B>) -> CallInfo<'r> {
         let mut info = CallInfo::of(self.key_of(req).name);
         info.effect = self.effect_of(req);
         info
+    }
+}
+
+impl<'r> KeyRef<'r> {
+    /// The [origin](KeyRef::origin) of a URI, by which breakers of HTTP requests are found. Of one
+    /// without a scheme it is the host and port alone, of one without a host the empty name.
+    ///
+    /// ```
+    /// use http::Uri;
+    /// use tr_core::KeyRef;
+    ///
+    /// let uri = Uri::from_static("https://ada:secret@API.example.com:443/v1/orders?page=2");
+    /// assert_eq!(KeyRef::of_uri(&uri).to_string(), "https://api.example.com");
+    /// assert_eq!(KeyRef::of_uri(&uri), KeyRef::new("https://api.example.com"));
+    /// ```
+    #[must_use]
+    pub fn of_uri(uri: &'r Uri) -> Self {
+        Self::origin(uri.scheme_str().unwrap_or(""), uri.authority().map_or("", Authority::as_str))
     }
 }
 
@@ -157,10 +181,34 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_no_part_of_the_name() {
+    fn the_key_is_scheme_host_and_port_in_one_spelling() {
+        let key = |uri: &str, host: Option<&str>| {
+            let mut req = Request::get(uri);
+            if let Some(host) = host {
+                req = req.header("host", host);
+            }
+            let req = req.body(()).unwrap();
+            let key = Standard.key_of(&req);
+            assert_eq!(key, KeyRef::new(&key.to_string()));
+            key.to_string()
+        };
+        assert_eq!(key("http://localhost/x", None), "http://localhost");
+        assert_eq!(key("https://localhost/x", None), "https://localhost");
+        assert_eq!(key("http://LOCALHOST:80/x", None), "http://localhost");
+        assert_eq!(key("HTTP://localhost:8080", None), "http://localhost:8080");
+        assert_eq!(key("https://[::1]:443/x", None), "https://[::1]");
+        assert_eq!(key("https://example.org./x", Some("other")), "https://example.org");
+        assert_eq!(key("/x", Some("Example.org.:443")), "example.org:443");
+        assert_eq!(key("/x", None), "");
+    }
+
+    #[test]
+    fn a_password_is_no_part_of_the_key() {
         let req = Request::get("http://ada:secret@example.org:8080/x").body(()).unwrap();
-        assert_eq!(Standard.key_of(&req).name, "example.org:8080");
-        let req = Request::get("/x").header("host", "example.org").body(()).unwrap();
-        assert_eq!(Standard.key_of(&req).name, "example.org");
+        let key = Standard.key_of(&req);
+        assert_eq!((key.name, &*key.to_string()), ("example.org:8080", "http://example.org:8080"));
+        assert!(!format!("{key:?}").contains("secret"));
+        let req = Request::get("/x").header("host", "ada:secret@example.org").body(()).unwrap();
+        assert_eq!(Standard.key_of(&req).to_string(), "example.org");
     }
 }

@@ -14,30 +14,19 @@ use tokio::runtime::Handle;
 
 /// A run whose caller is still there. When the caller goes, the run goes on in a task, unless it has
 /// no claim and ends with its caller.
-pub(crate) struct Attended<S, Req, A, V>(pub(crate) Drive<S, Req, A, V>)
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static;
+pub(crate) struct Attended<S, F, Req, R, A, V>(pub(crate) Drive<S, F, Req, R, A, V>);
 
-impl<S, Req, A, V> Drop for Attended<S, Req, A, V>
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
+impl<S, F, Req, R, A, V> Drop for Attended<S, F, Req, R, A, V> {
     #[inline]
     fn drop(&mut self) {
         if let Some(cell) = self.0.0.take() {
-            leave(cell);
+            (cell.leave)(cell);
         }
     }
 }
 
 /// The caller is gone before the end.
-fn leave<S, Req, A, V>(mut cell: Cell<Driver<S, Req, A, V>>)
+pub(super) fn leave<S, Req, A, V>(mut cell: Cell<Driver<S, S::Future, Req, S::Response, A, V>>)
 where
     S: Detachable<Req>,
     Req: Send + 'static,
@@ -61,11 +50,9 @@ where
 }
 
 /// A run whose caller is gone.
-struct Unattended<S, Req, A, V>(Drive<S, Req, A, V>)
-where
-    S: Detachable<Req>;
+struct Unattended<S, F, Req, R, A, V>(Drive<S, F, Req, R, A, V>);
 
-impl<S, Req, A, V> Future for Unattended<S, Req, A, V>
+impl<S, Req, A, V> Future for Unattended<S, S::Future, Req, S::Response, A, V>
 where
     S: Detachable<Req>,
     Req: Send + 'static,
@@ -81,13 +68,7 @@ where
     }
 }
 
-impl<S, Req, A, V> fmt::Debug for Attended<S, Req, A, V>
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
+impl<S, F, Req, R, A, V> fmt::Debug for Attended<S, F, Req, R, A, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let run = self.0.0.as_ref().map(|cell| &cell.run);
         f.debug_struct("Attended")

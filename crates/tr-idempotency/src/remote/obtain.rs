@@ -40,6 +40,9 @@ pub(crate) struct Request {
     /// Waits for another process's run.
     pub(crate) wait: bool,
     pub(crate) deadline: Option<Instant>,
+    /// How long it waits, whatever its deadline, and until when, if it has begun to wait.
+    pub(crate) max_wait: Duration,
+    pub(crate) until: Option<Instant>,
     /// The store has said that another process runs the call, or may have run it.
     pub(crate) found: Arc<AtomicBool>,
 }
@@ -114,7 +117,7 @@ where
 {
     let Request { claim, wait, deadline, .. } = request;
     let mut asking = Asking::new(remote.clone(), claim.clone());
-    let (mut waited, mut probes) = (false, 0);
+    let (mut waited, mut probes, mut until) = (false, 0, request.until);
     loop {
         let claimed = asking.claim(*deadline).await;
         let (claimed, at) = claimed.map_err(|error| failed(error, request.ran()))?;
@@ -130,8 +133,10 @@ where
             Claimed::Busy { .. } if !wait => return Err(Refused::InFlight),
             Claimed::Busy { seen, lease_left } => {
                 waited = true;
-                let look = Instant::now() + Duration::from_millis(lease_left) + MARGIN;
-                watch(remote, claim, seen, look, *deadline).await?;
+                let now = Instant::now();
+                let look = now + Duration::from_millis(lease_left) + MARGIN;
+                let until = *until.get_or_insert(now + request.max_wait);
+                watch(remote, claim, seen, look, (*deadline, until)).await?;
             }
             Claimed::Settled(stored) => {
                 let state = &stored.record.state;
@@ -155,23 +160,26 @@ where
     }
 }
 
-/// Waits until another process's call may have ended, and no longer than the caller can.
+/// Waits until another process's call may have ended, and no longer than the caller can or the
+/// layer's patience lasts.
 async fn watch<V>(
     remote: &Remote<V>,
     claim: &ClaimRequest,
     seen: Seen,
     look: Instant,
-    deadline: Option<Instant>,
+    (deadline, until): (Option<Instant>, Instant),
 ) -> Result<(), Refused> {
     let watching = async {
         if remote.store.watch(&claim.key, seen).await.is_err() {
             sleep(PAUSE).await;
         }
     };
-    let until = deadline.map_or(look, |deadline| deadline.min(look));
-    let _ = timeout_at(until, watching).await;
+    let first = deadline.into_iter().chain([until]).fold(look, Instant::min);
+    let _ = timeout_at(first, watching).await;
+    let now = Instant::now();
     match deadline {
-        Some(deadline) if Instant::now() >= deadline => Err(Refused::WaitTimedOut),
+        Some(deadline) if now >= deadline => Err(Refused::WaitTimedOut),
+        _ if now >= until => Err(Refused::InFlight),
         _ => Ok(()),
     }
 }

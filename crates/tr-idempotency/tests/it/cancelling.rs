@@ -230,7 +230,8 @@ fn callers_on_many_threads_that_vanish_neither_leak_nor_run_a_call_twice() {
     let layer = IdempotencyLayer::builder().build().unwrap();
     let records = layer.handle();
     let service = layer.layer(tool);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
     runtime.block_on(async {
         let mut rng = fastrand::Rng::with_seed(5);
         let mut tasks = Vec::new();

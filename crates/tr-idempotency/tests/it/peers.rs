@@ -12,7 +12,7 @@ use tr_idempotency::{
 use tr_testkit::tool::{Scripted, Step};
 
 fn process(store: impl RecordStore, tool: Tool) -> (Guarded, Handle<ToolOutcome>, Asked) {
-    let layer = IdempotencyLayer::builder().store(store).build().unwrap();
+    let layer = IdempotencyLayer::builder().store(store).max_wait(HOUR).build().unwrap();
     guarded_by(&layer, tool)
 }
 

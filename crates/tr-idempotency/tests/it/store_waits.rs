@@ -23,6 +23,7 @@ async fn a_store_lost_while_another_process_runs_the_call_says_that_it_may_have_
         let layer = IdempotencyLayer::builder()
             .store(faulty.clone())
             .when_store_fails(Effect::Mutating, policy)
+            .max_wait(HOUR)
             .build()
             .unwrap();
         let (other, _, ran_other) = guarded_by(&layer, counting(SECOND));

@@ -11,8 +11,8 @@ use tr_testkit::tool::{Scripted, Step};
 
 /// One process over these records.
 fn process(records: &Memory, tool: Tool) -> (Guarded, Handle<ToolOutcome>, Asked) {
-    let layer = IdempotencyLayer::builder().store(records.clone()).build().unwrap();
-    guarded_by(&layer, tool)
+    let builder = IdempotencyLayer::builder().store(records.clone());
+    guarded_by(&builder.max_wait(HOUR).build().unwrap(), tool)
 }
 
 /// How the record stands, if there is one.
@@ -221,6 +221,19 @@ async fn a_process_that_dies_in_mid_run_leaves_unknown() {
     std::mem::forget(dies);
     assert_eq!(ran_a.calls(), 1);
     let (b, _, ran_b) = process(&records, counting(SECOND));
+    let impatient = IdempotencyLayer::builder().store(records.clone()).build().unwrap();
+    let (impatient, front, ran_impatient) = guarded_by(&impatient, counting(SECOND));
+    let started = tokio::time::Instant::now();
+    // The second one waits behind the first, in this process, and not for longer either.
+    let first = start(&impatient, pay("k")).await;
+    pass(10 * SECOND).await;
+    let second = start(&impatient, pay("k")).await;
+    let in_flight = told("idempotency_in_flight", Ran::Unknown, Verdict::TRANSIENT);
+    assert_eq!(refusal(first.await.unwrap()), in_flight);
+    assert_eq!(started.elapsed(), 30 * SECOND);
+    assert_eq!(refusal(second.await.unwrap()), in_flight);
+    assert_eq!(started.elapsed(), 40 * SECOND);
+    assert_eq!((ran_impatient.calls(), front.counts()), (0, Counts::default()));
     let unknown = told("outcome_unknown", Ran::Unknown, Verdict::Permanent);
     assert_eq!(refusal(call(&b, pay("k")).await), unknown, "once the lease has ended");
     assert_eq!(refusal(call(&b, read(pay("k"))).await).0, unknown.0, "it was mutating");

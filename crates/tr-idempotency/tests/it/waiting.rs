@@ -83,7 +83,7 @@ async fn a_cancelled_leader_does_not_fail_its_waiters() {
 /// TR's coalesce polled 965,440 times in 300 ms.
 #[tokio::test(start_paused = true)]
 async fn a_waiter_is_polled_to_register_and_to_be_served() {
-    let (service, _, _) = guarded(counting(300 * SECOND));
+    let (service, _, _) = guarded(counting(20 * SECOND));
     let leader = start(&service, pay("k")).await;
     let mut waiter = Box::pin(service.clone().oneshot(pay("k")));
     let mut polls = 0;
@@ -109,6 +109,34 @@ async fn a_waiter_waits_no_longer_than_its_own_deadline() {
     assert_eq!(records.counts().waiters, 0);
     assert_eq!(answer(leader.await.unwrap()), 0);
     assert_eq!(asked.calls(), 1);
+}
+
+/// The layer's patience is shorter than the call and than its lease.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_is_told_in_flight_when_it_has_waited_for_long_enough() {
+    for (setting, most) in [(None, 30 * SECOND), (Some(2 * SECOND), 2 * SECOND)] {
+        let builder = IdempotencyLayer::builder();
+        let builder = setting.map_or(builder, |wait| IdempotencyLayer::builder().max_wait(wait));
+        let log = Arc::new(Log::default());
+        let layer = builder.observer(log.observer()).build().unwrap();
+        let (service, records, asked) = guarded_by(&layer, counting(300 * SECOND));
+        let leader = start(&service, pay("k")).await;
+        let started = Instant::now();
+        let later = (started + HOUR).into_std();
+        for call_again in [pay("k"), pay("k").deadline(later)] {
+            let asked_again = Instant::now();
+            let in_flight = told("idempotency_in_flight", Ran::Unknown, Verdict::TRANSIENT);
+            assert_eq!(refusal(call(&service, call_again).await), in_flight);
+            assert_eq!(asked_again.elapsed(), most);
+        }
+        let refused = log.take().iter().filter(|event| event.contains("Refused")).count();
+        assert_eq!(refused, 2);
+        let deadline = (Instant::now() + SECOND).into_std();
+        assert_eq!(refusal(call(&service, pay("k").deadline(deadline)).await).0, "timeout");
+        assert_eq!((asked.calls(), records.counts().waiters), (1, 0));
+        assert_eq!(answer(leader.await.unwrap()), 0);
+        assert_eq!(answer(call(&service, pay("k")).await), 0, "its end is on record");
+    }
 }
 
 /// Deadlines end just as the call does, or as the claim passes on: with a store and without.
@@ -165,7 +193,7 @@ async fn call_owned(service: Guarded, asked: ToolCall) -> Result<ToolOutcome, Bo
 #[tokio::test(start_paused = true)]
 async fn waiters_are_bounded_and_a_place_comes_back() {
     let layer = IdempotencyLayer::builder().max_waiters(2).build().unwrap();
-    let (service, records, _) = guarded_by(&layer, counting(60 * SECOND));
+    let (service, records, _) = guarded_by(&layer, counting(20 * SECOND));
     let leader = start(&service, pay("k")).await;
     let one = start(&service, pay("k")).await;
     let two = start(&service, pay("k")).await;

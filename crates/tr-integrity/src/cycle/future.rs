@@ -14,12 +14,9 @@ use tr_core::{Answer, AnswerOf, BoxError};
 pin_project! {
     /// The response of an [`Integrity`](crate::Integrity).
     #[must_use = "futures do nothing unless polled"]
-    pub struct IntegrityFuture<S, Req, A>
-    where
-        S: Service<Req>,
-    {
+    pub struct IntegrityFuture<S, F, Req, T, A> {
         #[pin]
-        state: State<S, Req, S::Future, S::Response>,
+        state: State<S, Req, F, T>,
         answers: A,
     }
 }
@@ -51,10 +48,10 @@ struct Intended<S, Req> {
     ready: Option<(S, Req)>,
 }
 
-impl<S: Service<Req>, Req, A> IntegrityFuture<S, Req, A> {
+impl<S, F, Req, T, A> IntegrityFuture<S, F, Req, T, A> {
     /// Runs, and records the cycle here if there is one.
     #[inline]
-    pub(super) const fn here(inner: S::Future, cycle: Option<Box<OpenCycle>>, answers: A) -> Self {
+    pub(super) const fn here(inner: F, cycle: Option<Box<OpenCycle>>, answers: A) -> Self {
         Self { state: State::Run { inner, cycle, is_durable: false }, answers }
     }
 
@@ -69,13 +66,14 @@ impl<S: Service<Req>, Req, A> IntegrityFuture<S, Req, A> {
     }
 }
 
-impl<S, Req, A> Future for IntegrityFuture<S, Req, A>
+impl<S, F, Req, T, A, E> Future for IntegrityFuture<S, F, Req, T, A>
 where
-    S: Service<Req>,
-    S::Error: Into<BoxError>,
-    A: AnswerOf<S::Response>,
+    S: Service<Req, Response = T, Error = E, Future = F>,
+    F: Future<Output = Result<T, E>>,
+    E: Into<BoxError>,
+    A: AnswerOf<T>,
 {
-    type Output = Result<S::Response, BoxError>;
+    type Output = Result<T, BoxError>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -135,7 +133,7 @@ where
     }
 }
 
-impl<S: Service<Req>, Req, A> fmt::Debug for IntegrityFuture<S, Req, A> {
+impl<S, F, Req, T, A> fmt::Debug for IntegrityFuture<S, F, Req, T, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.state {
             State::Intent { .. } => "Intent",

@@ -38,7 +38,7 @@ where
 {
     type Response = S::Response;
     type Error = BoxError;
-    type Future = IntegrityFuture<S, Req, A>;
+    type Future = IntegrityFuture<S, S::Future, Req, S::Response, A>;
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
@@ -56,7 +56,7 @@ where
 
 impl<S, A> Integrity<S, A> {
     #[inline(never)]
-    fn call_recorded<Req>(&mut self, req: Req) -> IntegrityFuture<S, Req, A>
+    fn call_recorded<Req>(&mut self, req: Req) -> IntegrityFuture<S, S::Future, Req, S::Response, A>
     where
         S: Service<Req> + Clone,
         A: CycleOf<Req> + Clone,

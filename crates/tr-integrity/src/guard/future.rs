@@ -8,6 +8,7 @@ use crate::store::StoreFuture;
 use pin_project_lite::pin_project;
 use std::{
     fmt,
+    marker::PhantomData,
     pin::Pin,
     task::{Context, Poll, ready},
 };
@@ -17,14 +18,11 @@ use tr_core::BoxError;
 pin_project! {
     /// The response of a [`ModelGuard`](crate::ModelGuard).
     #[must_use = "futures do nothing unless polled"]
-    pub struct ModelGuardFuture<S, Req, A, M = Whole>
-    where
-        S: Service<Req>,
-        M: Take<A, S::Response>,
-    {
+    pub struct ModelGuardFuture<S, F, Req, A, Taken, M = Whole> {
         #[pin]
-        state: State<S, Req, S::Future, M::Taken>,
+        state: State<S, Req, F, Taken>,
         answers: A,
+        take: PhantomData<fn() -> M>,
     }
 }
 
@@ -46,17 +44,13 @@ pin_project! {
     }
 }
 
-impl<S, Req, A, M> ModelGuardFuture<S, Req, A, M>
-where
-    S: Service<Req>,
-    M: Take<A, S::Response>,
-{
-    pub(super) const fn called(inner: S::Future, call: Guarded, answers: A) -> Self {
-        Self { state: State::Called { inner, call: Some(call) }, answers }
+impl<S, F, Req, A, Taken, M> ModelGuardFuture<S, F, Req, A, Taken, M> {
+    pub(super) const fn called(inner: F, call: Guarded, answers: A) -> Self {
+        Self { state: State::Called { inner, call: Some(call) }, answers, take: PhantomData }
     }
 
     pub(super) const fn blocked(error: Box<SessionCorrupt>, answers: A) -> Self {
-        Self { state: State::Blocked { error: Some(error) }, answers }
+        Self { state: State::Blocked { error: Some(error) }, answers, take: PhantomData }
     }
 
     /// Calls once the checkpoint is recorded.
@@ -65,17 +59,18 @@ where
         ready: (S, Req),
         answers: A,
     ) -> Self {
-        Self { state: State::Begin { begin, ready: Some(ready) }, answers }
+        Self { state: State::Begin { begin, ready: Some(ready) }, answers, take: PhantomData }
     }
 }
 
-impl<S, Req, A, M> Future for ModelGuardFuture<S, Req, A, M>
+impl<S, F, Req, A, Taken, M, T, E> Future for ModelGuardFuture<S, F, Req, A, Taken, M>
 where
-    S: Service<Req>,
-    S::Error: Into<BoxError>,
-    M: Take<A, S::Response>,
+    S: Service<Req, Response = T, Error = E, Future = F>,
+    F: Future<Output = Result<T, E>>,
+    E: Into<BoxError>,
+    M: Take<A, T, Taken = Taken>,
 {
-    type Output = Result<M::Taken, BoxError>;
+    type Output = Result<Taken, BoxError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
@@ -114,11 +109,7 @@ where
     }
 }
 
-impl<S, Req, A, M> fmt::Debug for ModelGuardFuture<S, Req, A, M>
-where
-    S: Service<Req>,
-    M: Take<A, S::Response>,
-{
+impl<S, F, Req, A, Taken, M> fmt::Debug for ModelGuardFuture<S, F, Req, A, Taken, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.state {
             State::Blocked { .. } => "Blocked",

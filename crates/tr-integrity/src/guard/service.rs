@@ -85,7 +85,7 @@ where
 {
     type Response = M::Taken;
     type Error = BoxError;
-    type Future = ModelGuardFuture<S, Req, A, M>;
+    type Future = ModelGuardFuture<S, S::Future, Req, A, M::Taken, M>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx).map_err(Into::into)

@@ -71,7 +71,7 @@ impl Tools {
         named: impl FnOnce() -> (&'r str, Option<&'r str>),
     ) -> Striped<Series> {
         let met = self.met[stripe()].0.read().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |entry: &Entry| entry.hash == key.hash && *entry.name == *key.name;
+        let is_it = |entry: &Entry| entry.hash == key.hash && key.is_named(&entry.name);
         if let Some(entry) = met.find(key.hash, is_it) {
             return entry.series.clone();
         }
@@ -86,9 +86,10 @@ impl Tools {
         let most = KEYS_PER_LABEL * self.known().by_label.len();
         let mut met = self.met[stripe()].0.write().unwrap_or_else(PoisonError::into_inner);
         // A tool without series of its own is not remembered: there is no end of them.
-        let is_there = met.find(key.hash, |entry| *entry.name == *key.name).is_some();
+        let is_there = met.find(key.hash, |entry| key.is_named(&entry.name)).is_some();
         if !is_there && met.len() < most && !self.is_other(&series) {
-            let entry = Entry { hash: key.hash, name: key.name.into(), series: series.clone() };
+            let entry =
+                Entry { hash: key.hash, name: key.to_string().into(), series: series.clone() };
             met.insert_unique(key.hash, entry, |entry| entry.hash);
         }
         series

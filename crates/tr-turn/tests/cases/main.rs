@@ -124,3 +124,15 @@ fn decisions(report: &Report) -> Vec<(String, &'static str, String)> {
 fn ok() -> Vec<Step<ToolOutcome>> {
     vec![answers("ok")]
 }
+
+#[tokio::test]
+async fn a_turn_runs_in_a_task_of_its_own() {
+    let tool = tower::service_fn(|call: ToolCall| async move {
+        Ok::<_, BoxError>(ToolOutcome::success(call.parts().params.clone()))
+    });
+    let turns =
+        Turns::new(ToolStack::default().service(tower::Layer::layer(&CancelLayer::new(), tool)));
+    let plan = Draft::new("t").call(reads("search")).check(&Tools::any()).unwrap();
+    let report = tokio::spawn(async move { turns.run(plan).await }).await.unwrap();
+    assert!(report.call("search").unwrap().content().is_some());
+}

@@ -1,0 +1,88 @@
+//! A deadline for calls that bring none.
+use crate::config::{self, ConfigError};
+use std::{
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::time::Instant;
+use tower_layer::Layer;
+use tower_service::Service;
+use tr_core::{Progress, Stamp, Standard};
+
+/// Applies a [`DefaultDeadline`].
+#[derive(Clone, Copy, Debug)]
+pub struct DefaultDeadlineLayer<A = Standard> {
+    after: Option<Duration>,
+    answers: A,
+}
+
+/// Gives a deadline to each call that brings none, for the layers inside to keep: a
+/// [`Deadline`](crate::Deadline), a retry, whoever waits for another call's end. Ends nothing itself.
+///
+/// Stands outside of all that waits. A call's own deadline stays, be it sooner or later.
+#[derive(Clone, Copy, Debug)]
+pub struct DefaultDeadline<S, A = Standard> {
+    inner: S,
+    after: Option<Duration>,
+    answers: A,
+}
+
+impl DefaultDeadlineLayer {
+    /// Leaves calls as they are.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self { after: None, answers: Standard }
+    }
+
+    /// So long after a call is made: 1 ms to 24 h.
+    ///
+    /// # Errors
+    /// If the duration is out of its range.
+    pub fn after(after: Duration) -> Result<Self, ConfigError> {
+        config::check("deadline", Some(after))?;
+        Ok(Self { after: Some(after), answers: Standard })
+    }
+}
+
+impl<A> DefaultDeadlineLayer<A> {
+    /// Asks `answers` about requests.
+    #[must_use]
+    pub fn answers<B>(self, answers: B) -> DefaultDeadlineLayer<B> {
+        DefaultDeadlineLayer { after: self.after, answers }
+    }
+}
+
+impl<S, A: Clone> Layer<S> for DefaultDeadlineLayer<A> {
+    type Service = DefaultDeadline<S, A>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        DefaultDeadline { inner, after: self.after, answers: self.answers.clone() }
+    }
+}
+
+impl<S, Req, A> Service<Req> for DefaultDeadline<S, A>
+where
+    S: Service<Req>,
+    A: Progress<Req>,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    #[inline]
+    fn call(&mut self, mut req: Req) -> S::Future {
+        if let Some(after) = self.after
+            && self.answers.deadline(&req).is_none()
+        {
+            let now = Instant::now();
+            self.answers.set_stamp(&mut req, Some(Stamp::at(now.into_std())));
+            self.answers.set_deadline(&mut req, (now + after).into_std());
+        }
+        self.inner.call(req)
+    }
+}
