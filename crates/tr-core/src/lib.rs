@@ -60,7 +60,7 @@ pub use self::{
     error::{BoxError, Facts, causes, facts, find, root_cause},
     id::{Fence, Id},
     manifest::{Capability, ToolManifest},
-    observer::{CallInfo, Event, Observer},
+    observer::{CallInfo, Event, Observer, SessionAction},
     outcome::{Chunk, MatchedOn, OutcomeParts, Replay, Retried, ToolError, ToolOutcome},
     overrides::{
         BreakerHint, BreakerState, DedupeMode, Priority, RetryOverride, RetryOverrides, Scope,

@@ -1,7 +1,7 @@
 //! A cycle that a future drives: dropped before its end, it is left to recovery.
 use crate::session::{CycleId, Sessions, Slot, ToolUse};
 use std::{fmt, mem, sync::Arc};
-use tr_core::{Answer, CallInfo, CycleRef, Event, Observer, Ran};
+use tr_core::{Answer, CallInfo, CycleRef, Event, Observer, Ran, SessionAction};
 
 /// A cycle that a future drives: dropped before its end, it is left to recovery.
 pub(crate) struct OpenCycle {
@@ -118,7 +118,11 @@ impl OpenCycle {
         });
         if !ended.success {
             let rolled_back = ended.rolled_back == Some(true);
-            self.tell(if rolled_back { "rolled_back" } else { "recorded_failure" });
+            self.tell(if rolled_back {
+                SessionAction::RolledBack
+            } else {
+                SessionAction::RecordedFailure
+            });
         }
     }
 
@@ -142,7 +146,7 @@ impl OpenCycle {
         }
     }
 
-    pub(crate) fn tell(&self, action: &'static str) {
+    pub(crate) fn tell(&self, action: SessionAction) {
         if let Some(witness) = &self.witness {
             witness.tell(action);
         }
@@ -164,7 +168,7 @@ impl Drop for OpenCycle {
                 sessions.work_on_cycle(&slot.session, |session, now| {
                     session.abandon_cycle(*id, now);
                 });
-                self.tell("abandoned");
+                self.tell(SessionAction::Abandoned);
             }
             Stage::Over => {}
         }
@@ -175,7 +179,7 @@ impl Drop for OpenCycle {
 }
 
 impl Witness {
-    fn tell(&self, action: &'static str) {
+    fn tell(&self, action: SessionAction) {
         let mut call = CallInfo::of(&self.tool);
         call.tool_call_id = Some(&self.tool_use_id);
         call.session = Some(&self.session);

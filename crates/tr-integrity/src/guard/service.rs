@@ -13,7 +13,7 @@ use std::{
     task::{Context, Poll},
 };
 use tower_service::Service;
-use tr_core::{BoxError, CallInfo, Event, Standard};
+use tr_core::{BoxError, CallInfo, Event, SessionAction, Standard};
 
 /// Checks what is sent to a model, and rolls the session back if no answer comes of it.
 ///
@@ -54,16 +54,16 @@ impl<S, A, M> ModelGuard<S, A, M> {
         {
             let repaired = sent.to_json();
             answers.set_transcript(req, repaired);
-            self.tell(req, "repaired");
+            self.tell(req, SessionAction::Repaired);
             return Ok(());
         }
-        self.tell(req, "blocked");
+        self.tell(req, SessionAction::Blocked);
         let plan = Repair::preserve().close_tail().plan(&sent);
         let (findings, result) = (validator.findings().to_vec(), validator.result());
         Err(Box::new(SessionCorrupt::new(findings, result, plan)))
     }
 
-    fn tell<Req>(&self, req: &Req, action: &'static str)
+    fn tell<Req>(&self, req: &Req, action: SessionAction)
     where
         A: TranscriptOf<Req>,
     {

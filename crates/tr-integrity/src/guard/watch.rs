@@ -5,7 +5,7 @@ use crate::{
     store::StoreFuture,
 };
 use std::{fmt, sync::Arc};
-use tr_core::{CallInfo, Event, Observer};
+use tr_core::{CallInfo, Event, Observer, SessionAction};
 
 /// A call of the model on its way: dropped before its end, it is rolled back.
 pub(crate) struct Watch {
@@ -104,11 +104,11 @@ impl Watch {
                 let recovery = session.handle_error(end, checkpoint.as_deref(), now);
                 (recovery, before.saturating_sub(session.transcript().len()))
             });
-        self.tell(recovery.action.name(), removed as u64);
+        self.tell(recovery.action.told(), removed as u64);
         recovery
     }
 
-    pub(crate) fn tell(&self, action: &'static str, removed: u64) {
+    pub(crate) fn tell(&self, action: SessionAction, removed: u64) {
         if let Some(observer) = &self.observer {
             let mut call = CallInfo::of("model");
             call.session = Some(&self.name);

@@ -7,7 +7,7 @@ use crate::{
     store::{StoreError, StoreFuture},
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
-use tr_core::{Answer, Observer};
+use tr_core::{Answer, Observer, SessionAction};
 
 /// How a call ended, without the call.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl OpenCycle {
             self.end(&ended.answer, ended.failed);
             let recorded = self.write(&ended).await;
             if recorded.is_err() {
-                self.tell("not_recorded");
+                self.tell(SessionAction::NotRecorded);
             }
             recorded
         })

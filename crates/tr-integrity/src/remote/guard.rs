@@ -8,7 +8,7 @@ use crate::{
     store::{StoreError, StoreFuture},
 };
 use std::sync::Arc;
-use tr_core::Observer;
+use tr_core::{Observer, SessionAction};
 
 impl Watch {
     /// Makes a checkpoint in the session of this id; once it is written, the model may be called.
@@ -55,7 +55,7 @@ impl Watch {
         Box::pin(async move {
             let recorded = self.record().await;
             if recorded.is_err() {
-                self.tell("not_recorded", 0);
+                self.tell(SessionAction::NotRecorded, 0);
             }
             recorded
         })
