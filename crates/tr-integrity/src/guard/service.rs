@@ -62,7 +62,9 @@ impl<S, A, M> ModelGuard<S, A, M> {
         }
         self.tell(req, SessionAction::Blocked);
         if let Some(slot) = answers.session_of(req).and_then(|id| sessions.slot(id)) {
-            sessions.work_on_cycle(&slot.session, |session, now| session.blocked(now));
+            sessions.work_on_cycle(&slot.session, |session, now| {
+                session.note("blocked", None, None, now)
+            });
         }
         let plan = Repair::preserve().close_tail().plan(&sent);
         let (findings, result) = (validator.findings().to_vec(), validator.result());

@@ -52,6 +52,7 @@ impl OpenCycle {
                     continue;
                 }
                 tell(SessionAction::NotRecorded);
+                cycle.slot().not_recorded(&sessions);
                 // It is recorded here, and written as soon as the store is back.
                 if !is_conflict && when == WhenStoreFails::Run {
                     return Ok(Some(cycle));
@@ -73,6 +74,7 @@ impl OpenCycle {
             let recorded = self.write(&ended).await;
             if recorded.is_err() {
                 self.tell(SessionAction::NotRecorded);
+                self.slot().not_recorded(self.sessions());
             }
             recorded
         })

@@ -40,6 +40,7 @@ impl Watch {
                     continue;
                 }
                 watch.tell(SessionAction::NotRecorded, 0);
+                watch.slot().not_recorded(&sessions);
                 // It is made here, and written as soon as the store is back.
                 if !error.is_conflict() && when == WhenStoreFails::Run {
                     return Ok(Some(watch));
@@ -57,6 +58,7 @@ impl Watch {
             let recorded = self.record().await;
             if recorded.is_err() {
                 self.tell(SessionAction::NotRecorded, 0);
+                self.slot().not_recorded(self.sessions());
             }
             recorded
         })

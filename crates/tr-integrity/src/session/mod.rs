@@ -204,7 +204,9 @@ impl Session {
     pub fn commit(&mut self, id: &str, now: u64) -> Result<(), CheckpointError> {
         let found = self.checkpoints.iter_mut().find(|checkpoint| &*checkpoint.id == id);
         found.ok_or_else(|| CheckpointError::NotFound(id.into()))?.is_committed = true;
-        self.prune(self.config.checkpoint_retention);
+        if self.prune(self.config.checkpoint_retention) > 0 {
+            self.note_verbose("prune", id, now);
+        }
         let open = self.checkpoints.iter().filter(|checkpoint| !checkpoint.is_committed);
         let first = open.map(|checkpoint| checkpoint.message_index).min().unwrap_or(usize::MAX);
         self.done.retain(|done| done.at >= first);
@@ -360,6 +362,13 @@ impl Session {
     fn note_verbose(&mut self, kind: &'static str, id: &str, now: u64) {
         if self.config.verbose {
             self.note(kind, Some(id), None, now);
+        }
+    }
+
+    /// It was loaded from its store.
+    pub(crate) fn loaded(&mut self, now: u64) {
+        if self.config.verbose {
+            self.note("load", None, None, now);
         }
     }
 

@@ -41,15 +41,11 @@ impl Session {
         }
     }
 
-    /// The transcript was kept from the model.
-    pub(crate) fn blocked(&mut self, now: u64) {
-        self.note("blocked", None, None, now);
-    }
-
     /// Repairs what validation finds, where the configuration allows it; whether anything was done.
     /// A live tail is left alone.
     pub(crate) fn auto_repair(&mut self, now: u64) -> bool {
-        if !self.config.auto_repair || self.validator.is_valid() {
+        let is_allowed = self.config.enabled && self.config.auto_repair;
+        if !is_allowed || self.validator.is_valid() {
             return false;
         }
         let plan = self.plan(Repair::preserve());

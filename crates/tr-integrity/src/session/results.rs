@@ -104,7 +104,10 @@ pub struct Archive {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Incident {
-    /// What: `content_filter`, `api_error`, `repair`, `reset`, …
+    /// What went wrong, or was done about it: `content_filter`, `api_error`, `session_refused`,
+    /// `blocked`, `outcome_unknown`, `not_recorded`, `tool_cycle` (taken back), `rollback`,
+    /// `restore`, `repair`, `reset`. With [`verbose`](crate::Layer0Config::verbose) also
+    /// `checkpoint`, `commit`, `prune`, `cycle_begun`, `cycle_recorded`, `cycle_abandoned`, `load`.
     #[serde(rename = "type")]
     pub kind: Cow<'static, str>,
     /// When, in milliseconds since the Unix epoch.
