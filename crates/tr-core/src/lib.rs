@@ -66,7 +66,7 @@ pub use self::{
     id::{Fence, Id},
     manifest::{Capability, ToolManifest},
     not_sent::NotSent,
-    observer::{CallInfo, Event, Observer},
+    observer::{CallInfo, Event, Observer, SessionAction},
     outcome::{Chunk, MatchedOn, OutcomeParts, Replay, Retried, ToolError, ToolOutcome},
     overrides::{
         BreakerHint, BreakerState, DedupeMode, Priority, RetryOverride, RetryOverrides, Scope,

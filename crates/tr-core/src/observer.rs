@@ -1,6 +1,9 @@
 //! What layers tell whoever listens, without knowing who does.
 use crate::{BreakerState, Effect, MatchedOn, Ran};
-use std::{fmt::Debug, time::Duration};
+use std::{
+    fmt::{self, Debug},
+    time::Duration,
+};
 
 /// Listens to what layers do.
 ///
@@ -118,8 +121,8 @@ pub enum Event<'r> {
     },
     /// A session's transcript was changed, or kept from the model, because of a failure.
     Session {
-        /// What was done: `rolled_back`, `repaired`, `blocked`, …
-        action: &'static str,
+        /// What was done.
+        action: SessionAction,
         /// How many messages went.
         removed: u64,
     },
@@ -130,4 +133,78 @@ pub enum Event<'r> {
         /// The tool's effect.
         effect: Effect,
     },
+}
+
+/// What was done about a session, or about one of its tool cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SessionAction {
+    /// The transcript was kept from the model: the provider would refuse it.
+    Blocked,
+    /// The transcript was repaired.
+    Repaired,
+    /// Messages, or what was recorded of a tool cycle, were taken back.
+    RolledBack,
+    /// Nobody drives a tool cycle any more, and nobody knows whether its tool ran.
+    Abandoned,
+    /// The sessions' store did not take what was to be recorded.
+    NotRecorded,
+    /// A failed call of a tool was recorded with its error.
+    RecordedFailure,
+    /// The session was validated; if it needs a repair, it was offered and not made.
+    ValidateAndRepair,
+    /// The session could not be repaired, and begins anew.
+    Reset,
+    /// Nothing could be done.
+    Escalate,
+}
+
+impl SessionAction {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Blocked,
+        Self::Repaired,
+        Self::RolledBack,
+        Self::Abandoned,
+        Self::NotRecorded,
+        Self::RecordedFailure,
+        Self::ValidateAndRepair,
+        Self::Reset,
+        Self::Escalate,
+    ];
+
+    /// Its name in logs and labels.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Blocked => "blocked",
+            Self::Repaired => "repaired",
+            Self::RolledBack => "rolled_back",
+            Self::Abandoned => "abandoned",
+            Self::NotRecorded => "not_recorded",
+            Self::RecordedFailure => "recorded_failure",
+            Self::ValidateAndRepair => "validate_and_repair",
+            Self::Reset => "reset",
+            Self::Escalate => "escalate",
+        }
+    }
+}
+
+impl fmt::Display for SessionAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SessionAction;
+    use std::collections::HashSet;
+
+    #[test]
+    fn each_action_has_a_name_of_its_own() {
+        let names: HashSet<_> = SessionAction::ALL.iter().map(|action| action.as_str()).collect();
+        assert_eq!(names.len(), SessionAction::ALL.len());
+        let told = ["blocked", "repaired", "rolled_back", "abandoned", "not_recorded"];
+        assert!(told.iter().all(|name| names.contains(name)));
+    }
 }

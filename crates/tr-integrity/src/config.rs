@@ -11,14 +11,18 @@ pub struct Layer0Config {
     pub enabled: bool,
     /// Validates before each call of the model; on by default.
     pub validate_before_call: bool,
-    /// Repairs by itself what validation finds; off by default: the repair is offered.
+    /// Repairs by itself what validation finds, in the session and in what is sent: before a call
+    /// of the model, when a session is loaded, and when the provider refuses it. Off by default: the
+    /// repair is offered.
     pub auto_repair: bool,
     /// How many committed checkpoints are kept: 1 to 10,000, 10 by default.
     pub checkpoint_retention: usize,
     /// Keeps the messages in checkpoints, so that they can be restored after a change of the
     /// prefix; off by default.
     pub snapshot_messages: bool,
-    /// Keeps all events as incidents, not only failures; off by default.
+    /// Keeps as [incidents](crate::Session::incidents) not only what went wrong, but also what did
+    /// not: checkpoints that are made, committed and pruned, cycles that are begun, recorded and
+    /// abandoned, loads. Off by default.
     pub verbose: bool,
 }
 

@@ -14,6 +14,10 @@ pub struct IntentNotRecorded {
     facts: Facts,
 }
 
+/// What its caller reads, and the model.
+pub(crate) const INTENT_NOT_RECORDED: &str =
+    "the session cannot record that the tool runs, and the call is not run without it";
+
 impl IntentNotRecorded {
     pub(super) fn new(cause: StoreError) -> Self {
         Self { facts: not_recorded(cause) }
@@ -28,9 +32,7 @@ impl IntentNotRecorded {
 
 impl fmt::Display for IntentNotRecorded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "the session cannot record that the tool runs, and the call is not run without it",
-        )
+        f.write_str(INTENT_NOT_RECORDED)
     }
 }
 

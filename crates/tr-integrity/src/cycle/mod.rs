@@ -10,4 +10,7 @@ pub use self::{
     layer::{IntegrityBuilder, IntegrityLayer, WhenStoreFails},
     service::Integrity,
 };
-pub(crate) use self::{error::not_recorded, open::OpenCycle};
+pub(crate) use self::{
+    error::{INTENT_NOT_RECORDED, not_recorded},
+    open::{OpenCycle, Witness},
+};

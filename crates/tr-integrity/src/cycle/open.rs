@@ -1,7 +1,8 @@
 //! A cycle that a future drives: dropped before its end, it is left to recovery.
-use crate::session::{CycleId, Sessions, Slot, ToolUse};
+use super::error::INTENT_NOT_RECORDED;
+use crate::session::{CycleId, NEVER_STARTED, Session, Sessions, Slot, ToolUse};
 use std::{fmt, mem, sync::Arc};
-use tr_core::{Answer, CallInfo, CycleRef, Event, Observer, Ran};
+use tr_core::{Answer, CallInfo, CycleRef, Event, Observer, Ran, SessionAction};
 
 /// A cycle that a future drives: dropped before its end, it is left to recovery.
 pub(crate) struct OpenCycle {
@@ -30,7 +31,7 @@ struct Again {
 }
 
 /// What an event says of a call whose request is gone.
-struct Witness {
+pub(crate) struct Witness {
     observer: Arc<dyn Observer>,
     tool: Box<str>,
     tool_use_id: Box<str>,
@@ -45,7 +46,7 @@ impl OpenCycle {
         observer: Option<&Arc<dyn Observer>>,
     ) -> Self {
         let slot = sessions.open_slot(cycle.session);
-        Self::intend(sessions, slot, cycle, observer).started()
+        Self::intend(sessions, slot, cycle, observer, Session::start_cycle).started()
     }
 
     /// Records the intent, which is to be written before the tool runs.
@@ -56,7 +57,10 @@ impl OpenCycle {
         tool_use: &ToolUse,
         observer: Option<&Arc<dyn Observer>>,
     ) -> Self {
-        let mut open = Self::intend(sessions, slot, &tool_use.in_session(session), observer);
+        let cycle = tool_use.in_session(session);
+        // Once it is written, nobody can tell any more whether the tool has started.
+        let written = Session::start_once_written;
+        let mut open = Self::intend(sessions, slot, &cycle, observer, written);
         let tool_use = tool_use.clone();
         open.again = Some(Box::new(Again { session: session.into(), tool_use }));
         if let Some(log) = &open.slot.log {
@@ -70,19 +74,14 @@ impl OpenCycle {
         slot: Slot,
         cycle: &CycleRef<'_>,
         observer: Option<&Arc<dyn Observer>>,
+        start: fn(&mut Session, CycleId),
     ) -> Self {
         let id = sessions.work_on_cycle(&slot.session, |session, now| {
             let id = session.begin_cycle(cycle, now);
-            // Once it is written, nobody can tell any more whether the tool has started.
-            session.start_cycle(id);
+            start(session, id);
             id
         });
-        let witness = observer.filter(|observer| observer.enabled()).map(|observer| Witness {
-            observer: Arc::clone(observer),
-            tool: cycle.name.into(),
-            tool_use_id: cycle.tool_use_id.into(),
-            session: cycle.session.into(),
-        });
+        let witness = observer.and_then(|observer| Witness::of(observer, cycle));
         Self { sessions: sessions.clone(), slot, id, stage: Stage::Intended, again: None, witness }
     }
 
@@ -101,8 +100,35 @@ impl OpenCycle {
 
     /// The tool is about to run.
     pub(super) fn started(mut self) -> Self {
+        if self.again.is_some() {
+            let id = self.id;
+            self.sessions.work_on_cycle(&self.slot.session, |session, _| session.start_cycle(id));
+        }
         self.stage = Stage::Started;
         self
+    }
+
+    /// The tool does not run.
+    pub(crate) fn refuse(&mut self, why: &str) {
+        self.end(&Answer { content: why.into(), is_error: true, ran: Ran::No }, true);
+    }
+
+    /// The session was lost to another writer, and the intent with it.
+    pub(crate) fn begin_again(&mut self) {
+        self.stage = Stage::Over;
+    }
+
+    /// The same in the session as another writer has left it: the agent's use is answered there.
+    pub(crate) fn refuse_in(&self, slot: &Slot) {
+        let Some(Again { session: name, tool_use }) = self.again.as_deref() else { return };
+        let content = INTENT_NOT_RECORDED.into();
+        let answer = Answer { content, is_error: true, ran: Ran::No };
+        self.sessions.work_on_cycle(&slot.session, |session, now| {
+            if session.is_pending(&tool_use.id) {
+                let id = session.begin_cycle(&tool_use.in_session(name), now);
+                session.fail_cycle(id, &answer, now);
+            }
+        });
     }
 
     /// The call is over: `failed` if no answer of the tool's own came.
@@ -118,7 +144,11 @@ impl OpenCycle {
         });
         if !ended.success {
             let rolled_back = ended.rolled_back == Some(true);
-            self.tell(if rolled_back { "rolled_back" } else { "recorded_failure" });
+            self.tell(if rolled_back {
+                SessionAction::RolledBack
+            } else {
+                SessionAction::RecordedFailure
+            });
         }
     }
 
@@ -142,7 +172,7 @@ impl OpenCycle {
         }
     }
 
-    pub(crate) fn tell(&self, action: &'static str) {
+    pub(crate) fn tell(&self, action: SessionAction) {
         if let Some(witness) = &self.witness {
             witness.tell(action);
         }
@@ -151,20 +181,14 @@ impl OpenCycle {
 
 impl Drop for OpenCycle {
     fn drop(&mut self) {
-        let Self { sessions, slot, id, .. } = &*self;
         match self.stage {
-            Stage::Intended => {
-                let never = "the call was given up before the tool started".into();
-                let answer = Answer { content: never, is_error: true, ran: Ran::No };
-                sessions.work_on_cycle(&slot.session, |session, now| {
-                    session.fail_cycle(*id, &answer, now)
-                });
-            }
+            Stage::Intended => self.refuse(NEVER_STARTED),
             Stage::Started => {
-                sessions.work_on_cycle(&slot.session, |session, now| {
-                    session.abandon_cycle(*id, now);
+                let id = self.id;
+                self.sessions.work_on_cycle(&self.slot.session, |session, now| {
+                    session.abandon_cycle(id, now);
                 });
-                self.tell("abandoned");
+                self.tell(SessionAction::Abandoned);
             }
             Stage::Over => {}
         }
@@ -175,7 +199,17 @@ impl Drop for OpenCycle {
 }
 
 impl Witness {
-    fn tell(&self, action: &'static str) {
+    /// `None` if nobody listens.
+    pub(crate) fn of(observer: &Arc<dyn Observer>, cycle: &CycleRef<'_>) -> Option<Self> {
+        observer.enabled().then(|| Self {
+            observer: Arc::clone(observer),
+            tool: cycle.name.into(),
+            tool_use_id: cycle.tool_use_id.into(),
+            session: cycle.session.into(),
+        })
+    }
+
+    pub(crate) fn tell(&self, action: SessionAction) {
         let mut call = CallInfo::of(&self.tool);
         call.tool_call_id = Some(&self.tool_use_id);
         call.session = Some(&self.session);

@@ -11,7 +11,7 @@ mod service;
 mod stream;
 mod tail;
 mod take;
-mod watch;
+pub(crate) mod watch;
 
 #[cfg(feature = "http")]
 pub use self::http::SessionId;

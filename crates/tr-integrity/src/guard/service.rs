@@ -5,7 +5,7 @@ use super::{
     layer::ModelGuardLayer,
     model::TranscriptOf,
     take::{Guarded, Take, Whole},
-    watch::Watch,
+    watch::{self, Watch},
 };
 use crate::{repair::Repair, transcript::Transcript, validate::Validator};
 use std::{
@@ -13,7 +13,7 @@ use std::{
     task::{Context, Poll},
 };
 use tower_service::Service;
-use tr_core::{BoxError, CallInfo, Event, Standard};
+use tr_core::{BoxError, SessionAction, Standard};
 
 /// Checks what is sent to a model, and rolls the session back if no answer comes of it.
 ///
@@ -31,48 +31,71 @@ impl<S, A, M> ModelGuard<S, A, M> {
         Self { inner, layer }
     }
 
-    /// Validates what `req` sends; repairs it where that is allowed.
-    fn check<Req>(&self, req: &mut Req) -> Result<(), Box<SessionCorrupt>>
+    /// Validates what `req` sends; repairs it where that is allowed, and says whether it did.
+    fn check<Req>(&self, req: &mut Req) -> Result<bool, Box<SessionCorrupt>>
     where
         A: TranscriptOf<Req>,
     {
         let ModelGuardLayer { sessions, answers, .. } = &self.layer;
         // What is not in a form that we know is the provider's to judge.
         let sent = answers.transcript_of(req).map(Transcript::read);
-        let Some(Ok(mut sent)) = sent else { return Ok(()) };
+        let Some(Ok(mut sent)) = sent else { return Ok(false) };
         let validator = Validator::of(&sent);
         // The provider refuses a live tail too: its results must be there when it is sent.
         let waits = validator.waits();
         if validator.is_valid() && !waits {
-            return Ok(());
+            return Ok(false);
         }
         let plan = Repair::preserve().close_tail().plan(&sent);
-        if sessions.config().auto_repair
-            && !waits
-            && plan.apply(&mut sent).is_ok()
-            && Validator::of(&sent).is_valid()
-        {
-            let repaired = sent.to_json();
-            answers.set_transcript(req, repaired);
-            self.tell(req, "repaired");
-            return Ok(());
+        if sessions.config().auto_repair {
+            let is_repaired = if waits {
+                self.settle_tail(req, &mut sent)
+            } else {
+                plan.apply(&mut sent).is_ok() && Validator::of(&sent).is_valid()
+            };
+            if is_repaired {
+                let repaired = sent.to_json();
+                answers.set_transcript(req, repaired);
+                self.tell(req, SessionAction::Repaired);
+                return Ok(true);
+            }
         }
-        self.tell(req, "blocked");
+        self.tell(req, SessionAction::Blocked);
+        if let Some(slot) = answers.session_of(req).and_then(|id| sessions.slot(id)) {
+            sessions.work_on_cycle(&slot.session, |session, now| {
+                session.note("blocked", None, None, now)
+            });
+        }
         let plan = Repair::preserve().close_tail().plan(&sent);
         let (findings, result) = (validator.findings().to_vec(), validator.result());
         Err(Box::new(SessionCorrupt::new(findings, result, plan)))
     }
 
-    fn tell<Req>(&self, req: &Req, action: &'static str)
+    /// Where the session itself is sent, and no tool runs for which it waits: its uses get what is
+    /// known of them, in the session and in what is sent.
+    fn settle_tail<Req>(&self, req: &Req, sent: &mut Transcript) -> bool
+    where
+        A: TranscriptOf<Req>,
+    {
+        let ModelGuardLayer { sessions, answers, .. } = &self.layer;
+        let slot = answers.session_of(req).and_then(|id| sessions.slot(id));
+        let settled = slot.and_then(|slot| {
+            sessions.work_on_cycle(&slot.session, |session, now| {
+                session.settle_tail_of(sent.messages(), now)
+            })
+        });
+        settled.is_some_and(|messages| {
+            sent.set_messages(messages);
+            true
+        })
+    }
+
+    fn tell<Req>(&self, req: &Req, action: SessionAction)
     where
         A: TranscriptOf<Req>,
     {
         let ModelGuardLayer { observer, answers, .. } = &self.layer;
-        if let Some(observer) = observer.as_ref().filter(|observer| observer.enabled()) {
-            let mut call = CallInfo::of("model");
-            call.session = answers.session_of(req);
-            observer.on_event(&call, &Event::Session { action, removed: 0 });
-        }
+        watch::tell(observer.as_ref(), answers.session_of(req), action, 0);
     }
 }
 
@@ -97,22 +120,25 @@ where
         if !config.enabled {
             return ModelGuardFuture::called(self.inner.call(req), Guarded::OFF, answers.clone());
         }
-        if config.validate_before_call
-            && let Err(corrupt) = self.check(&mut req)
-        {
-            return ModelGuardFuture::blocked(corrupt, answers.clone());
+        let mut told = false;
+        if config.validate_before_call {
+            match self.check(&mut req) {
+                Ok(repaired) => told = repaired,
+                Err(corrupt) => return ModelGuardFuture::blocked(corrupt, answers.clone()),
+            }
         }
         let session = answers.session_of(&req);
         if let Some(session) = session.filter(|_| sessions.is_durable()) {
             let (sessions, observer) = (sessions.clone(), observer.clone());
-            let begin = Watch::begin_durably(sessions, session.into(), *when_store_fails, observer);
+            let when = *when_store_fails;
+            let begin = Watch::begin_durably(sessions, session.into(), when, observer, told);
             let answers = answers.clone();
             // The one that is ready goes, its clone stays.
             let stays = self.inner.clone();
             let ready = (mem::replace(&mut self.inner, stays), req);
             return ModelGuardFuture::durable(begin, ready, answers);
         }
-        let watch = session.map(|session| Watch::begin(sessions, session, observer.as_ref()));
+        let watch = session.map(|session| Watch::begin(sessions, session, observer.as_ref(), told));
         let answers = answers.clone();
         ModelGuardFuture::called(self.inner.call(req), Guarded::on(watch), answers)
     }

@@ -5,7 +5,7 @@ use crate::{
     store::StoreFuture,
 };
 use std::{fmt, sync::Arc};
-use tr_core::{CallInfo, Event, Observer};
+use tr_core::{CallInfo, Event, Observer, SessionAction};
 
 /// A call of the model on its way: dropped before its end, it is rolled back.
 pub(crate) struct Watch {
@@ -26,13 +26,15 @@ pub(super) struct Settled {
 }
 
 impl Watch {
-    /// Settles what was abandoned before, and makes a checkpoint.
+    /// Settles what was abandoned before, repairs the session where that is allowed, and makes a
+    /// checkpoint. `told` if what is sent was repaired, and the observer knows.
     pub(super) fn begin(
         sessions: &Sessions,
         name: &str,
         observer: Option<&Arc<dyn Observer>>,
+        told: bool,
     ) -> Self {
-        Self::begin_in(sessions, sessions.open_slot(name), name, observer)
+        Self::begin_in(sessions, sessions.open_slot(name), name, observer, told)
     }
 
     pub(crate) fn begin_in(
@@ -40,18 +42,25 @@ impl Watch {
         slot: Slot,
         name: &str,
         observer: Option<&Arc<dyn Observer>>,
+        told: bool,
     ) -> Self {
-        let checkpoint = sessions.work_on_cycle(&slot.session, |session, now| {
+        let validates = sessions.config().validate_before_call;
+        let (checkpoint, repaired) = sessions.work_on_cycle(&slot.session, |session, now| {
             session.recover(now);
-            session.checkpoint(Operation::ApiCall, now).id
+            let repaired = validates && session.auto_repair(now);
+            (session.checkpoint(Operation::ApiCall, now).id, repaired)
         });
-        Self {
+        let watch = Self {
             sessions: sessions.clone(),
             slot,
             name: name.into(),
             checkpoint: Some(checkpoint),
             observer: observer.filter(|observer| observer.enabled()).cloned(),
+        };
+        if repaired && !told {
+            watch.tell(SessionAction::Repaired, 0);
         }
+        watch
     }
 
     pub(crate) fn sessions(&self) -> &Sessions {
@@ -104,16 +113,26 @@ impl Watch {
                 let recovery = session.handle_error(end, checkpoint.as_deref(), now);
                 (recovery, before.saturating_sub(session.transcript().len()))
             });
-        self.tell(recovery.action.name(), removed as u64);
+        self.tell(recovery.action.told(), removed as u64);
         recovery
     }
 
-    pub(crate) fn tell(&self, action: &'static str, removed: u64) {
-        if let Some(observer) = &self.observer {
-            let mut call = CallInfo::of("model");
-            call.session = Some(&self.name);
-            observer.on_event(&call, &Event::Session { action, removed });
-        }
+    pub(crate) fn tell(&self, action: SessionAction, removed: u64) {
+        tell(self.observer.as_ref(), Some(&self.name), action, removed);
+    }
+}
+
+/// Tells the observer of something that was done in a session, if it listens.
+pub(crate) fn tell(
+    observer: Option<&Arc<dyn Observer>>,
+    session: Option<&str>,
+    action: SessionAction,
+    removed: u64,
+) {
+    if let Some(observer) = observer.filter(|observer| observer.enabled()) {
+        let mut call = CallInfo::of("model");
+        call.session = session;
+        observer.on_event(&call, &Event::Session { action, removed });
     }
 }
 

@@ -2,12 +2,12 @@
 //! the caller has its answer.
 use super::{Log, TRIES, lock};
 use crate::{
-    cycle::{OpenCycle, WhenStoreFails},
+    cycle::{INTENT_NOT_RECORDED, OpenCycle, WhenStoreFails, Witness},
     session::{Sessions, ToolUse},
     store::{StoreError, StoreFuture},
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
-use tr_core::{Answer, Observer};
+use tr_core::{Answer, Observer, SessionAction};
 
 /// How a call ended, without the call.
 #[derive(Debug)]
@@ -28,26 +28,40 @@ impl OpenCycle {
     ) -> StoreFuture<'static, Option<Self>> {
         Box::pin(async move {
             let mut tries = 1;
+            let tell = |action| {
+                let cycle = tool_use.in_session(&session);
+                let witness = observer.as_ref().and_then(|it| Witness::of(it, &cycle));
+                witness.inspect(|witness| witness.tell(action));
+            };
             loop {
                 let slot = match sessions.opened(&session).await {
-                    Err(_) if when == WhenStoreFails::Run => return Ok(None),
-                    opened => opened?,
+                    Ok(slot) => slot,
+                    Err(error) => {
+                        tell(SessionAction::NotRecorded);
+                        return if when == WhenStoreFails::Run { Ok(None) } else { Err(error) };
+                    }
                 };
-                let cycle = Self::begin_in(&sessions, slot, &session, &tool_use, observer.as_ref());
-                match cycle.slot().flush().await {
-                    Ok(()) => return Ok(Some(cycle)),
-                    // Nothing else was lost: the session as it is now may do as well.
-                    Err(error)
-                        if error.is_conflict() && tries < TRIES && cycle.slot().is_alone() =>
-                    {
-                        tries += 1;
-                    }
-                    // It is recorded here, and written as soon as the store is back.
-                    Err(error) if !error.is_conflict() && when == WhenStoreFails::Run => {
-                        return Ok(Some(cycle));
-                    }
-                    Err(error) => return Err(error),
+                let mut cycle =
+                    Self::begin_in(&sessions, slot, &session, &tool_use, observer.as_ref());
+                let Err(error) = cycle.slot().flush().await else { return Ok(Some(cycle)) };
+                let is_conflict = error.is_conflict();
+                // Nothing else was lost: the session as it is now may do as well.
+                if is_conflict && tries < TRIES && cycle.slot().is_alone() {
+                    cycle.begin_again();
+                    tries += 1;
+                    continue;
                 }
+                tell(SessionAction::NotRecorded);
+                cycle.slot().not_recorded(&sessions);
+                // It is recorded here, and written as soon as the store is back.
+                if !is_conflict && when == WhenStoreFails::Run {
+                    return Ok(Some(cycle));
+                }
+                cycle.refuse(INTENT_NOT_RECORDED);
+                if is_conflict && let Ok(slot) = sessions.opened(&session).await {
+                    cycle.refuse_in(&slot);
+                }
+                return Err(error);
             }
         })
     }
@@ -59,7 +73,8 @@ impl OpenCycle {
             self.end(&ended.answer, ended.failed);
             let recorded = self.write(&ended).await;
             if recorded.is_err() {
-                self.tell("not_recorded");
+                self.tell(SessionAction::NotRecorded);
+                self.slot().not_recorded(self.sessions());
             }
             recorded
         })

@@ -3,12 +3,12 @@
 use super::{TRIES, lock};
 use crate::{
     cycle::WhenStoreFails,
-    guard::Watch,
+    guard::{Watch, watch},
     session::Sessions,
     store::{StoreError, StoreFuture},
 };
 use std::sync::Arc;
-use tr_core::Observer;
+use tr_core::{Observer, SessionAction};
 
 impl Watch {
     /// Makes a checkpoint in the session of this id; once it is written, the model may be called.
@@ -18,33 +18,35 @@ impl Watch {
         session: Box<str>,
         when: WhenStoreFails,
         observer: Option<Arc<dyn Observer>>,
+        told: bool,
     ) -> StoreFuture<'static, Option<Self>> {
         Box::pin(async move {
             let mut tries = 1;
             loop {
                 let slot = match sessions.opened(&session).await {
-                    Err(_) if when == WhenStoreFails::Run => return Ok(None),
-                    opened => opened?,
-                };
-                let watch = Self::begin_in(&sessions, slot, &session, observer.as_ref());
-                match watch.slot().flush().await {
-                    Ok(()) => return Ok(Some(watch)),
-                    // Nothing else was lost: the session as it is now may do as well.
-                    Err(error)
-                        if error.is_conflict() && tries < TRIES && watch.slot().is_alone() =>
-                    {
-                        tries += 1;
-                        watch.give_up();
-                    }
-                    // It is made here, and written as soon as the store is back.
-                    Err(error) if !error.is_conflict() && when == WhenStoreFails::Run => {
-                        return Ok(Some(watch));
-                    }
+                    Ok(slot) => slot,
                     Err(error) => {
-                        watch.give_up();
-                        return Err(error);
+                        let action = SessionAction::NotRecorded;
+                        watch::tell(observer.as_ref(), Some(&session), action, 0);
+                        return if when == WhenStoreFails::Run { Ok(None) } else { Err(error) };
                     }
+                };
+                let watch = Self::begin_in(&sessions, slot, &session, observer.as_ref(), told);
+                let Err(error) = watch.slot().flush().await else { return Ok(Some(watch)) };
+                // Nothing else was lost: the session as it is now may do as well.
+                if error.is_conflict() && tries < TRIES && watch.slot().is_alone() {
+                    tries += 1;
+                    watch.give_up();
+                    continue;
                 }
+                watch.tell(SessionAction::NotRecorded, 0);
+                watch.slot().not_recorded(&sessions);
+                // It is made here, and written as soon as the store is back.
+                if !error.is_conflict() && when == WhenStoreFails::Run {
+                    return Ok(Some(watch));
+                }
+                watch.give_up();
+                return Err(error);
             }
         })
     }
@@ -55,7 +57,8 @@ impl Watch {
         Box::pin(async move {
             let recorded = self.record().await;
             if recorded.is_err() {
-                self.tell("not_recorded", 0);
+                self.tell(SessionAction::NotRecorded, 0);
+                self.slot().not_recorded(self.sessions());
             }
             recorded
         })

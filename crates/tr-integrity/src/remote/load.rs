@@ -1,10 +1,11 @@
 //! Sessions from the store, and what a crash has left in them.
 use super::{Log, Remote, lock};
 use crate::{
-    session::{Session, Sessions, Slot, journal::decode},
+    session::{Session, Sessions, Slot, ToolCycleTransaction, ToolUse, journal::decode},
     store::{Entry, Revision, StoreError},
 };
 use std::sync::{Arc, Mutex};
+use tr_core::SessionAction;
 
 impl Sessions {
     /// A copy of a session as its store has it; `None` if it has none of this id, or there is no
@@ -35,22 +36,24 @@ impl Sessions {
             };
             let Some(remote) = self.remote() else { return Ok(self.open_slot(id)) };
             let entries = remote.store.load(id).await?;
-            let slot = self.revived(id, &entries, remote, lost.map(|log| &**log))?;
+            let (slot, done) = self.revived(id, &entries, remote, lost.map(|log| &**log))?;
             let expected = found.as_ref().map(|slot| &slot.session);
             if let Some(opened) = self.put(id, slot, expected) {
+                self.tell_loaded(id, &done);
                 return Ok(opened);
             }
         }
     }
 
-    /// What the entries say, with what a crash has left settled.
+    /// What the entries say, with what a crash has left settled, and repaired where that is
+    /// allowed; what was done for that.
     fn revived(
         &self,
         id: &str,
         entries: &[Entry],
         remote: &Arc<Remote>,
         lost: Option<&Log>,
-    ) -> Result<Slot, StoreError> {
+    ) -> Result<(Slot, Vec<(Option<ToolUse>, SessionAction)>), StoreError> {
         let head = entries.last().map(|last| last.revision);
         let log = Log::new(id, Arc::clone(remote), head);
         let mut session = match head {
@@ -63,11 +66,16 @@ impl Sessions {
         }
         let live = lock(&log.live).clone();
         let driver = remote.driver;
-        session.settle_orphans(
-            |cycle| cycle.driver() == driver && live.contains(&cycle.id),
-            remote.clock.unix_ms(),
-        );
-        Ok(Slot { session: Arc::new(Mutex::new(session)), log: Some(Arc::new(log)) })
+        let now = remote.clock.unix_ms();
+        let is_live =
+            |cycle: &ToolCycleTransaction| cycle.driver() == driver && live.contains(&cycle.id);
+        session.loaded(now);
+        let mut done = session.settle_orphans(is_live, now);
+        if session.auto_repair(now) {
+            done.push((None, SessionAction::Repaired));
+        }
+        let slot = Slot { session: Arc::new(Mutex::new(session)), log: Some(Arc::new(log)) };
+        Ok((slot, done))
     }
 }
 

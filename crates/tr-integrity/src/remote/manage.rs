@@ -3,6 +3,7 @@ use super::lock;
 use crate::{
     session::{Session, Sessions},
     store::{SessionStore, StoreError},
+    validate::ValidationResult,
 };
 use std::sync::Arc;
 
@@ -18,15 +19,22 @@ impl Sessions {
     ///
     /// Cycles whose process died are settled: nothing is left of those whose tool was not started,
     /// others are recorded as "outcome unknown, may have run", by the
-    /// [`mode`](crate::SessionsBuilder::mode). That is written with the session's next change.
+    /// [`mode`](crate::SessionsBuilder::mode). With [`auto_repair`](crate::Layer0Config::auto_repair)
+    /// what validation finds is repaired. Both are written with the session's next change, and told
+    /// to the [observers](Self::observe).
+    ///
+    /// Gives the validation of the session as it is open then. A fault does not keep it from
+    /// loading: [`Session::plan`] offers the repair.
     ///
     /// # Errors
     /// The store's; [`Unreadable`](crate::store::StoreErrorKind::Unreadable) names the entry.
     ///
     /// # Cancellation
     /// Dropped, it leaves the session as it was.
-    pub async fn load(&self, id: &str) -> Result<(), StoreError> {
-        self.opened(id).await.map(drop)
+    pub async fn load(&self, id: &str) -> Result<ValidationResult, StoreError> {
+        let slot = self.opened(id).await?;
+        let validation = lock(&slot.session).validate();
+        Ok(validation)
     }
 
     /// Opens a session, does something with it as [`with`](Self::with) does, and writes it.

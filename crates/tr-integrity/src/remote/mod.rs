@@ -13,7 +13,7 @@ pub(crate) use cycle::Ended;
 
 use crate::{
     session::{
-        CycleId, Session, Slot,
+        CycleId, Session, Sessions, Slot,
         journal::{Change, encode},
     },
     store::{Entry, Revision, SessionStore, StoreError, StoreErrorKind},
@@ -201,6 +201,12 @@ impl Slot {
             Some(log) => log.flush(&self.session).await,
             None => Ok(()),
         }
+    }
+
+    /// The store did not take what was to be written; it is written with the next change.
+    fn not_recorded(&self, sessions: &Sessions) {
+        let note = |session: &mut Session, now| session.note("not_recorded", None, None, now);
+        sessions.work_on_cycle(&self.session, note);
     }
 
     /// Whether nothing was lost to another writer but what will be done anew.

@@ -8,8 +8,7 @@ mod remove;
 pub use self::action::{ActionKind, Loss, LossKind, RepairAction};
 use crate::{
     format::{Format, Results},
-    json::Piece,
-    message::{Block, Kind, Message, Role},
+    message::{Message, Role},
     transcript::Transcript,
 };
 use serde::{Deserialize, Serialize};
@@ -236,28 +235,6 @@ fn zone(format: Format, messages: &[&Message], at: usize) -> Range<usize> {
         }
     };
     start..start + len
-}
-
-/// The messages of a tail without the uses of these ids.
-pub(crate) fn without_uses(format: Format, tail: &[Message], gone: &[Box<str>]) -> Vec<Message> {
-    let is_gone = |kind: &Kind| matches!(kind, Kind::Use { id, .. } if gone.contains(id));
-    let rest = tail.iter().filter_map(|message| {
-        let kept = message.blocks().iter().enumerate().filter(|(_, part)| !is_gone(&part.kind));
-        let piece = |(block, part): (usize, &Block)| Piece {
-            was: Some(block),
-            text: format.listed(message, part, None),
-        };
-        let pieces: Vec<_> = kept.map(piece).collect();
-        let is_blocks = format.rules().results == Results::Blocks;
-        match pieces.len() {
-            all if all == message.blocks().len() => Some(message.clone()),
-            0 if is_blocks => None,
-            _ => format.rewrite(message, &pieces),
-        }
-    });
-    let rest = rest.map(|message| (None, message)).collect();
-    let rest = items::settle_reasoning(format, rest, true, &mut Log::default());
-    rest.into_iter().map(|(_, message)| message).collect()
 }
 
 impl StalePlan {

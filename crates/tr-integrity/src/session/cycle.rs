@@ -13,6 +13,10 @@ pub enum CycleMode {
     #[default]
     Preserve,
     /// 002 to the letter: rolls back, whatever the tool did.
+    ///
+    /// In both modes a rollback takes back what the cycle itself would have recorded. A use that
+    /// the agent put into the transcript stands before the cycle's checkpoint, so it stays, and is
+    /// answered with the error.
     Rollback,
 }
 
@@ -20,15 +24,15 @@ pub enum CycleMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CycleState {
-    /// The intent is recorded, the tool not started.
+    /// The intent is recorded, or on its way to the store; the tool is not started.
     Pending,
     /// The tool may be running.
     Executing,
     /// The result is here and waits for those of the same step.
     Recording,
-    /// Use and result are in the transcript.
+    /// Its end: use and result became part of the transcript together.
     Committed,
-    /// Nothing of it is in the transcript.
+    /// Its end: nothing of it became part of the transcript.
     RolledBack,
 }
 
@@ -76,6 +80,10 @@ pub struct ToolCycleTransaction {
     pub(super) in_transcript: bool,
     /// The result, while it waits.
     pub(super) held: Option<ToolResult>,
+    /// What waits is a refusal: the tool did not run.
+    pub(super) refused: bool,
+    /// The tool starts once the intent is written, so the log says that it may have started.
+    pub(super) starts_once_written: bool,
     /// Whose it is, among the sessions that share a store.
     pub(super) driver: u64,
 }
@@ -106,8 +114,17 @@ impl ToolCycleTransaction {
     pub fn ran(&self) -> Ran {
         match self.state {
             CycleState::Pending => Ran::No,
+            _ if self.refused => Ran::No,
             CycleState::Executing | CycleState::RolledBack => Ran::Unknown,
             CycleState::Recording | CycleState::Committed => Ran::Yes,
+        }
+    }
+
+    /// What a log says of its state: who reads it cannot tell what came after.
+    pub(super) fn logged_state(&self) -> CycleState {
+        match self.state {
+            CycleState::Pending if self.starts_once_written => CycleState::Executing,
+            state => state,
         }
     }
 }

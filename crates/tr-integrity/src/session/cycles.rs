@@ -6,10 +6,15 @@ use super::{
 use crate::{
     format::{Asked, OUTCOME_UNKNOWN},
     message::{Kind, Message},
-    repair,
 };
 use std::mem;
-use tr_core::{Answer, CycleRef, Ran};
+use tr_core::{Answer, CycleRef, Ran, SessionAction};
+
+/// Cycles that ended and whose ends a session remembers.
+const KEPT_ENDS: usize = 1_000;
+
+/// What answers a use whose call was given up before its tool started.
+pub(crate) const NEVER_STARTED: &str = "the call was given up before the tool started";
 
 impl Session {
     /// Records the intent to run a tool, with a checkpoint before it. Nothing of it is seen in
@@ -17,9 +22,10 @@ impl Session {
     pub fn begin_cycle(&mut self, cycle: &CycleRef<'_>, now: u64) -> CycleId {
         let checkpoint = self.checkpoint(Operation::ToolCycle, now).id;
         let tool_use = ToolUse::of(cycle);
-        // It is tried again: what was rolled back before is of no interest any more.
-        self.cycles.retain(|other| {
-            other.state != CycleState::RolledBack || other.tool_use.id != tool_use.id
+        // It is tried again: what was refused before is of no interest any more.
+        self.drop_cycles(|other| {
+            let was_refused = other.refused || other.state == CycleState::RolledBack;
+            was_refused && other.tool_use.id == tool_use.id
         });
         self.cycles_begun += 1;
         let id = CycleId(self.cycles_begun);
@@ -31,8 +37,11 @@ impl Session {
             state: CycleState::Pending,
             abandoned: false,
             held: None,
+            refused: false,
+            starts_once_written: false,
             driver: self.driver,
         });
+        self.note_cycle("cycle_begun", id, now);
         id
     }
 
@@ -41,6 +50,22 @@ impl Session {
         if let Some(cycle) = self.cycles.iter_mut().find(|cycle| cycle.id == id) {
             cycle.state = CycleState::Executing;
         }
+    }
+
+    /// The tool starts as soon as the intent is written.
+    pub(crate) fn start_once_written(&mut self, id: CycleId) {
+        if let Some(cycle) = self.cycles.iter_mut().find(|cycle| cycle.id == id) {
+            cycle.starts_once_written = true;
+        }
+    }
+
+    /// How far a cycle is, or how it ended. `None` if it was never begun, or ended before the last
+    /// thousand, or before the session was loaded.
+    #[must_use]
+    pub fn cycle_state(&self, id: CycleId) -> Option<CycleState> {
+        let on_its_way = self.cycles.iter().find(|cycle| cycle.id == id);
+        let ended = || self.ended.iter().rfind(|(ended, _)| *ended == id).map(|(_, state)| *state);
+        on_its_way.map(|cycle| cycle.state).or_else(ended)
     }
 
     /// The tool answered: use and result become part of the transcript together.
@@ -52,61 +77,83 @@ impl Session {
         self.end_cycle(id, content, answer.is_error, None, now)
     }
 
-    /// The call failed: by the session's mode the cycle is rolled back, or recorded with the
-    /// error, or recorded as unknown.
+    /// The call failed. Where the agent has put the use into the transcript, it is answered there
+    /// with the error: a use without a result would have every further call of the model refused.
+    /// Elsewhere the cycle is rolled back or recorded with the error, by the session's mode. An
+    /// unknown outcome is recorded as such.
     pub fn fail_cycle(&mut self, id: CycleId, answer: &Answer<'_>, now: u64) -> ToolCycleResult {
         let error = answer.content.as_ref();
-        let content = match (self.mode, answer.ran) {
-            // The session went on and kept its place: that can only be told the truth.
-            (_, Ran::No) if self.keeps_place_of(id) => error.into(),
-            (CycleMode::Rollback, _) | (CycleMode::Preserve, Ran::No) => {
-                return self.roll_back_cycle(id, error, now);
+        let is_taken_back = self.mode == CycleMode::Rollback || answer.ran == Ran::No;
+        if is_taken_back && !self.has_use_of(id) {
+            return self.roll_back_cycle(id, error, now);
+        }
+        let content = match answer.ran {
+            Ran::Unknown if error != OUTCOME_UNKNOWN => {
+                format!("{error} ({OUTCOME_UNKNOWN})").into()
             }
-            (CycleMode::Preserve, Ran::Yes) => error.into(),
-            (CycleMode::Preserve, Ran::Unknown) if error == OUTCOME_UNKNOWN => error.into(),
-            (CycleMode::Preserve, Ran::Unknown) => format!("{error} ({OUTCOME_UNKNOWN})").into(),
+            _ => error.into(),
         };
+        if let Some(cycle) = self.cycles.iter_mut().find(|cycle| cycle.id == id) {
+            cycle.refused = answer.ran == Ran::No;
+        }
         self.end_cycle(id, content, true, Some(error), now)
     }
 
-    /// Nobody drives the cycle any more. One whose tool was not started leaves nothing; another
-    /// is settled by [`recover`](Self::recover).
+    /// Nobody drives the cycle any more. One whose tool was not started is rolled back. Another is
+    /// settled as "outcome unknown, may have run": at once, if the agent has put its use into the
+    /// transcript, else by [`recover`](Self::recover).
     pub fn abandon_cycle(&mut self, id: CycleId, now: u64) {
         let Some(cycle) = self.cycles.iter_mut().find(|cycle| cycle.id == id) else { return };
-        if cycle.state == CycleState::Pending {
-            self.roll_back_cycle(id, "abandoned", now);
-        } else {
-            cycle.abandoned = true;
+        match cycle.state {
+            CycleState::Pending | CycleState::RolledBack => {
+                let content = NEVER_STARTED.into();
+                self.fail_cycle(id, &Answer { content, is_error: true, ran: Ran::No }, now);
+            }
+            _ => {
+                cycle.abandoned = true;
+                self.note_cycle("cycle_abandoned", id, now);
+                if self.has_use_of(id) {
+                    self.settle_unknown(id, now);
+                }
+            }
         }
     }
 
-    /// Settles the cycles that nobody drives any more, says how many, and takes uses whose tools
-    /// did not run out of the live tail. Cycles that are running are left alone.
+    /// Settles the cycles that nobody drives any more, and says how many. Cycles that are running
+    /// are left alone.
     pub fn recover(&mut self, now: u64) -> usize {
         let abandoned = self.cycles.iter().filter(|cycle| cycle.abandoned && cycle.held.is_none());
         let abandoned: Vec<CycleId> = abandoned.map(|cycle| cycle.id).collect();
-        let unknown = Answer { content: OUTCOME_UNKNOWN.into(), is_error: true, ran: Ran::Unknown };
-        for &id in &abandoned {
-            self.fail_cycle(id, &unknown, now);
-            self.note("outcome_unknown", None, None, now);
-        }
-        self.take_back_from_tail(|_| false);
+        abandoned.iter().for_each(|&id| self.settle_unknown(id, now));
         self.flush_tail();
         abandoned.len()
     }
 
-    /// Gives up the cycles whose process died, and settles them.
+    fn settle_unknown(&mut self, id: CycleId, now: u64) {
+        let unknown = Answer { content: OUTCOME_UNKNOWN.into(), is_error: true, ran: Ran::Unknown };
+        self.fail_cycle(id, &unknown, now);
+        self.note("outcome_unknown", None, None, now);
+    }
+
+    /// Gives up the cycles whose process died, and settles them; what was done about each.
     pub(crate) fn settle_orphans(
         &mut self,
         is_live: impl Fn(&ToolCycleTransaction) -> bool,
         now: u64,
-    ) {
+    ) -> Vec<(Option<ToolUse>, SessionAction)> {
         let orphans = self.cycles.iter().filter(|cycle| cycle.held.is_none() && !is_live(cycle));
-        let orphans: Vec<CycleId> = orphans.map(|cycle| cycle.id).collect();
+        let orphans = orphans.map(|cycle| (cycle.id, cycle.tool_use.clone(), cycle.state));
+        let orphans: Vec<_> = orphans.collect();
+        orphans.iter().for_each(|(id, ..)| self.abandon_cycle(*id, now));
         if !orphans.is_empty() {
-            orphans.into_iter().for_each(|id| self.abandon_cycle(id, now));
             self.recover(now);
         }
+        let done = orphans.into_iter().map(|(_, tool_use, state)| {
+            let started = !matches!(state, CycleState::Pending | CycleState::RolledBack);
+            let action = if started { SessionAction::Abandoned } else { SessionAction::RolledBack };
+            (Some(tool_use), action)
+        });
+        done.collect()
     }
 
     /// The tool of a cycle that was begun here has answered. If somebody has settled the cycle
@@ -136,12 +183,19 @@ impl Session {
         &self.cycles
     }
 
-    /// Whether the transcript has the cycle's use, and something in the place of its result.
-    fn keeps_place_of(&self, id: CycleId) -> bool {
+    /// Whether the transcript has the cycle's use: it waits for its result, or the session went on
+    /// and something stands in the result's place.
+    fn has_use_of(&self, id: CycleId) -> bool {
         self.cycles.iter().find(|cycle| cycle.id == id).is_some_and(|cycle| {
             let id = &cycle.tool_use.id;
-            cycle.in_transcript && !self.is_pending(id) && self.validator.last_use_of(id).is_some()
+            self.is_pending(id) || cycle.in_transcript && self.validator.last_use_of(id).is_some()
         })
+    }
+
+    /// Whether a tool may still run whose result the live tail waits for.
+    pub(crate) fn tail_is_driven(&self) -> bool {
+        let runs = |cycle: &&ToolCycleTransaction| cycle.held.is_none() && !cycle.abandoned;
+        self.cycles.iter().filter(runs).any(|cycle| self.is_pending(&cycle.tool_use.id))
     }
 
     /// The cycles stay in the order in which they were begun.
@@ -150,9 +204,27 @@ impl Session {
         self.cycles.insert(at, cycle);
     }
 
-    fn done(&mut self, id: CycleId, at: usize, tool_use: ToolUse, result: ToolResult) {
-        let place = self.done.partition_point(|other| other.id < id);
-        self.done.insert(place, Done { id, at, tool_use, result });
+    /// A cycle is recorded.
+    fn done(&mut self, done: Done) {
+        self.ended(done.id, CycleState::Committed);
+        let place = self.done.partition_point(|other| other.id < done.id);
+        self.done.insert(place, done);
+    }
+
+    /// Remembers how a cycle ended.
+    fn ended(&mut self, id: CycleId, state: CycleState) {
+        if self.ended.len() == KEPT_ENDS {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((id, state));
+    }
+
+    /// These are rolled back: nothing of them is recorded.
+    pub(super) fn drop_cycles(&mut self, goes: impl Fn(&ToolCycleTransaction) -> bool) {
+        let (gone, stay) = mem::take(&mut self.cycles).into_iter().partition(goes);
+        self.cycles = stay;
+        let gone: Vec<ToolCycleTransaction> = gone;
+        gone.into_iter().for_each(|cycle| self.ended(cycle.id, CycleState::RolledBack));
     }
 
     fn take_cycle(&mut self, id: CycleId) -> Option<ToolCycleTransaction> {
@@ -173,6 +245,7 @@ impl Session {
         let result = ToolResult { tool_use_id, content, is_error };
         let checkpoint = cycle.checkpoint.clone();
         self.place(cycle, result.clone());
+        self.note_verbose("cycle_recorded", &checkpoint, now);
         // A rollback in between has taken the checkpoint with it; the cycle stands without it.
         let _ = self.commit(&checkpoint, now);
         ToolCycleResult {
@@ -184,14 +257,10 @@ impl Session {
     }
 
     fn roll_back_cycle(&mut self, id: CycleId, error: &str, now: u64) -> ToolCycleResult {
-        if let Some(mut cycle) = self.take_cycle(id) {
+        if let Some(cycle) = self.take_cycle(id) {
             self.checkpoints.retain(|checkpoint| checkpoint.id != cycle.checkpoint);
+            self.ended(id, CycleState::RolledBack);
             self.note("tool_cycle", Some(&cycle.checkpoint), Some(0), now);
-            if self.is_pending(&cycle.tool_use.id) {
-                // The agent's own message names it: it goes when the step is closed.
-                (cycle.state, cycle.abandoned) = (CycleState::RolledBack, false);
-                self.keep_cycle(cycle);
-            }
         }
         ToolCycleResult::rolled_back(error)
     }
@@ -214,18 +283,19 @@ impl Session {
                 self.insert(at, late);
                 self.mend(step);
                 let at = self.validator.result_of(&id).unwrap_or(step + 1);
-                self.done(cycle.id, at, cycle.tool_use, result);
+                let ToolCycleTransaction { id, tool_use, refused, .. } = cycle;
+                self.done(Done { id, at, tool_use, result, refused });
             }
-            None => self.append_pair(cycle.id, cycle.tool_use, result),
+            None => self.append_pair(cycle.id, cycle.tool_use, result, cycle.refused),
         }
     }
 
     /// Records a cycle that is over: in the step that waits for it, else as a pair of messages.
-    pub(super) fn record(&mut self, tool_use: ToolUse, result: ToolResult) {
+    pub(super) fn record(&mut self, tool_use: ToolUse, result: ToolResult, refused: bool) {
         self.cycles_begun += 1;
         let id = CycleId(self.cycles_begun);
         if !self.is_pending(&tool_use.id) {
-            return self.append_pair(id, tool_use, result);
+            return self.append_pair(id, tool_use, result, refused);
         }
         self.keep_cycle(ToolCycleTransaction {
             id,
@@ -235,13 +305,15 @@ impl Session {
             abandoned: false,
             in_transcript: true,
             held: Some(result),
+            refused,
+            starts_once_written: false,
             driver: self.driver,
         });
         self.flush_tail();
     }
 
     /// Use and result as two messages, before a live tail if there is one.
-    fn append_pair(&mut self, id: CycleId, tool_use: ToolUse, result: ToolResult) {
+    fn append_pair(&mut self, id: CycleId, tool_use: ToolUse, result: ToolResult, refused: bool) {
         let format = self.transcript.format();
         let used_before = self.validator.last_use_of(&tool_use.id);
         let mut pair = format.write_uses(&[tool_use.to_write()]);
@@ -256,7 +328,7 @@ impl Session {
             None if was_valid && !self.validator.is_valid() => self.mend(at),
             None => {}
         }
-        self.done(id, at, tool_use, result);
+        self.done(Done { id, at, tool_use, result, refused });
     }
 
     /// Adds the results of the live tail once all of them are here.
@@ -281,15 +353,14 @@ impl Session {
         let order: Vec<&str> = self.validator.pending().collect();
         held.sort_by_key(|cycle| order.iter().position(|id| *id == &*cycle.tool_use.id));
         let at = self.transcript.len();
-        let held: Vec<_> = held
-            .into_iter()
-            .filter_map(|cycle| Some((cycle.id, cycle.tool_use, cycle.held?)))
-            .collect();
-        let results: Vec<_> = held.iter().map(|(_, used, result)| (used, result)).collect();
+        let held = held.into_iter().filter_map(|cycle| {
+            let ToolCycleTransaction { id, tool_use, held, refused, .. } = cycle;
+            Some(Done { id, at, tool_use, result: held?, refused })
+        });
+        let held: Vec<Done> = held.collect();
+        let results: Vec<_> = held.iter().map(|done| (&done.tool_use, &done.result)).collect();
         let messages = self.hold(&results);
-        for (id, tool_use, result) in held {
-            self.done(id, at, tool_use, result);
-        }
+        held.into_iter().for_each(|done| self.done(done));
         messages
     }
 
@@ -317,23 +388,7 @@ impl Session {
         Asked { id: &used.id, name: &used.name, text: text.unwrap_or_default() }
     }
 
-    /// Takes the uses that were rolled back out of the live tail, but for those to `keep`.
-    pub(super) fn take_back_from_tail(&mut self, keep: impl Fn(&str) -> bool) {
-        let gone: Vec<Box<str>> = self
-            .cycles
-            .iter()
-            .filter(|cycle| cycle.state == CycleState::RolledBack && !keep(&cycle.tool_use.id))
-            .map(|cycle| cycle.tool_use.id.clone())
-            .filter(|id| self.is_pending(id))
-            .collect();
-        self.cycles.retain(|cycle| cycle.state != CycleState::RolledBack);
-        let Some(step) = self.validator.live_step().filter(|_| !gone.is_empty()) else { return };
-        let tail = &self.transcript.messages()[step..];
-        let rest = repair::without_uses(self.transcript.format(), tail, &gone);
-        self.replace(step, rest);
-    }
-
-    pub(super) fn is_pending(&self, id: &str) -> bool {
+    pub(crate) fn is_pending(&self, id: &str) -> bool {
         self.validator.pending().any(|pending| pending == id)
     }
 

@@ -9,7 +9,6 @@ mod recover;
 mod results;
 mod sessions;
 
-pub(crate) use self::sessions::Slot;
 pub use self::{
     checkpoint::{Checkpoint, CheckpointError, Operation, RollbackResult},
     cycle::{CycleId, CycleMode, CycleState, ToolCycleTransaction, ToolResult, ToolUse},
@@ -19,6 +18,7 @@ pub use self::{
     },
     sessions::{Sessions, SessionsBuilder},
 };
+pub(crate) use self::{cycles::NEVER_STARTED, sessions::Slot};
 use crate::{
     config::Layer0Config,
     format::Format,
@@ -29,10 +29,7 @@ use crate::{
 };
 use chain::Chain;
 use journal::Kept;
-use std::{
-    collections::{HashSet, VecDeque},
-    sync::Arc,
-};
+use std::{collections::VecDeque, sync::Arc};
 
 /// Incidents and archives that a session keeps; older ones go.
 const KEPT_INCIDENTS: usize = 1_000;
@@ -65,6 +62,8 @@ pub struct Session {
     cycles_begun: u64,
     /// Cycles that were recorded behind a checkpoint that is still open, in the order of their ids.
     done: Vec<Done>,
+    /// How the last cycles ended that ended since it was loaded.
+    ended: VecDeque<(CycleId, CycleState)>,
     incidents: VecDeque<Incident>,
     archives: VecDeque<Archive>,
     /// How many turns have begun since it was loaded.
@@ -84,6 +83,8 @@ struct Done {
     at: usize,
     tool_use: ToolUse,
     result: ToolResult,
+    /// It is a refusal: the tool did not run.
+    refused: bool,
 }
 
 impl Session {
@@ -108,6 +109,7 @@ impl Session {
             cycles: Vec::new(),
             cycles_begun: 0,
             done: Vec::new(),
+            ended: VecDeque::new(),
             incidents: VecDeque::new(),
             archives: VecDeque::new(),
             turns: 0,
@@ -169,8 +171,6 @@ impl Session {
         let Some(step) = step.filter(|_| ends) else {
             return self.append(message);
         };
-        let answered: HashSet<Box<str>> = message.tool_results().map(Into::into).collect();
-        self.take_back_from_tail(|id| answered.contains(id));
         let held = self.release_held();
         held.into_iter().chain([message]).for_each(|message| self.append(message));
         self.mend(step);
@@ -204,7 +204,9 @@ impl Session {
     pub fn commit(&mut self, id: &str, now: u64) -> Result<(), CheckpointError> {
         let found = self.checkpoints.iter_mut().find(|checkpoint| &*checkpoint.id == id);
         found.ok_or_else(|| CheckpointError::NotFound(id.into()))?.is_committed = true;
-        self.prune(self.config.checkpoint_retention);
+        if self.prune(self.config.checkpoint_retention) > 0 {
+            self.note_verbose("prune", id, now);
+        }
         let open = self.checkpoints.iter().filter(|checkpoint| !checkpoint.is_committed);
         let first = open.map(|checkpoint| checkpoint.message_index).min().unwrap_or(usize::MAX);
         self.done.retain(|done| done.at >= first);
@@ -213,7 +215,7 @@ impl Session {
     }
 
     /// Takes the session back to a checkpoint: the messages since then go, and results that wait
-    /// for others of their step. Costs a few nanoseconds for each use of a tool that goes; memory is
+    /// for others of their step, if their uses go. Costs a few nanoseconds for each use of a tool that goes; memory is
     /// freed as messages are pushed, two for each.
     ///
     /// # Errors
@@ -236,7 +238,8 @@ impl Session {
     fn go_back(&mut self, index: usize, id: Option<&str>, now: u64) -> RollbackResult {
         let messages_removed = self.transcript.len() - index;
         self.cut(index);
-        self.cycles.retain(|cycle| cycle.held.is_none());
+        let stay: Vec<Box<str>> = self.validator.pending().map(Into::into).collect();
+        self.drop_cycles(|cycle| cycle.held.is_some() && !stay.contains(&cycle.tool_use.id));
         self.done.retain(|done| done.at < index);
         self.checkpoints.retain(|other| id != Some(&*other.id) && other.message_index <= index);
         self.note("rollback", id, Some(messages_removed), now);
@@ -325,7 +328,7 @@ impl Session {
         let prompt = messages.filter(|message| message.is_system_prompt()).cloned().collect();
         self.replace(0, prompt);
         self.checkpoints.clear();
-        self.cycles.retain(|cycle| cycle.held.is_none());
+        self.drop_cycles(|cycle| cycle.held.is_some());
         self.done.clear();
         self.note("reset", None, None, now);
         let remaining_messages = self.transcript.len();
@@ -339,7 +342,13 @@ impl Session {
             && *self.chain.prefix(index).to_hex().as_str() == *checkpoint.content_hash
     }
 
-    fn note(&mut self, kind: &'static str, id: Option<&str>, gone: Option<usize>, now: u64) {
+    pub(crate) fn note(
+        &mut self,
+        kind: &'static str,
+        id: Option<&str>,
+        gone: Option<usize>,
+        now: u64,
+    ) {
         let incident = Incident {
             kind: kind.into(),
             timestamp: now,
@@ -353,6 +362,23 @@ impl Session {
     fn note_verbose(&mut self, kind: &'static str, id: &str, now: u64) {
         if self.config.verbose {
             self.note(kind, Some(id), None, now);
+        }
+    }
+
+    /// It was loaded from its store.
+    pub(crate) fn loaded(&mut self, now: u64) {
+        if self.config.verbose {
+            self.note("load", None, None, now);
+        }
+    }
+
+    /// Of a cycle that is on its way.
+    fn note_cycle(&mut self, kind: &'static str, id: CycleId, now: u64) {
+        if self.config.verbose
+            && let Some(cycle) = self.cycles.iter().find(|cycle| cycle.id == id)
+        {
+            let checkpoint = cycle.checkpoint.clone();
+            self.note(kind, Some(&checkpoint), None, now);
         }
     }
 

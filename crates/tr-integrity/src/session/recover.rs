@@ -1,9 +1,10 @@
 //! What to do about a call of the model that failed.
 use super::{
     Checkpoint, CycleMode, Done, ErrorRecovery, Operation, RecoveryAction, ResetOptions, Session,
-    ToolResult, ToolUse,
+    ToolCycleTransaction,
 };
 use crate::{
+    message::Message,
     provider::{Complaint, ModelEnd},
     repair::Repair,
 };
@@ -40,6 +41,34 @@ impl Session {
         }
     }
 
+    /// Repairs what validation finds, where the configuration allows it; whether anything was done.
+    /// A live tail is left alone.
+    pub(crate) fn auto_repair(&mut self, now: u64) -> bool {
+        let is_allowed = self.config.enabled && self.config.auto_repair;
+        if !is_allowed || self.validator.is_valid() {
+            return false;
+        }
+        let plan = self.plan(Repair::preserve());
+        !plan.is_empty() && self.apply(plan, now).is_ok()
+    }
+
+    /// If these messages are the session's, and no tool runs for which its live tail waits: gives
+    /// the tail's uses the results that are here and "outcome unknown, may have run" to the others,
+    /// and repairs what else is wrong. The messages then, if they may be sent.
+    pub(crate) fn settle_tail_of(&mut self, sent: &[Message], now: u64) -> Option<Vec<Message>> {
+        let own = self.transcript.messages().iter().map(Message::raw);
+        if !own.eq(sent.iter().map(Message::raw)) || self.tail_is_driven() {
+            return None;
+        }
+        self.recover(now);
+        let held = self.release_held();
+        held.into_iter().for_each(|message| self.append(message));
+        let plan = self.plan(Repair::preserve().close_tail());
+        self.apply(plan, now).ok()?;
+        let may_be_sent = self.validator.is_valid() && !self.validator.waits();
+        may_be_sent.then(|| self.transcript.messages().to_vec())
+    }
+
     /// A checkpoint whose operation was not begun goes.
     pub(crate) fn forget(&mut self, checkpoint: &str) {
         self.checkpoints.retain(|other| &*other.id != checkpoint);
@@ -58,14 +87,24 @@ impl Session {
         if !self.holds(found) {
             return None;
         }
-        let kept = self.cycles_since(found.message_index);
-        let held = self.cycles.iter().filter_map(|c| Some((c.tool_use.clone(), c.held.clone()?)));
-        let kept: Vec<_> = kept.into_iter().chain(held).collect();
+        let mut kept = self.cycles_since(found.message_index);
+        let held = self.cycles.iter().filter_map(|cycle| {
+            let ToolCycleTransaction { id, ref tool_use, ref held, refused, .. } = *cycle;
+            let (tool_use, result) = (tool_use.clone(), held.clone()?);
+            Some(Done { id, at: 0, tool_use, result, refused })
+        });
+        kept.extend(held);
         let Ok(rolled_back) = self.rollback(&id, now) else { return None };
-        let is_kept = self.mode == CycleMode::Preserve && !kept.is_empty();
-        let count = kept.len();
-        if is_kept {
-            kept.into_iter().for_each(|(tool_use, result)| self.record(tool_use, result));
+        // What waits for others of a step that stays has stayed with it.
+        kept.retain(|done| self.cycles.iter().all(|cycle| cycle.id != done.id));
+        // A use that stays gets its result again; of others, what their tools did stays.
+        kept.retain(|done| {
+            let is_done = self.mode == CycleMode::Preserve && !done.refused;
+            is_done || self.is_pending(&done.tool_use.id)
+        });
+        let count = kept.iter().filter(|done| !done.refused).count();
+        for Done { tool_use, result, refused, .. } in kept {
+            self.record(tool_use, result, refused);
         }
         let (kind, what) = match end {
             ModelEnd::Filtered => ("content_filter", "Content filter triggered."),
@@ -76,18 +115,18 @@ impl Session {
         let message = format!("{what} Rolled back {removed} messages.");
         let mut recovery = ErrorRecovery::new(RecoveryAction::RolledBack, &message);
         recovery.checkpoint = Some(id);
-        if is_kept {
+        if count > 0 {
             recovery.detail("cyclesKept", count);
         }
         Some(recovery)
     }
 
     /// Cycles that were recorded from message `index` on.
-    fn cycles_since(&mut self, index: usize) -> Vec<(ToolUse, ToolResult)> {
+    fn cycles_since(&mut self, index: usize) -> Vec<Done> {
         let (since, before): (Vec<Done>, Vec<Done>) =
             mem::take(&mut self.done).into_iter().partition(|done| done.at >= index);
         self.done = before;
-        since.into_iter().map(|done| (done.tool_use, done.result)).collect()
+        since
     }
 
     /// The provider refuses the session: what it finds, validation may find too. What it refuses

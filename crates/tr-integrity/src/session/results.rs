@@ -3,6 +3,7 @@ use crate::{message::Message, session::cycle::ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use tr_core::SessionAction;
 
 /// What came of a tool cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -40,13 +41,14 @@ pub enum RecoveryAction {
 }
 
 impl RecoveryAction {
-    pub(crate) const fn name(self) -> &'static str {
+    /// What observers are told.
+    pub(crate) const fn told(self) -> SessionAction {
         match self {
-            Self::RolledBack => "rolled_back",
-            Self::Repaired => "repaired",
-            Self::Reset => "reset",
-            Self::Escalate => "escalate",
-            Self::ValidateAndRepair => "validate_and_repair",
+            Self::RolledBack => SessionAction::RolledBack,
+            Self::Repaired => SessionAction::Repaired,
+            Self::Reset => SessionAction::Reset,
+            Self::Escalate => SessionAction::Escalate,
+            Self::ValidateAndRepair => SessionAction::ValidateAndRepair,
         }
     }
 }
@@ -102,7 +104,10 @@ pub struct Archive {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Incident {
-    /// What: `content_filter`, `api_error`, `repair`, `reset`, …
+    /// What went wrong, or was done about it: `content_filter`, `api_error`, `session_refused`,
+    /// `blocked`, `outcome_unknown`, `not_recorded`, `tool_cycle` (taken back), `rollback`,
+    /// `restore`, `repair`, `reset`. With [`verbose`](crate::Layer0Config::verbose) also
+    /// `checkpoint`, `commit`, `prune`, `cycle_begun`, `cycle_recorded`, `cycle_abandoned`, `load`.
     #[serde(rename = "type")]
     pub kind: Cow<'static, str>,
     /// When, in milliseconds since the Unix epoch.

@@ -1,5 +1,5 @@
 //! The sessions of a process: in memory, and where there is a store, there too.
-use super::{CycleMode, Session};
+use super::{CycleMode, Session, ToolUse};
 use crate::{
     config::{ConfigError, Layer0Config},
     format::Format,
@@ -11,7 +11,7 @@ use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use tr_core::{KeyRef, SystemClock, WallClock};
+use tr_core::{CallInfo, Event, KeyRef, Observer, SessionAction, SystemClock, WallClock};
 
 /// Sessions under different locks, so that threads with different sessions seldom meet.
 const SHARDS: usize = 16;
@@ -47,6 +47,7 @@ struct Shared {
     clock: Arc<dyn WallClock>,
     remote: Option<Arc<Remote>>,
     listeners: Mutex<Vec<Box<Listener>>>,
+    observers: Mutex<Vec<Arc<dyn Observer>>>,
 }
 
 /// Is told of the session in which a turn begins.
@@ -95,6 +96,31 @@ impl Sessions {
     /// neither block nor use the sessions.
     pub fn on_turn(&self, listener: impl Fn(&str) + Send + Sync + 'static) {
         lock(&self.0.listeners).push(Box::new(listener));
+    }
+
+    /// Tells `observer`, from now on, of what is done while a session is loaded: it is repaired
+    /// ([`Repaired`](SessionAction::Repaired)), and cycles whose process died are settled
+    /// ([`Abandoned`](SessionAction::Abandoned) if their tools may have run, else
+    /// [`RolledBack`](SessionAction::RolledBack)). What is done in a call is told to the observer of
+    /// its layer.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        lock(&self.0.observers).push(observer);
+    }
+
+    /// Tells the observers what was done while this session was loaded.
+    pub(crate) fn tell_loaded(&self, id: &str, done: &[(Option<ToolUse>, SessionAction)]) {
+        if done.is_empty() {
+            return;
+        }
+        let observers = lock(&self.0.observers).clone();
+        for observer in observers.iter().filter(|observer| observer.enabled()) {
+            for (tool_use, action) in done {
+                let mut call = CallInfo::of(tool_use.as_ref().map_or("model", |used| &used.name));
+                call.tool_call_id = tool_use.as_ref().map(|used| &*used.id);
+                call.session = Some(id);
+                observer.on_event(&call, &Event::Session { action: *action, removed: 0 });
+            }
+        }
     }
 
     /// The configuration.
@@ -305,8 +331,17 @@ impl SessionsBuilder {
         config.check()?;
         let (shards, config) = (Default::default(), Arc::new(config));
         let remote = store.map(|store| Arc::new(Remote::new(store, Arc::clone(&clock))));
-        let listeners = Mutex::default();
-        Ok(Sessions(Arc::new(Shared { shards, format, config, mode, clock, remote, listeners })))
+        let (listeners, observers) = (Mutex::default(), Mutex::default());
+        Ok(Sessions(Arc::new(Shared {
+            shards,
+            format,
+            config,
+            mode,
+            clock,
+            remote,
+            listeners,
+            observers,
+        })))
     }
 }
 

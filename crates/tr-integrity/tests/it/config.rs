@@ -5,7 +5,7 @@ use crate::{
 };
 use serde_json::json;
 use tower::{Layer, ServiceExt};
-use tr_core::BoxError;
+use tr_core::{Answer, BoxError, CycleRef, Ran};
 use tr_integrity::{
     CycleMode, Format, ModelCall, ModelGuardLayer, SessionCorrupt, Sessions, Transcript, Validator,
 };
@@ -112,6 +112,30 @@ async fn verbose() {
             session.incidents().map(|incident| incident.kind.clone()).collect::<Vec<_>>()
         });
         assert_eq!(kinds, if verbose { vec!["checkpoint", "commit"] } else { vec![] });
+        // So are the steps of a cycle.
+        sessions.with("s", |session, now| {
+            let cycle = CycleRef { session: "s", tool_use_id: "a", name: "x", input: "{}" };
+            let id = session.begin_cycle(&cycle, now);
+            session.start_cycle(id);
+            let answer = Answer { content: "1".into(), is_error: false, ran: Ran::Yes };
+            session.finish_cycle(id, &answer, now);
+            let id = session.begin_cycle(&cycle, now);
+            session.start_cycle(id);
+            session.abandon_cycle(id, now);
+            let kinds: Vec<_> =
+                session.incidents().skip(2).map(|incident| &*incident.kind).collect();
+            let steps = [
+                "checkpoint",
+                "cycle_begun",
+                "cycle_recorded",
+                "commit",
+                "checkpoint",
+                "cycle_begun",
+                "cycle_abandoned",
+            ];
+            assert_eq!(kinds, if verbose { steps.to_vec() } else { vec![] });
+            session.recover(now);
+        });
         // Failures are kept in any case.
         call(&sessions, &fine(), "Bad gateway").await.0.unwrap();
         let failed = sessions.with("s", |session, _| {

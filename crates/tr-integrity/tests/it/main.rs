@@ -1,4 +1,5 @@
 //! Behaviour of the validator, the repair, sessions and both layers.
+mod agent;
 mod answers;
 mod common;
 mod config;

@@ -5,7 +5,7 @@ use crate::{
 };
 use serde_json::json;
 use tr_core::{Answer, CycleRef, Ran};
-use tr_integrity::{CycleMode, Format, ModelEnd, Operation};
+use tr_integrity::{CycleMode, CycleState, Format, Message, ModelEnd, OUTCOME_UNKNOWN, Operation};
 
 fn cycle<'r>(id: &'r str) -> CycleRef<'r> {
     CycleRef { session: "s", tool_use_id: id, name: "pay", input: r#"{"eur":5}"# }
@@ -132,28 +132,138 @@ fn recovery_settles_what_nobody_drives() {
     }
 }
 
-/// A tool that did not run leaves no trace, even where the agent has recorded its use.
+/// A use that the agent has put into the transcript is not the cycle's to take back.
 #[test]
-fn recovery_takes_uses_back_that_did_not_run() {
+fn a_use_of_the_agents_is_answered_by_the_refusal() {
     for format in FORMATS {
-        let sessions = sessions(format, CycleMode::Preserve, json!({}));
-        sessions.with("s", |session, now| {
-            say(session, "go");
-            push_step(session, &["a", "b"]);
-            let [a, b] = ["a", "b"].map(|id| session.begin_cycle(&cycle(id), now));
-            session.start_cycle(a);
-            session.start_cycle(b);
-            session.finish_cycle(a, &answer("1"), now);
-            let refused = Answer { content: "circuit open".into(), is_error: true, ran: Ran::No };
-            let result = session.fail_cycle(b, &refused, now);
-            assert_eq!(result.rolled_back, Some(true));
-            session.recover(now);
-            let json = session.transcript().to_json();
-            assert!(session.validate().valid, "{json}");
-            let left: Vec<_> = session.transcript().messages()[1].tool_uses().collect();
-            assert_eq!((left, session.validator().pending().count()), (vec!["a"], 0), "{json}");
-        });
+        for mode in [CycleMode::Preserve, CycleMode::Rollback] {
+            let sessions = sessions(format, mode, json!({}));
+            sessions.with("s", |session, now| {
+                say(session, "go");
+                push_step(session, &["a", "b"]);
+                let [a, b] = ["a", "b"].map(|id| session.begin_cycle(&cycle(id), now));
+                session.start_cycle(a);
+                session.start_cycle(b);
+                let refused =
+                    Answer { content: "circuit open".into(), is_error: true, ran: Ran::No };
+                let result = session.fail_cycle(b, &refused, now);
+                assert_eq!((result.success, result.rolled_back), (false, None));
+                assert_eq!(&*result.result.unwrap().content, "circuit open");
+                // It waits for its sibling, and is known not to have run.
+                let waits = session.cycles().iter().find(|cycle| cycle.id == b).unwrap();
+                assert_eq!((waits.state, waits.ran()), (CycleState::Recording, Ran::No));
+                session.finish_cycle(a, &answer("paid"), now);
+                let json = session.transcript().to_json();
+                assert_eq!(session.validator().findings(), [], "{json}");
+                assert!(!session.validator().waits());
+                assert!(json.find("paid") < json.find("circuit open"), "{json}");
+                let left = session.transcript().messages().iter().flat_map(Message::tool_uses);
+                assert_eq!(left.collect::<Vec<_>>(), ["a", "b"]);
+            });
+        }
     }
+}
+
+/// What ran is told in both modes: a use without a result would end the session.
+#[test]
+fn a_use_of_the_agents_is_answered_by_the_failure() {
+    for format in FORMATS {
+        for mode in [CycleMode::Preserve, CycleMode::Rollback] {
+            for (ran, is_unknown) in [(Ran::Yes, false), (Ran::Unknown, true)] {
+                let sessions = sessions(format, mode, json!({}));
+                sessions.with("s", |session, now| {
+                    say(session, "go");
+                    push_step(session, &["a"]);
+                    let a = session.begin_cycle(&cycle("a"), now);
+                    session.start_cycle(a);
+                    let failed = Answer { content: "timed out".into(), is_error: true, ran };
+                    session.fail_cycle(a, &failed, now);
+                    let json = session.transcript().to_json();
+                    assert!(session.validate().valid && !session.validator().waits(), "{json}");
+                    assert!(json.contains("timed out"), "{json}");
+                    assert_eq!(json.contains(OUTCOME_UNKNOWN), is_unknown, "{json}");
+                });
+            }
+        }
+    }
+}
+
+/// The agent calls a refused tool again under the same id while a sibling runs.
+#[test]
+fn a_refusal_gives_way_to_a_second_try() {
+    let sessions = sessions(Format::OpenAiChat, CycleMode::Preserve, json!({}));
+    sessions.with("s", |session, now| {
+        push_step(session, &["a", "b"]);
+        let refused = Answer { content: "circuit open".into(), is_error: true, ran: Ran::No };
+        let first = session.begin_cycle(&cycle("a"), now);
+        session.fail_cycle(first, &refused, now);
+        let second = session.begin_cycle(&cycle("a"), now);
+        assert_eq!(session.cycle_state(first), Some(CycleState::RolledBack));
+        session.start_cycle(second);
+        session.finish_cycle(second, &answer("paid"), now);
+        let sibling = session.begin_cycle(&cycle("b"), now);
+        session.finish_cycle(sibling, &answer("seen"), now);
+        let json = session.transcript().to_json();
+        assert!(json.contains("paid") && !json.contains("circuit open"), "{json}");
+        assert_eq!(session.validator().findings(), []);
+    });
+}
+
+/// A failed call of the model takes the refusal back with the use, and leaves it where that stays.
+#[test]
+fn a_refusal_goes_with_its_use() {
+    for mode in [CycleMode::Preserve, CycleMode::Rollback] {
+        for use_stays in [false, true] {
+            let format = Format::AnthropicMessages;
+            let sessions = sessions(format, mode, json!({}));
+            sessions.with("s", |session, now| {
+                say(session, "go");
+                let before = session.checkpoint(Operation::ApiCall, now).id;
+                push_step(session, &["a", "b"]);
+                let behind = session.checkpoint(Operation::ApiCall, now).id;
+                let [a, b] = ["a", "b"].map(|id| session.begin_cycle(&cycle(id), now));
+                let refused = Answer { content: "no".into(), is_error: true, ran: Ran::No };
+                session.fail_cycle(a, &refused, now);
+                session.finish_cycle(b, &answer("paid"), now);
+                assert_eq!(session.transcript().len(), 3);
+                let to = if use_stays { &behind } else { &before };
+                session.handle_error(ModelEnd::Filtered, Some(to), now);
+                let json = session.transcript().to_json();
+                assert!(session.validate().valid && !session.validator().waits(), "{json}");
+                assert_eq!(json.contains("\"no\""), use_stays, "{json}");
+                let is_kept = use_stays || mode == CycleMode::Preserve;
+                assert_eq!(json.contains("paid"), is_kept, "{json}");
+            });
+        }
+    }
+}
+
+#[test]
+fn every_state_of_a_cycle_is_there_to_see() {
+    let sessions = sessions(Format::OpenAiChat, CycleMode::Preserve, json!({}));
+    sessions.with("s", |session, now| {
+        push_step(session, &["a", "b"]);
+        let a = session.begin_cycle(&cycle("a"), now);
+        assert_eq!(session.cycle_state(a), Some(CycleState::Pending));
+        session.start_cycle(a);
+        assert_eq!(session.cycle_state(a), Some(CycleState::Executing));
+        session.finish_cycle(a, &answer("1"), now);
+        assert_eq!(session.cycle_state(a), Some(CycleState::Recording));
+        let b = session.begin_cycle(&cycle("b"), now);
+        session.finish_cycle(b, &answer("2"), now);
+        assert_eq!(session.cycle_state(a), Some(CycleState::Committed));
+        assert_eq!(session.cycle_state(b), Some(CycleState::Committed));
+        let refused = Answer { content: "no".into(), is_error: true, ran: Ran::No };
+        let c = session.begin_cycle(&cycle("c"), now);
+        session.fail_cycle(c, &refused, now);
+        assert_eq!(session.cycle_state(c), Some(CycleState::RolledBack));
+        // Of many, the last thousand are remembered.
+        for n in 0..1_000 {
+            let id = session.begin_cycle(&cycle(&format!("n{n}")), now);
+            session.fail_cycle(id, &refused, now);
+        }
+        assert_eq!(session.cycle_state(c), None);
+    });
 }
 
 #[test]

@@ -102,6 +102,8 @@ pub(crate) struct Moved {
     pub(super) abandoned: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) held: Option<ToolResult>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) refused: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -110,6 +112,8 @@ pub(crate) struct Done {
     pub(super) at: usize,
     pub(super) tool_use: ToolUse,
     pub(super) result: ToolResult,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) refused: bool,
 }
 
 /// White space of JSON.

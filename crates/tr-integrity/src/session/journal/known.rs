@@ -95,6 +95,7 @@ impl Known {
                 at: done.at,
                 tool_use: done.tool_use.clone(),
                 result: done.result.clone(),
+                refused: done.refused,
             })));
         }
         add(changes, gone, Change::DoneWith);
@@ -115,8 +116,8 @@ fn add(changes: &mut Vec<Change>, numbers: Vec<u64>, change: impl FnOnce(Vec<u64
 
 impl Stage {
     fn of(cycle: &ToolCycleTransaction) -> Self {
-        let ToolCycleTransaction { state, abandoned, .. } = *cycle;
-        Self { state, abandoned, holds: cycle.held.is_some() }
+        let state = cycle.logged_state();
+        Self { state, abandoned: cycle.abandoned, holds: cycle.held.is_some() }
     }
 }
 
@@ -155,7 +156,7 @@ impl Begun {
 
 impl Moved {
     fn of(cycle: &ToolCycleTransaction) -> Self {
-        let ToolCycleTransaction { id, state, abandoned, .. } = *cycle;
-        Self { id: id.0, state, abandoned, held: cycle.held.clone() }
+        let ToolCycleTransaction { id, abandoned, refused, .. } = *cycle;
+        Self { id: id.0, state: cycle.logged_state(), abandoned, held: cycle.held.clone(), refused }
     }
 }

@@ -72,10 +72,11 @@ impl Session {
                 }
             }
             Change::Cycle(begun) => self.begun(*begun)?,
-            Change::Moved(Moved { id, state, abandoned, held }) => {
+            Change::Moved(Moved { id, state, abandoned, held, refused }) => {
                 let at = self.cycle_at(id)?;
                 let cycle = &mut self.cycles[at];
-                (cycle.state, cycle.abandoned, cycle.held) = (state, abandoned, held);
+                (cycle.state, cycle.abandoned) = (state, abandoned);
+                (cycle.held, cycle.refused) = (held, refused);
             }
             Change::Over(ids) => {
                 for id in ids {
@@ -135,7 +136,7 @@ impl Session {
     }
 
     fn begun(&mut self, begun: Begun) -> Result<(), Unfit> {
-        let Moved { id, state, abandoned, held } = begun.moved;
+        let Moved { id, state, abandoned, held, refused } = begun.moved;
         if self.cycle_at(id).is_ok() {
             return Err(Unfit::new("a cycle is there twice"));
         }
@@ -148,17 +149,19 @@ impl Session {
             abandoned,
             in_transcript: begun.in_transcript,
             held,
+            refused,
+            starts_once_written: false,
             driver: begun.driver,
         });
         Ok(())
     }
 
     fn was_done(&mut self, done: Done) -> Result<(), Unfit> {
-        let Done { id, at, tool_use, result } = done;
+        let Done { id, at, tool_use, result, refused } = done;
         let Err(place) = self.done.binary_search_by_key(&id, |done| done.id.0) else {
             return Err(Unfit::new("a recorded cycle is there twice"));
         };
-        self.done.insert(place, session::Done { id: CycleId(id), at, tool_use, result });
+        self.done.insert(place, session::Done { id: CycleId(id), at, tool_use, result, refused });
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::{
     validate::Validator,
 };
 use proptest::{collection::vec, prelude::*};
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 use tr_core::{Answer, CycleRef, Ran};
 use tr_testkit::rounds;
 
@@ -228,7 +228,8 @@ impl Life {
 fn all_of(session: &Session) -> [String; 4] {
     let mut seen = session.clone();
     seen.journal = Kept::default();
-    (seen.turns, seen.validator) = (0, Validator::new(session.transcript().format()));
+    seen.validator = Validator::new(session.transcript().format());
+    (seen.turns, seen.ended) = (0, VecDeque::new());
     let found = (session.validator.findings(), session.validator.pending().collect::<Vec<_>>());
     let base = serde_json::to_string(&session.base()).unwrap();
     [session.transcript().to_json(), base, format!("{seen:?}"), format!("{found:?}")]

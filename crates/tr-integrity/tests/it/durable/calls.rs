@@ -11,8 +11,8 @@ use std::sync::{
 };
 use tower::{Layer, Service, ServiceExt};
 use tr_core::{
-    Answer, AnswerOf, CallInfo, CycleOf, CycleRef, End, Event, Json, Observer, Ran, ToolCall,
-    ToolOutcome, facts, find,
+    Answer, AnswerOf, CallInfo, CycleOf, CycleRef, End, Event, Json, Observer, Ran, SessionAction,
+    ToolCall, ToolOutcome, facts, find,
 };
 use tr_integrity::{
     IntegrityLayer, IntentNotRecorded, OUTCOME_UNKNOWN, Session, WhenStoreFails,
@@ -136,12 +136,12 @@ async fn a_tool_may_be_told_to_run_without_its_store() {
 }
 
 #[derive(Debug, Default)]
-struct Seen(Mutex<Vec<&'static str>>);
+struct Seen(Mutex<Vec<SessionAction>>);
 
 impl Observer for Seen {
     fn on_event(&self, _: &CallInfo<'_>, event: &Event<'_>) {
         let Event::Session { action, .. } = event else { panic!() };
-        self.0.lock().unwrap().push(action);
+        self.0.lock().unwrap().push(*action);
     }
 }
 
@@ -159,7 +159,7 @@ async fn an_answer_that_is_not_stored_is_given_and_says_so() {
         store.next(&[Kept, fate]);
         let outcome = tool.clone().oneshot(call("a")).await.unwrap();
         assert!(!outcome.recorded());
-        assert_eq!(*seen.0.lock().unwrap(), ["not_recorded"]);
+        assert_eq!(*seen.0.lock().unwrap(), [SessionAction::NotRecorded]);
         // Here it is recorded, and it is written with whatever is written next.
         assert!(text(&sessions).contains("fine"));
         let outcome = tool.oneshot(call("b")).await.unwrap();

@@ -5,6 +5,7 @@ mod manage;
 mod model;
 mod shaky;
 mod together;
+mod told;
 
 use crate::common::{message, user};
 use shaky::Shaky;

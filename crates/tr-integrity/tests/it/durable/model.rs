@@ -124,7 +124,7 @@ struct Heard(Mutex<Vec<String>>);
 impl Observer for Heard {
     fn on_event(&self, _: &CallInfo<'_>, event: &Event<'_>) {
         if let Event::Session { action, .. } = event {
-            self.0.lock().unwrap().push((*action).into());
+            self.0.lock().unwrap().push(action.to_string());
         }
     }
 }
