@@ -147,6 +147,18 @@ pub struct BreakerOverride {
     pub cooldown: Option<Duration>,
 }
 
+impl BreakerOverride {
+    /// This change, and `other` where it says nothing.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            consecutive: self.consecutive.or(other.consecutive),
+            failure_rate: self.failure_rate.or(other.failure_rate),
+            cooldown: self.cooldown.or(other.cooldown),
+        }
+    }
+}
+
 /// A tool's changes to loop detection.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]

@@ -107,7 +107,7 @@ object! { strict
     /// Changes to the breaker.
     struct Breaker {
         /// Failures in a row that open it.
-        "consecutive" => consecutive: Option<u32>, Lenient<Count<1_000_000>>;
+        "consecutive" => consecutive: Option<u32>, Lenient<Count<10_000>>;
         /// The share of failures that opens it.
         "failure_rate" => failure_rate: Option<f64>, Lenient<Share>;
         /// How long it stays open, in milliseconds.
