@@ -22,13 +22,14 @@ use tr_loopguard::Noted;
 pub struct AdapterLayer {
     normalises: bool,
     looks: bool,
+    counts: bool,
 }
 
 impl AdapterLayer {
     /// Around the bare tool.
     #[must_use]
     pub const fn new() -> Self {
-        Self { normalises: true, looks: true }
+        Self { normalises: true, looks: true, counts: true }
     }
 
     /// Whether failures are classified here; they are by default. If not, the tool's own outcomes
@@ -47,6 +48,12 @@ impl AdapterLayer {
         self.looks = looks;
         self
     }
+
+    /// Counts no runs: what stands inside runs no tool.
+    pub(crate) const fn uncounted(mut self) -> Self {
+        self.counts = false;
+        self
+    }
 }
 
 impl Default for AdapterLayer {
@@ -59,7 +66,8 @@ impl<S> Layer<S> for AdapterLayer {
     type Service = Adapter<S>;
 
     fn layer(&self, inner: S) -> Adapter<S> {
-        Adapter { inner, normalises: self.normalises, looks: self.looks }
+        let Self { normalises, looks, counts } = *self;
+        Adapter { inner, normalises, looks, counts }
     }
 }
 
@@ -71,6 +79,7 @@ pub struct Adapter<S> {
     inner: S,
     normalises: bool,
     looks: bool,
+    counts: bool,
 }
 
 impl<S> Service<ToolCall> for Adapter<S>
@@ -91,6 +100,9 @@ where
     fn call(&mut self, call: ToolCall) -> Self::Future {
         // A copy of the call is a count that only this call touches; a manifest's is everybody's.
         let of = call.parts().manifest.is_some().then(|| call.clone());
+        if self.counts {
+            call.note_run();
+        }
         let normalises = self.normalises;
         let looks = self.looks && normalises;
         AdapterFuture { inner: self.inner.call(call), of, normalises, looks }

@@ -102,8 +102,7 @@ async fn ut_04_envelopes_are_what_they_say_and_not_wrapped_again() {
         assert_eq!((error.ran, calls), (wanted, runs), "{ran}");
     }
     let success = r#"{"requestId":"r","status":"success","result":{"n":1},"durationMs":5}"#;
-    let (outcome, _) =
-        answered(&ToolStack::default(), success, call(Effect::Mutating)).await;
+    let (outcome, _) = answered(&ToolStack::default(), success, call(Effect::Mutating)).await;
     assert_eq!(outcome.content().unwrap().get(), r#"{"n":1}"#);
     // What was unwrapped is not looked into again.
     let inner = r#"{"requestId":"r","status":"success","result":{"ok":false},"durationMs":5}"#;

@@ -217,7 +217,7 @@ impl<S, A, V> Idempotency<S, A, V> {
             Task::Replay(answer, replay, state) => {
                 let replayed = Event::Replayed { matched: replay.matched_on, state };
                 self.tell::<Req, S::Response>(&req, || replayed);
-                let end = answer.into_result().map(|kept| answers.load(kept, replay));
+                let end = answer.into_result(replay).map(|kept| answers.load(kept, replay));
                 IdempotencyFuture::known(end)
             }
             Task::Wait(waiter, replay) => {
