@@ -82,6 +82,7 @@
 pub mod adapter;
 #[cfg(feature = "admin")]
 pub mod admin;
+mod cache;
 mod called;
 pub mod checked;
 pub mod config;

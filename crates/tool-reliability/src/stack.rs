@@ -1,6 +1,7 @@
 //! The stack and its builder.
 use crate::{
     adapter::AdapterLayer,
+    cache::Records,
     checked::CheckedLayer,
     environment::Environment,
     hooks::{Hook, Hooks, HooksLayer, Place},
@@ -200,7 +201,8 @@ impl Builder {
     }
 
     /// Sends events, metrics and spans there; by default events only, to whoever subscribes to
-    /// tracing's target `tool_reliability`.
+    /// tracing's target `tool_reliability`. The metrics show this stack's records, too, for as long as
+    /// the meter is read.
     pub fn telemetry(mut self, signals: Signals) -> Self {
         self.telemetry = Some(signals);
         self
@@ -329,6 +331,7 @@ impl Builder {
         if let Some(rollout) = self.rollout {
             switch.set_rollout(rollout);
         }
+        signals.observe_cache(Records(layers.idempotency.handle()));
         let shadow = layers.beside(&shadow_signals);
         Ok(ToolStack { layers, hooks, room: Striped::new(Room { switch, shadow }) })
     }
