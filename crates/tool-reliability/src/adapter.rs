@@ -11,20 +11,25 @@ use std::{
 };
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{BoxError, Facts, Ran, ToolCall, ToolManifest, ToolOutcome, classify, code, facts};
+use tr_core::{
+    BoxError, Facts, Ran, ToolCall, ToolManifest, ToolOutcome, classify, code, facts,
+    wire::Normaliser,
+};
 use tr_loopguard::Noted;
 
 /// Applies [`Adapter`].
 #[derive(Clone, Copy, Debug)]
 pub struct AdapterLayer {
     normalises: bool,
+    looks: bool,
+    counts: bool,
 }
 
 impl AdapterLayer {
     /// Around the bare tool.
     #[must_use]
     pub const fn new() -> Self {
-        Self { normalises: true }
+        Self { normalises: true, looks: true, counts: true }
     }
 
     /// Whether failures are classified here; they are by default. If not, the tool's own outcomes
@@ -33,6 +38,20 @@ impl AdapterLayer {
     #[must_use]
     pub const fn normalise(mut self, normalises: bool) -> Self {
         self.normalises = normalises;
+        self
+    }
+
+    /// Whether answers are looked into for failures ([`Normaliser`]); they are by default, unless
+    /// their tool's manifest has them not to, or failures are not normalised at all.
+    #[must_use]
+    pub const fn silent_failures(mut self, looks: bool) -> Self {
+        self.looks = looks;
+        self
+    }
+
+    /// Counts no runs: what stands inside runs no tool.
+    pub(crate) const fn uncounted(mut self) -> Self {
+        self.counts = false;
         self
     }
 }
@@ -47,16 +66,20 @@ impl<S> Layer<S> for AdapterLayer {
     type Service = Adapter<S>;
 
     fn layer(&self, inner: S) -> Adapter<S> {
-        Adapter { inner, normalises: self.normalises }
+        let Self { normalises, looks, counts } = *self;
+        Adapter { inner, normalises, looks, counts }
     }
 }
 
 /// Classifies each failure once, where the tool's manifest is at hand, so that all layers see the
-/// same verdict. A success passes untouched.
+/// same verdict: errors, failures that an outcome has, and those that look like answers. Any other
+/// success passes untouched.
 #[derive(Clone, Copy, Debug)]
 pub struct Adapter<S> {
     inner: S,
     normalises: bool,
+    looks: bool,
+    counts: bool,
 }
 
 impl<S> Service<ToolCall> for Adapter<S>
@@ -77,7 +100,12 @@ where
     fn call(&mut self, call: ToolCall) -> Self::Future {
         // A copy of the call is a count that only this call touches; a manifest's is everybody's.
         let of = call.parts().manifest.is_some().then(|| call.clone());
-        AdapterFuture { inner: self.inner.call(call), of, normalises: self.normalises }
+        if self.counts {
+            call.note_run();
+        }
+        let normalises = self.normalises;
+        let looks = self.looks && normalises;
+        AdapterFuture { inner: self.inner.call(call), of, normalises, looks }
     }
 }
 
@@ -90,6 +118,7 @@ pin_project! {
         inner: F,
         of: Option<ToolCall>,
         normalises: bool,
+        looks: bool,
     }
 }
 
@@ -105,11 +134,28 @@ where
         let this = self.project();
         let manifest = this.of.as_ref().and_then(ToolCall::manifest);
         Poll::Ready(match ready!(this.inner.poll(cx)) {
-            Ok(outcome) if outcome.error().is_none() => Ok(outcome),
+            Ok(outcome) if outcome.error().is_none() => {
+                Ok(match normaliser(*this.looks, manifest) {
+                    Some(normaliser) => normaliser.judge(outcome, manifest),
+                    None => outcome,
+                })
+            }
             end if !*this.normalises => end.map_err(|error| put_aside(error.into())),
             Ok(outcome) => Ok(judged(outcome, manifest)),
             Err(error) => Err(tool_failed(error.into(), manifest)),
         })
+    }
+}
+
+/// By which the answers of this tool are looked into, if they are.
+#[inline]
+fn normaliser(looks: bool, manifest: Option<&ToolManifest>) -> Option<Normaliser> {
+    let normaliser = Normaliser::default();
+    match manifest {
+        _ if !looks => None,
+        Some(tool) if !tool.silent_failures => None,
+        Some(tool) if tool.null_is_success => Some(normaliser.null_is_success()),
+        _ => Some(normaliser),
     }
 }
 

@@ -43,12 +43,12 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
     time::Duration,
 };
-use tr_core::ToolCatalog;
+use tr_core::{Effect, ToolCatalog, manifest::BreakerOverride};
 pub use tr_core::{
     catalog::CatalogError,
     config::{
-        BreakerConfig, BreakerMode, Config, Conflicts, DeriveKeys, IdempotencyConfig, LoopConfig,
-        PREFIX, RetryOptIn,
+        BreakerConfig, BreakerMode, BreakerRules, Config, Conflicts, DeriveKeys, IdempotencyConfig,
+        LoopConfig, PREFIX, RetryOptIn,
     },
 };
 
@@ -107,6 +107,15 @@ macro_rules! set {
 }
 
 fn breakers(builder: breaker::Builder, config: &BreakerConfig) -> breaker::Builder {
+    let effects = [
+        (Effect::ReadOnly, &config.read_only),
+        (Effect::Idempotent, &config.idempotent),
+        (Effect::Mutating, &config.mutating),
+    ];
+    let builder = effects.into_iter().fold(builder, |builder, (effect, rules)| match rules {
+        Some(rules) => builder.for_effect(effect, change(rules)),
+        None => builder,
+    });
     set!(
         builder,
         consecutive_failures = config.consecutive,
@@ -126,6 +135,14 @@ fn breakers(builder: breaker::Builder, config: &BreakerConfig) -> breaker::Build
         forced_open = config.forced_open,
         capacity = config.capacity.map(|breakers| breakers as usize),
     )
+}
+
+fn change(rules: &BreakerRules) -> BreakerOverride {
+    let mut change = BreakerOverride::default();
+    change.consecutive = rules.consecutive;
+    change.failure_rate = rules.failure_rate;
+    change.cooldown = rules.cooldown_ms.map(Duration::from_millis);
+    change
 }
 
 fn records(builder: idempotency::Builder, config: &IdempotencyConfig) -> idempotency::Builder {

@@ -9,14 +9,14 @@ use std::{
 };
 use tower_service::Service;
 use tr_breaker::error::CircuitOpen;
-use tr_core::{BoxError, ToolCall, ToolError, ToolOutcome, classify, find};
+use tr_core::{BoxError, Facts, ToolCall, ToolError, ToolOutcome, classify, facts, find};
 use tr_retry::RetryExhausted;
 
 /// A service that never fails: an error of the inner service becomes an outcome with that error.
 ///
-/// For dispatchers that answer a model or write envelopes whatever happens. The outcome has the
-/// error's code, message, verdict and whether the tool ran, the state of the breaker that refused
-/// the call, and the retries before.
+/// For dispatchers that answer a model whatever happens; [`Measured`](crate::Measured) is for those that
+/// write envelopes. The outcome has the error's code, message, verdict and whether the tool ran, the
+/// state of the breaker that refused the call, the retries before, and whether it is a replay.
 #[derive(Debug)]
 pub struct Folded<S> {
     inner: S,
@@ -96,5 +96,8 @@ pub fn outcome(error: &(dyn std::error::Error + Send + Sync + 'static)) -> ToolO
     if let Some(exhausted) = find::<RetryExhausted>(error) {
         outcome.set_retried(exhausted.retried().to_vec());
     }
-    outcome
+    match facts(error).and_then(Facts::replay) {
+        Some(replay) => outcome.replayed(replay),
+        None => outcome,
+    }
 }

@@ -19,7 +19,8 @@ use tr_core::{BoxError, ToolCall, ToolOutcome};
 /// for a call that had no attempt (a replay, an open breaker, a broken loop). An attempt that is
 /// dropped has no `after`.
 pub trait Hook: Debug + Send + Sync {
-    /// May give the call a key or change its params.
+    /// May give the call a key or change its params. A caller's own key stays, whatever a hook sets;
+    /// a key that a hook gives counts as [a hook's](tr_core::call::IdempotencyParts::from_hook).
     fn prepare(&self, _: &mut ToolCall) {}
 
     /// An attempt begins, or a call ends without one.
@@ -82,7 +83,9 @@ pub struct Hooked<S> {
 impl<S> Hooked<S> {
     /// Prepares the call that comes next, which is not prepared again then.
     pub(crate) fn prepare(&mut self, call: &mut ToolCall) {
-        self.hooks.iter().flat_map(|hooks| hooks.iter()).for_each(|hook| hook.prepare(call));
+        if let Some(hooks) = &self.hooks {
+            prepare(hooks, call);
+        }
         self.place = Place::Attempt;
     }
 
@@ -125,6 +128,21 @@ pin_project! {
     }
 }
 
+/// Has all hooks prepare the call, and keeps its caller's key.
+fn prepare(hooks: &Hooks, call: &mut ToolCall) {
+    let given = call.parts().idempotency.clone();
+    hooks.iter().for_each(|hook| hook.prepare(call));
+    let now = &call.parts().idempotency;
+    if given.key.is_none() && given.id.is_none() {
+        if now.key.is_some() && !now.from_hook {
+            call.parts_mut().idempotency.from_hook = true;
+        }
+    } else if (&now.key, now.id, now.from_hook) != (&given.key, given.id, given.from_hook) {
+        let now = &mut call.parts_mut().idempotency;
+        (now.key, now.id, now.from_hook) = (given.key, given.id, given.from_hook);
+    }
+}
+
 /// Whom to tell of the end, and of what.
 #[derive(Debug)]
 struct After {
@@ -138,7 +156,7 @@ impl After {
     #[inline(never)]
     fn begin(hooks: &Hooks, place: Place, call: &mut ToolCall) -> Box<Self> {
         if place != Place::Attempt {
-            hooks.iter().for_each(|hook| hook.prepare(call));
+            prepare(hooks, call);
         }
         if place != Place::Call {
             call.note_attempt();

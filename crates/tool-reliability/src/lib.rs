@@ -63,7 +63,8 @@
 //!
 //! # Errors
 //!
-//! [`Folded`] turns them into outcomes, for dispatchers that answer whatever happens. Else they are
+//! [`Folded`] turns them into outcomes, for dispatchers that answer whatever happens; [`Measured`]
+//! writes envelopes, with the attempts counted and the time measured. Else they are
 //! the layers' own; every one of them says in its [`Facts`](tr_core::Facts) whether the tool ran.
 //!
 //! # Features
@@ -82,12 +83,14 @@
 pub mod adapter;
 #[cfg(feature = "admin")]
 pub mod admin;
+mod cache;
 mod called;
 pub mod checked;
 pub mod config;
 pub mod environment;
 pub mod fold;
 pub mod hooks;
+mod measured;
 mod observers;
 mod order;
 pub mod rollout;
@@ -98,6 +101,7 @@ pub use self::{
     environment::{ENABLED, Environment},
     fold::Folded,
     hooks::Hook,
+    measured::{Finished, Measured, MeasuredFuture},
     rollout::{KillSwitch, Mode, Rollout, Share, Stage},
     stack::{Builder, ConfigError, Guarded, ToolStack},
     switch::{Switch, SwitchFuture},

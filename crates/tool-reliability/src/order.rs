@@ -67,7 +67,8 @@ type Attempts<T> = Deadline<Retry<Hooked<Telemetry<Breaker<AttemptTimeout<Adapte
 
 impl Layers {
     /// The same, sharing all that they know, to stand beside calls that they do not touch: no
-    /// hooks, which the bare tool has, and no sessions, which are not theirs to write.
+    /// hooks, which the bare tool has, no sessions, which are not theirs to write, and no counting
+    /// of runs, which are the bare tool's.
     pub(crate) fn beside(&self, signals: &Signals) -> Self {
         Self {
             call_telemetry: TelemetryLayer::call(signals),
@@ -75,6 +76,7 @@ impl Layers {
             call_hooks: HooksLayer::none(Place::Call),
             attempt_hooks: HooksLayer::none(Place::Attempt),
             integrity: IntegrityLayer::builder().build(),
+            adapter: self.adapter.uncounted(),
             ..self.clone()
         }
     }

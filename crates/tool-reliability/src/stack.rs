@@ -1,6 +1,7 @@
 //! The stack and its builder.
 use crate::{
     adapter::AdapterLayer,
+    cache::Records,
     checked::CheckedLayer,
     environment::Environment,
     hooks::{Hook, Hooks, HooksLayer, Place},
@@ -60,6 +61,7 @@ impl ToolStack {
             switch: None,
             rollout: None,
             normalise: true,
+            silent_failures: true,
             environment: Environment::from_env(),
         }
     }
@@ -139,6 +141,7 @@ pub struct Builder {
     switch: Option<KillSwitch>,
     rollout: Option<Rollout>,
     normalise: bool,
+    silent_failures: bool,
     environment: Environment,
 }
 
@@ -208,7 +211,8 @@ impl Builder {
     }
 
     /// Sends events, metrics and spans there; by default events only, to whoever subscribes to
-    /// tracing's target `tool_reliability`.
+    /// tracing's target `tool_reliability`. The metrics show this stack's records, too, for as long as
+    /// the meter is read.
     pub fn telemetry(mut self, signals: Signals) -> Self {
         self.telemetry = Some(signals);
         self
@@ -242,7 +246,8 @@ impl Builder {
 
     /// Whether tools' failures are put into the contract's words; they are by default. Without it a
     /// caller gets its tool's own error itself, after retries the last one's, and hooks do. What a
-    /// manifest says of codes is not heard.
+    /// manifest says of codes is not heard, and no answer is looked into for a
+    /// [failure](Self::silent_failures).
     ///
     /// The stack's error stays where it says more: that the call was refused or taken back, or that
     /// an earlier attempt may have run though the last one did not. What the loop guard notes stands
@@ -250,6 +255,16 @@ impl Builder {
     /// repeats the call, gets the tool's text in an error of the stack's.
     pub fn normalise(mut self, normalise: bool) -> Self {
         self.normalise = normalise;
+        self
+    }
+
+    /// Whether tools' answers are looked into for failures; they are by default. `null`, `ok: false`,
+    /// an `error` that is not empty and an exit code other than 0 are failures then, and an envelope
+    /// of either form is what it says ([`Normaliser`](tr_core::wire::Normaliser)). For single tools
+    /// their manifests say it: `silent_failures`, `null_is_success`. Off where failures are not
+    /// [normalised](Self::normalise).
+    pub fn silent_failures(mut self, look: bool) -> Self {
+        self.silent_failures = look;
         self
     }
 
@@ -323,12 +338,15 @@ impl Builder {
             attempt_hooks: HooksLayer::new(&hooks, Place::Attempt),
             breaker,
             attempt_timeout,
-            adapter: AdapterLayer::new().normalise(self.normalise && self.environment.normalise),
+            adapter: AdapterLayer::new()
+                .normalise(self.normalise && self.environment.normalise)
+                .silent_failures(self.silent_failures),
         };
         let switch = self.switch.unwrap_or_else(|| KillSwitch::new(self.environment.enabled));
         if let Some(rollout) = self.rollout {
             switch.set_rollout(rollout);
         }
+        signals.observe_cache(Records(layers.idempotency.handle()));
         let shadow = layers.beside(&shadow_signals);
         Ok(ToolStack { layers, hooks, room: Striped::new(Room { switch, shadow }) })
     }

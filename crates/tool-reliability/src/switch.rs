@@ -115,6 +115,7 @@ where
         if is_on {
             self.release(Side::On);
         }
+        call.note_run();
         let state = if mode == Mode::Shadow {
             self.watched(call)
         } else {

@@ -1,13 +1,15 @@
 //! A stack by its configuration, and what of it may change while calls are under way.
 use std::time::Duration;
 use tool_reliability::{
-    Guarded, Mode, Rollout,
+    Guarded, Mode, Rollout, ToolStack,
     config::{Config, Live},
     idempotency::DerivedKeys,
+    retry::Policy,
 };
 use tower::ServiceExt;
 use tr_core::{
-    BreakerState, Effect, KeyRef, Params, Ran, RetryOverride, ToolCall, Verdict, code, facts,
+    BreakerState, Effect, KeyRef, Params, Ran, RetryOverride, ToolCall, ToolManifest, Verdict,
+    code, facts, manifest::BreakerOverride,
 };
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails},
@@ -60,6 +62,83 @@ async fn each_layer_hears_its_section() {
     tokio::time::advance(Duration::from_secs(2)).await;
     let error = tool.oneshot(other()).await.unwrap_err();
     assert_eq!((handle.calls(), facts(&*error).unwrap().code()), (2, code::TIMEOUT));
+}
+
+/// Opens the breaker of a tool of that effect: after how many failures, and for how long.
+async fn opens(stack: &ToolStack, name: &str, effect: Option<Effect>) -> (usize, u64) {
+    let tool = ScriptedTool::script([fails("timeout", Verdict::TRANSIENT, Ran::Unknown)]);
+    let tool = tool.then_repeat_last();
+    let (handle, tool) = (tool.handle(), stack.service(tool));
+    let breaker = || stack.breakers().get(KeyRef::new(name));
+    while breaker().is_none_or(|breaker| breaker.state() == BreakerState::Closed) {
+        let call = ToolCall::new(name, Params::empty_object());
+        let call = effect.map_or_else(|| call.clone(), |effect| call.clone().effect(effect));
+        tool.clone().oneshot(call).await.unwrap_err();
+    }
+    (handle.calls(), breaker().unwrap().time_left().unwrap().as_secs())
+}
+
+const EFFECTS: [Option<Effect>; 4] =
+    [None, Some(Effect::ReadOnly), Some(Effect::Idempotent), Some(Effect::Mutating)];
+
+#[tokio::test(start_paused = true)]
+async fn what_a_configuration_says_of_breakers_wins_over_the_preset() {
+    for (breaker, wanted) in [
+        ("{}", [(5, 30), (8, 20), (5, 30), (5, 15)]),
+        (r#"{"cooldown_ms": 5000}"#, [(5, 5), (8, 5), (5, 5), (5, 5)]),
+        (r#"{"consecutive": 3}"#, [(3, 30), (3, 20), (3, 30), (3, 15)]),
+        (
+            r#"{"cooldown_ms": 5000, "mutating": {"cooldown_ms": 9000}}"#,
+            [(5, 5), (8, 5), (5, 5), (5, 9)],
+        ),
+        (
+            r#"{"read_only": {"consecutive": 2}, "idempotent": {"cooldown_ms": 7000}}"#,
+            [(5, 30), (2, 20), (5, 7), (5, 15)],
+        ),
+    ] {
+        let config = format!(
+            r#"{{"breaker": {breaker}, "loops": {{"enabled": false}}, "retry": {{"attempts": 1}}}}"#
+        );
+        let config = Config::from_json(&config).unwrap();
+        let by_file = Live::new(config, |builder| builder).unwrap();
+        for (effect, wanted) in EFFECTS.into_iter().zip(wanted) {
+            let found = opens(by_file.stack(), "search", effect).await;
+            assert_eq!(found, wanted, "{breaker} {effect:?}");
+            by_file.stack().breakers().get(KeyRef::new("search")).unwrap().reset();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_builder_says_of_breakers_wins_over_the_preset() {
+    let mut rules = BreakerOverride::default();
+    rules.cooldown = Some(Duration::from_secs(9));
+    let mut once = Policy::tool_reliability();
+    once.attempts = 1;
+    let stack = ToolStack::builder()
+        .loop_guard(|guard| guard.enabled(false))
+        .retry(|retry| retry.policy(once))
+        .breaker(|breaker| {
+            breaker.for_effect(Effect::Mutating, rules).cooldown(Duration::from_secs(5))
+        })
+        .build()
+        .unwrap();
+    for (effect, wanted) in EFFECTS.into_iter().zip([(5, 5), (8, 5), (5, 5), (5, 9)]) {
+        assert_eq!(opens(&stack, "search", effect).await, wanted, "{effect:?}");
+        stack.breakers().get(KeyRef::new("search")).unwrap().reset();
+    }
+    // A tool's manifest has the last word.
+    let mut manifest = ToolManifest::new("pay");
+    manifest.effect = Some(Effect::Mutating);
+    manifest.breaker.cooldown = Some(Duration::from_secs(3));
+    let tool = ScriptedTool::script([fails("timeout", Verdict::TRANSIENT, Ran::Unknown)]);
+    let tool = stack.service(tool.then_repeat_last());
+    let pay = ToolCall::new("pay", Params::empty_object()).manifested(manifest.into());
+    let breaker = || stack.breakers().get(KeyRef::new("pay"));
+    while breaker().is_none_or(|breaker| breaker.state() == BreakerState::Closed) {
+        tool.clone().oneshot(pay.clone()).await.unwrap_err();
+    }
+    assert_eq!(breaker().unwrap().time_left(), Some(Duration::from_secs(3)));
 }
 
 /// 003's rollout of retries: opt-in per agent.

@@ -30,12 +30,17 @@ use tr_core::{Effect, Observer, Standard, manifest::BreakerOverride};
 /// | [`mode`](Self::mode), [`forced_open`](Self::forced_open) | [`Mode::Enforce`], no |
 /// | [`capacity`](Self::capacity) | 10,000 breakers |
 ///
+/// What is set for an [effect](Self::for_effect) wins over what is set for all calls, and that over
+/// what a preset has for effects.
+///
 /// Numbers are from 1 to 10,000, the capacity to a million, times from 1 ms to 365 days, shares more
 /// than 0 and at most 1; [`build`](Self::build) names whatever is not.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder<A = Standard> {
     rules: Rules,
+    /// A preset's, for those effects and settings of which the user has said nothing general.
+    preset: [(Effect, BreakerOverride); 3],
     changes: [(Effect, BreakerOverride); 3],
     window: u32,
     min_calls: u32,
@@ -58,14 +63,16 @@ pub struct Builder<A = Standard> {
 impl Builder {
     /// Starts from the defaults, the same for all effects.
     pub(crate) fn new() -> Self {
-        let unchanged = |effect| (effect, BreakerOverride::default());
+        let unchanged = [Effect::ReadOnly, Effect::Idempotent, Effect::Mutating]
+            .map(|effect| (effect, BreakerOverride::default()));
         Self {
             rules: Rules {
                 consecutive: Some(5),
                 rate: Some(0.5),
                 cooldown: Duration::from_secs(30),
             },
-            changes: [Effect::ReadOnly, Effect::Idempotent, Effect::Mutating].map(unchanged),
+            preset: unchanged,
+            changes: unchanged,
             window: 20,
             min_calls: 10,
             rolling: Some(Duration::from_secs(120)),
@@ -87,14 +94,17 @@ impl Builder {
 
     /// Starts from the preset `tool_reliability`: the defaults, but for calls whose effect was
     /// declared. Those that only read open at 8 failures in a row, for 20 s; mutating ones open at
-    /// a failure rate of 0.3, for 15 s.
+    /// a failure rate of 0.3, for 15 s. Whatever of these three settings is set for all calls, or
+    /// for the effect, takes the preset's place.
     pub fn tool_reliability() -> Self {
-        let (mut reading, mut mutating) = (BreakerOverride::default(), BreakerOverride::default());
+        let mut builder = Self::new();
+        let reading = change_of(&mut builder.preset, Effect::ReadOnly);
         reading.consecutive = Some(8);
         reading.cooldown = Some(Duration::from_secs(20));
+        let mutating = change_of(&mut builder.preset, Effect::Mutating);
         mutating.failure_rate = Some(0.3);
         mutating.cooldown = Some(Duration::from_secs(15));
-        Self::new().for_effect(Effect::ReadOnly, reading).for_effect(Effect::Mutating, mutating)
+        builder
     }
 
     /// Starts from the preset `error_handling`: the defaults, but one success closes.
@@ -104,36 +114,40 @@ impl Builder {
 }
 
 impl<A> Builder<A> {
-    /// Opens at this many failures in a row; `None`: whatever their number.
+    /// Opens at this many failures in a row; `None`: whatever their number. Holds for all effects,
+    /// but for those that have a number [of their own](Self::for_effect).
     pub fn consecutive_failures(mut self, failures: impl Into<Option<u32>>) -> Self {
         self.rules.consecutive = failures.into();
+        self.preset.iter_mut().for_each(|(_, change)| change.consecutive = None);
         self
     }
 
     /// Opens when this share of the calls in the window has failed, more than 0 and at most 1;
-    /// `None`: whatever it is.
+    /// `None`: whatever it is. Holds for all effects, but for those that have a rate
+    /// [of their own](Self::for_effect).
     pub fn failure_rate(mut self, rate: impl Into<Option<f64>>) -> Self {
         self.rules.rate = rate.into();
+        self.preset.iter_mut().for_each(|(_, change)| change.failure_rate = None);
         self
     }
 
-    /// How long it stays open before it lets a probe through.
+    /// How long it stays open before it lets a probe through. Holds for all effects, but for those
+    /// that have a cooldown [of their own](Self::for_effect).
     pub fn cooldown(mut self, cooldown: Duration) -> Self {
         self.rules.cooldown = cooldown;
+        self.preset.iter_mut().for_each(|(_, change)| change.cooldown = None);
         self
     }
 
-    /// Changes the rules for calls that were declared to have this effect.
+    /// Changes the rules for calls that were declared to have this effect. What `change` leaves out
+    /// stays as it was; what it says wins over the rules for all calls, whichever is set first.
     ///
     /// A failure is judged by the rules for its own call, so that calls of different effects can
     /// share a breaker. Calls of undeclared effect go by the rules without changes; a tool's
     /// manifest has the last word.
     pub fn for_effect(mut self, effect: Effect, change: BreakerOverride) -> Self {
-        for (of, current) in &mut self.changes {
-            if *of == effect {
-                *current = change;
-            }
-        }
+        let current = change_of(&mut self.changes, effect);
+        *current = change.or(*current);
         self
     }
 
@@ -248,6 +262,7 @@ impl<A> Builder<A> {
     pub fn answers<B>(self, answers: B) -> Builder<B> {
         Builder {
             rules: self.rules,
+            preset: self.preset,
             changes: self.changes,
             window: self.window,
             min_calls: self.min_calls,
@@ -287,4 +302,9 @@ impl<A> Builder<A> {
         let breakers = Breakers::new(self.settings(), self.capacity, hub);
         BreakerLayer::new(self.answers, Registry::new(breakers))
     }
+}
+
+fn change_of(changes: &mut [(Effect, BreakerOverride); 3], effect: Effect) -> &mut BreakerOverride {
+    let found = changes.iter_mut().find(|(of, _)| *of == effect);
+    &mut found.expect("there is one for each effect").1
 }

@@ -1,10 +1,12 @@
 //! One request to run one tool.
 mod identity;
 mod parts;
+mod runs;
 
 pub use self::parts::{
     Attachment, CallContext, CallHints, CallParts, IdempotencyParts, TraceParts,
 };
+pub use self::runs::Runs;
 
 use crate::{
     DedupeMode, Effect, Fence, Id, InvalidKey, Params, Stamp, ToolId, ToolManifest,
@@ -179,6 +181,14 @@ impl ToolCall {
     #[must_use]
     pub fn had_attempt(&self) -> bool {
         self.body.attempted().load(Ordering::Relaxed)
+    }
+
+    /// Notes that the tool is being run for this call, if somebody counts.
+    #[inline]
+    pub fn note_run(&self) {
+        if let Some(runs) = &self.parts().runs {
+            runs.note();
+        }
     }
 
     /// When the call came in, or its backoff ended, where somebody looked at the clock.

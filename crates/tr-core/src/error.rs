@@ -3,7 +3,7 @@
 //! A layer's error is a leaf type whose [`source`](std::error::Error::source) is a [`Facts`],
 //! whose source is the cause: leaf → facts → cause. The outermost facts win, so reading them is
 //! one walk and needs no knowledge of the crate that made the error.
-use crate::{Classification, Ran, Verdict};
+use crate::{Classification, Ran, Replay, Verdict};
 use std::{borrow::Cow, error::Error, fmt, iter, sync::Arc};
 
 /// A type-erased error, as tower uses it between layers.
@@ -16,6 +16,7 @@ pub struct Facts {
     ran: Ran,
     verdict: Verdict,
     exhausted: bool,
+    replay: Option<Replay>,
     cause: Option<Cause>,
     earlier: Option<BoxError>,
 }
@@ -36,6 +37,7 @@ impl Facts {
             ran,
             verdict,
             exhausted: false,
+            replay: None,
             cause: None,
             earlier: None,
         }
@@ -49,6 +51,7 @@ impl Facts {
             ran: end.ran,
             verdict: end.verdict,
             exhausted: end.exhausted,
+            replay: None,
             cause: None,
             earlier: None,
         }
@@ -91,6 +94,19 @@ impl Facts {
     pub const fn exhausted(mut self) -> Self {
         self.exhausted = true;
         self
+    }
+
+    /// Marks the error as a replay: a record gave it, and not a run for this caller.
+    #[must_use]
+    pub const fn replayed(mut self, replay: Replay) -> Self {
+        self.replay = Some(replay);
+        self
+    }
+
+    /// Whether the error is a replay, and of what.
+    #[must_use]
+    pub const fn replay(&self) -> Option<Replay> {
+        self.replay
     }
 
     /// The stable code.

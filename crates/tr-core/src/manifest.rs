@@ -55,6 +55,11 @@ pub struct ToolManifest {
     pub alternatives: Vec<Box<str>>,
     /// A hint for scheduling.
     pub priority: Priority,
+    /// Whether its answers are looked into for failures that look like answers, such as
+    /// `{"exitCode": 1}`; true by default.
+    pub silent_failures: bool,
+    /// Whether `null` is the success of a tool that has nothing to say; by default it is a failure.
+    pub null_is_success: bool,
     /// Names of params and result fields that no log may show.
     pub sensitive: Vec<Box<str>>,
     /// [`input_schema`](Self::input_schema), compiled by the first call that is checked.
@@ -150,6 +155,18 @@ pub struct BreakerOverride {
     pub cooldown: Option<Duration>,
 }
 
+impl BreakerOverride {
+    /// This change, and `other` where it says nothing.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            consecutive: self.consecutive.or(other.consecutive),
+            failure_rate: self.failure_rate.or(other.failure_rate),
+            cooldown: self.cooldown.or(other.cooldown),
+        }
+    }
+}
+
 /// A tool's changes to loop detection.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -198,6 +215,8 @@ impl ToolManifest {
             default_value: None,
             alternatives: Vec::new(),
             priority: Priority::default(),
+            silent_failures: true,
+            null_is_success: false,
             sensitive: Vec::new(),
             #[cfg(feature = "input-schema")]
             compiled: Compiled::default(),

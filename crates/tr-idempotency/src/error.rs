@@ -7,7 +7,7 @@ use crate::{
     store::StoreError,
 };
 use std::{error::Error, fmt, sync::Arc};
-use tr_core::{Facts, InvalidKey, Ran, Verdict, code};
+use tr_core::{Facts, InvalidKey, Ran, Replay, Verdict, code};
 
 macro_rules! leaf {
     ($(#[$doc:meta])* $name:ident: $text:literal) => {
@@ -190,14 +190,20 @@ impl SharedFailure {
     pub(crate) fn new(flaw: Arc<Flaw>) -> Self {
         Self(Facts::of(flaw.classification()).because(Cause(flaw)))
     }
+
+    /// For whoever did not run the call.
+    fn replayed(flaw: Arc<Flaw>, replay: Replay) -> Self {
+        let Self(facts) = Self::new(flaw);
+        Self(facts.replayed(replay))
+    }
 }
 
 impl<V> Answer<V> {
     /// The kept response, or the error that stands for it.
-    pub(crate) fn into_result(self) -> Result<V, tr_core::BoxError> {
+    pub(crate) fn into_result(self, replay: Replay) -> Result<V, tr_core::BoxError> {
         match self {
             Self::Response(value) => Ok(value),
-            Self::Failure(flaw) => Err(SharedFailure::new(flaw).into()),
+            Self::Failure(flaw) => Err(SharedFailure::replayed(flaw, replay).into()),
             Self::NotKept => Err(AnswerNotKept::new().into()),
             Self::Unknown { mutating, cause } => Err(OutcomeUnknown::new(mutating, cause).into()),
             Self::Refused(refused, mutating) => Err(refused.into_error(mutating)),

@@ -186,7 +186,9 @@ where
         };
         let claim = match delivery {
             Delivery::Answer(answer) => {
-                let end = answer.into_result().map(|kept| this.answers.load(kept, *this.replay));
+                let end = answer
+                    .into_result(*this.replay)
+                    .map(|kept| this.answers.load(kept, *this.replay));
                 return Poll::Ready(State::Known(Some(end)));
             }
             Delivery::Claim(claim) => Some(claim),

@@ -4,12 +4,12 @@ use crate::{
     janitor::Janitor,
     local::{Store, claim::serve_unknown, entry::Entry, notes::Notes},
     protocol::Ttls,
-    record::DedupeRecord,
+    record::{DedupeRecord, RecordState},
     service::Shared,
     store_handle::StoreHandle,
 };
-use std::{error::Error, fmt};
-use tr_core::{Striped, canonical::Key};
+use std::{collections::HashMap, error::Error, fmt, time::Duration};
+use tr_core::{Scope, Striped, canonical::Key};
 
 /// Looks after the records of one layer.
 pub struct Handle<V> {
@@ -54,6 +54,22 @@ pub struct Counts {
     pub unknown: usize,
     /// Callers that wait for a call in flight.
     pub waiters: usize,
+}
+
+/// Records of one tool in one state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Holding {
+    /// The tool's label.
+    pub tool: String,
+    /// Whose calls they may answer.
+    pub scope: Scope,
+    /// How these calls stand.
+    pub state: RecordState,
+    /// How many records there are.
+    pub records: u64,
+    /// The longest time for which one of them is kept.
+    pub ttl: Duration,
 }
 
 impl NotUnknown {
@@ -144,6 +160,27 @@ impl<V> Handle<V> {
             }
         }
         counts
+    }
+
+    /// How many records there are of each tool, by scope and state, and how long they are kept: for
+    /// gauges. Locks one part of the store after the other.
+    #[must_use]
+    pub fn holdings(&self) -> Vec<Holding> {
+        let mut all: HashMap<(String, Scope, RecordState), (u64, u64)> = HashMap::new();
+        for shard in self.store().shards() {
+            let table = shard.lock();
+            for (entry, notes) in table.slots() {
+                let state = RecordState::of(entry.state_name());
+                let of = all.entry((notes.tool().to_owned(), notes.scope(), state)).or_default();
+                let kept = entry.record.until.saturating_sub(entry.record.changed_at);
+                *of = (of.0 + 1, of.1.max(kept));
+            }
+        }
+        let holding = |((tool, scope, state), (records, kept))| {
+            let ttl = Duration::from_millis(kept);
+            Holding { tool, scope, state, records, ttl }
+        };
+        all.into_iter().map(holding).collect()
     }
 
     /// Says how a call of unknown outcome ended.

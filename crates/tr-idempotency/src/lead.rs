@@ -211,7 +211,7 @@ where
         let memory = self.lead().errand.remote.memory.filter(|_| done).map(|ttl| ttl.min(left));
         let answers = self.answers;
         claim.finish_for(Some(state), memory, age, self.empty_cell());
-        mine.into_result().map(|kept| answers.load(kept, replay))
+        mine.into_result(replay).map(|kept| answers.load(kept, replay))
     }
 
     fn refuse(&mut self, refused: Refused) -> BoxError {

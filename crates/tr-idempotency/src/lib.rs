@@ -133,7 +133,7 @@ pub use self::{
     config::{ConflictPolicy, DerivedKeys},
     error::ConfigError,
     future::IdempotencyFuture,
-    handle::{Counts, Filter, Handle, NotUnknown, Settlement},
+    handle::{Counts, Filter, Handle, Holding, NotUnknown, Settlement},
     janitor::Janitor,
     layer::IdempotencyLayer,
     record::{Attempt, DedupeRecord, Execution, RecordState, RecordedError, RequestNotes},

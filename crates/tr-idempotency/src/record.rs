@@ -159,6 +159,18 @@ impl RecordedError {
 }
 
 impl RecordState {
+    /// As events and metrics spell it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Inflight => "inflight",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Unknown => "unknown",
+        }
+    }
+
     const fn of_phase(phase: Phase) -> Self {
         match phase {
             Phase::Inflight => Self::Inflight,
@@ -169,7 +181,7 @@ impl RecordState {
         }
     }
 
-    fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         match name {
             "inflight" => Self::Inflight,
             "done" => Self::Done,

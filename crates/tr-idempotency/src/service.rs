@@ -118,7 +118,8 @@ where
             Ok(None) => return self.plain(req),
             Err(invalid) => return self.reject(&req, effect, invalid.clone()),
         };
-        if effect != Effect::ReadOnly && answers.scope_of(&req) == Scope::Global {
+        let scope = answers.scope_of(&req);
+        if effect != Effect::ReadOnly && scope == Scope::Global {
             let why = "scope `global` is only for tools that are declared read-only";
             return self.reject(&req, effect, InvalidKey::new(why));
         }
@@ -145,10 +146,10 @@ where
             ttls: self.shared.config.ttls(cut_off, answers.ttls_of(&req)),
         };
         let (info, record) = (answers.info_of(&req), answers.record_of(&req));
-        match asked.open(&wish, |notes| notes.set(&info, &record)) {
+        match asked.open(&wish, |notes| notes.set(&info, &record, scope)) {
             Ok((claim, cell)) => self.lead(req, claim, cell, &wish, effect),
             Err(asked) => {
-                let task = asked.claim(&wish, |notes| notes.set(&info, &record));
+                let task = asked.claim(&wish, |notes| notes.set(&info, &record, scope));
                 self.meet(req, task, &wish, effect)
             }
         }
@@ -222,7 +223,7 @@ impl<S, A, V> Idempotency<S, A, V> {
             Task::Replay(answer, replay, state) => {
                 let replayed = Event::Replayed { matched: replay.matched_on, state };
                 self.tell::<Req, S::Response>(&req, || replayed);
-                let end = answer.into_result().map(|kept| answers.load(kept, replay));
+                let end = answer.into_result(replay).map(|kept| answers.load(kept, replay));
                 IdempotencyFuture::known(end)
             }
             Task::Wait(waiter, replay) => {

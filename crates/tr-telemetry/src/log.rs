@@ -37,6 +37,9 @@ pub(crate) struct More<'r> {
     pub(crate) error: Option<&'r str>,
     pub(crate) delay: Option<Duration>,
     pub(crate) from_state: Option<&'static str>,
+    /// What was done to a session, and how many messages went.
+    pub(crate) action: Option<&'static str>,
+    pub(crate) removed: Option<u64>,
     pub(crate) params: Option<&'r str>,
     pub(crate) params_bytes: Option<usize>,
     pub(crate) params_digest: Option<Fingerprint>,
@@ -81,6 +84,8 @@ macro_rules! event {
             error = more.error,
             delayMs = more.delay.map(millis),
             fromState = more.from_state,
+            action = more.action,
+            removedMessages = more.removed,
             shadow = it.shadow.then_some(true),
             params = more.params,
             paramsBytes = more.params_bytes.map(|bytes| bytes as u64),

@@ -87,6 +87,19 @@ impl TelemetryObserver {
         self.log(call, record, log::warn);
     }
 
+    fn session(&self, call: &CallInfo<'_>, action: &'static str, removed: u64) {
+        if let Some(metrics) = &self.core.metrics {
+            metrics.session(action);
+        }
+        self.note("session", || [KeyValue::new("action", action)]);
+        let record = Record {
+            event: "tool_session",
+            more: More { action: Some(action), removed: Some(removed), ..More::default() },
+            ..Record::default()
+        };
+        self.log(call, record, log::warn);
+    }
+
     /// Adds an event to the active span, which in shadow mode is not ours.
     fn note<const N: usize>(&self, name: &'static str, attributes: impl FnOnce() -> [KeyValue; N]) {
         if !self.core.shadow {
@@ -151,6 +164,7 @@ impl Observer for TelemetryObserver {
             }),
             Event::Refused { code, .. } => self
                 .note("refused", || [KeyValue::new("code", String::from(self.core.clean(code)))]),
+            Event::Session { action, removed } => self.session(call, action, removed),
             // The contract may grow; what has no words here is nobody's loss.
             _ => {}
         }

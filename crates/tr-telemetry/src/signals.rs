@@ -110,10 +110,11 @@ impl Signals {
     }
 
     /// Shows what idempotency keeps as the gauges `openclaw_tool_dedupe_cache_size` and
-    /// `openclaw_tool_dedupe_ttl_seconds`; once for each store.
+    /// `openclaw_tool_dedupe_ttl_seconds`; once for each store. Those of several stores add up. They
+    /// are read for as long as the meter is.
     pub fn observe_cache(&self, readings: impl CacheReadings + 'static) {
         if let Some(metrics) = &self.0.metrics {
-            metrics.observe_cache(&(Arc::new(readings) as _));
+            metrics.observe_cache(Arc::new(readings));
         }
     }
 

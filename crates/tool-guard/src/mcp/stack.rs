@@ -21,6 +21,8 @@ pub(crate) fn live(
             .attempt_timeout(AttemptTimeoutBuilder::only_as_requested)
             .idempotency(|idempotency| idempotency.derived_keys(keys))
             .loop_guard(|guard| guard.signals(signals))
+            // What MCP says of a failure is `isError`; any other member is the server's answer.
+            .silent_failures(false)
     });
     Ok(live?)
 }

@@ -89,6 +89,8 @@ pub(crate) async fn play(
         .breaker(|_| breaker::Builder::error_handling())
         // A plan is no model that loops, and each of its calls may fail by itself.
         .loop_guard(|guard| guard.enabled(false))
+        // What MCP says of a failure is `isError`; any other member is the server's answer.
+        .silent_failures(false)
         .hook(recorder.clone())
         .observer(Arc::new(recorder.clone()))
         .build()?;

@@ -9,7 +9,7 @@ impl<A> Builder<A> {
     pub(crate) fn settings(&self) -> Settings {
         let rules_for = |row| {
             let mut rules = self.rules;
-            for (effect, change) in self.changes {
+            for (effect, change) in self.preset.into_iter().chain(self.changes) {
                 if Row::of(effect) == row {
                     rules.apply(change);
                 }

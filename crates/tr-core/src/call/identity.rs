@@ -87,7 +87,9 @@ pub(super) fn id(
     digest: impl FnOnce() -> Result<Digest, InvalidKey>,
 ) -> Result<Option<Id>, InvalidKey> {
     let Some(key) = parts.idempotency.key.as_deref() else { return Ok(None) };
-    let key = Key::derive(&parts.key_parts(KeySource::Caller(key)));
+    let from_hook = parts.idempotency.from_hook;
+    let source = if from_hook { KeySource::Hook(key) } else { KeySource::Caller(key) };
+    let key = Key::derive(&parts.key_parts(source));
     Ok(Some(Id { key, digest: digest()? }))
 }
 

@@ -1,4 +1,5 @@
 //! What a tool call says.
+use super::Runs;
 use crate::{
     BreakerHint, DedupeMode, Effect, Id, Params, Priority, RetryOverride, Scope, ToolId,
     ToolManifest, Withdrawal,
@@ -61,6 +62,8 @@ pub struct CallParts {
     /// By which it is cancelled: what its caller does not wait for any more, but somebody may still
     /// run, ends by it.
     pub withdrawal: Option<Arc<dyn Withdrawal>>,
+    /// Counts how often the tool is run for it, if somebody wants to know.
+    pub runs: Option<Runs>,
     /// Something of the caller's that the layers carry along and never look at.
     pub attachment: Attachment,
 }
@@ -87,8 +90,11 @@ pub struct CallContext {
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct IdempotencyParts {
-    /// The caller's key.
+    /// The key: the caller's, or else a hook's.
     pub key: Option<Box<str>>,
+    /// Whether a hook gave the key, because the caller gave none. The same text from both makes
+    /// two keys.
+    pub from_hook: bool,
     /// What to do with a duplicate.
     pub mode: DedupeMode,
     /// Whose calls the key may match.
@@ -102,6 +108,7 @@ impl fmt::Debug for IdempotencyParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IdempotencyParts")
             .field("key", &self.key.as_ref().map(|_| ".."))
+            .field("from_hook", &self.from_hook)
             .field("mode", &self.mode)
             .field("scope", &self.scope)
             .field("id", &self.id)
@@ -193,6 +200,7 @@ impl CallParts {
             model: None,
             cancellation_id: None,
             withdrawal: None,
+            runs: None,
             attachment: Attachment::default(),
         }
     }

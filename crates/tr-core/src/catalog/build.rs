@@ -88,6 +88,9 @@ pub(super) fn manifest(
     manifest.required = tool.required.or(defaults.required).unwrap_or(false);
     manifest.default_value = tool.default_value.map(|value| value.value);
     manifest.priority = tool.priority.or(defaults.priority).unwrap_or_default();
+    manifest.silent_failures = tool.silent_failures.or(defaults.silent_failures).unwrap_or(true);
+    manifest.null_is_success =
+        tool.null_is_success.or(defaults.null_is_success).unwrap_or_default();
     manifest.sensitive = tool.sensitive.unwrap_or_default();
     for name in defaults.sensitive.iter().flatten() {
         if !manifest.sensitive.contains(name) {

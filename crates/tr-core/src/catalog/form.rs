@@ -76,6 +76,11 @@ object! { strict
         "alternatives" => alternatives: Option<References>, Lenient<List<Located<Name>>>;
         /// A hint for scheduling.
         "priority" => priority: Option<Priority>, Lenient<Word<Priority>>;
+        /// Whether its answers are looked into for failures: `ok: false`, an `error`, an exit code
+        /// other than 0, `null`; true.
+        "silent_failures" => silent_failures: Option<bool>, Lenient<Flag>;
+        /// Whether `null` is the success of a tool that has nothing to say; false.
+        "null_is_success" => null_is_success: Option<bool>, Lenient<Flag>;
         /// Names of params and result fields that no log may show.
         "sensitive" => sensitive: Option<Vec<Box<str>>>, Lenient<List<Name>>;
     }
@@ -107,7 +112,7 @@ object! { strict
     /// Changes to the breaker.
     struct Breaker {
         /// Failures in a row that open it.
-        "consecutive" => consecutive: Option<u32>, Lenient<Count<1_000_000>>;
+        "consecutive" => consecutive: Option<u32>, Lenient<Count<10_000>>;
         /// The share of failures that opens it.
         "failure_rate" => failure_rate: Option<f64>, Lenient<Share>;
         /// How long it stays open, in milliseconds.

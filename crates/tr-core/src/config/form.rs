@@ -133,11 +133,12 @@ object! { strict
 }
 
 object! { strict
-    /// Changes to all breakers.
+    /// Changes to all breakers. A tool's own settings win over those of its effect, and these over the
+    /// general ones; what is said nowhere stays as the stack has it.
     pub struct BreakerConfig {
-        /// Failures in a row that open one; 5.
+        /// Failures in a row that open one; 5, and 8 for tools that only read.
         "consecutive" => consecutive: Option<u32>, Lenient<Count<10_000>>;
-        /// The share of failures that opens one; 0.5.
+        /// The share of failures that opens one; 0.5, and 0.3 for tools declared as mutating.
         "failure_rate" => failure_rate: Option<f64>, Lenient<Rate>;
         /// How many calls rates are of; 20.
         "window" => window: Option<u32>, Lenient<Count<10_000>>;
@@ -145,7 +146,8 @@ object! { strict
         "min_calls" => min_calls: Option<u32>, Lenient<Count<10_000>>;
         /// What is older than this counts for nothing, in milliseconds; 120,000.
         "rolling_ms" => rolling_ms: Option<u64>, Lenient<Millis<1>>;
-        /// How long one stays open, in milliseconds; 30,000.
+        /// How long one stays open, in milliseconds; 30,000, for tools that only read 20,000, for
+        /// those declared as mutating 15,000.
         "cooldown_ms" => cooldown_ms: Option<u64>, Lenient<Millis<1>>;
         /// Probes in flight at once; 1.
         "max_probes" => max_probes: Option<u32>, Lenient<Count<10_000>>;
@@ -159,6 +161,25 @@ object! { strict
         "forced_open" => forced_open: Option<bool>, Lenient<Flag>;
         /// How many breakers are kept; 10,000.
         "capacity" => capacity: Option<u32>, Lenient<Count<1_000_000>>;
+        /// For tools that only read.
+        "read_only" => read_only: Option<BreakerRules>, Lenient<BreakerRules>;
+        /// For tools that a repeat changes nothing with.
+        "idempotent" => idempotent: Option<BreakerRules>, Lenient<BreakerRules>;
+        /// For tools that were declared as mutating. Tools of which nobody says it have the general
+        /// settings.
+        "mutating" => mutating: Option<BreakerRules>, Lenient<BreakerRules>;
+    }
+}
+
+object! { strict
+    /// When breakers open for calls of one declared effect, and for how long.
+    pub struct BreakerRules {
+        /// Failures in a row that open one.
+        "consecutive" => consecutive: Option<u32>, Lenient<Count<10_000>>;
+        /// The share of failures that opens one.
+        "failure_rate" => failure_rate: Option<f64>, Lenient<Rate>;
+        /// How long one stays open, in milliseconds.
+        "cooldown_ms" => cooldown_ms: Option<u64>, Lenient<Millis<1>>;
     }
 }
 

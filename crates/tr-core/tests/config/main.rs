@@ -37,6 +37,10 @@ fn every_key_is_read() {
     let breaker = &config.breaker;
     assert_eq!((breaker.mode, breaker.forced_open), (Some(BreakerMode::Enforce), Some(false)));
     assert_eq!((breaker.consecutive, breaker.failure_rate), (Some(5), Some(0.5)));
+    let reading = breaker.read_only.as_ref().unwrap();
+    assert_eq!((reading.consecutive, reading.cooldown_ms), (Some(8), Some(20_000)));
+    let mutating = breaker.mutating.as_ref().unwrap();
+    assert_eq!((mutating.consecutive, mutating.failure_rate), (None, Some(0.3)));
     let keys = &config.idempotency;
     assert_eq!(keys.derived_keys, Some(DeriveKeys::Step));
     assert_eq!((keys.conflicts, keys.capacity), (Some(Conflicts::Reject), Some(25_000)));
@@ -71,7 +75,7 @@ fn every_mistake_is_named_with_its_line() {
         r#"{
     "rolout": {},
     "rollout": {"mode": "on", "percent": 101, "mutating": 5, "tools": {"a": {"mod": "off"}}},
-    "breaker": {"window": 0, "mode": "open"},
+    "breaker": {"window": 0, "mode": "open", "mutating": {"cooldown": 5, "consecutive": 10001}},
     "retry": {"jitter": 1, "jitter_percent": 20},
     "idempotency": {"derived_keys": "always", "capacity": 0},
     "tools": {"a": {"depends_on": ["b"]}}
@@ -82,7 +86,7 @@ fn every_mistake_is_named_with_its_line() {
     assert_eq!(
         lines,
         [
-            "the configuration has 11 mistakes",
+            "the configuration has 13 mistakes",
             r#"line 2, column 15: /rolout: expected a known key, found the unknown key "rolout" (did you mean "rollout"?)"#,
             r#"line 3, column 25: /rollout/mode: expected "off", "shadow" or "enforce", found "on""#,
             "line 3, column 42: /rollout/percent: expected a number from 0 to 100, found 101",
@@ -90,6 +94,8 @@ fn every_mistake_is_named_with_its_line() {
             r#"line 3, column 85: /rollout/tools/a/mod: expected a known key, found the unknown key "mod" (did you mean "mode"?)"#,
             "line 4, column 27: /breaker/window: expected a whole number from 1 to 10000, found 0",
             r#"line 4, column 38: /breaker/mode: expected "enforce", "shadow" or "disabled", found "open""#,
+            r#"line 4, column 71: /breaker/mutating/cooldown: expected a known key, found the unknown key "cooldown" (did you mean "cooldown_ms"?)"#,
+            "line 4, column 89: /breaker/mutating/consecutive: expected a whole number from 1 to 10000, found 10001",
             "line 5, column 25: /retry/jitter: expected two numbers from 0 to 2, the lower first, found 1",
             r#"line 6, column 37: /idempotency/derived_keys: expected "off", "cut_off", "cutOff", "step" or "session", found "always""#,
             "line 6, column 59: /idempotency/capacity: expected a whole number from 1 to 16777216, found 0",
@@ -105,6 +111,7 @@ fn a_variable_beats_the_file_and_leaves_the_rest() {
         "tools": {"Search": {"effect": "read_only"}, "pay": {}}}"#;
     let vars = [
         ("TOOL_RELIABILITY__BREAKER__COOLDOWN_MS", "9000"),
+        ("TOOL_RELIABILITY__BREAKER__READ_ONLY__CONSECUTIVE", "3"),
         ("TOOL_RELIABILITY__RETRY__ATTEMPTS", "2"),
         ("TOOL_RELIABILITY__ROLLOUT__MODE", "shadow"),
         ("TOOL_RELIABILITY__TOOLS__SEARCH__TIMEOUT_MS", "7"),
@@ -113,6 +120,7 @@ fn a_variable_beats_the_file_and_leaves_the_rest() {
     ];
     let config = Config::from_json_with(file, vars).unwrap();
     assert_eq!((config.breaker.cooldown_ms, config.breaker.window), (Some(9_000), Some(17)));
+    assert_eq!(config.breaker.read_only.unwrap().consecutive, Some(3));
     let retry = config.retry.unwrap();
     assert_eq!((retry.attempts, retry.base), (Some(2), Some(Duration::from_millis(9))));
     let rollout = Rollout::new(Mode::Shadow).tool("Search", Mode::Enforce);

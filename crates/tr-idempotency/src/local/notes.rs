@@ -1,5 +1,5 @@
 //! What a record says of its request, for operators.
-use tr_core::{CallInfo, RecordRef};
+use tr_core::{CallInfo, RecordRef, Scope};
 
 /// Texts longer than this together give their space back.
 const KEPT: usize = 1024;
@@ -14,10 +14,11 @@ pub(crate) struct Notes {
     ends: [u32; FIELDS],
     /// Which fields are there, by bits.
     there: u8,
+    is_global: bool,
 }
 
 impl Notes {
-    pub(crate) fn set(&mut self, info: &CallInfo<'_>, record: &RecordRef<'_>) {
+    pub(crate) fn set(&mut self, info: &CallInfo<'_>, record: &RecordRef<'_>, scope: Scope) {
         self.text.clear();
         if self.text.capacity() > KEPT {
             self.text.shrink_to(KEPT);
@@ -30,6 +31,7 @@ impl Notes {
             record.key,
             record.actor,
         ];
+        self.is_global = scope == Scope::Global;
         self.there = 0;
         for (n, field) in fields.into_iter().enumerate() {
             if let Some(field) = field {
@@ -48,6 +50,11 @@ impl Notes {
 
     pub(crate) fn tool(&self) -> &str {
         self.field(0).unwrap_or_default()
+    }
+
+    /// Whose calls the record may answer.
+    pub(crate) const fn scope(&self) -> Scope {
+        if self.is_global { Scope::Global } else { Scope::Session }
     }
 
     pub(crate) fn session(&self) -> Option<&str> {
@@ -80,7 +87,8 @@ mod tests {
         let mut notes = Notes::default();
         let mut info = CallInfo::of("pay");
         info.session = Some("");
-        notes.set(&info, &RecordRef { key: Some("k"), actor: None });
+        notes.set(&info, &RecordRef { key: Some("k"), actor: None }, Scope::Global);
+        assert_eq!(notes.scope(), Scope::Global);
         assert_eq!((notes.tool(), notes.session(), notes.key()), ("pay", Some(""), Some("k")));
         assert_eq!((notes.request_id(), notes.tool_call_id(), notes.actor()), (None, None, None));
     }

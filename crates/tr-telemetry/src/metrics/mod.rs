@@ -146,6 +146,7 @@ impl Series {
 pub(crate) struct Metrics {
     instruments: Arc<Instruments>,
     tools: Arc<Tools>,
+    caches: cache::Caches,
 }
 
 impl Metrics {
@@ -158,7 +159,7 @@ impl Metrics {
     ) -> Self {
         let instruments = Arc::new(Instruments::new(meter, names));
         let tools = Tools::new(&instruments, redactor, tools, unknown);
-        Self { instruments, tools: Arc::new(tools) }
+        Self { instruments, tools: Arc::new(tools), caches: cache::Caches::default() }
     }
 
     /// The series of a tool, by its key.
@@ -176,9 +177,16 @@ impl Metrics {
         self.tools.of_label(label, None)
     }
 
-    pub(crate) fn observe_cache(&self, readings: &Arc<dyn CacheReadings>) {
+    /// Something was done to a session because of a failure.
+    pub(crate) fn session(&self, action: &'static str) {
+        if let Some(set) = &self.instruments.openclaw {
+            set.sessions.add(1, &[KeyValue::new("action", action)]);
+        }
+    }
+
+    pub(crate) fn observe_cache(&self, readings: Arc<dyn CacheReadings>) {
         if self.instruments.openclaw.is_some() {
-            cache::observe(&self.instruments.meter, readings, &self.tools);
+            self.caches.add(readings, &self.instruments.meter, &self.tools);
         }
     }
 }

@@ -25,6 +25,7 @@ pub(super) struct Instruments {
     pub(super) hits: Counter<u64>,
     pub(super) state: Gauge<u64>,
     pub(super) transitions: Counter<u64>,
+    pub(super) sessions: Counter<u64>,
 }
 
 impl Instruments {
@@ -48,6 +49,10 @@ impl Instruments {
             transitions: counter(
                 "openclaw_tool_circuit_breaker_transitions",
                 "Changes of a breaker's state",
+            ),
+            sessions: counter(
+                "openclaw_tool_session_events",
+                "Transcripts repaired, rolled back or kept from the model because of a failure",
             ),
         }
     }

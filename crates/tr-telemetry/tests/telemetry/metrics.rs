@@ -209,6 +209,58 @@ fn the_cache_is_read_when_somebody_looks() {
 }
 
 #[test]
+fn the_caches_of_several_stacks_add_up() {
+    struct Store(u64);
+    impl CacheReadings for Store {
+        fn sizes(&self, report: &mut dyn FnMut(&str, Scope, u64)) {
+            report("pay", Scope::Session, self.0);
+        }
+
+        fn ttls(&self, report: &mut dyn FnMut(&str, &'static str, Duration)) {
+            report("pay", "done", Duration::from_secs(self.0));
+        }
+    }
+    let metered = Metered::new();
+    let signals = Signals::builder().meter(metered.meter()).build().unwrap();
+    signals.observe_cache(Store(7));
+    signals.observe_cache(Store(5));
+    let wanted = table([
+        ("openclaw_tool_dedupe_cache_size{scope=session,tool=pay}", 12.0),
+        ("openclaw_tool_dedupe_ttl_seconds{state=done,tool=pay}", 7.0),
+    ]);
+    assert_eq!(metered.read(), wanted);
+}
+
+#[test]
+fn what_befalls_a_session_is_a_line_and_a_count() {
+    let (lines, _listening) = crate::lines::Lines::listen();
+    let metered = Metered::new();
+    let signals = signals(&metered, [Names::OpenClaw]);
+    let observer = signals.observer();
+    let mut call = CallInfo::of("model");
+    call.session = Some("s-1");
+    let actions = ["blocked", "repaired", "rolled_back", "abandoned", "not_recorded", "blocked"];
+    for (removed, action) in (0..).zip(actions) {
+        tell(&*observer, &call, Event::Session { action, removed });
+    }
+    let wanted = table([
+        ("openclaw_tool_session_events{action=blocked}", 2.0),
+        ("openclaw_tool_session_events{action=repaired}", 1.0),
+        ("openclaw_tool_session_events{action=rolled_back}", 1.0),
+        ("openclaw_tool_session_events{action=abandoned}", 1.0),
+        ("openclaw_tool_session_events{action=not_recorded}", 1.0),
+    ]);
+    assert_eq!(metered.read(), wanted);
+    let events = lines.events();
+    assert_eq!(events.len(), actions.len());
+    for (n, (event, action)) in events.iter().zip(actions).enumerate() {
+        assert_eq!((&event["event"], &event["action"]), (&json!("tool_session"), &json!(action)));
+        assert_eq!((&event["sessionKey"], &event["removedMessages"]), (&json!("s-1"), &json!(n)));
+        assert_eq!(event["level"], "warn");
+    }
+}
+
+#[test]
 fn all_faults_are_named_at_once() {
     let error =
         Signals::builder().max_unknown_tools(1_001).names([]).tools([""]).build().unwrap_err();

@@ -13,7 +13,7 @@ use tokio::{task::yield_now, time::Instant};
 use tool_reliability::{
     Guarded,
     config::Config,
-    idempotency::{DerivedKeys, Handle},
+    idempotency::{DerivedKeys, Handle, RecordState},
 };
 
 /// What ids of the guard's own begin with.
@@ -380,4 +380,20 @@ async fn each_call_is_given_up_at_its_own_time() {
         assert!(given_up.map_or(said.is_empty(), is_it), "at {at} s: {said}");
     }
     assert!(bench.proxy.calls.is_empty());
+}
+
+/// MCP says of a failure `isError`; what else stands in a result is the tool's own answer.
+#[tokio::test(start_paused = true)]
+async fn a_result_that_only_looks_like_a_failure_stays_a_success() {
+    for member in [r#""ok":false"#, r#""error":"none of ours""#, r#""exitCode":1"#] {
+        let mut bench = Bench::new(Mode::Enforce);
+        bench.client(keyed("1").as_bytes());
+        bench.settle().await;
+        bench.server_gets();
+        let answer = format!("{{\"id\":1,\"result\":{{{member},\"content\":[]}}}}\n");
+        bench.server(answer.as_bytes());
+        bench.settle().await;
+        assert_eq!(bench.client_gets(), answer);
+        assert_eq!(bench.records.records()[0].state, RecordState::Done, "{member}");
+    }
 }

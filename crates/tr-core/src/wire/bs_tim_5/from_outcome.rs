@@ -1,7 +1,7 @@
 //! From what a call came to, to the result's envelope.
 use super::{CacheHit, Failure, Output, RetriedBy, ToolResultEnvelope};
 use crate::{
-    End, Json, Replay, Retried, ToolCall, ToolOutcome,
+    End, Facts, Json, Replay, Retried, ToolCall, ToolOutcome, facts,
     wire::{Extra, Status, failure::Failed, hex, metadata, millis},
 };
 use std::time::Duration;
@@ -17,7 +17,10 @@ impl ToolResultEnvelope {
         duration: Duration,
     ) -> Self {
         let failed = Failed::of(call, end);
-        let replay = end.ok().and_then(ToolOutcome::replay);
+        let replay = match end {
+            Ok(outcome) => outcome.replay(),
+            Err(error) => facts(error).and_then(Facts::replay),
+        };
         let retried = end.ok().map(ToolOutcome::retried).unwrap_or_default();
         Self {
             request_id: call.parts().request_id.clone().unwrap_or_default(),

@@ -1,9 +1,13 @@
 //! One form for the many ways in which tools fail.
+mod look;
 mod recognise;
 mod silent;
 
 use super::read::{Kind, Source};
-use crate::{Classify, Json, OutcomeParts, Ran, Standard, ToolError, ToolOutcome, find};
+use crate::{
+    Classify, Json, OutcomeParts, Ran, Standard, ToolError, ToolManifest, ToolOutcome, Verdict,
+    classify, find,
+};
 use std::error::Error;
 
 /// The tool returned `null`.
@@ -19,10 +23,11 @@ pub const NONZERO_EXIT: &str = "nonzero_exit";
 ///   all that its form requires, and an error exactly if its status is no success; whatever else
 ///   has a `status` is a tool's plain answer.
 /// - `null`, `ok: false`, an `error` that is not empty, and an exit code other than 0 are failures.
-///   Content stays beside the error.
-/// - Everything else is a success.
+///   Content stays beside the error. The `null` of a stream's chunk is none.
+/// - Everything else is a success. To see that takes one look over the text, and allocates nothing.
 ///
-/// Whether such a failure is transient is for [`classify`](crate::classify) to say.
+/// Whether such a failure is transient is for [`classify`](crate::classify) to say; or for
+/// [`judge`](Self::judge), which does both.
 ///
 /// ```
 /// use tr_core::{Json, wire::Normaliser};
@@ -54,29 +59,102 @@ impl Normaliser {
 
     /// The outcome that `outcome` really is: one that reports a failure is left as it is.
     #[must_use]
-    pub fn normalise(&self, mut outcome: ToolOutcome) -> ToolOutcome {
-        let Some(content) = outcome.content().filter(|_| outcome.error().is_none()) else {
-            return outcome;
-        };
-        match Source::Json(content.as_raw()).kind() {
-            Kind::Null if self.null_is_success => outcome,
-            Kind::Null => {
-                let error = ToolError::new(EMPTY_RESULT, "The tool returned nothing");
-                outcome.parts_mut().error = Some(error);
-                outcome
-            }
-            Kind::Object => {
-                if let Some(said) = recognise::envelope(content) {
-                    return said;
-                }
-                if let Some(error) = silent::failure(content) {
-                    outcome.parts_mut().error = Some(error);
-                }
-                outcome
-            }
-            _ => outcome,
+    pub fn normalise(&self, outcome: ToolOutcome) -> ToolOutcome {
+        match self.hidden(&outcome) {
+            None => outcome,
+            Some(Hidden::Envelope(said, _)) => said,
+            Some(Hidden::Failure(error)) => failed(outcome, error),
         }
     }
+
+    /// The same, with the verdict on a failure that was found, under the tool's manifest.
+    ///
+    /// Such a failure is an answer, so the tool ran: for good if the failure is permanent
+    /// ([`Ran::Yes`]), perhaps in part if it is transient ([`Ran::Unknown`]). [`Ran::No`] only by the
+    /// `ran` of an envelope. A silent failure of which nobody knows what it means is permanent: it is
+    /// for the model to read, as an MCP result with `isError` is.
+    ///
+    /// ```
+    /// use tr_core::{Json, Ran, ToolOutcome, Verdict, wire::Normaliser};
+    ///
+    /// let judged = |json: &str| {
+    ///     let outcome = ToolOutcome::success(Json::from_text(json).unwrap());
+    ///     let error = Normaliser::default().judge(outcome, None).error().unwrap().clone();
+    ///     (error.verdict, error.ran)
+    /// };
+    /// assert_eq!(judged(r#"{"exitCode": 1}"#), (Some(Verdict::Permanent), Ran::Yes));
+    /// let refused = r#"{"ok": false, "error": "connection refused"}"#;
+    /// assert_eq!(judged(refused), (Some(Verdict::TRANSIENT), Ran::Unknown));
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn judge(&self, outcome: ToolOutcome, manifest: Option<&ToolManifest>) -> ToolOutcome {
+        match self.hidden(&outcome) {
+            None => outcome,
+            Some(hidden) => hidden.judged(outcome, manifest),
+        }
+    }
+
+    /// What a success hides, if it does.
+    #[inline]
+    fn hidden(&self, outcome: &ToolOutcome) -> Option<Hidden> {
+        let parts = outcome.parts();
+        let content = parts.content.as_ref().filter(|_| parts.error.is_none())?;
+        match Source::Json(content.as_raw()).kind() {
+            Kind::Null if self.null_is_success || parts.chunk.is_some() => None,
+            Kind::Null => {
+                let error = ToolError::new(EMPTY_RESULT, "The tool returned nothing");
+                Some(Hidden::Failure(error))
+            }
+            Kind::Object if look::is_suspicious(content.get()) => {
+                match recognise::envelope(content) {
+                    Some((said, ran)) => Some(Hidden::Envelope(said, ran)),
+                    None => silent::failure(content).map(Hidden::Failure),
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What an answer is besides an answer.
+enum Hidden {
+    /// An envelope, and what that says of whether the tool ran.
+    Envelope(ToolOutcome, Option<Ran>),
+    /// A failure that looks like an answer.
+    Failure(ToolError),
+}
+
+impl Hidden {
+    #[cold]
+    fn judged(self, outcome: ToolOutcome, manifest: Option<&ToolManifest>) -> ToolOutcome {
+        let (mut outcome, said) = match self {
+            Self::Envelope(said, ran) => (said, ran),
+            Self::Failure(mut error) => {
+                let found = classify::tool_error(&error);
+                let is_known = found.kind != Some(classify::Kind::Unclassified);
+                if found.end.verdict == Verdict::Cancelled
+                    || (!is_known && error.retryable != Some(true))
+                {
+                    error.verdict = Some(Verdict::Permanent);
+                }
+                (failed(outcome, error), None)
+            }
+        };
+        if outcome.error().is_some()
+            && let Some(error) = &mut outcome.parts_mut().error
+        {
+            classify::stamp(error, manifest);
+            let is_transient = error.verdict.is_some_and(Verdict::is_transient);
+            error.ran = said.unwrap_or(if is_transient { Ran::Unknown } else { Ran::Yes });
+        }
+        outcome
+    }
+}
+
+fn failed(mut outcome: ToolOutcome, error: ToolError) -> ToolOutcome {
+    outcome.parts_mut().error = Some(error);
+    outcome
 }
 
 /// The failure of a tool that returned an error instead of an answer.

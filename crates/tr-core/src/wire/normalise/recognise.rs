@@ -1,6 +1,6 @@
 //! Answers that are envelopes already.
 use crate::{
-    Json, ToolOutcome,
+    Json, Ran, ToolOutcome,
     wire::{
         Status,
         bs_tim_5::ToolResultEnvelope,
@@ -8,15 +8,23 @@ use crate::{
     },
 };
 
-/// What an envelope says, if `content` is one.
-pub(super) fn envelope(content: &Json) -> Option<ToolOutcome> {
+/// What an envelope says, if `content` is one, and what it says of whether the tool ran.
+pub(super) fn envelope(content: &Json) -> Option<(ToolOutcome, Option<Ran>)> {
     let text = content.get();
     // Both forms have these; most answers have not, and need not be read twice.
     if !text.contains("\"requestId\"") || !text.contains("\"status\"") {
         return None;
     }
-    let bs_tim_5 = || ToolResultEnvelope::read(text).ok().filter(is_sound).map(Into::into);
-    let utee = || ToolResponse::read(text).ok().filter(is_whole).map(Into::into);
+    let bs_tim_5 = || {
+        let envelope = ToolResultEnvelope::read(text).ok().filter(is_sound)?;
+        let ran = envelope.error.as_ref().and_then(|failure| failure.ran);
+        Some((envelope.into(), ran))
+    };
+    let utee = || {
+        let response = ToolResponse::read(text).ok().filter(is_whole)?;
+        let ran = response.error.as_ref().and_then(|failure| failure.ran);
+        Some((response.into(), ran))
+    };
     bs_tim_5().or_else(utee)
 }
 

@@ -1,0 +1,22 @@
+//! The stack's records, as telemetry's gauges show them.
+use std::time::Duration;
+use tr_core::{Scope, ToolOutcome};
+use tr_idempotency::Handle;
+use tr_telemetry::CacheReadings;
+
+/// Reads the records that this process has in hand.
+pub(crate) struct Records(pub(crate) Handle<ToolOutcome>);
+
+impl CacheReadings for Records {
+    fn sizes(&self, report: &mut dyn FnMut(&str, Scope, u64)) {
+        for held in self.0.holdings() {
+            report(&held.tool, held.scope, held.records);
+        }
+    }
+
+    fn ttls(&self, report: &mut dyn FnMut(&str, &'static str, Duration)) {
+        for held in self.0.holdings() {
+            report(&held.tool, held.state.as_str(), held.ttl);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Every end with what an envelope says of it: how many attempts there were, and how long it took.
+use crate::called::Called;
+use pin_project_lite::pin_project;
+use std::{
+    convert::Infallible,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+use tokio::time::Instant;
+use tower_service::Service;
+use tr_breaker::error::CircuitOpen;
+use tr_core::{
+    BoxError, ToolCall, ToolOutcome,
+    call::Runs,
+    find,
+    wire::{
+        bs_tim_5::{RetriedBy, ToolResultEnvelope},
+        utee::ToolResponse,
+    },
+};
+use tr_retry::RetryExhausted;
+
+/// A service that never fails, and answers with what an envelope has to say.
+///
+/// For dispatchers that write envelopes, around [`ToolStack::service`](crate::ToolStack::service).
+///
+/// ```
+/// use tool_reliability::{Measured, ToolStack};
+/// use tower::{ServiceExt, service_fn};
+/// use tr_core::{BoxError, Params, ToolCall, ToolOutcome};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let tool = service_fn(|_: ToolCall| async { Err::<ToolOutcome, BoxError>("no such order".into()) });
+/// let tool = Measured::new(ToolStack::default().service(tool));
+/// let call = ToolCall::new("pay", Params::empty_object()).request_id("r-1");
+/// let Ok(finished) = tool.oneshot(call).await;
+/// let envelope = finished.envelope();
+/// assert_eq!((&*envelope.request_id, envelope.attempts), ("r-1", 1));
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Measured<S> {
+    inner: S,
+    /// Why `inner` will never be ready again; the next call is told.
+    broken: Option<BoxError>,
+}
+
+impl<S: Clone> Clone for Measured<S> {
+    fn clone(&self) -> Self {
+        Self::new(self.inner.clone())
+    }
+}
+
+impl<S> Measured<S> {
+    /// Measures the calls of `inner`.
+    #[must_use]
+    pub const fn new(inner: S) -> Self {
+        Self { inner, broken: None }
+    }
+}
+
+impl<S> Service<ToolCall> for Measured<S>
+where
+    S: Service<ToolCall, Response = ToolOutcome>,
+    S::Error: Into<BoxError>,
+{
+    type Response = Finished;
+    type Error = Infallible;
+    type Future = MeasuredFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        if self.broken.is_none() {
+            self.broken = ready!(self.inner.poll_ready(cx)).err().map(Into::into);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut call: ToolCall) -> Self::Future {
+        let runs = Runs::default();
+        call.parts_mut().runs = Some(runs.clone());
+        let (of, since) = (Some(call.clone()), Instant::now());
+        let called = match self.broken.take() {
+            Some(error) => Called::not(error),
+            None => Called::new(self.inner.call(call)),
+        };
+        MeasuredFuture { called, of, runs, since }
+    }
+}
+
+pin_project! {
+    /// The response of a [`Measured`] service.
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless polled"]
+    pub struct MeasuredFuture<F> {
+        #[pin]
+        called: Called<F>,
+        of: Option<ToolCall>,
+        runs: Runs,
+        since: Instant,
+    }
+}
+
+impl<F, E> Future for MeasuredFuture<F>
+where
+    F: Future<Output = Result<ToolOutcome, E>>,
+    E: Into<BoxError>,
+{
+    type Output = Result<Finished, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let end = ready!(this.called.poll(cx));
+        let call = this.of.take().expect("polled after completion");
+        let (attempts, duration) = (this.runs.count(), this.since.elapsed());
+        Poll::Ready(Ok(Finished { call, end, attempts, duration }))
+    }
+}
+
+/// A call that has ended.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Finished {
+    /// The call.
+    pub call: ToolCall,
+    /// What it came to.
+    pub end: Result<ToolOutcome, BoxError>,
+    /// How often the tool was run for this call: 0 for one that was answered from a record or
+    /// refused.
+    pub attempts: u32,
+    /// From the call to its end, with all delays.
+    pub duration: Duration,
+}
+
+impl Finished {
+    /// Its envelope in the form of BS-TIM-5.
+    #[must_use]
+    pub fn envelope(&self) -> ToolResultEnvelope {
+        let Self { call, attempts, duration, .. } = self;
+        let end = self.end.as_ref().map_err(|error| &**error);
+        let mut envelope = ToolResultEnvelope::of(call, end, *attempts, *duration);
+        if let (Err(error), Some(failure)) = (end, &mut envelope.error) {
+            failure.breaker_state = find::<CircuitOpen>(error).map(CircuitOpen::state);
+            let retried = find::<RetryExhausted>(error).map(RetryExhausted::retried);
+            let retried = retried.filter(|retried| !retried.is_empty());
+            envelope.retried_by =
+                retried.map(|retried| retried.iter().map(RetriedBy::from).collect());
+        }
+        envelope
+    }
+
+    /// Its envelope in the form of UTEE.
+    #[must_use]
+    pub fn response(&self) -> ToolResponse {
+        let end = self.end.as_ref().map_err(|error| &**error);
+        ToolResponse::of(&self.call, end, self.duration)
+    }
+}
