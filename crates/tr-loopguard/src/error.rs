@@ -81,6 +81,12 @@ impl Noted {
         Self { inner: change(self.inner), ..self }
     }
 
+    /// The error without them.
+    #[must_use]
+    pub fn inner(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.inner
+    }
+
     /// What was added.
     #[must_use]
     pub fn notes(&self) -> &[String] {

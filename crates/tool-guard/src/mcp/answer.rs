@@ -6,7 +6,8 @@ use super::{
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
-use std::{borrow::Cow, fmt::Write};
+use std::{borrow::Cow, fmt::Write, iter};
+use tool_reliability::loopguard::Noted;
 use tr_core::{BoxError, Json, Ran, ToolError, ToolOutcome, classify};
 
 /// How much of an error's text is classified and kept, in bytes.
@@ -92,13 +93,21 @@ pub(crate) fn line(call: &McpCall, end: &Result<ToolOutcome, BoxError>) -> Bytes
         Ok(outcome) => made(id, outcome),
         Err(error) => {
             let found = classify::error(&**error).end;
-            let mut text = in_full(&**error);
+            let noted = error.downcast_ref::<Noted>();
+            let mut text = match noted {
+                Some(noted) => in_full(noted.inner()),
+                None => in_full(&**error),
+            };
             if found.ran == Ran::Unknown && !text.contains("may have run") {
                 text.push_str(" (the tool may have run: check before you repeat the call)");
             }
             let meta = json!({ "code": found.code, "ran": found.ran, "retriable": found.verdict.is_transient() && !found.exhausted });
+            let notes = noted.map(Noted::notes).unwrap_or_default();
+            let texts = iter::once(&text).chain(notes);
+            let blocks: Vec<_> =
+                texts.map(|text| json!({ "type": "text", "text": text })).collect();
             let result = json!({
-                "content": [{ "type": "text", "text": text }],
+                "content": blocks,
                 "isError": true,
                 "_meta": { "tool-reliability/error": meta },
             });

@@ -53,6 +53,8 @@ pub(crate) struct Request {
     pub(crate) arguments: Json,
     pub(crate) key: Option<Box<str>>,
     pub(crate) traceparent: Option<Box<str>>,
+    /// The client's turn, if it names one.
+    pub(crate) turn: Option<Box<str>>,
 }
 
 /// Why a `tools/call` request is refused before anybody looks at the tool.
@@ -91,6 +93,7 @@ impl Request {
                 .arguments
                 .map_or_else(Json::empty_object, |raw| raw.to_owned().into()),
             key: key(&params, &meta)?,
+            turn: meta.turn(),
             traceparent: meta.traceparent.map(|text| text.into_owned().into()),
         })
     }

@@ -44,6 +44,32 @@ pub(crate) struct Meta<'l> {
     pub(crate) idempotency_key: Option<&'l RawValue>,
     #[serde(borrow)]
     pub(crate) traceparent: Option<Cow<'l, str>>,
+    /// Codex names its turns in it.
+    #[serde(borrow, rename = "x-codex-turn-metadata")]
+    pub(crate) codex_turn: Option<&'l RawValue>,
+}
+
+/// What we look for in Codex's description of a turn.
+#[derive(Debug, Default, Deserialize)]
+struct CodexTurn<'l> {
+    #[serde(borrow)]
+    turn_id: Option<Cow<'l, str>>,
+}
+
+impl Meta<'_> {
+    /// The client's turn, if it names one: the `turn_id` of an object, also where that is written
+    /// into a string as in the header of the same name; else the string. What is neither names none.
+    pub(crate) fn turn(&self) -> Option<Box<str>> {
+        let raw = self.codex_turn?.get();
+        let id = |text: &str| Some(object::<CodexTurn<'_>>(text).ok()?.turn_id?.into());
+        let named: Option<Box<str>> = if raw.starts_with('"') {
+            let text: String = serde_json::from_str(raw).ok()?;
+            if text.starts_with('{') { id(&text) } else { Some(text.into()) }
+        } else {
+            id(raw)
+        };
+        named.filter(|id| !id.is_empty())
+    }
 }
 
 /// The params of `notifications/cancelled` and `notifications/progress`.
@@ -206,6 +232,21 @@ mod tests {
 
     fn raw(text: &str) -> &RawValue {
         serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_turn_is_named_by_codex() {
+        let turn = |value: &str| {
+            let text = format!(r#"{{"x-codex-turn-metadata":{value}}}"#);
+            serde_json::from_str::<Meta<'_>>(&text).unwrap().turn()
+        };
+        let named = r#"{"session_id":"s","turn_id":"t1","turn_started_at_unix_ms":1}"#;
+        assert_eq!(turn(named).as_deref(), Some("t1"));
+        assert_eq!(turn(&serde_json::to_string(named).unwrap()).as_deref(), Some("t1"));
+        assert_eq!(turn(r#""t2""#).as_deref(), Some("t2"));
+        for none in ["7", "null", "{}", r#"{"turn_id":7}"#, r#"{"turn_id":null}"#, r#""""#, "[]"] {
+            assert_eq!(turn(none), None, "{none}");
+        }
     }
 
     #[test]

@@ -304,13 +304,14 @@ where
     }
 
     fn start(&mut self, request: Request) {
-        let Request { call, tool, arguments, key, traceparent } = request;
+        let Request { call, tool, arguments, key, traceparent, turn } = request;
         let mcp = Arc::new(call);
         let mut parts = CallParts::new(&*tool, arguments);
         parts.request_id = Some(mcp.id().to_string().into());
         parts.context.session = Some(self.session.clone());
         parts.idempotency.key = key;
         parts.trace.traceparent = traceparent;
+        parts.turn = turn;
         parts.attachment = Attachment::new(mcp.clone());
         let mut call = ToolCall::from(parts);
         if let Some(manifest) = self.effects.of(&tool) {

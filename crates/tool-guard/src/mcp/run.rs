@@ -4,11 +4,11 @@ use super::{
     effects::{Declared, Effects},
     flights::Flights,
     line_reader::LineReader,
-    options::Log,
+    options::{Log, signals},
     proxy::{Parts, Proxy},
     server::Server,
     setup::Files,
-    signals::{self, Signals},
+    signals::{Signals, reload},
     stack,
     stdio::{Input, Output},
     tool::{Limits, ServerTool, Wire},
@@ -67,14 +67,17 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
     let observe = options.mode == Mode::Shadow;
     let keys = setup.keys(options.derive_keys.map(Into::into));
-    let signals = options.loops.signals();
-    let compares = signals.is_some();
-    let live = stack::live(setup.config, keys, signals)?;
+    let (loops, deprecated) = setup.loops(options.loops);
+    if let Some(deprecated) = deprecated {
+        eprintln!("tool-guard: {deprecated}");
+    }
+    let compares = signals(loops).is_some();
+    let live = stack::live(setup.config, keys, loops)?;
     let records = live.stack().records();
     let wire = Wire::new(Flights::new(prefix), limits, observe, keys, records).comparing(compares);
     let wire = Arc::new(wire);
     let stack = live.stack().service(ServerTool(wire.clone()));
-    let reload = signals::reload(files.clone(), live.clone(), declared.clone());
+    let reload = reload(files.clone(), live.clone(), declared.clone());
     let ended = AbortOnDrop(tokio::spawn(Signals::new()?.end(reload)));
     let _admin = match options.admin {
         Some(address) => {

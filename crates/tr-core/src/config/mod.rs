@@ -62,7 +62,8 @@ mod vars;
 #[cfg(feature = "schema")]
 pub(crate) use self::form::ConfigForm;
 pub use self::form::{
-    BreakerConfig, BreakerMode, Conflicts, DeriveKeys, IdempotencyConfig, LoopConfig, RetryOptIn,
+    BreakerConfig, BreakerMode, Conflicts, DeriveKeys, IdempotencyConfig, LoopConfig, LoopMode,
+    RetryOptIn,
 };
 pub use self::vars::PREFIX;
 

@@ -242,6 +242,8 @@ impl LoopOf<ToolCall> for Standard {
             read_only: parts.effect == Effect::ReadOnly,
             poll: loops.is_some_and(|loops| loops.poll),
             max_identical: loops.and_then(|loops| loops.max_identical),
+            max_failures_per_turn: loops.and_then(|loops| loops.max_failures_per_turn),
+            repeats: loops.and_then(|loops| loops.repeats),
         }
     }
 }

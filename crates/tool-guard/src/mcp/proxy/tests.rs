@@ -14,6 +14,7 @@ use tool_reliability::{
     Guarded,
     config::Config,
     idempotency::{DerivedKeys, Handle},
+    loopguard,
 };
 
 /// What ids of the guard's own begin with.
@@ -30,7 +31,7 @@ impl Bench {
         let limits = Limits { idle: Duration::from_secs(50), hard: Duration::from_secs(600) };
         let flights = Flights::new(PREFIX);
         let keys = DerivedKeys::Off;
-        let live = stack::live(Config::default(), keys, None).unwrap();
+        let live = stack::live(Config::default(), keys, loopguard::Mode::Strict).unwrap();
         let records = live.stack().records();
         let wire = Wire::new(flights, limits, mode == Mode::Shadow, keys, records.clone());
         let wire = Arc::new(wire);
