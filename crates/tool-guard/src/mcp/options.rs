@@ -52,6 +52,10 @@ pub(crate) struct Options {
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) loops: Option<Loops>,
 
+    /// What the guard does when the server has ended and all calls in flight are answered
+    #[arg(long, value_enum, default_value_t = OnServerExit::Exit, value_name = "WHAT")]
+    pub(crate) on_server_exit: OnServerExit,
+
     /// Which events are logged on standard error, as JSON lines
     #[arg(long, value_enum, default_value_t = Log::Warn)]
     pub(crate) log: Log,
@@ -89,6 +93,15 @@ impl From<DeriveKeys> for DerivedKeys {
             DeriveKeys::Session => Self::Session,
         }
     }
+}
+
+/// What the guard does after the server has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnServerExit {
+    /// Ends with the server's exit code, so that a client that reconnects starts both again
+    Exit,
+    /// Stays, and answers each call that the server has ended
+    Stay,
 }
 
 /// What becomes of loops.

@@ -10,7 +10,7 @@ use super::{
     message::{self, Line, Message, NoteParams, Token},
     out::Out,
     patrol::Patrol,
-    tool::Wire,
+    tool::{Failure, Wire},
 };
 use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -316,6 +316,15 @@ where
         let mut call = ToolCall::from(parts);
         if let Some(manifest) = self.effects.of(&tool) {
             call = call.manifested(manifest);
+        }
+        if self.mode == Mode::Enforce
+            && self.wire.lock().gone
+            && self.wire.claim_of(&call).is_none()
+        {
+            // No layer may retry it, hold it back or blame a breaker. What is recorded of the same
+            // call is still told.
+            let refused = Err(Failure::SERVER_GONE_BEFORE.into());
+            return self.on_step(Some((mcp, refused)));
         }
         let stack = self.stack.clone();
         let finished = self.calls.begin(Box::pin(async move { (mcp, stack.oneshot(call).await) }));

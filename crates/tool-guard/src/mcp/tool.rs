@@ -77,7 +77,7 @@ impl Wire {
 
     /// The claim under which the call runs, if it leaves a record. A key that cannot be used was
     /// refused by the layer that records, and a call that none can be derived for leaves none.
-    fn claim_of(&self, call: &ToolCall) -> Option<Fence> {
+    pub(crate) fn claim_of(&self, call: &ToolCall) -> Option<Fence> {
         let own = call.id().ok().flatten();
         let id = own
             .or_else(|| self.derived.then(|| call.derived_id(Derive::Session).ok().flatten())?)?;
@@ -253,13 +253,14 @@ enum Message {
 }
 
 impl Failure {
-    const SERVER_GONE_BEFORE: Self = Self::new(
+    /// Permanent: nobody starts the server again, so no retry can help.
+    pub(crate) const SERVER_GONE_BEFORE: Self = Self::new(
         "The MCP server has ended; the tool did not run",
-        Facts::new("server_gone", Ran::No, Verdict::TRANSIENT),
+        Facts::new("server_gone", Ran::No, Verdict::Permanent),
     );
     const SERVER_GONE: Self = Self::new(
         "The MCP server ended before it answered; the tool may have run",
-        Facts::new("server_gone", Ran::Unknown, Verdict::TRANSIENT),
+        Facts::new("server_gone", Ran::Unknown, Verdict::Permanent),
     );
     const CANCELLED_BEFORE: Self = Self::new(
         "The call was cancelled; the tool did not run",

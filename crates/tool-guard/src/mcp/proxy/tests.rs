@@ -17,6 +17,44 @@ use tool_reliability::{
     loopguard,
 };
 
+/// Nothing waits, and no timer is asked: the answer is there when the line has been read.
+#[tokio::test(start_paused = true)]
+async fn calls_after_the_server_s_end_are_answered_on_the_spot() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.list();
+    bench.client(keyed("1").as_bytes());
+    bench.settle().await;
+    bench.proxy.on_server_gone();
+    bench.settle().await;
+    assert!(bench.client_gets().contains("may have run"));
+    let begun = Instant::now();
+    for (id, tool) in (0..100).zip(["read", "pay"].into_iter().cycle()) {
+        bench.client(call(&format!("\"{id}\""), tool).as_bytes());
+        let said = bench.client_gets();
+        assert!(said.contains("The MCP server has ended; the tool did not run"), "{said}");
+        assert!(bench.proxy.calls.is_empty());
+    }
+    // What may have run before does not become a call that did not.
+    bench.client(keyed("2").as_bytes());
+    bench.settle().await;
+    let said = bench.client_gets();
+    assert!(said.contains("outcome_unknown") && said.contains("\"ran\":\"unknown\""), "{said}");
+    assert_eq!((begun.elapsed(), bench.server_gets().as_str()), (Duration::ZERO, ""));
+}
+
+/// A read that is in flight at the end is not tried again.
+#[tokio::test(start_paused = true)]
+async fn no_attempt_follows_the_server_s_end() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.list();
+    bench.client(call("1", "read").as_bytes());
+    bench.settle().await;
+    bench.proxy.on_server_gone();
+    bench.settle().await;
+    let said = bench.client_gets();
+    assert!(said.contains("ended before it answered") && said.contains("server_gone"), "{said}");
+}
+
 /// What ids of the guard's own begin with.
 const PREFIX: &str = "guards-own-";
 
