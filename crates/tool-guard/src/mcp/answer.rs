@@ -87,7 +87,9 @@ fn text(content: Option<&RawValue>) -> String {
 pub(crate) fn line(call: &McpCall, end: &Result<ToolOutcome, BoxError>) -> Bytes {
     let id = call.id_text();
     match end {
-        Ok(outcome) if outcome.parts().notes.is_empty() && !outcome.from_cache() => {
+        Ok(outcome)
+            if (outcome.parts().notes.is_empty() || call.is_opaque()) && !outcome.from_cache() =>
+        {
             call.answer().unwrap_or_else(|| made(id, outcome))
         }
         Ok(outcome) => made(id, outcome),

@@ -1,4 +1,5 @@
 //! JSON-RPC lines, looked at without being changed: every part is a slice of the line.
+use super::scan::IdScan;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -119,6 +120,35 @@ pub(crate) fn read(line: &[u8]) -> Line<'_> {
     match serde_json::from_str(text) {
         Ok(message) => Line::One(message),
         Err(_) => Line::Unreadable { may_call_tool: may_call_tool(line) },
+    }
+}
+
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// What can be made out of a line that is no JSON, or not unambiguously so.
+#[derive(Debug)]
+pub(crate) struct Guess {
+    /// Its `id`; of several the last, as readers of JSON have it.
+    pub(crate) id: Token,
+    /// Where that stands.
+    pub(crate) place: Range<usize>,
+    /// It is an answer, and there as a whole: nothing but an object with a result or an error, and
+    /// no method.
+    pub(crate) is_answer: bool,
+}
+
+impl Guess {
+    /// Looks for the `id` at the top level of an object: past a mark of byte order, numbers that
+    /// JSON does not have, raw control characters and names that come twice.
+    pub(crate) fn of(line: &[u8]) -> Option<Self> {
+        let mut scan = IdScan::default();
+        scan.feed(line);
+        let bare = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line).trim_ascii();
+        let whole = scan.ended() && bare.starts_with(b"{") && bare.ends_with(b"}");
+        let is_answer = whole && scan.answers() && !scan.asks();
+        let (text, place) = scan.placed()?;
+        let id = Token::read(serde_json::from_str(&text).ok()?)?;
+        Some(Self { id, place, is_answer })
     }
 }
 
@@ -286,6 +316,34 @@ mod tests {
             read(br#"[{"method":"tools/call","id":1}]"#),
             Line::Batch { calls_tool: true }
         ));
+    }
+
+    #[test]
+    fn an_id_is_made_out_where_json_ends() {
+        let guess =
+            |line: &str| Guess::of(line.as_bytes()).map(|it| (it.id.to_json(), it.is_answer));
+        let answer = Some(("7".to_owned(), true));
+        for line in [
+            r#"{"id":7,"result":{"x":NaN,"y":[-Infinity]}}"#,
+            "\u{feff}{\"id\":7,\"result\":{}}\r\n",
+            "{\"result\":\"\u{1}\",\"id\":7.0}",
+            r#"{"id":3,"result":{},"id":7}"#,
+            r#"{"id":7,"result":{"id":3},"result":{"id":4}}"#,
+        ] {
+            assert_eq!(guess(line), answer, "{line}");
+        }
+        for line in [
+            r#"{"id":7,"method":"sampling/createMessage","result":NaN}"#,
+            r#"{"id":7,"resu"#,
+            r#"answered {"id":7,"result":{}}"#,
+            r#"{"id":7,"result":{}} and more"#,
+            r#"{"id":7,"level":NaN}"#,
+        ] {
+            assert_eq!(guess(line), Some(("7".to_owned(), false)), "{line}");
+        }
+        for line in [r#"{"id":null,"result":NaN}"#, r#"{"id":[7],"result":NaN}"#, "7", ""] {
+            assert_eq!(guess(line), None, "{line}");
+        }
     }
 
     #[test]

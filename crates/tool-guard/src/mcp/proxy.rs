@@ -7,7 +7,7 @@ use super::{
     effects::Effects,
     flights::{Relay, Unopened, token},
     lines::{Item, Oversized},
-    message::{self, Line, Message, NoteParams, Token},
+    message::{self, Guess, Line, Message, NoteParams, Token},
     out::Out,
     patrol::Patrol,
     tool::{Failure, Wire},
@@ -209,11 +209,7 @@ where
             Line::One(message) if message.is_tool_call() => self.on_call(line, &message),
             Line::One(message) => self.on_client_message(line, &message),
             Line::Batch { calls_tool: true } => self.refuse_batch(line),
-            Line::Unreadable { may_call_tool: true } => self.refuse(
-                "null",
-                PARSE_ERROR,
-                "the line is not unambiguous JSON (bad syntax, bad UTF-8 or a name twice), and could be a tool call",
-            ),
+            Line::Unreadable { may_call_tool: true } => self.refuse_unreadable(line),
             Line::Batch { .. } | Line::Unreadable { .. } => self.pass_to_server(line),
         }
     }
@@ -221,6 +217,20 @@ where
     /// Answers with an error of our own, if it is on us to answer.
     fn refuse(&mut self, id: &str, code: i64, text: &str) {
         self.pass_to_client(&answer::refusal(id, code, text));
+    }
+
+    /// Whoever waits for what the line says is told under its id, where that can be made out.
+    fn refuse_unreadable(&mut self, line: &[u8]) {
+        const WHY: &str = "the line is not unambiguous JSON (bad syntax, bad UTF-8 or a name twice), and could be a tool call: it was not passed on";
+        match Guess::of(line) {
+            // An answer to the server, whose ids are a space of their own.
+            Some(guess) if guess.is_answer => {
+                self.pass_to_server(&answer::refusal(&guess.id.to_json(), PARSE_ERROR, WHY));
+                self.refuse("null", PARSE_ERROR, WHY);
+            }
+            Some(guess) => self.refuse(&guess.id.to_json(), PARSE_ERROR, WHY),
+            None => self.refuse("null", PARSE_ERROR, WHY),
+        }
     }
 
     fn refuse_batch(&mut self, line: &[u8]) {

@@ -87,7 +87,11 @@ impl Wire {
     /// The server has answered a call after it was given up.
     pub(crate) fn settle(&self, claim: Fence, outcome: ToolOutcome) {
         let did_not_run = outcome.error().is_some_and(|error| error.ran == Ran::No);
-        let how = if did_not_run { Settlement::DidNotRun } else { Settlement::Done(outcome) };
+        let how = match outcome {
+            _ if did_not_run => Settlement::DidNotRun,
+            outcome if outcome.can_be_kept() => Settlement::Done(outcome),
+            _ => Settlement::DoneNotKept,
+        };
         // A record that is settled already, gone, or another run's by now needs nothing.
         let _ = self.records.settle_run(&claim.key, claim.epoch, how);
     }

@@ -201,7 +201,7 @@ impl Codec<ToolOutcome> for Standard {
 
     #[inline]
     fn store(&self, outcome: &ToolOutcome) -> Option<ToolOutcome> {
-        outcome.parts().chunk.is_none().then(|| outcome.clone())
+        outcome.can_be_kept().then(|| outcome.clone())
     }
 
     #[inline]

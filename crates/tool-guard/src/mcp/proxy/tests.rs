@@ -42,6 +42,40 @@ async fn calls_after_the_server_s_end_are_answered_on_the_spot() {
     assert_eq!((begun.elapsed(), bench.server_gets().as_str()), (Duration::ZERO, ""));
 }
 
+/// The id of the attempt is not the client's, an earlier one was given up, and notes are due.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_no_json_is_matched_in_every_case() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.list();
+    bench.client(call("1", "read").as_bytes());
+    bench.settle().await;
+    bench.server(b"{\"id\":1,\"result\":{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":\"read ECONNRESET\"}]}}\n");
+    bench.settle().await;
+    tokio::time::advance(Duration::from_secs(1)).await;
+    bench.settle().await;
+    let sent = bench.server_gets();
+    let retry: serde_json::Value = serde_json::from_str(sent.lines().last().unwrap()).unwrap();
+    let line = format!("{{\"id\":{},\"result\":{{\"content\":[],\"x\":NaN}}}}\n", retry["id"]);
+    bench.server(line.as_bytes());
+    bench.settle().await;
+    assert_eq!(bench.client_gets(), "{\"id\":1,\"result\":{\"content\":[],\"x\":NaN}}\n");
+    bench.server(line.as_bytes());
+    bench.settle().await;
+    assert_eq!(bench.client_gets(), "", "nothing is answered twice");
+
+    bench.client(keyed("2").as_bytes());
+    bench.settle().await;
+    tokio::time::advance(Duration::from_secs(51)).await;
+    bench.settle().await;
+    assert!(bench.client_gets().contains("Tool timeout"));
+    bench.server(b"{\"id\":2,\"result\":{\"x\":NaN}}\n");
+    bench.client(keyed("3").as_bytes());
+    bench.settle().await;
+    let said = bench.client_gets();
+    assert!(said.contains("its answer was not kept"), "{said}");
+    assert_eq!(bench.records.counts().unknown, 0);
+}
+
 /// A read that is in flight at the end is not tried again.
 #[tokio::test(start_paused = true)]
 async fn no_attempt_follows_the_server_s_end() {
