@@ -6,9 +6,11 @@ mod mcp;
 mod session;
 mod supervise;
 mod turn;
+mod usage;
 
 use clap::{Parser, Subcommand};
-use std::{ffi::OsString, process::ExitCode};
+use std::{env, ffi::OsString, process::ExitCode};
+use tool_reliability::Environment;
 
 /// Guards the tool calls of AI agents.
 #[derive(Debug, Parser)]
@@ -41,7 +43,13 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| usage::exit(&error));
+    if matches!(cli.command, Command::Mcp(_) | Command::Turn(_)) {
+        let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        for unknown in Environment::unknown(names) {
+            eprintln!("tool-guard: {unknown}");
+        }
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = runtime.map_err(Into::into).and_then(|runtime| {
         runtime.block_on(async {

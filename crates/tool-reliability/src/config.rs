@@ -37,7 +37,7 @@
 //! | `rollout` | at once, for calls that are made from then on |
 //! | `tools`, `defaults`, `undeclared_effect` | at once, for calls that get their manifest from then on; a breaker that exists keeps the limits that it was made with |
 //! | all else | with the next start: breakers, records and turns would be lost with the layers that hold them |
-use crate::{Builder, ConfigError, ToolStack, breaker, idempotency, retry::Policy};
+use crate::{Builder, ConfigError, ToolStack, breaker, idempotency, loopguard, retry::Policy};
 use std::{
     env, fmt,
     sync::{Arc, PoisonError, RwLock},
@@ -48,7 +48,7 @@ pub use tr_core::{
     catalog::CatalogError,
     config::{
         BreakerConfig, BreakerMode, BreakerRules, Config, Conflicts, DeriveKeys, IdempotencyConfig,
-        LoopConfig, PREFIX, RetryOptIn,
+        LoopConfig, LoopMode, PREFIX, RetryOptIn,
     },
 };
 
@@ -169,10 +169,16 @@ fn records(builder: idempotency::Builder, config: &IdempotencyConfig) -> idempot
     )
 }
 
-fn loops(builder: crate::loopguard::Builder, config: &LoopConfig) -> crate::loopguard::Builder {
+fn loops(builder: loopguard::Builder, config: &LoopConfig) -> loopguard::Builder {
     set!(
         builder,
         enabled = config.enabled,
+        mode = config.mode.map(|mode| match mode {
+            LoopMode::Off => loopguard::Mode::Off,
+            LoopMode::Note => loopguard::Mode::Note,
+            LoopMode::Block => loopguard::Mode::Block,
+            LoopMode::Strict => loopguard::Mode::Strict,
+        }),
         max_identical_failures = config.max_identical,
         max_failures_per_turn = config.max_failures_per_turn,
         memory = config.memory_ms.map(Duration::from_millis),

@@ -1,5 +1,6 @@
 //! The switches that an operator sets in the environment.
 use std::env;
+use tr_core::{config::PREFIX, wire::closest};
 
 /// The variable that turns the stack off: `TOOL_RELIABILITY_ENABLED=false`.
 pub const ENABLED: &str = "TOOL_RELIABILITY_ENABLED";
@@ -10,6 +11,7 @@ pub const DERIVE_IDEMPOTENCY: &str = "TOOL_RELIABLE_DERIVE_IDEMPOTENCY";
 /// The variable that leaves the tools' own errors as they are: `TOOL_RELIABILITY_NORMALISE=off`.
 pub const NORMALISE: &str = "TOOL_RELIABILITY_NORMALISE";
 
+const SWITCHES: [&str; 4] = [ENABLED, OPEN_MODE, DERIVE_IDEMPOTENCY, NORMALISE];
 const YES: [&str; 4] = ["true", "1", "on", "yes"];
 const NO: [&str; 4] = ["false", "0", "off", "no"];
 
@@ -64,17 +66,89 @@ impl Environment {
         }
     }
 
+    /// Says of each of these names that looks like one of our variables and is none, that nothing
+    /// reads it, and what was probably meant: for programs that warn of it. What begins with
+    /// [`PREFIX`](tr_core::config::PREFIX) is a setting, which the configuration checks.
+    ///
+    /// ```
+    /// use tool_reliability::Environment;
+    ///
+    /// let said = Environment::unknown(["TOOL_RELIABILITY_ENABLE"]);
+    /// assert_eq!(
+    ///     said,
+    ///     ["nothing reads TOOL_RELIABILITY_ENABLE: did you mean TOOL_RELIABILITY_ENABLED?"]
+    /// );
+    /// ```
+    pub fn unknown<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Vec<String> {
+        let say = |name: N| {
+            let name = name.as_ref();
+            let ours = OURS.iter().any(|ours| name.starts_with(ours));
+            if !ours || name.starts_with(PREFIX) || SWITCHES.contains(&name) {
+                return None;
+            }
+            Some(match meant(name) {
+                Some(meant) => format!("nothing reads {name}: did you mean {meant}?"),
+                None => format!(
+                    "nothing reads {name}: the variables are {}, and settings such as {PREFIX}LOOPS__MODE",
+                    SWITCHES.join(", ")
+                ),
+            })
+        };
+        let mut said: Vec<_> = names.into_iter().filter_map(say).collect();
+        said.sort_unstable();
+        said
+    }
+
     /// The variables whose value is neither a clear yes nor a clear no, which leaves them on: for
     /// programs that rather refuse to start than run with a misspelt switch.
     pub fn faults(get: impl Fn(&str) -> Option<String>) -> Vec<String> {
-        let all = [ENABLED, OPEN_MODE, DERIVE_IDEMPOTENCY, NORMALISE];
-        let unclear = all.into_iter().filter_map(|name| {
+        let unclear = SWITCHES.into_iter().filter_map(|name| {
             let value = get(name)?;
             let is_clear = value.is_empty() || is_one_of(&value, YES) || is_one_of(&value, NO);
             (!is_clear).then(|| format!("{name}: expected \"on\" or \"off\", found {value:?}"))
         });
         unclear.collect()
     }
+}
+
+/// What every variable of ours begins with, in both spellings.
+const OURS: [&str; 2] = ["TOOL_RELIABILITY_", "TOOL_RELIABLE_"];
+/// The parts of a configuration, which a variable with two underscores names.
+const SECTIONS: [&str; 11] = [
+    "ATTEMPT_TIMEOUT_MS",
+    "BREAKER",
+    "DEFAULTS",
+    "IDEMPOTENCY",
+    "LOOPS",
+    "NORMALISE",
+    "RETRY",
+    "RETRY_OPT_IN",
+    "ROLLOUT",
+    "TOOLS",
+    "UNDECLARED_EFFECT",
+];
+
+/// What a variable whose name nobody reads was probably meant to be.
+fn meant(name: &str) -> Option<String> {
+    let rest = OURS.iter().find_map(|ours| name.strip_prefix(ours))?;
+    let own = |known: &&str| OURS.iter().any(|ours| known.strip_prefix(ours) == Some(rest));
+    let switch = SWITCHES.into_iter().find(own).or_else(|| {
+        let names = SWITCHES.map(|known| known.trim_start_matches("TOOL_RELIAB"));
+        let said = name.trim_start_matches("TOOL_RELIAB");
+        let found = closest(said, names)?;
+        SWITCHES.into_iter().find(|known| known.ends_with(found))
+    });
+    let section = || {
+        let begins = |section: &&&str| {
+            rest.strip_prefix(**section)
+                .is_some_and(|more| more.is_empty() || more.starts_with('_'))
+        };
+        let section = SECTIONS.iter().filter(begins).max_by_key(|section| section.len())?;
+        let more = rest[section.len()..].trim_start_matches('_');
+        let joint = if more.is_empty() { "" } else { "__" };
+        Some(format!("{PREFIX}{section}{joint}{more}"))
+    };
+    switch.map(str::to_owned).or_else(section)
 }
 
 fn is_one_of(value: &str, words: [&str; 4]) -> bool {
@@ -106,6 +180,27 @@ mod tests {
             Environment { derive_idempotency: false, ..all }
         );
         assert_eq!(off(NORMALISE), Environment { normalise: false, ..all });
+    }
+
+    #[test]
+    fn a_name_that_nothing_reads_is_told_what_it_was_meant_to_be() {
+        for (name, meant) in [
+            ("TOOL_RELIABILITY_ENABELD", "TOOL_RELIABILITY_ENABLED?"),
+            ("TOOL_RELIABLE_ENABLED", "TOOL_RELIABILITY_ENABLED?"),
+            ("TOOL_RELIABILITY_DERIVE_IDEMPOTENCY", "TOOL_RELIABLE_DERIVE_IDEMPOTENCY?"),
+            ("TOOL_RELIABILITY_NORMALIZE", "TOOL_RELIABILITY_NORMALISE?"),
+            ("TOOL_RELIABILITY_LOOPS_MODE", "TOOL_RELIABILITY__LOOPS__MODE?"),
+            ("TOOL_RELIABILITY_RETRY_OPT_IN_CALLS", "TOOL_RELIABILITY__RETRY_OPT_IN__CALLS?"),
+            ("TOOL_RELIABILITY_ATTEMPT_TIMEOUT_MS", "TOOL_RELIABILITY__ATTEMPT_TIMEOUT_MS?"),
+            ("TOOL_RELIABILITY_BREAKER__WINDOW", "TOOL_RELIABILITY__BREAKER__WINDOW?"),
+            ("TOOL_RELIABILITY_COLOUR", "the variables are TOOL_RELIABILITY_ENABLED, "),
+        ] {
+            let said = Environment::unknown([name]);
+            assert!(said.len() == 1 && said[0].contains(meant), "{said:?}");
+        }
+        let fine =
+            [ENABLED, OPEN_MODE, DERIVE_IDEMPOTENCY, NORMALISE, "PATH", "TOOL_RELIABILITY__X"];
+        assert_eq!(Environment::unknown(fine), [""; 0]);
     }
 
     #[test]

@@ -173,6 +173,10 @@ impl BreakerOverride {
 pub struct LoopOverride {
     /// Identical failing calls that end it.
     pub max_identical: Option<u32>,
+    /// Failures of any kind in a turn after which this tool is not called any more.
+    pub max_failures_per_turn: Option<u32>,
+    /// Identical calls with one answer that are remarked.
+    pub repeats: Option<u32>,
     /// Identical calls are polling, not a loop.
     pub poll: bool,
     /// The params that make a call's identity; all of them where it is `None`.

@@ -240,6 +240,22 @@ impl ToolOutcome {
         !self.came.unrecorded
     }
 
+    /// That the tool succeeded with an answer that no record can keep, such as one that only its
+    /// caller can read. Whoever repeats the call is told that it ran.
+    #[must_use]
+    pub fn not_kept() -> Self {
+        let mut outcome = Self::default();
+        outcome.came.unkept = true;
+        outcome
+    }
+
+    /// Whether records may keep it: neither a part of a stream nor [`not_kept`](Self::not_kept).
+    #[inline]
+    #[must_use]
+    pub fn can_be_kept(&self) -> bool {
+        !self.came.unkept && self.parts().chunk.is_none()
+    }
+
     /// Notes that the outcome could not be recorded.
     pub const fn set_unrecorded(&mut self) {
         self.came.unrecorded = true;

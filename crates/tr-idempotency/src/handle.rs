@@ -22,6 +22,8 @@ pub struct Handle<V> {
 pub enum Settlement<V> {
     /// It ran, and this is its answer: duplicates get it from now on.
     Done(V),
+    /// It ran, and nobody has its answer: duplicates are told so.
+    DoneNotKept,
     /// It did not run: it may be claimed again.
     DidNotRun,
 }
@@ -203,6 +205,7 @@ impl<V> Handle<V> {
     fn settle_if(&self, key: &Key, of: Option<u64>, how: Settlement<V>) -> Result<(), NotUnknown> {
         let state = match how {
             Settlement::Done(value) => State::Done(Some(value)),
+            Settlement::DoneNotKept => State::Done(None),
             Settlement::DidNotRun => State::Cancelled(None),
         };
         let settled = self.store().settle(key, of, state, &self.shared.config.ttls);

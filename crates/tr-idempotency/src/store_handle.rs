@@ -114,6 +114,7 @@ impl<V> StoreHandle<V> {
         }
         let state = match how {
             Settlement::Done(value) => State::Done(Some(value)),
+            Settlement::DoneNotKept => State::Done(None),
             Settlement::DidNotRun => State::Cancelled(None),
         };
         let ttl: Millis = self.front.ttls().of(&state);

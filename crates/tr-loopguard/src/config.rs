@@ -12,11 +12,29 @@ use tr_core::{Observer, Standard, Striped, SystemClock, WallClock};
 /// The most failures that a turn can be configured to remember.
 const MAX_FAILURES: u32 = 1000;
 
+/// What becomes of loops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mode {
+    /// Nothing: calls pass and nothing is counted.
+    Off,
+    /// The model is told, and nothing is refused.
+    Note,
+    /// Calls are refused by the limits of their turn. Where nobody says when a turn begins, only a
+    /// call that is identical to failed ones is refused: the limit of failures warns, a success of
+    /// the tool ends its count, and a failure counts for [`memory`](Builder::memory).
+    #[default]
+    Block,
+    /// Calls are refused by the limits also where nobody says when a turn begins: within `memory`.
+    Strict,
+}
+
 /// Configures a [`LoopGuardLayer`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
     enabled: bool,
+    mode: Mode,
     identical: u32,
     per_turn: u32,
     signals: Option<Signals>,
@@ -31,6 +49,7 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             enabled: true,
+            mode: Mode::default(),
             identical: 2,
             per_turn: 5,
             signals: None,
@@ -50,13 +69,19 @@ impl Builder {
         self
     }
 
+    /// What becomes of loops; [`Mode::Block`] by default.
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
     /// Failures of one call with one error before the loop is broken; 2 by default.
     pub fn max_identical_failures(mut self, failures: u32) -> Self {
         self.identical = failures;
         self
     }
 
-    /// Failures of any kind before the turn is stopped; 5 by default.
+    /// Failures of any kind before the turn is stopped, or the model warned; 5 by default.
     pub fn max_failures_per_turn(mut self, failures: u32) -> Self {
         self.per_turn = failures;
         self
@@ -127,15 +152,16 @@ impl Builder {
         if !faults.is_empty() {
             return Err(ConfigError(faults));
         }
+        let is_on = self.enabled && self.mode != Mode::Off;
         let limits = Limits { identical: self.identical, per_turn: self.per_turn };
         let shared = Shared {
             watches: self.signals.is_some(),
-            turns: Turns::new(limits, self.signals, self.memory, self.max_turns),
+            turns: Turns::new(self.mode, limits, self.signals, self.memory, self.max_turns),
             log: self.log,
             clock: self.clock,
             observer: self.observer,
         };
-        Ok(LoopGuardLayer::with(self.enabled.then(|| Striped::new(shared)), Standard))
+        Ok(LoopGuardLayer::with(is_on.then(|| Striped::new(shared)), Standard))
     }
 }
 

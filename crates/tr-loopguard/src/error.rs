@@ -85,6 +85,12 @@ impl Noted {
         Self::new(self.notes, change(inner))
     }
 
+    /// The error without them.
+    #[must_use]
+    pub fn inner(&self) -> &(dyn Error + 'static) {
+        self.facts.source().expect("made with a cause")
+    }
+
     /// What was added.
     #[must_use]
     pub fn notes(&self) -> &[String] {

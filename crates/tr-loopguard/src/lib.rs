@@ -10,9 +10,10 @@
 //! - The fifth failure of any kind in one turn carries `[TOOL ERROR LIMIT]`, and no further call of
 //!   that turn is executed.
 //!
-//! Successes neither count nor reset. A call that was not executed does not count. With
-//! [`Signals`], which are off until asked for, loops in which nothing fails are seen too: they are
-//! warned of first and refused later.
+//! Successes neither count nor reset. A call that was not executed does not count. Where nobody
+//! says when a turn begins, the fifth failure only warns (`[TOOL ERRORS]`), and nothing is refused
+//! but a call that is identical to failed ones; see [`Mode`]. With [`Signals`], which are off until
+//! asked for, loops in which nothing fails are seen too: they are warned of first and refused later.
 //!
 //! # When to use
 //!
@@ -44,8 +45,9 @@
 //! # Turns
 //!
 //! A turn is what the call says it is; see [`LoopOf`](tr_core::LoopOf). Calls that name a session
-//! but no turn share one until [`Turns::begin`] is called, and there a counted failure expires
-//! after 60 s ([`Builder::memory`]). Calls that name neither share one per layer.
+//! but no turn share one until [`Turns::begin`] is called. Until somebody calls it, a counted
+//! failure expires after 60 s ([`Builder::memory`]) and at the next success of its tool. Calls that
+//! name neither share one per layer.
 //!
 //! # Errors
 //!
@@ -72,11 +74,11 @@ mod watch;
 
 pub use self::{
     attribution::{Attribution, AttributionLog, FileLog, LOG_PATH},
-    config::{Builder, ConfigError},
+    config::{Builder, ConfigError, Mode},
     error::{LoopDetected, Noted, ToolErrorLimit},
     future::LoopGuardFuture,
     layer::LoopGuardLayer,
-    message::{NON_RETRYABLE, loop_detected, tool_error_limit},
+    message::{NON_RETRYABLE, loop_detected, tool_error_limit, tool_errors},
     service::LoopGuard,
     signals::Signals,
     turns::Turns,

@@ -4,6 +4,7 @@ use crate::{
     track::{Rule, Signal},
     turn::Decision,
 };
+use std::time::Duration;
 
 /// Follows the message of a failure that will repeat.
 pub const NON_RETRYABLE: &str = "[NON-RETRYABLE]";
@@ -25,6 +26,18 @@ pub fn tool_error_limit(failures: u32) -> String {
         "[TOOL ERROR LIMIT] {failures} tool failures in this turn. \n\
          Stopping tool execution. Review your approach before continuing."
     )
+}
+
+/// Follows a failure from the limit on where the limit only warns: `within` is the time in which so
+/// many calls failed, `None` where it was in this turn.
+#[must_use]
+pub fn tool_errors(failures: u32, within: Option<Duration>) -> String {
+    let when = match within {
+        None => "in this turn".to_owned(),
+        Some(time) if time.subsec_nanos() == 0 => format!("within {} s", time.as_secs()),
+        Some(time) => format!("within {} ms", time.as_millis()),
+    };
+    format!("[TOOL ERRORS] {failures} failures {when}. Review your approach before continuing.")
 }
 
 /// What follows the answer of a call that was decided on like this.
@@ -94,6 +107,19 @@ mod tests {
             tool_error_limit(5),
             "[TOOL ERROR LIMIT] 5 tool failures in this turn. \nStopping tool execution. Review your approach before continuing."
         );
+    }
+
+    #[test]
+    fn a_limit_that_warns_says_of_what_time() {
+        assert_eq!(
+            tool_errors(5, Some(Duration::from_secs(60))),
+            "[TOOL ERRORS] 5 failures within 60 s. Review your approach before continuing."
+        );
+        assert!(
+            tool_errors(7, Some(Duration::from_millis(1500)))
+                .contains("7 failures within 1500 ms.")
+        );
+        assert!(tool_errors(7, None).contains("7 failures in this turn."));
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! What is watched for beside failures, and from when on it is a loop.
+use crate::track::{End, Rule, Signal, Step};
 use std::time::Duration;
 
 /// The most that a signal can be configured to count.
@@ -37,6 +38,7 @@ pub struct Signals {
     pub(crate) pace: Duration,
     pub(crate) quiet: Duration,
     pub(crate) count_transient: bool,
+    pub(crate) refuse: bool,
     pub(crate) volatile: Vec<Box<str>>,
 }
 
@@ -50,6 +52,7 @@ impl Default for Signals {
             pace: Duration::from_secs(10),
             quiet: Duration::from_secs(3600),
             count_transient: false,
+            refuse: true,
             volatile: Vec::new(),
         }
     }
@@ -106,11 +109,33 @@ impl Signals {
         self
     }
 
+    /// Whether a call is refused at twice a signal's number; `true` by default. Otherwise the model
+    /// is only told: at the number, at twice of it, at four times, and so on. Failures are counted
+    /// then as they are without signals wherever the turn is known.
+    pub fn refuse(mut self, refuse: bool) -> Self {
+        self.refuse = refuse;
+        self
+    }
+
     /// More names, beside those of times, durations and request ids, whose values in an answer are
     /// not compared; none by default.
     pub fn volatile<N: Into<Box<str>>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.volatile.extend(names.into_iter().map(Into::into));
         self
+    }
+
+    /// Whether the model is told of a signal now. Where nothing is refused, an answer that comes
+    /// again and again says so ever more rarely.
+    pub(crate) fn is_due(&self, signal: Signal, step: &Step) -> bool {
+        let number = match signal.rule {
+            Rule::Repeat if matches!(step.end, End::Failure(_)) => self.failing_repeats,
+            Rule::Repeat => step.asked.repeats.unwrap_or(self.repeats),
+            Rule::Cycle(_) => self.rounds,
+            Rule::SameError => self.same_error,
+            Rule::Quiet => return true,
+        };
+        let doubled = signal.count.is_multiple_of(number.max(1));
+        self.refuse || doubled && (signal.count / number.max(1)).is_power_of_two()
     }
 
     /// What is wrong with the settings.

@@ -52,6 +52,8 @@ pub(crate) struct Asked {
     pub(crate) tool: ToolHash,
     /// The tool is declared to be polled.
     pub(crate) poll: bool,
+    /// How often it may succeed with one answer, where that is the tool's own matter.
+    pub(crate) repeats: Option<u32>,
     pub(crate) at: Instant,
 }
 
@@ -129,9 +131,10 @@ struct Held {
 }
 
 impl Track {
-    /// Why `asked` may not run. What was refused once stays refused.
-    pub(crate) fn admit(&mut self, signals: &Signals, asked: &Asked) -> Option<Signal> {
-        if let Some(tool) = self.tools.iter_mut().find(|tool| tool.tool == asked.tool) {
+    /// Why `asked` may not run; unless `all` signals count, only since it failed itself. What was
+    /// refused once stays refused.
+    pub(crate) fn admit(&mut self, signals: &Signals, asked: &Asked, all: bool) -> Option<Signal> {
+        if all && let Some(tool) = self.tools.iter_mut().find(|tool| tool.tool == asked.tool) {
             let found = (tool.times >= signals.same_error.saturating_mul(2))
                 .then_some(Signal { rule: Rule::SameError, count: tool.times });
             if let Some(signal) = hold(&mut tool.held, found, asked.at) {
@@ -139,14 +142,18 @@ impl Track {
             }
         }
         let cycle = self.cycles.next_is(asked.call, signals.rounds.saturating_mul(2));
+        let cycle = cycle.filter(|_| all);
         let seen = self.calls.iter_mut().find(|seen| seen.call == asked.call)?;
-        let found = if asked.poll { None } else { seen.signal(signals, 2, asked.at).or(cycle) };
+        if !all && !seen.failed {
+            return None;
+        }
+        let found = if asked.poll { None } else { seen.signal(signals, asked, 2).or(cycle) };
         hold(&mut seen.held, found, asked.at)
     }
 
     /// Takes down a call's end: what it means, and what the model should be warned of.
     pub(crate) fn record(&mut self, signals: &Signals, step: &Step) -> (News, Option<Signal>) {
-        let Asked { call, tool, poll, at } = step.asked;
+        let Asked { call, tool, poll, at, .. } = step.asked;
         let pause = self.last.replace(at).map(|last| at.saturating_duration_since(last));
         let (end, failed, pending) = match step.end {
             End::Success { answer, pending } => (answer, false, pending),
@@ -157,7 +164,7 @@ impl Track {
         let haste = !poll && !pending && !waited;
 
         let (news, seen) = self.see(step, end, failed, haste);
-        let repeat = if poll { None } else { seen.signal(signals, 1, at) };
+        let repeat = if poll { None } else { seen.signal(signals, &step.asked, 1) };
         if news == News::Progress || (news == News::Changed && !failed) {
             self.forgive(call, at);
         }
@@ -298,8 +305,12 @@ impl Track {
 
 impl Seen {
     /// What is to be said of this call at `times` the numbers of the settings.
-    fn signal(&self, signals: &Signals, times: u32, now: Instant) -> Option<Signal> {
-        let most = if self.failed { signals.failing_repeats } else { signals.repeats };
+    fn signal(&self, signals: &Signals, asked: &Asked, times: u32) -> Option<Signal> {
+        let Asked { repeats, at: now, .. } = *asked;
+        let most = match self.failed {
+            true => signals.failing_repeats,
+            false => repeats.unwrap_or(signals.repeats),
+        };
         let most = most.saturating_mul(times);
         let length = now.saturating_duration_since(self.since);
         if self.hasty >= most {

@@ -15,6 +15,22 @@ pub(crate) struct Limits {
     pub(crate) per_turn: u32,
 }
 
+/// How the calls of a turn are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rules {
+    /// To the letter: the limit of failures ends the turn, and successes neither count nor reset.
+    Letter,
+    /// Only a call that is identical to failed ones is refused. A success of the tool ends its
+    /// count.
+    Warn,
+    /// The same, and nothing is refused.
+    Note,
+}
+
+/// The most failures that are remembered of a turn whose limit only warns, unless the limit itself
+/// is higher.
+const MOST_KEPT: usize = 64;
+
 /// Which call failed: tool and args.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallHash(pub(crate) u64);
@@ -62,20 +78,38 @@ pub(crate) struct Turn {
 #[derive(Clone, Copy, Debug)]
 struct Failure {
     call: CallHash,
+    tool: ToolHash,
     error: ErrorHash,
     at: Instant,
-    /// How many identical ones there are up to it, itself included.
+    /// How many identical ones there are up to it, itself included; 0 if it passes by itself.
     nth: u32,
     /// It counts to the end of the turn.
     lasts: bool,
 }
 
+/// A call that has failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failed {
+    pub(crate) call: CallHash,
+    pub(crate) tool: ToolHash,
+    pub(crate) error: ErrorHash,
+    pub(crate) weight: Weight,
+    pub(crate) at: Instant,
+}
+
 impl Turn {
     /// Whether the call may run, as far as failures say.
-    pub(crate) fn admit(&self, limits: Limits, call: impl FnOnce() -> CallHash) -> Decision {
+    pub(crate) fn admit(
+        &self,
+        rules: Rules,
+        limits: Limits,
+        call: impl FnOnce() -> CallHash,
+    ) -> Decision {
         let total = self.total();
-        if total >= limits.per_turn {
-            return Decision::HardCap(total);
+        match rules {
+            Rules::Note => return Decision::Continue,
+            Rules::Letter if total >= limits.per_turn => return Decision::HardCap(total),
+            Rules::Letter | Rules::Warn => {}
         }
         if total < limits.identical {
             return Decision::Continue;
@@ -89,11 +123,12 @@ impl Turn {
     /// Whether the call may run. What was refused once stays refused.
     pub(crate) fn admit_watched(
         &mut self,
+        rules: Rules,
         limits: Limits,
         signals: &Signals,
         asked: &Asked,
     ) -> Decision {
-        let found = self.admit(limits, || asked.call);
+        let found = self.admit(rules, limits, || asked.call);
         match found {
             Decision::HardCap(_) => {
                 self.failures.iter_mut().for_each(|failure| failure.lasts = true);
@@ -104,7 +139,11 @@ impl Turn {
                 .filter(|failure| failure.call == asked.call)
                 .for_each(|failure| failure.lasts = true),
             Decision::Continue | Decision::Signal(_) => {
-                let signal = self.track.as_mut().and_then(|track| track.admit(signals, asked));
+                if rules == Rules::Note || !signals.refuse {
+                    return Decision::Continue;
+                }
+                let all = rules == Rules::Letter;
+                let signal = self.track.as_mut().and_then(|track| track.admit(signals, asked, all));
                 return signal.map_or(Decision::Continue, Decision::Signal);
             }
         }
@@ -114,14 +153,18 @@ impl Turn {
     /// Takes down a call's end: the turn's limit speaks first, then the loop's, then the signals.
     pub(crate) fn end(
         &mut self,
+        rules: Rules,
         limits: Limits,
         signals: &Signals,
         step: &Step,
         weight: Weight,
     ) -> Decision {
-        let call = step.asked.call;
+        let Asked { call, tool, at, .. } = step.asked;
         let (news, signal) = self.track.get_or_insert_default().record(signals, step);
+        let signal = signal.filter(|signal| signals.is_due(*signal, step));
+        let to_the_letter = rules == Rules::Letter && !signals.refuse;
         match news {
+            _ if to_the_letter => {}
             News::None => {}
             // Failing in other words is failing.
             News::Changed if matches!(step.end, End::Failure(_)) => {}
@@ -129,10 +172,14 @@ impl Turn {
             News::Progress => self.failures.retain(|failure| failure.lasts),
         }
         let found = match step.end {
-            End::Failure(error) if weight != Weight::None => {
-                self.fail(limits, call, error, weight, step.asked.at)
+            End::Failure(error) => {
+                let weight = if to_the_letter { Weight::Lasting } else { weight };
+                self.fail(rules, limits, Failed { call, tool, error, weight, at })
             }
-            _ => Decision::Continue,
+            End::Success { .. } => {
+                self.succeeded(rules, tool);
+                Decision::Continue
+            }
         };
         match (found, signal) {
             (Decision::Continue, Some(signal)) => Decision::Signal(signal),
@@ -140,23 +187,25 @@ impl Turn {
         }
     }
 
-    /// Counts a failure; the turn's limit speaks before the loop's.
-    pub(crate) fn fail(
-        &mut self,
-        limits: Limits,
-        call: CallHash,
-        error: ErrorHash,
-        weight: Weight,
-        now: Instant,
-    ) -> Decision {
-        let identical = 1 + self.count(call, error);
-        // Past the limit no call is admitted; those already under way need no more room.
-        if self.total() < limits.per_turn {
+    /// Counts a failure. Where the turn's limit ends the turn, it speaks before the loop's.
+    pub(crate) fn fail(&mut self, rules: Rules, limits: Limits, failed: Failed) -> Decision {
+        let Failed { call, tool, error, weight, at } = failed;
+        let ends = rules == Rules::Letter;
+        if ends && weight == Weight::None {
+            return Decision::Continue;
+        }
+        let identical = if weight == Weight::None { 0 } else { 1 + self.count(call, error) };
+        if !ends && self.failures.len() >= MOST_KEPT.max(limits.per_turn as usize) {
+            self.failures.pop_front();
+        }
+        // Past a limit that ends the turn no call is admitted; those already under way need no
+        // more room.
+        if !ends || self.total() < limits.per_turn {
             let lasts = weight == Weight::Lasting;
-            self.failures.push_back(Failure { call, error, at: now, nth: identical, lasts });
+            self.failures.push_back(Failure { call, tool, error, at, nth: identical, lasts });
         }
         let total = self.total();
-        if total >= limits.per_turn {
+        if ends && total >= limits.per_turn {
             Decision::HardCap(total)
         } else if identical >= limits.identical {
             Decision::LoopDetected(identical)
@@ -165,15 +214,29 @@ impl Turn {
         }
     }
 
+    /// A tool has succeeded: its count ends, where successes end one.
+    pub(crate) fn succeeded(&mut self, rules: Rules, tool: ToolHash) {
+        if rules != Rules::Letter {
+            self.failures.retain(|failure| failure.tool != tool);
+        }
+    }
+
+    /// The failures that a model is warned of, if they have reached a limit that only warns.
+    pub(crate) fn errors(&self, rules: Rules, limits: Limits) -> Option<u32> {
+        let total = self.total();
+        (rules != Rules::Letter && total >= limits.per_turn).then_some(total)
+    }
+
     /// Forgets what is older than `memory`.
     pub(crate) fn expire(&mut self, memory: Duration, now: Instant) {
         let is_old = |failure: &Failure| now.saturating_duration_since(failure.at) >= memory;
         while let Some(oldest) = self.failures.front().copied().filter(is_old) {
             self.failures.pop_front();
             let same = |failure: &&mut Failure| {
-                failure.call == oldest.call && failure.error == oldest.error
+                oldest.nth > 0 && failure.call == oldest.call && failure.error == oldest.error
             };
-            self.failures.iter_mut().filter(same).for_each(|failure| failure.nth -= 1);
+            let rest = self.failures.iter_mut().filter(same);
+            rest.for_each(|failure| failure.nth = failure.nth.saturating_sub(1));
         }
         if let Some(track) = &mut self.track {
             track.expire(memory, now);
@@ -212,6 +275,11 @@ mod tests {
         Instant::now()
     }
 
+    fn failed(call: u64, error: u64, at: Instant) -> Failed {
+        let (call, error) = (CallHash(call), ErrorHash(error));
+        Failed { call, tool: ToolHash(call.0 % 2), error, weight: Weight::Lasting, at }
+    }
+
     proptest! {
         /// Against counters that never forget.
         #[test]
@@ -233,7 +301,7 @@ mod tests {
                 } else {
                     Decision::Continue
                 };
-                prop_assert_eq!(turn.admit(limits, || CallHash(call)), expected);
+                prop_assert_eq!(turn.admit(Rules::Letter, limits, || CallHash(call)), expected);
                 if expected != Decision::Continue {
                     continue;
                 }
@@ -247,8 +315,45 @@ mod tests {
                 } else {
                     Decision::Continue
                 };
-                prop_assert_eq!(turn.fail(limits, CallHash(call), ErrorHash(error), Weight::Lasting, now), expected);
+                prop_assert_eq!(turn.fail(Rules::Letter, limits, failed(call, error, now)), expected);
                 prop_assert!(turn.failures.len() <= per_turn as usize);
+            }
+        }
+    }
+
+    proptest! {
+        /// Whatever comes, a turn without a name refuses no call that has not failed since its
+        /// tool succeeded last, and remembers no more than it should.
+        #[test]
+        fn without_a_turn_only_what_failed_is_refused(
+            steps in prop::collection::vec((0u64..6, 0u64..2, any::<bool>()), 0..300),
+        ) {
+            let limits = Limits { identical: 2, per_turn: 5 };
+            let now = base();
+            let mut turn = Turn::default();
+            let mut counts: HashMap<(u64, u64), u32> = HashMap::new();
+            for (call, error, succeeds) in steps {
+                let worst = (0..2).filter_map(|error| counts.get(&(call, error))).max();
+                let refused = turn.admit(Rules::Warn, limits, || CallHash(call));
+                if turn.failures.len() < MOST_KEPT {
+                    let expected = match worst.copied().unwrap_or(0) {
+                        worst if worst >= 2 => Decision::LoopDetected(worst),
+                        _ => Decision::Continue,
+                    };
+                    prop_assert_eq!(refused, expected);
+                }
+                prop_assert_eq!(turn.admit(Rules::Note, limits, || CallHash(call)), Decision::Continue);
+                if succeeds {
+                    turn.succeeded(Rules::Warn, ToolHash(call % 2));
+                    counts.retain(|(failed, _), _| failed % 2 != call % 2);
+                } else {
+                    turn.fail(Rules::Warn, limits, failed(call, error, now));
+                    *counts.entry((call, error)).or_default() += 1;
+                }
+                prop_assert!(turn.failures.len() <= MOST_KEPT);
+                prop_assert_eq!(
+                    turn.errors(Rules::Warn, limits).is_some(), turn.failures.len() >= 5
+                );
             }
         }
     }
@@ -258,11 +363,11 @@ mod tests {
         let limits = Limits { identical: 2, per_turn: 5 };
         let (start, minute) = (base(), Duration::from_secs(60));
         let mut turn = Turn::default();
-        turn.fail(limits, CallHash(1), ErrorHash(1), Weight::Lasting, start);
-        turn.fail(limits, CallHash(1), ErrorHash(1), Weight::Lasting, start + minute / 2);
-        assert_eq!(turn.admit(limits, || CallHash(1)), Decision::LoopDetected(2));
+        turn.fail(Rules::Letter, limits, failed(1, 1, start));
+        turn.fail(Rules::Letter, limits, failed(1, 1, start + minute / 2));
+        assert_eq!(turn.admit(Rules::Letter, limits, || CallHash(1)), Decision::LoopDetected(2));
         turn.expire(minute, start + minute);
-        assert_eq!(turn.admit(limits, || CallHash(1)), Decision::Continue);
+        assert_eq!(turn.admit(Rules::Letter, limits, || CallHash(1)), Decision::Continue);
         turn.expire(minute, start + minute * 3 / 2);
         assert_eq!(turn.last(), None);
     }

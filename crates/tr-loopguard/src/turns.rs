@@ -1,9 +1,9 @@
 //! The turns that have failures, in shards; nothing is kept of the others, unless signals are
 //! watched.
 use crate::{
-    Signals,
+    Mode, Signals,
     track::{Asked, End, Step},
-    turn::{CallHash, Decision, ErrorHash, Limits, ToolHash, Turn, Weight},
+    turn::{CallHash, Decision, ErrorHash, Failed, Limits, Rules, ToolHash, Turn, Weight},
 };
 use std::{
     collections::{HashMap, HashSet},
@@ -29,6 +29,7 @@ struct Inner {
     /// Turns of which something is kept: none, as a rule, and then nobody needs a lock.
     kept: AtomicUsize,
     hasher: RandomState,
+    mode: Mode,
     limits: Limits,
     signals: Option<Signals>,
     memory: Duration,
@@ -42,8 +43,23 @@ struct Shard {
     begun: HashSet<u64>,
 }
 
+impl Shard {
+    /// Whether it is known when the call's turn ends.
+    fn knows(&self, found: &LoopRef<'_>, hash: u64) -> bool {
+        found.turn.turn.is_some() || self.begun.contains(&hash)
+    }
+}
+
+/// What came of a call's end.
+pub(crate) struct Judged {
+    pub(crate) decision: Decision,
+    /// So many failures are to be warned of, in this time or in this turn.
+    pub(crate) errors: Option<(u32, Option<Duration>)>,
+}
+
 impl Turns {
     pub(crate) fn new(
+        mode: Mode,
         limits: Limits,
         signals: Option<Signals>,
         memory: Duration,
@@ -53,6 +69,7 @@ impl Turns {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             kept: AtomicUsize::new(0),
             hasher: RandomState::new(),
+            mode,
             limits,
             signals,
             memory,
@@ -112,18 +129,19 @@ impl Turns {
     ) -> Decision {
         let hash = self.hash(found.turn);
         let mut shard = self.shard(hash);
-        let lasts = found.turn.turn.is_some() || shard.begun.contains(&hash);
+        let lasts = shard.knows(found, hash);
+        let rules = self.rules(lasts);
         let Some(turn) = shard.turns.get_mut(&hash) else { return Decision::Continue };
         let limits = self.limits(found);
         let decision = match self.signals() {
             Some(signals) => {
                 let asked = self.asked(found, call(), now());
                 self.expire(turn, lasts, || asked.at);
-                turn.admit_watched(limits, signals, &asked)
+                turn.admit_watched(rules, limits, signals, &asked)
             }
             None => {
                 self.expire(turn, lasts, now);
-                turn.admit(limits, call)
+                turn.admit(rules, limits, call)
             }
         };
         if turn.is_empty() {
@@ -139,10 +157,22 @@ impl Turns {
         call: CallHash,
         error: ErrorHash,
         now: Instant,
-    ) -> Decision {
-        self.with(found, now, |turn| {
-            turn.fail(self.limits(found), call, error, Weight::Lasting, now)
-        })
+    ) -> Judged {
+        let tool = ToolHash(self.hash_of(found.tool));
+        let failed = Failed { call, tool, error, weight: Weight::Lasting, at: now };
+        self.with(found, now, |turn, rules| turn.fail(rules, self.limits(found), failed))
+    }
+
+    /// Takes down a success where nothing else is watched: it may end the count of its tool.
+    pub(crate) fn succeed(&self, found: &LoopRef<'_>) {
+        let hash = self.hash(found.turn);
+        let mut shard = self.shard(hash);
+        let rules = self.rules(shard.knows(found, hash));
+        let Some(turn) = shard.turns.get_mut(&hash) else { return };
+        turn.succeeded(rules, ToolHash(self.hash_of(found.tool)));
+        if turn.is_empty() {
+            self.forget(&mut shard, hash);
+        }
     }
 
     /// Takes down a call's end where signals are watched.
@@ -154,14 +184,20 @@ impl Turns {
         end: End,
         weight: Weight,
         now: Instant,
-    ) -> Decision {
+    ) -> Judged {
         let asked = self.asked(found, call, now);
         let step = Step { asked, end, read_only: found.read_only };
-        self.with(found, now, |turn| turn.end(self.limits(found), signals, &step, weight))
+        let limits = self.limits(found);
+        self.with(found, now, |turn, rules| turn.end(rules, limits, signals, &step, weight))
     }
 
     /// With what is kept of the call's turn, from now on if nothing was.
-    fn with<T>(&self, found: &LoopRef<'_>, now: Instant, then: impl FnOnce(&mut Turn) -> T) -> T {
+    fn with(
+        &self,
+        found: &LoopRef<'_>,
+        now: Instant,
+        then: impl FnOnce(&mut Turn, Rules) -> Decision,
+    ) -> Judged {
         let hash = self.hash(found.turn);
         let mut shard = self.shard(hash);
         if !shard.turns.contains_key(&hash) {
@@ -173,10 +209,14 @@ impl Turns {
             }
             self.0.kept.fetch_add(1, Ordering::Relaxed);
         }
-        let lasts = found.turn.turn.is_some() || shard.begun.contains(&hash);
+        let lasts = shard.knows(found, hash);
+        let rules = self.rules(lasts);
         let turn = shard.turns.entry(hash).or_default();
         self.expire(turn, lasts, || now);
-        then(turn)
+        let decision = then(turn, rules);
+        let within = (!lasts).then_some(self.0.memory);
+        let errors = turn.errors(rules, self.limits(found)).map(|failures| (failures, within));
+        Judged { decision, errors }
     }
 
     /// Forgets what is old of a turn of which nobody says when it ends.
@@ -186,13 +226,26 @@ impl Turns {
         }
     }
 
+    /// How a turn is judged, by whether it is known when it ends.
+    fn rules(&self, known: bool) -> Rules {
+        match self.0.mode {
+            Mode::Strict => Rules::Letter,
+            Mode::Block if known => Rules::Letter,
+            Mode::Block => Rules::Warn,
+            Mode::Note | Mode::Off => Rules::Note,
+        }
+    }
+
     fn limits(&self, found: &LoopRef<'_>) -> Limits {
-        let identical = found.max_identical.unwrap_or(self.0.limits.identical);
-        Limits { identical, ..self.0.limits }
+        Limits {
+            identical: found.max_identical.unwrap_or(self.0.limits.identical),
+            per_turn: found.max_failures_per_turn.unwrap_or(self.0.limits.per_turn),
+        }
     }
 
     fn asked(&self, found: &LoopRef<'_>, call: CallHash, at: Instant) -> Asked {
-        Asked { call, tool: ToolHash(self.hash_of(found.tool)), poll: found.poll, at }
+        let LoopRef { tool, poll, repeats, .. } = *found;
+        Asked { call, tool: ToolHash(self.hash_of(tool)), poll, repeats, at }
     }
 
     pub(crate) fn hash_of(&self, what: impl std::hash::Hash) -> u64 {

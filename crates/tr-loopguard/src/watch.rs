@@ -63,7 +63,12 @@ impl<A, Subject> Watch<A, Subject> {
             Err(error) => self.answers.failure(Err(&**error)),
         };
         let notes = match failure {
-            None if !self.shared.watches => return end,
+            None if !self.shared.watches => {
+                if self.shared.turns.any_kept() {
+                    self.shared.turns.succeed(&self.answers.loop_of(&self.subject));
+                }
+                return end;
+            }
             None => self.compare(&end),
             Some(failure) => self.count(&failure, &end),
         };
@@ -101,7 +106,7 @@ impl<A, Subject> Watch<A, Subject> {
         let error = ErrorHash(turns.hash_of(signature(failure)));
         let malformed = classify::is_deterministic(failure);
         let call = self.call_hash(&found);
-        let decision = match turns.signals() {
+        let judged = match turns.signals() {
             Some(signals) => {
                 let passes = || match end {
                     Ok(res) => self.answers.is_transient(Ok(res)),
@@ -116,6 +121,7 @@ impl<A, Subject> Watch<A, Subject> {
             }
             None => turns.fail(&found, call, error, now()),
         };
+        let decision = judged.decision;
         if malformed && let Some(log) = &self.shared.log {
             log.write(&Attribution::of(&found, decision, self.shared.clock.unix_ms()));
         }
@@ -125,6 +131,10 @@ impl<A, Subject> Watch<A, Subject> {
             notes.push(NON_RETRYABLE.to_owned());
         }
         notes.extend(message::of(found.tool, decision));
+        if let Some((failures, within)) = judged.errors {
+            self.observe(&found, "failures", failures, false);
+            notes.push(message::tool_errors(failures, within));
+        }
         notes
     }
 
@@ -145,7 +155,7 @@ impl<A, Subject> Watch<A, Subject> {
             pending: answer.is_some_and(|answer| answer.pending),
         };
         let (turns, call) = (&self.shared.turns, self.call_hash(&found));
-        let decision = turns.step(signals, &found, call, end, Weight::None, now());
+        let decision = turns.step(signals, &found, call, end, Weight::None, now()).decision;
         self.tell(&found, decision, false);
         message::of(found.tool, decision).into_iter().collect()
     }
@@ -164,6 +174,10 @@ impl<A, Subject> Watch<A, Subject> {
             Decision::HardCap(count) => ("turn_limit", count),
             Decision::Signal(signal) => (signal.rule.name(), signal.count),
         };
+        self.observe(found, rule, count, blocked);
+    }
+
+    fn observe(&self, found: &LoopRef<'_>, rule: &'static str, count: u32, blocked: bool) {
         if let Some(observer) = self.shared.observer.as_ref().filter(|observer| observer.enabled())
         {
             let mut call = CallInfo::of(found.tool);

@@ -7,11 +7,12 @@ use std::{
 use tokio::time::advance;
 use tower::{Layer, ServiceExt};
 use tr_core::{
-    CallInfo, Event, Observer, Params, Ran, SetClock, ToolCall, ToolOutcome, Verdict, facts,
+    CallInfo, Event, Observer, Params, Ran, SetClock, ToolCall, ToolManifest, ToolOutcome, Verdict,
+    facts,
 };
 use tr_loopguard::{
-    Attribution, AttributionLog, Builder, LoopDetected, LoopGuard, LoopGuardLayer, NON_RETRYABLE,
-    Noted, ToolErrorLimit, loop_detected, tool_error_limit,
+    Attribution, AttributionLog, Builder, LoopDetected, LoopGuard, LoopGuardLayer, Mode,
+    NON_RETRYABLE, Noted, ToolErrorLimit, loop_detected, tool_error_limit, tool_errors,
 };
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails, reports},
@@ -213,6 +214,101 @@ async fn tg_7_config_override() {
         assert!(notes(&off, call("read", "{}")).await.is_empty());
     }
     assert_eq!(tool.calls(), 10);
+}
+
+/// Most clients of MCP name no turn: five failures of whatever kind must not end the session.
+#[tokio::test(start_paused = true)]
+async fn without_a_turn_the_limit_of_failures_warns_and_only_what_failed_is_refused() {
+    let words = ["no a", "no b", "no c", "no d", "no e", "no f"];
+    for unnamed in [
+        ToolCall::new("t", Params::empty_object()),
+        ToolCall::new("t", Params::empty_object()).session("s"),
+    ] {
+        let script = words.map(|text| reports("e", text));
+        let script = script.into_iter().chain([
+            answers("fine"),
+            reports("e", "no a"),
+            reports("e", "no a"),
+            answers("fine"),
+        ]);
+        let (guard, tool) = guard(LoopGuardLayer::builder(), script);
+        let call = |tool: &str| {
+            let mut call = unnamed.clone();
+            call.parts_mut().tool = tool.into();
+            call
+        };
+        for n in 1..=6 {
+            let expected =
+                if n < 5 { vec![] } else { vec![tool_errors(n, Some(Duration::from_secs(60)))] };
+            assert_eq!(notes(&guard, call(&format!("tool{n}"))).await, expected);
+        }
+        // Nothing else is refused, and successes are not touched.
+        assert!(notes(&guard, call("tool1")).await.is_empty());
+        // Its success has ended its count, and that of no other.
+        advance(Duration::from_secs(59)).await;
+        let expected = tool_errors(6, Some(Duration::from_secs(60)));
+        assert_eq!(notes(&guard, call("tool1")).await, [expected]);
+        // Now the first six have expired.
+        advance(Duration::from_secs(1)).await;
+        assert_eq!(notes(&guard, call("tool1")).await, [loop_detected("tool1", 2)]);
+        let error = guard.clone().oneshot(call("tool1")).await.unwrap_err();
+        assert!(error.is::<LoopDetected>());
+        assert_eq!(tool.calls(), 9);
+        // The same tool with other args, and all other tools, are called.
+        let other = call("tool1").parts().clone();
+        let mut other = ToolCall::from(other);
+        other.parts_mut().params = Params::from_text("[]").unwrap();
+        assert!(notes(&guard, other).await.is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn strict_needs_no_turn_and_note_refuses_nothing() {
+    let unnamed = |tool: &str| ToolCall::new(tool, Params::empty_object()).session("s");
+    let (strict, tool) = guard(LoopGuardLayer::builder().mode(Mode::Strict), [missing()]);
+    for n in 1..=4 {
+        notes(&strict, unnamed(&format!("tool{n}"))).await;
+    }
+    assert!(notes(&strict, unnamed("tool5")).await.contains(&tool_error_limit(5)));
+    assert!(strict.clone().oneshot(unnamed("tool6")).await.unwrap_err().is::<ToolErrorLimit>());
+    assert_eq!(tool.calls(), 5);
+
+    for turn in [None, Some("t")] {
+        let (noting, tool) = guard(LoopGuardLayer::builder().mode(Mode::Note), [missing()]);
+        let read = || turn.map_or(unnamed("read"), |turn| unnamed("read").turn(turn));
+        for n in 1..=9 {
+            let mut expected = vec![NON_RETRYABLE.to_owned()];
+            expected.extend((n >= 2).then(|| loop_detected("read", n)));
+            let within = turn.is_none().then_some(Duration::from_secs(60));
+            expected.extend((n >= 5).then(|| tool_errors(n, within)));
+            assert_eq!(notes(&noting, read()).await, expected);
+        }
+        assert_eq!(tool.calls(), 9);
+    }
+
+    let (off, tool) = guard(LoopGuardLayer::builder().mode(Mode::Off), [missing()]);
+    for _ in 0..9 {
+        assert!(notes(&off, unnamed("read")).await.is_empty());
+    }
+    assert_eq!(tool.calls(), 9);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_limit_of_failures_is_a_tool_s_own_matter() {
+    let mut patient = ToolManifest::new("patient");
+    patient.loops.max_failures_per_turn = Some(7);
+    let patient = Arc::new(patient);
+    let words = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let (guard, tool) = guard(LoopGuardLayer::builder(), words.map(|text| reports("e", text)));
+    for _ in 0..5 {
+        notes(&guard, call("hasty", "{}")).await;
+    }
+    assert!(guard.clone().oneshot(call("hasty", "{}")).await.unwrap_err().is::<ToolErrorLimit>());
+    let patiently = || call("patient", "{}").manifested(patient.clone());
+    assert!(notes(&guard, patiently()).await.is_empty());
+    assert_eq!(notes(&guard, patiently()).await, [tool_error_limit(7)]);
+    assert!(guard.clone().oneshot(patiently()).await.unwrap_err().is::<ToolErrorLimit>());
+    assert_eq!(tool.calls(), 7);
 }
 
 #[test]

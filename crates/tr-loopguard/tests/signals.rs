@@ -66,11 +66,13 @@ async fn calls_without_turn_and_session_are_guarded_too() {
         assert!(guard.clone().oneshot(unnamed()).await.is_err());
         assert_eq!(tool.calls(), 2);
     }
+    // Without turns a success is remarked and never refused.
     let (guard, tool) = guard(watched(), answers("same"));
-    for _ in 0..30 {
-        let _ = guard.clone().oneshot(unnamed()).await;
+    for n in 1..=30 {
+        let outcome = guard.clone().oneshot(unnamed()).await.unwrap();
+        assert_eq!(outcome.parts().notes.is_empty(), n < 10);
     }
-    assert_eq!(tool.calls(), 20);
+    assert_eq!(tool.calls(), 30);
     // Without turns nothing counts for longer than a minute.
     advance(Duration::from_secs(60)).await;
     assert!(guard.clone().oneshot(unnamed()).await.unwrap().parts().notes.is_empty());
@@ -91,6 +93,46 @@ async fn a_call_that_fails_its_schema_is_seen() {
         assert_eq!(error.contains("[LOOP DETECTED]"), n == 1);
     }
     assert!(guard.clone().oneshot(call("read")).await.unwrap_err().is::<LoopDetected>());
+}
+
+/// A guard that only remarks says it ever more rarely, and refuses nothing by signals.
+#[tokio::test(start_paused = true)]
+async fn signals_that_refuse_nothing_are_told_ever_more_rarely() {
+    let signals = || LoopGuardLayer::builder().signals(Signals::default().refuse(false));
+    for call in [call("key"), ToolCall::new("key", Params::empty_object())] {
+        let (guard, tool) = guard(signals(), answers("ok"));
+        let mut remarked = Vec::new();
+        for n in 1..=100 {
+            let outcome = guard.clone().oneshot(call.clone()).await.unwrap();
+            if !outcome.parts().notes.is_empty() {
+                remarked.push(n);
+            }
+        }
+        assert_eq!((remarked, tool.calls()), (vec![10, 20, 40, 80], 100));
+    }
+    let mut tool = ToolManifest::new("key");
+    tool.loops.repeats = Some(60);
+    let tool = Arc::new(tool);
+    let (guard, _) = guard(signals(), answers("ok"));
+    for n in 1..=60 {
+        let outcome = guard.clone().oneshot(call("key").manifested(tool.clone())).await.unwrap();
+        assert_eq!(outcome.parts().notes.is_empty(), n < 60);
+    }
+}
+
+/// Where the turn is known, what is remarked beside them changes nothing of the limits.
+#[tokio::test(start_paused = true)]
+async fn signals_that_refuse_nothing_leave_the_limits_of_a_turn_to_the_letter() {
+    let steps = [reports("e", "Service unavailable (503)"), answers("edited")];
+    let tool = ScriptedTool::script(steps.iter().cycle().take(4).cloned()).then_repeat_last();
+    let handle = tool.handle();
+    let builder = LoopGuardLayer::builder().signals(Signals::default().refuse(false));
+    let guard = builder.build().unwrap().layer(tool);
+    for name in ["test", "edit", "test", "edit"] {
+        guard.clone().oneshot(call(name)).await.unwrap();
+    }
+    assert!(guard.clone().oneshot(call("test")).await.unwrap_err().is::<LoopDetected>());
+    assert_eq!(handle.calls(), 4);
 }
 
 /// Another error is no progress: whoever fails in new words each time is still failing.

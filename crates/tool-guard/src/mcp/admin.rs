@@ -2,10 +2,20 @@
 use anyhow::{Context as _, bail};
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::{fs, net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    fs,
+    net::SocketAddr,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
+    task::JoinHandle,
     time::timeout,
 };
 use tool_reliability::{
@@ -14,8 +24,8 @@ use tool_reliability::{
 };
 use tower_service::Service as _;
 
-/// More connections wait.
-const MAX_CONNECTIONS: usize = 32;
+/// For a further connection, the oldest that has asked for nothing goes.
+const MAX_CONNECTIONS: usize = 64;
 /// How long a request may take in all.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -44,25 +54,45 @@ pub(crate) async fn serve(listener: TcpListener, admin: Admin) {
     if let Ok(address) = listener.local_addr() {
         tracing::warn!(target: TARGET, event = "admin_listening", address = %address);
     }
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut open: VecDeque<Connection> = VecDeque::new();
     loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return };
-        match listener.accept().await {
-            Ok((stream, peer)) => {
-                let admin = admin.clone();
-                tokio::spawn(async move {
-                    let _ = timeout(PATIENCE, answer(stream, peer, admin)).await;
-                    drop(place);
-                });
-            }
+        let Ok((stream, peer)) = listener.accept().await else {
             // No file handle left, most likely: whoever asks can ask again.
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        open.retain(|connection| !connection.task.is_finished());
+        if open.len() >= MAX_CONNECTIONS {
+            // The oldest that has not said yet what it wants: a request of an operator's is there
+            // at once, and answered in milliseconds.
+            let idle = open.iter().position(|it| !it.asked.load(Ordering::Relaxed));
+            open.remove(idle.unwrap_or(0));
         }
+        let asked = Arc::new(AtomicBool::new(false));
+        let answer = answer(stream, peer, admin.clone(), asked.clone());
+        let task = tokio::spawn(async move {
+            let _ = timeout(PATIENCE, answer).await;
+        });
+        open.push_back(Connection { task, asked });
     }
 }
 
-async fn answer(stream: TcpStream, peer: SocketAddr, admin: Admin) {
+/// A connection, which ends when this is dropped.
+struct Connection {
+    task: JoinHandle<()>,
+    /// The head of its request was read.
+    asked: Arc<AtomicBool>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn answer(stream: TcpStream, peer: SocketAddr, admin: Admin, asked: Arc<AtomicBool>) {
     let service = service_fn(move |mut request| {
+        asked.store(true, Ordering::Relaxed);
         request.extensions_mut().insert(Peer(peer));
         admin.clone().call(request)
     });

@@ -6,7 +6,8 @@ use super::{
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
-use std::{borrow::Cow, fmt::Write};
+use std::{borrow::Cow, fmt::Write, iter};
+use tool_reliability::loopguard::Noted;
 use tr_core::{
     BoxError, Classification, Effect, EffectOf, Json, Ran, Standard, ToolCall, ToolError,
     ToolOutcome, classify,
@@ -151,18 +152,28 @@ pub(crate) fn line(
 ) -> Bytes {
     let id = call.id_text();
     match end {
-        Ok(outcome) if outcome.parts().notes.is_empty() && !outcome.from_cache() => {
+        Ok(outcome)
+            if (outcome.parts().notes.is_empty() || call.is_opaque()) && !outcome.from_cache() =>
+        {
             call.answer().unwrap_or_else(|| made(id, outcome))
         }
         Ok(outcome) => made(id, outcome),
         Err(error) => {
             let found = classify::error(&**error).end;
-            let mut text = in_full(&**error);
+            let noted = error.downcast_ref::<Noted>();
+            let mut text = match noted {
+                Some(noted) => in_full(noted.inner()),
+                None => in_full(&**error),
+            };
             text.push_str(repeatable.warning(found.ran));
             let retriable = repeatable.after(found);
             let meta = json!({ "code": found.code, "ran": found.ran, "retriable": retriable });
+            let notes = noted.map(Noted::notes).unwrap_or_default();
+            let texts = iter::once(&text).chain(notes);
+            let blocks: Vec<_> =
+                texts.map(|text| json!({ "type": "text", "text": text })).collect();
             let result = json!({
-                "content": [{ "type": "text", "text": text }],
+                "content": blocks,
                 "isError": true,
                 "_meta": { "tool-reliability/error": meta },
             });

@@ -28,6 +28,8 @@ pub(crate) struct McpCall {
 pub(crate) struct Answer {
     pub(crate) line: Bytes,
     pub(crate) id_range: Range<usize>,
+    /// Only its id could be read: nothing can be added to it.
+    pub(crate) opaque: bool,
 }
 
 /// How an attempt ends.
@@ -53,6 +55,8 @@ pub(crate) struct Request {
     pub(crate) arguments: Json,
     pub(crate) key: Option<Box<str>>,
     pub(crate) traceparent: Option<Box<str>>,
+    /// The client's turn, if it names one.
+    pub(crate) turn: Option<Box<str>>,
 }
 
 /// Why a `tools/call` request is refused before anybody looks at the tool.
@@ -91,6 +95,7 @@ impl Request {
                 .arguments
                 .map_or_else(Json::empty_object, |raw| raw.to_owned().into()),
             key: key(&params, &meta)?,
+            turn: meta.turn(),
             traceparent: meta.traceparent.map(|text| text.into_owned().into()),
         })
     }
@@ -168,6 +173,12 @@ impl McpCall {
     /// Forgets the answer of an earlier attempt.
     pub(crate) fn forget(&self) {
         *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Whether the answer of the latest attempt can only pass as it is.
+    pub(crate) fn is_opaque(&self) -> bool {
+        let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        answer.as_ref().is_some_and(|answer| answer.opaque)
     }
 
     /// The answer of the latest attempt, under the client's id.

@@ -1,4 +1,5 @@
 //! JSON-RPC lines, looked at without being changed: every part is a slice of the line.
+use super::scan::IdScan;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -44,6 +45,32 @@ pub(crate) struct Meta<'l> {
     pub(crate) idempotency_key: Option<&'l RawValue>,
     #[serde(borrow)]
     pub(crate) traceparent: Option<Cow<'l, str>>,
+    /// Codex names its turns in it.
+    #[serde(borrow, rename = "x-codex-turn-metadata")]
+    pub(crate) codex_turn: Option<&'l RawValue>,
+}
+
+/// What we look for in Codex's description of a turn.
+#[derive(Debug, Default, Deserialize)]
+struct CodexTurn<'l> {
+    #[serde(borrow)]
+    turn_id: Option<Cow<'l, str>>,
+}
+
+impl Meta<'_> {
+    /// The client's turn, if it names one: the `turn_id` of an object, also where that is written
+    /// into a string as in the header of the same name; else the string. What is neither names none.
+    pub(crate) fn turn(&self) -> Option<Box<str>> {
+        let raw = self.codex_turn?.get();
+        let id = |text: &str| Some(object::<CodexTurn<'_>>(text).ok()?.turn_id?.into());
+        let named: Option<Box<str>> = if raw.starts_with('"') {
+            let text: String = serde_json::from_str(raw).ok()?;
+            if text.starts_with('{') { id(&text) } else { Some(text.into()) }
+        } else {
+            id(raw)
+        };
+        named.filter(|id| !id.is_empty())
+    }
 }
 
 /// The params of `notifications/cancelled` and `notifications/progress`.
@@ -93,6 +120,35 @@ pub(crate) fn read(line: &[u8]) -> Line<'_> {
     match serde_json::from_str(text) {
         Ok(message) => Line::One(message),
         Err(_) => Line::Unreadable { may_call_tool: may_call_tool(line) },
+    }
+}
+
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// What can be made out of a line that is no JSON, or not unambiguously so.
+#[derive(Debug)]
+pub(crate) struct Guess {
+    /// Its `id`; of several the last, as readers of JSON have it.
+    pub(crate) id: Token,
+    /// Where that stands.
+    pub(crate) place: Range<usize>,
+    /// It is an answer, and there as a whole: nothing but an object with a result or an error, and
+    /// no method.
+    pub(crate) is_answer: bool,
+}
+
+impl Guess {
+    /// Looks for the `id` at the top level of an object: past a mark of byte order, numbers that
+    /// JSON does not have, raw control characters and names that come twice.
+    pub(crate) fn of(line: &[u8]) -> Option<Self> {
+        let mut scan = IdScan::default();
+        scan.feed(line);
+        let bare = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line).trim_ascii();
+        let whole = scan.ended() && bare.starts_with(b"{") && bare.ends_with(b"}");
+        let is_answer = whole && scan.answers() && !scan.asks();
+        let (text, place) = scan.placed()?;
+        let id = Token::read(serde_json::from_str(&text).ok()?)?;
+        Some(Self { id, place, is_answer })
     }
 }
 
@@ -209,6 +265,21 @@ mod tests {
     }
 
     #[test]
+    fn a_turn_is_named_by_codex() {
+        let turn = |value: &str| {
+            let text = format!(r#"{{"x-codex-turn-metadata":{value}}}"#);
+            serde_json::from_str::<Meta<'_>>(&text).unwrap().turn()
+        };
+        let named = r#"{"session_id":"s","turn_id":"t1","turn_started_at_unix_ms":1}"#;
+        assert_eq!(turn(named).as_deref(), Some("t1"));
+        assert_eq!(turn(&serde_json::to_string(named).unwrap()).as_deref(), Some("t1"));
+        assert_eq!(turn(r#""t2""#).as_deref(), Some("t2"));
+        for none in ["7", "null", "{}", r#"{"turn_id":7}"#, r#"{"turn_id":null}"#, r#""""#, "[]"] {
+            assert_eq!(turn(none), None, "{none}");
+        }
+    }
+
+    #[test]
     fn ids_are_the_same_however_they_are_written() {
         assert_eq!(Token::read(raw("1.0")), Token::read(raw("1")));
         assert_eq!(Token::read(raw(r#""\u0061""#)), Token::read(raw(r#""a""#)));
@@ -245,6 +316,34 @@ mod tests {
             read(br#"[{"method":"tools/call","id":1}]"#),
             Line::Batch { calls_tool: true }
         ));
+    }
+
+    #[test]
+    fn an_id_is_made_out_where_json_ends() {
+        let guess =
+            |line: &str| Guess::of(line.as_bytes()).map(|it| (it.id.to_json(), it.is_answer));
+        let answer = Some(("7".to_owned(), true));
+        for line in [
+            r#"{"id":7,"result":{"x":NaN,"y":[-Infinity]}}"#,
+            "\u{feff}{\"id\":7,\"result\":{}}\r\n",
+            "{\"result\":\"\u{1}\",\"id\":7.0}",
+            r#"{"id":3,"result":{},"id":7}"#,
+            r#"{"id":7,"result":{"id":3},"result":{"id":4}}"#,
+        ] {
+            assert_eq!(guess(line), answer, "{line}");
+        }
+        for line in [
+            r#"{"id":7,"method":"sampling/createMessage","result":NaN}"#,
+            r#"{"id":7,"resu"#,
+            r#"answered {"id":7,"result":{}}"#,
+            r#"{"id":7,"result":{}} and more"#,
+            r#"{"id":7,"level":NaN}"#,
+        ] {
+            assert_eq!(guess(line), Some(("7".to_owned(), false)), "{line}");
+        }
+        for line in [r#"{"id":null,"result":NaN}"#, r#"{"id":[7],"result":NaN}"#, "7", ""] {
+            assert_eq!(guess(line), None, "{line}");
+        }
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! The command line of `tool-guard mcp`.
 use clap::{Args, ValueEnum};
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
-use tool_reliability::{idempotency::DerivedKeys, loopguard::Signals};
+use tool_reliability::{
+    idempotency::DerivedKeys,
+    loopguard::{self, Signals},
+};
 
 /// Guards the tool calls of an MCP client to the MCP server COMMAND.
 #[derive(Debug, Args)]
@@ -45,16 +48,20 @@ pub(crate) struct Options {
     #[arg(long, value_enum, value_name = "FROM")]
     pub(crate) derive_keys: Option<DeriveKeys>,
 
-    /// What is taken for a loop
-    #[arg(long, value_enum, default_value_t = Loops::Signals, value_name = "WHAT")]
-    pub(crate) loops: Loops,
+    /// What becomes of loops [default: block, or the configuration's]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) loops: Option<Loops>,
+
+    /// What the guard does when the server has ended and all calls in flight are answered
+    #[arg(long, value_enum, default_value_t = OnServerExit::Exit, value_name = "WHAT")]
+    pub(crate) on_server_exit: OnServerExit,
 
     /// Which events are logged on standard error, as JSON lines
     #[arg(long, value_enum, default_value_t = Log::Warn)]
     pub(crate) log: Log,
 
-    /// The MCP server and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// The MCP server and its arguments; what follows its name belongs to it
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -88,19 +95,59 @@ impl From<DeriveKeys> for DerivedKeys {
     }
 }
 
-/// What is taken for a loop.
+/// What the guard does after the server has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnServerExit {
+    /// Ends with the server's exit code, so that a client that reconnects starts both again
+    Exit,
+    /// Stays, and answers each call that the server has ended
+    Stay,
+}
+
+/// What becomes of loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Loops {
-    /// Failures that repeat, calls that go round with the same answers, waits without end
+    /// Nothing is counted
+    Off,
+    /// The model is told, and nothing is refused
+    Note,
+    /// Calls are refused by the limits of the turn that the client names; without one, only calls
+    /// that are identical to failed ones
+    Block,
+    /// Any third identical call after two failures, and all calls after five failures within 60 s
+    Strict,
+    /// An earlier name of block
+    #[value(hide = true)]
     Signals,
-    /// Any second failure of a call, any fifth of all; answers are not looked at
+    /// An earlier name of strict
+    #[value(hide = true)]
     Failures,
 }
 
 impl Loops {
-    pub(crate) fn signals(self) -> Option<Signals> {
-        (self == Self::Signals).then(Signals::default)
+    /// What to do, and what to write in place of a name that will go.
+    pub(crate) const fn mode(self) -> (loopguard::Mode, Option<&'static str>) {
+        match self {
+            Self::Off => (loopguard::Mode::Off, None),
+            Self::Note => (loopguard::Mode::Note, None),
+            Self::Block => (loopguard::Mode::Block, None),
+            Self::Strict => (loopguard::Mode::Strict, None),
+            Self::Signals => (
+                loopguard::Mode::Block,
+                Some("--loops signals is deprecated: write --loops block, or leave it out"),
+            ),
+            Self::Failures => (
+                loopguard::Mode::Strict,
+                Some("--loops failures is deprecated: write --loops strict"),
+            ),
+        }
     }
+}
+
+/// What is watched for beside failures: it is remarked, and refuses nothing.
+pub(crate) fn signals(mode: loopguard::Mode) -> Option<Signals> {
+    let remarks = matches!(mode, loopguard::Mode::Note | loopguard::Mode::Block);
+    remarks.then(|| Signals::default().refuse(false))
 }
 
 /// Which events are logged.

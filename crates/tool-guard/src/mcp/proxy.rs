@@ -8,10 +8,10 @@ use super::{
     effects::Effects,
     flights::{Relay, Unopened, token},
     lines::{Item, Oversized},
-    message::{self, Line, Message, NoteParams, Token},
+    message::{self, Guess, Line, Message, NoteParams, Token},
     out::Out,
     patrol::Patrol,
-    tool::Wire,
+    tool::{Failure, Wire},
 };
 use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -210,11 +210,7 @@ where
             Line::One(message) if message.is_tool_call() => self.on_call(line, &message),
             Line::One(message) => self.on_client_message(line, &message),
             Line::Batch { calls_tool: true } => self.refuse_batch(line),
-            Line::Unreadable { may_call_tool: true } => self.refuse(
-                "null",
-                PARSE_ERROR,
-                "the line is not unambiguous JSON (bad syntax, bad UTF-8 or a name twice), and could be a tool call",
-            ),
+            Line::Unreadable { may_call_tool: true } => self.refuse_unreadable(line),
             Line::Batch { .. } | Line::Unreadable { .. } => self.pass_to_server(line),
         }
     }
@@ -222,6 +218,20 @@ where
     /// Answers with an error of our own, if it is on us to answer.
     fn refuse(&mut self, id: &str, code: i64, text: &str) {
         self.pass_to_client(&answer::refusal(id, code, text));
+    }
+
+    /// Whoever waits for what the line says is told under its id, where that can be made out.
+    fn refuse_unreadable(&mut self, line: &[u8]) {
+        const WHY: &str = "the line is not unambiguous JSON (bad syntax, bad UTF-8 or a name twice), and could be a tool call: it was not passed on";
+        match Guess::of(line) {
+            // An answer to the server, whose ids are a space of their own.
+            Some(guess) if guess.is_answer => {
+                self.pass_to_server(&answer::refusal(&guess.id.to_json(), PARSE_ERROR, WHY));
+                self.refuse("null", PARSE_ERROR, WHY);
+            }
+            Some(guess) => self.refuse(&guess.id.to_json(), PARSE_ERROR, WHY),
+            None => self.refuse("null", PARSE_ERROR, WHY),
+        }
     }
 
     fn refuse_batch(&mut self, line: &[u8]) {
@@ -305,17 +315,27 @@ where
     }
 
     fn start(&mut self, request: Request) {
-        let Request { call, tool, arguments, key, traceparent } = request;
+        let Request { call, tool, arguments, key, traceparent, turn } = request;
         let mcp = Arc::new(call);
         let mut parts = CallParts::new(&*tool, arguments);
         parts.request_id = Some(mcp.id().to_string().into());
         parts.context.session = Some(self.session.clone());
         parts.idempotency.key = key;
         parts.trace.traceparent = traceparent;
+        parts.turn = turn;
         parts.attachment = Attachment::new(mcp.clone());
         let mut call = ToolCall::from(parts);
         if let Some(manifest) = self.effects.of(&tool) {
             call = call.manifested(manifest);
+        }
+        if self.mode == Mode::Enforce
+            && self.wire.lock().gone
+            && self.wire.claim_of(&call).is_none()
+        {
+            // No layer may retry it, hold it back or blame a breaker. What is recorded of the same
+            // call is still told.
+            let refused = Err(Failure::SERVER_GONE_BEFORE.into());
+            return self.on_step(Some((mcp, refused)));
         }
         let stack = self.stack.clone();
         let repeatable = Repeatable::of(&call);

@@ -4,17 +4,18 @@ use super::{
     effects::{Declared, Effects},
     flights::Flights,
     line_reader::LineReader,
-    options::Log,
+    options::{Log, OnServerExit, signals},
     proxy::{Parts, Proxy},
     server::Server,
     setup::Files,
-    signals::{self, Signals},
+    signals::{Signals, reload},
     stack,
     stdio::{Input, Output},
     tool::{Limits, ServerTool, Wire},
 };
 use crate::supervise::{NOT_FOUND, NOT_STARTED};
 use anyhow::{Context as _, bail};
+use futures_util::FutureExt;
 use std::{
     future::{Future, pending},
     io,
@@ -44,7 +45,7 @@ const HARD: Duration = Duration::from_secs(600);
 /// How long a server may take to end after its input has.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Runs the guard until the client leaves.
+/// Runs the guard until the client leaves, or the server ends.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let _logging = match options.log {
         Log::Off => None,
@@ -67,14 +68,17 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
     let observe = options.mode == Mode::Shadow;
     let keys = setup.keys(options.derive_keys.map(Into::into));
-    let signals = options.loops.signals();
-    let compares = signals.is_some();
-    let live = stack::live(setup.config, keys, signals)?;
+    let (loops, deprecated) = setup.loops(options.loops);
+    if let Some(deprecated) = deprecated {
+        eprintln!("tool-guard: {deprecated}");
+    }
+    let compares = signals(loops).is_some();
+    let live = stack::live(setup.config, keys, loops)?;
     let records = live.stack().records();
     let wire = Wire::new(Flights::new(prefix), limits, observe, keys, records).comparing(compares);
     let wire = Arc::new(wire);
     let stack = live.stack().service(ServerTool(wire.clone()));
-    let reload = signals::reload(files.clone(), live.clone(), declared.clone());
+    let reload = reload(files.clone(), live.clone(), declared.clone());
     let ended = AbortOnDrop(tokio::spawn(Signals::new()?.end(reload)));
     let _admin = match options.admin {
         Some(address) => {
@@ -102,7 +106,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         max_line: options.max_line,
     };
     // A task of its own: waking what the runtime blocks on costs a system call each time.
-    let pumped = tokio::spawn(streams.pump(proxy)).await;
+    let pumped = tokio::spawn(streams.pump(proxy, options.on_server_exit)).await;
     pumped.unwrap_or_else(|error| resume_unwind(error.into_panic()))
 }
 
@@ -145,7 +149,11 @@ struct Streams {
 }
 
 impl Streams {
-    async fn pump<S>(mut self, mut proxy: Proxy<S>) -> anyhow::Result<ExitCode>
+    async fn pump<S>(
+        mut self,
+        mut proxy: Proxy<S>,
+        on_exit: OnServerExit,
+    ) -> anyhow::Result<ExitCode>
     where
         S: tower_service::Service<
                 tr_core::ToolCall,
@@ -170,6 +178,15 @@ impl Streams {
                 self.server.close_input();
             }
             let drained = proxy.calls.is_empty() && proxy.to_client.is_empty();
+            if gone && drained && on_exit == OnServerExit::Exit {
+                // What the client has sent already is answered; what it sends from now on finds
+                // nobody, as without us.
+                match self.from_client.next().now_or_never().flatten() {
+                    Some(item) if reading_client => proxy.on_client(&item),
+                    _ => break,
+                }
+                continue;
+            }
             if !client_open && drained {
                 if !from_server.is_open() {
                     break;

@@ -1,4 +1,6 @@
-//! Finds the top-level `id` of a JSON object that is too long to be kept, and whether it asks.
+//! Finds the top-level `id` of a JSON object that is too long to be kept or that no JSON reader
+//! takes, and whether it asks.
+use std::ops::Range;
 
 /// The longest id that is remembered, in bytes of JSON text.
 const MAX_ID: usize = 256;
@@ -15,8 +17,22 @@ pub(crate) struct IdScan {
     is_id: bool,
     /// A value, and not a name, comes next.
     value: bool,
-    found: Option<Box<str>>,
+    found: Option<Found>,
     asks: bool,
+    answers: bool,
+    /// How much was read.
+    read: usize,
+    /// Where the value began that is being read at the top level.
+    begun: usize,
+    /// The object has ended.
+    ended: bool,
+}
+
+/// An id, and where it stands.
+#[derive(Debug)]
+struct Found {
+    text: Box<str>,
+    place: Range<usize>,
 }
 
 impl IdScan {
@@ -24,12 +40,24 @@ impl IdScan {
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.step(byte);
+            self.read += 1;
         }
     }
 
-    /// The id's JSON text, if it was a string or a number.
+    /// The id's JSON text, if it was a string or a number. Of several it is the last, which is the
+    /// one that readers of JSON keep.
     pub(crate) fn found(self) -> Option<Box<str>> {
-        self.found
+        self.found.map(|found| found.text)
+    }
+
+    /// The same, and where it stands.
+    pub(crate) fn placed(self) -> Option<(Box<str>, Range<usize>)> {
+        self.found.map(|found| (found.text, found.place))
+    }
+
+    /// Whether the object was there as a whole.
+    pub(crate) const fn ended(&self) -> bool {
+        self.ended
     }
 
     /// Whether it is a request or notification, and no answer.
@@ -37,8 +65,16 @@ impl IdScan {
         self.asks
     }
 
+    /// Whether it says what came of a request.
+    pub(crate) const fn answers(&self) -> bool {
+        self.answers
+    }
+
     fn step(&mut self, byte: u8) {
         let keep = self.depth == 1 && self.token.len() < MAX_ID;
+        if keep && self.token.is_empty() {
+            self.begun = self.read;
+        }
         if self.in_string {
             if keep {
                 self.token.push(byte);
@@ -61,11 +97,13 @@ impl IdScan {
             b'{' | b'[' => self.depth += 1,
             b'}' | b']' => {
                 self.end_value();
+                self.ended |= self.depth == 1 && byte == b'}';
                 self.depth = self.depth.saturating_sub(1);
             }
             b':' if self.depth == 1 => {
                 self.is_id = self.token == b"\"id\"";
                 self.asks |= self.token == b"\"method\"";
+                self.answers |= [&b"\"result\""[..], b"\"error\""].contains(&&*self.token);
                 self.token.clear();
                 self.value = true;
             }
@@ -84,8 +122,10 @@ impl IdScan {
             && std::mem::take(&mut self.is_id)
             && token.len() < MAX_ID
         {
+            let place = self.begun..self.begun + token.len();
             let text = String::from_utf8(token).ok();
-            self.found = text.filter(|text| !text.is_empty() && text != "null").map(Into::into);
+            let usable = text.filter(|text| !text.is_empty() && text != "null");
+            self.found = usable.map(|text| Found { text: text.into(), place });
         }
     }
 }
@@ -120,5 +160,21 @@ mod tests {
         assert_eq!(id(r#"{"id":{"x":1}}"#), None);
         assert_eq!(id(r#"{"x":{"id":5}}"#), None);
         assert_eq!(id("[]]}{"), None);
+        assert_eq!(id(r#"{"id":1,"id":2}"#).as_deref(), Some("2"));
+    }
+
+    #[test]
+    fn tells_where_the_id_stands_and_whether_the_object_ended() {
+        for (text, whole) in [
+            ("\u{feff}{\"x\":NaN, \"id\": \"a b\" ,\"y\":[{}]}\n", true),
+            ("{\"id\": \"a b\",\"resu", false),
+            ("{\"s\":\"\u{1}}\",\"id\":\"a b\",\"r\":[\"}\"", false),
+        ] {
+            let mut scan = IdScan::default();
+            scan.feed(text.as_bytes());
+            assert_eq!(scan.ended(), whole, "{text}");
+            let (id, place) = scan.placed().unwrap();
+            assert_eq!((&*id, &text[place]), ("\"a b\"", "\"a b\""));
+        }
     }
 }

@@ -2,13 +2,15 @@
 use super::{
     Options,
     effects::Declared,
+    options::Loops,
     stack::{read_catalog, read_config},
 };
 use std::{env, path::PathBuf};
 use tool_reliability::{
     Environment,
-    config::{Config, DeriveKeys, Live, Reloaded, variables},
+    config::{Config, DeriveKeys, Live, LoopMode, Reloaded, variables},
     idempotency::DerivedKeys,
+    loopguard,
 };
 
 /// The files that say how the guard is set up.
@@ -66,6 +68,18 @@ impl Setup {
     /// Declares what is known of tools: what the catalogue says beats the configuration.
     pub(crate) fn declare(&self, declared: &Declared) {
         declared.replace(self.config.catalog.iter().chain(self.declared.iter()));
+    }
+
+    /// What becomes of loops, and what to say of an option whose name will go: an option beats the
+    /// configuration.
+    pub(crate) fn loops(&self, option: Option<Loops>) -> (loopguard::Mode, Option<&'static str>) {
+        let configured = self.config.loops.mode.map(|mode| match mode {
+            LoopMode::Off => loopguard::Mode::Off,
+            LoopMode::Note => loopguard::Mode::Note,
+            LoopMode::Block => loopguard::Mode::Block,
+            LoopMode::Strict => loopguard::Mode::Strict,
+        });
+        option.map_or_else(|| (configured.unwrap_or_default(), None), Loops::mode)
     }
 
     /// From what keys are derived: an option beats the configuration.

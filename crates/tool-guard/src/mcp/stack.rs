@@ -1,10 +1,11 @@
 //! The reliability stack around the server.
+use super::options::signals;
 use anyhow::Context as _;
 use std::{fs, path::Path};
 use tool_reliability::{
     config::{Config, Live},
     idempotency::DerivedKeys,
-    loopguard::Signals,
+    loopguard,
     timeout::AttemptTimeoutBuilder,
 };
 use tr_core::catalog::ToolCatalog;
@@ -13,14 +14,14 @@ use tr_core::catalog::ToolCatalog;
 pub(crate) fn live(
     config: Config,
     keys: DerivedKeys,
-    signals: Option<Signals>,
+    loops: loopguard::Mode,
 ) -> anyhow::Result<Live> {
     let live = Live::new(config, |builder| {
         builder
             // The tool bounds its attempts itself, since progress prolongs them.
             .attempt_timeout(AttemptTimeoutBuilder::only_as_requested)
             .idempotency(|idempotency| idempotency.derived_keys(keys))
-            .loop_guard(|guard| guard.signals(signals))
+            .loop_guard(|guard| guard.mode(loops).signals(signals(loops)))
             // What MCP says of a failure is `isError`; any other member is the server's answer.
             .silent_failures(false)
     });

@@ -78,7 +78,7 @@ impl Wire {
 
     /// The claim under which the call runs, if it leaves a record. A key that cannot be used was
     /// refused by the layer that records, and a call that none can be derived for leaves none.
-    fn claim_of(&self, call: &ToolCall) -> Option<Fence> {
+    pub(crate) fn claim_of(&self, call: &ToolCall) -> Option<Fence> {
         let own = call.id().ok().flatten();
         let id = own
             .or_else(|| self.derived.then(|| call.derived_id(Derive::Session).ok().flatten())?)?;
@@ -88,7 +88,11 @@ impl Wire {
     /// The server has answered a call after it was given up.
     pub(crate) fn settle(&self, claim: Fence, outcome: ToolOutcome) {
         let did_not_run = outcome.error().is_some_and(|error| error.ran == Ran::No);
-        let how = if did_not_run { Settlement::DidNotRun } else { Settlement::Done(outcome) };
+        let how = match outcome {
+            _ if did_not_run => Settlement::DidNotRun,
+            outcome if outcome.can_be_kept() => Settlement::Done(outcome),
+            _ => Settlement::DoneNotKept,
+        };
         // A record that is settled already, gone, or another run's by now needs nothing.
         let _ = self.records.settle_run(&claim.key, claim.epoch, how);
     }
@@ -263,13 +267,14 @@ enum Message {
 }
 
 impl Failure {
-    const SERVER_GONE_BEFORE: Self = Self::new(
+    /// Permanent: nobody starts the server again, so no retry can help.
+    pub(crate) const SERVER_GONE_BEFORE: Self = Self::new(
         "The MCP server has ended; the tool did not run",
-        Facts::new("server_gone", Ran::No, Verdict::TRANSIENT),
+        Facts::new("server_gone", Ran::No, Verdict::Permanent),
     );
     const SERVER_GONE: Self = Self::new(
         "The MCP server ended before it answered",
-        Facts::new("server_gone", Ran::Unknown, Verdict::TRANSIENT),
+        Facts::new("server_gone", Ran::Unknown, Verdict::Permanent),
     );
     const CANCELLED_BEFORE: Self = Self::new(
         "The call was cancelled; the tool did not run",

@@ -30,7 +30,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(crate) results: Option<PathBuf>,
 
-    /// The MCP server and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// The MCP server and its arguments; what follows its name belongs to it
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

@@ -8,6 +8,8 @@ use std::{
     net::TcpStream,
     path::PathBuf,
     process::{Command, Output},
+    sync::mpsc::channel,
+    time::Duration,
 };
 
 /// A file that goes with the test.
@@ -68,6 +70,33 @@ const JSON: &str = "content-type: application/json";
 
 fn order(address: &str, order: Value) -> (u16, Value) {
     http(address, "POST", &[HERE, JSON], &order.to_string())
+}
+
+/// Connections that say little, ever so slowly, and stay: the operator's comes after all of them.
+#[test]
+fn two_hundred_slow_connections_keep_no_operator_out() {
+    for said in [
+        &b""[..],
+        b"GET /debug/tool-rel",
+        b"POST /debug/tool-reliability HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{",
+    ] {
+        let mut client = Client::guarded(&["--admin", "127.0.0.1:0"]);
+        let address = address(&mut client);
+        let slow: Vec<_> = (0..200)
+            .map(|_| {
+                let mut stream = TcpStream::connect(&address).unwrap();
+                // One that was sent away before it has spoken is not there any more.
+                let _ = stream.write_all(said);
+                stream
+            })
+            .collect();
+        let (sender, answered) = channel();
+        let asking = std::thread::spawn(move || sender.send(http(&address, "GET", &[HERE], "").0));
+        // Well before the first of them would be given up for its silence.
+        assert_eq!(answered.recv_timeout(Duration::from_secs(5)), Ok(200));
+        asking.join().unwrap().unwrap();
+        drop(slow);
+    }
 }
 
 #[test]

@@ -13,8 +13,11 @@ fn unreadable_lines_that_could_call_a_tool_are_refused() {
         client.send_raw(line);
         client.send_raw(b"\n");
         let answer = client.receive();
-        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(null), &json!(-32700)));
+        // Its id can be made out all the same.
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(-32700)));
     }
+    client.send_raw(b"{\"jsonrpc\":\"2.0\",\"method\":\"tools/call\",\n");
+    assert_eq!(client.receive()["id"], json!(null));
     assert!(client.is_quiet());
     assert_eq!(client.executions("charge_card"), 0);
 }
@@ -30,6 +33,54 @@ fn unreadable_lines_of_other_kinds_go_to_the_server() {
         assert_eq!(direct.line(), guarded.line());
         assert!(guarded.is_quiet());
     }
+}
+
+/// Answers by the order of the call: `NaN`, a mark of byte order, a raw control character, two ids.
+const ODD: &str = r#"
+    n=0; while read -r line; do
+        echo "$line" >>"$LEDGER"; n=$((n+1))
+        case $n in
+            1) printf '{"jsonrpc":"2.0","id":1,"result":{"content":[],"x":NaN,"y":-Infinity}}\n' ;;
+            2) printf '\357\273\277{"jsonrpc":"2.0","id":2,"result":{"content":[]}}\n' ;;
+            3) printf '{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"a\001b"}]}}\n' ;;
+            4) printf '{"jsonrpc":"2.0","id":1,"result":{"content":[]},"id":4}\n' ;;
+        esac
+    done"#;
+
+/// Whatever a client makes of such a line, it is the call's answer: no timeout follows it, and what
+/// it answers is not run again.
+#[test]
+fn an_answer_that_is_no_json_settles_its_call_and_passes_once() {
+    let mut client = Client::script(&["--timeout", "1500ms"], ODD);
+    let pay = |client: &mut Client, id: u32, key: u32| {
+        let meta = json!({ "idempotencyKey": key.to_string() });
+        let params = json!({ "name": "pay", "arguments": { "order": key }, "_meta": meta });
+        client.request(id, "tools/call", params);
+    };
+    let expected: [&[u8]; 4] = [
+        br#"{"jsonrpc":"2.0","id":1,"result":{"content":[],"x":NaN,"y":-Infinity}}"#,
+        b"\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[]}}",
+        b"{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"a\x01b\"}]}}",
+        br#"{"jsonrpc":"2.0","id":1,"result":{"content":[]},"id":4}"#,
+    ];
+    for (key, line) in (1..).zip(expected) {
+        pay(&mut client, key, key);
+        assert_eq!(client.line().trim_ascii_end(), line);
+    }
+    for key in 1..=4 {
+        let id = 10 + key;
+        pay(&mut client, id, key);
+        let said = text(&client.answer(id));
+        assert!(said.contains("has succeeded, its answer was not kept"), "{said}");
+    }
+    assert_eq!(client.executions(""), 4);
+    // What nobody answers is given up last of all: after that nothing can follow for the others.
+    client.request(20, "tools/call", json!({ "name": "slow" }));
+    let last = client.receive();
+    assert_eq!(last["id"], 20);
+    assert!(text(&last).contains("Tool timeout after 1.5s"), "{last}");
+    client.send_raw(b"{\"jsonrpc\":\"2.0\",\"id\":\"\\u0061\",\"method\":\"ping\",\"x\":NaN}\n");
+    assert_eq!(client.receive()["id"], "a");
 }
 
 #[test]

@@ -32,9 +32,139 @@ fn a_quiet_build_polled_60_times_is_no_loop() {
 fn the_same_answer_again_and_again_is_one() {
     let mut client = Client::guarded(&[]);
     client.list_tools();
-    assert_eq!(echo(&mut client, 25, &json!({ "text": "a.rs" })), (11, 5));
-    let mut client = Client::guarded(&["--loops", "failures"]);
+    // It is remarked at the tenth answer and at the twentieth, and never refused.
+    assert_eq!(echo(&mut client, 25, &json!({ "text": "a.rs" })), (2, 0));
+    let mut client = Client::guarded(&["--loops", "strict"]);
     assert_eq!(echo(&mut client, 25, &json!({ "text": "a.rs" })), (0, 0));
+}
+
+/// What fails of the tools `t1`, `t2`, … without a turn, and in a turn that Codex names.
+fn failures(client: &mut Client, calls: u32, meta: &Value) -> Vec<String> {
+    let mut said = Vec::new();
+    for id in 1..=calls {
+        let params = json!({ "name": format!("t{id}"), "arguments": { "n": id }, "_meta": meta });
+        client.request(id, "tools/call", params);
+        said.push(text(&client.answer(id)));
+    }
+    said
+}
+
+/// Each tool fails in words of its own, but for `fine`.
+const BROKEN: &str = r#"
+    while read -r line; do
+        id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+        case "$line" in
+            *'"fine"'*) end='"result":{"content":[{"type":"text","text":"fine"}]}' ;;
+            *) end='"result":{"content":[{"type":"text","text":"broken"}],"isError":true}' ;;
+        esac
+        echo "$line" >> "$LEDGER"
+        echo "{\"jsonrpc\":\"2.0\",\"id\":$id,$end}"
+    done"#;
+
+#[test]
+fn five_failures_of_a_client_without_turns_warn_and_stop_nothing() {
+    let warning = |n| {
+        format!(
+            "broken\n[TOOL ERRORS] {n} failures within 60 s. Review your approach before continuing."
+        )
+    };
+    let mut client = Client::script(&[], BROKEN);
+    let said = failures(&mut client, 6, &json!({}));
+    assert_eq!(said[..4], ["broken"; 4]);
+    assert_eq!(said[4..], [warning(5), warning(6)]);
+    // Only the very call that failed twice is refused.
+    client.call(7, "t1", json!({ "n": 1 }));
+    let said = text(&client.answer(7));
+    assert!(said.contains("\n[LOOP DETECTED] Tool \"t1\" failed 2 times"), "{said}");
+    client.call(8, "t1", json!({ "n": 1 }));
+    assert!(text(&client.answer(8)).starts_with("[LOOP DETECTED]"));
+    client.call(9, "t1", json!({ "n": 2 }));
+    assert!(text(&client.answer(9)).starts_with("broken"));
+    client.call(10, "fine", json!({}));
+    assert_eq!(text(&client.answer(10)), "fine");
+    assert_eq!(client.executions(""), 9);
+}
+
+#[test]
+fn five_failures_in_a_turn_that_the_client_names_end_the_turn() {
+    let meta =
+        |turn: &str| json!({ "x-codex-turn-metadata": { "session_id": "s", "turn_id": turn } });
+    let mut client = Client::script(&[], BROKEN);
+    let said = failures(&mut client, 6, &meta("1"));
+    assert_eq!(said[..4], ["broken"; 4]);
+    let limit = "[TOOL ERROR LIMIT] 5 tool failures in this turn. \nStopping tool execution. Review your approach before continuing.";
+    assert_eq!(said[4..], [format!("broken\n{limit}"), limit.to_owned()]);
+    assert_eq!(client.executions(""), 5);
+    assert_eq!(failures(&mut client, 1, &meta("2")), ["broken"]);
+}
+
+#[test]
+fn what_becomes_of_loops_is_the_user_s_to_say() {
+    for (loops, calls) in
+        [("off", 9), ("note", 9), ("block", 9), ("strict", 5), ("signals", 9), ("failures", 5)]
+    {
+        let mut client = Client::script(&["--loops", loops], BROKEN);
+        let said = failures(&mut client, 9, &json!({}));
+        assert_eq!(client.executions(""), calls, "{loops}: {said:?}");
+        assert_eq!(said[4] == "broken", loops == "off", "{loops}: {said:?}");
+        for id in 10..15 {
+            client.call(id, "t", json!({}));
+            client.answer(id);
+        }
+        let more = match loops {
+            "off" | "note" => 5,
+            "block" | "signals" => 2,
+            _ => 0,
+        };
+        assert_eq!(client.executions("") - calls, more, "{loops}");
+        let stderr = client.stderr();
+        let deprecated = stderr.contains("write --loops");
+        assert_eq!(deprecated, ["signals", "failures"].contains(&loops), "{stderr}");
+    }
+}
+
+#[test]
+fn the_configuration_says_what_becomes_of_loops_and_how_much_a_tool_may_fail() {
+    let config = ledger().with_extension("loops.toml");
+    let tools =
+        "[tools.t1]\nloops = { max_identical = 4 }\n[tools.fine]\nloops = { repeats = 3 }\n";
+    fs::write(&config, format!("[loops]\nmode = \"block\"\nmax_failures_per_turn = 2\n{tools}"))
+        .unwrap();
+    let mut client = Client::script(&["--config", config.to_str().unwrap()], BROKEN);
+    for id in 1..=6 {
+        client.call(id, "t1", json!({}));
+        let said = text(&client.answer(id));
+        assert_eq!(said.contains("[TOOL ERRORS]"), (2..=4).contains(&id), "{said}");
+        assert_eq!(said.contains("[LOOP DETECTED]"), id >= 4, "{said}");
+    }
+    assert_eq!(client.executions(""), 4);
+    for id in 7..=9 {
+        client.call(id, "fine", json!({}));
+        assert_eq!(text(&client.answer(id)).contains("[LOOP WARNING]"), id == 9);
+    }
+    fs::write(&config, "[loops]\nmode = \"blok\"\n").unwrap();
+    let mut client = Client::script(&["--config", config.to_str().unwrap()], BROKEN);
+    assert_eq!(client.wait().code(), Some(1));
+    assert!(client.stderr().contains("\"block\""));
+    fs::remove_file(config).unwrap();
+}
+
+#[test]
+fn notes_stand_behind_a_failure_s_words_in_blocks_of_their_own() {
+    let mut client = Client::script(&["--timeout", "300ms"], "while read -r line; do :; done");
+    for id in 1..=5 {
+        client.call(id, "hangs", json!({ "n": id }));
+    }
+    for _ in 1..=5 {
+        let answer = client.receive();
+        let blocks = answer["result"]["content"].as_array().unwrap();
+        let own = blocks[0]["text"].as_str().unwrap();
+        assert!(!own.contains("[TOOL ERRORS]") && own.contains("may have run"), "{own}");
+        for note in &blocks[1..] {
+            let note = note["text"].as_str().unwrap();
+            assert!(note.starts_with('[') && !note.contains("may have run"), "{note}");
+        }
+    }
 }
 
 /// Answers by the name of the tool: `edit` succeeds, `test` fails, `book` is called wrongly.

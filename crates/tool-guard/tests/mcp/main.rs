@@ -4,6 +4,7 @@
 mod admin;
 mod bad_input;
 mod client;
+mod command_line;
 mod evidence;
 mod lines;
 mod loops;

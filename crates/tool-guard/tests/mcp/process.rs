@@ -22,7 +22,7 @@ fn without_a_command_the_usage_is_shown() {
 
 #[test]
 fn after_the_server_ended_all_is_answered_at_once() {
-    let mut client = Client::guarded(&[]);
+    let mut client = Client::guarded(&["--on-server-exit", "stay"]);
     client.call(2, "slow", json!({ "ms": 60_000 }));
     client.call(1, "charge_card", json!({ "order": "o", "then": "crash" }));
     for _ in 1..=2 {
@@ -37,6 +37,59 @@ fn after_the_server_ended_all_is_answered_at_once() {
     assert_eq!(client.answer(5)["error"]["code"], -32000);
     assert_eq!(client.executions("charge_card"), 1);
     assert_eq!(client.leave().code(), Some(70));
+}
+
+#[test]
+fn a_guard_whose_server_has_ended_ends_with_its_code() {
+    for (script, code) in
+        [("read call; exit 3", 3), ("read call; kill -9 $$", 137), ("read call; exit 0", 0)]
+    {
+        let mut client = Client::script(&[], script);
+        client.call(1, "any", json!({}));
+        let answer = client.answer(1);
+        assert!(text(&answer).contains("may have run"), "{answer}");
+        let meta = &answer["result"]["_meta"]["tool-reliability/error"];
+        assert_eq!((&meta["code"], &meta["ran"]), (&json!("server_gone"), &json!("unknown")));
+        // The client still holds its end open.
+        assert_eq!(client.wait().code(), Some(code), "{script}");
+    }
+    // Also where nothing is in flight.
+    assert_eq!(Client::script(&[], "exit 7").wait().code(), Some(7));
+    assert_eq!(Client::script(&["--mode", "off"], "exit 7").wait().code(), Some(7));
+}
+
+/// Five failures have opened the breaker; the end of the server is told all the same, and at once.
+#[test]
+fn a_dead_server_is_named_whatever_the_breakers_say() {
+    let fails = r#"
+        n=0; while [ $n -lt 5 ]; do read -r line; n=$((n+1))
+        id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+        echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"Service unavailable (503)\"}],\"isError\":true}}"
+        done; read -r line; id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+        echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}""#;
+    let mut client = Client::script(&["--on-server-exit=stay"], fails);
+    for id in 1..=5 {
+        client.call(id, "rate", json!({ "n": id }));
+        client.answer(id);
+    }
+    client.call(6, "rate", json!({ "n": 6 }));
+    let answer = client.answer(6);
+    let meta = &answer["result"]["_meta"]["tool-reliability/error"];
+    assert_eq!(meta["code"], "circuit_open", "{answer}");
+    client.request(7, "ping", json!({}));
+    client.answer(7);
+    let gone = |answer: &serde_json::Value| text(answer).contains("The MCP server has ended");
+    for id in 8..=40 {
+        client.call(id, "rate", json!({ "n": id }));
+        let answer = client.answer(id);
+        if id == 8 && !gone(&answer) {
+            continue; // It was about to end.
+        }
+        assert!(gone(&answer), "{answer}");
+        let meta = &answer["result"]["_meta"]["tool-reliability/error"];
+        assert_eq!((&meta["code"], &meta["ran"]), (&json!("server_gone"), &json!("no")));
+        assert_eq!(answer["result"]["content"].as_array().unwrap().len(), 1);
+    }
 }
 
 /// A server that starts another process, and ignores that its input ends.
@@ -102,7 +155,8 @@ fn a_server_that_ends_takes_its_helpers_along() {
 
 #[test]
 fn a_server_that_closes_its_output_is_gone() {
-    let mut client = Client::script(&[], "read call; exec >/dev/null; read more");
+    let stay = ["--on-server-exit=stay"];
+    let mut client = Client::script(&stay, "read call; exec >/dev/null; read more");
     client.call(1, "any", json!({}));
     assert!(text(&client.answer(1)).contains("may have run"));
     client.call(2, "any", json!({}));

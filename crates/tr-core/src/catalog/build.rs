@@ -171,6 +171,8 @@ fn loops(own: Option<Loops>, default: Option<&Loops>) -> LoopOverride {
     let (own, default) = (own.unwrap_or_default(), default.cloned().unwrap_or_default());
     LoopOverride {
         max_identical: own.max_identical.or(default.max_identical),
+        max_failures_per_turn: own.max_failures_per_turn.or(default.max_failures_per_turn),
+        repeats: own.repeats.or(default.repeats),
         poll: own.poll.or(default.poll).unwrap_or(false),
         loop_key: own.loop_key.or(default.loop_key),
     }

@@ -125,6 +125,11 @@ object! { strict
     struct Loops {
         /// Identical failing calls that end it.
         "max_identical" => max_identical: Option<u32>, Lenient<Count<1000>>;
+        /// Failures of any kind in a turn after which this tool is not called any more, or the model
+        /// is warned.
+        "max_failures_per_turn" => max_failures_per_turn: Option<u32>, Lenient<Count<1000>>;
+        /// Identical calls with one answer from which on that is remarked.
+        "repeats" => repeats: Option<u32>, Lenient<Count<100_000>>;
         /// Identical calls are polling, not a loop.
         "poll" => poll: Option<bool>, Lenient<Flag>;
         /// The params that make a call's identity.

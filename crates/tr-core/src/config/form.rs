@@ -242,11 +242,26 @@ pub enum Conflicts {
     Independent,
 }
 
+/// What becomes of loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoopMode {
+    /// Nothing is counted.
+    Off,
+    /// The model is told, and nothing is refused.
+    Note,
+    /// Loops are refused; where nobody says when a turn begins, only calls that failed identically.
+    Block,
+    /// The limits refuse calls where nobody says when a turn begins, too.
+    Strict,
+}
+
 object! { strict
     /// Changes to the loop guard.
     pub struct LoopConfig {
         /// Whether loops are looked for; true.
         "enabled" => enabled: Option<bool>, Lenient<Flag>;
+        /// What becomes of loops; block.
+        "mode" => mode: Option<LoopMode>, Lenient<Word<LoopMode>>;
         /// Identical failing calls that end a loop; 2.
         "max_identical" => max_identical: Option<u32>, Lenient<Count<1000>>;
         /// Failures of any kind that end a turn; 5.
@@ -259,6 +274,7 @@ object! { strict
 words! {
     Mode { Off = "off", Shadow = "shadow", Enforce = "enforce" }
     BreakerMode { Enforce = "enforce", Shadow = "shadow", Disabled = "disabled" }
+    LoopMode { Off = "off", Note = "note", Block = "block", Strict = "strict" }
     DeriveKeys { Off = "off", CutOff = "cut_off" | "cutOff", Step = "step", Session = "session" }
     Conflicts { Reject = "reject", Independent = "independent" }
 }

@@ -63,7 +63,7 @@ mod vars;
 pub(crate) use self::form::ConfigForm;
 pub use self::form::{
     BreakerConfig, BreakerMode, BreakerRules, Conflicts, DeriveKeys, IdempotencyConfig, LoopConfig,
-    RetryOptIn,
+    LoopMode, RetryOptIn,
 };
 pub use self::vars::PREFIX;
 

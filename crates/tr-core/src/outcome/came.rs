@@ -11,6 +11,8 @@ pub(super) struct Came {
     nanos: u32,
     by: By,
     pub(super) unrecorded: bool,
+    /// No record keeps it.
+    pub(super) unkept: bool,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -44,7 +46,7 @@ impl Came {
         };
         let secs = age.as_secs();
         let secs = if secs > u32::MAX as u64 { u32::MAX } else { secs as u32 };
-        Self { fingerprint, secs, nanos: age.subsec_nanos(), by, unrecorded: self.unrecorded }
+        Self { fingerprint, secs, nanos: age.subsec_nanos(), by, ..self }
     }
 }
 

@@ -45,6 +45,11 @@ pub struct LoopRef<'r> {
     pub poll: bool,
     /// How many identical failures this tool is allowed, where that is its own matter.
     pub max_identical: Option<u32>,
+    /// How many failures of the turn this tool is called in spite of, where that is its own matter.
+    pub max_failures_per_turn: Option<u32>,
+    /// How often this tool may give one answer to one call before that is remarked, where that is
+    /// its own matter.
+    pub repeats: Option<u32>,
 }
 
 impl<'r> LoopRef<'r> {
@@ -69,6 +74,8 @@ impl<'r> LoopRef<'r> {
             read_only: false,
             poll: false,
             max_identical: None,
+            max_failures_per_turn: None,
+            repeats: None,
         }
     }
 }

@@ -203,7 +203,7 @@ impl Codec<ToolOutcome> for Standard {
 
     #[inline]
     fn store(&self, outcome: &ToolOutcome) -> Option<ToolOutcome> {
-        outcome.parts().chunk.is_none().then(|| outcome.clone())
+        outcome.can_be_kept().then(|| outcome.clone())
     }
 
     #[inline]
@@ -244,6 +244,8 @@ impl LoopOf<ToolCall> for Standard {
             read_only: parts.effect == Effect::ReadOnly,
             poll: loops.is_some_and(|loops| loops.poll),
             max_identical: loops.and_then(|loops| loops.max_identical),
+            max_failures_per_turn: loops.and_then(|loops| loops.max_failures_per_turn),
+            repeats: loops.and_then(|loops| loops.repeats),
         }
     }
 }

@@ -58,11 +58,11 @@ impl Failed {
     }
 }
 
-/// The model reads one text: what layers told it follows the tool's own words.
+/// The model reads one text: what layers told it follows the tool's own words, on lines of its own.
 fn with_notes(message: &str, notes: &[Box<str>]) -> String {
     notes.iter().fold(message.to_owned(), |text, note| match text.as_str() {
         "" => note.to_string(),
-        text => format!("{text} {note}"),
+        text => format!("{text}\n{note}"),
     })
 }
 

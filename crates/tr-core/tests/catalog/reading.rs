@@ -25,7 +25,9 @@ const WHOLE: &str = r#"{
             },
             "retry_safe": false,
             "breaker": {"consecutive": 8, "failure_rate": 0.3, "cooldown_ms": 15000},
-            "loops": {"max_identical": 3, "poll": true, "loop_key": ["to"]},
+            "loops": {
+                "max_identical": 3, "max_failures_per_turn": 7, "repeats": 30, "poll": true, "loop_key": ["to"]
+            },
             "ttl": {"done_ms": 1000, "failed_ms": 200, "inflight_ms": 30},
             "classification": {"503": "permanent"},
             "keys": {"volatile": ["/meta/sentAt"], "any_whitespace": ["/text"], "keep_volatile": true},
@@ -71,6 +73,7 @@ fn every_key_reaches_the_manifest() {
     assert_eq!((tool.breaker.consecutive, tool.breaker.failure_rate), (Some(8), Some(0.3)));
     assert_eq!(tool.breaker.cooldown, Some(Duration::from_secs(15)));
     assert_eq!((tool.loops.max_identical, tool.loops.poll), (Some(3), true));
+    assert_eq!((tool.loops.max_failures_per_turn, tool.loops.repeats), (Some(7), Some(30)));
     assert_eq!(tool.loops.loop_key.as_deref(), Some(&["to".into()][..]));
     assert_eq!(tool.ttls.done, Some(Duration::from_secs(1)));
     assert_eq!(tool.ttls.failed, Some(Duration::from_millis(200)));

@@ -41,6 +41,8 @@ fn each_key_with_each_value_is_judged_alike() {
         value!({"consecutive": 1, "failure_rate": 1, "cooldown_ms": 1}),
         value!({"failure_rate": 0}),
         value!({"max_identical": 2, "poll": true, "loop_key": ["a"]}),
+        value!({"max_failures_per_turn": 2, "repeats": 100_000}),
+        value!({"max_failures_per_turn": 0}),
         value!({"done_ms": 1, "failed_ms": 1, "inflight_ms": 1}),
         value!({"volatile": ["/a~1b"], "any_whitespace": [], "keep_volatile": false}),
         value!({"volatile": ["a"]}),

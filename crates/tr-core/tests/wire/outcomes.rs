@@ -155,7 +155,7 @@ fn a_tools_own_failure_keeps_its_words_and_gets_ours_behind_them() {
         envelope.to_json().get(),
         r#"{"requestId": "r-1", "status": "error", "fromCache": false, "toolName": "search",
             "durationMs": 12, "attempts": 1, "error": {
-                "code": "bad_airport", "message": "Invalid airport code: XYZ [NON-RETRYABLE]",
+                "code": "bad_airport", "message": "Invalid airport code: XYZ\n[NON-RETRYABLE]",
                 "retriable": false, "terminal": true, "ran": "yes", "recorded": false,
                 "details": {"given": "XYZ"}
             }}"#,

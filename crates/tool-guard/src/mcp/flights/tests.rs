@@ -84,7 +84,7 @@ fn answered(ending: &Ending) -> bool {
 }
 
 fn answer() -> Ending {
-    let answer = super::super::call::Answer { line: Bytes::new(), id_range: 0..0 };
+    let answer = super::super::call::Answer { line: Bytes::new(), id_range: 0..0, opaque: false };
     Ending::Answered(answer, ToolOutcome::default())
 }
 

@@ -5,7 +5,7 @@ use crate::mcp::{
     call::{Answer, Ending},
     flights::{Answered, Relay, token},
     lines::{Item, Oversized},
-    message::{self, Line, Message, NoteParams},
+    message::{self, Guess, Line, Message, NoteParams},
 };
 use bytes::Bytes;
 use tokio::time::Instant;
@@ -90,7 +90,35 @@ where
                 return self.on_answer(&repaired, &message);
             }
         }
-        self.pass_to_client(line);
+        match Guess::of(line).filter(|guess| guess.is_answer) {
+            Some(guess) => self.on_opaque_answer(line, guess),
+            None => self.pass_to_client(line),
+        }
+    }
+
+    /// An answer of which only the id can be read: `NaN`, raw control characters, a name twice. It
+    /// passes once, as it came, and the tool ran.
+    fn on_opaque_answer(&mut self, line: &Bytes, guess: Guess) {
+        let answered = self.wire.lock().flights.answered(&guess.id);
+        match answered {
+            Answered::Attempt { ending, .. } => {
+                let answer = Answer { line: line.clone(), id_range: guess.place, opaque: true };
+                let _ = ending.send(Ending::Answered(answer, ToolOutcome::not_kept()));
+            }
+            Answered::Late { claim, pass } => {
+                if let Some(claim) = claim {
+                    self.wire.settle(claim, ToolOutcome::not_kept());
+                }
+                if pass {
+                    self.pass_to_client(line);
+                }
+            }
+            Answered::Stranger => {
+                self.requests.remove(&guess.id);
+                self.lists.remove(&guess.id);
+                self.pass_to_client(line);
+            }
+        }
     }
 
     fn on_progress(&mut self, line: &Bytes, message: &Message<'_>) {
@@ -116,7 +144,8 @@ where
         match answered {
             Answered::Attempt { ending, recorded } => {
                 let outcome = answer::outcome(message, recorded || self.wire.compares());
-                let answer = Answer { line: line.clone(), id_range: message::range(line, raw) };
+                let id_range = message::range(line, raw);
+                let answer = Answer { line: line.clone(), id_range, opaque: false };
                 // A receiver that is gone has given up between two polls; its drop said so.
                 let _ = ending.send(Ending::Answered(answer, outcome));
             }

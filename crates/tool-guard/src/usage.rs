@@ -1,0 +1,69 @@
+//! What is said of a command line that cannot be used.
+use clap::{
+    Error,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+use std::{env, ffi::OsStr, process};
+
+/// The subcommands that start a server.
+const STARTING: [&str; 2] = ["mcp", "turn"];
+
+/// Says what is wrong, and ends the process. A mistake that a missing `--` explains names that.
+pub(crate) fn exit(error: &Error) -> ! {
+    let code = error.exit_code();
+    // Where nobody reads it, nothing is lost but the text.
+    let _ = error.print();
+    let args: Vec<_> = env::args_os().skip(1).collect();
+    let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
+    if let Some(tip) = tip(error, &args) {
+        eprintln!("\n  tip: {tip}");
+    }
+    process::exit(code)
+}
+
+/// Whether a `--` would have told ours from the server's, and where it goes.
+fn tip(error: &Error, args: &[&OsStr]) -> Option<String> {
+    if args.contains(&OsStr::new("--")) {
+        return None;
+    }
+    let subcommand = args.first()?.to_str()?;
+    let starts = STARTING.contains(&subcommand);
+    match error.kind() {
+        // `tool-guard npx …`.
+        ErrorKind::InvalidSubcommand if error.get(ContextKind::SuggestedSubcommand).is_none() => {
+            let rest: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
+            Some(format!(
+                "to guard an MCP server, write `mcp --` before its command: tool-guard mcp -- {}",
+                rest.join(" ")
+            ))
+        }
+        ErrorKind::UnknownArgument if starts => Some(match error.get(ContextKind::InvalidArg) {
+            Some(ContextValue::String(arg)) => format!(
+                "`--` is missing before the server's command, if {arg} belongs to that: {}",
+                form(subcommand)
+            ),
+            _ => before(subcommand),
+        }),
+        ErrorKind::MissingRequiredArgument
+        | ErrorKind::InvalidValue
+        | ErrorKind::ValueValidation
+        | ErrorKind::ArgumentConflict
+        | ErrorKind::NoEquals
+        | ErrorKind::TooManyValues
+        | ErrorKind::WrongNumberOfValues
+            if starts =>
+        {
+            Some(before(subcommand))
+        }
+        _ => None,
+    }
+}
+
+fn before(subcommand: &str) -> String {
+    format!("write `--` before the server's command: {}", form(subcommand))
+}
+
+fn form(subcommand: &str) -> String {
+    let plan = if subcommand == "turn" { " PLAN" } else { "" };
+    format!("tool-guard {subcommand} [OPTIONS]{plan} -- COMMAND…")
+}
