@@ -9,7 +9,7 @@ use crate::{
 };
 use opentelemetry::KeyValue;
 use std::time::Duration;
-use tr_core::{BreakerState, CallInfo, Event, Observer, Striped, code};
+use tr_core::{BreakerState, CallInfo, Event, Observer, SessionAction, Striped, code};
 
 /// Turns what other layers tell an observer into events, metrics and spans.
 ///
@@ -87,7 +87,8 @@ impl TelemetryObserver {
         self.log(call, record, log::warn);
     }
 
-    fn session(&self, call: &CallInfo<'_>, action: &'static str, removed: u64) {
+    fn session(&self, call: &CallInfo<'_>, action: SessionAction, removed: u64) {
+        let action = action.as_str();
         if let Some(metrics) = &self.core.metrics {
             metrics.session(action);
         }

@@ -328,6 +328,7 @@ where
         if let Some(manifest) = self.effects.of(&tool) {
             call = call.manifested(manifest);
         }
+        let repeatable = Repeatable::of(&call);
         if self.mode == Mode::Enforce
             && self.wire.lock().gone
             && self.wire.claim_of(&call).is_none()
@@ -335,10 +336,9 @@ where
             // No layer may retry it, hold it back or blame a breaker. What is recorded of the same
             // call is still told.
             let refused = Err(Failure::SERVER_GONE_BEFORE.into());
-            return self.on_step(Some((mcp, refused)));
+            return self.on_step(Some((mcp, repeatable, refused)));
         }
         let stack = self.stack.clone();
-        let repeatable = Repeatable::of(&call);
         let run = async move { (mcp, repeatable, stack.oneshot(call).await) };
         let finished = self.calls.begin(Box::pin(run));
         self.on_step(finished);

@@ -5,8 +5,8 @@ use serde_json::json;
 use std::{collections::BTreeMap, time::Duration};
 use tower::{Service, ServiceExt, layer::Layer};
 use tr_core::{
-    BoxError, CallInfo, Effect, Event, Facts, MatchedOn, Params, Ran, Scope, ToolCall, ToolId,
-    ToolOutcome, Verdict,
+    BoxError, CallInfo, Effect, Event, Facts, MatchedOn, Params, Ran, Scope, SessionAction,
+    ToolCall, ToolId, ToolOutcome, Verdict,
 };
 use tr_telemetry::{CacheReadings, Names, Signals, TelemetryLayer};
 
@@ -239,7 +239,14 @@ fn what_befalls_a_session_is_a_line_and_a_count() {
     let observer = signals.observer();
     let mut call = CallInfo::of("model");
     call.session = Some("s-1");
-    let actions = ["blocked", "repaired", "rolled_back", "abandoned", "not_recorded", "blocked"];
+    let actions = [
+        SessionAction::Blocked,
+        SessionAction::Repaired,
+        SessionAction::RolledBack,
+        SessionAction::Abandoned,
+        SessionAction::NotRecorded,
+        SessionAction::Blocked,
+    ];
     for (removed, action) in (0..).zip(actions) {
         tell(&*observer, &call, Event::Session { action, removed });
     }
@@ -254,7 +261,8 @@ fn what_befalls_a_session_is_a_line_and_a_count() {
     let events = lines.events();
     assert_eq!(events.len(), actions.len());
     for (n, (event, action)) in events.iter().zip(actions).enumerate() {
-        assert_eq!((&event["event"], &event["action"]), (&json!("tool_session"), &json!(action)));
+        let action = json!(action.as_str());
+        assert_eq!((&event["event"], &event["action"]), (&json!("tool_session"), &action));
         assert_eq!((&event["sessionKey"], &event["removedMessages"]), (&json!("s-1"), &json!(n)));
         assert_eq!(event["level"], "warn");
     }
