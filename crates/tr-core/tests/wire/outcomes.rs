@@ -2,8 +2,8 @@
 use crate::samples::{RESPONSE, RESULT, assert_same};
 use std::{error::Error, fmt, time::Duration};
 use tr_core::{
-    BoxError, BreakerState, Chunk, Facts, Json, MatchedOn, OutcomeParts, Ran, Replay, Retried,
-    ToolCall, ToolError, ToolOutcome, Verdict, code,
+    BoxError, BreakerState, Chunk, Effect, Facts, Json, MatchedOn, OutcomeParts, Ran, Replay,
+    Retried, ToolCall, ToolError, ToolOutcome, Verdict, code,
     wire::{
         Status,
         bs_tim_5::ToolResultEnvelope,
@@ -119,6 +119,12 @@ fn each_failure_has_its_status_code_and_facts() {
         (code::UNCLASSIFIED, Ran::Unknown, transient, Plain, true, false),
     ] {
         let error = Refused::boxed(code, ran, verdict);
+        // What may have run is retried by nobody who could do harm.
+        let is_safe = !retriable || ran == Ran::No;
+        let envelope = ToolResultEnvelope::of(&call(), Err(&*error), 2, DURATION);
+        let failure = envelope.error.as_ref().unwrap();
+        assert_eq!((failure.retriable, failure.terminal || is_safe), (retriable && is_safe, true));
+        let call = || call().effect(Effect::ReadOnly);
         let envelope = ToolResultEnvelope::of(&call(), Err(&*error), 2, DURATION);
         let failure = envelope.error.as_ref().unwrap();
         assert_eq!((envelope.status, &*failure.code), (status, code));

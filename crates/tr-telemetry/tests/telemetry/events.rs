@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tower::{Service, ServiceExt, layer::Layer};
 use tr_core::{
-    BoxError, BreakerState, Event, Facts, KeyOf, MatchedOn, Ran, Standard, ToolError, ToolOutcome,
-    Verdict, canonical::FingerprintKey,
+    BoxError, BreakerState, Effect, Event, Facts, KeyOf, MatchedOn, Ran, Standard, ToolError,
+    ToolOutcome, Verdict, canonical::FingerprintKey,
 };
 use tr_telemetry::{Names, Signals, TelemetryLayer};
 
@@ -71,7 +71,12 @@ async fn a_failure_names_its_code_and_whether_it_may_be_retried() {
     let tool = tower::service_fn(async |_| {
         Ok::<_, BoxError>(ToolOutcome::failure(ToolError::new("503", "upstream is down")))
     });
-    TelemetryLayer::call(&signals()).layer(tool).oneshot(call("pay")).await.unwrap();
+    let tool = TelemetryLayer::call(&signals()).layer(tool);
+    let read = call("pay").effect(Effect::ReadOnly);
+    tool.clone().oneshot(read).await.unwrap();
+    // It may have paid, so nobody who reads the event repeats it.
+    tool.oneshot(call("pay")).await.unwrap();
+    assert_eq!(lines.events()[3]["retriable"], json!(false));
     let end = &lines.events()[1];
     assert_eq!((&end["event"], &end["level"]), (&json!("tool_call_end"), &json!("warn")));
     assert_eq!((&end["state"], &end["retriable"]), (&json!("failed"), &json!(true)));
