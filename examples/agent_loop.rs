@@ -61,7 +61,7 @@ where
         for used in uses {
             let [id, name] = ["id", "name"].map(|key| used[key].as_str().unwrap_or_default());
             writeln!(told, "model: {name}({})", used["input"])?;
-            let params = Params::from_text(&used["input"].to_string())?;
+            let params = Params::from_text(used["input"].to_string())?;
             let call = ToolCall::new(name, params).session("s").tool_call_id(id);
             // Whatever becomes of the call is in the session: the loop goes on.
             match tool.clone().oneshot(call).await {
