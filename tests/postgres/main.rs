@@ -2,6 +2,7 @@
 
 mod crash;
 mod launcher;
+mod repaired;
 mod rules;
 mod servers;
 mod trouble;

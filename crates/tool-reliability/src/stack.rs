@@ -204,7 +204,8 @@ impl Builder {
     }
 
     /// Records the tool cycles of these sessions; none by default. A user's message that is pushed
-    /// to one of them begins a turn for the loop guard, where calls do not name their turn.
+    /// to one of them begins a turn for the loop guard, where calls do not name their turn. The
+    /// stack's observers hear what is done when one of them is loaded.
     pub fn sessions(mut self, sessions: Sessions) -> Self {
         self.sessions = Some(sessions);
         self
@@ -299,6 +300,7 @@ impl Builder {
         if let Some(sessions) = &self.sessions {
             integrity = integrity.sessions(sessions.clone());
         }
+        let session_observer = observer.clone();
         let loop_guard = faults.gather(self.loop_guard.observer(observer.clone()).build());
         let idempotency = faults.gather(self.idempotency.observer(observer.clone()).build());
         let default_deadline = faults.gather(
@@ -320,8 +322,11 @@ impl Builder {
         else {
             return Err(faults);
         };
-        if let (Some(sessions), Some(turns)) = (self.sessions, loop_guard.turns().cloned()) {
-            sessions.on_turn(move |session| turns.begin(Some(session)));
+        if let Some(sessions) = self.sessions {
+            sessions.observe(session_observer);
+            if let Some(turns) = loop_guard.turns().cloned() {
+                sessions.on_turn(move |session| turns.begin(Some(session)));
+            }
         }
         let hooks: Hooks = self.hooks.into();
         let layers = Layers {

@@ -2,7 +2,10 @@
 use std::sync::{Arc, Mutex};
 use tool_reliability::{
     ToolStack,
-    integrity::{CycleMode, Format, ModelCall, ModelGuardLayer, OUTCOME_UNKNOWN, Sessions},
+    integrity::{
+        CycleMode, Format, Layer0Config, ModelCall, ModelGuardLayer, OUTCOME_UNKNOWN, Sessions,
+        store::Memory,
+    },
 };
 use tower::{Layer, ServiceExt};
 use tr_core::{
@@ -154,4 +157,24 @@ async fn what_was_cut_off_is_told_as_unknown() {
         assert!(sent.contains(OUTCOME_UNKNOWN), "{mode:?}: {sent}");
         assert_eq!(*agent.heard.0.lock().unwrap(), [SessionAction::Abandoned]);
     }
+}
+
+/// What is done when a session is loaded is heard by the stack's observers, too.
+#[tokio::test]
+async fn a_session_that_is_repaired_as_it_is_loaded_is_told() {
+    let store = Memory::new();
+    let of = |auto_repair| {
+        let mut config = Layer0Config::default();
+        config.auto_repair = auto_repair;
+        Sessions::builder(FORMAT).config(config).store(store.clone()).build().unwrap()
+    };
+    let ghost =
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"g","content":"1"}]}"#;
+    let ghost = FORMAT.read(ghost).unwrap();
+    of(false).change("s", |session, _| session.push(ghost)).await.unwrap();
+
+    let (sessions, heard) = (of(true), Arc::new(Heard::default()));
+    ToolStack::builder().sessions(sessions.clone()).observer(heard.clone()).build().unwrap();
+    assert!(sessions.load("s").await.unwrap().valid);
+    assert_eq!(*heard.0.lock().unwrap(), [SessionAction::Repaired]);
 }

@@ -50,7 +50,8 @@
 //! Those of [`Layer0Config`]: enabled, validating before each call of the model, repairs offered
 //! and not made, 10 committed checkpoints kept, no snapshots. A failed cycle is treated by
 //! [`CycleMode::Preserve`]: rolled back if the tool did not run, else recorded with its error or
-//! with [`OUTCOME_UNKNOWN`]. A call without a session or without an id of the model's passes
+//! with [`OUTCOME_UNKNOWN`]. A use that the agent has pushed itself is always answered, by a refusal
+//! too. A call without a session or without an id of the model's passes
 //! through and costs no allocation.
 //!
 //! Sessions that are to outlive the process get a [store](SessionsBuilder::store): a tool's intent

@@ -60,7 +60,7 @@ impl<A> IntegrityBuilder<A> {
         self
     }
 
-    /// Tells `observer` of cycles that failed.
+    /// Tells `observer` of cycles that failed, were abandoned or could not be recorded.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.layer.observer = Some(observer);
         self

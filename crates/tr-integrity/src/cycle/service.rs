@@ -16,7 +16,8 @@ use tr_core::{AnswerOf, BoxError, CycleOf, Standard};
 ///
 /// # Cancellation
 /// Dropped before the tool starts, the call leaves nothing; dropped later, its intent is left to
-/// recovery: "outcome unknown, may have run". Dropped while the answer is on its way to the store,
+/// recovery: "outcome unknown, may have run". A use that the agent has put into the transcript is
+/// answered there at once in both cases. Dropped while the answer is on its way to the store,
 /// it is recorded, at once or with the session's next change.
 #[derive(Clone, Debug)]
 pub struct Integrity<S, A = Standard> {

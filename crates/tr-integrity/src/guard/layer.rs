@@ -54,7 +54,7 @@ impl ModelGuardLayer {
 }
 
 impl<A, M> ModelGuardBuilder<A, M> {
-    /// Tells `observer` of blocked calls, repairs and rollbacks.
+    /// Tells `observer` of blocked calls, repairs, rollbacks, and of what the store did not record.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.layer.observer = Some(observer);
         self

@@ -63,7 +63,7 @@ impl<S, A, M> ModelGuard<S, A, M> {
         self.tell(req, SessionAction::Blocked);
         if let Some(slot) = answers.session_of(req).and_then(|id| sessions.slot(id)) {
             sessions.work_on_cycle(&slot.session, |session, now| {
-                session.note("blocked", None, None, now)
+                session.note("blocked", None, None, now);
             });
         }
         let plan = Repair::preserve().close_tail().plan(&sent);

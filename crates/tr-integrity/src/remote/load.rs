@@ -1,7 +1,7 @@
 //! Sessions from the store, and what a crash has left in them.
 use super::{Log, Remote, lock};
 use crate::{
-    session::{Session, Sessions, Slot, ToolCycleTransaction, ToolUse, journal::decode},
+    session::{LoadNote, Session, Sessions, Slot, ToolCycleTransaction, journal::decode},
     store::{Entry, Revision, StoreError},
 };
 use std::sync::{Arc, Mutex};
@@ -53,7 +53,7 @@ impl Sessions {
         entries: &[Entry],
         remote: &Arc<Remote>,
         lost: Option<&Log>,
-    ) -> Result<(Slot, Vec<(Option<ToolUse>, SessionAction)>), StoreError> {
+    ) -> Result<(Slot, Vec<LoadNote>), StoreError> {
         let head = entries.last().map(|last| last.revision);
         let log = Log::new(id, Arc::clone(remote), head);
         let mut session = match head {

@@ -1,14 +1,20 @@
 //! One session: its transcript, checkpoints and cycles. Pure: time comes as an argument.
+mod abandoned;
 mod chain;
 mod checkpoint;
 mod cycle;
 mod cycles;
+mod incidents;
 pub(crate) mod journal;
 mod messages;
 mod recover;
 mod results;
 mod sessions;
 
+pub(crate) use self::{
+    abandoned::NEVER_STARTED,
+    sessions::{LoadNote, Slot},
+};
 pub use self::{
     checkpoint::{Checkpoint, CheckpointError, Operation, RollbackResult},
     cycle::{CycleId, CycleMode, CycleState, ToolCycleTransaction, ToolResult, ToolUse},
@@ -18,7 +24,6 @@ pub use self::{
     },
     sessions::{Sessions, SessionsBuilder},
 };
-pub(crate) use self::{cycles::NEVER_STARTED, sessions::Slot};
 use crate::{
     config::Layer0Config,
     format::Format,
@@ -30,10 +35,6 @@ use crate::{
 use chain::Chain;
 use journal::Kept;
 use std::{collections::VecDeque, sync::Arc};
-
-/// Incidents and archives that a session keeps; older ones go.
-const KEPT_INCIDENTS: usize = 1_000;
-const KEPT_ARCHIVES: usize = 10;
 
 /// One session: its transcript, checkpoints, tool cycles, incidents and archive.
 ///
@@ -340,59 +341,5 @@ impl Session {
         let index = checkpoint.message_index;
         index <= self.transcript.len()
             && *self.chain.prefix(index).to_hex().as_str() == *checkpoint.content_hash
-    }
-
-    pub(crate) fn note(
-        &mut self,
-        kind: &'static str,
-        id: Option<&str>,
-        gone: Option<usize>,
-        now: u64,
-    ) {
-        let incident = Incident {
-            kind: kind.into(),
-            timestamp: now,
-            checkpoint: id.map(Into::into),
-            rolled_back: gone,
-        };
-        self.journal.noted(&incident);
-        self.keep_incident(incident);
-    }
-
-    fn note_verbose(&mut self, kind: &'static str, id: &str, now: u64) {
-        if self.config.verbose {
-            self.note(kind, Some(id), None, now);
-        }
-    }
-
-    /// It was loaded from its store.
-    pub(crate) fn loaded(&mut self, now: u64) {
-        if self.config.verbose {
-            self.note("load", None, None, now);
-        }
-    }
-
-    /// Of a cycle that is on its way.
-    fn note_cycle(&mut self, kind: &'static str, id: CycleId, now: u64) {
-        if self.config.verbose
-            && let Some(cycle) = self.cycles.iter().find(|cycle| cycle.id == id)
-        {
-            let checkpoint = cycle.checkpoint.clone();
-            self.note(kind, Some(&checkpoint), None, now);
-        }
-    }
-
-    fn keep_incident(&mut self, incident: Incident) {
-        if self.incidents.len() == KEPT_INCIDENTS {
-            self.incidents.pop_front();
-        }
-        self.incidents.push_back(incident);
-    }
-
-    fn keep_archive(&mut self, archive: Archive) {
-        if self.archives.len() == KEPT_ARCHIVES {
-            self.archives.pop_front();
-        }
-        self.archives.push_back(archive);
     }
 }

@@ -50,6 +50,9 @@ struct Shared {
     observers: Mutex<Vec<Arc<dyn Observer>>>,
 }
 
+/// What was done while a session was loaded; about which cycle, if not about the session.
+pub(crate) type LoadNote = (Option<ToolUse>, SessionAction);
+
 /// Is told of the session in which a turn begins.
 type Listener = dyn Fn(&str) + Send + Sync;
 
@@ -108,7 +111,7 @@ impl Sessions {
     }
 
     /// Tells the observers what was done while this session was loaded.
-    pub(crate) fn tell_loaded(&self, id: &str, done: &[(Option<ToolUse>, SessionAction)]) {
+    pub(crate) fn tell_loaded(&self, id: &str, done: &[LoadNote]) {
         if done.is_empty() {
             return;
         }

@@ -218,7 +218,7 @@ impl Agent {
             End::CutOff => return drop(running),
             End::Answered => {
                 let text = format!("answer {id};");
-                let content = Json::from_text(&format!("{text:?}")).unwrap();
+                let content = Json::from_text(format!("{text:?}")).unwrap();
                 self.answered.push(text);
                 Ok(ToolOutcome::success(content))
             }
