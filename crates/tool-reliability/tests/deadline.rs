@@ -138,7 +138,7 @@ async fn a_repeat_of_a_call_whose_owner_vanished_waits_no_longer_than_it_may() {
         builder.idempotency(|kept| kept.store(records.clone())).build().unwrap()
     };
     let mut dies = Box::pin(stack("{}").service(ScriptedTool::script([Step::Hang])).oneshot(pay()));
-    poll_fn(|cx| Poll::Ready(assert!(dies.as_mut().poll(cx).is_pending()))).await;
+    assert!(poll_fn(|cx| Poll::Ready(dies.as_mut().poll(cx).is_pending())).await);
     std::mem::forget(dies);
 
     for (json, code, waits) in [
