@@ -107,7 +107,10 @@ async fn tr_11_an_open_breaker_stops_retries() {
     // The refusal did not run, but earlier attempts may have.
     assert_eq!((found.code(), found.ran()), (code::CIRCUIT_OPEN, Ran::Unknown));
     assert!(causes(&*error).any(|cause| cause.to_string().starts_with("timeout")), "{error:?}");
-    assert_eq!(find::<RetryExhausted>(&*error).unwrap().why(), Why::CircuitOpen);
+    let exhausted = find::<RetryExhausted>(&*error).unwrap();
+    assert_eq!((exhausted.why(), exhausted.attempts()), (Why::CircuitOpen, handle.calls()));
+    let text = error.to_string();
+    assert!(text.starts_with("gave up after 2 attempts (circuit_open): "), "{text}");
     assert!(started.elapsed() <= Duration::from_millis(200 + 400 + 2));
 
     let started = Instant::now();

@@ -46,6 +46,7 @@ mod outcome;
 mod overrides;
 mod params;
 pub mod question;
+mod reached;
 pub mod rollout;
 #[cfg(feature = "schema")]
 pub mod schemas;

@@ -26,7 +26,9 @@ use tr_core::{BoxError, Ran, Verdict};
 /// call's future is, so that layers further out move little.
 ///
 /// Dropped in mid-run it drops the call, and its claim says what that leaves.
-pub(crate) struct Drive<S, F, Req, R, A, V>(Option<Cell<Driver<S, F, Req, R, A, V>>>);
+pub(crate) struct Drive<S, F, Req, R, A, V>(Option<InCell<S, F, Req, R, A, V>>);
+
+type InCell<S, F, Req, R, A, V> = Cell<Driver<S, F, Req, R, A, V>>;
 
 pin_project! {
     /// What lies in the cell. Fields are dropped in order: the call is gone before somebody else
@@ -37,9 +39,16 @@ pin_project! {
         called: Option<F>,
         run: Run<S, Req, R, A, V>,
         // What becomes of the run when its caller goes: `Drop` can ask for no bounds.
-        leave: fn(Cell<Driver<S, F, Req, R, A, V>>),
+        leave: fn(InCell<S, F, Req, R, A, V>),
     }
 }
+
+/// The driver of calls of `S`.
+pub(crate) type DriverOf<S, Req, A, V> =
+    Driver<S, <S as Service<Req>>::Future, Req, <S as Service<Req>>::Response, A, V>;
+
+/// The place that it lies in.
+pub(crate) type CellOf<S, Req, A, V> = Cell<DriverOf<S, Req, A, V>>;
 
 /// All of a run but the tool's future.
 pub(crate) struct Run<S, Req, R, A, V> {
@@ -117,7 +126,7 @@ where
     /// a store is asked first.
     #[inline]
     pub(crate) fn new(
-        cell: Option<Cell<Driver<S, S::Future, Req, S::Response, A, V>>>,
+        cell: Option<CellOf<S, Req, A, V>>,
         service: &S,
         req: Req,
         claim: Option<Claim<V>>,
@@ -142,7 +151,7 @@ where
     }
 
     #[cold]
-    fn new_cell(answers: A) -> Cell<Driver<S, S::Future, Req, S::Response, A, V>> {
+    fn new_cell(answers: A) -> CellOf<S, Req, A, V> {
         let run = Run {
             service: None,
             req: None,
@@ -235,7 +244,7 @@ where
 
     /// The run is over: its cell, empty but for a claim.
     #[inline]
-    pub(crate) fn take_cell(&mut self) -> Cell<Driver<S, S::Future, Req, S::Response, A, V>> {
+    pub(crate) fn take_cell(&mut self) -> CellOf<S, Req, A, V> {
         let mut cell = self.0.take().expect("ends once");
         empty(&mut cell);
         cell
@@ -268,7 +277,7 @@ where
     }
 
     #[inline]
-    fn driver(&mut self) -> Pin<&mut Driver<S, S::Future, Req, S::Response, A, V>> {
+    fn driver(&mut self) -> Pin<&mut DriverOf<S, Req, A, V>> {
         self.0.as_mut().expect("polled after completion").as_mut()
     }
 }
@@ -299,7 +308,7 @@ fn empty<S, F, Req, R, A, V>(cell: &mut Cell<Driver<S, F, Req, R, A, V>>) {
 }
 
 /// Gives back the cell of a run without a claim.
-fn go_home<S, Req, A, V>(mut cell: Cell<Driver<S, S::Future, Req, S::Response, A, V>>)
+fn go_home<S, Req, A, V>(mut cell: CellOf<S, Req, A, V>)
 where
     S: Detachable<Req>,
     Req: Send + 'static,

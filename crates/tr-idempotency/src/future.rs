@@ -36,6 +36,13 @@ pin_project! {
     }
 }
 
+/// The response of a call of `S`.
+pub(crate) type FutureOf<S, Req, A, V> =
+    IdempotencyFuture<S, <S as Service<Req>>::Future, Req, <S as Service<Req>>::Response, A, V>;
+
+type StateOf<S, Req, A, V> =
+    State<S, <S as Service<Req>>::Future, Req, <S as Service<Req>>::Response, A, V>;
+
 /// Small, since every layer further out moves it: what is large lies elsewhere.
 enum State<S, F, Req, R, A, V> {
     Known(Option<Result<R, BoxError>>),
@@ -138,7 +145,7 @@ where
     A: Answers<Req, S::Response, V>,
     V: Clone + Send + 'static,
 {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<State<S, S::Future, Req, S::Response, A, V>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<StateOf<S, Req, A, V>> {
         let is_settled = std::task::ready!(self.inquiry.as_mut().poll(cx));
         let (mut service, mut req, refusal) = self.call.take().expect("answered once");
         Poll::Ready(if is_settled {
@@ -159,10 +166,7 @@ where
     V: Clone + Send + 'static,
 {
     /// What comes after the wait.
-    fn poll(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<State<S, S::Future, Req, S::Response, A, V>> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<StateOf<S, Req, A, V>> {
         let mut this = self.project();
         let Poll::Ready(delivery) = this.waiter.poll(cx) else {
             if this.timer.is_none() {

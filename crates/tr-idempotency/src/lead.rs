@@ -1,10 +1,9 @@
 //! A run by leave of a store: claimed there first, recorded there last.
 use crate::{
     bounds::{Answers, Detachable},
-    drive::{Drive, Driver, Phase},
+    drive::{CellOf, Drive, Phase},
     end::{Failure, State, answer, failed},
     error::{SharedFailure, Withdrawn},
-    local::spares::Cell,
     remote::{
         Boxed, Remote, WhenStoreFails,
         held::{Held, Sure},
@@ -329,7 +328,7 @@ where
         }
     }
 
-    fn empty_cell(&mut self) -> Cell<Driver<S, S::Future, Req, S::Response, A, V>> {
+    fn empty_cell(&mut self) -> CellOf<S, Req, A, V> {
         self.lead = None;
         self.take_cell()
     }

@@ -3,11 +3,11 @@ use crate::{
     bounds::{Answers, Detachable},
     codec::notes::RequestNote,
     config::{Config, ConflictPolicy, DerivedKeys},
-    drive::{Drive, Driver},
+    drive::{CellOf, Drive, DriverOf},
     error::{Conflict, InFlight, KeyRejected, OutcomeUnknown, StoreFull, TooManyWaiters},
-    future::IdempotencyFuture,
+    future::{FutureOf, IdempotencyFuture},
     lead::{Errand, Lead},
-    local::{Refusal, Store, Task, apply::Wish, claim::Claim, spares::Cell},
+    local::{Refusal, Store, Task, apply::Wish, claim::Claim},
     remote::{
         Remote,
         inquiry::{Inquiry, inquire},
@@ -158,7 +158,7 @@ where
 
 impl<S, A, V> Idempotency<S, A, V> {
     /// A call that is no other call's repeat, and no other will be its.
-    fn plain<Req>(&self, req: Req) -> IdempotencyFuture<S, S::Future, Req, S::Response, A, V>
+    fn plain<Req>(&self, req: Req) -> FutureOf<S, Req, A, V>
     where
         S: Detachable<Req>,
         Req: Send + 'static,
@@ -178,10 +178,10 @@ impl<S, A, V> Idempotency<S, A, V> {
         &self,
         mut req: Req,
         claim: Claim<V>,
-        cell: Option<Cell<Driver<S, S::Future, Req, S::Response, A, V>>>,
+        cell: Option<CellOf<S, Req, A, V>>,
         wish: &Wish<'_>,
         effect: Effect,
-    ) -> IdempotencyFuture<S, S::Future, Req, S::Response, A, V>
+    ) -> FutureOf<S, Req, A, V>
     where
         S: Detachable<Req>,
         Req: Send + 'static,
@@ -203,10 +203,10 @@ impl<S, A, V> Idempotency<S, A, V> {
     fn meet<Req>(
         &self,
         mut req: Req,
-        task: Task<V, Driver<S, S::Future, Req, S::Response, A, V>>,
+        task: Task<V, DriverOf<S, Req, A, V>>,
         wish: &Wish<'_>,
         effect: Effect,
-    ) -> IdempotencyFuture<S, S::Future, Req, S::Response, A, V>
+    ) -> FutureOf<S, Req, A, V>
     where
         S: Detachable<Req>,
         Req: Send + 'static,
@@ -325,12 +325,7 @@ impl<S, A, V> Idempotency<S, A, V> {
     }
 
     #[cold]
-    fn reject<S2, Req>(
-        &self,
-        req: &Req,
-        effect: Effect,
-        why: InvalidKey,
-    ) -> IdempotencyFuture<S2, S2::Future, Req, S2::Response, A, V>
+    fn reject<S2, Req>(&self, req: &Req, effect: Effect, why: InvalidKey) -> FutureOf<S2, Req, A, V>
     where
         S2: Detachable<Req>,
         Req: Send + 'static,

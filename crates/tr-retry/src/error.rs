@@ -18,13 +18,19 @@ use tr_core::{Facts, Ran, Retried};
 #[derive(Debug)]
 pub struct RetryExhausted {
     why: Why,
+    attempts: usize,
     retried: Vec<Retried>,
     facts: Facts,
 }
 
 impl RetryExhausted {
-    pub(crate) const fn new(why: Why, retried: Vec<Retried>, facts: Facts) -> Self {
-        Self { why, retried, facts }
+    pub(crate) const fn new(
+        why: Why,
+        attempts: usize,
+        retried: Vec<Retried>,
+        facts: Facts,
+    ) -> Self {
+        Self { why, attempts, retried, facts }
     }
 
     /// Why it was not tried again.
@@ -33,13 +39,14 @@ impl RetryExhausted {
         self.why
     }
 
-    /// How many attempts were made.
+    /// How many attempts got as far as the tool: one that a breaker refused, or whose time was over
+    /// before the tool was ready, is none.
     #[must_use]
     pub const fn attempts(&self) -> usize {
-        self.retried.len() + 1
+        self.attempts
     }
 
-    /// Each retry: after which attempt, why, after how long.
+    /// Each retry, those that did not get as far as the tool included: after which attempt, why, after how long.
     #[must_use]
     pub fn retried(&self) -> &[Retried] {
         &self.retried
@@ -60,8 +67,12 @@ impl RetryExhausted {
 
 impl fmt::Display for RetryExhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = if self.attempts() == 1 { "" } else { "s" };
-        write!(f, "gave up after {} attempt{plural} ({})", self.attempts(), self.why)?;
+        match self.attempts {
+            0 => f.write_str("gave up before an attempt reached the tool")?,
+            1 => f.write_str("gave up after 1 attempt")?,
+            attempts => write!(f, "gave up after {attempts} attempts")?,
+        }
+        write!(f, " ({})", self.why)?;
         match self.facts.source() {
             Some(cause) => write!(f, ": {cause}"),
             None => Ok(()),

@@ -27,6 +27,8 @@ pub(crate) struct Run {
     /// What the last attempt failed with.
     last: Option<BoxError>,
     retried: Vec<Retried>,
+    /// How many attempts got as far as the tool.
+    reached: usize,
     token: Option<Withdrawn>,
 }
 
@@ -93,6 +95,7 @@ where
             verdict: Verdict::TRANSIENT,
             last: None,
             retried: Vec::new(),
+            reached: 0,
             token: None,
         }
     }
@@ -108,6 +111,7 @@ where
         if seen.verdict.is_success() {
             return Judgement::Success;
         }
+        run.reached += usize::from(seen.reached_tool());
         run.ran = run.ran.or(seen.ran);
         run.verdict = seen.verdict;
         let attempt = run.attempt();
@@ -266,7 +270,7 @@ where
                     Some(last) if why == Why::CircuitOpen => facts.after(last),
                     _ => facts,
                 };
-                Err(RetryExhausted::new(why, take(&mut run.retried), facts).into())
+                Err(RetryExhausted::new(why, run.reached, take(&mut run.retried), facts).into())
             }
         }
     }
@@ -350,7 +354,7 @@ where
         let attempt = run.attempt();
         self.tell(attempt, || Event::RetryRefused { attempt, why: why.as_str() });
         let last = run.last.take().expect("it failed with something");
-        RetryExhausted::new(why, take(&mut run.retried), facts(last)).into()
+        RetryExhausted::new(why, run.reached, take(&mut run.retried), facts(last)).into()
     }
 
     fn tell<'e>(&self, attempt: u32, event: impl FnOnce() -> Event<'e>) {

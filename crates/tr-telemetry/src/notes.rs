@@ -13,6 +13,8 @@ pub(crate) struct Notes {
     pub(crate) key_hash: Option<Fingerprint>,
     /// Attempts that ended or were dropped.
     pub(crate) attempts: u32,
+    /// An attempt was refused before it got as far as the tool.
+    pub(crate) was_refused: bool,
     /// Retries that were announced.
     pub(crate) retries: u32,
     /// Of the breaker that refused an attempt or changed its state.
@@ -29,7 +31,7 @@ impl Notes {
     /// How many attempts the call had: counted, or else guessed from the retries.
     pub(crate) const fn attempts(&self) -> u32 {
         match (self.attempts, self.retries) {
-            (0, retries) => retries + 1,
+            (0, retries) if !self.was_refused => retries + 1,
             (attempts, _) => attempts,
         }
     }

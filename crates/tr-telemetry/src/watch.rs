@@ -134,12 +134,12 @@ impl Watch {
                 self.close(told.attempts(&outcome), told.notes.breaker, Some(&shown), end);
             }
             Story::Attempt(core, attempt) => {
-                let refused = end.code == code::CIRCUIT_OPEN && end.ran == Ran::No;
                 let breaker = notes::current().and_then(|notes| notes.breaker);
-                // A breaker further in refused: there was no attempt.
-                if !refused {
-                    notes::note(|notes| notes.attempts = notes.attempts.saturating_add(1));
-                }
+                // A layer further in refused: there was no attempt.
+                notes::note(|notes| match end.reached_tool() {
+                    true => notes.attempts = notes.attempts.saturating_add(1),
+                    false => notes.was_refused = true,
+                });
                 let shown = core.map(|core| Shown::new(&core, &outcome));
                 self.close(attempt, breaker, shown.as_ref(), end);
             }

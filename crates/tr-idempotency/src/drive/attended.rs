@@ -1,9 +1,6 @@
 //! Runs whose callers are there, and what becomes of them when those go.
-use super::{Drive, Driver, Phase, empty, go_home};
-use crate::{
-    bounds::{Answers, Detachable},
-    local::spares::Cell,
-};
+use super::{CellOf, Drive, Phase, empty, go_home};
+use crate::bounds::{Answers, Detachable};
 use std::{
     fmt,
     future::Future,
@@ -26,7 +23,7 @@ impl<S, F, Req, R, A, V> Drop for Attended<S, F, Req, R, A, V> {
 }
 
 /// The caller is gone before the end.
-pub(super) fn leave<S, Req, A, V>(mut cell: Cell<Driver<S, S::Future, Req, S::Response, A, V>>)
+pub(super) fn leave<S, Req, A, V>(mut cell: CellOf<S, Req, A, V>)
 where
     S: Detachable<Req>,
     Req: Send + 'static,

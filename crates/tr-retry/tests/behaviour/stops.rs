@@ -57,7 +57,33 @@ async fn tr_11_an_open_breaker_ends_retrying_at_once() {
     assert!(facts(&*error).unwrap().is_exhausted());
     assert!(find::<Open>(&*error).is_some(), "the refusal");
     assert_eq!(root_cause(&*error).to_string(), "timeout it is", "the last real cause");
-    assert_eq!(error.to_string(), "gave up after 3 attempts (circuit_open): the circuit is open");
+    assert_eq!(error.to_string(), "gave up after 2 attempts (circuit_open): the circuit is open");
+}
+
+/// Not what never got as far as the tool; a refused connection did, the tool found that out.
+#[tokio::test(start_paused = true)]
+async fn only_executions_are_counted() {
+    let ends = |code, ran| Step::err(Facts::new(code, ran, Verdict::TRANSIENT));
+    let not_ready = || ends(code::TIMEOUT, Ran::No);
+    let refused = || ends("network_error", Ran::No);
+    for (script, attempts, text) in [
+        (
+            [not_ready(), not_ready(), not_ready(), not_ready()],
+            0,
+            "before an attempt reached the tool",
+        ),
+        ([not_ready(), refused(), not_ready(), not_ready()], 1, "after 1 attempt"),
+        ([refused(), timeout(), refused(), not_ready()], 3, "after 3 attempts"),
+        ([refused(), refused(), refused(), refused()], 4, "after 4 attempts"),
+    ] {
+        let tool = Tool::script(script);
+        let error =
+            exact(Policy::tool_reliability()).layer(tool).oneshot(search()).await.unwrap_err();
+        let retry = exhausted(&error);
+        assert_eq!((retry.attempts(), retry.retried().len()), (attempts, 3));
+        let text = format!("gave up {text} (attempts): ");
+        assert!(error.to_string().starts_with(&text), "{error}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -44,7 +44,7 @@ async fn retried(traced: &Traced) -> Vec<SpanData> {
         async move {
             drop(tracer.start("downstream"));
             match call.attempt() {
-                0 => Err(BoxError::from(Facts::new("timeout", Ran::No, Verdict::TRANSIENT))),
+                0 => Err(BoxError::from(Facts::new("timeout", Ran::Unknown, Verdict::TRANSIENT))),
                 _ => ok(),
             }
         }
@@ -145,6 +145,31 @@ async fn a_refusal_shows_the_breaker_and_what_was_decided() {
     }
     let events: Vec<_> = spans[0].events.iter().map(|event| &*event.name).collect();
     assert_eq!(events, ["retry_refused", "timed_out", "loop"]);
+}
+
+#[tokio::test]
+async fn an_attempt_that_never_reached_its_tool_is_not_counted() {
+    for (code, ran, attempts) in [
+        ("circuit_open", Ran::No, "0"),
+        ("timeout", Ran::No, "0"),
+        ("timeout", Ran::Unknown, "1"),
+        ("network_error", Ran::No, "1"),
+    ] {
+        let traced = Traced::new(Sampler::AlwaysOn);
+        let signals = signals(&traced);
+        let tool = tower::service_fn(move |_: tr_core::ToolCall| async move {
+            Err::<tr_core::ToolOutcome, _>(BoxError::from(Facts::new(
+                code,
+                ran,
+                Verdict::TRANSIENT,
+            )))
+        });
+        let tool = TelemetryLayer::attempt(&signals).layer(tool);
+        TelemetryLayer::call(&signals).layer(tool).oneshot(call("pay")).await.unwrap_err();
+        let spans = traced.spans();
+        let call = attributes(named(&spans, "tool_execution")[0]);
+        assert_eq!(call["retry.attempt"], attempts, "{code} {ran:?}");
+    }
 }
 
 #[tokio::test]

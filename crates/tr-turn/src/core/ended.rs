@@ -77,7 +77,10 @@ impl Core {
     fn succeeded(&mut self, now: Instant, index: usize, run: &Run, outcome: ToolOutcome) {
         let retried = u32::try_from(outcome.retried().len()).unwrap_or(u32::MAX);
         let made = if outcome.from_cache() { 0 } else { retried.saturating_add(1) };
-        let attempts = run.notes().attempts.max(made);
+        let attempts = match run.notes() {
+            Notes { attempts: 0, .. } => made,
+            notes => notes.made(),
+        };
         let message = match attempts {
             0 | 1 => "Tool succeeded".into(),
             attempt => format!("Tool succeeded on retry {attempt}").into(),
@@ -108,8 +111,8 @@ impl Core {
         let notes = run.notes();
         // Who hears of attempts knows best, also that there was none.
         let attempts = match notes {
-            Notes { attempts: 0, errors: 0 } => u32::try_from(made).unwrap_or(u32::MAX),
-            notes => notes.attempts,
+            Notes { attempts: 0, errors: 0, .. } => u32::try_from(made).unwrap_or(u32::MAX),
+            notes => notes.made(),
         };
         let timed_out = is_timeout(failed, found.code);
         let cut_short = match verdict {
@@ -167,14 +170,14 @@ impl Core {
             falls[index] = Some((ran, effect));
         };
         for (index, ran, about) in running {
-            let attempts = about.run.notes().attempts.max(u32::from(ran != Ran::No));
+            let attempts = about.run.notes().made().max(u32::from(ran != Ran::No));
             let report = &mut self.calls[index];
             report.attempts = report.attempts.saturating_add(attempts);
             report.ran = report.ran.or(ran);
             fall(index, ran, about.effect, &about.run, attempts);
         }
         for (index, ran, effect, run) in self.late.drain(..) {
-            fall(index, ran, effect, &run, run.notes().attempts);
+            fall(index, ran, effect, &run, run.notes().made());
         }
         let fall_of = |index: usize| falls[index].expect("what runs has a future, or has ended");
         self.planner.expire(cause, fall_of, &mut self.steps);

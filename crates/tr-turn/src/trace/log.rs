@@ -77,10 +77,19 @@ pub(crate) struct Run {
 /// What is known of a run's attempts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Notes {
-    /// How many attempts there were.
+    /// The number of the last attempt.
     pub(crate) attempts: u32,
+    /// How many of the attempts never got as far as the tool.
+    pub(crate) refused: u32,
     /// How many errors the trace has.
     pub(crate) errors: u32,
+}
+
+impl Notes {
+    /// How many attempts got as far as the tool, the one that runs included.
+    pub(crate) const fn made(&self) -> u32 {
+        self.attempts.saturating_sub(self.refused)
+    }
 }
 
 /// How an attempt failed: the tool said so, or an error did.
@@ -146,8 +155,12 @@ impl Run {
         failed: Failed<'_>,
         breaker: BreakerState,
     ) {
-        lock(&self.notes).errors += 1;
         let found = failed.finding(self.manifest.as_deref());
+        {
+            let mut notes = lock(&self.notes);
+            notes.errors += 1;
+            notes.refused += u32::from(!found.end.reached_tool());
+        }
         let fact = Fact::ToolError {
             code: self.log.shown(found.end.code),
             error: self.log.shown(&failed.message()),

@@ -79,7 +79,10 @@ fn rows(entries: &[Entry]) -> Vec<Row<'_>> {
 impl<'t> Row<'t> {
     fn take(&mut self, entry: &'t Entry) {
         let at = entry.at;
-        self.attempts = self.attempts.max(entry.attempt);
+        // These say how many there were; others, which one it was.
+        if matches!(entry.fact, Fact::ToolOutcome { .. } | Fact::AlternativeToolUsed { .. }) {
+            self.attempts = self.attempts.max(entry.attempt);
+        }
         match entry.fact {
             Fact::ToolStarted => self.spans.push(Span { from: at, to: at, runs: true }),
             Fact::RecoveryDecision { delay: Some(delay), .. } => {

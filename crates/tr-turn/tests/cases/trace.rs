@@ -45,6 +45,27 @@ async fn eh_3_1_the_trace_records_that_the_breaker_opened() {
     assert!(decisions(&report).iter().all(|(_, decision, _)| *decision != "Retry"));
 }
 
+/// Two calls under one breaker: it opens while both retry.
+#[tokio::test(start_paused = true)]
+async fn what_a_breaker_refuses_is_no_attempt() {
+    let bench = Bench::new([("flight_search", vec![says("Service unavailable (503)")])]);
+    let draft = Draft::new("t")
+        .call(reads("flight_search").named("one"))
+        .call(reads("flight_search").named("two"));
+    let report = bench.run(draft).await;
+    let refused = report.trace.entries().iter().filter(
+        |entry| matches!(&entry.fact, Fact::ToolError { code, .. } if &**code == "circuit_open"),
+    );
+    assert!(refused.count() > 0);
+    let attempts: u32 = report.calls.iter().map(|call| call.attempts).sum();
+    assert_eq!(attempts as usize, bench.calls("flight_search"));
+    let shown = report.trace.to_string();
+    for call in &report.calls {
+        let text = format!("{} attempts", call.attempts);
+        assert!(shown.contains(&text), "{text}\n{shown}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_person_can_read_the_waterfall() {
     let bench = Bench::new([
