@@ -3,13 +3,14 @@ use crate::{
     log::{self, Invocation, More, Record},
     metrics::{Ended, Series, utee},
     notes::{self, Notes},
+    redact::Hidden,
     signals::Core,
 };
 use opentelemetry::{
     Context, KeyValue,
     trace::{Status as SpanStatus, TraceContextExt as _},
 };
-use std::{mem, thread, time::Duration};
+use std::{borrow::Cow, mem, thread, time::Duration};
 use tokio::time::Instant;
 use tr_core::{BreakerState, Classification, Ran, Scope, Striped, Verdict, code, wire::Status};
 
@@ -25,6 +26,8 @@ pub(crate) struct Watch {
     /// Active while the call is polled.
     pub(crate) context: Option<Context>,
     pub(crate) story: Story,
+    /// What must not be shown of this call, where its tool has sensitive fields.
+    pub(crate) hidden: Option<Box<Hidden>>,
     pub(crate) is_over: bool,
 }
 
@@ -103,7 +106,7 @@ impl Watch {
         match mem::replace(&mut self.story, Story::None) {
             Story::None => {}
             Story::Call(told) => {
-                let shown = Shown::new(&told.core, &outcome);
+                let shown = Shown::new(&told.core, &outcome, self.hidden.as_deref());
                 if told.logs {
                     told.log(self.context.as_ref(), &shown, &outcome, elapsed, status);
                 }
@@ -116,7 +119,8 @@ impl Watch {
                 if !refused {
                     notes::note(|notes| notes.attempts = notes.attempts.saturating_add(1));
                 }
-                let shown = core.map(|core| Shown::new(&core, &outcome));
+                let hidden = self.hidden.as_deref();
+                let shown = core.map(|core| Shown::new(&core, &outcome, hidden));
                 self.close(attempt, breaker, shown.as_ref(), end);
             }
         }
@@ -167,12 +171,17 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(core: &Core, outcome: &Outcome<'_>) -> Self {
+    fn new(core: &Core, outcome: &Outcome<'_>, hidden: Option<&Hidden>) -> Self {
         Self {
-            code: core.clean(outcome.end.code),
-            message: outcome.message.map(|message| core.clean_message(message)),
+            code: core.clean(&without(hidden, outcome.end.code)),
+            message: outcome.message.map(|message| core.clean_message(&without(hidden, message))),
         }
     }
+}
+
+/// `text` without what must not be shown.
+pub(crate) fn without<'t>(hidden: Option<&Hidden>, text: &'t str) -> Cow<'t, str> {
+    hidden.map_or(Cow::Borrowed(text), |hidden| hidden.clean(text))
 }
 
 impl Told {
