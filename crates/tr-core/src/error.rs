@@ -16,7 +16,8 @@ pub struct Facts {
     ran: Ran,
     verdict: Verdict,
     exhausted: bool,
-    replay: Option<Replay>,
+    // Rare, and errors are moved about: out of their way.
+    replay: Option<Box<Replay>>,
     cause: Option<Cause>,
     earlier: Option<BoxError>,
 }
@@ -89,15 +90,15 @@ impl Facts {
 
     /// Marks the error as a replay: a record gave it, and not a run for this caller.
     #[must_use]
-    pub const fn replayed(mut self, replay: Replay) -> Self {
-        self.replay = Some(replay);
+    pub fn replayed(mut self, replay: Replay) -> Self {
+        self.replay = Some(Box::new(replay));
         self
     }
 
     /// Whether the error is a replay, and of what.
     #[must_use]
-    pub const fn replay(&self) -> Option<Replay> {
-        self.replay
+    pub fn replay(&self) -> Option<Replay> {
+        self.replay.as_deref().copied()
     }
 
     /// The stable code.
