@@ -16,10 +16,16 @@ pub struct Facts {
     ran: Ran,
     verdict: Verdict,
     exhausted: bool,
-    // Rare, and errors are moved about: out of their way.
-    replay: Option<Box<Replay>>,
     cause: Option<Cause>,
+    // Apart, since errors are moved about and few have it.
+    more: Option<Box<More>>,
+}
+
+/// What few errors say.
+#[derive(Debug, Default)]
+struct More {
     earlier: Option<BoxError>,
+    replay: Option<Replay>,
 }
 
 /// What lies behind facts.
@@ -33,15 +39,7 @@ impl Facts {
     /// Facts without a cause.
     #[must_use]
     pub const fn new(code: &'static str, ran: Ran, verdict: Verdict) -> Self {
-        Self {
-            code: Cow::Borrowed(code),
-            ran,
-            verdict,
-            exhausted: false,
-            replay: None,
-            cause: None,
-            earlier: None,
-        }
+        Self { code: Cow::Borrowed(code), ran, verdict, exhausted: false, cause: None, more: None }
     }
 
     /// Facts as a classification gives them.
@@ -52,9 +50,8 @@ impl Facts {
             ran: end.ran,
             verdict: end.verdict,
             exhausted: end.exhausted,
-            replay: None,
             cause: None,
-            earlier: None,
+            more: None,
         }
     }
 
@@ -77,7 +74,7 @@ impl Facts {
     /// behind the cause and all of the cause's own.
     #[must_use]
     pub fn after(mut self, earlier: impl Into<BoxError>) -> Self {
-        self.earlier = Some(earlier.into());
+        self.more.get_or_insert_default().earlier = Some(earlier.into());
         self
     }
 
@@ -91,14 +88,14 @@ impl Facts {
     /// Marks the error as a replay: a record gave it, and not a run for this caller.
     #[must_use]
     pub fn replayed(mut self, replay: Replay) -> Self {
-        self.replay = Some(Box::new(replay));
+        self.more.get_or_insert_default().replay = Some(replay);
         self
     }
 
     /// Whether the error is a replay, and of what.
     #[must_use]
     pub fn replay(&self) -> Option<Replay> {
-        self.replay.as_deref().copied()
+        self.more.as_ref()?.replay
     }
 
     /// The stable code.
@@ -165,7 +162,8 @@ pub fn causes<'e>(
     let mut earlier = None;
     iter::successors(Some(error), move |&error| {
         if let Some(facts) = error.downcast_ref::<Facts>() {
-            earlier = earlier.or(facts.earlier.as_deref().map(|earlier| earlier as _));
+            let own = facts.more.as_ref().and_then(|more| more.earlier.as_deref());
+            earlier = earlier.or(own.map(|earlier| earlier as _));
         }
         error.source().or_else(|| earlier.take())
     })

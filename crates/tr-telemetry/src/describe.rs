@@ -99,7 +99,7 @@ impl Describe<ToolCall, ToolOutcome> for Standard {
     }
 
     fn content_of<'r>(&self, outcome: &'r ToolOutcome) -> Option<&'r str> {
-        outcome.content().map(|content| content.get())
+        outcome.content().map(tr_core::Json::get)
     }
 
     fn traceparent_of<'r>(&self, call: &'r ToolCall) -> Option<&'r str> {
