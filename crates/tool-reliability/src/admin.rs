@@ -57,7 +57,10 @@ mod view;
 pub use self::access::Peer;
 
 use self::access::Access;
-use crate::{ToolStack, config::Reloaded};
+use crate::{
+    ToolStack,
+    config::{Live, Reloaded},
+};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body::Body;
@@ -73,6 +76,7 @@ use std::{
     task::{Context, Poll},
 };
 use tower_service::Service;
+use tr_core::ToolManifest;
 use tr_telemetry::TARGET;
 
 /// Where it answers.
@@ -87,7 +91,11 @@ pub struct Admin {
     stack: ToolStack,
     access: Arc<Access>,
     reload: Option<Reload>,
+    manifests: Option<Manifests>,
 }
+
+/// What is known of the tools at this moment.
+type Manifests = Arc<dyn Fn() -> Vec<Arc<ToolManifest>> + Send + Sync>;
 
 /// Reads the configuration again, or says what is wrong with it.
 type Reload = Arc<dyn Fn() -> Result<Reloaded, String> + Send + Sync>;
@@ -96,7 +104,27 @@ impl Admin {
     /// For requests of this machine only.
     #[must_use]
     pub fn new(stack: &ToolStack) -> Self {
-        Self { stack: stack.clone(), access: Arc::default(), reload: None }
+        Self { stack: stack.clone(), access: Arc::default(), reload: None, manifests: None }
+    }
+
+    /// The same for a stack that runs by a configuration, whose catalogue says which tools have
+    /// [sensitive](tr_core::ToolManifest::sensitive) fields.
+    #[must_use]
+    pub fn live(live: &Live) -> Self {
+        let of = live.clone();
+        Self::new(live.stack()).manifests(move || of.catalog().iter().cloned().collect())
+    }
+
+    /// Where to find out which tools have [sensitive](tr_core::ToolManifest::sensitive) fields: of
+    /// their failures only the codes are shown. Without it texts are redacted by the usual names
+    /// alone.
+    #[must_use]
+    pub fn manifests(
+        mut self,
+        manifests: impl Fn() -> Vec<Arc<ToolManifest>> + Send + Sync + 'static,
+    ) -> Self {
+        self.manifests = Some(Arc::new(manifests));
+        self
     }
 
     /// What `{"action": "reload"}` does: reads the configuration and has it
@@ -179,7 +207,11 @@ impl Admin {
             return Answer::error(StatusCode::NOT_FOUND, format!("there is only {PATH}"));
         }
         if head.method == Method::GET {
-            return Answer::ok(view::state(&self.stack).await);
+            return Answer::ok({
+                let tools =
+                    self.manifests.as_ref().map(|manifests| manifests()).unwrap_or_default();
+                view::state(&self.stack, &tools).await
+            });
         }
         if head.method != Method::POST {
             return Answer::error(StatusCode::METHOD_NOT_ALLOWED, "ask with GET, order with POST");

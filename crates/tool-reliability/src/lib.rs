@@ -49,7 +49,7 @@
 //! | 8 | telemetry of the attempt, attempt hooks | once per attempt |
 //! | 9 | [`breaker`] | sees attempts, and timeouts among them |
 //! | 10 | [attempt timeout](timeout) | the tool, and its readiness, within bounds |
-//! | 11 | [`adapter`] | judges the tool's own errors, once for all |
+//! | 11 | [`adapter`] | judges the tool's own errors, and answers that are failures, once for all |
 //!
 //! # Defaults
 //!
@@ -79,7 +79,7 @@
 //!
 //! # Knows nothing of
 //!
-//! anything but order and switches: all behaviour is the layers'.
+//! how a layer decides: it orders them, switches them, and translates at both ends.
 pub mod adapter;
 #[cfg(feature = "admin")]
 pub mod admin;

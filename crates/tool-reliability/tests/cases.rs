@@ -12,6 +12,7 @@ use tower::ServiceExt;
 use tr_core::{
     BoxError, BreakerState, Effect, Json, Params, Ran, ToolCall, ToolOutcome, Verdict, causes,
     code, facts, find,
+    wire::{Arrival, bs_tim_5::ToolCallEnvelope},
 };
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails, reports},
@@ -46,23 +47,44 @@ fn state(stack: &ToolStack, tool: &str) -> BreakerState {
     stack.breakers().get(tr_core::KeyRef::new(tool)).unwrap().state()
 }
 
+/// What a dispatcher does with the bytes that it gets: the tool runs, if they are a call.
+async fn dispatch(tool: &Guarded<ScriptedTool>, envelope: &str) -> Result<ToolOutcome, BoxError> {
+    let envelope = ToolCallEnvelope::read(envelope)?;
+    let call = envelope.into_call(Arrival { now: Instant::now().into_std(), unix_ms: 0 })?;
+    tool.clone().oneshot(call).await
+}
+
 #[tokio::test(start_paused = true)]
 async fn tr_01_a_malformed_envelope_reaches_no_layer() {
-    use tr_core::wire::bs_tim_5::ToolCallEnvelope;
     let stack = ToolStack::default();
     let (tool, handle) = around(&stack, [answers("ok")]);
-    let error =
-        ToolCallEnvelope::read(br#"{"contractVersion":"1.0","requestId":"r"}"#).unwrap_err();
-    let found = facts(&error).unwrap();
-    assert_eq!(
-        (found.code(), found.ran(), found.verdict()),
-        (code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent)
-    );
+    let whole = r#"{"contractVersion": "1.1", "requestId": "r", "toolName": "pay", "toolNamespace": "t",
+        "target": {"sessionKey": "s", "actorId": "a"},
+        "payload": {"version": "1.0", "params": {}, "idempotencyKey": "k"},
+        "transport": {"dedupeMode": "enforced", "retryBudget": {"maxAttempts": 4, "maxElapsedMs": 30000}},
+        "control": {}, "trace": {}}"#;
+    let malformed = [
+        r#"{"contractVersion":"1.0","requestId":"r"}"#.into(),
+        whole.replace(r#""toolName": "pay","#, ""),
+        whole.replace(r#""params": {}"#, r#""params": 5"#),
+        whole.replace("enforced", "enforce it"),
+        whole.replace(r#""s""#, "7"),
+        whole[..whole.len() - 1].into(),
+    ];
+    for envelope in &malformed {
+        let error = dispatch(&tool, envelope).await.unwrap_err();
+        let found = facts(&*error).unwrap();
+        assert_eq!(
+            (found.code(), found.ran(), found.verdict()),
+            (code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent),
+            "{envelope}"
+        );
+    }
     assert!(stack.records().records().is_empty() && stack.breakers().all().is_empty());
     assert_eq!(handle.calls(), 0);
     // A valid call still executes.
-    assert!(tool.oneshot(call("search")).await.unwrap().error().is_none());
-    assert_eq!(handle.calls(), 1);
+    assert!(dispatch(&tool, whole).await.unwrap().error().is_none());
+    assert_eq!((handle.calls(), stack.records().records().len()), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 //! A layer's error is a leaf type whose [`source`](std::error::Error::source) is a [`Facts`],
 //! whose source is the cause: leaf → facts → cause. The outermost facts win, so reading them is
 //! one walk and needs no knowledge of the crate that made the error.
-use crate::{Classification, Ran, Replay, Verdict};
+use crate::{Classification, Ran, Replay, Verdict, classify};
 use std::{borrow::Cow, error::Error, fmt, iter, sync::Arc};
 
 /// A type-erased error, as tower uses it between layers.
@@ -16,9 +16,16 @@ pub struct Facts {
     ran: Ran,
     verdict: Verdict,
     exhausted: bool,
-    replay: Option<Replay>,
     cause: Option<Cause>,
+    // Apart, since errors are moved about and few have it.
+    more: Option<Box<More>>,
+}
+
+/// What few errors say.
+#[derive(Debug, Default)]
+struct More {
     earlier: Option<BoxError>,
+    replay: Option<Replay>,
 }
 
 /// What lies behind facts.
@@ -32,15 +39,7 @@ impl Facts {
     /// Facts without a cause.
     #[must_use]
     pub const fn new(code: &'static str, ran: Ran, verdict: Verdict) -> Self {
-        Self {
-            code: Cow::Borrowed(code),
-            ran,
-            verdict,
-            exhausted: false,
-            replay: None,
-            cause: None,
-            earlier: None,
-        }
+        Self { code: Cow::Borrowed(code), ran, verdict, exhausted: false, cause: None, more: None }
     }
 
     /// Facts as a classification gives them.
@@ -51,10 +50,19 @@ impl Facts {
             ran: end.ran,
             verdict: end.verdict,
             exhausted: end.exhausted,
-            replay: None,
             cause: None,
-            earlier: None,
+            more: None,
         }
+    }
+
+    /// The facts of `error` once more, with `error` behind them: for an error that adds words to
+    /// another.
+    #[must_use]
+    pub fn around(error: BoxError) -> Self {
+        let facts = Self::of(classify::error(&*error).end);
+        let replay = self::facts(&*error).and_then(Self::replay);
+        let facts = replay.into_iter().fold(facts, Self::replayed);
+        facts.because(error)
     }
 
     /// Puts `cause` behind these facts.
@@ -85,7 +93,7 @@ impl Facts {
     /// behind the cause and all of the cause's own.
     #[must_use]
     pub fn after(mut self, earlier: impl Into<BoxError>) -> Self {
-        self.earlier = Some(earlier.into());
+        self.more.get_or_insert_default().earlier = Some(earlier.into());
         self
     }
 
@@ -98,15 +106,15 @@ impl Facts {
 
     /// Marks the error as a replay: a record gave it, and not a run for this caller.
     #[must_use]
-    pub const fn replayed(mut self, replay: Replay) -> Self {
-        self.replay = Some(replay);
+    pub fn replayed(mut self, replay: Replay) -> Self {
+        self.more.get_or_insert_default().replay = Some(replay);
         self
     }
 
     /// Whether the error is a replay, and of what.
     #[must_use]
-    pub const fn replay(&self) -> Option<Replay> {
-        self.replay
+    pub fn replay(&self) -> Option<Replay> {
+        self.more.as_ref()?.replay
     }
 
     /// The stable code.
@@ -173,7 +181,8 @@ pub fn causes<'e>(
     let mut earlier = None;
     iter::successors(Some(error), move |&error| {
         if let Some(facts) = error.downcast_ref::<Facts>() {
-            earlier = earlier.or(facts.earlier.as_deref().map(|earlier| earlier as _));
+            let own = facts.more.as_ref().and_then(|more| more.earlier.as_deref());
+            earlier = earlier.or(own.map(|earlier| earlier as _));
         }
         error.source().or_else(|| earlier.take())
     })

@@ -53,14 +53,15 @@ pub struct ToolManifest {
     pub default_value: Option<Json>,
     /// Tools that can stand in for it, best first.
     pub alternatives: Vec<Box<str>>,
-    /// A hint for scheduling.
+    /// Which calls a turn starts first.
     pub priority: Priority,
     /// Whether its answers are looked into for failures that look like answers, such as
     /// `{"exitCode": 1}`; true by default.
     pub silent_failures: bool,
     /// Whether `null` is the success of a tool that has nothing to say; by default it is a failure.
     pub null_is_success: bool,
-    /// Names of params and result fields that no log may show.
+    /// Names of params and result fields whose values no log, span or admin page may show: telemetry
+    /// takes them out of all that it tells of a call, messages of errors included.
     pub sensitive: Vec<Box<str>>,
     /// [`input_schema`](Self::input_schema), compiled by the first call that is checked.
     #[cfg(feature = "input-schema")]
@@ -87,7 +88,8 @@ impl fmt::Debug for Compiled {
     }
 }
 
-/// What a tool can do.
+/// What a tool can do. The layers go by `idempotency` and `own_retries`; `streaming` and `caching` are
+/// for those who ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {

@@ -1,7 +1,7 @@
 //! Errors of the loop guard.
 use crate::{message, track::Signal};
 use std::{error::Error, fmt};
-use tr_core::{BoxError, Facts, Ran, Verdict, classify, code};
+use tr_core::{BoxError, Facts, Ran, Verdict, code};
 
 /// The call would go on with a loop: it failed the same way before, or a
 /// [signal](crate::Signals) was seen. It was not executed.
@@ -73,9 +73,7 @@ impl ToolErrorLimit {
 
 impl Noted {
     pub(crate) fn new(notes: Vec<String>, inner: BoxError) -> Self {
-        let end = classify::error(&*inner).end;
-        let facts = Facts::of(end);
-        Self { notes, facts: facts.because(inner) }
+        Self { notes, facts: Facts::around(inner) }
     }
 
     /// The same notes to another error.

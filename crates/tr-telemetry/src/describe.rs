@@ -35,6 +35,18 @@ pub trait Describe<Req, Res> {
         None
     }
 
+    /// Names of params and result fields whose values nobody may see. What
+    /// [`params_of`](Self::params_of) and [`content_of`](Self::content_of) hold under them is taken out
+    /// of all that is shown of the call.
+    fn sensitive_of<'r>(&self, _: &'r Req) -> &'r [Box<str>] {
+        &[]
+    }
+
+    /// What a response holds, as JSON text. It is never shown.
+    fn content_of<'r>(&self, _: &'r Res) -> Option<&'r str> {
+        None
+    }
+
     /// The W3C `traceparent` that came with the request.
     fn traceparent_of<'r>(&self, _: &'r Req) -> Option<&'r str> {
         None
@@ -80,6 +92,14 @@ impl Describe<ToolCall, ToolOutcome> for Standard {
 
     fn params_of<'r>(&self, call: &'r ToolCall) -> Option<&'r str> {
         Some(call.parts().params.get())
+    }
+
+    fn sensitive_of<'r>(&self, call: &'r ToolCall) -> &'r [Box<str>] {
+        call.manifest().map(|tool| &*tool.sensitive).unwrap_or_default()
+    }
+
+    fn content_of<'r>(&self, outcome: &'r ToolOutcome) -> Option<&'r str> {
+        outcome.content().map(tr_core::Json::get)
     }
 
     fn traceparent_of<'r>(&self, call: &'r ToolCall) -> Option<&'r str> {

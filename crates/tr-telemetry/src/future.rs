@@ -68,6 +68,9 @@ where
     A: Classify<T> + Describe<Req, T>,
 {
     let asked = end.as_ref().map_err(|error| &**error as _);
+    if let (Some(hidden), Ok(response)) = (&mut watch.hidden, &end) {
+        hidden.learn(answers.content_of(response));
+    }
     let message = if watch.wants_message() { answers.message_of(asked) } else { None };
     watch.end(Outcome {
         end: answers.classify(asked),

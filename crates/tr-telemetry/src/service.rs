@@ -5,10 +5,11 @@ use crate::{
     layer::Place,
     log::{self, More, Record},
     notes::{self, Notes},
+    redact::Hidden,
     shape,
     signals::Core,
     spans,
-    watch::{Repeatable, Story, Told, Watch},
+    watch::{Repeatable, Story, Told, Watch, without},
 };
 use opentelemetry::{Context as Trace, KeyValue, trace::TraceContextExt as _};
 use std::{
@@ -103,8 +104,11 @@ where
         let core = &**self.core;
         let context = self.span("tool_execution");
         let is_recording = context.as_ref().is_some_and(|cx| cx.span().is_recording());
-        let story = if logs || is_recording {
-            Story::Call(self.told(logs, context.as_ref().filter(|_| is_recording)))
+        let is_told = logs || is_recording;
+        let hidden = if is_told { self.hidden() } else { None };
+        let story = if is_told {
+            let span = context.as_ref().filter(|_| is_recording);
+            Story::Call(self.told(logs, span, hidden.as_deref()))
         } else {
             Story::None
         };
@@ -113,10 +117,16 @@ where
             let series = metrics.of_call(self.answers.key_of(self.req), named);
             (series, self.answers.scope_of(self.req))
         });
-        let is_told = !matches!(story, Story::None);
         let since = (is_told || series.is_some()).then(Instant::now);
         let repeat = Repeatable::of(&self.answers.info_of(self.req));
-        Watch { since, series, context, story, repeat, is_over: false }
+        Watch { since, series, context, story, repeat, hidden, is_over: false }
+    }
+
+    /// What must not be shown of the call.
+    fn hidden(&self) -> Option<Box<Hidden>> {
+        let names = self.answers.sensitive_of(self.req);
+        let params = || self.answers.params_of(self.req);
+        (!names.is_empty()).then(|| Box::new(Hidden::new(names, params())))
     }
 
     /// An attempt is worth watching if its span is recorded, or if its call tells a story.
@@ -139,6 +149,7 @@ where
                 context: Some(context),
                 story: Story::None,
                 repeat,
+                hidden: None,
                 is_over: false,
             });
         }
@@ -148,7 +159,8 @@ where
             self.core.clone()
         });
         let story = Story::Attempt(core, info.attempt.saturating_add(1));
-        Some(Watch { since: None, series: None, context, story, repeat, is_over: false })
+        let hidden = if is_recording { self.hidden() } else { None };
+        Some(Watch { since: None, series: None, context, story, repeat, hidden, is_over: false })
     }
 
     fn span(&self, name: &'static str) -> Option<Trace> {
@@ -158,9 +170,9 @@ where
     }
 
     #[cold]
-    fn told(&self, logs: bool, span: Option<&Trace>) -> Box<Told> {
+    fn told(&self, logs: bool, span: Option<&Trace>, hidden: Option<&Hidden>) -> Box<Told> {
         let info: CallInfo<'_> = self.answers.info_of(self.req);
-        let clean = |id: Option<&str>| id.map(|id| self.core.clean(id));
+        let clean = |id: Option<&str>| id.map(|id| self.core.clean(&without(hidden, id)));
         let key_hash = self.answers.key_hash(self.req, &self.core.fingerprints);
         let told = Box::new(Told {
             core: self.core.clone(),
@@ -187,14 +199,14 @@ where
             }
         }
         if logs {
-            self.log_start(&told);
+            self.log_start(&told, hidden);
         }
         told
     }
 
-    fn log_start(&self, told: &Told) {
+    fn log_start(&self, told: &Told, hidden: Option<&Hidden>) {
         let params = self.answers.params_of(self.req).filter(|_| self.core.shapes);
-        let shape = params.map(|params| shape::of(params, &*self.core.redactor));
+        let shape = params.map(|params| shape::of(params, &*self.core.redactor, hidden));
         let more = More {
             params: shape.as_deref(),
             params_bytes: params.map(str::len),

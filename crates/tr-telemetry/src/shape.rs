@@ -1,5 +1,5 @@
 //! What may be said of params: the names, types and sizes of what they hold.
-use crate::redact::{self, Redact};
+use crate::redact::{self, Hidden, REDACTED, Redact};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::{
@@ -13,8 +13,9 @@ const MOST: usize = 32;
 /// Longer names are cut.
 const NAME: usize = 64;
 
-/// The shape of JSON params: `to:string(3) seats:number`; sizes are in bytes, as written.
-pub(crate) fn of(params: &str, redactor: &dyn Redact) -> String {
+/// The shape of JSON params: `to:string(3) seats:number`; sizes are in bytes, as written. Of what
+/// is `hidden` there is only the name.
+pub(crate) fn of(params: &str, redactor: &dyn Redact, hidden: Option<&Hidden>) -> String {
     let Ok(raw) = serde_json::from_str::<&RawValue>(params) else { return "not JSON".into() };
     let Ok(Members(members, more)) = serde_json::from_str(raw.get()) else {
         return kind(raw.get());
@@ -22,8 +23,10 @@ pub(crate) fn of(params: &str, redactor: &dyn Redact) -> String {
     let mut shape = String::new();
     for (at, (name, value)) in members.iter().enumerate() {
         let space = if at == 0 { "" } else { " " };
+        let is_hidden = hidden.is_some_and(|hidden| hidden.hides(name));
+        let kind = if is_hidden { REDACTED.into() } else { kind(value.get()) };
         let name = redact::cut(redactor, name, NAME);
-        let _ = write!(shape, "{space}{name}:{}", kind(value.get()));
+        let _ = write!(shape, "{space}{name}:{kind}");
     }
     if more > 0 {
         let _ = write!(shape, " and {more} more");
@@ -80,7 +83,7 @@ mod tests {
 
     #[test]
     fn no_value_is_shown() {
-        let shape = |params| of(params, &Redactor::default());
+        let shape = |params| of(params, &Redactor::default(), None);
         assert_eq!(
             shape(r#"{"to":"LIS","seats":2,"via":["a"],"x":{"p":1},"y":null,"z":true,"k\n":""}"#),
             "to:string(3) seats:number via:array(5) x:object(7) y:null z:boolean k\n:string(0)"
@@ -98,7 +101,8 @@ mod tests {
     #[test]
     fn no_more_than_so_many_names_are_shown() {
         let members: Vec<String> = (0..40).map(|n| format!("\"n{n}\":{n}")).collect();
-        let shape = of(&format!("{{{}}}", members.join(",")), &Redactor::default());
+        let params = format!("{{{}}}", members.join(","));
+        let shape = of(&params, &Redactor::default(), None);
         assert!(shape.ends_with("n31:number and 8 more"), "{shape}");
     }
 }

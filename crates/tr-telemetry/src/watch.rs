@@ -3,13 +3,14 @@ use crate::{
     log::{self, Invocation, More, Record},
     metrics::{Ended, Series, utee},
     notes::{self, Notes},
+    redact::Hidden,
     signals::Core,
 };
 use opentelemetry::{
     Context, KeyValue,
     trace::{Status as SpanStatus, TraceContextExt as _},
 };
-use std::{mem, thread, time::Duration};
+use std::{borrow::Cow, mem, thread, time::Duration};
 use tokio::time::Instant;
 use tr_core::{
     BreakerState, CallInfo, Classification, Effect, Ran, Scope, Striped, Verdict, code,
@@ -29,6 +30,8 @@ pub(crate) struct Watch {
     pub(crate) context: Option<Context>,
     pub(crate) story: Story,
     pub(crate) repeat: Repeatable,
+    /// What must not be shown of this call, where its tool has sensitive fields.
+    pub(crate) hidden: Option<Box<Hidden>>,
     pub(crate) is_over: bool,
 }
 
@@ -126,7 +129,7 @@ impl Watch {
         match mem::replace(&mut self.story, Story::None) {
             Story::None => {}
             Story::Call(told) => {
-                let shown = Shown::new(&told.core, &outcome);
+                let shown = Shown::new(&told.core, &outcome, self.hidden.as_deref());
                 if told.logs {
                     let retriable = retriable && !end.exhausted;
                     told.log(self.context.as_ref(), &shown, &outcome, elapsed, (status, retriable));
@@ -140,7 +143,8 @@ impl Watch {
                     true => notes.attempts = notes.attempts.saturating_add(1),
                     false => notes.was_refused = true,
                 });
-                let shown = core.map(|core| Shown::new(&core, &outcome));
+                let hidden = self.hidden.as_deref();
+                let shown = core.map(|core| Shown::new(&core, &outcome, hidden));
                 self.close(attempt, breaker, shown.as_ref(), end);
             }
         }
@@ -191,12 +195,17 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(core: &Core, outcome: &Outcome<'_>) -> Self {
+    fn new(core: &Core, outcome: &Outcome<'_>, hidden: Option<&Hidden>) -> Self {
         Self {
-            code: core.clean(outcome.end.code),
-            message: outcome.message.map(|message| core.clean_message(message)),
+            code: core.clean(&without(hidden, outcome.end.code)),
+            message: outcome.message.map(|message| core.clean_message(&without(hidden, message))),
         }
     }
+}
+
+/// `text` without what must not be shown.
+pub(crate) fn without<'t>(hidden: Option<&Hidden>, text: &'t str) -> Cow<'t, str> {
+    hidden.map_or(Cow::Borrowed(text), |hidden| hidden.clean(text))
 }
 
 impl Told {

@@ -30,6 +30,11 @@ impl Declared {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = tools;
     }
 
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<Arc<ToolManifest>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
     fn get(&self, name: &str) -> Option<Arc<ToolManifest>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }

@@ -83,7 +83,9 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let _admin = match options.admin {
         Some(address) => {
             let token = options.admin_token_file.as_deref();
-            let admin = admin::with_token(Admin::new(live.stack()), token)?;
+            let known = declared.clone();
+            let admin = Admin::new(live.stack()).manifests(move || known.all());
+            let admin = admin::with_token(admin, token)?;
             let listener = admin::bind(address, token.is_some()).await?;
             let declared = declared.clone();
             let admin = admin.on_reload(move || files.read_again(&live, &declared));

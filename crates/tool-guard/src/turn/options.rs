@@ -9,7 +9,8 @@ Exit codes:
   1  the server cannot be used
   2  the plan or the catalogue cannot be used; no tool was called
   3  something is missing that the turn can do without
-  4  something is missing of which you have to know";
+  4  something is missing of which you have to know; calls may have run all the same,
+     and running the plan again runs all of its calls again: records are in memory only";
 
 /// Runs a plan of tool calls against the MCP server COMMAND.
 #[derive(Debug, Args)]

@@ -26,6 +26,11 @@ const PARTIAL: u8 = 3;
 /// Something is missing of which the user has to know.
 const ESCALATED: u8 = 4;
 
+/// What to know before the plan is run once more.
+const RUNS_AGAIN: &str = "tool-guard: the turn is not complete, and calls of it may have run. Running this plan again \
+     runs all of its calls again, those that succeeded included: this command keeps no records. Check what was \
+     done, and take it out of the plan.";
+
 /// Runs a turn.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let catalog = options.catalog.as_deref().map(read_catalog).transpose();
@@ -65,11 +70,15 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         fs::write(path, results(&report))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    Ok(ExitCode::from(match (report.is_complete(), report.escalated().next()) {
+    let code = match (report.is_complete(), report.escalated().next()) {
         (true, _) => 0,
         (false, None) => PARTIAL,
         (false, Some(_)) => ESCALATED,
-    }))
+    };
+    if code == ESCALATED {
+        eprintln!("{RUNS_AGAIN}");
+    }
+    Ok(ExitCode::from(code))
 }
 
 /// Runs the plan over `client`'s tools. A signal withdraws what has not ended.

@@ -1,11 +1,11 @@
 //! What a stack looks like, as JSON without secrets.
 use crate::{Mode, ToolStack, rollout::Rollout};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{collections::HashSet, sync::Arc, time::Duration};
 use tr_breaker::BreakerHandle;
-use tr_core::ToolOutcome;
+use tr_core::{ToolManifest, ToolOutcome};
 use tr_idempotency::{DedupeRecord, StoreHandle, store::StoreError};
-use tr_telemetry::redact::{Redact, Redactor};
+use tr_telemetry::redact::{REDACTED, Redact, Redactor};
 
 /// Of each list at most so many are shown.
 const SHOWN: usize = 100;
@@ -13,7 +13,7 @@ const SHOWN: usize = 100;
 const STALE: Duration = Duration::from_secs(120);
 
 /// The whole stack. A store that cannot be asked hides nothing but its own part.
-pub(super) async fn state(stack: &ToolStack) -> Value {
+pub(super) async fn state(stack: &ToolStack, known: &[Arc<ToolManifest>]) -> Value {
     let redactor = Redactor::default();
     let switch = stack.kill_switch();
     let rollout = switch.rollout();
@@ -43,7 +43,34 @@ pub(super) async fn state(stack: &ToolStack) -> Value {
         shown["store"] = lists.unwrap_or_else(|error| json!({ "error": error.to_string() }));
     }
     redact(&mut shown, &redactor);
+    withhold(&mut shown, known);
     shown
+}
+
+/// Leaves out what tools with sensitive fields said of their failures: it may quote them.
+fn withhold(shown: &mut Value, known: &[Arc<ToolManifest>]) {
+    let tools: Vec<_> = known.iter().filter(|tool| !tool.sensitive.is_empty()).collect();
+    if tools.is_empty() {
+        return;
+    }
+    for list in ["/stale", "/unknown", "/store/stale", "/store/unknown"] {
+        let records = shown.pointer_mut(list).and_then(Value::as_array_mut);
+        for record in records.into_iter().flatten() {
+            let is_one = tools.iter().any(|tool| record["tool"] == *tool.tool.label());
+            if let (true, Some(error)) = (is_one, record.get_mut("error")) {
+                error["message"] = error["code"].clone();
+            }
+        }
+    }
+    let names: HashSet<String> = known.iter().map(|tool| tool.tool.to_string()).collect();
+    for breaker in shown["breakers"].as_array_mut().into_iter().flatten() {
+        let name = breaker["name"].as_str().unwrap_or_default();
+        let is_one = tools.iter().any(|tool| tool.tool.to_string() == name);
+        // A breaker that is no tool's own may have heard of any.
+        if (is_one || !names.contains(name)) && !breaker["lastFailure"].is_null() {
+            breaker["lastFailure"] = REDACTED.into();
+        }
+    }
 }
 
 async fn in_store(store: &StoreHandle<ToolOutcome>) -> Result<Value, StoreError> {

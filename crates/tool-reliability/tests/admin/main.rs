@@ -320,3 +320,26 @@ async fn every_change_is_written_down_and_no_secret_is_shown() {
     assert!(log.lines().any(|line| line.contains("admin_refused")), "{log}");
     assert!(!log.contains(SECRET), "{log}");
 }
+
+/// TR-15: an error may quote what stands in sensitive fields.
+#[tokio::test(start_paused = true)]
+async fn tr_15_of_tools_with_sensitive_fields_only_codes_are_shown() {
+    use tool_reliability::config::{Config, Live};
+    let config = r#"{"tools": {
+        "visa": {"effect": "mutating", "sensitive": ["passport"]},
+        "pay": {"effect": "mutating"}
+    }}"#;
+    let live = Live::new(Config::from_json(config).unwrap(), |builder| builder).unwrap();
+    for (tool, says) in [("visa", "no visa for X17"), ("pay", "no money in K4")] {
+        let failing = around(live.stack(), Step::err(format!("{says}: connection reset")));
+        let call = live.catalog().manifested(call(tool, tool));
+        failing.oneshot(call).await.unwrap_err();
+    }
+    let blind = state(&Admin::new(live.stack())).await.to_string();
+    let seen = state(&Admin::live(&live)).await;
+    let all = seen.to_string();
+    assert!(blind.contains("X17") && blind.contains("K4"), "{blind}");
+    assert!(!all.contains("X17") && all.contains("K4"), "{all}");
+    let visa = seen["unknown"].as_array().unwrap().iter().find(|it| it["tool"] == "visa");
+    assert_eq!(visa.unwrap()["error"]["message"], "connection_reset");
+}

@@ -41,7 +41,7 @@ pub struct CallParts {
     pub hints: CallHints,
     /// When the answer is of no use any more.
     pub deadline: Option<Instant>,
-    /// A hint for scheduling.
+    /// A hint for scheduling. A turn starts calls by it; a call by itself waits in no queue.
     pub priority: Priority,
     /// Labels of the caller's own.
     pub tags: Vec<Box<str>>,
@@ -126,9 +126,9 @@ pub struct CallHints {
     pub expected_retry_safe: bool,
     /// How long one attempt may take.
     pub timeout: Option<Duration>,
-    /// Chunks are welcome.
+    /// Chunks are welcome. For the tool to look at: no layer goes by it.
     pub prefer_streaming: bool,
-    /// Under which a cache may keep the answer of a read.
+    /// Under which a cache may keep the answer of a read. For the tool to look at: no layer caches.
     pub cache_key: Option<Box<str>>,
 }
 

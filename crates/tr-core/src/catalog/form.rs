@@ -38,7 +38,8 @@ object! { strict
         "action" => action: Option<At<Box<str>>>, Lenient<Located<Name>>;
         /// What it does to the world.
         "effect" => effect: Option<Effect>, Lenient<Word<Effect>>;
-        /// What it can do.
+        /// What it can do. The layers go by `idempotency` and `own_retries`; `streaming` and `caching`
+        /// are for programs that ask: no layer streams or caches answers.
         "capabilities" => capabilities: Option<Vec<Capability>>, Lenient<List<Word<Capability>>>;
         /// JSON Schema of its params.
         "input_schema" => input_schema: Option<At<Json>>, Lenient<Located<Record>>;
@@ -74,14 +75,14 @@ object! { strict
         "default_value" => default_value: Option<At<Json>>, Lenient<Located<Any>>;
         /// Tools that can stand in for it, best first.
         "alternatives" => alternatives: Option<References>, Lenient<List<Located<Name>>>;
-        /// A hint for scheduling.
+        /// Which calls a turn starts first.
         "priority" => priority: Option<Priority>, Lenient<Word<Priority>>;
         /// Whether its answers are looked into for failures: `ok: false`, an `error`, an exit code
         /// other than 0, `null`; true.
         "silent_failures" => silent_failures: Option<bool>, Lenient<Flag>;
         /// Whether `null` is the success of a tool that has nothing to say; false.
         "null_is_success" => null_is_success: Option<bool>, Lenient<Flag>;
-        /// Names of params and result fields that no log may show.
+        /// Names of params and result fields whose values no log, span or admin page may show.
         "sensitive" => sensitive: Option<Vec<Box<str>>>, Lenient<List<Name>>;
     }
 }

@@ -24,7 +24,8 @@ object! { strict
         ignored "$schema";
         /// Which calls are guarded.
         "rollout" => rollout: Option<RolloutForm>, Lenient<RolloutForm>;
-        /// Whether tools' failures are put into the contract's words.
+        /// Whether tools' failures are put into the contract's words, and their answers looked into for
+        /// failures; true.
         "normalise" => normalise: Option<bool>, Lenient<Flag>;
         /// How long one attempt may take where its tool says nothing, in milliseconds.
         "attempt_timeout_ms" => attempt_timeout_ms: Option<u64>, Lenient<Millis<1>>;

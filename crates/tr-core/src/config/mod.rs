@@ -95,7 +95,8 @@ const WHAT: &str = "the configuration";
 pub struct Config {
     /// Which calls are guarded.
     pub rollout: Option<Rollout>,
-    /// Whether tools' failures are put into the contract's words.
+    /// Whether tools' failures are put into the contract's words, and their answers looked into for
+    /// failures.
     pub normalise: Option<bool>,
     /// How long one attempt may take where its tool says nothing.
     pub attempt_timeout: Option<Duration>,

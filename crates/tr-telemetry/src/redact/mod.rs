@@ -3,9 +3,11 @@
 //! Not logging params is the design; this is the net below it, for error messages, ids and names
 //! that come from outside. Text is searched once for a few short anchors; only what stands around
 //! an anchor is looked at more closely, so clean text costs one pass.
+mod hidden;
 mod names;
 mod tokens;
 
+pub(crate) use self::hidden::Hidden;
 use self::tokens::Rule;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use std::{borrow::Cow, fmt::Debug, ops::Range, sync::LazyLock};

@@ -129,3 +129,44 @@ async fn without_the_redactor_secrets_get_out() {
         assert!(shown.contains(secret), "{secret} would have stayed without the redactor");
     }
 }
+
+/// The values of a tool's sensitive fields stay in wherever they are quoted: no pattern knows them.
+#[tokio::test]
+async fn tr_15_what_a_tool_s_sensitive_fields_hold_is_not_shown() {
+    const PASSPORT: &str = "X17-Ada";
+    const ANSWERED: &str = "B 12";
+    let shown = async |sensitive: &[&str]| {
+        let (lines, _listening) = Lines::listen();
+        let traced = Traced::new(Sampler::AlwaysOn);
+        let signals = Signals::builder().tracer(traced.tracer()).params_shape().build().unwrap();
+        let mut manifest = tr_core::ToolManifest::new("visa");
+        manifest.sensitive = sensitive.iter().map(|name| (*name).into()).collect();
+        let manifest = std::sync::Arc::new(manifest);
+        for answers in [true, false] {
+            let params = format!(r#"{{"who":{{"passport_no":"{PASSPORT}"}},"pin":"12345678"}}"#);
+            let call = ToolCall::new("visa", Params::from_text(params).unwrap())
+                .request_id(format!("r-{PASSPORT}"))
+                .manifested(manifest.clone());
+            let tool = tower::service_fn(move |_: ToolCall| async move {
+                let said = format!("no visa for {PASSPORT} in block {ANSWERED}");
+                if answers {
+                    let mut outcome = ToolOutcome::failure(ToolError::new("refused", said));
+                    outcome.parts_mut().content =
+                        Some(serde_json::json!({"block": ANSWERED}).into());
+                    Ok(outcome)
+                } else {
+                    Err(BoxError::from(format!("no visa for {PASSPORT}")))
+                }
+            });
+            let tool = TelemetryLayer::attempt(&signals).layer(tool);
+            let _ = TelemetryLayer::call(&signals).layer(tool).oneshot(call).await;
+        }
+        format!("{}\n{:?}", lines.text(), traced.spans())
+    };
+    let open = shown(&[]).await;
+    assert!(open.contains(PASSPORT) && open.contains(ANSWERED) && open.contains("pin:string(8)"));
+    let closed = shown(&["passportNo", "block", "pin"]).await;
+    assert!(!closed.contains(PASSPORT), "{closed}");
+    assert!(!closed.contains(ANSWERED), "{closed}");
+    assert!(closed.contains("pin:[redacted]") && closed.contains("no visa for [redacted]"));
+}

@@ -23,7 +23,7 @@ object! { open
         "idempotencyKey" => idempotency_key: Option<Box<str>>, Maybe<Name>;
         /// How long one attempt may take, in milliseconds.
         "timeout" => timeout: Option<u64>, Maybe<Millis<1>>;
-        /// A hint for scheduling.
+        /// A hint for scheduling: within a turn it says which call starts first.
         "priority" => priority: Option<Priority>, Maybe<Word<Priority>>;
         /// The trace that the call belongs to.
         "traceId" => trace_id: Option<Box<str>>, Maybe<Text>;
@@ -33,9 +33,10 @@ object! { open
         "parentSpanId" => parent_span_id: Option<Box<str>>, Maybe<Text>;
         /// By which the call can be cancelled.
         "cancellationId" => cancellation_id: Option<Box<str>>, Maybe<Name>;
-        /// Chunks are welcome.
+        /// Chunks are welcome. For the tool to look at: no layer goes by it.
         "preferStreaming" => prefer_streaming: Option<bool>, Maybe<Flag>;
-        /// Under which the answer of an idempotent read may be cached.
+        /// Under which the answer of an idempotent read may be cached. For the tool to look at: no
+        /// layer caches.
         "cacheKey" => cache_key: Option<Box<str>>, Maybe<Text>;
         /// Changes to the retry policy.
         "retryPolicy" => retry_policy: Option<RetryPolicy>, Maybe<RetryPolicy>;

@@ -44,9 +44,10 @@ object! { open
     /// What a tool may ignore.
     #[derive(Default)]
     pub struct Hints {
-        /// Chunks are welcome.
+        /// Chunks are welcome. For the tool to look at: no layer goes by it.
         "preferStreaming" => prefer_streaming: Option<bool>, Maybe<Flag>;
-        /// Under which the answer of an idempotent read may be cached.
+        /// Under which the answer of an idempotent read may be cached. For the tool to look at: no
+        /// layer caches.
         "cacheKey" => cache_key: Option<Box<str>>, Maybe<Text>;
         /// Changes to the retry policy.
         "retryPolicy" => retry_policy: Option<RetryPolicy>, Maybe<RetryPolicy>;
