@@ -7,6 +7,8 @@ mod client;
 mod command_line;
 mod lines;
 mod loops;
+#[cfg(target_os = "linux")]
+mod memory;
 mod payments;
 mod process;
 mod retries;
