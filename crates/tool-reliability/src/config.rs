@@ -161,6 +161,8 @@ fn records(builder: idempotency::Builder, config: &IdempotencyConfig) -> idempot
         capacity = config.capacity.map(|records| records as usize),
         max_waiters = config.max_waiters.map(|waiters| waiters as usize),
         max_wait = config.max_wait_ms.map(Duration::from_millis),
+        max_record_bytes = config.max_record_bytes.map(|bytes| bytes as usize),
+        max_kept_bytes = config.max_kept_bytes.map(|bytes| bytes as usize),
         done_ttl = config.done_ttl_ms.map(Duration::from_millis),
         failed_ttl = config.failed_ttl_ms.map(Duration::from_millis),
         inflight_ttl = config.inflight_ttl_ms.map(Duration::from_millis),

@@ -240,6 +240,17 @@ impl ToolOutcome {
         !self.came.unrecorded
     }
 
+    /// The bytes of the texts that it holds.
+    pub(crate) fn size(&self) -> usize {
+        let json = |json: &Option<Json>| json.as_ref().map_or(0, |json| json.get().len());
+        let OutcomeParts { content, error, metadata, notes, .. } = self.parts();
+        let error = error
+            .as_ref()
+            .map_or(0, |error| error.code.len() + error.message.len() + json(&error.details));
+        let notes: usize = notes.iter().map(|note| note.len()).sum();
+        json(content) + json(metadata) + error + notes
+    }
+
     /// That the tool succeeded with an answer that no record can keep, such as one that only its
     /// caller can read. Whoever repeats the call is told that it ran.
     #[must_use]

@@ -7,7 +7,7 @@ use crate::{
     config::{Config, ConflictPolicy, DerivedKeys},
     error::ConfigError,
     layer::IdempotencyLayer,
-    local::{Store, shard::Common},
+    local::{Store, budget::Budget, shard::Common},
     protocol::Ttls,
     remote::{Policy, Remote, WhenStoreFails, inquiry::Inquiry, probe::Probe},
     service::Shared,
@@ -49,6 +49,7 @@ pub struct Builder<A = Standard, V = tr_core::ToolOutcome> {
     patience: Duration,
     memory: Option<Duration>,
     most_bytes: usize,
+    most_kept: usize,
     probe: Option<Arc<dyn Probe<V>>>,
     probe_patience: Duration,
     frames: Frames,
@@ -77,6 +78,7 @@ impl<V> Default for Builder<Standard, V> {
             patience: Duration::from_secs(1),
             memory: None,
             most_bytes: 1 << 20,
+            most_kept: 64 << 20,
             probe: None,
             probe_patience: Duration::from_secs(30),
             frames: Frames::default(),
@@ -108,6 +110,7 @@ impl<A, V> Builder<A, V> {
             patience: self.patience,
             memory: self.memory,
             most_bytes: self.most_bytes,
+            most_kept: self.most_kept,
             probe: self.probe,
             probe_patience: self.probe_patience,
             frames: self.frames,
@@ -243,11 +246,21 @@ impl<A, V> Builder<A, V> {
         self
     }
 
-    /// Sets how many bytes of an answer a store keeps; 1 MiB by default. A call with a larger one
-    /// is recorded as done, with the answer's digest: duplicates are told
-    /// [`AnswerNotKept`](crate::error::AnswerNotKept), and it is not run again.
+    /// Sets how many bytes of an answer are kept, in a store and in this process; 1 MiB by default.
+    /// A call with a larger one is recorded as done, in a store with the answer's digest:
+    /// duplicates are told [`AnswerNotKept`](crate::error::AnswerNotKept), and it is not run again.
+    /// Who waits for the call while it runs gets the answer.
     pub const fn max_record_bytes(mut self, bytes: usize) -> Self {
         self.most_bytes = bytes;
+        self
+    }
+
+    /// Sets how many bytes of answers all records in this process keep together; 64 MiB by default.
+    /// Past that answers are dropped, as those that are [too large](Self::max_record_bytes); records
+    /// never are. Answers of less than 1 KiB are not counted: the [capacity](Self::capacity) bounds
+    /// them.
+    pub const fn max_kept_bytes(mut self, bytes: usize) -> Self {
+        self.most_kept = bytes;
         self
     }
 
@@ -303,6 +316,7 @@ impl<A, V> Builder<A, V> {
             ("capacity", self.capacity, MOST_RECORDS),
             ("max_waiters", self.max_waiters, MOST_WAITERS),
             ("max_record_bytes", self.most_bytes, MOST_BYTES),
+            ("max_kept_bytes", self.most_kept, usize::MAX),
         ] {
             if !(1..=most).contains(&number) {
                 faults.push(format!("{name} is {number}, allowed is 1 to {most}"));
@@ -329,6 +343,7 @@ impl<A, V> Builder<A, V> {
             clock: Clock::new(&*self.wall),
             fingerprints: self.fingerprints,
             max_waiters: self.max_waiters,
+            budget: Budget::new(self.most_kept, self.most_bytes),
         };
         let store = Arc::new(Store::new(self.capacity, common));
         let remote = self.remote.map(|mut remote| {

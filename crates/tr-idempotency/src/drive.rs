@@ -105,6 +105,15 @@ impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
         (state, keeps_answer)
     }
 
+    /// How many bytes the record of this end keeps of its answer.
+    #[inline]
+    pub(crate) fn size_of(&self, state: Option<&State<V>>) -> usize
+    where
+        A: Answers<Req, R, V>,
+    {
+        state.and_then(State::kept).map_or(0, |kept| self.answers.size_of(kept))
+    }
+
     pub(crate) fn flaw_of(&self, error: BoxError) -> Flaw
     where
         A: Answers<Req, R, V>,
@@ -253,13 +262,14 @@ where
     fn finish(&mut self, end: Result<S::Response, BoxError>) -> Result<S::Response, BoxError> {
         let mut cell = self.take_cell();
         let run = cell.as_mut().project().run;
-        let Some(claim) = run.claim.take() else {
+        let Some(mut claim) = run.claim.take() else {
             go_home(cell);
             return end;
         };
         match end {
             Ok(mut response) => {
                 let (state, keeps_answer) = run.state_of(&response, claim.is_mutating());
+                claim.set_size(run.size_of(state.as_ref()));
                 let answers = run.answers;
                 if !(claim.finish(state, cell) && keeps_answer) {
                     answers.note_unrecorded(&mut response);

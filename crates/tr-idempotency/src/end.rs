@@ -43,6 +43,32 @@ pub(crate) enum Answer<V> {
 }
 
 impl<V> State<V> {
+    /// The answer that it keeps.
+    pub(crate) const fn kept(&self) -> Option<&V> {
+        match self {
+            Self::Done(value) => value.as_ref(),
+            Self::Failed(failure, _)
+            | Self::Cancelled(Some(failure))
+            | Self::Unknown(Some(failure)) => failure.response.as_ref(),
+            Self::Inflight | Self::Cancelled(None) | Self::Unknown(None) => None,
+        }
+    }
+
+    pub(crate) const fn keeps_answer(&self) -> bool {
+        self.kept().is_some()
+    }
+
+    /// Keeps how the call ended, and not what it answered.
+    pub(crate) fn drop_answer(&mut self) -> Option<V> {
+        match self {
+            Self::Done(value) => value.take(),
+            Self::Failed(failure, _)
+            | Self::Cancelled(Some(failure))
+            | Self::Unknown(Some(failure)) => failure.response.take(),
+            Self::Inflight | Self::Cancelled(None) | Self::Unknown(None) => None,
+        }
+    }
+
     pub(crate) const fn is_unknown(&self) -> bool {
         matches!(self, Self::Unknown(_))
     }

@@ -286,7 +286,8 @@ where
             panic!("polled after completion")
         };
         let memory = lead.errand.remote.memory;
-        let claim = self.claim.take().expect("led under a claim");
+        let mut claim = self.claim.take().expect("led under a claim");
+        claim.set_size(self.size_of(state.as_ref()));
         let ttl = state.as_ref().and_then(|state| {
             let most = match recorded {
                 Recorded::Yes if matches!(state, State::Done(Some(_))) => memory,
@@ -308,10 +309,11 @@ where
     /// It has run without a record: only who waits in this process shares it.
     fn end_open(&mut self, end: Result<S::Response, BoxError>) -> Result<S::Response, BoxError> {
         let memory = self.lead().errand.remote.memory;
-        let claim = self.claim.take().expect("led under a claim");
+        let mut claim = self.claim.take().expect("led under a claim");
         match end {
             Ok(mut response) => {
                 let (state, _) = self.state_of(&response, claim.is_mutating());
+                claim.set_size(self.size_of(state.as_ref()));
                 let done = matches!(state, Some(State::Done(Some(_))));
                 let answers = self.answers;
                 claim.finish_for(state, memory.filter(|_| done), 0, self.empty_cell());

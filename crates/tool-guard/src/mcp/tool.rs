@@ -18,7 +18,9 @@ use std::{
 use tokio::{sync::oneshot, time::Instant};
 use tool_reliability::idempotency::{DerivedKeys, Handle, Settlement};
 use tower_service::Service;
-use tr_core::{BoxError, Derive, Facts, Fence, Ran, ToolCall, ToolOutcome, Verdict, code};
+use tr_core::{
+    BoxError, Codec, Derive, Facts, Fence, Ran, Standard, ToolCall, ToolOutcome, Verdict, code,
+};
 
 /// What the service and the proxy's loop share. Nobody else locks it.
 #[derive(Debug)]
@@ -30,6 +32,13 @@ pub(crate) struct Wire {
     derived: bool,
     /// Answers are compared with those before.
     compares: bool,
+}
+
+/// The largest answer that is kept if it comes after its call was given up, in bytes.
+const MAX_LATE: usize = 1024 * 1024;
+
+fn size(outcome: &ToolOutcome) -> usize {
+    Codec::<ToolOutcome>::size_of(&Standard, outcome)
 }
 
 /// How long an attempt may take.
@@ -90,7 +99,9 @@ impl Wire {
         let did_not_run = outcome.error().is_some_and(|error| error.ran == Ran::No);
         let how = match outcome {
             _ if did_not_run => Settlement::DidNotRun,
-            outcome if outcome.can_be_kept() => Settlement::Done(outcome),
+            outcome if outcome.can_be_kept() && size(&outcome) <= MAX_LATE => {
+                Settlement::Done(outcome)
+            }
             _ => Settlement::DoneNotKept,
         };
         // A record that is settled already, gone, or another run's by now needs nothing.

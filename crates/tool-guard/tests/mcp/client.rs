@@ -86,6 +86,10 @@ impl Client {
         Self { child, input, lines, log: None, ledger }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         kill_process(id.unwrap(), signal).unwrap();

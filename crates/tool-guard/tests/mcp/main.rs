@@ -8,6 +8,8 @@ mod command_line;
 mod evidence;
 mod lines;
 mod loops;
+#[cfg(target_os = "linux")]
+mod memory;
 mod payments;
 mod process;
 mod retries;

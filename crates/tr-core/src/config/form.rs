@@ -195,6 +195,9 @@ pub enum BreakerMode {
     Disabled,
 }
 
+/// The most bytes that a bound of records can be set to: 1 GiB.
+const MAX_BYTES: u32 = 1 << 30;
+
 object! { strict
     /// Changes to how repeats are recognised, and how long they are remembered.
     pub struct IdempotencyConfig {
@@ -208,6 +211,11 @@ object! { strict
         "max_waiters" => max_waiters: Option<u32>, Lenient<Count<1_048_576>>;
         /// How long a call waits for another's run with its key, in milliseconds; 30,000.
         "max_wait_ms" => max_wait_ms: Option<u64>, Lenient<Millis<1>>;
+        /// How many bytes of one answer are kept; 1 MiB. A duplicate of a call with a larger one is
+        /// told that it has succeeded.
+        "max_record_bytes" => max_record_bytes: Option<u32>, Lenient<Count<MAX_BYTES>>;
+        /// How many bytes of answers all records in memory keep together; 64 MiB.
+        "max_kept_bytes" => max_kept_bytes: Option<u32>, Lenient<Count<MAX_BYTES>>;
         /// How long successes are replayed, in milliseconds; 24 h.
         "done_ttl_ms" => done_ttl_ms: Option<u64>, Lenient<Millis<1>>;
         /// How long failures are replayed, in milliseconds; 5 min.

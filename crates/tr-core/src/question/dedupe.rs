@@ -101,6 +101,12 @@ pub trait Codec<Res> {
     /// What to keep, or `None` if this answer cannot be kept (it streams).
     fn store(&self, res: &Res) -> Option<Self::Stored>;
 
+    /// How many bytes of memory are kept with `stored`, so that records can be bounded by them. The
+    /// size of the value itself unless somebody says otherwise.
+    fn size_of(&self, stored: &Self::Stored) -> usize {
+        std::mem::size_of_val(stored)
+    }
+
     /// The answer for a duplicate.
     fn load(&self, stored: Self::Stored, replay: Replay) -> Res;
 

@@ -207,6 +207,11 @@ impl Codec<ToolOutcome> for Standard {
     }
 
     #[inline]
+    fn size_of(&self, stored: &ToolOutcome) -> usize {
+        stored.size()
+    }
+
+    #[inline]
     fn load(&self, stored: ToolOutcome, replay: Replay) -> ToolOutcome {
         stored.replayed(replay)
     }

@@ -250,6 +250,7 @@ impl<V: Clone> Table<V> {
                 let Slot { entry, notes } = &mut self.slots[at];
                 let entry = entry.as_mut().expect("found");
                 entry.caller = Caller::of(wish);
+                entry.reserved = None;
                 match &before {
                     Some(before) if entry.record.runs > 1 => {
                         let run = Run::of(before, claimed_at, changed_at);

@@ -1,6 +1,7 @@
 //! The right, and the duty, to run one call and to record its end.
 use super::{
     apply::{Settled, Wish},
+    budget::Room,
     shard::Shard,
     spares::Cell,
     wait::{Delivery, Node},
@@ -30,6 +31,8 @@ pub(crate) struct Claim<V> {
     fronts: bool,
     /// Its driver had to wait.
     attended: bool,
+    /// The bytes of its answer.
+    size: usize,
 }
 
 impl<V> Claim<V> {
@@ -63,12 +66,18 @@ impl<V> Claim<V> {
             settled: false,
             fronts: false,
             attended: false,
+            size: 0,
         }
     }
 
     /// A store has the record: this only joins the callers in this process.
     pub(crate) const fn set_fronting(&mut self) {
         self.fronts = true;
+    }
+
+    /// The answer that the end keeps has so many bytes.
+    pub(crate) const fn set_size(&mut self, bytes: usize) {
+        self.size = bytes;
     }
 
     pub(crate) const fn ttls(&self) -> &Ttls {
@@ -111,24 +120,40 @@ impl<V> Claim<V> {
     }
 
     /// Records the end (nothing, if it cannot be kept and the call may run again), serves who
-    /// waits, and keeps the driver's empty cell. `false` if the claim was taken away meanwhile.
+    /// waits, and keeps the driver's empty cell. `false` if the claim was taken away meanwhile, or
+    /// the answer is too large to be kept.
     #[inline]
     pub(crate) fn finish<D: Send + 'static>(self, end: Option<State<V>>, cell: Cell<D>) -> bool
     where
         V: Clone,
     {
         let ttl = end.as_ref().map(|end| self.ttls.of(end));
-        self.finish_for(end, ttl, 0, cell)
+        let (held, stays) = self.finish_weighed(end, ttl, 0, cell);
+        held && stays
     }
 
-    /// The same, kept for `ttl` only, or not at all; and the end was `age` ago.
+    /// The same, kept for `ttl` only, or not at all; and the end was `age` ago. `false` if the claim
+    /// was taken away.
     pub(crate) fn finish_for<D: Send + 'static>(
-        mut self,
+        self,
         end: Option<State<V>>,
         ttl: Option<Millis>,
         age: Millis,
         cell: Cell<D>,
     ) -> bool
+    where
+        V: Clone,
+    {
+        self.finish_weighed(end, ttl, age, cell).0
+    }
+
+    fn finish_weighed<D: Send + 'static>(
+        mut self,
+        end: Option<State<V>>,
+        ttl: Option<Millis>,
+        age: Millis,
+        cell: Cell<D>,
+    ) -> (bool, bool)
     where
         V: Clone,
     {
@@ -138,7 +163,9 @@ impl<V> Claim<V> {
         let now = if self.attended { self.shard.common.clock.now(None) } else { self.since };
         let now = now.saturating_sub(age);
         let ttl = ttl.map(|ttl| ttl.saturating_add(age));
-        let told = {
+        let budget = &self.shard.common.budget;
+        let room = budget.reserve(self.size);
+        let (told, gone, stays) = {
             let mut table = self.shard.lock();
             table.spares.give(cell);
             let loud = match (end, ttl) {
@@ -147,10 +174,17 @@ impl<V> Claim<V> {
                 }
                 (end, _) => Err(end),
             };
-            loud.err().map(|end| table.finish(self.at, self.token, end, now, ttl))
+            let told = loud.err().map(|end| table.finish(self.at, self.token, end, now, ttl));
+            let (gone, stays) = match room {
+                Room::Fits(None) => (Vec::new(), true),
+                room => table.weigh(self.at, self.token, room, budget),
+            };
+            (told, gone, stays)
         };
         self.settled = true;
-        told.is_none_or(|told| self.tell(told))
+        let held = told.is_none_or(|told| self.tell(told));
+        drop(gone);
+        (held, stays)
     }
 
     /// Outside the lock: whether the claim was in force.

@@ -1,6 +1,7 @@
 //! One record, and what this process knows beside it.
 use super::{
     apply::{Waiters, Wish},
+    budget::Reserved,
     shard::Common,
 };
 use crate::{
@@ -23,6 +24,8 @@ pub(crate) struct Entry<V> {
     pub(crate) record: Record<Option<V>, Failure<V>>,
     pub(crate) waiters: Waiters<V>,
     pub(crate) caller: Caller,
+    /// The bytes of its answer, if they are many.
+    pub(crate) reserved: Option<Reserved>,
     /// Asked for since eviction last passed by.
     pub(crate) touched: bool,
     /// Made for the first duplicate: most calls have none.
@@ -80,6 +83,7 @@ impl<V> Entry<V> {
             record: Record::new(&new.ask),
             waiters: Vec::new(),
             caller: new.caller,
+            reserved: None,
             touched: false,
             fingerprint: None,
             earlier: Vec::new(),
@@ -92,7 +96,7 @@ impl<V> Entry<V> {
         let before = mem::replace(&mut self.record.state, State::Inflight);
         self.record = Record::new(&new.ask);
         (self.key, self.hash, self.caller) = (*new.key, new.hash, new.caller);
-        (self.touched, self.fingerprint) = (false, None);
+        (self.touched, self.fingerprint, self.reserved) = (false, None, None);
         self.waiters.clear();
         self.earlier.clear();
         before

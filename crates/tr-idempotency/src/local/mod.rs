@@ -1,5 +1,6 @@
 //! The memory store: the lease protocol over bounded tables of records.
 pub(crate) mod apply;
+pub(crate) mod budget;
 pub(crate) mod claim;
 mod drivers;
 pub(crate) mod entry;

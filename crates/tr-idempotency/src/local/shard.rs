@@ -1,5 +1,5 @@
 //! One table of records behind its lock.
-use super::table::Table;
+use super::{budget::Budget, table::Table};
 use crate::clock::Clock;
 use std::{
     fmt,
@@ -13,6 +13,7 @@ pub(crate) struct Common {
     pub(crate) clock: Clock,
     pub(crate) fingerprints: FingerprintKey,
     pub(crate) max_waiters: usize,
+    pub(crate) budget: Arc<Budget>,
 }
 
 /// A part of the records. Calls whose keys lie in different shards share no lock; claims and

@@ -1,5 +1,6 @@
 //! Records in memory: bounded, found by key, forgotten by the clock algorithm.
 use super::{
+    budget::{Budget, Room},
     drivers::Drivers,
     entry::{Entry, New},
     notes::Notes,
@@ -10,7 +11,7 @@ use crate::{
     protocol::{Millis, Token},
 };
 use hashbrown::HashTable;
-use std::mem;
+use std::{mem, sync::Arc};
 use tr_core::canonical::Key;
 
 /// One shard's records.
@@ -172,6 +173,66 @@ impl<V> Table<V> {
         self.settled -= usize::from(!entry.record.is_pinned());
         self.free.push(number(at));
         Some(entry.record.state)
+    }
+
+    /// Keeps the answer of the run of `token`, which has ended, as far as there is room; what goes,
+    /// and whether the answer stays. The record itself stays in any case.
+    #[cold]
+    pub(super) fn weigh(
+        &mut self,
+        at: usize,
+        token: Token,
+        room: Room,
+        budget: &Arc<Budget>,
+    ) -> (Vec<V>, bool) {
+        let mut gone = Vec::new();
+        let is_it = |entry: &&mut Entry<V>| {
+            entry.record.token == token && entry.record.state.keeps_answer()
+        };
+        let slot = self.slots.get_mut(at).and_then(|slot| slot.entry.as_mut());
+        if slot.filter(is_it).is_none() {
+            return (gone, true);
+        }
+        let room = match room {
+            Room::Full(bytes) => {
+                self.make_room(at, bytes, &mut gone);
+                budget.reserve(bytes)
+            }
+            room => room,
+        };
+        let entry = self.slots[at].entry.as_mut().expect("found");
+        let stays = match room {
+            Room::Fits(reserved) => {
+                entry.reserved = reserved;
+                true
+            }
+            Room::Full(_) | Room::TooLarge => {
+                gone.extend(entry.record.state.drop_answer());
+                false
+            }
+        };
+        (gone, stays)
+    }
+
+    /// Drops answers of at least so many bytes here, the oldest first, if there are so many.
+    fn make_room(&mut self, but: usize, bytes: usize, gone: &mut Vec<V>) {
+        let weight = |slot: &Slot<V>| {
+            let entry = slot.entry.as_ref()?;
+            Some((entry.record.changed_at, entry.reserved.as_ref()?.bytes()))
+        };
+        let slots = self.slots.iter().enumerate().filter(|(at, _)| *at != but);
+        let mut all: Vec<_> = slots.filter_map(|(at, slot)| Some((weight(slot)?, at))).collect();
+        all.sort_unstable();
+        let mut freed = 0;
+        for ((_, weight), at) in all {
+            if freed >= bytes {
+                return;
+            }
+            let entry = self.slots[at].entry.as_mut().expect("it has an answer");
+            gone.extend(entry.record.state.drop_answer());
+            entry.reserved = None;
+            freed += weight;
+        }
     }
 
     /// Whether there is room for one more record, if need be that of one that may be forgotten.

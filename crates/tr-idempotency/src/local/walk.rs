@@ -5,6 +5,7 @@
 //! waiters and heirs. After each step the table must be sound and have what it promised.
 use super::{
     apply::{Found, Settled, Wish},
+    budget::Budget,
     entry::{Caller, Entry},
     shard::Common,
     table::{Table, hash},
@@ -97,8 +98,12 @@ fn state(end: u8) -> Option<State<u32>> {
 impl Walk {
     fn new() -> Self {
         let clock = Clock::new(&SystemClock);
-        let common =
-            Common { clock, fingerprints: FingerprintKey::new([1; 32]), max_waiters: WAITERS };
+        let common = Common {
+            clock,
+            fingerprints: FingerprintKey::new([1; 32]),
+            max_waiters: WAITERS,
+            budget: Budget::new(usize::MAX, usize::MAX),
+        };
         let (held, waiting, unknown) = (Vec::new(), Vec::new(), Vec::new());
         let table = Table::new(QUOTA, 1_000);
         let (ready, given) = (Vec::new(), HashSet::new());

@@ -1,12 +1,92 @@
 //! The store's bounds, and what it forgets.
 use crate::support::*;
 use std::{sync::Arc, time::Duration};
-use tr_core::{Effect, Ran, Scope, Stamp, ToolManifest, Verdict};
-use tr_idempotency::IdempotencyLayer;
+use tr_core::{Effect, Ran, Scope, Stamp, ToolError, ToolManifest, ToolOutcome, Verdict};
+use tr_idempotency::{Filter, IdempotencyLayer, error::AnswerNotKept};
 use tr_testkit::tool::{Scripted, Step};
 
 fn layer(capacity: usize) -> IdempotencyLayer {
     IdempotencyLayer::builder().capacity(capacity).build().unwrap()
+}
+
+/// A tool whose answers have so many bytes.
+fn sized(bytes: usize) -> Tool {
+    Scripted::by(move |_, _| Step::Ok(ToolOutcome::success(serde_json::json!("x".repeat(bytes)))))
+}
+
+/// What nobody needs any more goes, the records never: no call runs twice for it.
+#[tokio::test(start_paused = true)]
+async fn answers_are_bounded_by_bytes_and_records_never_go_for_it() {
+    let layer = IdempotencyLayer::builder()
+        .max_record_bytes(100_000)
+        .max_kept_bytes(1_000_000)
+        .capacity(10_000)
+        .build()
+        .unwrap();
+    let (service, records, asked) = guarded_by(&layer, sized(50_000));
+    for n in 0..1_000 {
+        let outcome = call(&service, pay(&format!("k{n}"))).await.unwrap();
+        assert_eq!(outcome.content().unwrap().get().len(), 50_002, "the caller gets it");
+    }
+    assert_eq!((records.counts().records, asked.calls()), (1_000, 1_000));
+    let not_kept = told("outcome_unknown", Ran::Yes, Verdict::Permanent);
+    let mut kept = 0;
+    for n in 0..1_000 {
+        match call(&service, pay(&format!("k{n}"))).await {
+            Ok(outcome) => {
+                kept += 1;
+                assert_eq!(outcome.content().unwrap().get().len(), 50_002);
+            }
+            Err(error) => assert_eq!(refusal(Err(error)), not_kept),
+        }
+    }
+    assert!((1..=1_000_000 / 50_002).contains(&kept), "{kept}");
+    assert_eq!(asked.calls(), 1_000, "none of them ran again");
+    // What goes gives its room back.
+    assert_eq!(records.flush(Filter::Tool("pay")), 1_000);
+    for n in 0..kept {
+        call(&service, pay(&format!("k{n}"))).await.unwrap();
+        assert!(call(&service, pay(&format!("k{n}"))).await.unwrap().from_cache());
+    }
+}
+
+/// Who waits for the call while it runs gets the answer; who comes later is told that it ran.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_too_large_is_shared_and_not_kept() {
+    for effect in [Effect::Mutating, Effect::ReadOnly] {
+        let layer = IdempotencyLayer::builder().max_record_bytes(1_000).build().unwrap();
+        let big: Tool = Scripted::by(|_, _| {
+            let answer = ToolOutcome::success(serde_json::json!("x".repeat(2_000)));
+            Step::after(SECOND, Step::Ok(answer))
+        });
+        let (service, records, asked) = guarded_by(&layer, big);
+        let first = start(&service, pay("k").effect(effect)).await;
+        let second = start(&service, pay("k").effect(effect)).await;
+        for (end, recorded) in [(first.await, false), (second.await, true)] {
+            let outcome = end.unwrap().unwrap();
+            assert_eq!(outcome.content().unwrap().get().len(), 2_002);
+            assert_eq!(outcome.recorded(), recorded);
+        }
+        let error = call(&service, pay("k").effect(effect)).await.unwrap_err();
+        assert!(error.is::<AnswerNotKept>());
+        assert_eq!((asked.calls(), records.counts().records), (1, 1));
+    }
+}
+
+/// A failure's own words may go; how the call ended stays.
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_is_too_large_stays_one() {
+    let layer = IdempotencyLayer::builder().max_record_bytes(1_000).build().unwrap();
+    let failing: Tool = Scripted::by(|_, _| {
+        let mut error = ToolError::new("no_seat", "x".repeat(2_000));
+        (error.verdict, error.ran) = (Some(Verdict::Permanent), Ran::Yes);
+        Step::Ok(ToolOutcome::failure(error))
+    });
+    let (service, _, asked) = guarded_by(&layer, failing);
+    assert!(call(&service, pay("k")).await.unwrap().error().is_some());
+    let again = refusal(call(&service, pay("k")).await);
+    assert_eq!(again, told("no_seat", Ran::Yes, Verdict::Permanent));
+    assert_eq!(asked.calls(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,53 @@
+//! What the guard's records take of memory.
+use crate::client::{Client, text};
+use serde_json::json;
+use std::fs;
+use tr_testkit::rounds;
+
+/// The server's part: an answer of 2 MB to each call.
+const LARGE: &str = r#"
+    body=$(head -c 2000000 /dev/zero | tr '\0' x)
+    while read -r line; do
+        echo run >>"$LEDGER"
+        id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\),.*/\1/')
+        printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}\n' "$id" "$body"
+    done"#;
+
+/// The most that a process had in memory so far, in MB.
+fn most_mb(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1000
+}
+
+/// Of a hundred, half are more than it may keep.
+#[test]
+fn a_thousand_large_answers_are_not_all_kept() {
+    let mut client = Client::script(&[], LARGE);
+    let pay = |client: &mut Client, id: u32| {
+        let meta = json!({ "idempotencyKey": id.to_string() });
+        client.request(
+            id,
+            "tools/call",
+            json!({ "name": "pay", "arguments": { "n": id }, "_meta": meta }),
+        );
+    };
+    let calls = u32::try_from(rounds(100, 1_000)).unwrap();
+    for id in 1..=calls {
+        pay(&mut client, id);
+        let line = client.line();
+        assert!(line.len() > 2_000_000 && line.starts_with(b"{\"jsonrpc\":\"2.0\",\"id\""));
+    }
+    let most = most_mb(client.id());
+    println!("{calls} keyed answers of 2 MB: at most {most} MB");
+    assert!(most < 150, "{most} MB");
+    // None of them runs again.
+    let meta = json!({ "idempotencyKey": "7" });
+    client.request(
+        1001,
+        "tools/call",
+        json!({ "name": "pay", "arguments": { "n": 7 }, "_meta": meta }),
+    );
+    assert!(text(&client.answer(1001)).contains("has succeeded, its answer was not kept"));
+    assert_eq!(client.executions("run"), usize::try_from(calls).unwrap());
+}

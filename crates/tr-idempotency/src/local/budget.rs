@@ -1,0 +1,95 @@
+//! How many bytes of answers all records of a process keep together.
+use std::{
+    num::NonZeroUsize,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+/// Smaller answers are bounded by the number of records, and cost nothing here.
+const SMALL: usize = 1024;
+
+/// The bytes that are kept, and the most that may be.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    kept: AtomicUsize,
+    most: usize,
+    most_of_one: usize,
+}
+
+/// Some of the budget's bytes, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    bytes: NonZeroUsize,
+    budget: Arc<Budget>,
+}
+
+/// Whether an answer may be kept.
+#[derive(Debug)]
+pub(crate) enum Room {
+    /// It may.
+    Fits(Option<Reserved>),
+    /// Only where others of so many bytes go.
+    Full(usize),
+    /// It is too large by itself.
+    TooLarge,
+}
+
+impl Budget {
+    pub(crate) fn new(most: usize, most_of_one: usize) -> Arc<Self> {
+        Arc::new(Self { kept: AtomicUsize::new(0), most, most_of_one })
+    }
+
+    /// Room for an answer of so many bytes.
+    #[inline]
+    pub(crate) fn reserve(self: &Arc<Self>, bytes: usize) -> Room {
+        if bytes > self.most_of_one.min(self.most) {
+            return Room::TooLarge;
+        }
+        match NonZeroUsize::new(bytes) {
+            Some(bytes) if bytes.get() >= SMALL => self.take(bytes),
+            _ => Room::Fits(None),
+        }
+    }
+
+    #[cold]
+    fn take(self: &Arc<Self>, bytes: NonZeroUsize) -> Room {
+        let add = |kept: usize| Some(kept + bytes.get()).filter(|kept| *kept <= self.most);
+        match self.kept.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) {
+            Ok(_) => Room::Fits(Some(Reserved { bytes, budget: self.clone() })),
+            Err(_) => Room::Full(bytes.get()),
+        }
+    }
+}
+
+impl Reserved {
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes.get()
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.budget.kept.fetch_sub(self.bytes.get(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_reserved_comes_back() {
+        let budget = Budget::new(10_000, 5_000);
+        assert!(matches!(budget.reserve(5_001), Room::TooLarge));
+        assert!(matches!(budget.reserve(SMALL - 1), Room::Fits(None)));
+        let Room::Fits(first) = budget.reserve(5_000) else { panic!() };
+        let Room::Fits(second) = budget.reserve(5_000) else { panic!() };
+        assert!(matches!(budget.reserve(SMALL), Room::Full(SMALL)));
+        drop(first);
+        assert!(matches!(budget.reserve(SMALL), Room::Fits(Some(_))));
+        drop(second);
+        assert_eq!(budget.kept.load(Ordering::Relaxed), 0);
+    }
+}
