@@ -257,6 +257,8 @@ fn toml_says_the_same() {
 
         [tools.send.loops]
         max_identical = 3
+        max_failures_per_turn = 7
+        repeats = 30
         poll = true
         loop_key = ["to"]
 

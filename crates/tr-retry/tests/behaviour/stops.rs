@@ -22,7 +22,7 @@ fn due_in(millis: u64) -> ToolCall {
 
 /// A breaker's refusal, made as tr-breaker makes it: nobody is to retry it on the spot.
 #[derive(Debug)]
-struct Open(Facts);
+struct Open;
 
 impl fmt::Display for Open {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -30,15 +30,11 @@ impl fmt::Display for Open {
     }
 }
 
-impl Error for Open {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.0)
-    }
-}
+impl Error for Open {}
 
 fn open() -> Step<ToolOutcome> {
     let verdict = Verdict::Transient { retry_after: Some(ms(30_000)) };
-    Step::err(Open(Facts::new(code::CIRCUIT_OPEN, Ran::No, verdict).exhausted()))
+    Step::err(Facts::new(code::CIRCUIT_OPEN, Ran::No, verdict).exhausted().because(Open))
 }
 
 #[tokio::test(start_paused = true)]
@@ -57,7 +53,10 @@ async fn tr_11_an_open_breaker_ends_retrying_at_once() {
     assert!(facts(&*error).unwrap().is_exhausted());
     assert!(find::<Open>(&*error).is_some(), "the refusal");
     assert_eq!(root_cause(&*error).to_string(), "timeout it is", "the last real cause");
-    assert_eq!(error.to_string(), "gave up after 2 attempts (circuit_open): the circuit is open");
+    assert_eq!(
+        error.to_string(),
+        "gave up after 2 attempts (circuit_open): circuit_open: the tool did not run"
+    );
 }
 
 /// Not what never got as far as the tool; a refused connection did, the tool found that out.
