@@ -89,7 +89,7 @@ async fn only_executions_are_counted() {
 async fn tr_11_a_first_refusal_passes_untouched() {
     let tool = Tool::script([open()]);
     let error = RetryLayer::tool_reliability().layer(tool).oneshot(search()).await.unwrap_err();
-    assert_eq!(error.to_string(), "the circuit is open");
+    assert_eq!(error.to_string(), "circuit_open: the tool did not run");
     assert!(find::<RetryExhausted>(&*error).is_none());
 }
 
