@@ -12,4 +12,5 @@ mod memory;
 mod payments;
 mod process;
 mod retries;
+mod servers;
 mod shadow;
