@@ -13,4 +13,5 @@ mod memory;
 mod payments;
 mod process;
 mod retries;
+mod servers;
 mod shadow;
