@@ -247,7 +247,7 @@ fn no_words_in_an_answer_make_a_turn_repeat_a_payment() {
     );
     let mut words: Vec<String> = Vec::new();
     for text in tr_core::classify::tables() {
-        if words.len() % 4 == 0 {
+        if words.len().is_multiple_of(4) {
             words.push("no words".into());
         }
         words.push(text);
