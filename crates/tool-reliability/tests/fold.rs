@@ -54,7 +54,9 @@ async fn each_end_has_the_status_of_the_seed() {
 
     let timeout = status([Step::Hang], 1).await;
     assert_eq!(timeout["status"], "timeout");
-    assert_eq!(timeout["error"]["message"], "Tool timeout after 1s");
+    let said = timeout["error"]["message"].as_str().unwrap();
+    let lines: Vec<_> = said.lines().collect();
+    assert_eq!(lines, ["Tool timeout after 1s", "it may have run; do not repeat it; check first"]);
 
     let open = status([fails("http_503", Verdict::TRANSIENT, Ran::Unknown)], 3).await;
     assert_eq!(open["status"], "circuit_open");

@@ -140,6 +140,22 @@ impl<'r> Classification<'r> {
         self.verdict.is_transient() && (joins || effect.may_repeat(self.ran, repeat_safe))
     }
 
+    /// What a model has to read beside a failure of this kind, lest it repeats the call and does harm.
+    ///
+    /// `None` where a repeat does none, and where the tool has refused the call itself.
+    #[must_use]
+    pub fn warning(&self, effect: Effect, repeat_safe: Option<bool>) -> Option<&'static str> {
+        let joins = self.code == code::IDEMPOTENCY_IN_FLIGHT && !self.exhausted;
+        if joins || effect.may_repeat(self.ran, repeat_safe) {
+            return None;
+        }
+        match self.ran {
+            Ran::Unknown => Some("it may have run; do not repeat it; check first"),
+            Ran::Yes if self.verdict.is_transient() => Some("it has run; do not repeat it"),
+            Ran::Yes | Ran::No => None,
+        }
+    }
+
     /// The same end, given by a handler of one's own instead of a remote server: it has run, or may
     /// have, whatever its status or its words say.
     ///

@@ -1,4 +1,4 @@
-//! Runs a tool call once, however often it is asked for.
+//! Runs a tool call with a key once, however often it is asked for while its record lives.
 //!
 //! The first call with a key runs; its duplicates wait for it or get its answer from the record.
 //! A call whose caller goes away is driven to its end. A mutating call of which nobody knows how

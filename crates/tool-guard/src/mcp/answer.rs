@@ -138,8 +138,8 @@ impl Repeatable {
     const fn warning(self, ran: Ran) -> &'static str {
         match (self.effect.may_repeat(ran, self.declared_safe), ran) {
             (true, _) => "",
-            (false, Ran::Yes) => " (it has run: do not repeat it)",
-            (false, _) => " (it may have run: do not repeat it; check first)",
+            (false, Ran::Yes) => " (it has run; do not repeat it)",
+            (false, _) => " (it may have run; do not repeat it; check first)",
         }
     }
 }

@@ -96,7 +96,7 @@ fn a_client_that_obeys_retriable_pays_once() {
         let said = &answer["result"]["_meta"]["tool-reliability/error"];
         assert_eq!((&said["retriable"], &said["ran"]), (&json!(false), &json!("unknown")));
         let text = crate::client::text(&answer);
-        assert!(text.contains("it may have run: do not repeat it; check first"), "{text}");
+        assert!(text.contains("it may have run; do not repeat it; check first"), "{text}");
     }
 }
 

@@ -23,14 +23,18 @@ impl Failed {
     /// Of `call`'s end, unless it is a success.
     pub(crate) fn of(call: &ToolCall, end: End<'_, ToolOutcome>) -> Option<Self> {
         let found = Standard.classify(end);
-        let retriable = found.is_retriable(Standard.effect_of(call), Standard.is_repeat_safe(call));
+        let (effect, repeat_safe) = (Standard.effect_of(call), Standard.is_repeat_safe(call));
+        let retriable = found.is_retriable(effect, repeat_safe);
         let mut status = Status::of(found, retriable);
         let tool_error = end.ok().map(|outcome| outcome.error()).unwrap_or_default();
-        let message = match (end, tool_error) {
-            (Err(error), _) => error.to_string(),
-            (Ok(outcome), Some(error)) => with_notes(&error.message, &outcome.parts().notes),
+        let (said, notes) = match (end, tool_error) {
+            (Err(error), _) => (error.to_string(), &[][..]),
+            (Ok(outcome), Some(error)) => (error.message.to_string(), &*outcome.parts().notes),
             (Ok(_), None) => return None,
         };
+        let warning = found.warning(effect, repeat_safe);
+        let notes = notes.iter().map(|note| &**note).chain(warning);
+        let message = with_notes(said, notes);
         match status {
             // The tool's own word for it; what counts is that somebody has retried it.
             Status::Timeout
@@ -59,9 +63,9 @@ impl Failed {
 }
 
 /// The model reads one text: what layers told it follows the tool's own words, on lines of its own.
-fn with_notes(message: &str, notes: &[Box<str>]) -> String {
-    notes.iter().fold(message.to_owned(), |text, note| match text.as_str() {
-        "" => note.to_string(),
+fn with_notes<'n>(message: String, notes: impl Iterator<Item = &'n str>) -> String {
+    notes.fold(message, |text, note| match text.as_str() {
+        "" => note.to_owned(),
         text => format!("{text}\n{note}"),
     })
 }
