@@ -277,9 +277,7 @@ async fn a_late_answer_that_the_tool_did_not_run_frees_its_key() {
     bench.client(keyed("2").as_bytes());
     bench.settle().await;
     assert!(bench.client_gets().contains("outcome_unknown"));
-    let own_word =
-        r#"{"id":1,"result":{"isError":true,"_meta":{"tool-reliability/error":{"ran":"no"}}}}"#;
-    bench.server(format!("{own_word}\n").as_bytes());
+    bench.server(b"{\"id\":1,\"result\":{\"isError\":true,\"_meta\":{\"tool-reliability/error\":{\"ran\":\"no\"}}}}\n");
     bench.server_gets();
     bench.client(keyed("3").as_bytes());
     bench.settle().await;
