@@ -172,10 +172,14 @@ fn judged(mut outcome: ToolOutcome, manifest: Option<&ToolManifest>) -> ToolOutc
 #[cold]
 fn tool_failed(error: BoxError, manifest: Option<&ToolManifest>) -> BoxError {
     let overrules = manifest.is_some_and(|tool| !tool.classification.is_empty());
-    if facts(&*error).is_some() && !overrules {
+    let said = facts(&*error).map(Facts::code);
+    // A tool's word for a key of its own: a repeat of this call is another one.
+    let is_its_own_key = said == Some(code::IDEMPOTENCY_IN_FLIGHT);
+    if said.is_some() && !overrules && !is_its_own_key {
         return error;
     }
-    let found = classify::error(&*error);
+    let mut found = classify::error(&*error);
+    found.end.exhausted |= is_its_own_key;
     let found = manifest.map_or(found, |tool| found.with_manifest(tool));
     let message = error.to_string();
     let facts = Facts::of(found.end).because(error);

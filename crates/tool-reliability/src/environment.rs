@@ -114,9 +114,10 @@ impl Environment {
 /// What every variable of ours begins with, in both spellings.
 const OURS: [&str; 2] = ["TOOL_RELIABILITY_", "TOOL_RELIABLE_"];
 /// The parts of a configuration, which a variable with two underscores names.
-const SECTIONS: [&str; 11] = [
+const SECTIONS: [&str; 12] = [
     "ATTEMPT_TIMEOUT_MS",
     "BREAKER",
+    "DEADLINE_MS",
     "DEFAULTS",
     "IDEMPOTENCY",
     "LOOPS",

@@ -119,7 +119,7 @@ async fn tr_13_retries_replays_and_records_of_a_real_stack_are_shown() {
     tool.clone().oneshot(global.clone()).await.unwrap();
     assert!(tool.clone().oneshot(global).await.unwrap().from_cache());
     tool.clone().oneshot(pay().idempotency_key("a")).await.unwrap();
-    let (tool, _) = around(&stack, [fails("bad", Verdict::Permanent, Ran::Yes)]);
+    let (tool, _) = around(&stack, [fails("bad", Verdict::Permanent, Ran::No)]);
     tool.oneshot(pay().idempotency_key("b")).await.unwrap_err();
 
     let metrics = metered.read();

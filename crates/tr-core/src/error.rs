@@ -26,7 +26,11 @@ pub struct Facts {
 struct More {
     earlier: Option<BoxError>,
     replay: Option<Replay>,
+    owner: Option<Owner>,
 }
+
+/// Whether an error is the one whose facts these are.
+type Owner = fn(&(dyn Error + 'static)) -> bool;
 
 /// What lies behind facts.
 #[derive(Debug)]
@@ -109,6 +113,18 @@ impl Facts {
     pub fn replayed(mut self, replay: Replay) -> Self {
         self.more.get_or_insert_default().replay = Some(replay);
         self
+    }
+
+    /// These are the facts of a `T`: where another error only passes them on as its own, they speak of
+    /// what happened further in.
+    pub(crate) fn of_a<T: Error + 'static>(mut self) -> Self {
+        self.more.get_or_insert_default().owner = Some(|error| error.is::<T>());
+        self
+    }
+
+    /// Whether these can be the facts of `error`.
+    pub(crate) fn may_belong_to(&self, error: &(dyn Error + 'static)) -> bool {
+        self.more.as_ref().and_then(|more| more.owner).is_none_or(|is_owner| is_owner(error))
     }
 
     /// Whether the error is a replay, and of what.

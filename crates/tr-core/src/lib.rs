@@ -15,9 +15,9 @@
 //! None is on by default.
 //!
 //! - `http`: [`Standard`] answers for `http::Request` and `http::Response`.
-//! - `hyper-util`, `reqwest`: with `http`, the connect errors of these clients are known as such: the
-//!   request was not sent.
-//! - `h2`: with one of them, so is a request whose stream the server refused (`REFUSED_STREAM`).
+//! - `hyper-util`: with `http`, the connect errors of its client are known as such: the request was
+//!   not sent.
+//! - `h2`: beside it, so is a request whose stream the server refused (`REFUSED_STREAM`).
 //! - `catalog`: catalogues and configurations in TOML; in JSON they are read without it.
 //! - `input-schema`: params are checked against the JSON Schema in their tool's manifest.
 //! - `interchange`: keys by the SHA-256 formula of others, for systems that already use it.

@@ -43,7 +43,7 @@ impl NotSent {
         if end.verdict.is_success() {
             end.verdict = Verdict::TRANSIENT;
         }
-        let facts = Facts::of(end);
+        let facts = Facts::of(end).of_a::<Self>();
         Self { text: error.to_string().into(), facts: facts.because(error) }
     }
 }

@@ -157,7 +157,9 @@ impl<A, V> Builder<A, V> {
         self
     }
 
-    /// Sets how long failures are replayed; 5 minutes by default. A tool's manifest may say else.
+    /// Sets how long failures are replayed; 5 minutes by default. A tool's manifest may say else. A
+    /// mutating call that failed after it ran, or may have, is replayed for at least as long as a
+    /// success.
     pub const fn failed_ttl(mut self, ttl: Duration) -> Self {
         self.failed = ttl;
         self

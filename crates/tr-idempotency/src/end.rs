@@ -1,6 +1,6 @@
 //! What ends as what: from a call's end to its record.
 use crate::{
-    protocol::{self, Again},
+    protocol::{self, Again, Millis, Ttls},
     remote::obtain::Refused,
 };
 use std::sync::Arc;
@@ -112,6 +112,17 @@ pub(crate) fn failed<V>(mutating: bool, failure: Failure<V>) -> State<V> {
         (Verdict::Transient { .. }, Ran::Yes) if mutating => State::Failed(failure, Again::Never),
         (Verdict::Transient { .. }, _) => State::Failed(failure, Again::WhenAsked),
         (Verdict::Permanent | Verdict::Success, _) => State::Failed(failure, Again::Never),
+    }
+}
+
+/// How long a record lasts. A mutating call that failed after it ran keeps its key for as long as
+/// one that succeeded: a second run would do the same harm.
+pub(crate) fn ttl<V>(ttls: &Ttls, state: &State<V>, mutating: bool) -> Millis {
+    match state {
+        State::Failed(failure, _) if mutating && failure.flaw.ran != Ran::No => {
+            ttls.failed.max(ttls.done)
+        }
+        _ => ttls.of(state),
     }
 }
 

@@ -62,9 +62,10 @@ leaf! {
     OutcomeUnknown: "the outcome of a call with this idempotency key is unknown"
 }
 leaf! {
-    /// An earlier call with this key succeeded, but its answer could not be kept (it streamed).
+    /// An earlier call with this key has ended, but its answer could not be kept (it streamed, was too
+    /// large, or could not be read).
     /// The tool ran, and is not run again. Code `outcome_unknown`, permanent.
-    AnswerNotKept: "a call with this idempotency key has succeeded, its answer was not kept"
+    AnswerNotKept: "a call with this idempotency key has ended, and its answer was not kept"
 }
 leaf! {
     /// Every record is of a call that runs or whose outcome is unknown: there is no room for

@@ -2,7 +2,7 @@
 use crate::{
     bounds::{Answers, Detachable},
     drive::{CellOf, Drive, Phase},
-    end::{Failure, State, answer, failed},
+    end::{Failure, State, answer, failed, ttl},
     error::{SharedFailure, Withdrawn},
     remote::{
         Boxed, Remote, WhenStoreFails,
@@ -202,7 +202,8 @@ where
         let matched_on = if waited { MatchedOn::Inflight } else { MatchedOn::Completed };
         self.tell(&Event::Replayed { matched: matched_on, state: state.name() });
         let key = self.lead().errand.request.claim.key;
-        let claim = self.claim.take().expect("led under a claim");
+        let mut claim = self.claim.take().expect("led under a claim");
+        claim.set_size(self.size_of(Some(&state)));
         let fingerprint = claim.fingerprint(&key);
         let replay = Replay { matched_on, age: Duration::from_millis(age), fingerprint };
         let mine = answer(&state, self.mutating);
@@ -265,12 +266,12 @@ where
                 (Some(failed(self.mutating, failure)), true, Err(end))
             }
         };
-        let ttls = *claim.ttls();
+        let (ttls, mutating) = (*claim.ttls(), self.mutating);
         self.drop_call();
         let stage = &mut self.lead().stage;
         let Stage::Held(held) = std::mem::replace(stage, Stage::Over) else { return };
         let (recording, whole) = match &state {
-            Some(state) => held.finish(state, ttls.of(state)),
+            Some(state) => held.finish(state, ttl(&ttls, state, mutating)),
             None => (held.forget(), false),
         };
         *stage = Stage::Ending(Ending { recording, end, state, whole: whole && keeps });

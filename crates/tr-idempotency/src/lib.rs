@@ -41,7 +41,7 @@
 //! |---|---|---|---|
 //! | runs | `inflight` | 2 min, renewed | waits within its own deadline (`enforced`), gets the in-flight marker (`bestEffort`), runs (`disabled`) |
 //! | succeeded | `done` | 24 h | gets the answer again |
-//! | failed | `failed` | 5 min | gets the failure again; runs, if it asks `bestEffort` and the failure is transient |
+//! | failed | `failed` | 5 min; 24 h for a mutating call that ran | gets the failure again; runs, if it asks `bestEffort` and the failure is transient |
 //! | failed for a passing reason before it ran ([`Ran::No`](tr_core::Ran::No): an open breaker, a request that was not sent) | `failed` | 5 min | runs |
 //! | was cancelled before it ran | `cancelled` | 5 min | runs |
 //! | may have run, and nobody knows how it ended: a mutating call that timed out; any that panicked or was lost | `unknown` | 24 h | gets `outcome_unknown` until the record is [settled](Handle::settle); runs, if the tool is not mutating |

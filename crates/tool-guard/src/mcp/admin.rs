@@ -74,6 +74,8 @@ pub(crate) async fn serve(listener: TcpListener, admin: Admin) {
             let _ = timeout(PATIENCE, answer).await;
         });
         open.push_back(Connection { task, asked });
+        // Whoever has said what it wants is heard before the next comes in.
+        tokio::task::yield_now().await;
     }
 }
 

@@ -221,10 +221,14 @@ fn with_notes(result: &Json, notes: &[Box<str>]) -> String {
     let result = result.get();
     let blocks = notes.iter().map(|note| json!({ "type": "text", "text": &**note }).to_string());
     let blocks = blocks.collect::<Vec<_>>().join(",");
-    let content = message::object::<CallResult<'_>>(result).ok().and_then(|result| result.content);
-    let (at, text) = match content {
-        // A failure says that it is one, so it has a member for this one to stand before.
-        None => (1..1, format!("\"content\":[{blocks}],")),
+    // A server may send any JSON as its result; only an object can carry our notes.
+    let Ok(read) = message::object::<CallResult<'_>>(result) else { return result.to_owned() };
+    let (at, text) = match read.content {
+        None => {
+            let is_empty = result[1..].trim_start().starts_with('}');
+            let comma = if is_empty { "" } else { "," };
+            (1..1, format!("\"content\":[{blocks}]{comma}"))
+        }
         Some(content) => {
             let inside = content.get().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
             let own = match inside.map(str::trim) {
@@ -301,6 +305,26 @@ mod tests {
                 "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"content\":[{note}],\"isError\":true}}}}\n"
             )
         );
+    }
+
+    #[test]
+    fn a_note_leaves_a_success_of_any_form_readable() {
+        for result in ["{}", "{ }", r#"{"x":1}"#, r#"{"content":[]}"#, "\"ok\"", "[]", "7", "null"]
+        {
+            let outcome = {
+                let line = format!(r#"{{"id":1,"result":{result}}}"#);
+                let message::Line::One(answer) = message::read(line.as_bytes()) else { panic!() };
+                let mut outcome = outcome(&answer, true);
+                outcome.parts_mut().notes = vec!["note".into()];
+                outcome
+            };
+            let line = made("1", &outcome);
+            let read: Value = serde_json::from_slice(&line).unwrap_or_else(|error| {
+                panic!("{result}: {error}: {}", String::from_utf8_lossy(&line))
+            });
+            let noted = read["result"]["content"].as_array().is_some_and(|all| !all.is_empty());
+            assert_eq!(noted, result.starts_with('{'), "{result}");
+        }
     }
 
     #[test]

@@ -71,7 +71,7 @@ fn an_answer_that_is_no_json_settles_its_call_and_passes_once() {
         let id = 10 + key;
         pay(&mut client, id, key);
         let said = text(&client.answer(id));
-        assert!(said.contains("has succeeded, its answer was not kept"), "{said}");
+        assert!(said.contains("has ended, and its answer was not kept"), "{said}");
     }
     assert_eq!(client.executions(""), 4);
     // What nobody answers is given up last of all: after that nothing can follow for the others.

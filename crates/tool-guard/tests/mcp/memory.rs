@@ -48,6 +48,6 @@ fn a_thousand_large_answers_are_not_all_kept() {
         "tools/call",
         json!({ "name": "pay", "arguments": { "n": 7 }, "_meta": meta }),
     );
-    assert!(text(&client.answer(1001)).contains("has succeeded, its answer was not kept"));
+    assert!(text(&client.answer(1001)).contains("has ended, and its answer was not kept"));
     assert_eq!(client.executions("run"), usize::try_from(calls).unwrap());
 }

@@ -37,8 +37,8 @@ const LINKS: usize = 16;
 #[must_use]
 pub fn error<'e>(error: &'e (dyn Error + 'static)) -> Finding<'e> {
     let (mut found, depth) = outermost(error);
-    if found.end.ran == Ran::No && depth > 0 {
-        found.end.ran = Ran::Unknown;
+    if depth > 0 {
+        found = found.of_another_call();
     }
     found
 }
@@ -49,7 +49,9 @@ fn outermost<'e>(error: &'e (dyn Error + 'static)) -> (Finding<'e>, usize) {
     let with_facts = links().find_map(|(at, link)| Some((at, link.downcast_ref::<Facts>()?)));
     if let Some((at, facts)) = with_facts {
         // Facts stand behind the error whose facts they are.
-        return (Finding::judged(facts.classification()), at.saturating_sub(1));
+        let depth = at.saturating_sub(1);
+        let is_passed_on = links().nth(depth).is_some_and(|(_, owner)| !facts.may_belong_to(owner));
+        return (Finding::judged(facts.classification()), depth + usize::from(is_passed_on));
     }
     let mut scan = Scan::default();
     for (at, link) in links().take(LINKS) {

@@ -6,9 +6,10 @@ use std::error::Error;
 /// Classifies what an HTTP client failed with instead of a response.
 ///
 /// As [`error`] does; besides, the client's own connect error says that the request was not sent,
-/// and a stream that the server refused (HTTP/2 `REFUSED_STREAM`) that it was not looked at. The
-/// clients are known by the features `hyper-util` and `reqwest`, the refused stream with `h2` beside
-/// one of them. Of any other client, wrap what it never sent in [`NotSent`].
+/// and a stream that the server refused (HTTP/2 `REFUSED_STREAM`) that it was not looked at. That
+/// client is hyper-util's, with the feature `hyper-util`; the refused stream takes `h2` besides. It
+/// must not follow redirects inside of what classifies its errors: the connection that fails may
+/// then be that of a second request. Of any other client, wrap what it never sent in [`NotSent`].
 #[must_use]
 pub fn http_error<'e>(failed: &'e (dyn Error + 'static)) -> Finding<'e> {
     let mut found = error(failed);
@@ -25,15 +26,11 @@ fn was_not_sent(failed: &(dyn Error + 'static)) -> bool {
     if let Some(error) = failed.downcast_ref::<hyper_util::client::legacy::Error>() {
         return error.is_connect() || is_refused_stream(failed);
     }
-    #[cfg(feature = "reqwest")]
-    if let Some(error) = failed.downcast_ref::<reqwest::Error>() {
-        return error.is_connect() || is_refused_stream(failed);
-    }
     let _ = failed;
     false
 }
 
-#[cfg(all(feature = "h2", any(feature = "hyper-util", feature = "reqwest")))]
+#[cfg(all(feature = "h2", feature = "hyper-util"))]
 fn is_refused_stream(failed: &(dyn Error + 'static)) -> bool {
     crate::causes(failed).any(|link| {
         link.downcast_ref::<h2::Error>().is_some_and(|error| {
@@ -44,7 +41,7 @@ fn is_refused_stream(failed: &(dyn Error + 'static)) -> bool {
     })
 }
 
-#[cfg(all(not(feature = "h2"), any(feature = "hyper-util", feature = "reqwest")))]
+#[cfg(all(not(feature = "h2"), feature = "hyper-util"))]
 const fn is_refused_stream(_: &(dyn Error + 'static)) -> bool {
     false
 }

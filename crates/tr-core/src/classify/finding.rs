@@ -44,6 +44,14 @@ impl<'r> Finding<'r> {
         self
     }
 
+    /// An error further in speaks of a call that the tool made: neither it nor a manifest's word on
+    /// its code says that this one did not run.
+    pub(super) const fn of_another_call(mut self) -> Self {
+        self.own = None;
+        self.end = self.end.of_handler();
+        self
+    }
+
     pub(super) const fn own(mut self, own: Own) -> Self {
         self.own = Some(own);
         self

@@ -212,7 +212,7 @@ object! { strict
         /// How long a call waits for another's run with its key, in milliseconds; 30,000.
         "max_wait_ms" => max_wait_ms: Option<u64>, Lenient<Millis<1>>;
         /// How many bytes of one answer are kept; 1 MiB. A duplicate of a call with a larger one is
-        /// told that it has succeeded.
+        /// told that it has ended.
         "max_record_bytes" => max_record_bytes: Option<u32>, Lenient<Count<MAX_BYTES>>;
         /// How many bytes of answers all records in memory keep together; 64 MiB.
         "max_kept_bytes" => max_kept_bytes: Option<u32>, Lenient<Count<MAX_BYTES>>;

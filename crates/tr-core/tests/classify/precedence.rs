@@ -140,6 +140,9 @@ fn that_nothing_ran_is_believed_of_the_outermost_error_alone() {
     assert_eq!(ran(&Wrapped("circuit open", Box::new(open()))), Ran::No);
     let of_mail = Wrapped("receipt mail", Box::new(Wrapped("circuit open", Box::new(open()))));
     assert_eq!(ran(&of_mail), Ran::Unknown);
+    // Errors that pass the source of another on as their own.
+    assert_eq!(ran(&io::Error::other(NotSent::new(refused()))), Ran::Unknown);
+    assert_eq!(ran(&std::sync::Arc::new(NotSent::new(refused()))), Ran::Unknown);
     let mut told = ToolError::new("E_FULL", "the hotel is full");
     told.ran = Ran::No;
     assert_eq!(ran(&told), Ran::No);
@@ -171,6 +174,14 @@ fn a_manifest_says_by_which_codes_a_tool_did_not_run() {
     }
     let http = classify::http_response(503, |_| None, &SetClock::at(0)).with_manifest(&tool).end;
     assert_eq!((http.verdict, http.ran), (Verdict::TRANSIENT, Ran::No));
+}
+
+#[test]
+fn a_manifest_says_nothing_of_a_code_further_in() {
+    let mut tool = ToolManifest::new("pay");
+    tool.not_run = vec!["busy".into()];
+    let outer = Wrapped("the receipt", Box::new(ToolError::new("busy", "mail")));
+    assert_eq!(classify::error(&outer).with_manifest(&tool).end.ran, Ran::Unknown);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::{
     wait::{Delivery, Node},
 };
 use crate::{
-    end::{Answer, State},
+    end::{Answer, State, ttl},
     protocol::{Millis, Token, Ttls},
     remote::obtain::Refused,
 };
@@ -127,7 +127,7 @@ impl<V> Claim<V> {
     where
         V: Clone,
     {
-        let ttl = end.as_ref().map(|end| self.ttls.of(end));
+        let ttl = end.as_ref().map(|end| ttl(&self.ttls, end, self.mutating));
         let (held, stays) = self.finish_weighed(end, ttl, 0, cell);
         held && stays
     }

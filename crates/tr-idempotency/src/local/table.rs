@@ -222,6 +222,10 @@ impl<V> Table<V> {
         };
         let slots = self.slots.iter().enumerate().filter(|(at, _)| *at != but);
         let mut all: Vec<_> = slots.filter_map(|(at, slot)| Some((weight(slot)?, at))).collect();
+        // What would not be enough is better kept.
+        if all.iter().map(|((_, weight), _)| weight).sum::<usize>() < bytes {
+            return;
+        }
         all.sort_unstable();
         let mut freed = 0;
         for ((_, weight), at) in all {

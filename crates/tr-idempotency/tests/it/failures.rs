@@ -15,16 +15,17 @@ fn failing(step: Step<ToolOutcome>) -> Tool {
 
 #[tokio::test(start_paused = true)]
 async fn a_failure_is_replayed_for_five_minutes_and_then_runs_again() {
+    let harmless = || pay("k").effect(Effect::Idempotent);
     let failure = told("http_400", Ran::Yes, Verdict::Permanent);
     let (service, _, asked) = guarded(failing(fails("http_400", Ran::Yes, Verdict::Permanent)));
-    assert_eq!(refusal(call(&service, pay("k")).await), failure);
+    assert_eq!(refusal(call(&service, harmless()).await), failure);
     pass(5 * MINUTE - Duration::from_millis(1)).await;
-    for again in [pay("k"), best_effort(pay("k"))] {
+    for again in [harmless(), best_effort(harmless())] {
         assert_eq!(refusal(call(&service, again).await), failure);
     }
     assert_eq!(asked.calls(), 1);
     pass(Duration::from_millis(1)).await;
-    assert_eq!(answer(call(&service, pay("k")).await), 1);
+    assert_eq!(answer(call(&service, harmless()).await), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,4 +126,17 @@ async fn a_failure_that_a_response_reports_is_replayed_as_that_response() {
     assert_eq!(replayed.replay().unwrap().matched_on, MatchedOn::Completed);
     assert_eq!(log.take(), [r#"pay Replayed { matched: Completed, state: "failed" }"#]);
     assert_eq!(asked.calls(), 1);
+}
+
+/// The tool's own refusal after it ran is no word that it did nothing.
+#[tokio::test(start_paused = true)]
+async fn a_mutating_call_that_failed_after_it_ran_keeps_its_key_as_a_success_does() {
+    let (service, _, asked) = guarded(failing(fails("denied", Ran::Yes, Verdict::Permanent)));
+    for _ in 0..2 {
+        assert_eq!(refusal(call(&service, pay("k")).await).0, "denied");
+        pass(HOUR).await;
+    }
+    assert_eq!(asked.calls(), 1);
+    pass(22 * HOUR).await;
+    assert_eq!(answer(call(&service, pay("k")).await), 1);
 }

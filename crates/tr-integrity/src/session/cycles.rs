@@ -188,9 +188,13 @@ impl Session {
     fn place(&mut self, mut cycle: ToolCycleTransaction, result: ToolResult) {
         let id = cycle.tool_use.id.clone();
         if self.is_pending(&id) {
-            (cycle.state, cycle.held, cycle.abandoned) =
-                (CycleState::Recording, Some(result), false);
-            self.keep_cycle(cycle);
+            if self.makes_way_for(&cycle, &result) {
+                (cycle.state, cycle.held, cycle.abandoned) =
+                    (CycleState::Recording, Some(result), false);
+                self.keep_cycle(cycle);
+            } else {
+                self.ended(cycle.id, CycleState::RolledBack);
+            }
             return self.flush_tail();
         }
         let used_before = self.validator.last_use_of(&id);
@@ -207,6 +211,26 @@ impl Session {
             }
             None => self.append_pair(cycle.id, cycle.tool_use, result, cycle.refused),
         }
+    }
+
+    /// Whether a result of a use that waits is kept: one result for each use. Where the use was called
+    /// more than once, an answer beats an error, and that beats a refusal; of equals the later counts.
+    fn makes_way_for(&mut self, cycle: &ToolCycleTransaction, result: &ToolResult) -> bool {
+        let id = &cycle.tool_use.id;
+        let uses = self.validator.pending().filter(|pending| *pending == &**id).count();
+        let worth = |refused: bool, result: &ToolResult| (!refused, !result.is_error);
+        let rivals = self.cycles.iter().filter(|other| other.tool_use.id == *id);
+        let held: Vec<_> = rivals
+            .filter_map(|other| Some((worth(other.refused, other.held.as_ref()?), other.id)))
+            .collect();
+        let Some(&(least, loser)) = held.iter().min().filter(|_| held.len() >= uses) else {
+            return true;
+        };
+        let is_kept = worth(cycle.refused, result) >= least;
+        if is_kept {
+            self.drop_cycles(|other| other.id == loser);
+        }
+        is_kept
     }
 
     /// Records a cycle that is over: in the step that waits for it, else as a pair of messages.

@@ -209,6 +209,52 @@ fn a_refusal_gives_way_to_a_second_try() {
     });
 }
 
+/// The agent repeats a call itself while a sibling runs: one use has one result, the best.
+#[test]
+fn a_use_that_is_called_twice_is_answered_once() {
+    let lost = || Answer { content: "timed out".into(), is_error: true, ran: Ran::Unknown };
+    let refused = || Answer { content: "circuit open".into(), is_error: true, ran: Ran::No };
+    for format in FORMATS {
+        for (first, second, stays) in [
+            (lost(), answer("paid"), "paid"),
+            (answer("paid"), lost(), "paid"),
+            (lost(), refused(), "timed out"),
+            (answer("paid"), refused(), "paid"),
+            (answer("older"), answer("newer"), "newer"),
+        ] {
+            let sessions = sessions(format, CycleMode::Preserve, json!({}));
+            sessions.with("s", |session, now| {
+                say(session, "go");
+                push_step(session, &["a", "b"]);
+                let all = [first.content.clone(), second.content.clone()];
+                for end in [first, second] {
+                    let run = session.begin_cycle(&cycle("a"), now);
+                    match (end.is_error, end.ran) {
+                        (true, Ran::No) => drop(session.fail_cycle(run, &end, now)),
+                        (true, _) => {
+                            session.start_cycle(run);
+                            session.fail_cycle(run, &end, now);
+                        }
+                        (false, _) => {
+                            session.start_cycle(run);
+                            session.finish_cycle(run, &end, now);
+                        }
+                    }
+                }
+                let sibling = session.begin_cycle(&cycle("b"), now);
+                session.finish_cycle(sibling, &answer("seen"), now);
+                let json = session.transcript().to_json();
+                for text in all.iter().filter(|text| **text != stays) {
+                    assert!(!json.contains(&**text), "{text}: {json}");
+                }
+                assert!(json.contains(stays) && json.contains("seen"), "{stays}: {json}");
+                assert_eq!(session.validator().findings(), []);
+                assert!(session.cycles().is_empty() && !session.validator().waits());
+            });
+        }
+    }
+}
+
 /// A failed call of the model takes the refusal back with the use, and leaves it where that stays.
 #[test]
 fn a_refusal_goes_with_its_use() {
