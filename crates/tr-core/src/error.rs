@@ -118,7 +118,7 @@ impl Facts {
     /// These are the facts of a `T`: where another error only passes them on as its own, they speak of
     /// what happened further in.
     pub(crate) fn of_a<T: Error + 'static>(mut self) -> Self {
-        self.more.get_or_insert_default().owner = Some(|error| error.is::<T>());
+        self.more.get_or_insert_default().owner = Some(<dyn Error>::is::<T>);
         self
     }
 

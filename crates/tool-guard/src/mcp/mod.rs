@@ -14,7 +14,7 @@ mod patrol;
 mod proxy;
 mod run;
 mod scan;
-mod server;
+pub(crate) mod server;
 mod setup;
 mod signals;
 mod stack;

@@ -6,7 +6,7 @@ use super::{
     line_reader::LineReader,
     options::{Log, OnServerExit, signals},
     proxy::{Parts, Proxy},
-    server::Server,
+    server::{self, Server},
     setup::Files,
     signals::{Signals, reload},
     stack,
@@ -44,6 +44,9 @@ const IDLE: Duration = Duration::from_secs(50);
 const HARD: Duration = Duration::from_secs(600);
 /// How long a server may take to end after its input has.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long the output of a server that has ended may be silent before it counts as ended, too: a
+/// process that the server left behind may hold it open.
+const LINGER: Duration = Duration::from_millis(200);
 
 /// Runs the guard until the client leaves, or the server ends.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
@@ -169,6 +172,10 @@ impl Streams {
         let mut from_server = reader(proxy.mode(), self.server.take_output(), self.max_line);
         let (mut heard, mut gone, mut ended_first) = (false, false, false);
         let mut patience: Option<Instant> = None;
+        // The server's exit code once it has ended; until when its end, or more of its output, is
+        // waited for.
+        let (mut exited, mut code) = (false, None);
+        let (mut exits_by, mut silent_at): (Option<Instant>, Option<Instant>) = (None, None);
         loop {
             let client_open = self.from_client.is_open();
             // Refusals pile up too where a client writes and does not read.
@@ -180,7 +187,8 @@ impl Streams {
                 self.server.close_input();
             }
             let drained = proxy.calls.is_empty() && proxy.to_client.is_empty();
-            if gone && drained && on_exit == OnServerExit::Exit {
+            let is_over = gone && (exited || exits_by.is_some_and(|by| Instant::now() >= by));
+            if is_over && drained && on_exit == OnServerExit::Exit {
                 // What the client has sent already is answered; what it sends from now on finds
                 // nobody, as without us.
                 match self.from_client.next().now_or_never().flatten() {
@@ -198,7 +206,7 @@ impl Streams {
             tokio::select! {
                 biased;
                 finished = proxy.calls.step() => proxy.on_step(finished),
-                wrote = self.server.write(&mut proxy.to_server.bytes), if !proxy.to_server.is_empty() => {
+                wrote = server::write(&mut self.server.input, &mut proxy.to_server.bytes), if !proxy.to_server.is_empty() => {
                     if wrote.is_err() {
                         // Its output may still hold answers; the end of that tells the rest.
                         proxy.to_server.clear();
@@ -220,6 +228,7 @@ impl Streams {
                 item = from_server.next(), if reading_server => match item {
                     Some(item) => {
                         heard = true;
+                        silent_at = exited.then(|| Instant::now() + LINGER);
                         proxy.on_server(&item);
                     }
                     // The output may end with a line, so its end is seen below.
@@ -229,6 +238,12 @@ impl Streams {
                         }
                     }
                 },
+                ended = server::exit(&mut self.server.supervisor), if !exited => {
+                    (exited, code) = (true, ended);
+                    silent_at = Some(Instant::now() + LINGER);
+                }
+                () = until(silent_at), if reading_server => from_server.close(),
+                () = until(exits_by), if !is_over => {}
                 () = until(patience) => break,
                 signal = &mut self.ended => {
                     self.server.end().await;
@@ -237,13 +252,16 @@ impl Streams {
             }
             if !from_server.is_open() && !std::mem::replace(&mut gone, true) {
                 ended_first = self.from_client.is_open();
+                // It is about to end, and may have something to clean up.
+                exits_by = Some(Instant::now() + server::GRACE);
                 proxy.on_server_gone();
             }
         }
-        // A server whose output has ended is about to end, and may have something to clean up.
-        let code = if gone { self.server.wait().await } else { None };
+        if gone && !exited && exits_by.is_some_and(|by| Instant::now() < by) {
+            code = self.server.wait().await;
+        }
         self.server.end().await;
-        Ok(ExitCode::from(code.filter(|_| ended_first).unwrap_or(0)))
+        Ok(ExitCode::from(code.filter(|_| gone && ended_first).unwrap_or(0)))
     }
 
     /// The exit code of a server that never was one.

@@ -9,13 +9,30 @@ use tokio::{
 };
 
 /// Longer than the supervisor takes to end its group.
-const GRACE: Duration = Duration::from_secs(4);
+pub(crate) const GRACE: Duration = Duration::from_secs(4);
 
 /// A running server.
 #[derive(Debug)]
 pub(crate) struct Server {
-    supervisor: Child,
-    input: Option<ChildStdin>,
+    /// Ends with the server.
+    pub(crate) supervisor: Child,
+    /// `None` once nothing more is to come.
+    pub(crate) input: Option<ChildStdin>,
+}
+
+/// Writes some of `lines`.
+pub(crate) async fn write(
+    input: &mut Option<ChildStdin>,
+    lines: &mut BytesMut,
+) -> io::Result<usize> {
+    let input = input.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+    input.write_buf(lines).await
+}
+
+/// Waits for the server's end, however long that takes; its exit code, if there is one.
+pub(crate) async fn exit(supervisor: &mut Child) -> Option<u8> {
+    let status = supervisor.wait().await.ok()?;
+    Some(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 impl Server {
@@ -40,12 +57,6 @@ impl Server {
         self.supervisor.stdout.take().expect("piped, and taken once")
     }
 
-    /// Writes some of `lines`.
-    pub(crate) async fn write(&mut self, lines: &mut BytesMut) -> io::Result<usize> {
-        let input = self.input.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        input.write_buf(lines).await
-    }
-
     /// Tells it that nothing more comes.
     pub(crate) fn close_input(&mut self) {
         self.input = None;
@@ -53,8 +64,7 @@ impl Server {
 
     /// Waits for its end; the exit code, or none if it takes too long.
     pub(crate) async fn wait(&mut self) -> Option<u8> {
-        let status = timeout(GRACE, self.supervisor.wait()).await.ok()?.ok()?;
-        Some(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+        timeout(GRACE, exit(&mut self.supervisor)).await.ok()?
     }
 
     /// Ends it, and all that it started.

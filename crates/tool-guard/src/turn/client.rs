@@ -1,5 +1,5 @@
 //! An MCP client over a server process: requests by their ids, nothing else.
-use crate::mcp::{Effects, Item, LineReader, Server, message};
+use crate::mcp::{Effects, Item, LineReader, Server, message, server};
 use anyhow::{Context as _, bail};
 use bytes::{Bytes, BytesMut};
 use serde_json::{Value, json, value::RawValue};
@@ -187,7 +187,7 @@ impl Client {
                     }
                     Some(Item::Part(_)) | None => {}
                 },
-                wrote = self.server.write(&mut self.unsent), if !self.unsent.is_empty() => {
+                wrote = server::write(&mut self.server.input, &mut self.unsent), if !self.unsent.is_empty() => {
                     if wrote.is_err() {
                         // Its output tells the rest.
                         self.unsent.clear();

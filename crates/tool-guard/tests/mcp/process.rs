@@ -188,3 +188,26 @@ fn a_client_that_leaves_in_the_middle_of_a_call_ends_it_all() {
     until("the call has begun", || (client.executions("charge_card") == 1).then_some(()));
     assert!(client.leave().success());
 }
+
+/// A process that the server leaves behind may hold its output open.
+#[test]
+fn a_server_is_dead_when_its_process_is() {
+    let script = "setsid sleep 60 & read -r line; exit 3";
+    let mut client = Client::script(&["--timeout", "50s"], script);
+    client.call(1, "pay", json!({ "order": 1 }));
+    let said = client.answer(1).to_string();
+    assert!(said.contains("server_gone"), "not a timeout: {said}");
+    assert_eq!(client.wait().code(), Some(3));
+}
+
+/// What comes while the server cleans up is answered, too.
+#[test]
+fn a_server_that_has_closed_its_output_is_gone() {
+    let script = "read -r line; exec >&-; read -r line; exit 3";
+    let mut client = Client::script(&[], script);
+    for id in 1..=3 {
+        client.call(id, "pay", json!({ "order": id }));
+        let said = client.answer(id).to_string();
+        assert!(said.contains("server_gone"), "{said}");
+    }
+}
