@@ -68,7 +68,7 @@ impl Environment {
 
     /// Says of each of these names that looks like one of our variables and is none, that nothing
     /// reads it, and what was probably meant: for programs that warn of it. What begins with
-    /// [`PREFIX`](tr_core::config::PREFIX) is a setting, which the configuration checks.
+    /// [`PREFIX`] is a setting, which the configuration checks.
     ///
     /// ```
     /// use tool_reliability::Environment;
