@@ -54,8 +54,8 @@ fn order(at: SocketAddr) -> Request<Full<Bytes>> {
     Request::post(format!("http://{at}/orders")).body(Full::from("1 × tea")).unwrap()
 }
 
-/// An address at which nobody listens.
-async fn nobody() -> SocketAddr {
+/// The address of a closed port.
+async fn closed_port() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
 }
 
@@ -88,7 +88,7 @@ where
 
 #[tokio::test]
 async fn a_refused_connection_of_the_client_itself_sent_nothing() {
-    let at = nobody().await;
+    let at = closed_port().await;
     assert_eq!(ran(hyper(false), at).await, Ran::No);
     // It follows redirects, so this may be the connection for a second request.
     assert_eq!(ran(over_reqwest(), at).await, Ran::Unknown);

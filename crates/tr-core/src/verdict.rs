@@ -20,8 +20,8 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Whether another run of such a tool does no harm that nobody has accepted: it did not run, it
-    /// changes nothing, or a repeat is declared safe.
+    /// Whether another run of such a tool is safe: the first did not run, the tool changes nothing, or
+    /// a repeat is declared safe.
     #[must_use]
     pub const fn may_repeat(self, ran: Ran, repeat_safe: Option<bool>) -> bool {
         match (ran, self) {

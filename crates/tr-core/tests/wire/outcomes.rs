@@ -119,7 +119,7 @@ fn each_failure_has_its_status_code_and_facts() {
         (code::UNCLASSIFIED, Ran::Unknown, transient, Plain, true, false),
     ] {
         let error = Refused::boxed(code, ran, verdict);
-        // What may have run is retried by nobody who could do harm.
+        // A mutating call that may have run is reported as not retriable.
         let is_safe = !retriable || ran == Ran::No;
         let envelope = ToolResultEnvelope::of(&call(), Err(&*error), 2, DURATION);
         let failure = envelope.error.as_ref().unwrap();

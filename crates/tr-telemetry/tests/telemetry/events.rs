@@ -74,7 +74,7 @@ async fn a_failure_names_its_code_and_whether_it_may_be_retried() {
     let tool = TelemetryLayer::call(&signals()).layer(tool);
     let read = call("pay").effect(Effect::ReadOnly);
     tool.clone().oneshot(read).await.unwrap();
-    // It may have paid, so nobody who reads the event repeats it.
+    // A payment that may have been made is reported as not retriable.
     tool.oneshot(call("pay")).await.unwrap();
     assert_eq!(lines.events()[3]["retriable"], json!(false));
     let end = &lines.events()[1];
