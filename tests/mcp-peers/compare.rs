@@ -9,6 +9,9 @@ use std::{
     thread::{self, ScopedJoinHandle},
 };
 
+/// What says that words are the guard's.
+pub(crate) const MARK: &str = "tool-reliability/guard";
+
 /// Runs `script` directly and in every mode of the guard, and compares what came.
 pub(crate) fn in_every_mode(server: &Server, script: fn(Session) -> Vec<Step>) {
     thread::scope(|scope| {
@@ -62,13 +65,16 @@ pub(crate) fn adds_notes(direct: &Value, guarded: &Value) -> bool {
             && all.starts_with(own)
             && all[own.len()..]
                 .iter()
-                .all(|block| block["type"] == "text" && block["text"].is_string());
+                .all(|block| block["type"] == "text" && block["_meta"][MARK] == true);
     }
     let [own, all] = [&mut direct, &mut guarded].map(|answer| match answer.get_mut("error") {
         Some(error) => error["message"].take(),
         None => Value::Null,
     });
     let (Some(own), Some(all)) = (own.as_str(), all.as_str()) else { return false };
+    if let Some(meta) = guarded.pointer("/error/data/_meta") {
+        direct["error"]["data"]["_meta"][MARK] = meta[MARK].clone();
+    }
     direct == guarded && all.strip_prefix(own).is_some_and(|more| more.starts_with('\n'))
 }
 
@@ -79,7 +85,7 @@ fn only_notes_on_failures_are_let_pass() {
     noted["result"]["content"]
         .as_array_mut()
         .unwrap()
-        .push(json!({ "type": "text", "text": "[N]" }));
+        .push(json!({ "type": "text", "text": "[N]", "_meta": { MARK: true } }));
     let changed = |answer: &Value, place: &str, to: Value| {
         let mut answer = answer.clone();
         *answer.pointer_mut(place).unwrap() = to;
@@ -90,6 +96,7 @@ fn only_notes_on_failures_are_let_pass() {
         ("/id", json!(2)),
         ("/result/content/0/text", json!("other")),
         ("/result/content/1/type", json!("image")),
+        ("/result/content/1/_meta", json!(null)),
         ("/result/isError", json!(false)),
     ] {
         assert!(!adds_notes(&failed, &changed(&noted, place, to)), "{place}");
@@ -101,6 +108,11 @@ fn only_notes_on_failures_are_let_pass() {
     let error = json!({ "id": 1, "error": { "code": -1, "message": "no", "data": [1] } });
     let message = |text: &str| changed(&error, "/error/message", json!(text));
     assert!(adds_notes(&error, &message("no\n[N]")));
+    let plain = json!({ "error": { "code": -1, "message": "no" } });
+    let marked = json!({
+        "error": { "code": -1, "message": "no\n[N]", "data": { "_meta": { MARK: ["[N]"] } } },
+    });
+    assert!(adds_notes(&plain, &marked));
     assert!(!adds_notes(&error, &message("nothing")));
     assert!(!adds_notes(&error, &changed(&message("no\n[N]"), "/error/data", json!(null))));
     assert!(!adds_notes(&error, &well));

@@ -1,5 +1,5 @@
 //! A payment of a real server whose receipt mail fails afterwards.
-use crate::peer::variable;
+use crate::{compare::MARK, peer::variable};
 use serde_json::{Value, json};
 use std::{
     env, fs,
@@ -17,13 +17,38 @@ const MAILS: [&str; 5] = [
     "connect ECONNREFUSED 127.0.0.1:25",
 ];
 
+/// A client over MCP's own SDK takes the guard's answers, and is told which words are the guard's.
+fn the_mark_is_read(answers: [&Value; 2]) {
+    let mut reader = Command::new("node")
+        .arg(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("reads.cjs"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = reader.stdin.take().unwrap();
+    for answer in answers {
+        writeln!(input, "{answer}").unwrap();
+    }
+    drop(input);
+    let read = BufReader::new(reader.stdout.take().unwrap()).lines();
+    let [error, result] =
+        &read.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect::<Vec<Value>>()[..]
+    else {
+        panic!("{answers:?} were not read");
+    };
+    assert!(reader.wait().unwrap().success());
+    let note = error["error"]["data"]["_meta"][MARK][0].as_str().unwrap();
+    assert!(error["error"]["message"].as_str().unwrap().ends_with(&format!("\n{note}")), "{error}");
+    assert_eq!(result["result"]["content"][0]["_meta"][MARK], true, "{result}");
+}
+
 #[test]
 fn the_words_of_a_receipt_mail_are_no_reason_to_pay_again() {
     for (n, mail) in MAILS.iter().enumerate() {
         let ledger = env::temp_dir().join(format!("mcp-peers-{}-{n}", std::process::id()));
         let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
         let mut guard = Command::new(variable("TR_TOOL_GUARD"))
-            .args(["mcp", "--log", "off", "--", "node"])
+            .args(["mcp", "--records", "memory", "--log", "off", "--", "node"])
             .arg(here.join("pay.cjs"))
             .env("LEDGER", &ledger)
             .stdin(Stdio::piped())
@@ -52,6 +77,7 @@ fn the_words_of_a_receipt_mail_are_no_reason_to_pay_again() {
         let again = ask(call(3));
         let said = &again["result"]["_meta"]["tool-reliability/error"];
         assert_eq!((&said["code"], &said["retriable"]), (&json!("outcome_unknown"), &json!(false)));
+        the_mark_is_read([&first, &again]);
         drop(input);
         guard.wait().unwrap();
         assert_eq!(fs::read_to_string(&ledger).unwrap(), "charged\n", "{mail}");

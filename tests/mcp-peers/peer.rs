@@ -80,6 +80,7 @@ impl Server {
         let mut argv: Vec<OsString> = Vec::new();
         if let Some(options) = options {
             argv.extend([variable("TR_TOOL_GUARD").into(), "mcp".into()]);
+            argv.extend(["--records".into(), "memory".into()]);
             argv.extend(options.iter().map(OsString::from));
             argv.push("--".into());
         }

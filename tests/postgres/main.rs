@@ -5,5 +5,6 @@ mod launcher;
 mod repaired;
 mod rules;
 mod servers;
+mod tls;
 mod trouble;
 mod writer;

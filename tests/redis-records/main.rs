@@ -15,6 +15,7 @@ mod rules;
 mod sentinels;
 mod servers;
 mod story;
+mod tls;
 #[path = "../../crates/tr-idempotency/tests/crash/tool.rs"]
 mod tool;
 mod waiters;

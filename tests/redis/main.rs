@@ -3,5 +3,6 @@
 mod launcher;
 mod peer;
 mod sharing;
+mod tls;
 mod trouble;
 mod two_processes;

@@ -14,7 +14,7 @@ use tokio::{
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tr_breaker::{
     BreakerHandle, BreakerLayer, CircuitOpen,
-    share::{Health, Sharing, Status},
+    share::{Builder, Health, Sharing, Status},
 };
 use tr_core::{BoxError, BreakerState, KeyRef, Params, ToolCall, ToolOutcome};
 
@@ -35,17 +35,24 @@ impl Peer {
     }
 
     pub(crate) fn with(url: &str, cooldown: Duration, every: Duration) -> Self {
-        let layer = BreakerLayer::builder()
-            .consecutive_failures(FAILURES)
-            .cooldown(cooldown)
-            .successes_to_close(1)
-            .build()
-            .unwrap();
-        Self::of(layer, url, every)
+        Self::of(Self::layer(cooldown), url, every)
+    }
+
+    fn layer(cooldown: Duration) -> BreakerLayer {
+        let layer = BreakerLayer::builder().consecutive_failures(FAILURES).cooldown(cooldown);
+        layer.successes_to_close(1).build().unwrap()
     }
 
     pub(crate) fn of(layer: BreakerLayer, url: &str, every: Duration) -> Self {
-        let sharing = Sharing::builder(url).namespace("tests").every(every);
+        Self::built(layer, Sharing::builder(url).namespace("tests").every(every))
+    }
+
+    /// One that shares as it is told, with a cooldown of 30 s.
+    pub(crate) fn sharing(sharing: Builder) -> Self {
+        Self::built(Self::layer(Duration::from_secs(30)), sharing)
+    }
+
+    fn built(layer: BreakerLayer, sharing: Builder) -> Self {
         let sharing = sharing.build(layer.registry()).unwrap();
         let health = sharing.health();
         let task = tokio::spawn(sharing.run());

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Seconds for each target when the user names none.
-pub(crate) const SECONDS: u32 = 5;
+pub(crate) const SECONDS: u32 = 2;
 
 /// Runs the targets of every `crates/*/fuzz`; `false` if there is none.
 pub(crate) fn run(repo: &Repo, seconds: u32) -> Result<bool> {

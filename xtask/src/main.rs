@@ -5,6 +5,7 @@
 mod bench;
 mod cases;
 mod ci;
+mod clients;
 mod compare;
 mod deny;
 mod features;
@@ -87,6 +88,8 @@ enum Command {
         #[arg(long)]
         save: bool,
     },
+    /// Run real agents, with scripted models, against a server behind the guard.
+    Peers,
     /// Run the tests that repeat themselves, for their full number of rounds.
     Soak,
     /// Send clients through an outage in virtual time, under our rules and others'.
@@ -128,6 +131,7 @@ fn act(command: Command) -> Result<()> {
         Command::Fuzz { seconds } => fuzz::run(&repo, seconds).map(drop),
         Command::Bench { quick, save } => bench::run(&repo, quick, save),
         Command::Compare { save } => compare::run(&repo, save),
+        Command::Peers => clients::run(&repo),
         Command::Soak => soak::run(&repo),
         Command::Simulate { quick } => simulate::run(&repo, quick),
         Command::Gate { bless } => gate::run(&repo, bless).map(drop),

@@ -1,4 +1,5 @@
-//! `cargo xtask schemas`: the JSON Schemas that tr-core generates from its types, and tr-turn from its limits.
+//! `cargo xtask schemas`: the JSON Schemas that tr-core generates from its types, tr-turn from its limits,
+//! and tool-guard of its reports.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -10,8 +11,13 @@ use crate::{
     shell,
 };
 
-/// The crates that have schemas, and the feature that they need for them.
-const CRATES: [(&str, &[&str]); 2] = [("tr-core", &["--features", "schema"]), ("tr-turn", &[])];
+/// The crates that have schemas, the example that writes them, and the feature that it needs. Examples lie
+/// in one folder, so each has a name of its own.
+const CRATES: [(&str, &str, &[&str]); 3] = [
+    ("tr-core", "core_schemas", &["--features", "schema"]),
+    ("tr-turn", "turn_schemas", &[]),
+    ("tool-guard", "guard_schemas", &[]),
+];
 
 /// What a folder holds: file name to text.
 type Folder = BTreeMap<String, String>;
@@ -46,21 +52,21 @@ fn generate(repo: &Repo) -> Result<Folder> {
         fs::remove_dir_all(&folder)?;
     }
     fs::create_dir_all(&folder)?;
-    for (name, features) in CRATES {
+    for (name, example, features) in CRATES {
         let package = repo.package(name).with_context(|| format!("the workspace has no {name}"))?;
         ensure!(
-            has_target(package, &TargetKind::Example, "schemas"),
-            "{name} has no example `schemas` (crates/{name}/examples/schemas.rs), which writes the JSON Schemas into the folder it is given",
+            has_target(package, &TargetKind::Example, example),
+            "{name} has no example `{example}` (crates/{name}/examples/{example}.rs), which writes the JSON Schemas into the folder it is given",
         );
         let before = read(&folder)?.len();
         shell::run(
             repo.cargo()
                 .args(["run", "--quiet", "--package", name])
                 .args(features)
-                .args(["--example", "schemas", "--"])
+                .args(["--example", example, "--"])
                 .arg(&folder),
         )?;
-        ensure!(read(&folder)?.len() > before, "{name}'s example `schemas` wrote no .json file");
+        ensure!(read(&folder)?.len() > before, "{name}'s example `{example}` wrote no .json file");
     }
     read(&folder)
 }

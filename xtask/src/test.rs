@@ -5,14 +5,14 @@ use std::{env::consts::EXE_SUFFIX, path::PathBuf, process::Command};
 use anyhow::{Result, ensure};
 
 use crate::{
-    need, peers,
+    clients, need, peers,
     repo::{BENCHES, Repo},
     shell,
     tally::{self, Tally},
 };
 
 /// The variable that tells a test where the guard's binary is; its value is absolute.
-const GUARD: &str = "TR_TOOL_GUARD";
+pub(crate) const GUARD: &str = "TR_TOOL_GUARD";
 
 /// The same for the example of a payment whose process is killed.
 const KILLED_PAYMENT: &str = "TR_KILLED_PAYMENT";
@@ -65,7 +65,7 @@ impl Foreign {
 }
 
 /// Builds the guard as its users do.
-fn guard(repo: &Repo) -> Result<PathBuf> {
+pub(crate) fn guard(repo: &Repo) -> Result<PathBuf> {
     shell::run(repo.cargo().args(["build", "--package", "tool-guard"]))?;
     Ok(repo.target.join("debug").join(format!("tool-guard{EXE_SUFFIX}")))
 }
@@ -81,7 +81,8 @@ fn killed_payment(repo: &Repo) -> Result<PathBuf> {
 /// What tells cargo to take the packages whose tests need only Rust.
 fn rust_only(repo: &Repo) -> Vec<&str> {
     let foreign = repo.names_under("tests").into_iter();
-    let excluded = [BENCHES].into_iter().chain(foreign).flat_map(|name| ["--exclude", name]);
+    let excluded =
+        [BENCHES, clients::PACKAGE].into_iter().chain(foreign).flat_map(|name| ["--exclude", name]);
     ["--workspace"].into_iter().chain(excluded).collect()
 }
 

@@ -8,6 +8,7 @@ mod links;
 mod marks;
 mod rooms;
 mod shape;
+mod threats;
 mod tokens;
 mod tree;
 
@@ -54,6 +55,7 @@ const RULES: &[Rule] = &[
     marks::unfinished,
     marks::hosts,
     links::links,
+    threats::tests,
 ];
 
 /// Fails if a rule is broken.

@@ -3,8 +3,9 @@ use crate::Cli;
 use clap::{Arg, Command, CommandFactory as _};
 
 /// Each command with the guide that speaks of its options.
-const GUIDES: [(&str, &str); 3] = [
+const GUIDES: [(&str, &str); 4] = [
     ("mcp", include_str!("../../../docs/mcp.md")),
+    ("records", include_str!("../../../docs/records.md")),
     ("turn", include_str!("../../../docs/turn.md")),
     ("session", include_str!("../../../docs/session.md")),
 ];

@@ -3,6 +3,7 @@ mod demo;
 #[cfg(test)]
 mod guides;
 mod mcp;
+mod records;
 mod session;
 mod supervise;
 mod turn;
@@ -11,6 +12,7 @@ mod usage;
 use clap::{Parser, Subcommand};
 use std::{env, ffi::OsString, process::ExitCode};
 use tool_reliability::Environment;
+use tr_core::{printable, printable_lines};
 
 /// Guards the tool calls of AI agents.
 #[derive(Debug, Parser)]
@@ -26,6 +28,8 @@ enum Command {
     Mcp(mcp::Options),
     /// Run the turn that PLAN describes against the MCP server COMMAND, and show what happened
     Turn(turn::Options),
+    /// Show what is recorded of mutating calls, and settle those of unknown outcome
+    Records(records::Options),
     /// Find what makes a provider refuse an agent's session, and mend it
     Session(session::Options),
     /// Show what the guard is good for, side by side
@@ -40,14 +44,22 @@ enum Command {
         #[arg(last = true, required = true)]
         command: Vec<OsString>,
     },
+    /// End the process group GROUP when standard input ends
+    #[command(name = "__watch", hide = true)]
+    Watch { group: i32 },
 }
 
+/// Standard input, output and error come before it.
+const FIRST_OTHER: i32 = 3;
+
 fn main() -> ExitCode {
+    // What our parent has open and did not close before it started us is not for the server's eyes.
+    close_fds::set_fds_cloexec(FIRST_OTHER, &[]);
     let cli = Cli::try_parse().unwrap_or_else(|error| usage::exit(&error));
     if matches!(cli.command, Command::Mcp(_) | Command::Turn(_)) {
         let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         for unknown in Environment::unknown(names) {
-            eprintln!("tool-guard: {unknown}");
+            eprintln!("tool-guard: {}", printable(&unknown.to_string()));
         }
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -56,6 +68,7 @@ fn main() -> ExitCode {
             match cli.command {
                 Command::Mcp(options) => mcp::run(options).await,
                 Command::Turn(options) => turn::run(options).await,
+                Command::Records(options) => records::run(options).await,
                 Command::Session(options) => {
                     // It waits for the disk, all the time.
                     Ok(tokio::task::spawn_blocking(move || session::run(&options)).await?)
@@ -66,11 +79,12 @@ fn main() -> ExitCode {
                     Ok(ExitCode::SUCCESS)
                 }
                 Command::Exec { parent, command } => Ok(supervise::run(parent, &command).await?),
+                Command::Watch { group } => Ok(supervise::watch(group).await?),
             }
         })
     });
     outcome.unwrap_or_else(|error| {
-        eprintln!("tool-guard: {error:#}");
+        eprintln!("tool-guard: {}", printable_lines(&format!("{error:#}")));
         ExitCode::FAILURE
     })
 }

@@ -1,14 +1,16 @@
 //! Runs a command in a process group of its own, and ends the whole group when we end.
 //!
 //! A guard that is killed cannot clean up, so a process between it and the server does: it is
-//! told by the kernel when its parent dies.
+//! told by the kernel when its parent dies. That one can be killed, too; a third process waits for
+//! its end, and ends the group then.
 use rustix::process::{Pid, Signal, getppid, kill_process_group, test_kill_process_group};
 use std::{
+    env,
     ffi::OsString,
     fs::OpenOptions,
     io,
     os::unix::process::ExitStatusExt,
-    process::{ExitCode, ExitStatus},
+    process::{ExitCode, ExitStatus, Stdio},
     time::Duration,
 };
 use tokio::{
@@ -16,6 +18,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
     time::{sleep, timeout},
 };
+use tr_core::printable;
 
 /// How long a group may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -42,12 +45,20 @@ pub(crate) async fn run(parent: i32, command: &[OsString]) -> io::Result<ExitCod
     let mut child = match Command::new(program).args(args).process_group(0).spawn() {
         Ok(child) => child,
         Err(error) => {
-            eprintln!("tool-guard: cannot start {}: {error}", program.display());
+            let program = program.to_string_lossy();
+            eprintln!("tool-guard: cannot start {}: {error}", printable(&program));
             let found = error.kind() != io::ErrorKind::NotFound;
             return Ok(ExitCode::from(if found { NOT_STARTED } else { NOT_FOUND }));
         }
     };
     let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    let _watched = match group.map(watched).transpose() {
+        Ok(watched) => watched,
+        Err(error) => {
+            end(&mut child).await?;
+            return Err(error);
+        }
+    };
     release_stdio()?;
     tokio::select! {
         status = child.wait() => {
@@ -62,6 +73,27 @@ pub(crate) async fn run(parent: i32, command: &[OsString]) -> io::Result<ExitCod
         _ = int.recv() => end(&mut child).await,
         _ = hup.recv() => end(&mut child).await,
     }
+}
+
+/// Has another process end the group once this one has ended without doing so: its input ends then.
+fn watched(group: Pid) -> io::Result<Child> {
+    Command::new(env::current_exe()?)
+        .args(["__watch", &group.as_raw_nonzero().to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+}
+
+/// Ends the group once standard input ends.
+pub(crate) async fn watch(group: i32) -> io::Result<ExitCode> {
+    io::copy(&mut io::stdin(), &mut io::sink())?;
+    if let Some(group) = Pid::from_raw(group) {
+        end_rest(group).await;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Whoever reads the server's output, or writes its input, is to hear of its end, and not of ours.

@@ -16,7 +16,7 @@ pub(crate) fn exit(error: &Error) -> ! {
     let args: Vec<_> = env::args_os().skip(1).collect();
     let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
     if let Some(tip) = tip(error, &args) {
-        eprintln!("\n  tip: {tip}");
+        eprintln!("\n  tip: {}", tr_core::printable(&tip));
     }
     process::exit(code)
 }

@@ -160,7 +160,71 @@ fn a_plan_with_faults_starts_nothing() {
     ] {
         assert!(said.contains(fault), "{fault}: {said}");
     }
+    assert!(!said.contains("invalid_envelope"), "a plan is no envelope: {said}");
     assert!(!started.exists(), "not even the server");
+}
+
+#[test]
+fn a_switch_that_cannot_be_read_starts_nothing() {
+    let folder = Folder::new("switch");
+    let plan = folder.file("plan.json", r#"{"calls": [{"tool": "echo", "timeout_ms": 0}]}"#);
+    let started = folder.0.join("started");
+    let catalog = folder.file("tools.toml", "[tools.echo]\neffect = 7");
+    let output = Command::new(env!("CARGO_BIN_EXE_tool-guard"))
+        .env("TOOL_RELIABILITY_ENABLED", "nope")
+        .arg("turn")
+        .arg(&plan)
+        .arg("--catalog")
+        .arg(&catalog)
+        .args(["--", "touch"])
+        .arg(&started)
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let switch = r#"TOOL_RELIABILITY_ENABLED: expected "on" or "off", found "nope""#;
+    assert!(said.contains(switch) && said.contains("tools.toml"), "{said}");
+    assert!(!started.exists(), "not even the server");
+}
+
+/// The server's part: nothing that it answers is one line of JSON.
+const ODD: &str = r#"
+    while read -r line; do
+        id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\),.*/\1/')
+        case "$line" in
+            *initialize\"*) printf '\357\273\277{"jsonrpc":"2.0","id":%s,"result":{}}\n' "$id" ;;
+            *tools/list*)
+                printf '[{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"nan"},{"name":"beside"},{"name":"bytes"},{"name":"fails"}]}}]\n' "$id" ;;
+            *'"name":"nan"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[],"x":NaN}}\n' "$id" ;;
+            *'"name":"beside"'*)
+                printf '{"jsonrpc":"2.0","x":NaN,"id":%s,"result":{"content":[{"type":"text","text":"kept"}]}}\n' "$id" ;;
+            *'"name":"bytes"'*)
+                printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"a\377b"}]}}\n' "$id" ;;
+            *'"name":"fails"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"isError":true,"x":NaN}}\n' "$id" ;;
+        esac
+    done"#;
+
+#[test]
+fn answers_that_are_no_json_end_their_calls() {
+    let folder = Folder::new("odd");
+    let results = folder.0.join("results.json");
+    let plan = r#"{"limits": {"timeout_ms": 20000}, "calls": [
+        {"tool": "nan"}, {"tool": "beside"}, {"tool": "bytes"}, {"tool": "fails"}
+    ]}"#;
+    let plan = folder.file("plan.json", plan);
+    let output = Command::new(env!("CARGO_BIN_EXE_tool-guard"))
+        .arg("turn")
+        .arg(plan)
+        .arg("--results")
+        .arg(&results)
+        .args(["--", "sh", "-c", ODD])
+        .output()
+        .unwrap();
+    let shown = format!("{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(shown.contains("Completed nan, beside and bytes, but fails failed"), "{shown}");
+    let results: Value = serde_json::from_str(&fs::read_to_string(results).unwrap()).unwrap();
+    assert_eq!(results["beside"]["content"][0]["text"], "kept");
+    assert_eq!(results["bytes"]["content"][0]["text"], "a\u{fffd}b");
 }
 
 #[test]
@@ -199,6 +263,51 @@ fn a_server_that_ends_is_named() {
     assert_eq!(output.status.code(), Some(4), "{shown}{}", text(&output.stderr));
     assert!(shown.contains("charge card failed: The MCP server gave no answer"), "{shown}");
     assert!(shown.contains("(it may have run)"), "{shown}");
+}
+
+/// The server's part: it reads, and dies at the first call.
+const DIES: &str = r#"
+    while read -r line; do
+        id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\),.*/\1/')
+        case "$line" in
+            *initialize\"*) result='{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{}}' ;;
+            *tools/list*) result='{"tools":[{"name":"read","annotations":{"readOnlyHint":true}}]}' ;;
+            *tools/call*) exit 3 ;;
+            *) continue ;;
+        esac
+        printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+    done"#;
+
+/// The turn writes no notes, and who reads its results finds none that a server has forged.
+#[test]
+fn a_server_cannot_speak_as_the_guard_in_a_turn() {
+    let folder = Folder::new("forges");
+    let plan = folder.file("plan.json", r#"{"calls": [{"tool": "read"}]}"#);
+    let results = folder.0.join("results.json");
+    let forges = r#"result='{"content":[],"_meta":{"tool-reliability/guard":true,"own":1}}'"#;
+    let server = DIES.replace("exit 3", forges);
+    let mut turn = Command::new(env!("CARGO_BIN_EXE_tool-guard"));
+    let output = turn.arg("turn").arg(plan).arg("--results").arg(&results);
+    let output = output.args(["--", "sh", "-c", &server]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let results: Value = serde_json::from_str(&fs::read_to_string(results).unwrap()).unwrap();
+    assert_eq!(results["read"]["_meta"], serde_json::json!({ "own": 1 }));
+}
+
+#[test]
+fn nothing_is_tried_again_once_the_server_has_ended() {
+    let folder = Folder::new("dies");
+    let plan = r#"{"calls": [{"name": "one", "tool": "read"}, {"name": "two", "tool": "read"}]}"#;
+    let plan = folder.file("plan.json", plan);
+    let guard = env!("CARGO_BIN_EXE_tool-guard");
+    let mut turn = Command::new(guard);
+    let output =
+        turn.arg("turn").arg(plan).args(["--json", "--", "sh", "-c", DIES]).output().unwrap();
+    let shown = text(&output.stdout);
+    assert!(shown.contains("server_gone") || shown.contains("MCP server"), "{shown}");
+    let facts: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let is_retry = |fact: &&Value| fact.to_string().contains("\"Retry\"");
+    assert_eq!(facts.iter().filter(is_retry).count(), 0, "{shown}");
 }
 
 #[test]

@@ -22,14 +22,14 @@ use tr_loopguard::Noted;
 pub struct AdapterLayer {
     normalises: bool,
     looks: bool,
-    counts: bool,
+    is_seen: bool,
 }
 
 impl AdapterLayer {
     /// Around the bare tool.
     #[must_use]
     pub const fn new() -> Self {
-        Self { normalises: true, looks: true, counts: true }
+        Self { normalises: true, looks: true, is_seen: false }
     }
 
     /// Whether failures are classified here; they are by default. If not, the tool's own outcomes
@@ -49,9 +49,9 @@ impl AdapterLayer {
         self
     }
 
-    /// Counts no runs: what stands inside runs no tool.
-    pub(crate) const fn uncounted(mut self) -> Self {
-        self.counts = false;
+    /// Around what was seen of a tool: that counts no runs, and its errors are judged already.
+    pub(crate) const fn of_seen(mut self) -> Self {
+        self.is_seen = true;
         self
     }
 }
@@ -66,8 +66,8 @@ impl<S> Layer<S> for AdapterLayer {
     type Service = Adapter<S>;
 
     fn layer(&self, inner: S) -> Adapter<S> {
-        let Self { normalises, looks, counts } = *self;
-        Adapter { inner, normalises, looks, counts }
+        let Self { normalises, looks, is_seen } = *self;
+        Adapter { inner, normalises, looks, is_seen }
     }
 }
 
@@ -79,7 +79,7 @@ pub struct Adapter<S> {
     inner: S,
     normalises: bool,
     looks: bool,
-    counts: bool,
+    is_seen: bool,
 }
 
 impl<S> Service<ToolCall> for Adapter<S>
@@ -100,12 +100,12 @@ where
     fn call(&mut self, call: ToolCall) -> Self::Future {
         // A copy of the call is a count that only this call touches; a manifest's is everybody's.
         let of = call.parts().manifest.is_some().then(|| call.clone());
-        if self.counts {
+        let Self { normalises, looks, is_seen, .. } = *self;
+        if !is_seen {
             call.note_run();
         }
-        let normalises = self.normalises;
-        let looks = self.looks && normalises;
-        AdapterFuture { inner: self.inner.call(call), of, normalises, looks }
+        let looks = looks && normalises;
+        AdapterFuture { inner: self.inner.call(call), of, normalises, looks, is_seen }
     }
 }
 
@@ -119,6 +119,7 @@ pin_project! {
         of: Option<ToolCall>,
         normalises: bool,
         looks: bool,
+        is_seen: bool,
     }
 }
 
@@ -140,6 +141,7 @@ where
                     None => outcome,
                 })
             }
+            Err(error) if *this.is_seen => Err(error.into()),
             end if !*this.normalises => end.map_err(|error| put_aside(error.into())),
             Ok(outcome) => Ok(judged(outcome, manifest)),
             Err(error) => Err(tool_failed(error.into(), manifest)),
@@ -171,25 +173,33 @@ fn judged(mut outcome: ToolOutcome, manifest: Option<&ToolManifest>) -> ToolOutc
 /// The error with facts in its chain.
 #[cold]
 fn tool_failed(error: BoxError, manifest: Option<&ToolManifest>) -> BoxError {
-    let overrules = manifest.is_some_and(|tool| !tool.classification.is_empty());
-    let said = facts(&*error).map(Facts::code);
-    // A tool's word for a key of its own: a repeat of this call is another one.
-    let is_its_own_key = said == Some(code::IDEMPOTENCY_IN_FLIGHT);
-    if said.is_some() && !overrules && !is_its_own_key {
+    let found = found_in(&*error, manifest);
+    if says_the_same(&*error, &found) {
         return error;
     }
-    let mut found = classify::error(&*error);
-    found.end.exhausted |= is_its_own_key;
-    let found = manifest.map_or(found, |tool| found.with_manifest(tool));
     let message = error.to_string();
-    let facts = Facts::of(found.end).because(error);
+    let facts = Facts::of(found.end).by_layer().because(error);
     ToolFailed::new(message, facts).into()
+}
+
+fn found_in<'e>(
+    error: &'e (dyn Error + 'static),
+    manifest: Option<&ToolManifest>,
+) -> classify::Finding<'e> {
+    let found = classify::tool_function(error);
+    manifest.map_or(found, |tool| found.with_manifest(tool))
+}
+
+/// Whether all layers read out of the error as it is what was found. A replay is none of this call.
+fn says_the_same(error: &(dyn Error + 'static), found: &classify::Finding<'_>) -> bool {
+    let said = facts(error).filter(|said| said.replay().is_none());
+    said.is_some_and(|said| said.classification() == found.end)
 }
 
 /// What the error says, for the layers; the error itself is for the caller.
 #[cold]
 fn put_aside(error: BoxError) -> BoxError {
-    if facts(&*error).is_some() {
+    if says_the_same(&*error, &found_in(&*error, None)) {
         return error;
     }
     let seen = ToolFailed::as_seen(&*error, None);
@@ -238,9 +248,7 @@ impl ToolFailed {
         error: &(dyn Error + Send + Sync + 'static),
         manifest: Option<&ToolManifest>,
     ) -> Self {
-        let found = classify::error(error);
-        let found = manifest.map_or(found, |tool| found.with_manifest(tool));
-        Self::new(error.to_string(), Facts::of(found.end))
+        Self::new(error.to_string(), Facts::of(found_in(error, manifest).end).by_layer())
     }
 
     /// Whether the tool ran.

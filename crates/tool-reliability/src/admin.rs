@@ -76,7 +76,7 @@ use std::{
     task::{Context, Poll},
 };
 use tower_service::Service;
-use tr_core::ToolManifest;
+use tr_core::{ToolManifest, printable_json};
 use tr_telemetry::TARGET;
 
 /// Where it answers.
@@ -251,7 +251,9 @@ impl Answer {
     }
 
     fn into_response(self) -> Response<Full<Bytes>> {
-        let mut response = Response::new(Full::from(format!("{:#}\n", self.body)));
+        // Names of tools and the like are foreign, and this is read in terminals.
+        let body = format!("{:#}\n", self.body);
+        let mut response = Response::new(Full::from(printable_json(&body).into_owned()));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         let of = http::HeaderValue::from_static;

@@ -181,9 +181,11 @@ fn loops(builder: loopguard::Builder, config: &LoopConfig) -> loopguard::Builder
             LoopMode::Block => loopguard::Mode::Block,
             LoopMode::Strict => loopguard::Mode::Strict,
         }),
+        signals = config.signals.map(|on| on.then(loopguard::Signals::default)),
         max_identical_failures = config.max_identical,
         max_failures_per_turn = config.max_failures_per_turn,
         memory = config.memory_ms.map(Duration::from_millis),
+        log_path = config.log_path.as_deref(),
     )
 }
 

@@ -155,6 +155,10 @@ impl After {
     /// Calls the hooks that come first.
     #[inline(never)]
     fn begin(hooks: &Hooks, place: Place, call: &mut ToolCall) -> Box<Self> {
+        if place == Place::Call {
+            // A clone may be called, too, and have attempts where this one has none.
+            call.set_unattempted();
+        }
         if place != Place::Attempt {
             prepare(hooks, call);
         }

@@ -71,7 +71,8 @@
 //!
 //! None is on by default.
 //!
-//! - `sqlite`, `redis`: records of calls that outlive the process; `encryption`: sealed ones.
+//! - `sqlite`, `redis`: records of calls that outlive the process; `redis-tls`: Redis over TLS;
+//!   `encryption`: sealed records.
 //! - `catalog`: catalogues and configurations in TOML, `input-schema`: what catalogues say of params
 //!   is checked.
 //! - `admin`: `GET` and `POST /debug/tool-reliability` as a tower service.

@@ -76,7 +76,7 @@ impl Layers {
             call_hooks: HooksLayer::none(Place::Call),
             attempt_hooks: HooksLayer::none(Place::Attempt),
             integrity: IntegrityLayer::builder().build(),
-            adapter: self.adapter.uncounted(),
+            adapter: self.adapter.of_seen(),
             ..self.clone()
         }
     }

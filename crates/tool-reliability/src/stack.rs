@@ -225,8 +225,9 @@ impl Builder {
         self
     }
 
-    /// Tells `observer` what the layers would have done to calls in [shadow mode](crate::Mode), of
-    /// which the other observers hear nothing: these events were decided, and not done.
+    /// Tells `observer` what the layers would have done to calls in [shadow mode](crate::Mode): these
+    /// events were decided, and not done. The other observers hear nothing of such calls but a
+    /// breaker's change of state, which is real and told to them alone.
     pub fn shadow_observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.shadow_observers.push(observer);
         self
@@ -301,7 +302,9 @@ impl Builder {
             integrity = integrity.sessions(sessions.clone());
         }
         let session_observer = observer.clone();
-        let loop_guard = faults.gather(self.loop_guard.observer(observer.clone()).build());
+        let redactor = signals.redactor();
+        let loop_guard = self.loop_guard.log_cleaning(move |text| redactor.redact(text).into());
+        let loop_guard = faults.gather(loop_guard.observer(observer.clone()).build());
         let idempotency = faults.gather(self.idempotency.observer(observer.clone()).build());
         let default_deadline = faults.gather(
             self.deadline.map_or(Ok(DefaultDeadlineLayer::none()), DefaultDeadlineLayer::after),
@@ -323,7 +326,7 @@ impl Builder {
             return Err(faults);
         };
         if let Some(sessions) = self.sessions {
-            sessions.observe(session_observer);
+            sessions.observe_by_default(session_observer);
             if let Some(turns) = loop_guard.turns().cloned() {
                 sessions.on_turn(move |session| turns.begin(Some(session)));
             }

@@ -207,6 +207,44 @@ async fn tr_12_hooks_fire_once_per_attempt_and_once_per_short_circuit() {
     assert_eq!(heard.take(), ["before 0", "after circuit_open"]);
 }
 
+/// A clone is a call of its own: what it is told from a record had no attempt, whatever the first
+/// one had, and whether that still runs or is over.
+#[tokio::test(start_paused = true)]
+async fn tr_12_a_clone_that_is_replayed_has_its_hooks_too() {
+    let heard = Heard::default();
+    let stack = ToolStack::builder().hook(heard.clone()).build().unwrap();
+    let slow = Step::after(Duration::from_secs(1), answers("ok"));
+    let (tool, handle) = around(&stack, [slow]);
+    let first = call("search").idempotency_key("k");
+    let running = tokio::spawn(tool.clone().oneshot(first.clone()));
+    tokio::task::yield_now().await;
+    let joined = tokio::spawn(tool.clone().oneshot(first.clone()));
+    running.await.unwrap().unwrap();
+    joined.await.unwrap().unwrap();
+    let mut both = heard.take();
+    both.sort();
+    assert_eq!(both, ["after replay", "after success", "before 0", "before 0"]);
+    tool.oneshot(first).await.unwrap();
+    assert_eq!(heard.take(), ["before 0", "after replay"]);
+    assert_eq!(handle.calls(), 1);
+}
+
+/// What a caller would like stands in the call that the tool gets.
+#[tokio::test(start_paused = true)]
+async fn ut_06_hints_reach_the_tool() {
+    let catalog = r#"{"tools": {"search": {"effect": "read_only", "capabilities": ["streaming", "caching"]}}}"#;
+    let catalog = tr_core::ToolCatalog::from_json(catalog).unwrap();
+    let (tool, handle) = around(&ToolStack::default(), [answers("ok")]);
+    let mut search = ToolCall::new("search", Params::empty_object());
+    let hints = &mut search.parts_mut().hints;
+    (hints.prefer_streaming, hints.cache_key) = (true, Some("k".into()));
+    tool.oneshot(catalog.manifested(search)).await.unwrap();
+    let call = handle.requests().remove(0);
+    let (tool, hints) = (call.manifest().unwrap(), &call.parts().hints);
+    assert!(tool.streams_for(hints));
+    assert_eq!(tool.cache_key_of(hints), Some("k"));
+}
+
 #[tokio::test(start_paused = true)]
 async fn tr_14_the_kill_switch_is_a_true_bypass() {
     let heard = Heard::default();

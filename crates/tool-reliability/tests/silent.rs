@@ -38,6 +38,8 @@ async fn ut_03_a_silent_failure_is_a_failure_of_the_stack() {
         (r#"{"ok":false}"#, NOT_OK),
         (r#"{"exitCode":1,"stderr":"no such file"}"#, NONZERO_EXIT),
         (r#"{"error":"quota"}"#, NOT_OK),
+        (r#"{"error":["boom"]}"#, NOT_OK),
+        (r#"{"error":5}"#, "5"),
     ] {
         let stack = ToolStack::default();
         let call = call(Effect::Mutating).idempotency_key("k");

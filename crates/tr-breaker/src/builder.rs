@@ -33,8 +33,8 @@ use tr_core::{Effect, Observer, Standard, manifest::BreakerOverride};
 /// What is set for an [effect](Self::for_effect) wins over what is set for all calls, and that over
 /// what a preset has for effects.
 ///
-/// Numbers are from 1 to 10,000, the capacity to a million, times from 1 ms to 365 days, shares more
-/// than 0 and at most 1; [`build`](Self::build) names whatever is not.
+/// Numbers are from 1 to 10,000, `min_calls` to the window, the capacity to a million, times from 1 ms
+/// to 365 days, shares more than 0 and at most 1; [`build`](Self::build) names whatever is not.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder<A = Standard> {
@@ -286,7 +286,8 @@ impl<A> Builder<A> {
     /// Checks the settings and makes the layer.
     ///
     /// # Errors
-    /// Names every setting that is out of its range.
+    /// Names every setting that is out of its range, `forced_open` together with [`Mode::Disabled`],
+    /// and that no rule opens the breaker where none is left.
     pub fn build(self) -> Result<BreakerLayer<A>, ConfigError> {
         let faults = self.faults();
         if !faults.is_empty() {

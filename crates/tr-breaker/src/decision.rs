@@ -6,13 +6,13 @@ use crate::{
     gate::{Admission, Gate},
     permit::Permit,
     registry::{Breakers, Found, Seed},
-    settings::Row,
+    settings::{Mode, Row},
     state::Refusal,
     table::Place,
 };
 use std::sync::Arc;
 use tower_service::Service;
-use tr_core::{BoxError, Event, KeyOf, Progress, manifest::BreakerOverride};
+use tr_core::{BoxError, Event, KeyOf, KeyRef, Progress, manifest::BreakerOverride};
 
 /// A call of which a word does not say that it passes: its breaker is new, or not closed, or one
 /// of those that come and go, or looks at the clock.
@@ -47,9 +47,9 @@ impl<A> Decision<'_, A> {
         A: KeyOf<Req> + Progress<Req>,
     {
         let stamp = self.answers.stamp(req);
-        let found = match place {
-            Some(place) => Found::First(place),
-            None => self.breakers.find(self.answers.breaker_of(req), || self.seed_of(req)),
+        let (found, in_shadow) = match place {
+            Some(place) => (Found::First(place), false),
+            None => self.find(req),
         };
         let gate = found.gate();
         // First what is most often: an open breaker is asked by many.
@@ -61,6 +61,7 @@ impl<A> Decision<'_, A> {
             Admission::Counted(ticket) => Some(ticket),
             Admission::Free => None,
             Admission::Refused(refusal) => {
+                let refusal = Refusal { shadow: refusal.shadow || in_shadow, ..refusal };
                 self.tell(req, gate, refusal);
                 if !refusal.shadow {
                     return Err(CircuitOpen::new(gate.clone(), refusal).into());
@@ -78,6 +79,25 @@ impl<A> Decision<'_, A> {
         Ok(permit)
     }
 
+    /// The call's breaker, and whether another one lets its refusals pass: the breaker of a tool
+    /// says for all that the tool reaches whether they are forced open, disabled or in shadow mode.
+    fn find<Req>(&self, req: &Req) -> (Found<'_>, bool)
+    where
+        A: KeyOf<Req>,
+    {
+        let key = self.answers.breaker_of(req);
+        let own = || self.breakers.find(key, || self.seed_of(req, key));
+        if !key.is_target() {
+            return (own(), false);
+        }
+        let tool = self.answers.key_of(req);
+        let tool = self.breakers.find(tool, || self.seed_of(req, tool));
+        match tool.gate().orders() {
+            (_, true) | (Mode::Disabled, _) => (tool, false),
+            (mode, false) => (own(), mode == Mode::Shadow),
+        }
+    }
+
     fn tell<Req>(&self, req: &Req, gate: &Arc<Gate>, Refusal { state, shadow, .. }: Refusal)
     where
         A: KeyOf<Req>,
@@ -88,17 +108,16 @@ impl<A> Decision<'_, A> {
         }
     }
 
-    fn seed_of<'r, Req>(&self, req: &'r Req) -> Seed<'r>
+    fn seed_of<'r, Req>(&self, req: &'r Req, key: KeyRef<'r>) -> Seed<'r>
     where
         A: KeyOf<Req>,
     {
-        let (tool, breaker) = (self.answers.key_of(req), self.answers.breaker_of(req));
         // One tool's manifest does not speak for the others that share a breaker.
-        if tool == breaker {
+        if key.is_target() || key == self.answers.key_of(req) {
             let change = self.answers.breaker_override(req);
             Seed { label: self.answers.info_of(req).tool, change }
         } else {
-            Seed { label: breaker.name, change: BreakerOverride::default() }
+            Seed { label: key.name, change: BreakerOverride::default() }
         }
     }
 }

@@ -35,7 +35,7 @@ impl CircuitOpen {
     fn facts(&self) -> &Facts {
         self.facts.get_or_init(|| {
             let verdict = Verdict::Transient { retry_after: self.retry_after };
-            let facts = Facts::new(code::CIRCUIT_OPEN, Ran::No, verdict).exhausted();
+            let facts = Facts::new(code::CIRCUIT_OPEN, Ran::No, verdict).exhausted().by_layer();
             Box::new(match self.gate.last_failure() {
                 Some(shared) => facts.because_shared(shared),
                 None => facts,

@@ -5,7 +5,7 @@ use crate::{
     ground::Ground,
     hub::Hub,
     lane::Lanes,
-    settings::{Row, Settings},
+    settings::{Mode, Row, Settings},
     snapshot::Saved,
     stand::Stand,
     state::{End, Machine, Refusal, Ticket},
@@ -27,6 +27,8 @@ use tr_core::{BreakerState, KeyRef, Stamp};
 pub(crate) struct Gate {
     name: Arc<str>,
     hash: u64,
+    /// It is that of what a tool reaches.
+    is_target: bool,
     /// What events call the tool, where that is not the name.
     label: Option<Box<str>>,
     ground: Arc<Ground>,
@@ -58,6 +60,7 @@ impl Gate {
         let words = Words::new(&Machine::resumed(name.clone(), settings, (first, first), None));
         Self {
             hash: key.hash,
+            is_target: key.is_target(),
             label: (label != &*name).then(|| label.into()),
             name,
             ground,
@@ -83,6 +86,12 @@ impl Gate {
 
     pub(crate) const fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// Whether it is that of what the tool of this name reaches.
+    pub(crate) fn is_target_of(&self, tool: &str) -> bool {
+        let rest = || self.name.strip_prefix(tool)?.strip_prefix(' ');
+        self.is_target && rest().is_some_and(|origin| !origin.contains(' '))
     }
 
     pub(crate) const fn hash(&self) -> u64 {
@@ -202,6 +211,14 @@ impl Gate {
             guarded.machine.state(now);
             look(&mut guarded.machine, guarded.last_failure.as_deref())
         })
+    }
+
+    /// What it does with its decisions, and whether it is forced open.
+    pub(crate) fn orders(&self) -> (Mode, bool) {
+        match &*held(self.guarded.lock()) {
+            Some(guarded) => guarded.machine.orders(),
+            None => (self.settings().mode, self.settings().force_open),
+        }
     }
 
     /// Whether a new breaker would decide the same.

@@ -34,26 +34,30 @@ impl Registry {
     /// The breaker of this key, if there is one.
     #[must_use]
     pub fn get(&self, key: KeyRef<'_>) -> Option<BreakerHandle> {
-        self.breakers.get(key).map(BreakerHandle::new)
+        self.breakers.get(key).map(|gate| self.handle(gate))
     }
 
     /// The breaker of this key. Made now, it goes by the layer's rules, whatever a manifest
     /// changes; where there is no room, it is the one that overflowing keys share.
     #[must_use]
     pub fn breaker(&self, key: KeyRef<'_>) -> BreakerHandle {
-        BreakerHandle::new(self.breakers.get_or_make(key))
+        self.handle(self.breakers.get_or_make(key))
     }
 
     /// All breakers but the one that overflowing keys share.
     #[must_use]
     pub fn all(&self) -> Vec<BreakerHandle> {
-        self.breakers.all().into_iter().map(BreakerHandle::new).collect()
+        self.breakers.all().into_iter().map(|gate| self.handle(gate)).collect()
     }
 
     /// The breaker that overflowing keys share; its name is `_overflow`.
     #[must_use]
     pub fn overflow(&self) -> BreakerHandle {
-        BreakerHandle::new(self.breakers.overflow().clone())
+        self.handle(self.breakers.overflow().clone())
+    }
+
+    fn handle(&self, gate: Arc<Gate>) -> BreakerHandle {
+        BreakerHandle { gate, breakers: self.breakers.whole() }
     }
 
     /// What the breakers know, with wall times.
@@ -109,9 +113,12 @@ impl fmt::Debug for Registry {
 }
 
 /// One breaker. While a handle exists, its breaker is not evicted.
-#[derive(Clone)]
+///
+/// What is ordered for a tool's breaker holds for those of the tool's
+/// [targets](KeyRef::is_target), too, and for targets that are still to be met.
 pub struct BreakerHandle {
     gate: Arc<Gate>,
+    breakers: Striped<Breakers>,
 }
 
 /// What a breaker has counted.
@@ -136,10 +143,6 @@ pub struct Counts {
 }
 
 impl BreakerHandle {
-    const fn new(gate: Arc<Gate>) -> Self {
-        Self { gate }
-    }
-
     /// The breaker's key, as people read it.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -198,8 +201,11 @@ impl BreakerHandle {
 
     /// From any state to `CLOSED`, with nothing counted, in the mode that the layer was given.
     pub fn reset(&self) {
-        self.gate.control(clock::now(), Machine::reset);
-        self.gate.hub().changed(self.name());
+        let now = clock::now();
+        for gate in self.breakers.targets_of(&self.gate).iter().chain([&self.gate]) {
+            gate.control(now, Machine::reset);
+            gate.hub().changed(gate.name());
+        }
     }
 
     /// Lets all calls through and counts none, until it is [`reset`](Self::reset) or told
@@ -222,6 +228,12 @@ impl BreakerHandle {
         self.gate.control(clock::now(), |machine| machine.set_mode(mode));
         // No step says so.
         self.gate.hub().changed(self.name());
+    }
+}
+
+impl Clone for BreakerHandle {
+    fn clone(&self) -> Self {
+        Self { gate: self.gate.clone(), breakers: self.breakers.whole() }
     }
 }
 

@@ -91,7 +91,7 @@
 //! # Features
 //!
 //! - `serde`: a [`Snapshot`] can be serialised.
-//! - `redis`: processes share what their breakers decide, by `share::Sharing`.
+//! - `redis`: processes share what their breakers decide, by `share::Sharing`; `redis-tls`: over TLS.
 //!
 //! # Knows nothing of
 //!

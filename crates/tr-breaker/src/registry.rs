@@ -25,9 +25,12 @@ use tr_core::{KeyRef, manifest::BreakerOverride};
 
 /// The breakers of one layer by key.
 ///
-/// Those that come first stay, and are found without a lock; the others come and go.
+/// Those that come first stay, and are found without a lock; the others, and those of what tools
+/// reach, come and go.
 pub(crate) struct Breakers {
     ground: Arc<Ground>,
+    /// The same for the targets of tools: whether they decide, their tools' breakers say.
+    target_ground: Arc<Ground>,
     capacity: usize,
     first: Table,
     others: RwLock<Others>,
@@ -77,10 +80,15 @@ pub(crate) struct Seed<'r> {
 impl Breakers {
     pub(crate) fn new(settings: Settings, capacity: usize, hub: Hub) -> Self {
         let ground = Arc::new(Ground::new(settings, Arc::new(hub)));
+        let target_ground = match ground.settings.of_target() {
+            settings if settings == *ground.settings => ground.clone(),
+            settings => Arc::new(ground.with(settings)),
+        };
         let (key, lanes) = (KeyRef::new(OVERFLOW), Lanes::striped(&ground.settings));
         let overflow = Gate::shared(key, OVERFLOW, ground.clone(), lanes);
         Self {
             ground,
+            target_ground,
             capacity,
             first: Table::new(FIRST.min(capacity / 2)),
             others: RwLock::default(),
@@ -127,6 +135,12 @@ impl Breakers {
     pub(crate) fn all(&self) -> Vec<Arc<Gate>> {
         let others = held(self.others.read());
         self.first.iter().chain(&others.slots).cloned().collect()
+    }
+
+    /// The breakers of what this tool reaches.
+    pub(crate) fn targets_of(&self, tool: &Gate) -> Vec<Arc<Gate>> {
+        let others = held(self.others.read());
+        others.slots.iter().filter(|gate| gate.is_target_of(tool.name())).cloned().collect()
     }
 
     pub(crate) const fn overflow(&self) -> &Arc<Gate> {
@@ -201,16 +215,18 @@ impl Breakers {
         if let Some(gate) = others.get(key) {
             return Found::Other(gate);
         }
+        let common = if key.is_target() { &self.target_ground } else { &self.ground };
         let ground = || match seed.change {
-            change if change == BreakerOverride::default() => self.ground.clone(),
-            change => Arc::new(self.ground.with(self.ground.settings.with(change))),
+            change if change == BreakerOverride::default() => common.clone(),
+            change => Arc::new(common.with(common.settings.with(change))),
         };
         let gate = |lanes: fn(&Settings) -> Lanes| {
             let ground = ground();
             let lanes = lanes(&ground.settings);
             Gate::shared(key, seed.label, ground, lanes)
         };
-        if others.first < FIRST.min(self.capacity / 2) {
+        // There may be any number of targets, most of them soon forgotten.
+        if !key.is_target() && others.first < FIRST.min(self.capacity / 2) {
             others.first += 1;
             let first = self.first.insert(key, gate(Lanes::striped));
             return self.made(Found::First(first), others);

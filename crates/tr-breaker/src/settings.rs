@@ -147,6 +147,11 @@ impl Settings {
         (1..self.min_calls).find(reaches).unwrap_or(self.min_calls)
     }
 
+    /// For the breaker of what a tool reaches: whether it decides, the tool's breaker says.
+    pub(crate) fn of_target(&self) -> Self {
+        Self { mode: Mode::Enforce, force_open: false, ..self.clone() }
+    }
+
     /// These settings with a manifest's changes, but for those that are out of range: a breaker
     /// that opens at no failure or never again serves nobody.
     pub(crate) fn with(&self, change: BreakerOverride) -> Self {

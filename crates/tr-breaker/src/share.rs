@@ -51,7 +51,8 @@
 //!
 //! Three keys, `tr-breaker:{NAMESPACE}:v1:state`, `…:log` and `…:meta`, and a channel, `…:bell`. They are gone a day after
 //! the last process; a breaker that is closed takes no room after ten minutes. Redis 6.2 or later, or Valkey; one primary.
-//! For TLS switch on a TLS feature of the crate `redis`.
+//! `rediss://` needs the feature `redis-tls`: Redis's certificate has to be signed by an authority of the system's, or by
+//! one given to `Builder::tls_roots`, and to name the address's host. Nothing switches this off.
 
 mod backoff;
 pub(crate) mod decision;
@@ -68,6 +69,7 @@ pub(crate) use self::{news::News, told::Told};
 
 use self::{backoff::Backoff, fleet::Fleet, health::Reporter, store::Store};
 use crate::{ConfigError, Registry, jitter::own_seed};
+use redis::ConnectionInfo;
 use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
 
 /// Shares the breakers of one layer; works while [`run`](Self::run) is polled.
@@ -88,6 +90,8 @@ pub struct Builder {
     url: String,
     namespace: String,
     every: Duration,
+    #[cfg(feature = "redis-tls")]
+    tls: tr_tls::Settings,
 }
 
 /// How often Redis may be asked, at least and at most.
@@ -99,10 +103,17 @@ const NAMESPACE: RangeInclusive<usize> = 1..=100;
 impl Sharing {
     /// Starts from the defaults: the namespace `default`, and a look into Redis every 500 ms even if no bell rings.
     ///
-    /// `url` is `redis://[user][:password@]host[:port][/database]`, or `unix:` and a path.
+    /// `url` is `redis://[user][:password@]host[:port][/database]`, the same with `rediss://` for TLS, or `unix:` and a
+    /// path.
     pub fn builder(url: impl Into<String>) -> Builder {
         let (namespace, every) = ("default".to_owned(), Duration::from_millis(500));
-        Builder { url: url.into(), namespace, every }
+        Builder {
+            url: url.into(),
+            namespace,
+            every,
+            #[cfg(feature = "redis-tls")]
+            tls: tr_tls::Settings::default(),
+        }
     }
 
     /// How it gets on; to be taken before it runs.
@@ -139,12 +150,49 @@ impl Builder {
         self
     }
 
+    /// Trusts the authorities of this PEM text, and not the system's, where the address is `rediss://…`.
+    #[cfg(feature = "redis-tls")]
+    pub fn tls_roots(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.tls.set_roots(pem);
+        self
+    }
+
+    /// Shows this certificate to a Redis that asks for one (`tls-auth-clients`): PEM texts of the certificate, with
+    /// those that lead to its authority, and of its key.
+    #[cfg(feature = "redis-tls")]
+    pub fn tls_certificate(mut self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
+        self.tls.set_certificate(chain, key);
+        self
+    }
+
+    #[cfg(not(feature = "redis-tls"))]
+    fn info(&self) -> Result<ConnectionInfo, String> {
+        if ["rediss:", "valkeys:"].iter().any(|scheme| self.url.starts_with(scheme)) {
+            return Err("it asks for TLS: switch on the feature `redis-tls`".into());
+        }
+        redis::IntoConnectionInfo::into_connection_info(&*self.url)
+            .map_err(|error| error.to_string())
+    }
+
+    #[cfg(feature = "redis-tls")]
+    fn info(&self) -> Result<ConnectionInfo, String> {
+        let info = tr_tls::redis::connection_info(&self.url, &self.tls);
+        let info = info.map_err(|error| error.to_string())?;
+        if !self.tls.is_default() && !tr_tls::redis::is_secure(&info) {
+            return Err(
+                "certificates are given, and it does not ask for TLS: write `rediss://`".into()
+            );
+        }
+        Ok(info)
+    }
+
     /// Checks the settings. Nothing is connected yet.
     ///
     /// # Errors
     ///
     /// Names each fault: an address that is none, a namespace that is empty, longer than 100 bytes or holds other than
-    /// letters, digits and `-_.:/`, an interval out of range, breakers that are shared already.
+    /// letters, digits and `-_.:/`, an interval out of range, certificates that cannot be used, breakers that are shared
+    /// already.
     pub fn build(self, registry: &Registry) -> Result<Sharing, ConfigError> {
         let mut faults = Vec::new();
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.:/".contains(c);
@@ -158,7 +206,10 @@ impl Builder {
             faults.push(format!("every {:?} is not within 50 ms and 60 s", self.every));
         }
         let origin = format!("{:016x}", own_seed());
-        let store = match Store::new(&self.url, &self.namespace, origin) {
+        let store = self.info().and_then(|info| {
+            Store::new(info, &self.namespace, origin).map_err(|error| error.to_string())
+        });
+        let store = match store {
             Ok(store) => Some(store),
             // The address may hold a password.
             Err(error) => {
@@ -202,3 +253,16 @@ impl fmt::Debug for Sharing {
 
 #[cfg(all(test, not(tr_loom)))]
 mod tests;
+
+#[cfg(all(test, not(feature = "redis-tls"), not(tr_loom)))]
+mod without_tls {
+    use super::*;
+
+    #[test]
+    fn an_address_that_asks_for_tls_is_an_error_that_names_the_feature() {
+        let layer = crate::BreakerLayer::tool_reliability();
+        let error = Sharing::builder("rediss://:secret@host").build(layer.registry()).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("`redis-tls`") && !text.contains("secret"), "{text}");
+    }
+}

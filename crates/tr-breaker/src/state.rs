@@ -156,6 +156,11 @@ impl Machine {
         self.mode
     }
 
+    /// The mode, and whether it is forced open.
+    pub(crate) const fn orders(&self) -> (Mode, bool) {
+        (self.mode, matches!(self.phase, Phase::Forced))
+    }
+
     /// The mode, where it is not the one of the settings.
     fn order(&self) -> Option<Mode> {
         (self.mode != self.settings.mode).then_some(self.mode)

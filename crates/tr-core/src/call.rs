@@ -2,14 +2,16 @@
 mod identity;
 mod parts;
 mod runs;
+mod target;
 
 pub use self::parts::{
     Attachment, CallContext, CallHints, CallParts, IdempotencyParts, TraceParts,
 };
 pub use self::runs::Runs;
 
+use self::target::Target;
 use crate::{
-    DedupeMode, Effect, Fence, Id, InvalidKey, Params, Stamp, ToolId, ToolManifest,
+    DedupeMode, Effect, Fence, Id, InvalidKey, Params, Sensitive, Stamp, ToolId, ToolManifest,
     canonical::Digest,
 };
 use std::{
@@ -48,6 +50,8 @@ struct Body {
     parts: CallParts,
     digest: OnceLock<Result<Digest, InvalidKey>>,
     id: OnceLock<Result<Option<Id>, InvalidKey>>,
+    /// Only where the params may name one.
+    target: OnceLock<Option<Box<Target>>>,
     attempted: AtomicBool,
     /// The claim under which this copy runs.
     fence: Option<Fence>,
@@ -61,6 +65,7 @@ impl Body {
             parts,
             digest: OnceLock::new(),
             id: OnceLock::new(),
+            target: OnceLock::new(),
             attempted: AtomicBool::new(false),
             fence: None,
             original: None,
@@ -73,6 +78,7 @@ impl Body {
         Self {
             digest: original.digest.clone(),
             id: original.id.clone(),
+            target: original.target.clone(),
             fence: call.fence,
             original: Some(original.clone()),
             ..Self::new(call.parts.clone())
@@ -114,7 +120,7 @@ impl ToolCall {
             self.body = Arc::new(Body { fence, original, ..Body::new(parts.clone()) });
         }
         let body = Arc::get_mut(&mut self.body).expect("nobody shares it now");
-        (body.digest, body.id) = (OnceLock::new(), OnceLock::new());
+        (body.digest, body.id, body.target) = Default::default();
         &mut body.parts
     }
 
@@ -150,6 +156,13 @@ impl ToolCall {
         self.parts().manifest.as_deref()
     }
 
+    /// By what to find what nobody may be shown of the call, if its tool has sensitive fields.
+    #[must_use]
+    pub fn sensitive(&self) -> Option<Sensitive<'_>> {
+        let names = &*self.manifest()?.sensitive;
+        (!names.is_empty()).then(|| Sensitive::new(names, self.parts().params.get()))
+    }
+
     /// Attaches what is known of the tool; a declared effect becomes the call's.
     #[must_use]
     pub fn manifested(mut self, manifest: Arc<ToolManifest>) -> Self {
@@ -170,6 +183,16 @@ impl ToolCall {
     /// Sets which attempt this is, from 0.
     pub const fn set_attempt(&mut self, attempt: u32) {
         self.attempt = attempt;
+    }
+
+    /// Makes this a call of its own, apart from those that it was cloned from: no attempt of it has
+    /// begun. It is the same call to everybody else, and keeps its key and its claim. Copies the parts
+    /// if somebody shares them; the params stay shared.
+    pub fn set_unattempted(&mut self) {
+        match Arc::get_mut(&mut self.body) {
+            Some(body) if body.original.is_none() => body.attempted = AtomicBool::new(false),
+            _ => self.body = Arc::new(Body { original: None, ..Body::copy_of(&self.body) }),
+        }
     }
 
     /// Notes, for all copies of the call, that an attempt has begun.
@@ -325,6 +348,22 @@ mod tests {
         assert_eq!(first.id(), call.id());
         second.note_attempt();
         assert!(call.had_attempt() && first.had_attempt());
+    }
+
+    #[test]
+    fn a_clone_that_is_called_by_itself_has_its_own_attempts() {
+        let first = ToolCall::new("x", Params::empty_object()).idempotency_key("k");
+        let mut second = first.clone();
+        second.set_unattempted();
+        let id = first.id().unwrap();
+        first.note_attempt();
+        assert!(first.had_attempt() && !second.had_attempt());
+        second.clone().note_attempt();
+        assert!(second.had_attempt());
+        assert_eq!(second.id().unwrap(), id);
+        second.set_unattempted();
+        assert!(!second.had_attempt());
+        assert!(first.parts().params.ptr_eq(&second.parts().params));
     }
 
     #[test]

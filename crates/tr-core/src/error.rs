@@ -16,6 +16,7 @@ pub struct Facts {
     ran: Ran,
     verdict: Verdict,
     exhausted: bool,
+    by_layer: bool,
     cause: Option<Cause>,
     // Apart, since errors are moved about and few have it.
     more: Option<Box<More>>,
@@ -43,7 +44,15 @@ impl Facts {
     /// Facts without a cause.
     #[must_use]
     pub const fn new(code: &'static str, ran: Ran, verdict: Verdict) -> Self {
-        Self { code: Cow::Borrowed(code), ran, verdict, exhausted: false, cause: None, more: None }
+        Self {
+            code: Cow::Borrowed(code),
+            ran,
+            verdict,
+            exhausted: false,
+            by_layer: false,
+            cause: None,
+            more: None,
+        }
     }
 
     /// Facts as a classification gives them.
@@ -54,6 +63,7 @@ impl Facts {
             ran: end.ran,
             verdict: end.verdict,
             exhausted: end.exhausted,
+            by_layer: false,
             cause: None,
             more: None,
         }
@@ -108,6 +118,14 @@ impl Facts {
         self
     }
 
+    /// Marks the error as one of a layer around a service. Passed on by a tool function, it is about a
+    /// call that the tool made itself ([`classify::tool_function`]): every layer marks its errors.
+    #[must_use]
+    pub const fn by_layer(mut self) -> Self {
+        self.by_layer = true;
+        self
+    }
+
     /// Marks the error as a replay: a record gave it, and not a run for this caller.
     #[must_use]
     pub fn replayed(mut self, replay: Replay) -> Self {
@@ -149,6 +167,12 @@ impl Facts {
     #[must_use]
     pub const fn verdict(&self) -> Verdict {
         self.verdict
+    }
+
+    /// Whether a layer made the error, and not a tool.
+    #[must_use]
+    pub const fn is_by_layer(&self) -> bool {
+        self.by_layer
     }
 
     /// Whether somebody further in has already retried.

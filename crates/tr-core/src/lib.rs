@@ -45,11 +45,13 @@ mod origin;
 mod outcome;
 mod overrides;
 mod params;
+mod printable;
 pub mod question;
 mod reached;
 pub mod rollout;
 #[cfg(feature = "schema")]
 pub mod schemas;
+mod shorten;
 mod stamp;
 mod stripe;
 mod striped;
@@ -67,17 +69,19 @@ pub use self::{
     id::{Fence, Id},
     manifest::{Capability, ToolManifest},
     not_sent::NotSent,
-    observer::{CallInfo, Event, Observer, SessionAction},
+    observer::{CallInfo, Event, Observer, Sensitive, SessionAction},
     outcome::{Chunk, MatchedOn, OutcomeParts, Replay, Retried, ToolError, ToolOutcome},
     overrides::{
         BreakerHint, BreakerState, DedupeMode, Priority, RetryOverride, RetryOverrides, Scope,
     },
     params::{Json, Params},
+    printable::{printable, printable_json, printable_lines},
     question::{
         Answer, AnswerOf, Classify, Codec, CycleOf, CycleRef, Derive, EffectOf, End, Feedback,
         IdempotencyOf, InvalidKey, KeyOf, LoopOf, LoopRef, Progress, RecordRef, Repeat, Standard,
         TurnRef,
     },
+    shorten::{shortened, shortened_code},
     stamp::Stamp,
     stripe::{STRIPES, stripe},
     striped::{Held, Striped},

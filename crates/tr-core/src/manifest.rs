@@ -1,6 +1,7 @@
 //! What is known of a tool before it is called.
 use crate::{
-    Effect, Json, Priority, RetryOverride, ToolId, Verdict, call::CallHints, canonical::Rules,
+    BreakerHint, Effect, Json, Priority, RetryOverride, ToolId, Verdict, call::CallHints,
+    canonical::Rules,
 };
 #[cfg(feature = "input-schema")]
 use crate::{
@@ -32,6 +33,8 @@ pub struct ToolManifest {
     pub retry_safe: Option<bool>,
     /// Changes to the breaker.
     pub breaker: BreakerOverride,
+    /// Which calls share a breaker, where a call does not say it itself.
+    pub breaker_hint: Option<BreakerHint>,
     /// Changes to loop detection.
     pub loops: LoopOverride,
     /// How long records of its calls are kept.
@@ -195,6 +198,21 @@ pub struct TtlOverride {
     pub failed: Option<Duration>,
     /// Of calls that run.
     pub inflight: Option<Duration>,
+    /// Of calls of unknown outcome.
+    pub unknown: Option<Duration>,
+}
+
+impl TtlOverride {
+    /// These, and those of `other` where nothing is said.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            done: self.done.or(other.done),
+            failed: self.failed.or(other.failed),
+            inflight: self.inflight.or(other.inflight),
+            unknown: self.unknown.or(other.unknown),
+        }
+    }
 }
 
 impl ToolManifest {
@@ -210,6 +228,7 @@ impl ToolManifest {
             retry: None,
             retry_safe: None,
             breaker: BreakerOverride::default(),
+            breaker_hint: None,
             loops: LoopOverride::default(),
             ttls: TtlOverride::default(),
             classification: Vec::new(),

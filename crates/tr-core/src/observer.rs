@@ -39,6 +39,32 @@ pub struct CallInfo<'r> {
     pub effect: Effect,
     /// Whether a repeat is declared safe although an earlier attempt may have run, or forbidden.
     pub repeat_safe: Option<bool>,
+    /// What nobody may be shown of the call, where its tool has sensitive fields.
+    pub sensitive: Option<Sensitive<'r>>,
+}
+
+/// By what to find what nobody may be shown of a call. Its `Debug` shows no params.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sensitive<'r> {
+    /// The names of the tool's sensitive fields.
+    pub names: &'r [Box<str>],
+    /// The call's params, as JSON text.
+    pub params: &'r str,
+}
+
+impl<'r> Sensitive<'r> {
+    /// What `params` hold under `names`.
+    #[must_use]
+    pub const fn new(names: &'r [Box<str>], params: &'r str) -> Self {
+        Self { names, params }
+    }
+}
+
+impl Debug for Sensitive<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sensitive").field("names", &self.names).finish_non_exhaustive()
+    }
 }
 
 impl<'r> CallInfo<'r> {
@@ -103,7 +129,7 @@ pub enum Event<'r> {
     },
     /// The same key came with other params.
     KeyConflict,
-    /// An attempt ran out of time.
+    /// An attempt, or a call, ran out of time.
     TimedOut {
         /// After this long.
         after: Duration,
@@ -114,7 +140,7 @@ pub enum Event<'r> {
     Loop {
         /// What it found: `identical`, `turn_limit`, …
         rule: &'static str,
-        /// How many failures it counted.
+        /// How many calls it counted.
         count: u32,
         /// The call was not run.
         blocked: bool,

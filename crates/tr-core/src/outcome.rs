@@ -1,5 +1,5 @@
 //! What a tool call came to.
-use crate::{BreakerState, Classification, Json, Ran, Verdict};
+use crate::{BreakerState, Classification, Json, Ran, Verdict, shortened, shortened_code};
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -249,6 +249,21 @@ impl ToolOutcome {
             .map_or(0, |error| error.code.len() + error.message.len() + json(&error.details));
         let notes: usize = notes.iter().map(|note| note.len()).sum();
         json(content) + json(metadata) + error + notes
+    }
+
+    /// The same failure with the beginning of its message only, marked as such; `None` of a success.
+    pub(crate) fn shortened(&self) -> Option<Self> {
+        let error = self.error()?;
+        let message = shortened(&error.message, self.size());
+        let mut short = ToolError::new(shortened_code(&error.code), message);
+        (short.verdict, short.retryable) = (error.verdict, error.retryable);
+        (short.ran, short.exhausted, short.breaker) = (error.ran, error.exhausted, error.breaker);
+        let mut outcome = Self::failure(short);
+        outcome.parts_mut().duration = self.parts().duration;
+        if !self.retried().is_empty() {
+            outcome.set_retried(self.retried());
+        }
+        Some(outcome)
     }
 
     /// That the tool succeeded with an answer that no record can keep, such as one that only its

@@ -40,11 +40,10 @@ impl<'r> RetryOverrides<'r> {
 }
 
 /// Which calls share a breaker.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BreakerHint {
-    /// Those of one tool.
-    #[default]
+    /// Those of one tool, whatever their params name.
     Tool,
     /// Those of all tools that stand on one dependency, as their manifests name it.
     Dependency,

@@ -21,10 +21,16 @@ pub fn all() -> Vec<(&'static str, Value)> {
         of::<utee::ToolResponse>("utee-tool-response", "UTEE tool response"),
         of::<utee::RetryPolicy>("utee-retry-policy", "UTEE retry policy"),
         of::<utee::Options>("utee-options", "UTEE options beside a tool's params"),
-        of::<catalog::Catalog>("tool-catalog", "Tool catalogue"),
+        for_tools(of::<catalog::Catalog>("tool-catalog", "Tool catalogue")),
         of::<catalog::Tool>("tool-manifest", "Tool manifest"),
-        hinted::<config::ConfigForm>("stack-config", "Stack configuration", CONFIG),
+        for_tools(hinted::<config::ConfigForm>("stack-config", "Stack configuration", CONFIG)),
     ]
+}
+
+/// Where no tools are listed, defaults would hold for none.
+fn for_tools((name, mut schema): (&'static str, Value)) -> (&'static str, Value) {
+    schema["dependentRequired"] = serde_json::json!({ "defaults": ["tools"] });
+    (name, sorted(schema))
 }
 
 /// A configuration from which the examples in its schema are taken.

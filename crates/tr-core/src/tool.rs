@@ -138,6 +138,8 @@ pub struct KeyRef<'r> {
     pub name: &'r str,
     /// The scheme of an [origin](KeyRef::origin), `""` if nobody says it.
     scheme: Option<&'r str>,
+    /// The tool that [reaches](KeyRef::target_of) this origin.
+    tool: Option<&'r ToolId>,
 }
 
 impl<'r> KeyRef<'r> {
@@ -150,7 +152,7 @@ impl<'r> KeyRef<'r> {
     /// A name whose hash is known.
     #[must_use]
     pub const fn hashed(hash: u64, name: &'r str) -> Self {
-        Self { hash, name, scheme: None }
+        Self { hash, name, scheme: None, tool: None }
     }
 
     /// The origin of a URL with this scheme and authority: `https://api.example.com`,
@@ -163,7 +165,42 @@ impl<'r> KeyRef<'r> {
     #[must_use]
     pub fn origin(scheme: &'r str, authority: &'r str) -> Self {
         let name = origin::without_user(authority);
-        Self { hash: origin::spelled(scheme, name, hash_of), name, scheme: Some(scheme) }
+        let hash = origin::spelled(scheme, name, hash_of);
+        Self { hash, name, scheme: Some(scheme), tool: None }
+    }
+
+    /// The key of the [origin](KeyRef::origin) that `tool` reaches there: `fetch https://api.example.com`.
+    ///
+    /// ```
+    /// use tr_core::{KeyRef, ToolId};
+    ///
+    /// let fetch = ToolId::new("fetch");
+    /// let key = KeyRef::target_of(&fetch, "https", "API.example.com:443");
+    /// assert_eq!(key.to_string(), "fetch https://api.example.com");
+    /// assert!(key.is_target() && key != fetch.key());
+    /// ```
+    #[must_use]
+    pub fn target_of(tool: &'r ToolId, scheme: &'r str, authority: &'r str) -> Self {
+        let origin = Self::origin(scheme, authority);
+        let hash = HASHER.hash_one((tool.0.hash, origin.hash));
+        Self::known_target(hash, tool, scheme, origin.name)
+    }
+
+    /// The same, where the hash is known.
+    pub(crate) fn known_target(
+        hash: u64,
+        tool: &'r ToolId,
+        scheme: &'r str,
+        host_and_port: &'r str,
+    ) -> Self {
+        Self { hash, name: host_and_port, scheme: Some(scheme), tool: Some(tool) }
+    }
+
+    /// Whether this is what a tool reaches, and not the tool itself.
+    #[inline]
+    #[must_use]
+    pub const fn is_target(&self) -> bool {
+        self.tool.is_some()
     }
 
     /// Whether this is the whole name behind the key.
@@ -172,7 +209,24 @@ impl<'r> KeyRef<'r> {
     pub fn is_named(&self, name: &str) -> bool {
         match self.scheme {
             None => *self.name == *name,
-            Some(scheme) => origin::spelled(scheme, self.name, |spelling| spelling == name),
+            Some(_) => self.is_spelled(name),
+        }
+    }
+
+    #[cold]
+    fn is_spelled(&self, name: &str) -> bool {
+        let own = match self.tool {
+            None => Some(name),
+            Some(tool) => name.strip_prefix(&*tool.0.full).and_then(|rest| rest.strip_prefix(' ')),
+        };
+        own.is_some_and(|own| self.spelled(|spelling| spelling == own))
+    }
+
+    /// Calls `read` with the name, without the tool's.
+    fn spelled<R>(&self, read: impl FnOnce(&str) -> R) -> R {
+        match self.scheme {
+            None => read(self.name),
+            Some(scheme) => origin::spelled(scheme, self.name, read),
         }
     }
 }
@@ -184,10 +238,8 @@ fn hash_of(name: &str) -> u64 {
 impl PartialEq for KeyRef<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.hash == other.hash
-            && match other.scheme {
-                None => self.is_named(other.name),
-                Some(scheme) => origin::spelled(scheme, other.name, |name| self.is_named(name)),
-            }
+            && self.tool == other.tool
+            && self.spelled(|own| other.spelled(|name| own == name))
     }
 }
 
@@ -195,10 +247,10 @@ impl Eq for KeyRef<'_> {}
 
 impl fmt::Display for KeyRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.scheme {
-            None => f.write_str(self.name),
-            Some(scheme) => origin::spelled(scheme, self.name, |name| f.write_str(name)),
+        if let Some(tool) = self.tool {
+            write!(f, "{tool} ")?;
         }
+        self.spelled(|name| f.write_str(name))
     }
 }
 
@@ -232,6 +284,28 @@ mod tests {
         }
         assert_ne!(key, KeyRef::origin("https", "api.example.com:80"));
         assert_ne!(key, KeyRef::new("api.example.com"));
+    }
+
+    #[test]
+    fn what_a_tool_reaches_is_one_key_for_each_tool_and_origin() {
+        let [fetch, post] = ["fetch", "post"].map(ToolId::new);
+        let key = KeyRef::target_of(&fetch, "https", "ada@API.example.com:443");
+        assert_eq!(key, KeyRef::target_of(&fetch, "HTTPS", "api.example.com."));
+        assert!(key.is_named("fetch https://api.example.com"));
+        for other in ["fetch", "https://api.example.com", "fetchhttps://api.example.com"] {
+            assert!(!key.is_named(other), "{other}");
+        }
+        let others = [
+            KeyRef::target_of(&post, "https", "api.example.com"),
+            KeyRef::target_of(&fetch, "http", "api.example.com"),
+            KeyRef::origin("https", "api.example.com"),
+            fetch.key(),
+        ];
+        for other in others {
+            assert_ne!(key, other);
+            assert_ne!(key.hash, other.hash);
+        }
+        assert!(!fetch.key().is_target());
     }
 
     #[test]

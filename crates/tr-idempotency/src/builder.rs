@@ -53,6 +53,8 @@ pub struct Builder<A = Standard, V = tr_core::ToolOutcome> {
     probe: Option<Arc<dyn Probe<V>>>,
     probe_patience: Duration,
     frames: Frames,
+    instance: Option<Box<str>>,
+    keeps_answers: bool,
     stored: PhantomData<fn() -> V>,
 }
 
@@ -82,6 +84,8 @@ impl<V> Default for Builder<Standard, V> {
             probe: None,
             probe_patience: Duration::from_secs(30),
             frames: Frames::default(),
+            instance: None,
+            keeps_answers: true,
             stored: PhantomData,
         }
     }
@@ -114,6 +118,8 @@ impl<A, V> Builder<A, V> {
             probe: self.probe,
             probe_patience: self.probe_patience,
             frames: self.frames,
+            instance: self.instance,
+            keeps_answers: self.keeps_answers,
             stored: PhantomData,
         }
     }
@@ -234,8 +240,7 @@ impl<A, V> Builder<A, V> {
         self
     }
 
-    /// Sets how long one request to the store may take; 1 s by default. A claim is sent three
-    /// times at most.
+    /// Sets how long one request to the store may take, 1 s by default; a claim is sent three times.
     pub const fn store_timeout(mut self, timeout: Duration) -> Self {
         self.patience = timeout;
         self
@@ -251,23 +256,43 @@ impl<A, V> Builder<A, V> {
     /// Sets how many bytes of an answer are kept, in a store and in this process; 1 MiB by default.
     /// A call with a larger one is recorded as done, in a store with the answer's digest:
     /// duplicates are told [`AnswerNotKept`](crate::error::AnswerNotKept), and it is not run again.
-    /// Who waits for the call while it runs gets the answer.
+    /// A failure with a larger text stays one, and the record keeps its code, whether the tool ran,
+    /// and the beginning of its message, marked as [`shortened`](tr_core::shortened). Who waits for
+    /// the call while it runs gets the answer.
     pub const fn max_record_bytes(mut self, bytes: usize) -> Self {
         self.most_bytes = bytes;
         self
     }
 
     /// Sets how many bytes of answers all records in this process keep together; 64 MiB by default.
-    /// Past that answers are dropped, as those that are [too large](Self::max_record_bytes); records
-    /// never are. Answers of less than 1 KiB are not counted: the [capacity](Self::capacity) bounds
-    /// them.
+    /// Past that answers are dropped and failures shortened, as those that are
+    /// [too large](Self::max_record_bytes); records never go for it. Answers and failures of less
+    /// than 1 KiB are not counted: the [capacity](Self::capacity) bounds them.
     pub const fn max_kept_bytes(mut self, bytes: usize) -> Self {
         self.most_kept = bytes;
         self
     }
 
+    /// Whether a [store](Self::store) keeps answers and failures' words; it does by default. Else a
+    /// duplicate is told [`AnswerNotKept`](crate::error::AnswerNotKept), or the failure's code.
+    pub const fn keep_answers(mut self, keep: bool) -> Self {
+        self.keeps_answers = keep;
+        self
+    }
+
+    /// Names the service for callers that name no session, whose keys then hold for services of this
+    /// name only. Needed where such callers' records lie in a [store](Self::store), which others may
+    /// share; the same for all processes of one service, and after a restart. Without it a call that
+    /// has a key and no session is refused there: it could be given another service's answer; so is
+    /// a mutating one whose key is derived. Types of one's own say so by `has_scope`.
+    pub fn instance(mut self, name: impl Into<Box<str>>) -> Self {
+        self.instance = Some(name.into());
+        self
+    }
+
     /// Encrypts what a store keeps of answers, errors and who asked; nothing is by default. What
-    /// was recorded before can still be read.
+    /// was recorded before is refused, unless the key [says otherwise](SealingKey::opens_plain_until):
+    /// whoever can write the store could write such records too.
     #[cfg(feature = "encryption")]
     pub fn sealed_with(mut self, key: SealingKey) -> Self {
         self.frames.seal = Some(key);
@@ -341,6 +366,10 @@ impl<A, V> Builder<A, V> {
             grace: millis(self.grace),
             max_wait: self.max_wait,
         };
+        #[cfg(feature = "encryption")]
+        let frames = Frames { wall: Some(self.wall.clone()), ..self.frames };
+        #[cfg(not(feature = "encryption"))]
+        let frames = self.frames;
         let common = Common {
             clock: Clock::new(&*self.wall),
             fingerprints: self.fingerprints,
@@ -349,10 +378,11 @@ impl<A, V> Builder<A, V> {
         };
         let store = Arc::new(Store::new(self.capacity, common));
         let remote = self.remote.map(|mut remote| {
-            (remote.format.most_bytes, remote.format.frames) = (self.most_bytes, self.frames);
+            (remote.format.most_bytes, remote.format.frames) = (self.most_bytes, frames);
             (remote.policy, remote.patience) = (self.policy, self.patience);
             (remote.memory, remote.probe) = (self.memory.map(millis), self.probe.clone());
             remote.probe_patience = self.probe_patience;
+            (remote.instance, remote.keeps_answers) = (self.instance, self.keeps_answers);
             Arc::new(remote)
         });
         let inquiry = self.probe.map(|probe| Inquiry::new(probe, self.probe_patience));
@@ -363,17 +393,6 @@ impl<A, V> Builder<A, V> {
 
 impl<A, V> fmt::Debug for Builder<A, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("capacity", &self.capacity)
-            .field("max_waiters", &self.max_waiters)
-            .field("max_wait", &self.max_wait)
-            .field("conflicts", &self.conflicts)
-            .field("derived", &self.derived)
-            .field("done", &self.done)
-            .field("failed", &self.failed)
-            .field("inflight", &self.inflight)
-            .field("unknown", &self.unknown)
-            .field("grace", &self.grace)
-            .finish_non_exhaustive()
+        f.debug_struct("Builder").field("capacity", &self.capacity).finish_non_exhaustive()
     }
 }

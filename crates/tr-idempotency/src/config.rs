@@ -61,7 +61,7 @@ impl Config {
             done: or(tool.done, self.ttls.done),
             failed: or(tool.failed, self.ttls.failed),
             inflight,
-            unknown: self.ttls.unknown,
+            unknown: or(tool.unknown, self.ttls.unknown),
         }
     }
 }

@@ -5,7 +5,7 @@ pub(crate) use self::attended::Attended;
 
 use crate::{
     bounds::{Answers, Detachable},
-    end::{Failure, Flaw, State, failed},
+    end::{FEW, Failure, Flaw, State, failed},
     error::{OutcomeUnknown, SharedFailure, Withdrawn},
     lead::Lead,
     local::{claim::Claim, shard::Shard, spares::Cell},
@@ -99,19 +99,26 @@ impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
             Verdict::Success => Some(State::Done(kept)),
             _ => {
                 let flaw = Arc::new(Flaw::new(end, None));
-                Some(failed(mutating, Failure { flaw, response: kept }))
+                let large = kept.as_ref().filter(|kept| self.answers.size_of(kept) >= FEW);
+                let brief = large.and_then(|kept| self.answers.shorten(kept));
+                Some(failed(mutating, Failure::new(flaw, kept, brief)))
             }
         };
         (state, keeps_answer)
     }
 
-    /// How many bytes the record of this end keeps of its answer.
+    /// How many bytes the record of this end keeps of its answer, or of a failure's many words.
     #[inline]
     pub(crate) fn size_of(&self, state: Option<&State<V>>) -> usize
     where
         A: Answers<Req, R, V>,
     {
-        state.and_then(State::kept).map_or(0, |kept| self.answers.size_of(kept))
+        let Some(state) = state else { return 0 };
+        match (state.kept(), state.failure()) {
+            (Some(kept), _) => self.answers.size_of(kept),
+            (None, Some(Failure { flaw, brief: Some(_), .. })) => flaw.size(),
+            (None, _) => 0,
+        }
     }
 
     pub(crate) fn flaw_of(&self, error: BoxError) -> Flaw
@@ -119,8 +126,8 @@ impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
         A: Answers<Req, R, V>,
     {
         let end = self.answers.classify(Err(&*error));
-        let (verdict, ran, exhausted) = (end.verdict, end.ran, end.exhausted);
-        Flaw { code: end.code.into(), verdict, ran, exhausted, error: Some(error) }
+        let known = Flaw::new(end, None);
+        Flaw { error: Some(error), ..known }
     }
 }
 
@@ -278,8 +285,8 @@ where
             }
             Err(error) => {
                 let flaw = Arc::new(run.flaw_of(error));
-                let failure = Failure { flaw: flaw.clone(), response: None };
-                let state = failed(run.mutating, failure);
+                let state = failed(run.mutating, Failure::of_error(flaw.clone()));
+                claim.set_size(run.size_of(Some(&state)));
                 claim.finish(Some(state), cell);
                 Err(SharedFailure::new(flaw).into())
             }

@@ -1,10 +1,16 @@
 //! What ends as what: from a call's end to its record.
 use crate::{
+    codec::Recorded,
     protocol::{self, Again, Millis, Ttls},
     remote::obtain::Refused,
 };
-use std::sync::Arc;
-use tr_core::{BoxError, Classification, Ran, Verdict};
+use std::{
+    error::Error,
+    fmt::{self, Display, Write},
+    mem,
+    sync::Arc,
+};
+use tr_core::{BoxError, Classification, Ran, Verdict, causes, shortened, shortened_code};
 
 /// How a call stands, as this crate stores it. A success may be known without its answer.
 pub(crate) type State<V> = protocol::State<Option<V>, Failure<V>>;
@@ -15,7 +21,22 @@ pub(crate) struct Failure<V> {
     pub(crate) flaw: Arc<Flaw>,
     /// The response that reported it, if one did and it can be kept.
     pub(crate) response: Option<V>,
+    /// The same in few words, where these are many.
+    pub(crate) brief: Option<Box<Self>>,
 }
+
+/// What a record has given up: the answer, or a failure's words.
+#[derive(Debug)]
+pub(crate) enum Dropped<V> {
+    Answer(V),
+    Words(Failure<V>),
+}
+
+/// Failures of fewer bytes are kept as they are.
+pub(crate) const FEW: usize = 1_024;
+
+/// Causes beyond these are neither measured nor kept.
+pub(crate) const CAUSES: usize = 8;
 
 /// What is known of a failure.
 #[derive(Debug)]
@@ -54,18 +75,45 @@ impl<V> State<V> {
         }
     }
 
-    pub(crate) const fn keeps_answer(&self) -> bool {
-        self.kept().is_some()
-    }
-
-    /// Keeps how the call ended, and not what it answered.
-    pub(crate) fn drop_answer(&mut self) -> Option<V> {
+    /// The failure that it tells of.
+    pub(crate) const fn failure(&self) -> Option<&Failure<V>> {
         match self {
-            Self::Done(value) => value.take(),
             Self::Failed(failure, _)
             | Self::Cancelled(Some(failure))
-            | Self::Unknown(Some(failure)) => failure.response.take(),
+            | Self::Unknown(Some(failure)) => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// Whether there is something that [`shrink`](Self::shrink) drops.
+    pub(crate) fn can_shrink(&self) -> bool {
+        self.kept().is_some() || self.failure().is_some_and(|failure| failure.brief.is_some())
+    }
+
+    /// Keeps how the call ended, and not what it answered; of a failure the beginning of its words.
+    pub(crate) fn shrink(&mut self) -> Option<Dropped<V>> {
+        match self {
+            Self::Done(value) => value.take().map(Dropped::Answer),
+            Self::Failed(failure, _)
+            | Self::Cancelled(Some(failure))
+            | Self::Unknown(Some(failure)) => failure.shrink(),
             Self::Inflight | Self::Cancelled(None) | Self::Unknown(None) => None,
+        }
+    }
+
+    /// How the call ended, in its code alone: nothing that it answered or said.
+    pub(crate) fn bare(&self) -> Self {
+        let bare = |failure: &Failure<V>| Failure {
+            flaw: Arc::new(failure.flaw.bare()),
+            response: None,
+            brief: None,
+        };
+        match self {
+            Self::Inflight => Self::Inflight,
+            Self::Done(_) => Self::Done(None),
+            Self::Failed(failure, again) => Self::Failed(bare(failure), *again),
+            Self::Cancelled(failure) => Self::Cancelled(failure.as_ref().map(bare)),
+            Self::Unknown(failure) => Self::Unknown(failure.as_ref().map(bare)),
         }
     }
 
@@ -85,10 +133,56 @@ impl<V> State<V> {
     }
 }
 
+impl<V> Failure<V> {
+    /// What no response tells of.
+    pub(crate) fn of_error(flaw: Arc<Flaw>) -> Self {
+        let brief = flaw.brief().map(|flaw| Self::new(Arc::new(flaw), None, None)).map(Box::new);
+        Self { flaw, response: None, brief }
+    }
+
+    /// What a response tells of, and the same in few words.
+    pub(crate) fn new(flaw: Arc<Flaw>, response: Option<V>, brief: Option<V>) -> Self {
+        let brief = brief
+            .map(|brief| Box::new(Self { flaw: flaw.clone(), response: Some(brief), brief: None }));
+        Self { flaw, response, brief }
+    }
+
+    fn shrink(&mut self) -> Option<Dropped<V>> {
+        match self.brief.take() {
+            Some(brief) => Some(Dropped::Words(mem::replace(self, *brief))),
+            None => self.response.take().map(Dropped::Answer),
+        }
+    }
+}
+
 impl Flaw {
+    fn bare(&self) -> Self {
+        let Self { verdict, ran, exhausted, .. } = *self;
+        Self { code: self.code.clone(), verdict, ran, exhausted, error: None }
+    }
+
+    /// How many bytes the words of an error and its causes have, if they are many.
+    pub(crate) fn size(&self) -> usize {
+        let error = self.error.as_deref().map(|error| error as &(dyn Error + 'static));
+        let links = error.into_iter().flat_map(|error| causes(error).take(CAUSES));
+        links.map(|link| length(&link)).sum()
+    }
+
+    /// The same in few words, if it has many.
+    fn brief(&self) -> Option<Self> {
+        let bytes = self.size();
+        let error = self.error.as_ref().filter(|_| bytes >= FEW)?;
+        let text = shortened(&error.to_string(), bytes);
+        Some(Self {
+            code: self.code.clone(),
+            error: Some(Box::new(Recorded::new(text, None))),
+            ..*self
+        })
+    }
+
     pub(crate) fn new(end: Classification<'_>, error: Option<BoxError>) -> Self {
         let Classification { verdict, ran, code, exhausted, .. } = end;
-        Self { code: code.into(), verdict, ran, exhausted, error }
+        Self { code: shortened_code(code).into(), verdict, ran, exhausted, error }
     }
 
     pub(crate) fn classification(&self) -> Classification<'_> {
@@ -97,6 +191,21 @@ impl Flaw {
         end.exhausted = exhausted;
         end
     }
+}
+
+/// The bytes of a text that is not made.
+fn length(text: &dyn Display) -> usize {
+    struct Count(usize);
+    impl Write for Count {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 += text.len();
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // It never fails by itself, and what an error fails to say has no length.
+    let _ = write!(count, "{text}");
+    count.0
 }
 
 /// The state in which a failure leaves its record.
@@ -156,7 +265,7 @@ mod tests {
     fn a_failure_is_recorded_by_what_is_known_of_its_run() {
         let of = |mutating, verdict, ran| {
             let flaw = Flaw::new(Classification::new(verdict, ran, "x"), None);
-            match failed::<()>(mutating, Failure { flaw: Arc::new(flaw), response: None }) {
+            match failed::<()>(mutating, Failure::of_error(Arc::new(flaw))) {
                 State::Failed(_, again) => format!("failed {again:?}"),
                 State::Cancelled(_) => "cancelled".into(),
                 State::Unknown(_) => "unknown".into(),

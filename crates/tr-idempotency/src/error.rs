@@ -6,7 +6,7 @@ use crate::{
     remote::obtain::Refused,
     store::StoreError,
 };
-use std::{error::Error, fmt, sync::Arc};
+use std::{error::Error, fmt, sync::Arc, time::Duration};
 use tr_core::{Facts, InvalidKey, Ran, Replay, Verdict, code};
 
 macro_rules! leaf {
@@ -115,39 +115,39 @@ impl Error for SharedFailure {
 
 impl KeyRejected {
     pub(crate) fn new(why: InvalidKey) -> Self {
-        let facts = Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent);
+        let facts = Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
         Self(facts.because(why))
     }
 }
 
 impl Conflict {
     pub(crate) const fn new() -> Self {
-        Self(Facts::new(code::IDEMPOTENCY_CONFLICT, Ran::No, Verdict::Permanent))
+        Self(Facts::new(code::IDEMPOTENCY_CONFLICT, Ran::No, Verdict::Permanent).by_layer())
     }
 }
 
 impl InFlight {
     pub(crate) const fn new() -> Self {
-        Self(Facts::new(code::IDEMPOTENCY_IN_FLIGHT, Ran::Unknown, Verdict::TRANSIENT))
+        Self(Facts::new(code::IDEMPOTENCY_IN_FLIGHT, Ran::Unknown, Verdict::TRANSIENT).by_layer())
     }
 }
 
 impl TooManyWaiters {
     pub(crate) const fn new() -> Self {
-        Self(Facts::new(code::IDEMPOTENCY_IN_FLIGHT, Ran::Unknown, Verdict::TRANSIENT))
+        Self(Facts::new(code::IDEMPOTENCY_IN_FLIGHT, Ran::Unknown, Verdict::TRANSIENT).by_layer())
     }
 }
 
 impl WaitTimedOut {
     pub(crate) const fn new() -> Self {
-        Self(Facts::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT))
+        Self(Facts::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT).by_layer())
     }
 }
 
 impl OutcomeUnknown {
     pub(crate) fn new(mutating: bool, cause: Option<Arc<Flaw>>) -> Self {
         let verdict = if mutating { Verdict::Permanent } else { Verdict::TRANSIENT };
-        let facts = Facts::new(code::OUTCOME_UNKNOWN, Ran::Unknown, verdict);
+        let facts = Facts::new(code::OUTCOME_UNKNOWN, Ran::Unknown, verdict).by_layer();
         Self(match cause {
             Some(flaw) => facts.because(Cause(flaw)),
             None => facts,
@@ -156,40 +156,54 @@ impl OutcomeUnknown {
 }
 
 impl AnswerNotKept {
-    pub(crate) const fn new() -> Self {
-        Self(Facts::new(code::OUTCOME_UNKNOWN, Ran::Yes, Verdict::Permanent))
+    /// The call ended so long ago.
+    pub(crate) fn ended(ago: Duration) -> Self {
+        let facts = Facts::new(code::OUTCOME_UNKNOWN, Ran::Yes, Verdict::Permanent).by_layer();
+        Self(facts.because(Ended(ago)))
     }
 }
 
+/// When a call ended whose answer is not there.
+#[derive(Debug)]
+struct Ended(Duration);
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "it ended {} s ago", self.0.as_secs())
+    }
+}
+
+impl Error for Ended {}
+
 impl StoreFull {
     pub(crate) const fn new() -> Self {
-        Self(Facts::new(code::STORE_FULL, Ran::No, Verdict::TRANSIENT))
+        Self(Facts::new(code::STORE_FULL, Ran::No, Verdict::TRANSIENT).by_layer())
     }
 }
 
 impl StoreUnavailable {
     pub(crate) fn new(cause: Arc<StoreError>, ran: Ran) -> Self {
         let verdict = if cause.is_passing() { Verdict::TRANSIENT } else { Verdict::Permanent };
-        Self(Facts::new(code::STORE_UNAVAILABLE, ran, verdict).because_shared(cause))
+        Self(Facts::new(code::STORE_UNAVAILABLE, ran, verdict).by_layer().because_shared(cause))
     }
 }
 
 impl RecordUnreadable {
     pub(crate) fn new(cause: Arc<StoreError>, ran: Ran) -> Self {
-        let facts = Facts::new(code::OUTCOME_UNKNOWN, ran, Verdict::Permanent);
+        let facts = Facts::new(code::OUTCOME_UNKNOWN, ran, Verdict::Permanent).by_layer();
         Self(facts.because_shared(cause))
     }
 }
 
 impl Withdrawn {
     pub(crate) const fn new(ran: Ran) -> Self {
-        Self(Facts::new(code::CANCELLED, ran, Verdict::Cancelled))
+        Self(Facts::new(code::CANCELLED, ran, Verdict::Cancelled).by_layer())
     }
 }
 
 impl SharedFailure {
     pub(crate) fn new(flaw: Arc<Flaw>) -> Self {
-        Self(Facts::of(flaw.classification()).because(Cause(flaw)))
+        Self(Facts::of(flaw.classification()).by_layer().because(Cause(flaw)))
     }
 
     /// For whoever did not run the call.
@@ -205,7 +219,7 @@ impl<V> Answer<V> {
         match self {
             Self::Response(value) => Ok(value),
             Self::Failure(flaw) => Err(SharedFailure::replayed(flaw, replay).into()),
-            Self::NotKept => Err(AnswerNotKept::new().into()),
+            Self::NotKept => Err(AnswerNotKept::ended(replay.age).into()),
             Self::Unknown { mutating, cause } => Err(OutcomeUnknown::new(mutating, cause).into()),
             Self::Refused(refused, mutating) => Err(refused.into_error(mutating)),
         }

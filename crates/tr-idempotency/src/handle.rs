@@ -125,10 +125,8 @@ impl<V> Handle<V> {
     #[must_use]
     pub fn stale(&self) -> Vec<DedupeRecord> {
         let now = self.store().common.clock.exactly();
-        let lease = self.shared.config.ttls.inflight;
         self.select(|entry, _| {
-            matches!(entry.record.state, State::Inflight)
-                && now.saturating_sub(entry.record.claimed_at) >= lease
+            matches!(entry.record.state, State::Inflight) && now >= entry.record.until
         })
     }
 
@@ -185,12 +183,14 @@ impl<V> Handle<V> {
         all.into_iter().map(holding).collect()
     }
 
-    /// Says how a call of unknown outcome ended.
+    /// Says how a call of unknown outcome ended. Its answer does not count in
+    /// [`max_kept_bytes`](crate::Builder::max_kept_bytes): a large one goes through
+    /// [`settle_run_sized`](Self::settle_run_sized).
     ///
     /// # Errors
     /// If there is no record of unknown outcome under this key.
     pub fn settle(&self, key: &Key, how: Settlement<V>) -> Result<(), NotUnknown> {
-        self.settle_if(key, None, how)
+        self.settle_if(key, None, how, 0)
     }
 
     /// Says how the run of this [epoch](DedupeRecord::epoch) ended: for who found that out by what a
@@ -199,16 +199,38 @@ impl<V> Handle<V> {
     /// # Errors
     /// If there is no record of unknown outcome under this key, or it is another run's.
     pub fn settle_run(&self, key: &Key, epoch: u64, how: Settlement<V>) -> Result<(), NotUnknown> {
-        self.settle_if(key, Some(epoch), how)
+        self.settle_if(key, Some(epoch), how, 0)
     }
 
-    fn settle_if(&self, key: &Key, of: Option<u64>, how: Settlement<V>) -> Result<(), NotUnknown> {
+    /// The same with an answer of `size` bytes. It counts as those of calls do
+    /// ([`max_kept_bytes`](crate::Builder::max_kept_bytes)): where there is no room for it, the record
+    /// says that the call has ended, without the answer.
+    ///
+    /// # Errors
+    /// As [`settle_run`](Self::settle_run).
+    pub fn settle_run_sized(
+        &self,
+        key: &Key,
+        epoch: u64,
+        how: Settlement<V>,
+        size: usize,
+    ) -> Result<(), NotUnknown> {
+        self.settle_if(key, Some(epoch), how, size)
+    }
+
+    fn settle_if(
+        &self,
+        key: &Key,
+        of: Option<u64>,
+        how: Settlement<V>,
+        size: usize,
+    ) -> Result<(), NotUnknown> {
         let state = match how {
             Settlement::Done(value) => State::Done(Some(value)),
             Settlement::DoneNotKept => State::Done(None),
             Settlement::DidNotRun => State::Cancelled(None),
         };
-        let settled = self.store().settle(key, of, state, &self.shared.config.ttls);
+        let settled = self.store().settle(key, of, state, size, &self.shared.config.ttls);
         settled.then_some(()).ok_or(NotUnknown(()))
     }
 

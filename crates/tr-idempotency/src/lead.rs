@@ -244,7 +244,7 @@ where
     fn give_up(&mut self) -> BoxError {
         let ran = self.lead().errand.request.ran();
         let flaw = Arc::new(self.flaw_of(Withdrawn::new(ran).into()));
-        let state = failed(self.mutating, Failure { flaw, response: None });
+        let state = failed(self.mutating, Failure::of_error(flaw));
         let claim = self.claim.take().expect("led under a claim");
         claim.finish_for(Some(state), None, 0, self.empty_cell());
         Withdrawn::new(ran).into()
@@ -261,20 +261,25 @@ where
             }
             Err(error) => {
                 let flaw = Arc::new(self.flaw_of(error));
-                let failure = Failure { flaw: flaw.clone(), response: None };
+                let failure = Failure::of_error(flaw.clone());
                 let end = SharedFailure::new(flaw).into();
                 (Some(failed(self.mutating, failure)), true, Err(end))
             }
         };
         let (ttls, mutating) = (*claim.ttls(), self.mutating);
         self.drop_call();
-        let stage = &mut self.lead().stage;
-        let Stage::Held(held) = std::mem::replace(stage, Stage::Over) else { return };
-        let (recording, whole) = match &state {
+        let stage = std::mem::replace(&mut self.lead().stage, Stage::Over);
+        let Stage::Held(held) = stage else { return };
+        let bare = match &state {
+            Some(state) if !self.lead().errand.remote.keeps_answers => Some(state.bare()),
+            _ => None,
+        };
+        let (recording, whole) = match bare.as_ref().or(state.as_ref()) {
             Some(state) => held.finish(state, ttl(&ttls, state, mutating)),
             None => (held.forget(), false),
         };
-        *stage = Stage::Ending(Ending { recording, end, state, whole: whole && keeps });
+        let whole = whole && keeps && bare.is_none();
+        self.lead().stage = Stage::Ending(Ending { recording, end, state, whole });
         (self.claim, self.phase) = (Some(claim), Phase::Ending);
     }
 
@@ -323,8 +328,7 @@ where
             }
             Err(error) => {
                 let flaw = Arc::new(self.flaw_of(error));
-                let failure = Failure { flaw: flaw.clone(), response: None };
-                let state = failed(self.mutating, failure);
+                let state = failed(self.mutating, Failure::of_error(flaw.clone()));
                 claim.finish_for(Some(state), None, 0, self.empty_cell());
                 Err(SharedFailure::new(flaw).into())
             }

@@ -1,8 +1,9 @@
-//! Runs a tool call with a key once, however often it is asked for while its record lives.
+//! Answers repeats of a tool call with a key from the record of its first run, while that lives.
 //!
 //! The first call with a key runs; its duplicates wait for it or get its answer from the record.
 //! A call whose caller goes away is driven to its end. A mutating call of which nobody knows how
-//! it ended is not run again by us.
+//! it ended is not run again by us. [States](#states) says which calls run again: those that did not
+//! run, and some that change nothing.
 //!
 //! # When to use
 //!
@@ -39,9 +40,9 @@
 //!
 //! | a call that … | is recorded as | for | a duplicate |
 //! |---|---|---|---|
-//! | runs | `inflight` | 2 min, renewed | waits within its own deadline (`enforced`), gets the in-flight marker (`bestEffort`), runs (`disabled`) |
+//! | runs | `inflight` | 2 min, renewed | waits within its own deadline, for 30 s at most (`enforced`), gets the in-flight marker (`bestEffort`), runs (`disabled`) |
 //! | succeeded | `done` | 24 h | gets the answer again |
-//! | failed | `failed` | 5 min; 24 h for a mutating call that ran | gets the failure again; runs, if it asks `bestEffort` and the failure is transient |
+//! | failed | `failed` | 5 min; 24 h for a mutating call that ran | gets the failure again; runs, if it asks `bestEffort`, the failure is transient and the tool is not mutating |
 //! | failed for a passing reason before it ran ([`Ran::No`](tr_core::Ran::No): an open breaker, a request that was not sent) | `failed` | 5 min | runs |
 //! | was cancelled before it ran | `cancelled` | 5 min | runs |
 //! | may have run, and nobody knows how it ended: a mutating call that timed out; any that panicked or was lost | `unknown` | 24 h | gets `outcome_unknown` until the record is [settled](Handle::settle); runs, if the tool is not mutating |
@@ -73,10 +74,10 @@
 //!
 //! # Defaults
 //!
-//! 25,000 records, 1,024 waiters per call, conflicts rejected, keys derived by step or else for
-//! calls that were cut off ([`DerivedKeys`]); no store; with one, 1 s for a request and 1 MiB for an
-//! answer. The times are those of the table, by tool where its
-//! manifest says so.
+//! 25,000 records, 1 MiB for an answer and 64 MiB for all that this process keeps, 1,024 waiters per
+//! call and 30 s for each, conflicts rejected, keys derived by step or else for calls that were cut
+//! off ([`DerivedKeys`]); no store; with one, 1 s for a request. The times are those of the table, by
+//! tool where its manifest says so.
 //!
 //! # Cancellation
 //!
@@ -92,7 +93,7 @@
 //!
 //! None is on by default.
 //!
-//! - `sqlite`, `redis`: stores that outlive the process.
+//! - `sqlite`, `redis`: stores that outlive the process; `redis-tls`: `rediss://` addresses.
 //! - `encryption`: what was answered, errors and who asked are sealed in the store.
 //! - `conformance`: the rules for stores, as tests.
 //!

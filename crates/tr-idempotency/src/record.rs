@@ -1,6 +1,6 @@
 //! Records as operators see them.
 use crate::{
-    codec::{body::Format, notes::RequestNote},
+    codec::{Found, body::Format, notes::RequestNote},
     end::Flaw,
     local::{
         entry::{Entry, Run, flaw, is_retriable},
@@ -237,9 +237,9 @@ impl DedupeRecord {
     /// What a store's record says. What cannot be read of it is left empty.
     pub(crate) fn of_stored<V>(stored: &Stored, format: &Format<V>) -> Self {
         let record = &stored.record;
-        let note =
-            RequestNote::read(&stored.key, &format.frames, &stored.notes).unwrap_or_default();
-        let history = format.history(&stored.key, &record.state).unwrap_or_default();
+        let note = RequestNote::read(stored, &format.frames).unwrap_or_default();
+        let found = Found::body(&stored.key, record);
+        let history = format.history(&found, &record.state).unwrap_or_default();
         let (mut runs, flaw) = history;
         let first = runs.first().map_or(record.claimed_at, |run| run.started_at);
         runs.extend(Run::ended(

@@ -21,7 +21,9 @@
 //! # }
 //! ```
 //!
-//! `rediss://` needs TLS: depend on `redis` with its feature `tokio-rustls-comp` too.
+//! `rediss://` needs the feature `redis-tls`: the server's certificate has to be signed by an
+//! authority of the system's, or by one given to `Builder::tls_roots`, and to name the address's
+//! host. Nothing switches this off.
 //!
 //! # What holds
 //!
@@ -52,7 +54,7 @@
 //!
 //! | the server, or the way to it | [`StoreErrorKind`](crate::store::StoreErrorKind) |
 //! |---|---|
-//! | refuses the connection; is loading, a replica, busy; sentinels that know no primary | `Unreachable`: nothing has changed |
+//! | refuses the connection; is loading, a replica, busy; sentinels that know no primary; shows a certificate that is not trusted | `Unreachable`: nothing has changed |
 //! | does not answer in time; breaks the connection; too few replicas have it | `Uncertain` |
 //! | out of memory | a claim is [`Full`](crate::store::Claimed::Full), an end is written all the same |
 //! | wrong password, no permission, a disk it cannot write, a part of a cluster | `Refused` |
@@ -66,6 +68,7 @@ mod many;
 mod script;
 mod sentinels;
 mod table;
+mod tls;
 mod watch;
 
 pub use self::builder::Builder;

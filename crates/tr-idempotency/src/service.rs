@@ -1,7 +1,7 @@
 //! The service.
 use crate::{
     bounds::{Answers, Detachable},
-    codec::notes::RequestNote,
+    codec::{Place, notes::RequestNote},
     config::{Config, ConflictPolicy, DerivedKeys},
     drive::{CellOf, Drive, DriverOf},
     error::{Conflict, InFlight, KeyRejected, OutcomeUnknown, StoreFull, TooManyWaiters},
@@ -23,9 +23,12 @@ use std::{
 use tokio::time::Instant;
 use tower_service::Service;
 use tr_core::{
-    BoxError, DedupeMode, Derive, Effect, Event, Id, InvalidKey, MatchedOn, Observer, Scope,
+    BoxError, Codec, DedupeMode, Derive, Effect, Event, Id, InvalidKey, MatchedOn, Observer, Scope,
     Standard, Striped, ToolOutcome, code, stripe,
 };
+
+/// Said of a call with a key that would hold for all callers of a store.
+const NO_SCOPE: &str = "the call names no session, and its record would lie where other services' do: name a session, or the service, by the layer's `instance`";
 
 /// What the services of one layer share.
 #[derive(Debug)]
@@ -109,7 +112,8 @@ where
         }
         let mut cut_off = false;
         let mut found = answers.id_of(&req);
-        if let Ok(None) = found {
+        let is_derived = matches!(found, Ok(None));
+        if is_derived {
             found = Ok(self.derived::<Req, S::Response>(&req, &mut cut_off));
         }
         // By reference: 64 bytes of no alignment are slow to move.
@@ -122,6 +126,19 @@ where
         if effect != Effect::ReadOnly && scope == Scope::Global {
             let why = "scope `global` is only for tools that are declared read-only";
             return self.reject(&req, effect, InvalidKey::new(why));
+        }
+        // What joins a cut-off call stays in this process, where no other service's keys are.
+        let in_process = cut_off || answers.stays_in_process(&req);
+        if let Some(remote) = &self.shared.remote
+            && !in_process
+            && !answers.has_scope(&req)
+        {
+            match &remote.instance {
+                Some(instance) => id.key = id.key.of_instance(instance),
+                // It asked for no record.
+                None if is_derived && effect != Effect::Mutating => return self.plain(req),
+                None => return self.reject(&req, effect, InvalidKey::new(NO_SCOPE)),
+            }
         }
         if self.shared.config.conflicts == ConflictPolicy::Independent {
             id.key = id.key.joined(&id.digest);
@@ -142,6 +159,7 @@ where
             again: mode == DedupeMode::BestEffort,
             wait: mode == DedupeMode::Enforced,
             cut_off,
+            in_process,
             now,
             ttls: self.shared.config.ttls(cut_off, answers.ttls_of(&req)),
         };
@@ -238,7 +256,9 @@ impl<S, A, V> Idempotency<S, A, V> {
             }
             Task::Refuse(refusal @ Refusal::Unknown(_)) if self.can_inquire(wish) => {
                 let deadline = answers.deadline(&req).map(Instant::from_std);
-                let inquiry = inquire(self.shared.clone(), wish.id.key, wish.ttls, deadline);
+                let size_of = move |kept: &V| Codec::<S::Response>::size_of(&answers, kept);
+                let (shared, key) = (self.shared.clone(), wish.id.key);
+                let inquiry = inquire(shared, key, wish.ttls, deadline, size_of);
                 IdempotencyFuture::inquire(inquiry, self.clone(), req, refusal)
             }
             Task::Refuse(refusal) => IdempotencyFuture::known(Err(self.refuse(&req, refusal))),
@@ -247,7 +267,7 @@ impl<S, A, V> Idempotency<S, A, V> {
 
     /// Where a store has the record, it is the one that is asked.
     fn can_inquire(&self, wish: &Wish<'_>) -> bool {
-        self.shared.inquiry.is_some() && (wish.cut_off || self.shared.remote.is_none())
+        self.shared.inquiry.is_some() && (wish.in_process || self.shared.remote.is_none())
     }
 
     #[cold]
@@ -268,7 +288,7 @@ impl<S, A, V> Idempotency<S, A, V> {
         S: Detachable<Req>,
         A: Answers<Req, S::Response, V>,
     {
-        let remote = self.shared.remote.as_ref().filter(|_| !wish.cut_off)?;
+        let remote = self.shared.remote.as_ref().filter(|_| !wish.in_process)?;
         Some(Box::new(self.errand_to::<Req, S::Response>(req, remote, wish, effect)))
     }
 
@@ -306,6 +326,13 @@ impl<S, A, V> Idempotency<S, A, V> {
     {
         let (info, frames) = (self.answers.info_of(req), &remote.format.frames);
         let note = RequestNote::of(&info, &self.answers.record_of(req));
+        let place = Place {
+            key: wish.id.key,
+            digest: wish.id.digest,
+            mutating: wish.mutating,
+            epoch: 0,
+            by_hand: false,
+        };
         let claim = ClaimRequest {
             key: wish.id.key,
             digest: wish.id.digest,
@@ -315,7 +342,7 @@ impl<S, A, V> Idempotency<S, A, V> {
             ttls: wish.ttls,
             tool: info.tool.to_owned(),
             session: info.session.map(|session| frames.session(session)),
-            notes: note.write(&wish.id.key, frames),
+            notes: note.write(&place, frames),
         };
         let deadline = self.answers.deadline(req).map(Instant::from_std);
         let (claim, wait, found) = (Arc::new(claim), wish.wait, Arc::default());

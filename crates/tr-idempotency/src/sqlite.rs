@@ -41,14 +41,15 @@
 //! # Errors
 //!
 //! The file's are [`tr_sqlite::Error`]s, the sources of [`StoreError`]s: a lock held by another
-//! process is [`Unreachable`](crate::store::StoreErrorKind::Unreachable), a disk that failed in
+//! process and a full disk are [`Unreachable`](crate::store::StoreErrorKind::Unreachable), a disk that failed in
 //! the middle of a commit [`Uncertain`](crate::store::StoreErrorKind::Uncertain), damage
-//! [`Unreadable`](crate::store::StoreErrorKind::Unreadable), a full disk, a file that was replaced
-//! and missing rights [`Refused`](crate::store::StoreErrorKind::Refused).
+//! [`Unreadable`](crate::store::StoreErrorKind::Unreadable), a file that was replaced and
+//! missing rights [`Refused`](crate::store::StoreErrorKind::Refused).
 mod change;
 mod clock;
 mod layout;
 mod meant;
+mod owners;
 #[cfg(test)]
 mod plans;
 mod row;
@@ -56,7 +57,7 @@ mod table;
 
 pub use tr_sqlite::{Database, Durability};
 
-use self::{clock::Steady, meant::Meant, table::Table};
+use self::{clock::Steady, meant::Meant, owners::Owners, table::Table};
 use crate::{
     protocol::{Millis, Token},
     store::{
@@ -66,7 +67,7 @@ use crate::{
 };
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use tr_core::{WallClock, canonical::Key};
-use tr_sqlite::{Error, Meaning};
+use tr_sqlite::{Error, Meaning, rusqlite};
 
 /// Records that a new store has room for.
 const CAPACITY: u64 = 1_000_000;
@@ -90,12 +91,14 @@ pub struct Sqlite {
 pub struct Builder {
     capacity: u64,
     clock: Option<Arc<dyn WallClock>>,
+    owners: Option<PathBuf>,
 }
 
 #[derive(Debug)]
 struct Settings {
     capacity: u64,
     clock: Arc<dyn WallClock>,
+    owners: Option<Owners>,
 }
 
 impl Sqlite {
@@ -111,7 +114,7 @@ impl Sqlite {
 
     /// Begins with the defaults: room for a million records.
     pub const fn builder() -> Builder {
-        Builder { capacity: CAPACITY, clock: None }
+        Builder { capacity: CAPACITY, clock: None, owners: None }
     }
 
     /// The file, which others may share.
@@ -132,10 +135,21 @@ impl Sqlite {
         T: Send + 'static,
     {
         let settings = self.settings.clone();
-        let changed = self
-            .database
-            .write(move |connection| change(&Table::new(connection, &*settings.clock)?));
+        let changed = self.database.write(move |connection| change(&settings.table(connection)?));
         changed.await.map_err(StoreError::from)
+    }
+
+    /// Before records are looked for by how they stand.
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method alone holds for one lifetime only"
+    )]
+    async fn bury(&self) -> Result<(), StoreError> {
+        if self.settings.owners.is_some() {
+            self.change(|table| table.bury()).await
+        } else {
+            Ok(())
+        }
     }
 
     /// Looks at the records of one moment.
@@ -145,13 +159,27 @@ impl Sqlite {
         T: Send + 'static,
     {
         let settings = self.settings.clone();
-        let seen =
-            self.database.read(move |connection| look(&Table::new(connection, &*settings.clock)?));
+        let seen = self.database.read(move |connection| look(&settings.table(connection)?));
         seen.await.map_err(StoreError::from)
     }
 }
 
+impl Settings {
+    fn table<'c>(&'c self, connection: &'c rusqlite::Connection) -> Result<Table<'c>, Error> {
+        Table::new(connection, &*self.clock, self.owners.as_ref())
+    }
+}
+
 impl Builder {
+    /// Knows at once when a process that shares the file has ended, and ends the leases of its claims:
+    /// each process holds a lock on a file of its own in `folder`, which all of them must name and which
+    /// is made if it is not there. Without it a killed process's calls are in flight until their leases
+    /// end.
+    pub fn owners(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.owners = Some(folder.into());
+        self
+    }
+
     /// How many records there may be; a million by default. Past it the settled ones that would
     /// end next are forgotten. Where all are of calls in flight or of unknown outcome, the store
     /// is full.
@@ -171,10 +199,11 @@ impl Builder {
     /// # Errors
     /// See [`tr_sqlite::Database::migrate`].
     pub async fn on(self, database: Database) -> Result<Sqlite, tr_sqlite::Error> {
-        let Self { capacity, clock } = self;
+        let Self { capacity, clock, owners } = self;
         database.migrate(layout::CALLS).await?;
+        let owners = owners.map(Owners::join).transpose().map_err(Error::from)?;
         let clock = clock.unwrap_or_else(|| Arc::new(Steady::new()));
-        Ok(Sqlite { database, settings: Arc::new(Settings { capacity, clock }) })
+        Ok(Sqlite { database, settings: Arc::new(Settings { capacity, clock, owners }) })
     }
 }
 
@@ -225,16 +254,23 @@ impl RecordStore for Sqlite {
 
     fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
         let meant = Meant::of(query);
-        Box::pin(self.look(move |table| table.list(&meant, limit)))
+        Box::pin(async move {
+            self.bury().await?;
+            self.look(move |table| table.list(&meant, limit)).await
+        })
     }
 
     fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
         let meant = Meant::of(query);
-        Box::pin(self.look(move |table| table.count(&meant)))
+        Box::pin(async move {
+            self.bury().await?;
+            self.look(move |table| table.count(&meant)).await
+        })
     }
 
     fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
         Box::pin(async move {
+            self.bury().await?;
             let mut flushed = 0;
             loop {
                 let meant = Meant::of(query);

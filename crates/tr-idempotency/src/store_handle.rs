@@ -1,6 +1,7 @@
 //! Looking after the records in a store: for operators, who can wait for it.
 use crate::{
     clock::millis,
+    codec::{Place, notes::RequestNote},
     end::State,
     handle::{Filter, Handle, NotUnknown, Settlement},
     protocol::Millis,
@@ -84,6 +85,17 @@ impl<V> StoreHandle<V> {
         self.list(Which::Unknown, limit).await
     }
 
+    /// Those of them that belong to this session.
+    pub async fn unknown_of(
+        &self,
+        session: &str,
+        limit: usize,
+    ) -> Result<Vec<DedupeRecord>, StoreError> {
+        let query = Query { which: Which::Unknown, ..self.query(Filter::Session(session)) };
+        let stored = self.remote.store.list(&query, limit).await?;
+        Ok(stored.iter().map(|stored| self.shown(stored)).collect())
+    }
+
     async fn list(&self, which: Which, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
         let query = Query { whose: Whose::All, which };
         let stored = self.remote.store.list(&query, limit).await?;
@@ -98,7 +110,8 @@ impl<V> StoreHandle<V> {
     /// not unknown.
     ///
     /// Who settles by what a record said passes its [epoch](DedupeRecord::epoch) as `of`, so that
-    /// a later run of the same call is not settled instead.
+    /// a later run of the same call is not settled instead. In a sealed store a record whose request
+    /// cannot be opened is not settled: `Unreadable`; [`clear`](Self::clear) forgets it.
     pub async fn settle(
         &self,
         key: &Key,
@@ -112,13 +125,21 @@ impl<V> StoreHandle<V> {
         if of.is_some_and(|epoch| epoch != token.epoch) {
             return Ok(Err(NotUnknown::new()));
         }
+        // Else an answer would be sealed for whatever params somebody has put there.
+        if let Err(why) = RequestNote::read(&stored, &self.remote.format.frames)
+            && self.remote.format.frames.is_sealed()
+        {
+            return Err(StoreError::unreadable(why));
+        }
         let state = match how {
             Settlement::Done(value) => State::Done(Some(value)),
             Settlement::DoneNotKept => State::Done(None),
             Settlement::DidNotRun => State::Cancelled(None),
         };
         let ttl: Millis = self.front.ttls().of(&state);
-        let end = End { state: self.remote.format.write(key, &state, &[]).state, ttl };
+        let place = Place::by_hand(*key, &stored.record);
+        let state = self.remote.format.write(&place, &state, ttl, &[]).state;
+        let end = End { state, ttl };
         let settled = self.remote.store.settle(key, Some(token), &end).await?;
         if settled {
             self.front.forget_unknown(key);

@@ -17,6 +17,11 @@ pub(crate) fn object<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, serde_j
     Err(serde_json::Error::custom("not an object"))
 }
 
+/// The members of the object that `text` is; of a name that is there twice, the last.
+pub(crate) fn members(text: &str) -> Result<BTreeMap<Cow<'_, str>, &RawValue>, serde_json::Error> {
+    object(text)
+}
+
 /// Where `part`, a slice of `whole`, lies in it.
 pub(crate) fn span(whole: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - whole.as_ptr() as usize;
@@ -36,6 +41,18 @@ pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
         return serde_json::from_str(raw.get()).ok().map(Cow::Owned);
     }
     Some(Cow::Borrowed(inside))
+}
+
+/// A member's name as JSON spells it, of one that may be spelled as in Python.
+pub(crate) fn camel_case(name: &str) -> String {
+    let mut words = name.split('_');
+    let mut camel = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let mut letters = word.chars();
+        camel.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        camel.push_str(letters.as_str());
+    }
+    camel
 }
 
 /// `text` as a JSON string.
@@ -68,7 +85,7 @@ pub(crate) fn without_member(raw: &str, value: &Range<usize>) -> String {
 
 /// `text`, an object, with another value for a member; one that is not there comes first.
 pub(crate) fn set_member(text: &str, name: &str, value: &str) -> String {
-    let members: BTreeMap<Cow<'_, str>, &RawValue> = object(text).unwrap_or_default();
+    let members = members(text).unwrap_or_default();
     if let Some(member) = members.get(name) {
         let at = span(text, member.get());
         return format!("{}{value}{}", &text[..at.start], &text[at.end..]);

@@ -86,7 +86,7 @@
 //!   `http_body::Body`.
 //! - `stream`: the guard around a `futures_core::Stream` of chunks.
 //! - `sqlite`: sessions in a SQLite file, shared by the processes of one machine.
-//! - `postgres`: sessions in PostgreSQL, shared by machines.
+//! - `postgres`: sessions in PostgreSQL, shared by machines; `postgres-tls`: over TLS.
 //! - `conformance`: the rules for stores of sessions, as tests.
 //!
 //! # Knows nothing of
@@ -101,6 +101,7 @@ mod file;
 mod format;
 mod guard;
 mod json;
+mod keys;
 mod message;
 mod messages;
 #[cfg(feature = "postgres")]
@@ -129,8 +130,8 @@ pub use self::{
     cycle::{Integrity, IntegrityBuilder, IntegrityLayer, IntentNotRecorded, WhenStoreFails},
     file::{
         Dropped, FileAction, FileActionKind, FileBytes, FileCheck, FileCheckpoint, FileCut,
-        FileFault, FileFinding, FileForm, FileLoss, FilePlan, FileRepair, FileReport, Piece,
-        Record, Records, SessionFile, SkipReason, Skipped,
+        FileFault, FileFinding, FileForm, FileLoss, FilePlan, FilePlanner, FileRepair, FileReport,
+        Piece, Record, Records, SessionFile, SkipReason, Skipped,
     },
     format::{Format, OUTCOME_UNKNOWN, ReadError},
     guard::{

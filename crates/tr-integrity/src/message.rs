@@ -1,6 +1,8 @@
 //! A message of a transcript: its JSON text as it came, and where in it the tool blocks lie.
+mod judged;
+
 use crate::{
-    format::Format,
+    format::{Format, Refused, Rules},
     json::{self, Piece},
 };
 use std::{fmt, ops::Range, sync::Arc};
@@ -46,6 +48,21 @@ pub(crate) struct Body {
     pub(crate) item: Option<Item>,
     /// Whether a part of it carries the signature of a thought, where parts may.
     pub(crate) is_signed: bool,
+    /// What of it is not understood, beside its blocks.
+    pub(crate) unknown: Option<Unknown>,
+    /// What its provider refuses of it on its own, beside its blocks.
+    pub(crate) refused: Option<Box<Refused>>,
+}
+
+/// What of a message or of a block is not understood. A repair may put something beside it, and
+/// changes, moves and drops nothing of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    /// What it says: its role or its type is not known, or its content stands in members that are
+    /// not. It cannot be judged.
+    Content,
+    /// Members beside a content that is understood. It can be judged.
+    Members,
 }
 
 /// The id by which a provider knows an item.
@@ -61,6 +78,9 @@ pub(crate) struct Item {
 pub(crate) struct Block {
     pub(crate) span: Range<usize>,
     pub(crate) kind: Kind,
+    pub(crate) unknown: Option<Unknown>,
+    /// What its provider refuses of it on its own: the first.
+    pub(crate) refused: Option<Box<Refused>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,41 +138,12 @@ impl Blank {
     }
 }
 
-/// By what a use and its result know each other: by id, and where one has none, by name.
-#[derive(Clone, Debug)]
-pub(crate) struct Key {
-    pub(crate) id: Box<str>,
-    has_id: bool,
-    /// Empty where names say nothing.
-    name: Box<str>,
-}
-
-impl Key {
-    pub(crate) fn pairs(&self, other: &Self) -> bool {
-        if self.has_id && other.has_id || self.name.is_empty() || other.name.is_empty() {
-            return self.id == other.id;
-        }
-        self.name == other.name
-    }
-}
-
-impl Kind {
-    /// The key of a use or a result; names are part of it where they may pair.
-    pub(crate) fn key(&self, names_pair: bool) -> Option<Key> {
-        let (Self::Use { id, id_at, name, .. } | Self::Result { id, id_at, name, .. }) = self
-        else {
-            return None;
-        };
-        let name = if names_pair { name.clone() } else { Box::default() };
-        Some(Key { id: id.clone(), has_id: id_at.is_some(), name })
-    }
-}
-
 impl Body {
     /// Of a message that has nothing in it.
     pub(crate) fn of(raw: Box<str>) -> Self {
         let (list, blocks, is_system, item) = (None, Vec::new(), false, None);
-        Self { raw, role: Role::Other, list, blocks, is_system, item, is_signed: false }
+        let (role, is_signed, unknown, refused) = (Role::Other, false, None, None);
+        Self { raw, role, list, blocks, is_system, item, is_signed, unknown, refused }
     }
 }
 
@@ -209,6 +200,11 @@ impl Message {
         self.body.is_system
     }
 
+    /// Whether it may stand anywhere, and changes nothing: the system says nothing in it.
+    pub(crate) fn is_aside(&self, rules: Rules) -> bool {
+        rules.passes_over_system && self.role() == Role::System && self.blocks().is_empty()
+    }
+
     pub(crate) fn is_signed(&self) -> bool {
         self.body.is_signed
     }
@@ -241,11 +237,12 @@ impl Message {
 
     /// The same without its text: who speaks, and the blocks.
     pub(crate) fn without_text(&self) -> Self {
-        let Body { role, blocks, is_system, is_signed, .. } = &*self.body;
+        let Body { role, blocks, is_system, is_signed, unknown, refused, .. } = &*self.body;
         let blocks = blocks.iter().map(Block::without_text).collect();
         let raw = Box::default();
         let (role, is_system, is_signed) = (*role, *is_system, *is_signed);
-        Self::new(Body { role, blocks, is_system, is_signed, ..Body::of(raw) })
+        let (unknown, refused) = (*unknown, refused.clone());
+        Self::new(Body { role, blocks, is_system, is_signed, unknown, refused, ..Body::of(raw) })
     }
 
     /// Its text with its blocks made of `pieces`.
@@ -264,6 +261,15 @@ impl Message {
 }
 
 impl Block {
+    pub(crate) const fn new(span: Range<usize>, kind: Kind) -> Self {
+        Self { span, kind, unknown: None, refused: None }
+    }
+
+    /// Whether its type and all of its members are known.
+    pub(crate) fn is_understood(&self) -> bool {
+        self.unknown.is_none() && self.kind != Kind::Unread
+    }
+
     fn without_text(&self) -> Self {
         let kind = match &self.kind {
             Kind::Use { id, id_at, name, noun } => Kind::Use {
@@ -281,7 +287,7 @@ impl Block {
             },
             other => other.clone(),
         };
-        Self { span: 0..0, kind }
+        Self { span: 0..0, kind, unknown: self.unknown, refused: self.refused.clone() }
     }
 
     /// Its text in `message`, with another id if there is one.

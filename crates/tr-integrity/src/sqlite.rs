@@ -42,11 +42,11 @@
 //! # Errors
 //!
 //! The file's are [`Error`]s, the sources of
-//! [`StoreError`]s: a lock held by another process is
-//! [`Unreachable`](crate::store::StoreErrorKind::Unreachable), a disk that failed in the middle of
+//! [`StoreError`]s: a lock held by another process and
+//! a full disk are [`Unreachable`](crate::store::StoreErrorKind::Unreachable), a disk that failed in the middle of
 //! a commit [`Uncertain`](crate::store::StoreErrorKind::Uncertain), damage
-//! [`Unreadable`](crate::store::StoreErrorKind::Unreadable), a full disk, a file that was replaced
-//! and missing rights [`Refused`](crate::store::StoreErrorKind::Refused).
+//! [`Unreadable`](crate::store::StoreErrorKind::Unreadable), a file that was replaced and
+//! missing rights [`Refused`](crate::store::StoreErrorKind::Refused).
 mod layout;
 #[cfg(test)]
 mod plans;

@@ -5,7 +5,7 @@ use crate::{
     message::{Message, Role},
     messages::Messages,
 };
-use std::{collections::HashSet, fmt, ops::Range, slice};
+use std::{collections::HashMap, fmt, ops::Range, slice};
 
 /// A session's messages as a file or a request holds them.
 ///
@@ -31,6 +31,10 @@ pub struct Transcript {
     words: Option<Message>,
     /// The provider knows of messages that are not here.
     continues: bool,
+    /// Whether it is a request that is sent as it stands.
+    is_request: bool,
+    /// Whether the form's own provider is asked with it, as far as is known.
+    has_limits: bool,
 }
 
 impl Transcript {
@@ -38,14 +42,22 @@ impl Transcript {
     #[must_use]
     pub fn new(format: Format) -> Self {
         let (head, tail) = ("[".into(), "]".into());
-        Self { format, head, messages: Messages::default(), tail, words: None, continues: false }
+        let (messages, words, continues) = (Messages::default(), None, false);
+        let (is_request, has_limits) = (false, true);
+        Self { format, head, messages, tail, words, continues, is_request, has_limits }
+    }
+
+    /// Behind messages that are not known.
+    pub(crate) fn after_unknown(self) -> Self {
+        Self { continues: true, ..self }
     }
 
     /// No messages yet, between these texts.
     pub(crate) fn with_around(format: Format, head: Box<str>, tail: Box<str>) -> Self {
         let request = format!("{head}{tail}");
-        let continues = Request::of(&request).is_ok_and(|request| request.continues());
-        Self { head, tail, continues, ..Self::new(format) }
+        let request = Request::of(&request).unwrap_or_default();
+        let (continues, has_limits) = (request.continues(), request.has_limits(format));
+        Self { head, tail, continues, has_limits, ..Self::new(format) }
     }
 
     /// The texts around the messages.
@@ -74,7 +86,9 @@ impl Transcript {
         let (head, tail) = (&text[..span.start], &text[span.end..]);
         let (head, tail) = (format!("{head}[").into(), format!("]{tail}").into());
         let continues = request.continues();
-        let mut transcript = Self { head, tail, continues, ..Self::new(format) };
+        let (is_request, has_limits) = (request.is_sent(), request.has_limits(format));
+        let mut transcript =
+            Self { head, tail, continues, is_request, has_limits, ..Self::new(format) };
         if list.starts_with('"') && format == Format::OpenAiResponses {
             let words = format.own(format!(r#"{{"role":"user","content":{list}}}"#));
             (transcript.messages, transcript.words) = (vec![words.clone()].into(), Some(words));
@@ -129,10 +143,36 @@ impl Transcript {
         self.messages.is_empty()
     }
 
+    /// The first message of which something that is not understood is not in `after` as it is here,
+    /// and in this order. A repair changes nothing of that.
+    #[must_use]
+    pub fn first_changed_unknown(&self, after: &Self) -> Option<usize> {
+        let mut left = after.messages().iter().flat_map(Message::not_understood);
+        let mut stays = |text: &str| left.any(|kept| kept == text);
+        self.messages().iter().position(|message| !message.not_understood().all(&mut stays))
+    }
+
+    /// Whether all it has is the user's words, given as one string.
+    #[must_use]
+    pub fn is_words(&self) -> bool {
+        self.plain_words().is_some()
+    }
+
     /// Whether the provider knows of messages that are not here: a result may answer a use among
     /// those.
     pub(crate) fn continues(&self) -> bool {
         self.continues
+    }
+
+    /// Whether it is a request that is sent as it stands: another message need not follow.
+    pub(crate) fn is_request(&self) -> bool {
+        self.is_request
+    }
+
+    /// Whether the form's own provider is asked with it, as far as is known. Others that speak the
+    /// form have limits of their own.
+    pub(crate) fn has_limits(&self) -> bool {
+        self.has_limits
     }
 
     /// Adds a message that was read in this transcript's format.
@@ -181,10 +221,7 @@ impl Transcript {
         }
         // A result anywhere behind its use may stand there, and the use before.
         let rest = &self.messages[at..];
-        let used: HashSet<&str> = rest.iter().flat_map(Message::tool_uses).collect();
-        let mut results = rest.iter().flat_map(Message::tool_results);
-        let is_whole = rules.results != Results::Items || results.all(|id| used.contains(id));
-        if is_whole { at } else { 0 }
+        if rules.results == Results::Items && has_results_of_others(rest) { 0 } else { at }
     }
 
     /// Where each message lies in the text that [`to_json`](Self::to_json) gives, in bytes.
@@ -235,6 +272,21 @@ impl Transcript {
             self.words.as_ref().filter(|words| *self.messages == *slice::from_ref(*words))?;
         Some(words.text(words.body.list.as_ref()?))
     }
+}
+
+/// Whether a result in `items` answers a use before them: each answers the nearest that lacks one.
+fn has_results_of_others(items: &[Message]) -> bool {
+    let mut open: HashMap<&str, usize> = HashMap::new();
+    items.iter().any(|item| {
+        item.tool_uses().for_each(|id| *open.entry(id).or_default() += 1);
+        item.tool_results().any(|id| match open.get_mut(id) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                false
+            }
+            _ => true,
+        })
+    })
 }
 
 impl fmt::Debug for Transcript {

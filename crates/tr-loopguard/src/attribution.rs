@@ -1,21 +1,11 @@
 //! Which model made which malformed call, as JSON lines.
 use crate::turn::Decision;
 use serde_json::{Map, Value, json};
-use std::{
-    env,
-    fmt::Debug,
-    fs::{self, File, OpenOptions},
-    io::{self, Write},
-    path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
-};
+use std::fmt::Debug;
 use tr_core::{LoopRef, classify, rfc3339};
 
-/// Where the tool guard's specification has its log.
-pub const LOG_PATH: &str = "~/.openclaw/tool-guard.log";
-
-/// A log of this size is put aside as `….1`, and a new one begun.
-const MAX_BYTES: u64 = 10 * 1024 * 1024;
+/// Args that are shown.
+const MOST: usize = 32;
 
 /// Takes down malformed calls. It must not block for long, and cannot fail a call.
 pub trait AttributionLog: Debug + Send + Sync {
@@ -47,12 +37,18 @@ impl<'r> Attribution<'r> {
     /// The entry as one line of JSON, without its newline.
     #[must_use]
     pub fn to_json(&self) -> String {
+        Value::Object(self.to_map()).to_string()
+    }
+
+    /// The entry's members.
+    #[must_use]
+    pub fn to_map(&self) -> Map<String, Value> {
         let action = match self.decision {
             Decision::Continue | Decision::Signal(_) => "continue",
             Decision::LoopDetected(_) => "loop-detected",
             Decision::HardCap(_) => "hard-cap",
         };
-        json!({
+        let entry = json!({
             "timestamp": rfc3339(self.unix_ms).to_string(),
             "model": self.call.model.unwrap_or_else(|| self.provider()),
             "provider": self.provider(),
@@ -61,12 +57,15 @@ impl<'r> Attribution<'r> {
             "args": shape(self.call.text),
             "errorType": "non-retryable",
             "action": action,
-        })
-        .to_string()
+        });
+        match entry {
+            Value::Object(members) => members,
+            _ => unreachable!("an object is written above"),
+        }
     }
 }
 
-/// Names and types of the args.
+/// Names and types of the first args, and how many more there are.
 fn shape(text: Option<&str>) -> Value {
     let args: Option<Map<String, Value>> = text.and_then(|text| serde_json::from_str(text).ok());
     let Some(args) = args else { return Value::Null };
@@ -78,80 +77,8 @@ fn shape(text: Option<&str>) -> Value {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };
-    args.into_iter()
-        .map(|(name, value)| (name, Value::from(kind(value))))
-        .collect::<Map<_, _>>()
-        .into()
-}
-
-/// A file of JSON lines. It is opened at the first entry, and put aside at 10 MiB (one old file is
-/// kept). What cannot be written is lost; the first time is said on standard error.
-#[derive(Debug)]
-pub struct FileLog {
-    path: PathBuf,
-    state: Mutex<FileState>,
-}
-
-#[derive(Debug, Default)]
-struct FileState {
-    file: Option<(File, u64)>,
-    complained: bool,
-}
-
-impl FileLog {
-    /// Writes to `path`; `~/` is the home folder.
-    #[must_use]
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        let path: PathBuf = path.into();
-        let home = || env::var_os("HOME").map(PathBuf::from);
-        let path = match path.strip_prefix("~") {
-            Ok(rest) => home().map_or_else(|| path.clone(), |home| home.join(rest)),
-            Err(_) => path,
-        };
-        Self { path, state: Mutex::default() }
-    }
-
-    /// Where it writes.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    fn try_write(&self, state: &mut FileState, line: &str) -> io::Result<()> {
-        let opened = state.file.take().map_or_else(|| self.open(), Ok)?;
-        let (mut file, bytes) = if opened.1 < MAX_BYTES {
-            opened
-        } else {
-            let mut old = self.path.clone().into_os_string();
-            old.push(".1");
-            fs::rename(&self.path, old)?;
-            self.open()?
-        };
-        file.write_all(line.as_bytes())?;
-        state.file = Some((file, bytes + line.len() as u64));
-        Ok(())
-    }
-
-    /// The file and its size.
-    fn open(&self) -> io::Result<(File, u64)> {
-        if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let file = OpenOptions::new().create(true).append(true).open(&self.path)?;
-        let bytes = file.metadata()?.len();
-        Ok((file, bytes))
-    }
-}
-
-impl AttributionLog for FileLog {
-    fn write(&self, entry: &Attribution<'_>) {
-        let mut line = entry.to_json();
-        line.push('\n');
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = self.try_write(&mut state, &line)
-            && !std::mem::replace(&mut state.complained, true)
-        {
-            eprintln!("tr-loopguard: cannot write {}: {error}", self.path.display());
-        }
-    }
+    let more = args.len().saturating_sub(MOST);
+    let shown = args.into_iter().take(MOST).map(|(name, value)| (name, Value::from(kind(value))));
+    let more = (more > 0).then(|| ("…".to_owned(), Value::from(format!("{more} more"))));
+    shown.chain(more).collect::<Map<_, _>>().into()
 }

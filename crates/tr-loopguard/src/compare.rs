@@ -4,10 +4,14 @@ mod words;
 pub(crate) use words::Words;
 
 use std::{
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{BuildHasher as _, Hash, Hasher as _, RandomState},
     ops::Range,
+    sync::LazyLock,
 };
 use words::Names;
+
+/// Servers choose what is hashed: each process has a key of its own.
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// Of a longer answer its two ends of this length are compared, and its length.
 const MAX_END: usize = 64 * 1024;
@@ -64,7 +68,7 @@ impl Compared {
     /// Reads an answer. Values under the names in `volatile` do not count either; of the answer at
     /// most 128 KiB are read.
     pub(crate) fn read(text: &str, volatile: &[Box<str>]) -> Self {
-        let mut hasher = DefaultHasher::new();
+        let mut hasher = HASHER.build_hasher();
         let is_status = text.len() <= MAX_STATUS;
         // Of several lines, none is taken for a sentence about the whole.
         let is_sentence = is_status && !text.contains('\n') && !text.contains("\\n");

@@ -1,8 +1,9 @@
 //! The settings, and the one place where they can be wrong.
 use crate::{
     Signals,
-    attribution::{AttributionLog, FileLog},
+    attribution::AttributionLog,
     layer::LoopGuardLayer,
+    log_file::{Cleaner, FileLog},
     turn::Limits,
     turns::Turns,
 };
@@ -40,9 +41,17 @@ pub struct Builder {
     signals: Option<Signals>,
     memory: Duration,
     max_turns: usize,
-    log: Option<Arc<dyn AttributionLog>>,
+    log: Option<Log>,
+    cleaner: Option<Cleaner>,
     clock: Arc<dyn WallClock>,
     observer: Option<Arc<dyn Observer>>,
+}
+
+/// Where malformed calls are written down.
+#[derive(Clone, Debug)]
+enum Log {
+    Given(Arc<dyn AttributionLog>),
+    File(PathBuf),
 }
 
 impl Default for Builder {
@@ -56,6 +65,7 @@ impl Default for Builder {
             memory: Duration::from_secs(60),
             max_turns: 10_000,
             log: None,
+            cleaner: None,
             clock: Arc::new(SystemClock),
             observer: None,
         }
@@ -108,13 +118,21 @@ impl Builder {
 
     /// Where malformed calls are written down with the model that made them; nowhere by default.
     pub fn log(mut self, log: Arc<dyn AttributionLog>) -> Self {
-        self.log = Some(log);
+        self.log = Some(Log::Given(log));
         self
     }
 
-    /// The same, into a file of JSON lines; see [`LOG_PATH`](crate::LOG_PATH).
-    pub fn log_path(self, path: impl Into<PathBuf>) -> Self {
-        self.log(Arc::new(FileLog::new(path)))
+    /// The same, into a [`FileLog`]; its usual place is [`LOG_PATH`](crate::LOG_PATH).
+    pub fn log_path(mut self, path: impl Into<PathBuf>) -> Self {
+        self.log = Some(Log::File(path.into()));
+        self
+    }
+
+    /// Has `clean` take secrets out of what is written to the file of [`log_path`](Self::log_path);
+    /// nothing does by default.
+    pub fn log_cleaning(mut self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        self.cleaner = Some(Cleaner::new(clean));
+        self
     }
 
     /// Whom to ask for the time of a log entry; the machine's clock by default.
@@ -154,10 +172,14 @@ impl Builder {
         }
         let is_on = self.enabled && self.mode != Mode::Off;
         let limits = Limits { identical: self.identical, per_turn: self.per_turn };
+        let log = self.log.filter(|_| is_on).map(|log| match log {
+            Log::Given(log) => log,
+            Log::File(path) => Arc::new(FileLog::new(path).cleaned_by(self.cleaner)),
+        });
         let shared = Shared {
             watches: self.signals.is_some(),
             turns: Turns::new(self.mode, limits, self.signals, self.memory, self.max_turns),
-            log: self.log,
+            log,
             clock: self.clock,
             observer: self.observer,
         };

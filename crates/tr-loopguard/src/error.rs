@@ -40,7 +40,8 @@ impl LoopDetected {
     }
 
     fn with(message: String, rule: &'static str, failures: u32) -> Self {
-        let facts = Facts::new(code::LOOP_DETECTED, Ran::No, Verdict::Permanent).exhausted();
+        let facts =
+            Facts::new(code::LOOP_DETECTED, Ran::No, Verdict::Permanent).exhausted().by_layer();
         Self { message, rule, failures, facts }
     }
 
@@ -60,7 +61,8 @@ impl LoopDetected {
 
 impl ToolErrorLimit {
     pub(crate) fn new(failures: u32) -> Self {
-        let facts = Facts::new(code::TOOL_ERROR_LIMIT, Ran::No, Verdict::Permanent).exhausted();
+        let facts =
+            Facts::new(code::TOOL_ERROR_LIMIT, Ran::No, Verdict::Permanent).exhausted().by_layer();
         Self { message: message::tool_error_limit(failures), failures, facts }
     }
 
@@ -73,7 +75,7 @@ impl ToolErrorLimit {
 
 impl Noted {
     pub(crate) fn new(notes: Vec<String>, inner: BoxError) -> Self {
-        Self { notes, facts: Facts::around(inner) }
+        Self { notes, facts: Facts::around(inner).by_layer() }
     }
 
     /// The same notes to another error.

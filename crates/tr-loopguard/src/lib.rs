@@ -64,6 +64,7 @@ mod config;
 mod error;
 mod future;
 mod layer;
+mod log_file;
 mod message;
 mod service;
 mod signals;
@@ -73,11 +74,12 @@ mod turns;
 mod watch;
 
 pub use self::{
-    attribution::{Attribution, AttributionLog, FileLog, LOG_PATH},
+    attribution::{Attribution, AttributionLog},
     config::{Builder, ConfigError, Mode},
     error::{LoopDetected, Noted, ToolErrorLimit},
     future::LoopGuardFuture,
     layer::LoopGuardLayer,
+    log_file::{FileLog, LOG_PATH},
     message::{NON_RETRYABLE, loop_detected, tool_error_limit, tool_errors},
     service::LoopGuard,
     signals::Signals,

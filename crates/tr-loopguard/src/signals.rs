@@ -6,7 +6,10 @@ use std::time::Duration;
 const MAX_COUNT: u32 = 100_000;
 
 /// What is watched for beside the failures that a turn counts anyway: calls that go round without
-/// getting anywhere. Each signal warns at its number and blocks at twice of it.
+/// getting anywhere. Each signal warns at its number and, where the turn is known, refuses from twice
+/// of it on, unless [`refuse`](Self::refuse) is off or the mode is [`Mode::Note`](crate::Mode::Note).
+/// Where the turn is not known, only a call that goes on failing is refused, but in
+/// [`Mode::Strict`](crate::Mode::Strict) as where it is known.
 ///
 /// # When to use
 ///

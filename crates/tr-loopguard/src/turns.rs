@@ -262,3 +262,28 @@ impl Turns {
         shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_and_sessions_are_kept_up_to_a_bound() {
+        const MOST: usize = 2 * SHARDS;
+        let limits = Limits { identical: 2, per_turn: 10 };
+        let memory = Duration::from_secs(60);
+        let turns = Turns::new(Mode::Strict, limits, None, memory, MOST);
+        let now = tokio::time::Instant::now().into_std();
+        for n in 0..10 * MOST {
+            let session = n.to_string();
+            turns.begin(Some(&session));
+            let turn = TurnRef { session: Some(&session), turn: None };
+            turns.fail(&LoopRef::new(turn, "read"), CallHash(1), ErrorHash(1), now);
+        }
+        let shards = || turns.0.shards.iter().map(|shard| shard.lock().unwrap());
+        assert!(shards().all(|shard| shard.turns.len() <= 2 && shard.begun.len() <= 2));
+        // Each shard has met more than it may keep.
+        assert!(shards().all(|shard| shard.turns.len() == 2 && shard.begun.len() == 2));
+        assert_eq!(turns.0.kept.load(Ordering::Relaxed), MOST);
+    }
+}

@@ -1,6 +1,5 @@
 //! The cases of the tool guard's specification.
 use std::{
-    fs,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -332,18 +331,6 @@ fn all_faults_of_the_settings_are_named() {
 async fn a_log_that_cannot_be_written_fails_no_call() {
     let (guard, _) = guard(LoopGuardLayer::builder().log_path("/proc/no/such/log"), [missing()]);
     assert_eq!(notes(&guard, call("read", "{}")).await, [NON_RETRYABLE]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_log_file_has_a_line_per_malformed_call() {
-    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("attribution/tool-guard.log");
-    let _ = fs::remove_file(&path);
-    let script = [missing(), reports("e", "ECONNRESET"), missing()];
-    let (guard, _) = guard(LoopGuardLayer::builder().log_path(&path), script);
-    for params in ["{}", "[]", r#"{"a":1}"#] {
-        notes(&guard, call("read", params)).await;
-    }
-    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 2);
 }
 
 #[derive(Debug, Default)]

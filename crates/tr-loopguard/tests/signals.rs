@@ -1,5 +1,5 @@
 //! The signals through the layer: what a model sees, what is declared, and bad input.
-use std::{fs, process::Command, sync::Arc, time::Duration};
+use std::{process::Command, sync::Arc, time::Duration};
 use tokio::time::advance;
 use tower::{Layer, ServiceExt, service_fn};
 use tr_core::{
@@ -286,20 +286,6 @@ fn a_log_that_cannot_be_written_is_reported_once() {
     assert!(end.status.success());
     let said = String::from_utf8(end.stderr).unwrap();
     assert_eq!(said.matches("tr-loopguard: cannot write /proc/no/such/log").count(), 1, "{said}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_log_is_put_aside_when_it_is_long() {
-    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("long-log");
-    fs::create_dir_all(&folder).unwrap();
-    let (path, old) = (folder.join("guard.log"), folder.join("guard.log.1"));
-    let _ = fs::remove_file(&old);
-    fs::File::create(&path).unwrap().set_len(10 * 1024 * 1024).unwrap();
-    let builder = LoopGuardLayer::builder().log_path(&path);
-    let (guard, _) = guard(builder, reports("e", "Missing required parameter: path"));
-    guard.clone().oneshot(call("read")).await.unwrap();
-    assert_eq!(fs::metadata(&old).unwrap().len(), 10 * 1024 * 1024);
-    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -140,7 +140,7 @@ where
                 }
                 end.ran = run.ran;
                 end.exhausted = seen.verdict.is_transient();
-                Judgement::GiveUp(why, Facts::of(end))
+                Judgement::GiveUp(why, Facts::of(end).by_layer())
             }
         }
     }
@@ -315,7 +315,7 @@ where
     /// It is too late for the attempt that was waited for.
     pub(crate) fn overdue(&self, run: &mut Run, now: Instant) -> BoxError {
         let why = self.too_late(run, now).unwrap_or(Why::Deadline);
-        let facts = Facts::new(code::RETRY_EXHAUSTED, run.ran, run.verdict).exhausted();
+        let facts = Facts::new(code::RETRY_EXHAUSTED, run.ran, run.verdict).exhausted().by_layer();
         self.cut_short(run, why, |last| facts.because(last))
     }
 
@@ -326,7 +326,7 @@ where
 
     /// The caller took the call back before the attempt that was waited for.
     pub(crate) fn withdrawn(&self, run: &mut Run) -> BoxError {
-        let facts = Facts::new(code::CANCELLED, run.ran, Verdict::Cancelled);
+        let facts = Facts::new(code::CANCELLED, run.ran, Verdict::Cancelled).by_layer();
         self.cut_short(run, Why::Cancelled, |last| facts.because(last))
     }
 
@@ -338,7 +338,7 @@ where
         let mut seen = self.answers.classify(Err(&*error));
         seen.ran = run.ran;
         seen.exhausted = true;
-        let facts = Facts::of(seen).because(error);
+        let facts = Facts::of(seen).by_layer().because(error);
         self.cut_short(run, Why::Unready, |last| facts.after(last))
     }
 

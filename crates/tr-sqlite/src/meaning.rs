@@ -38,12 +38,12 @@ impl Error {
             | ErrorKind::Overloaded
             | ErrorKind::Undone
             | ErrorKind::Panicked
+            | ErrorKind::Full
             | ErrorKind::Io => Meaning::Passing,
             ErrorKind::NotFound
             | ErrorKind::Denied
             | ErrorKind::Foreign
             | ErrorKind::Older { .. }
-            | ErrorKind::Full
             | ErrorKind::Moved
             | ErrorKind::Unsuitable
             | ErrorKind::ReadOnly

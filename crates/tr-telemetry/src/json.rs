@@ -6,7 +6,7 @@ use std::{
     io::Write,
     sync::{Arc, Mutex, PoisonError},
 };
-use tr_core::{SystemClock, WallClock, rfc3339};
+use tr_core::{SystemClock, WallClock, printable_json, rfc3339};
 use tracing::{
     Event, Subscriber,
     field::{Field, Visit},
@@ -58,7 +58,8 @@ impl<S: Subscriber, W: Write + Send + 'static> Layer<S> for JsonLines<W> {
         }
         event.record(&mut Fields(&mut line));
 
-        let mut text = Value::Object(line).to_string();
+        let text = Value::Object(line).to_string();
+        let mut text = printable_json(&text).into_owned();
         text.push('\n');
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = writer.write_all(text.as_bytes()).and_then(|()| writer.flush());
@@ -94,5 +95,23 @@ impl Visit for Fields<'_> {
 impl<W> fmt::Debug for JsonLines<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JsonLines").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tr_testkit::logs::Logs;
+    use tracing_subscriber::{prelude::*, registry};
+
+    #[test]
+    fn what_a_line_says_does_nothing_to_a_terminal() {
+        let (logs, _guard) = Logs::listen(|logs| registry().with(JsonLines::new(logs)));
+        let attack = "a\u{1b}[2J\n\u{9b}2J\u{202e}";
+        tracing::warn!(target: TARGET, tool = attack);
+        let text = logs.text();
+        assert!(text.contains(r"a\u001b[2J\n\u009b2J\u202e"), "{text}");
+        let line: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(line["tool"], attack);
     }
 }

@@ -4,8 +4,10 @@ use crate::{
     log::{self, More, Record},
     metrics::Series,
     notes,
+    redact::Hidden,
     signals::Core,
     spans,
+    watch::without,
 };
 use opentelemetry::KeyValue;
 use std::time::Duration;
@@ -37,7 +39,8 @@ impl TelemetryObserver {
         if !self.core.logs() {
             return;
         }
-        let clean = |id: Option<&str>| id.map(|id| self.core.clean(id));
+        let hidden = Hidden::of(call.sensitive);
+        let clean = |id: Option<&str>| id.map(|id| self.core.clean(&without(hidden.as_ref(), id)));
         let (tool, code) = (self.core.clean(call.tool), clean(record.error_code));
         let (request, session) = (clean(call.request_id), clean(call.session));
         let correlation = clean(call.correlation);
@@ -53,6 +56,11 @@ impl TelemetryObserver {
         });
     }
 
+    /// A code of this call, as it may be shown.
+    fn shown(&self, call: &CallInfo<'_>, code: &str) -> Box<str> {
+        self.core.clean(&without(Hidden::of(call.sensitive).as_ref(), code))
+    }
+
     fn retry(
         &self,
         call: &CallInfo<'_>,
@@ -66,7 +74,7 @@ impl TelemetryObserver {
         self.series(call, |series| series.retried(reason));
         if let Some(tracer) = self.core.tracer.as_deref() {
             spans::planned(tracer, "retry_delay", delay, || {
-                let reason = String::from(self.core.clean(reason));
+                let reason = String::from(self.shown(call, reason));
                 [
                     KeyValue::new("retry.attempt", i64::from(attempt)),
                     KeyValue::new("retry.reason", reason),
@@ -140,7 +148,8 @@ impl Observer for TelemetryObserver {
                     event: "tool_call_blocked",
                     attempt: Some(0),
                     error_code: Some(code::CIRCUIT_OPEN),
-                    retriable: Some(true),
+                    // As of a refusal; and this call runs.
+                    retriable: Some(false),
                     breaker_state: Some(state.as_str()),
                     shadow: true,
                     ..Record::default()
@@ -164,7 +173,7 @@ impl Observer for TelemetryObserver {
                 [KeyValue::new("rule", rule), count, KeyValue::new("blocked", blocked)]
             }),
             Event::Refused { code, .. } => self
-                .note("refused", || [KeyValue::new("code", String::from(self.core.clean(code)))]),
+                .note("refused", || [KeyValue::new("code", String::from(self.shown(call, code)))]),
             Event::Session { action, removed } => self.session(call, action, removed),
             // The contract may grow; what has no words here is nobody's loss.
             _ => {}

@@ -9,7 +9,7 @@ use crate::{
     shape,
     signals::Core,
     spans,
-    watch::{Repeatable, Story, Told, Watch, without},
+    watch::{Story, Told, Watch, without},
 };
 use opentelemetry::{Context as Trace, KeyValue, trace::TraceContextExt as _};
 use std::{
@@ -118,8 +118,8 @@ where
             (series, self.answers.scope_of(self.req))
         });
         let since = (is_told || series.is_some()).then(Instant::now);
-        let repeat = Repeatable::of(&self.answers.info_of(self.req));
-        Watch { since, series, context, story, repeat, hidden, is_over: false }
+        let CallInfo { effect, repeat_safe, .. } = self.answers.info_of(self.req);
+        Watch { since, series, context, story, effect, repeat_safe, hidden, is_over: false }
     }
 
     /// What must not be shown of the call.
@@ -141,14 +141,15 @@ where
         let context = self.span("tool_attempt");
         let is_recording = context.as_ref().is_some_and(|cx| cx.span().is_recording());
         let info = self.answers.info_of(self.req);
-        let repeat = Repeatable::of(&info);
+        let CallInfo { effect, repeat_safe, .. } = info;
         if !is_recording && !notes::are_taken() {
             return context.map(|context| Watch {
                 since: None,
                 series: None,
                 context: Some(context),
                 story: Story::None,
-                repeat,
+                effect,
+                repeat_safe,
                 hidden: None,
                 is_over: false,
             });
@@ -160,7 +161,8 @@ where
         });
         let story = Story::Attempt(core, info.attempt.saturating_add(1));
         let hidden = if is_recording { self.hidden() } else { None };
-        Some(Watch { since: None, series: None, context, story, repeat, hidden, is_over: false })
+        let (since, series) = (None, None);
+        Some(Watch { since, series, context, story, effect, repeat_safe, hidden, is_over: false })
     }
 
     fn span(&self, name: &'static str) -> Option<Trace> {

@@ -110,12 +110,19 @@ impl Signals {
     }
 
     /// Shows what idempotency keeps as the gauges `openclaw_tool_dedupe_cache_size` and
-    /// `openclaw_tool_dedupe_ttl_seconds`; once for each store. Those of several stores add up. They
-    /// are read for as long as the meter is.
+    /// `openclaw_tool_dedupe_ttl_seconds`; once for each store. The sizes of several stores add up, of
+    /// their times the longest is shown. They are read for as long as the meter is. Without a meter,
+    /// or without [`Names::OpenClaw`], it does nothing.
     pub fn observe_cache(&self, readings: impl CacheReadings + 'static) {
         if let Some(metrics) = &self.0.metrics {
             metrics.observe_cache(Arc::new(readings));
         }
+    }
+
+    /// What takes secrets out of all that is shown, for whoever shows more of the same calls.
+    #[must_use]
+    pub fn redactor(&self) -> Arc<dyn Redact> {
+        self.0.redactor.clone()
     }
 
     pub(crate) fn core(&self) -> Striped<Core> {

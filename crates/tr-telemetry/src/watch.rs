@@ -13,8 +13,7 @@ use opentelemetry::{
 use std::{borrow::Cow, mem, thread, time::Duration};
 use tokio::time::Instant;
 use tr_core::{
-    BreakerState, CallInfo, Classification, Effect, Ran, Scope, Striped, Verdict, code,
-    wire::Status,
+    BreakerState, Classification, Effect, Ran, Scope, Striped, Verdict, code, wire::Status,
 };
 
 /// A call or an attempt that somebody wants to hear of.
@@ -29,27 +28,12 @@ pub(crate) struct Watch {
     /// Active while the call is polled.
     pub(crate) context: Option<Context>,
     pub(crate) story: Story,
-    pub(crate) repeat: Repeatable,
+    /// What decides whether a caller may repeat a failed call.
+    pub(crate) effect: Effect,
+    pub(crate) repeat_safe: Option<bool>,
     /// What must not be shown of this call, where its tool has sensitive fields.
     pub(crate) hidden: Option<Box<Hidden>>,
     pub(crate) is_over: bool,
-}
-
-/// What decides whether a caller may repeat a failed call.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Repeatable {
-    effect: Effect,
-    declared_safe: Option<bool>,
-}
-
-impl Repeatable {
-    pub(crate) const fn of(call: &CallInfo<'_>) -> Self {
-        Self { effect: call.effect, declared_safe: call.repeat_safe }
-    }
-
-    fn after(self, end: Classification<'_>) -> bool {
-        end.is_retriable(self.effect, self.declared_safe)
-    }
 }
 
 /// What is told of it in words.
@@ -121,7 +105,7 @@ impl Watch {
         self.is_over = true;
         let elapsed = self.since.map(|since| since.elapsed()).unwrap_or_default();
         let end = outcome.end;
-        let retriable = self.repeat.after(end);
+        let retriable = end.is_retriable(self.effect, self.repeat_safe);
         let status = Status::of(end, retriable);
         if let Some((series, scope)) = &self.series {
             series.ended(Ended { status, scope: *scope, code: end.code, elapsed });

@@ -11,6 +11,7 @@
 //! | logs what it says it does (feature `logs`) | `logs::Logs` |
 //! | holds with a real Redis server, killed, paused and restarted (feature `redis`) | `redis::Server` |
 //! | holds with a real PostgreSQL server, killed and restarted (feature `postgres`) | `postgres::Server` |
+//! | trusts only whom it should (feature `tls`) | `tls::Authority`, and the servers' `Options::tls` |
 //! | holds over a bad network (feature `faults`) | `faults::Proxy` |
 //! | holds over session files of any size | [`sessions`] |
 //! | holds over many rounds, few in every run and all in a soak | [`fn@rounds`] |
@@ -55,6 +56,8 @@ mod rounds;
 pub mod sessions;
 #[cfg(all(feature = "syncs", target_os = "linux"))]
 pub mod syncs;
+#[cfg(feature = "tls")]
+pub mod tls;
 pub mod tool;
 
 pub use rounds::{SOAK, rounds};

@@ -25,7 +25,7 @@ pub struct DeadlineExceeded {
 }
 
 const fn facts(ran: Ran) -> Facts {
-    Facts::new(code::TIMEOUT, ran, Verdict::TRANSIENT)
+    Facts::new(code::TIMEOUT, ran, Verdict::TRANSIENT).by_layer()
 }
 
 impl AttemptTimedOut {

@@ -19,7 +19,7 @@ use std::{
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tr_core::{BoxError, BreakerState, CallParts, Effect, KeyOf, Params, Ran, Standard, ToolCall};
+use tr_core::{BoxError, BreakerState, CallParts, Effect, Params, Ran, ToolCall};
 
 mod ended;
 
@@ -126,7 +126,8 @@ impl Core {
         };
         self.calls[start.call].started.get_or_insert(self.log.since(now));
         let call = self.call(node, way, params, deadline, token.clone());
-        run.breaker = Standard.breaker_of(&call).name.into();
+        run.breaker = call.breaker_key().to_string().into();
+        run.hide(&call);
         if way.label != instead_of {
             run.push(now, attempts, Fact::AlternativeToolUsed { instead_of });
         }

@@ -24,7 +24,7 @@ enum Why {
 
 impl Stopped {
     const fn new(why: Why, code: &'static str, ran: Ran, verdict: Verdict) -> Self {
-        Self { why, facts: Facts::new(code, ran, verdict) }
+        Self { why, facts: Facts::new(code, ran, verdict).by_layer() }
     }
 
     /// The call's time was over.

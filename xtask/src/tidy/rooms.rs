@@ -28,17 +28,24 @@ const ENGINES: &[&str] = &[
     "opentelemetry-prometheus",
     "redis",
     "rusqlite",
+    "rustls",
     "tokio-postgres",
+    "tokio-postgres-rustls",
     "tr-sqlite",
+    "tr-tls",
 ];
+
+/// What an engine's own crate and the binary need not say.
+const UNBOUND: &[&str] = &["tool-guard", "tr-sqlite", "tr-tls"];
 
 /// The crates of the workspace that a crate may depend on; `None` if it has no room.
 fn below(name: &str) -> Option<Vec<&'static str>> {
     let core = ["tr-core"];
     Some(match name {
-        "tr-core" | "tr-sqlite" => Vec::new(),
+        "tr-core" | "tr-sqlite" | "tr-tls" => Vec::new(),
         "tr-testkit" => core.into(),
-        "tr-idempotency" | "tr-integrity" => vec!["tr-core", "tr-sqlite"],
+        "tr-breaker" => vec!["tr-core", "tr-tls"],
+        "tr-idempotency" | "tr-integrity" => vec!["tr-core", "tr-sqlite", "tr-tls"],
         layer if LAYERS.contains(&layer) => core.into(),
         "tool-reliability" => [&core, LAYERS].concat(),
         "tr-turn" => vec!["tr-core", "tool-reliability"],
@@ -68,8 +75,7 @@ pub(super) fn edges(tree: &Tree) -> Vec<Fault> {
 
 /// A library is small until a feature is asked for.
 pub(super) fn engines(tree: &Tree) -> Vec<Fault> {
-    let is_bound =
-        |one: &&Crate| one.is_library() && one.name != "tool-guard" && one.name != "tr-sqlite";
+    let is_bound = |one: &&Crate| one.is_library() && !UNBOUND.contains(&&*one.name);
     let mut faults = Vec::new();
     for library in tree.crates.iter().filter(is_bound) {
         for dep in library.deps.iter().filter(|dep| !dep.dev && ENGINES.contains(&&*dep.name)) {

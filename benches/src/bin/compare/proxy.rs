@@ -22,7 +22,10 @@ pub(crate) fn round_trips(effort: Effort) -> Result<Option<[f64; 2]>, BoxError> 
     }
     let echo = folder.join("echo");
     let mut ways = [
-        Session::open(&guard, &["mcp".as_ref(), "--".as_ref(), &echo])?,
+        Session::open(
+            &guard,
+            &["mcp".as_ref(), "--records".as_ref(), "memory".as_ref(), "--".as_ref(), &echo],
+        )?,
         Session::open(&folder.join("pump"), &[&echo])?,
     ];
     let mut taken = [Vec::new(), Vec::new()];

@@ -86,7 +86,7 @@ impl Agent {
         let ledger = ledger(name, &format!("{guarding:?}"));
         let mut command = Command::new(&program);
         if guarding == Guarding::With {
-            command.args(["mcp", "--timeout", PATIENCE, "--"]).arg(&program);
+            command.args(["mcp", "--records", "memory", "--timeout", PATIENCE, "--"]).arg(&program);
         }
         command.arg("__serve").arg("--ledger").arg(&ledger);
         let mut process = command

@@ -33,7 +33,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     }
     report.set_turn(turn);
     if options.json {
-        println!("{}", report.to_json());
+        println!("{}", tr_core::printable_json(&report.to_json().to_string()));
     } else {
         report.print();
     }

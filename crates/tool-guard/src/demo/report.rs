@@ -63,7 +63,8 @@ impl Report {
             }
             line("time", &seconds(without), PLAIN, &seconds(with), PLAIN);
             if !with.breakers.is_empty() {
-                line("breaker", "none", PLAIN, &with.breakers.join(", "), PLAIN);
+                let breakers = with.breakers.join(", ");
+                line("breaker", "none", PLAIN, &tr_core::printable(&breakers), PLAIN);
             }
             println!("{DIM}  → {}{DIM:#}", scene.moral);
         }

@@ -2,15 +2,23 @@
 use super::{
     call::McpCall,
     message::{self, Message},
+    notes, unknowns,
 };
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, SeqAccess, Visitor},
+};
 use serde_json::{Value, json, value::RawValue};
-use std::{borrow::Cow, fmt::Write, iter};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write},
+    iter,
+};
 use tool_reliability::loopguard::Noted;
 use tr_core::{
     BoxError, Classification, Effect, EffectOf, Json, Ran, Standard, ToolCall, ToolError,
-    ToolOutcome, classify,
+    ToolOutcome, Verdict, classify,
 };
 
 /// How much of an error's text is classified and kept, in bytes.
@@ -94,19 +102,39 @@ fn bounded(text: &str) -> &str {
 }
 
 fn text(content: Option<&RawValue>) -> String {
-    let blocks: Vec<Block<'_>> =
-        content.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    let mut all = String::new();
-    for text in blocks.iter().filter_map(|block| block.text.as_deref()) {
-        if !all.is_empty() {
-            all.push('\n');
-        }
-        all.push_str(bounded(text));
-        if all.len() > MAX_TEXT {
-            break;
-        }
+    let texts = content.and_then(|raw| serde_json::from_str::<Texts>(raw.get()).ok());
+    texts.unwrap_or_default().0
+}
+
+/// The texts of blocks, as far as they are classified and kept: of millions only the first.
+#[derive(Default)]
+struct Texts(String);
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_seq(Self::default())
     }
-    all
+}
+
+impl<'de> Visitor<'de> for Texts {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("blocks of content")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut blocks: A) -> Result<Self, A::Error> {
+        while self.0.len() <= MAX_TEXT {
+            let Some(block) = blocks.next_element::<Block<'de>>()? else { return Ok(self) };
+            let Some(text) = block.text else { continue };
+            if !self.0.is_empty() {
+                self.0.push('\n');
+            }
+            self.0.push_str(bounded(&text));
+        }
+        while blocks.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(self)
+    }
 }
 
 /// Whether the JSON-RPC error that `outcome` tells of has one of these codes, by which its tool says
@@ -122,12 +150,17 @@ pub(crate) fn says_not_run(outcome: &ToolOutcome, codes: &[Box<str>]) -> bool {
 pub(crate) struct Repeatable {
     effect: Effect,
     declared_safe: Option<bool>,
+    /// The operator or the caller says that it matters: the catalogue declares what it does, or the
+    /// call has a key.
+    is_told: bool,
 }
 
 impl Repeatable {
     pub(crate) fn of(call: &ToolCall) -> Self {
         let (effect, declared_safe) = (Standard.effect_of(call), Standard.is_repeat_safe(call));
-        Self { effect, declared_safe }
+        let parts = call.parts();
+        let is_told = parts.effect_declared || parts.idempotency.key.is_some();
+        Self { effect, declared_safe, is_told }
     }
 
     fn after(self, end: Classification<'_>) -> bool {
@@ -142,7 +175,21 @@ impl Repeatable {
             (false, _) => " (it may have run; do not repeat it; check first)",
         }
     }
+
+    /// What a model must know of a failure in the server's own words: a "503" or a "try again" of a
+    /// tool that is known to change things. Servers call searches destructive, so their word alone
+    /// adds nothing.
+    fn note(self, outcome: &ToolOutcome) -> Option<&'static str> {
+        let found = classify::tool_error(outcome.error()?).end;
+        let may_pass = matches!(found.verdict, Verdict::Transient { .. });
+        let may_repeat = self.effect.may_repeat(found.ran, self.declared_safe);
+        (self.is_told && may_pass && !may_repeat).then_some(MAY_HAVE_RUN)
+    }
 }
+
+/// What a model reads below the server's own words, where these would have it try again.
+const MAY_HAVE_RUN: &str = "[MAY HAVE RUN] The call failed in a way that may pass, and it may have \
+                            run all the same: do not repeat it; check first.";
 
 /// The line that answers the client's call: the server's own wherever there is one.
 pub(crate) fn line(
@@ -152,38 +199,53 @@ pub(crate) fn line(
 ) -> Bytes {
     let id = call.id_text();
     match end {
-        Ok(outcome)
-            if (outcome.parts().notes.is_empty() || call.is_opaque()) && !outcome.from_cache() =>
-        {
-            call.answer().unwrap_or_else(|| made(id, outcome))
+        Ok(outcome) => {
+            let notes: Vec<_> = outcome.parts().notes.iter().map(|note| &**note).collect();
+            let notes = [notes, repeatable.note(outcome).into_iter().collect()].concat();
+            let is_as_sent = (notes.is_empty() || call.is_opaque()) && !outcome.from_cache();
+            let sent = if is_as_sent { call.answer() } else { None };
+            sent.unwrap_or_else(|| match outcome.error() {
+                // Of a larger failure a record keeps no more than its beginning.
+                Some(error) if outcome.content().is_none() && error.details.is_none() => {
+                    let notes = outcome.parts().notes.iter().map(|note| &**note);
+                    let found = classify::tool_error(error).end;
+                    let words = json!({ "type": "text", "text": &*error.message });
+                    failed(id, found, repeatable, iter::once(words).chain(notes.map(notes::block)))
+                }
+                _ => made(id, outcome, &notes),
+            })
         }
-        Ok(outcome) => made(id, outcome),
         Err(error) => {
             let found = classify::error(&**error).end;
             let noted = error.downcast_ref::<Noted>();
-            let mut text = match noted {
-                Some(noted) => in_full(noted.inner()),
-                None => in_full(&**error),
-            };
+            let mut text = noted.map_or_else(|| in_full(&**error), |noted| in_full(noted.inner()));
             text.push_str(repeatable.warning(found.ran));
-            let retriable = repeatable.after(found);
-            let meta = json!({ "code": found.code, "ran": found.ran, "retriable": retriable });
-            let notes = noted.map(Noted::notes).unwrap_or_default();
-            let texts = iter::once(&text).chain(notes);
-            let blocks: Vec<_> =
-                texts.map(|text| json!({ "type": "text", "text": text })).collect();
-            let result = json!({
-                "content": blocks,
-                "isError": true,
-                "_meta": { "tool-reliability/error": meta },
-            });
-            result_line(id, &result.to_string())
+            text.push_str(&unknowns::told(error, found.ran, call.trace.record));
+            let notes = noted.map(Noted::notes).unwrap_or_default().iter().map(|note| &**note);
+            failed(id, found, repeatable, iter::once(&*text).chain(notes).map(notes::block))
         }
     }
 }
 
+/// A failure that the server has not told in these words.
+fn failed(
+    id: &str,
+    found: Classification<'_>,
+    repeatable: Repeatable,
+    blocks: impl Iterator<Item = Value>,
+) -> Bytes {
+    let retriable = repeatable.after(found);
+    let meta = json!({ "code": found.code, "ran": found.ran, "retriable": retriable });
+    let result = json!({
+        "content": blocks.collect::<Vec<_>>(),
+        "isError": true,
+        "_meta": { "tool-reliability/error": meta },
+    });
+    result_line(id, &result.to_string())
+}
+
 /// The error and the causes that say more than it does.
-fn in_full(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn in_full(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     for cause in tr_core::causes(error).skip(1).filter(|cause| !cause.is::<tr_core::Facts>()) {
         let cause = cause.to_string();
@@ -195,76 +257,51 @@ fn in_full(error: &(dyn std::error::Error + 'static)) -> String {
 }
 
 /// A line for an outcome that the server did not send in answer to this call, or that we add to.
-fn made(id: &str, outcome: &ToolOutcome) -> Bytes {
+fn made(id: &str, outcome: &ToolOutcome, notes: &[&str]) -> Bytes {
     let parts = outcome.parts();
     match (&parts.content, &parts.error) {
-        (Some(content), _) if parts.notes.is_empty() => result_line(id, content.get()),
-        (Some(content), _) => result_line(id, &with_notes(content, &parts.notes)),
+        (Some(content), _) if notes.is_empty() => result_line(id, content.get()),
+        (Some(content), _) => result_line(id, &notes::below_result(content.get(), notes)),
         (None, Some(error)) => {
-            let details = error.details.as_ref().and_then(|details| details.parse().ok());
-            // A server may send any JSON as its error; only an object can carry our notes.
-            let mut body = details
-                .filter(Value::is_object)
-                .unwrap_or_else(|| json!({ "code": -32603, "message": &*error.message }));
-            let message = body["message"].as_str().unwrap_or_default().to_owned();
-            let notes = parts.notes.iter().map(|note| &**note);
-            body["message"] =
-                [&*message].into_iter().chain(notes).collect::<Vec<_>>().join("\n").into();
-            error_line(id, &body)
+            let details = error.details.as_ref().map_or("", |details| details.get());
+            error_line(id, &notes::below_error(details, &error.message, notes))
         }
         (None, None) => result_line(id, "{\"content\":[]}"),
     }
-}
-
-/// The result with further blocks of text; all else stays as the server wrote it.
-fn with_notes(result: &Json, notes: &[Box<str>]) -> String {
-    let result = result.get();
-    let blocks = notes.iter().map(|note| json!({ "type": "text", "text": &**note }).to_string());
-    let blocks = blocks.collect::<Vec<_>>().join(",");
-    // A server may send any JSON as its result; only an object can carry our notes.
-    let Ok(read) = message::object::<CallResult<'_>>(result) else { return result.to_owned() };
-    let (at, text) = match read.content {
-        None => {
-            let is_empty = result[1..].trim_start().starts_with('}');
-            let comma = if is_empty { "" } else { "," };
-            (1..1, format!("\"content\":[{blocks}]{comma}"))
-        }
-        Some(content) => {
-            let inside = content.get().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-            let own = match inside.map(str::trim) {
-                Some(inside) => inside.to_owned(),
-                None => json!({ "type": "text", "text": content.get() }).to_string(),
-            };
-            let comma = if own.is_empty() { "" } else { "," };
-            (message::range(result.as_bytes(), content), format!("[{own}{comma}{blocks}]"))
-        }
-    };
-    let line = message::splice(result.as_bytes(), &[(at, &text)]);
-    String::from_utf8(line.into()).expect("text put into text")
 }
 
 fn result_line(id: &str, result: &str) -> Bytes {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").into()
 }
 
-fn error_line(id: &str, error: &Value) -> Bytes {
+fn error_line(id: &str, error: &str) -> Bytes {
     (error_message(id, error) + "\n").into()
 }
 
-fn error_message(id: &str, error: &Value) -> String {
+fn error_message(id: &str, error: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}")
 }
 
 /// A JSON-RPC error of our own; `id` is JSON text, `null` where there is none.
 pub(crate) fn refusal(id: &str, code: i64, message: &str) -> Bytes {
-    error_line(id, &json!({ "code": code, "message": message }))
+    error_line(id, &json!({ "code": code, "message": message }).to_string())
 }
 
 /// The answer to a batch: the same error for each of the `ids`, `None` if there are none.
 pub(crate) fn refusals(ids: &[&str], code: i64, message: &str) -> Option<Bytes> {
-    let error = json!({ "code": code, "message": message });
-    let all: Vec<_> = ids.iter().map(|id| error_message(id, &error)).collect();
-    (!all.is_empty()).then(|| format!("[{}]\n", all.join(",")).into())
+    let error = json!({ "code": code, "message": message }).to_string();
+    let (first, rest) = ids.split_first()?;
+    // A batch of many ids is answered by a line that is longer: it is made in one piece.
+    let each = error_message("", &error).len() + 1;
+    let mut line = String::with_capacity(ids.iter().map(|id| id.len() + each).sum::<usize>() + 2);
+    line.push('[');
+    line.push_str(&error_message(first, &error));
+    for id in rest {
+        line.push(',');
+        line.push_str(&error_message(id, &error));
+    }
+    line.push_str("]\n");
+    Some(line.into())
 }
 
 #[cfg(test)]
@@ -273,58 +310,7 @@ mod tests {
 
     fn noted(line: &str) -> String {
         let message::Line::One(answer) = message::read(line.as_bytes()) else { panic!() };
-        let mut outcome = outcome(&answer, false);
-        outcome.parts_mut().notes = vec!["note".into()];
-        String::from_utf8(made("1", &outcome).to_vec()).unwrap()
-    }
-
-    #[test]
-    fn a_note_joins_whatever_a_server_says_of_a_failure() {
-        let note = r#"{"text":"note","type":"text"}"#;
-        let cases = [
-            (r#"[{"text":"a"}]"#, r#"[{"text":"a"},NOTE]"#),
-            ("[ ]", "[NOTE]"),
-            (r#""a""#, r#"[{"text":"\"a\"","type":"text"},NOTE]"#),
-            ("7", r#"[{"text":"7","type":"text"},NOTE]"#),
-        ];
-        for (content, with_note) in cases {
-            let line = format!(
-                r#"{{"id":1,"result":{{"big":12345678901234567890123, "isError":true,"content":{content},"x":1.0}}}}"#
-            );
-            let with_note = with_note.replace("NOTE", note);
-            assert_eq!(
-                noted(&line),
-                format!(
-                    "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"big\":12345678901234567890123, \"isError\":true,\"content\":{with_note},\"x\":1.0}}}}\n"
-                )
-            );
-        }
-        assert_eq!(
-            noted(r#"{"id":1,"result":{"isError":true}}"#),
-            format!(
-                "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"content\":[{note}],\"isError\":true}}}}\n"
-            )
-        );
-    }
-
-    #[test]
-    fn a_note_leaves_a_success_of_any_form_readable() {
-        for result in ["{}", "{ }", r#"{"x":1}"#, r#"{"content":[]}"#, "\"ok\"", "[]", "7", "null"]
-        {
-            let outcome = {
-                let line = format!(r#"{{"id":1,"result":{result}}}"#);
-                let message::Line::One(answer) = message::read(line.as_bytes()) else { panic!() };
-                let mut outcome = outcome(&answer, true);
-                outcome.parts_mut().notes = vec!["note".into()];
-                outcome
-            };
-            let line = made("1", &outcome);
-            let read: Value = serde_json::from_slice(&line).unwrap_or_else(|error| {
-                panic!("{result}: {error}: {}", String::from_utf8_lossy(&line))
-            });
-            let noted = read["result"]["content"].as_array().is_some_and(|all| !all.is_empty());
-            assert_eq!(noted, result.starts_with('{'), "{result}");
-        }
+        String::from_utf8(made("1", &outcome(&answer, false), &["note"]).to_vec()).unwrap()
     }
 
     #[test]
@@ -338,8 +324,8 @@ mod tests {
     #[test]
     fn an_error_that_is_no_object_can_be_noted() {
         for error in ["\"boom\"", "[5]", "7", "true"] {
-            let line = format!(r#"{{"id":1,"error":{error}}}"#);
-            let answer: Value = serde_json::from_str(&noted(&line)).unwrap();
+            let answer = noted(&format!(r#"{{"id":1,"error":{error}}}"#));
+            let answer: Value = serde_json::from_str(&answer).unwrap();
             assert_eq!(answer["error"]["message"], format!("{error}\nnote"));
         }
     }

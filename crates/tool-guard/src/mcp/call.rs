@@ -1,5 +1,8 @@
 //! A `tools/call` request of the client's, and what becomes of it.
-use super::message::{self, CallParams, Message, Meta, Token};
+use super::{
+    identity::{Client, Identity},
+    message::{self, CallParams, Message, Meta, Token},
+};
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use std::{
@@ -10,7 +13,10 @@ use std::{
     },
     time::Duration,
 };
-use tr_core::{Json, ToolCall, ToolOutcome};
+use tr_core::{
+    Json, ToolCall, ToolOutcome,
+    canonical::{Digest, Key},
+};
 
 /// A client's call: its line as it came, and where in it the parts stand that we may replace.
 #[derive(Debug)]
@@ -19,8 +25,20 @@ pub(crate) struct McpCall {
     id: Token,
     id_range: Range<usize>,
     token: Option<(Token, Range<usize>)>,
+    meta: Option<Range<usize>>,
     own_id_used: AtomicBool,
     answer: Mutex<Option<Answer>>,
+    /// How its end is told of where nobody waits for it any more.
+    pub(crate) trace: Trace,
+}
+
+/// By what a call is found again once it is over.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Trace {
+    /// The record that outlives the guard, if it has one there.
+    pub(crate) record: Option<Key>,
+    /// What its equals have in common with it, if it may do harm.
+    pub(crate) equals: Option<Key>,
 }
 
 /// The server's answer to an attempt, as it came.
@@ -53,7 +71,10 @@ pub(crate) struct Request {
     pub(crate) call: McpCall,
     pub(crate) tool: Box<str>,
     pub(crate) arguments: Json,
-    pub(crate) key: Option<Box<str>>,
+    /// By which id of the client's it is recognised when it comes again.
+    pub(crate) identity: Identity,
+    /// What a call that continues another one carries on: under one key, another call.
+    pub(crate) continues: Option<Digest>,
     pub(crate) traceparent: Option<Box<str>>,
     /// The client's turn, if it names one.
     pub(crate) turn: Option<Box<str>>,
@@ -70,12 +91,20 @@ pub(crate) enum Refused {
     Params(String),
 }
 
+/// Which tool a call without a name means nobody can tell, so that nothing could be kept of it.
+const NAMELESS: &str = "params.name is missing: it names the tool to call";
+
 impl Request {
     /// Reads a `tools/call` message of `line`.
-    pub(crate) fn read(line: &Bytes, message: &Message<'_>) -> Result<Self, Refused> {
+    pub(crate) fn read(
+        line: &Bytes,
+        message: &Message<'_>,
+        client: &Client,
+    ) -> Result<Self, Refused> {
         let raw_id = message.id.ok_or(Refused::Notification)?;
         let id = Token::read(raw_id).ok_or(Refused::Id)?;
         let params: CallParams<'_> = part(message.params, "params")?;
+        let tool = params.name.as_deref().ok_or_else(|| Refused::Params(NAMELESS.into()))?;
         let meta: Meta<'_> = part(params.meta, "params._meta")?;
         let token = meta
             .progress_token
@@ -85,25 +114,30 @@ impl Request {
             id,
             id_range: message::range(line, raw_id),
             token,
+            meta: params.meta.map(|raw| message::range(line, raw)),
             own_id_used: AtomicBool::new(false),
             answer: Mutex::new(None),
+            trace: Trace::default(),
         };
         Ok(Self {
             call,
-            tool: params.name.as_deref().unwrap_or_default().into(),
+            tool: tool.into(),
             arguments: params
                 .arguments
                 .map_or_else(Json::empty_object, |raw| raw.to_owned().into()),
-            key: key(&params, &meta)?,
+            identity: {
+                let tool = params.name.as_deref().unwrap_or_default();
+                client.identify(tool, key(&meta)?.as_deref(), &meta, params.meta)
+            },
+            continues: continues(&params),
             turn: meta.turn(),
             traceparent: meta.traceparent.map(|text| text.into_owned().into()),
         })
     }
 }
 
-/// The caller's key. A call that continues another one carries the state of that, which is part
-/// of what makes it this call and no other.
-fn key(params: &CallParams<'_>, meta: &Meta<'_>) -> Result<Option<Box<str>>, Refused> {
+/// The caller's key.
+fn key(meta: &Meta<'_>) -> Result<Option<Box<str>>, Refused> {
     let Some(raw) = meta.idempotency_key else { return Ok(None) };
     let Ok(key) = serde_json::from_str::<String>(raw.get()) else {
         return Err(Refused::Params("params._meta.idempotencyKey must be a string".into()));
@@ -111,8 +145,16 @@ fn key(params: &CallParams<'_>, meta: &Meta<'_>) -> Result<Option<Box<str>>, Ref
     if key.is_empty() {
         return Err(Refused::Params("params._meta.idempotencyKey must not be empty".into()));
     }
-    let continues = [params.request_state, params.input_responses].into_iter().flatten();
-    Ok(Some(continues.fold(key, |key, part| format!("{key}\n{}", part.get())).into()))
+    Ok(Some(key.into()))
+}
+
+/// A call that continues another one carries the state of that, which is part of what makes it
+/// this call and no other. As JSON, so that no two pairs of state and responses look alike.
+fn continues(params: &CallParams<'_>) -> Option<Digest> {
+    let parts = [params.request_state, params.input_responses];
+    let text = |part: Option<&RawValue>| part.map_or("null", RawValue::get).to_owned();
+    let is_said = parts.iter().any(Option::is_some);
+    is_said.then(|| Digest::of_bytes(format!("[{}]", parts.map(text).join(","))))
 }
 
 fn part<'l, T: serde::Deserialize<'l> + Default>(
@@ -140,6 +182,12 @@ impl McpCall {
 
     pub(crate) const fn line(&self) -> &Bytes {
         &self.line
+    }
+
+    /// Its `_meta` as JSON text.
+    pub(crate) fn meta(&self) -> Option<&str> {
+        let range = self.meta.clone()?;
+        Some(std::str::from_utf8(&self.line[range]).expect("a part of JSON text"))
     }
 
     /// The client's progress token, and its JSON text.
@@ -190,5 +238,39 @@ impl McpCall {
             return Some(answer.line);
         }
         Some(message::splice(&answer.line, &[(answer.id_range, self.id_text())]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The key and what is continued, of a call with these members of its params.
+    fn identity(key: &str, members: &str) -> (Identity, Option<Digest>) {
+        let line = format!(
+            r#"{{"id":1,"method":"tools/call","params":{{"name":"pay"{members},"_meta":{{"idempotencyKey":{key}}}}}}}"#
+        );
+        let line = Bytes::from(line);
+        let message: Message<'_> = message::object(std::str::from_utf8(&line).unwrap()).unwrap();
+        let request = Request::read(&line, &message, &Client::default()).unwrap();
+        (request.identity, request.continues)
+    }
+
+    #[test]
+    fn key_and_state_are_told_apart_however_they_are_spelled() {
+        let all = [
+            identity(r#""a""#, ""),
+            identity(r#""a""#, r#","requestState":"x""#),
+            identity(r#""a""#, r#","inputResponses":"x""#),
+            identity(r#""a""#, r#","requestState":"x","inputResponses":{}"#),
+            // As key and state were joined once.
+            identity(r#""a\n\"x\"""#, ""),
+            identity(r#""a\n\"x\"\n{}""#, ""),
+            identity(r#""a\n\"x\"""#, r#","inputResponses":{}"#),
+        ];
+        for (at, one) in all.iter().enumerate() {
+            assert!(all[at + 1..].iter().all(|other| other != one), "{one:?}");
+        }
+        assert_eq!(identity(r#""a""#, r#","requestState":"x""#), all[1]);
     }
 }

@@ -1,9 +1,10 @@
-//! What the server's own `tools/list` says of its tools.
-use super::message;
+//! What the server's own `tools/list` says of its tools, and how far it is believed.
+use super::{message, options::Trust};
 use hashbrown::HashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::{Arc, PoisonError, RwLock};
+use tool_reliability::telemetry::TARGET;
 use tr_core::{Effect, ToolManifest};
 
 /// How many tools are remembered; more than any server lists.
@@ -15,7 +16,17 @@ type Tools = HashMap<Box<str>, Arc<ToolManifest>>;
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
     declared: Declared,
-    listed: Tools,
+    listed: HashMap<Box<str>, Listed>,
+    trust: Trust,
+}
+
+/// What a server says of a tool.
+#[derive(Debug)]
+struct Listed {
+    /// With the most harmful effect that was ever said of it in this connection.
+    manifest: Arc<ToolManifest>,
+    /// The list that it stands in still holds.
+    is_current: bool,
 }
 
 /// From the user's catalogue and configuration: these hold whatever the server says. A clone is
@@ -41,7 +52,7 @@ impl Declared {
 }
 
 #[derive(Deserialize)]
-struct Listed<'l> {
+struct List<'l> {
     #[serde(borrow, default)]
     tools: Vec<&'l RawValue>,
 }
@@ -59,53 +70,98 @@ struct Annotations {
     read_only: Option<bool>,
     #[serde(rename = "idempotentHint")]
     idempotent: Option<bool>,
+    #[serde(rename = "destructiveHint")]
+    destructive: Option<bool>,
 }
 
 impl Annotations {
-    /// As MCP's defaults have it: what is not said to be harmless is not.
+    /// As MCP's defaults have it: what is not said to be harmless is not. What destroys does not
+    /// only read, whatever else is said of it.
     const fn effect(&self) -> Option<Effect> {
-        match (self.read_only, self.idempotent) {
-            (Some(true), _) => Some(Effect::ReadOnly),
-            (_, Some(true)) => Some(Effect::Idempotent),
+        match (self.destructive, self.read_only, self.idempotent) {
+            (None | Some(false), Some(true), _) => Some(Effect::ReadOnly),
+            (_, _, Some(true)) => Some(Effect::Idempotent),
             _ => None,
         }
     }
 }
 
+impl Trust {
+    /// As much of what a server says as is believed.
+    fn of(self, said: Option<Effect>) -> Option<Effect> {
+        match (self, said) {
+            (Self::All, said) => said,
+            (Self::Idempotent, Some(Effect::ReadOnly)) => Some(Effect::Idempotent),
+            (Self::Idempotent, said) => said,
+            (Self::None, _) => None,
+        }
+    }
+}
+
+/// How harmless it is.
+const fn rank(effect: Option<Effect>) -> u8 {
+    match effect {
+        Some(Effect::ReadOnly) => 2,
+        Some(Effect::Idempotent) => 1,
+        _ => 0,
+    }
+}
+
 impl Effects {
     /// Beside what the user declared.
-    pub(crate) fn beside(declared: Declared) -> Self {
-        Self { declared, ..Self::default() }
+    pub(crate) fn beside(declared: Declared, trust: Trust) -> Self {
+        Self { declared, trust, ..Self::default() }
     }
 
-    /// Takes over a page of the server's list.
+    /// Takes over a page of the server's list. A tool that was said to be harmful stays so for the
+    /// whole connection.
     pub(crate) fn learn(&mut self, result: &RawValue) {
-        let Ok(listed) = message::object::<Listed<'_>>(result.get()) else { return };
-        for tool in listed.tools {
+        let Ok(list) = message::object::<List<'_>>(result.get()) else { return };
+        for tool in list.tools {
             let Ok(tool) = message::object::<Tool<'_>>(tool.get()) else { continue };
-            if self.listed.len() >= MAX_TOOLS {
-                break;
-            }
-            let mut manifest = ToolManifest::new(&*tool.name);
             let annotations = tool.annotations.and_then(|raw| message::object(raw.get()).ok());
-            manifest.effect = annotations.as_ref().and_then(Annotations::effect);
-            self.listed.insert(tool.name, Arc::new(manifest));
+            let said = self.trust.of(annotations.as_ref().and_then(Annotations::effect));
+            let effect = match self.listed.get(&tool.name) {
+                None if self.listed.len() >= MAX_TOOLS => break,
+                Some(known) if rank(known.manifest.effect) < rank(said) => {
+                    tracing::warn!(
+                        target: TARGET,
+                        event = "annotations_not_believed",
+                        tool = &*tool.name,
+                        help = "the server called it more harmful before: declare it in --catalog",
+                    );
+                    known.manifest.effect
+                }
+                _ => said,
+            };
+            let mut manifest = ToolManifest::new(&*tool.name);
+            manifest.effect = effect;
+            let listed = Listed { manifest: Arc::new(manifest), is_current: true };
+            self.listed.insert(tool.name, listed);
         }
     }
 
-    /// The list has changed: until it passes by again, nothing is known.
+    /// The list has changed: until it passes by again, no tool counts as harmless.
     pub(crate) fn forget(&mut self) {
-        self.listed.clear();
+        for tool in self.listed.values_mut() {
+            tool.is_current = false;
+        }
     }
 
     /// What the server says of its tools.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &Arc<ToolManifest>> {
-        self.listed.values()
+        self.listed.values().filter(|tool| tool.is_current).map(|tool| &tool.manifest)
     }
 
-    /// What is known of a tool.
-    pub(crate) fn of(&self, name: &str) -> Option<Arc<ToolManifest>> {
-        self.declared.get(name).or_else(|| self.listed.get(name).cloned())
+    /// What is known of a tool, and what the server says of its effect where what the user declared
+    /// of it does not.
+    pub(crate) fn of(&self, name: &str) -> Option<(Arc<ToolManifest>, Option<Effect>)> {
+        let listed = || Some(&self.listed.get(name).filter(|tool| tool.is_current)?.manifest);
+        match self.declared.get(name) {
+            Some(declared) if declared.effect.is_some() => Some((declared, None)),
+            Some(declared) => Some((declared, listed().and_then(|tool| tool.effect))),
+            None => Some((listed()?.clone(), None)),
+        }
     }
 }
 
@@ -121,20 +177,104 @@ mod tests {
                 {"name":"odd","annotations":{"readOnlyHint":"yes"}},7,
                 {"name":"null","annotations":null},["array",[true,true]],
                 {"name":"fields","annotations":[true,true]},
-                {"name":"nulls","annotations":{"readOnlyHint":true,"idempotentHint":null}}]}"#,
+                {"name":"nulls","annotations":{"readOnlyHint":true,"idempotentHint":null}},
+                {"name":"both","annotations":{"readOnlyHint":true,"destructiveHint":true}},
+                {"name":"d","annotations":{"destructiveHint":true,"idempotentHint":true}}]}"#,
         )
         .unwrap();
         let mut effects = Effects::default();
         effects.learn(&raw);
-        let effect = |name| effects.of(name).and_then(|tool| tool.effect);
+        let effect = |name| effects.of(name).and_then(|(tool, said)| tool.effect.or(said));
         assert_eq!(effect("r"), Some(Effect::ReadOnly));
         assert_eq!(effect("i"), Some(Effect::Idempotent));
         assert_eq!(effect("nulls"), Some(Effect::ReadOnly));
+        assert_eq!(effect("d"), Some(Effect::Idempotent));
         assert!(effects.of("null").is_some() && effects.of("array").is_none());
-        for name in ["m", "odd", "fields", "unheard of"] {
+        for name in ["m", "both", "odd", "fields", "unheard of"] {
             assert_eq!(effect(name), None, "{name}");
         }
         effects.forget();
         assert!(effects.of("r").is_none());
+    }
+
+    fn learn(effects: &mut Effects, annotations: &str) {
+        let page = format!(r#"{{"tools":[{{"name":"t","annotations":{annotations}}}]}}"#);
+        effects.learn(&serde_json::from_str::<Box<RawValue>>(&page).unwrap());
+    }
+
+    fn effect(effects: &Effects) -> Option<Effect> {
+        effects.of("t").and_then(|(tool, said)| tool.effect.or(said))
+    }
+
+    #[test]
+    fn a_later_list_makes_no_tool_more_harmless() {
+        let said = ["{}", r#"{"idempotentHint":true}"#, r#"{"readOnlyHint":true}"#];
+        for (first, before) in said.iter().enumerate() {
+            for (second, after) in said.iter().enumerate() {
+                let mut effects = Effects::default();
+                learn(&mut effects, before);
+                effects.forget();
+                assert_eq!(effect(&effects), None);
+                learn(&mut effects, after);
+                assert_eq!(usize::from(rank(effect(&effects))), first.min(second));
+                // What is said in between is not forgotten either.
+                learn(&mut effects, said[2]);
+                assert_eq!(usize::from(rank(effect(&effects))), first.min(second));
+            }
+        }
+    }
+
+    #[test]
+    fn an_entry_that_names_no_effect_leaves_it_to_the_server() {
+        let silent = Arc::new(ToolManifest::new("t"));
+        let mut says = ToolManifest::new("t");
+        says.effect = Some(Effect::Mutating);
+        for (entry, trust, expected) in [
+            (silent.clone(), Trust::All, Some(Effect::ReadOnly)),
+            (silent.clone(), Trust::Idempotent, Some(Effect::Idempotent)),
+            (silent, Trust::None, None),
+            (Arc::new(says), Trust::All, Some(Effect::Mutating)),
+        ] {
+            let declared = Declared::default();
+            declared.replace([&entry].into_iter());
+            let mut effects = Effects::beside(declared, trust);
+            assert_eq!(effect(&effects), entry.effect, "before the list");
+            learn(&mut effects, r#"{"readOnlyHint":true}"#);
+            assert_eq!(effect(&effects), expected, "{trust:?}");
+            assert!(
+                Arc::ptr_eq(&effects.of("t").unwrap().0, &entry),
+                "its schema is compiled once"
+            );
+            effects.forget();
+            assert_eq!(effect(&effects), entry.effect, "the list has changed");
+        }
+    }
+
+    #[test]
+    fn a_server_is_believed_as_far_as_its_operator_says() {
+        let (reads, repeats) = (r#"{"readOnlyHint":true}"#, r#"{"idempotentHint":true}"#);
+        for (trust, of_reads, of_repeats) in [
+            (Trust::All, Some(Effect::ReadOnly), Some(Effect::Idempotent)),
+            (Trust::Idempotent, Some(Effect::Idempotent), Some(Effect::Idempotent)),
+            (Trust::None, None, None),
+        ] {
+            for (said, believed) in [(reads, of_reads), (repeats, of_repeats)] {
+                let mut effects = Effects::beside(Declared::default(), trust);
+                learn(&mut effects, said);
+                assert_eq!(effect(&effects), believed, "{trust:?}, {said}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_without_end_is_not_kept() {
+        let mut effects = Effects::default();
+        for page in 0..=MAX_TOOLS / 100 {
+            let tools: Vec<_> =
+                (0..100).map(|n| format!(r#"{{"name":"t{}"}}"#, 100 * page + n)).collect();
+            let page = format!(r#"{{"tools":[{}]}}"#, tools.join(","));
+            effects.learn(&serde_json::from_str::<Box<RawValue>>(&page).unwrap());
+        }
+        assert_eq!(effects.listed().count(), MAX_TOOLS);
     }
 }

@@ -6,7 +6,7 @@
 use super::{
     call::{Ending, McpCall},
     message::{self, Token},
-    tool::Limits,
+    tool::{Limits, Owed},
 };
 use bytes::Bytes;
 use hashbrown::HashMap;
@@ -16,7 +16,6 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
-use tr_core::Fence;
 
 /// How many abandoned attempts are remembered, so that their late answers are recognised.
 const LATE: usize = 4096;
@@ -57,7 +56,7 @@ struct Attempt {
     progress_token: Option<Token>,
     started: Instant,
     last_sign: Instant,
-    claim: Option<Fence>,
+    owed: Owed,
 }
 
 impl Attempt {
@@ -95,8 +94,8 @@ pub(crate) enum Answered {
     },
     /// That of an attempt that was given up.
     Late {
-        /// The claim under which it ran, if it left a record behind.
-        claim: Option<Fence>,
+        /// Who is to be told.
+        owed: Owed,
         /// The client withdrew the call, and would have got this answer without us.
         pass: bool,
     },
@@ -160,7 +159,7 @@ impl Flights {
     pub(crate) fn launch(
         &mut self,
         call: &Arc<McpCall>,
-        claim: Option<Fence>,
+        owed: Owed,
         now: Instant,
     ) -> Option<Launched> {
         let state = self.calls.get_mut(call.id())?;
@@ -189,7 +188,7 @@ impl Flights {
             progress_token: wire_token,
             started: now,
             last_sign: now,
-            claim,
+            owed,
         };
         self.attempts.insert(wire_id.clone(), attempt);
         state.current = Some(wire_id.clone());
@@ -203,7 +202,10 @@ impl Flights {
 
     /// Whether `id` is that of an attempt, or was.
     pub(crate) fn knows(&self, id: &Token) -> bool {
-        self.attempts.contains_key(id) || self.late.knows(id) || self.is_ours(id)
+        self.attempts.contains_key(id)
+            || self.calls.contains_key(id)
+            || self.late.knows(id)
+            || self.is_ours(id)
     }
 
     /// Whether we made this id or token: no client knows it.
@@ -214,12 +216,15 @@ impl Flights {
     /// The server has answered `wire_id`.
     pub(crate) fn answered(&mut self, wire_id: &Token) -> Answered {
         if let Some(attempt) = self.take(wire_id) {
-            let recorded = attempt.claim.is_some();
+            let recorded = attempt.owed.claim.is_some();
             return Answered::Attempt { ending: attempt.ending, recorded };
         }
         match self.late.take(wire_id) {
-            Some((claim, pass)) => Answered::Late { claim, pass },
-            None if self.is_ours(wire_id) => Answered::Late { claim: None, pass: false },
+            Some((owed, pass)) => Answered::Late { owed, pass },
+            // The client hears of it under the id of its call, and once.
+            None if self.is_ours(wire_id) || self.calls.contains_key(wire_id) => {
+                Answered::Late { owed: Owed::default(), pass: false }
+            }
             None => Answered::Stranger,
         }
     }
@@ -230,7 +235,7 @@ impl Flights {
         if !self.is_ours(wire_id) {
             self.late.remember_token(attempt.progress_token);
         }
-        self.late.remember(wire_id.clone(), attempt.claim, false);
+        self.late.remember(wire_id.clone(), attempt.owed, false);
         Some(attempt.ending)
     }
 
@@ -290,7 +295,7 @@ impl Flights {
         let Some(attempt) = self.take(&wire_id) else { return Relay::Swallow };
         // Under the client's own id and token it hears what it would without us.
         let own = wire_id == *id;
-        self.late.remember(wire_id.clone(), attempt.claim, own);
+        self.late.remember(wire_id.clone(), attempt.owed, own);
         // The attempt may have been dropped already; then nobody needs to know.
         let _ = attempt.ending.send(Ending::Cancelled);
         if own { Relay::Raw } else { Relay::With(wire_id.to_json().into()) }
@@ -321,23 +326,23 @@ impl Flights {
 /// The newest abandoned attempts and the client's progress tokens among theirs.
 #[derive(Debug, Default)]
 struct Late {
-    attempts: HashMap<Token, (Option<Fence>, bool)>,
+    attempts: HashMap<Token, (Owed, bool)>,
     order: VecDeque<Token>,
     tokens: VecDeque<Token>,
 }
 
 impl Late {
-    fn remember(&mut self, wire_id: Token, claim: Option<Fence>, pass: bool) {
+    fn remember(&mut self, wire_id: Token, owed: Owed, pass: bool) {
         if self.order.len() == LATE
             && let Some(oldest) = self.order.pop_front()
         {
             self.attempts.remove(&oldest);
         }
         self.order.push_back(wire_id.clone());
-        self.attempts.insert(wire_id, (claim, pass));
+        self.attempts.insert(wire_id, (owed, pass));
     }
 
-    fn take(&mut self, wire_id: &Token) -> Option<(Option<Fence>, bool)> {
+    fn take(&mut self, wire_id: &Token) -> Option<(Owed, bool)> {
         let found = self.attempts.remove(wire_id)?;
         self.order.retain(|id| id != wire_id);
         Some(found)

@@ -1,5 +1,5 @@
 //! JSON-RPC lines, looked at without being changed: every part is a slice of the line.
-use super::scan::IdScan;
+use super::scan::{self, IdScan};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -48,6 +48,21 @@ pub(crate) struct Meta<'l> {
     /// Codex names its turns in it.
     #[serde(borrow, rename = "x-codex-turn-metadata")]
     pub(crate) codex_turn: Option<&'l RawValue>,
+    #[serde(borrow, rename = "callId")]
+    pub(crate) codex_call: Option<&'l RawValue>,
+    #[serde(borrow, rename = "threadId")]
+    pub(crate) codex_thread: Option<&'l RawValue>,
+    #[serde(borrow, rename = "claudecode/toolUseId")]
+    pub(crate) claude_call: Option<&'l RawValue>,
+    // Conversations, and no calls.
+    #[serde(borrow, rename = "vscode.conversationId")]
+    pub(crate) vscode: Option<&'l RawValue>,
+    #[serde(borrow, rename = "ai.opencode/sessionID")]
+    pub(crate) opencode: Option<&'l RawValue>,
+    #[serde(borrow, rename = "agent-session-id")]
+    pub(crate) goose: Option<&'l RawValue>,
+    #[serde(borrow, rename = "antigravity.google/conversation_id")]
+    pub(crate) antigravity: Option<&'l RawValue>,
 }
 
 /// What we look for in Codex's description of a turn.
@@ -123,8 +138,6 @@ pub(crate) fn read(line: &[u8]) -> Line<'_> {
     }
 }
 
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
-
 /// What can be made out of a line that is no JSON, or not unambiguously so.
 #[derive(Debug)]
 pub(crate) struct Guess {
@@ -135,6 +148,10 @@ pub(crate) struct Guess {
     /// It is an answer, and there as a whole: nothing but an object with a result or an error, and
     /// no method.
     pub(crate) is_answer: bool,
+    /// Where its error stands, if it has one.
+    pub(crate) error: Option<Range<usize>>,
+    /// Where its result stands, if it has one, and whether that says `isError: true`.
+    pub(crate) result: Option<(Range<usize>, bool)>,
 }
 
 impl Guess {
@@ -143,16 +160,20 @@ impl Guess {
     pub(crate) fn of(line: &[u8]) -> Option<Self> {
         let mut scan = IdScan::default();
         scan.feed(line);
-        let bare = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line).trim_ascii();
+        let bare = scan::bare(line);
         let whole = scan.ended() && bare.starts_with(b"{") && bare.ends_with(b"}");
         let is_answer = whole && scan.answers() && !scan.asks();
+        let (error, result) = (scan.error(), scan.result());
         let (text, place) = scan.placed()?;
         let id = Token::read(serde_json::from_str(&text).ok()?)?;
-        Some(Self { id, place, is_answer })
+        Some(Self { id, place, is_answer, error, result })
     }
 }
 
-fn present<'l, D: serde::Deserializer<'l>>(from: D) -> Result<Option<&'l RawValue>, D::Error> {
+/// A member's value, `null` too.
+pub(super) fn present<'l, D: serde::Deserializer<'l>>(
+    from: D,
+) -> Result<Option<&'l RawValue>, D::Error> {
     Deserialize::deserialize(from).map(Some)
 }
 
@@ -162,6 +183,18 @@ pub(crate) fn object<'l, T: Deserialize<'l>>(text: &'l str) -> serde_json::Resul
         return serde_json::from_str(text);
     }
     Err(serde::de::Error::custom("is no object"))
+}
+
+/// The line with U+FFFD for its bytes that are no UTF-8, as decoders have it; `None` if it has none.
+pub(crate) fn repaired(line: &[u8]) -> Option<Bytes> {
+    std::str::from_utf8(line).err()?;
+    Some(Bytes::from(String::from_utf8_lossy(line).into_owned()))
+}
+
+/// The messages of a batch, which need not be JSON; `None` if the line is none, or not a whole one.
+pub(crate) fn parts(line: &Bytes) -> Option<impl Iterator<Item = Bytes>> {
+    let all = scan::elements(line)?;
+    Some(all.map(|part| line.slice_ref(part)))
 }
 
 /// The messages of a batch.

@@ -2,16 +2,24 @@
 //! that it starts.
 mod admin;
 pub(crate) mod answer;
+mod attribution;
 mod call;
 mod effects;
+mod failure;
 mod flights;
+pub(crate) mod guessed;
+mod identity;
 mod line_reader;
 mod lines;
+mod log;
+pub(crate) mod mark;
 pub(crate) mod message;
+mod notes;
 mod options;
 mod out;
 mod patrol;
 mod proxy;
+pub(crate) mod records;
 mod run;
 mod scan;
 pub(crate) mod server;
@@ -19,7 +27,10 @@ mod setup;
 mod signals;
 mod stack;
 mod stdio;
+mod summary;
 mod tool;
+mod unknowns;
+mod watching;
 
 pub(crate) use self::{
     effects::Effects,

@@ -1,5 +1,6 @@
 //! The command line of `tool-guard mcp`.
-use clap::{Args, ValueEnum};
+use super::records::Place;
+use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 use tool_reliability::{
     idempotency::DerivedKeys,
@@ -44,6 +45,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
 
+    /// How far the server is believed that a tool is harmless; a catalogue needs no such belief
+    #[arg(long, value_enum, default_value_t = Trust::All, value_name = "HOW")]
+    pub(crate) trust_annotations: Trust,
+
     /// Which calls without a key are taken for repeats of one another [default: off]
     #[arg(long, value_enum, value_name = "FROM")]
     pub(crate) derive_keys: Option<DeriveKeys>,
@@ -52,13 +57,41 @@ pub(crate) struct Options {
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) loops: Option<Loops>,
 
+    /// Adds a line of JSON to PATH for each malformed call that fails, with the model that made it
+    /// [without PATH: ~/.openclaw/tool-guard.log]
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = loopguard::LOG_PATH)]
+    pub(crate) attribution_log: Option<PathBuf>,
+
     /// What the guard does when the server has ended and all calls in flight are answered
     #[arg(long, value_enum, default_value_t = OnServerExit::Exit, value_name = "WHAT")]
     pub(crate) on_server_exit: OnServerExit,
 
-    /// Which events are logged on standard error, as JSON lines
+    /// Where mutating calls that have an id are recorded, so that none runs twice although the guard
+    /// ends: a file, redis://HOST:PORT or memory [default: tool-guard/records.db in the user's state
+    /// folder]
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) records: Option<Place>,
+
+    /// What is kept of their answers
+    #[arg(long, value_enum, default_value_t = Bodies::Full, value_name = "WHAT")]
+    pub(crate) record_bodies: Bodies,
+
+    /// Encrypts what is kept of calls: 64 hexadecimal digits in a file that is yours alone
+    #[arg(long, value_name = "FILE")]
+    pub(crate) records_key_file: Option<PathBuf>,
+
+    /// Names the server in the records, which several servers may share [default: by the command]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) name: Option<String>,
+
+    /// Which events are logged on standard error, as JSON lines or for people; all but off end with a
+    /// summary
     #[arg(long, value_enum, default_value_t = Log::Warn)]
     pub(crate) log: Log,
+
+    /// Where they are written in place of standard error, to which the server can write, too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log_file: Option<PathBuf>,
 
     /// The MCP server and its arguments; what follows its name belongs to it
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
@@ -93,6 +126,27 @@ impl From<DeriveKeys> for DerivedKeys {
             DeriveKeys::Session => Self::Session,
         }
     }
+}
+
+/// How far a server is believed that a tool is harmless.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Trust {
+    /// What it says to only read does, and what it says can be repeated can
+    #[default]
+    All,
+    /// What it says to only read counts as what can be repeated
+    Idempotent,
+    /// Not at all: what the catalogue does not declare counts as mutating
+    None,
+}
+
+/// What a record keeps of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Bodies {
+    /// All of it: a repeat gets the answer again
+    Full,
+    /// Nothing: a repeat is told that the call ran, and when
+    Digest,
 }
 
 /// What the guard does after the server has ended.
@@ -144,10 +198,11 @@ impl Loops {
     }
 }
 
-/// What is watched for beside failures: it is remarked, and refuses nothing.
-pub(crate) fn signals(mode: loopguard::Mode) -> Option<Signals> {
-    let remarks = matches!(mode, loopguard::Mode::Note | loopguard::Mode::Block);
-    remarks.then(|| Signals::default().refuse(false))
+/// What is watched for beside failures: it is remarked, and refuses nothing. In the modes `note` and
+/// `block`, unless the configuration says otherwise.
+pub(crate) fn signals(mode: loopguard::Mode, configured: Option<bool>) -> Option<Signals> {
+    let by_mode = matches!(mode, loopguard::Mode::Note | loopguard::Mode::Block);
+    configured.unwrap_or(by_mode).then(|| Signals::default().refuse(false))
 }
 
 /// Which events are logged.
@@ -159,6 +214,8 @@ pub(crate) enum Log {
     Warn,
     /// Each call too
     Info,
+    /// What the guard did, as one line each for people
+    Human,
 }
 
 /// Reads `50s`, `500ms`, `10m`, `1.5h`.

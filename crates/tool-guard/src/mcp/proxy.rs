@@ -1,5 +1,6 @@
 //! What the guard does with each line, in the order in which they come.
 mod from_server;
+mod start;
 
 use super::{
     Mode,
@@ -7,11 +8,14 @@ use super::{
     call::{McpCall, Refused, Request},
     effects::Effects,
     flights::{Relay, Unopened, token},
+    identity::Client,
     lines::{Item, Oversized},
     message::{self, Guess, Line, Message, NoteParams, Token},
     out::Out,
     patrol::Patrol,
-    tool::{Failure, Wire},
+    tool::Wire,
+    unknowns::{self, Barred},
+    watching::Watching,
 };
 use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -23,9 +27,8 @@ use std::{
     task::{Context, Poll, Waker, ready},
 };
 use tool_reliability::telemetry::TARGET;
-use tower::ServiceExt;
 use tower_service::Service;
-use tr_core::{BoxError, CallParts, ToolCall, ToolOutcome, call::Attachment};
+use tr_core::{BoxError, ToolCall, ToolOutcome};
 
 /// What the server answers to a request after it has ended, as MCP's own clients report it.
 const CONNECTION_CLOSED: i64 = -32000;
@@ -94,8 +97,9 @@ pub(crate) struct Proxy<S> {
     mode: Mode,
     wire: Arc<Wire>,
     stack: S,
-    session: Box<str>,
+    client: Client,
     effects: Effects,
+    watching: Watching,
     /// The calls that are under way.
     pub(crate) calls: Calls,
     /// Requests of the client that are no tool calls, by id.
@@ -113,7 +117,7 @@ pub(crate) struct Parts<S> {
     pub(crate) mode: Mode,
     pub(crate) wire: Arc<Wire>,
     pub(crate) stack: S,
-    pub(crate) session: Box<str>,
+    pub(crate) client: Client,
     pub(crate) effects: Effects,
 }
 
@@ -125,7 +129,7 @@ where
         + 'static,
 {
     pub(crate) fn new(parts: Parts<S>) -> Self {
-        let Parts { mode, wire, stack, session, effects } = parts;
+        let Parts { mode, wire, stack, client, effects } = parts;
         Self {
             calls: Calls {
                 wire: wire.clone(),
@@ -135,13 +139,20 @@ where
             mode,
             wire,
             stack,
-            session,
+            client,
             effects,
+            watching: Watching::default(),
             requests: HashSet::new(),
             lists: HashSet::new(),
             to_client: Out::default(),
             to_server: Out::default(),
         }
+    }
+
+    /// Has `watching` hear of the calls.
+    pub(crate) fn watched_by(mut self, watching: Watching) -> Self {
+        self.watching = watching;
+        self
     }
 
     pub(crate) const fn mode(&self) -> Mode {
@@ -152,6 +163,12 @@ where
     pub(crate) fn on_step(&mut self, finished: Option<Finished>) {
         self.collect();
         let Some((call, repeatable, end)) = finished else { return };
+        if let Some(equals) = call.trace.equals
+            && !end.as_ref().is_err_and(|error| error.is::<Barred>())
+            && unknowns::is_unknown(&end)
+        {
+            self.wire.unknowns.note(equals, call.trace.record);
+        }
         let wanted = self.wire.lock().flights.close(call.id());
         if wanted && self.mode == Mode::Enforce {
             self.to_client.line(&answer::line(&call, repeatable, &end));
@@ -255,6 +272,7 @@ where
                         "Connection closed: the MCP server has ended",
                     );
                 }
+                self.watching.on_request(message);
                 if self.requests.len() < MAX_REQUESTS {
                     if method == "tools/list" {
                         self.lists.insert(id.clone());
@@ -282,7 +300,7 @@ where
 
     fn on_call(&mut self, line: &Bytes, message: &Message<'_>) {
         let id_text = message.id.map_or("null", |id| id.get());
-        let request = match Request::read(line, message) {
+        let request = match Request::read(line, message, &self.client) {
             Ok(request) => request,
             Err(Refused::Notification) => {
                 return tracing::warn!(target: TARGET, event = "call_without_id_dropped");
@@ -312,36 +330,6 @@ where
                 );
             }
         }
-    }
-
-    fn start(&mut self, request: Request) {
-        let Request { call, tool, arguments, key, traceparent, turn } = request;
-        let mcp = Arc::new(call);
-        let mut parts = CallParts::new(&*tool, arguments);
-        parts.request_id = Some(mcp.id().to_string().into());
-        parts.context.session = Some(self.session.clone());
-        parts.idempotency.key = key;
-        parts.trace.traceparent = traceparent;
-        parts.turn = turn;
-        parts.attachment = Attachment::new(mcp.clone());
-        let mut call = ToolCall::from(parts);
-        if let Some(manifest) = self.effects.of(&tool) {
-            call = call.manifested(manifest);
-        }
-        let repeatable = Repeatable::of(&call);
-        if self.mode == Mode::Enforce
-            && self.wire.lock().gone
-            && self.wire.claim_of(&call).is_none()
-        {
-            // No layer may retry it, hold it back or blame a breaker. What is recorded of the same
-            // call is still told.
-            let refused = Err(Failure::SERVER_GONE_BEFORE.into());
-            return self.on_step(Some((mcp, repeatable, refused)));
-        }
-        let stack = self.stack.clone();
-        let run = async move { (mcp, repeatable, stack.oneshot(call).await) };
-        let finished = self.calls.begin(Box::pin(run));
-        self.on_step(finished);
     }
 }
 

@@ -3,15 +3,19 @@ use super::{
     Mode, Options, admin,
     effects::{Declared, Effects},
     flights::Flights,
+    identity::Client,
     line_reader::LineReader,
-    options::{Log, OnServerExit, signals},
+    log,
+    options::{Bodies, OnServerExit, signals},
     proxy::{Parts, Proxy},
+    records,
     server::{self, Server},
     setup::Files,
     signals::{Signals, reload},
-    stack,
+    stack::{self, Records},
     stdio::{Input, Output},
     tool::{Limits, ServerTool, Wire},
+    watching::Watching,
 };
 use crate::supervise::{NOT_FOUND, NOT_STARTED};
 use anyhow::{Context as _, bail};
@@ -31,9 +35,7 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, sleep_until},
 };
-use tool_reliability::{admin::Admin, telemetry::JsonLines};
-use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::{filter::LevelFilter, prelude::*};
+use tool_reliability::admin::Admin;
 
 /// A side whose lines pile up to so many bytes is not read from until they are written.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
@@ -50,11 +52,7 @@ const LINGER: Duration = Duration::from_millis(200);
 
 /// Runs the guard until the client leaves, or the server ends.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
-    let _logging = match options.log {
-        Log::Off => None,
-        Log::Warn => Some(log_to_stderr(LevelFilter::WARN)?),
-        Log::Info => Some(log_to_stderr(LevelFilter::INFO)?),
-    };
+    let logging = log::start(options.log, options.log_file.as_deref())?;
     let files = Files::of(&options);
     let setup = files.read().map_err(anyhow::Error::msg)?;
     let declared = Declared::default();
@@ -75,8 +73,29 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     if let Some(deprecated) = deprecated {
         eprintln!("tool-guard: {deprecated}");
     }
-    let compares = signals(loops).is_some();
-    let live = stack::live(setup.config, keys, loops)?;
+    let compares = signals(loops, setup.config.loops.signals).is_some();
+    let server = options.name.unwrap_or_else(|| records::name_of(&options.command));
+    let connection = format!("mcp-{:016x}", fastrand::u64(..));
+    let records = match options.mode {
+        Mode::Enforce => Records {
+            store: records::open(options.records).await?,
+            key: options.records_key_file.as_deref().map(records::key).transpose()?,
+            keep_answers: options.record_bodies == Bodies::Full,
+            instance: server.as_str().into(),
+        },
+        // Nothing is recorded of calls that are only looked at.
+        Mode::Off | Mode::Shadow => Records::default(),
+    };
+    let log_path = options.attribution_log.or_else(|| setup.attribution_log());
+    let guards_loops = options.mode != Mode::Off && setup.guards_loops(loops);
+    if log_path.is_some() && !guards_loops {
+        eprintln!("tool-guard: nothing is written to the attribution log: the loop guard is off");
+    }
+    let log_path = log_path.filter(|_| guards_loops);
+    let watching = Watching::new(options.mode, log_path.as_deref(), logging.is_some())?;
+    let watch = |builder| watching.watch(builder);
+    let live = stack::live(setup.config, keys, loops, records, options.mode, watch)?;
+    let _janitor = live.stack().records().spawn_janitor();
     let records = live.stack().records();
     let wire = Wire::new(Flights::new(prefix), limits, observe, keys, records).comparing(compares);
     let wire = Arc::new(wire);
@@ -96,9 +115,10 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         }
         None => None,
     };
-    let effects = Effects::beside(declared);
-    let session = format!("mcp-{:016x}", fastrand::u64(..)).into();
-    let proxy = Proxy::new(Parts { mode: options.mode, wire, stack, session, effects });
+    let effects = Effects::beside(declared, options.trust_annotations);
+    let client = Client::new(&server, &connection, Vec::new());
+    let proxy = Proxy::new(Parts { mode: options.mode, wire, stack, client, effects });
+    let proxy = proxy.watched_by(watching.clone());
 
     let client_in = Input::open().context("cannot read standard input")?;
     let client_out = Output::open().context("cannot write standard output")?;
@@ -112,7 +132,9 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     };
     // A task of its own: waking what the runtime blocks on costs a system call each time.
     let pumped = tokio::spawn(streams.pump(proxy, options.on_server_exit)).await;
-    pumped.unwrap_or_else(|error| resume_unwind(error.into_panic()))
+    let code = pumped.unwrap_or_else(|error| resume_unwind(error.into_panic()));
+    watching.finish();
+    code
 }
 
 /// A task that ends with whoever started it, and what it comes to.
@@ -131,15 +153,6 @@ impl<T> Drop for AbortOnDrop<T> {
     fn drop(&mut self) {
         self.0.abort();
     }
-}
-
-/// Logs for as long as the result lives. A client that reads no standard error must not stop the
-/// guard, so what cannot be written at once waits, and what waits too long is lost.
-fn log_to_stderr(level: LevelFilter) -> anyhow::Result<WorkerGuard> {
-    let (stderr, worker) = NonBlockingBuilder::default().lossy(true).finish(io::stderr());
-    let lines = JsonLines::new(stderr);
-    tracing_subscriber::registry().with(lines).with(level).try_init().context("cannot log")?;
-    Ok(worker)
 }
 
 struct Streams {

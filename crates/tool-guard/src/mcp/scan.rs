@@ -1,31 +1,50 @@
-//! Finds the top-level `id` of a JSON object that is too long to be kept or that no JSON reader
-//! takes, and whether it asks.
+//! Looks into lines that are too long to be kept or that no JSON reader takes: the top-level `id` of
+//! an object, whether it asks, what it answers; the elements of an array.
 use std::ops::Range;
 
 /// The longest id that is remembered, in bytes of JSON text.
 const MAX_ID: usize = 256;
 
-/// Reads an object byte by byte and keeps nothing but its `id`.
+/// Reads an object byte by byte, and keeps nothing but its `id` and where its answer stands.
 #[derive(Debug, Default)]
 pub(crate) struct IdScan {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// The string or scalar that is being read at the top level.
+    /// The string or scalar that is being read at the top level, or right inside of `result`.
     token: Vec<u8>,
-    /// The value that is being read at the top level belongs to `id`.
-    is_id: bool,
+    /// The value that is being read at the top level belongs to this member.
+    member: Member,
+    /// The value that is being read right inside of `result` is that of `isError`.
+    is_flag: bool,
     /// A value, and not a name, comes next.
     value: bool,
     found: Option<Found>,
     asks: bool,
     answers: bool,
+    /// Where the last `error` and the last `result` stand, unless they are `null`.
+    error: Option<Range<usize>>,
+    result: Option<Range<usize>>,
+    /// The last `result` has `isError: true`.
+    is_error: bool,
     /// How much was read.
     read: usize,
     /// Where the value began that is being read at the top level.
     begun: usize,
+    /// Where the value at the top level begins that is being read, whatever it is.
+    value_begun: Option<usize>,
     /// The object has ended.
     ended: bool,
+}
+
+/// The members of a message that matter here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Member {
+    Id,
+    Result,
+    Error,
+    #[default]
+    Other,
 }
 
 /// An id, and where it stands.
@@ -70,10 +89,24 @@ impl IdScan {
         self.answers
     }
 
+    /// Where the answer's `error` stands, if it has one.
+    pub(crate) fn error(&self) -> Option<Range<usize>> {
+        self.error.clone()
+    }
+
+    /// Where its `result` stands, if it has one, and whether that says `isError: true`.
+    pub(crate) fn result(&self) -> Option<(Range<usize>, bool)> {
+        Some((self.result.clone()?, self.is_error))
+    }
+
     fn step(&mut self, byte: u8) {
-        let keep = self.depth == 1 && self.token.len() < MAX_ID;
+        let in_result = self.depth == 2 && self.member == Member::Result;
+        let keep = (self.depth == 1 || in_result) && self.token.len() < MAX_ID;
         if keep && self.token.is_empty() {
             self.begun = self.read;
+        }
+        if self.depth == 1 && self.value && !byte.is_ascii_whitespace() {
+            self.value_begun.get_or_insert(self.read);
         }
         if self.in_string {
             if keep {
@@ -94,40 +127,125 @@ impl IdScan {
                     self.token.push(byte);
                 }
             }
-            b'{' | b'[' => self.depth += 1,
+            b'{' | b'[' => {
+                // A value that is no scalar has no text that matters.
+                self.depth += 1;
+                self.is_flag = false;
+                if self.depth == 2 && self.member == Member::Result {
+                    self.is_error = false;
+                }
+            }
             b'}' | b']' => {
                 self.end_value();
                 self.ended |= self.depth == 1 && byte == b'}';
                 self.depth = self.depth.saturating_sub(1);
             }
-            b':' if self.depth == 1 => {
-                self.is_id = self.token == b"\"id\"";
-                self.asks |= self.token == b"\"method\"";
-                self.answers |= [&b"\"result\""[..], b"\"error\""].contains(&&*self.token);
+            b':' if self.depth == 1 => self.begin_member(),
+            b':' if in_result => {
+                self.is_flag = self.token == b"\"isError\"";
                 self.token.clear();
-                self.value = true;
             }
-            b',' if self.depth == 1 => self.end_value(),
+            b',' if self.depth == 1 || in_result => self.end_value(),
             _ if keep && !byte.is_ascii_whitespace() => self.token.push(byte),
             _ => {}
         }
     }
 
+    /// A name at the top level has ended.
+    fn begin_member(&mut self) {
+        self.member = match &*self.token {
+            b"\"id\"" => Member::Id,
+            b"\"result\"" => Member::Result,
+            b"\"error\"" => Member::Error,
+            _ => Member::Other,
+        };
+        self.asks |= self.token == b"\"method\"";
+        self.answers |= matches!(self.member, Member::Result | Member::Error);
+        self.token.clear();
+        self.value = true;
+    }
+
     fn end_value(&mut self) {
+        if self.depth == 2 && self.member == Member::Result {
+            let token = std::mem::take(&mut self.token);
+            if std::mem::take(&mut self.is_flag) {
+                self.is_error = token == b"true";
+            }
+        }
         if self.depth != 1 {
             return;
         }
         let token = std::mem::take(&mut self.token);
-        if std::mem::take(&mut self.value)
-            && std::mem::take(&mut self.is_id)
-            && token.len() < MAX_ID
-        {
-            let place = self.begun..self.begun + token.len();
-            let text = String::from_utf8(token).ok();
-            let usable = text.filter(|text| !text.is_empty() && text != "null");
-            self.found = usable.map(|text| Found { text: text.into(), place });
+        let begun = self.value_begun.take().unwrap_or(self.read);
+        if !std::mem::take(&mut self.value) {
+            return;
+        }
+        let whole = (token != b"null").then_some(begun..self.read);
+        match std::mem::take(&mut self.member) {
+            Member::Id if token.len() < MAX_ID => {
+                let place = self.begun..self.begun + token.len();
+                let text = String::from_utf8(token).ok();
+                let usable = text.filter(|text| !text.is_empty() && text != "null");
+                self.found = usable.map(|text| Found { text: text.into(), place });
+            }
+            Member::Error => self.error = whole,
+            Member::Result => self.result = whole,
+            Member::Id | Member::Other => {}
         }
     }
+}
+
+/// The elements of an array as they stand in a line, which need not be JSON; `None` if the line is no
+/// array, or not there as a whole. None of them is kept, so that a line of millions takes no room.
+pub(crate) fn elements(line: &[u8]) -> Option<Elements<'_>> {
+    let inside = bare(line).strip_prefix(b"[")?.strip_suffix(b"]")?;
+    let all = Elements { rest: Some(inside), torn: false };
+    let mut looked = all.clone();
+    looked.by_ref().for_each(drop);
+    (!looked.torn).then_some(all)
+}
+
+/// Goes from one comma to the next.
+#[derive(Clone, Debug)]
+pub(crate) struct Elements<'l> {
+    rest: Option<&'l [u8]>,
+    /// A bracket or a string did not end, or one ended that had not begun.
+    torn: bool,
+}
+
+impl<'l> Iterator for Elements<'l> {
+    type Item = &'l [u8];
+
+    fn next(&mut self) -> Option<&'l [u8]> {
+        let rest = self.rest.take()?;
+        let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+        for (at, byte) in rest.iter().enumerate() {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' if in_string => escaped = true,
+                b'"' => in_string = !in_string,
+                _ if in_string => {}
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => {
+                    self.torn |= depth == 0;
+                    depth = depth.saturating_sub(1);
+                }
+                b',' if depth == 0 => {
+                    self.rest = Some(&rest[at + 1..]);
+                    return Some(rest[..at].trim_ascii());
+                }
+                _ => {}
+            }
+        }
+        self.torn |= depth > 0 || in_string;
+        Some(rest.trim_ascii())
+    }
+}
+
+/// The line without white space around it, and without a mark of byte order before it.
+pub(crate) fn bare(line: &[u8]) -> &[u8] {
+    const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+    line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line).trim_ascii()
 }
 
 #[cfg(test)]
@@ -161,6 +279,56 @@ mod tests {
         assert_eq!(id(r#"{"x":{"id":5}}"#), None);
         assert_eq!(id("[]]}{"), None);
         assert_eq!(id(r#"{"id":1,"id":2}"#).as_deref(), Some("2"));
+    }
+
+    #[test]
+    fn tells_what_it_answers() {
+        let scan = |text: &str| {
+            let mut scan = IdScan::default();
+            text.as_bytes().chunks(5).for_each(|chunk| scan.feed(chunk));
+            let part = |place: Range<usize>| text[place].trim_end().to_owned();
+            let result = scan.result().map(|(place, is_error)| (part(place), is_error));
+            (scan.error().map(part), result)
+        };
+        let result = |text: &str, is_error| (None, Some((text.to_owned(), is_error)));
+        for (text, is_error) in [
+            (r#"{"isError":true,"x":NaN}"#, true),
+            (r#"{"x":[NaN],"isError" : true }"#, true),
+            (r#"{"isError":false}"#, false),
+            (r#"{"isError":true,"isError":false}"#, false),
+            (r#"{"isError":"true"}"#, false),
+            (r#"{"isError":[true]}"#, false),
+            (r#"{"x":{"isError":true}}"#, false),
+            (r#"{"x":"\"isError\":true","y":"isError"}"#, false),
+            (r#"["isError",true]"#, false),
+            ("NaN", false),
+            (r#""isError""#, false),
+        ] {
+            assert_eq!(scan(&format!(r#"{{"id":1,"result": {text}}}"#)), result(text, is_error));
+            let behind = format!(r#"{{"result":{text} , "isError":true,"error":null,"id":"x"}}"#);
+            assert_eq!(scan(&behind), result(text, is_error));
+        }
+        let two = r#"{"result":{"isError":true},"id":7,"result":{"x":NaN}}"#;
+        assert_eq!(scan(two), result(r#"{"x":NaN}"#, false), "the last counts");
+        let error = (Some(r#"{"code":-1,"data":NaN}"#.to_owned()), None);
+        assert_eq!(scan(r#"{"id":1,"error":{"code":-1,"data":NaN} ,"id":1}"#), error);
+        assert_eq!(scan(r#"{"id":1,"error":"boom"}"#), (Some("\"boom\"".to_owned()), None));
+        assert_eq!(scan(r#"{"id":1,"method":"error","params":{"error":1}}"#), (None, None));
+    }
+
+    #[test]
+    fn an_array_is_split_whatever_its_elements_are() {
+        let split = |line: &str| -> Option<Vec<String>> {
+            let all = elements(line.as_bytes())?;
+            Some(all.map(|part| String::from_utf8_lossy(part).into_owned()).collect())
+        };
+        let whole = "\u{feff}[ {\"a\":[1,2],\"b\":\"],\\\"\"} ,NaN, [[],{}],\"\u{1},\" ]\n";
+        let parts = ["{\"a\":[1,2],\"b\":\"],\\\"\"}", "NaN", "[[],{}]", "\"\u{1},\""];
+        assert_eq!(split(whole).unwrap(), parts);
+        assert_eq!(split("[]").unwrap(), [""]);
+        for line in ["", "{}", "[", "[{]", "[1", "[\"]", "[1],[2]", "[}{]"] {
+            assert_eq!(split(line), None, "{line}");
+        }
     }
 
     #[test]

@@ -82,6 +82,16 @@ impl Setup {
         option.map_or_else(|| (configured.unwrap_or_default(), None), Loops::mode)
     }
 
+    /// Where malformed calls are written down.
+    pub(crate) fn attribution_log(&self) -> Option<PathBuf> {
+        self.config.loops.log_path.as_deref().map(PathBuf::from)
+    }
+
+    /// Whether the loop guard, which writes them down, looks at calls.
+    pub(crate) fn guards_loops(&self, loops: loopguard::Mode) -> bool {
+        self.config.loops.enabled != Some(false) && loops != loopguard::Mode::Off
+    }
+
     /// From what keys are derived: an option beats the configuration.
     pub(crate) fn keys(&self, option: Option<DerivedKeys>) -> DerivedKeys {
         let configured = self.config.idempotency.derived_keys.map(|keys| match keys {

@@ -1,29 +1,71 @@
 //! The reliability stack around the server.
-use super::options::signals;
+use super::{
+    options::{Mode, signals},
+    records::UNKNOWN,
+};
 use anyhow::Context as _;
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 use tool_reliability::{
+    Builder,
     config::{Config, Live},
-    idempotency::DerivedKeys,
+    idempotency::{
+        DerivedKeys,
+        store::{RecordStore, SealingKey},
+    },
     loopguard,
+    telemetry::Signals,
     timeout::AttemptTimeoutBuilder,
 };
 use tr_core::catalog::ToolCatalog;
+
+/// Where records are that outlive the guard.
+#[derive(Debug, Default)]
+pub(crate) struct Records {
+    pub(crate) store: Option<Arc<dyn RecordStore>>,
+    pub(crate) key: Option<SealingKey>,
+    pub(crate) keep_answers: bool,
+    /// Of calls that name no conversation.
+    pub(crate) instance: Box<str>,
+}
 
 /// The stack as `config` has it, but for what the proxy decides itself.
 pub(crate) fn live(
     config: Config,
     keys: DerivedKeys,
     loops: loopguard::Mode,
+    records: Records,
+    mode: Mode,
+    watch: impl FnOnce(Builder) -> Builder,
 ) -> anyhow::Result<Live> {
+    let unknown = config.idempotency.unknown_ttl_ms.is_none().then_some(UNKNOWN);
+    let signals = signals(loops, config.loops.signals);
+    let told = Signals::builder().build()?;
+    // Nothing of what these calls' events tell is done.
+    let told = if mode == Mode::Shadow { told.shadow() } else { told };
     let live = Live::new(config, |builder| {
-        builder
+        watch(builder)
             // The tool bounds its attempts itself, since progress prolongs them.
             .attempt_timeout(AttemptTimeoutBuilder::only_as_requested)
-            .idempotency(|idempotency| idempotency.derived_keys(keys))
-            .loop_guard(|guard| guard.mode(loops).signals(signals(loops)))
+            .idempotency(|idempotency| {
+                let mut idempotency = idempotency.derived_keys(keys);
+                if let Some(unknown) = unknown {
+                    idempotency = idempotency.unknown_ttl(unknown);
+                }
+                if let Some(store) = records.store {
+                    idempotency = idempotency
+                        .shared_store(store)
+                        .instance(records.instance)
+                        .keep_answers(records.keep_answers);
+                }
+                if let Some(key) = records.key {
+                    idempotency = idempotency.sealed_with(key);
+                }
+                idempotency
+            })
+            .loop_guard(|guard| guard.mode(loops).signals(signals))
             // What MCP says of a failure is `isError`; any other member is the server's answer.
             .silent_failures(false)
+            .telemetry(told)
     });
     Ok(live?)
 }

@@ -2,24 +2,30 @@
 use super::{
     answer,
     call::{Ending, McpCall},
+    failure::Failure,
     flights::Flights,
     message::Token,
+    unknowns::Unknowns,
 };
 use bytes::Bytes;
 use std::{
-    error::Error,
-    fmt,
     future::Future,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, ready},
     time::Duration,
 };
-use tokio::{sync::oneshot, time::Instant};
-use tool_reliability::idempotency::{DerivedKeys, Handle, Settlement};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep},
+};
+use tool_reliability::{
+    idempotency::{DerivedKeys, Handle, RecordState, Settlement, StoreHandle},
+    telemetry::TARGET,
+};
 use tower_service::Service;
 use tr_core::{
-    BoxError, Codec, Derive, Facts, Fence, Ran, Standard, ToolCall, ToolOutcome, Verdict, code,
+    BoxError, Codec, Derive, Fence, Ran, Standard, ToolCall, ToolOutcome, Verdict, canonical::Key,
 };
 
 /// What the service and the proxy's loop share. Nobody else locks it.
@@ -28,17 +34,31 @@ pub(crate) struct Wire {
     state: Mutex<WireState>,
     limits: Limits,
     records: Handle<ToolOutcome>,
+    /// Of this process's calls that may have run.
+    pub(crate) unknowns: Unknowns,
     /// Calls without a key leave records too.
     derived: bool,
     /// Answers are compared with those before.
     compares: bool,
 }
 
-/// The largest answer that is kept if it comes after its call was given up, in bytes.
-const MAX_LATE: usize = 1024 * 1024;
+/// How often a late answer is offered to the store.
+const SETTLES: u32 = 30;
+const SETTLE_AGAIN: Duration = Duration::from_millis(100);
 
-fn size(outcome: &ToolOutcome) -> usize {
-    Codec::<ToolOutcome>::size_of(&Standard, outcome)
+/// A record's claim, under which a call runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    fence: Fence,
+    in_store: bool,
+}
+
+/// Who is to be told when the server answers a call that was given up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Owed {
+    pub(crate) claim: Option<Claim>,
+    /// By which it bars its equals.
+    pub(crate) equals: Option<Key>,
 }
 
 /// How long an attempt may take.
@@ -62,7 +82,7 @@ pub(crate) struct WireState {
 }
 
 impl Wire {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         flights: Flights,
         limits: Limits,
         observe: bool,
@@ -71,7 +91,8 @@ impl Wire {
     ) -> Self {
         let state = WireState { flights, outbox: Vec::new(), observe, gone: false };
         let derived = !matches!(keys, DerivedKeys::Off);
-        Self { state: Mutex::new(state), limits, records, derived, compares: false }
+        let unknowns = Unknowns::default();
+        Self { state: Mutex::new(state), limits, records, unknowns, derived, compares: false }
     }
 
     /// Whether answers are compared with those before; without it they are not.
@@ -87,25 +108,42 @@ impl Wire {
 
     /// The claim under which the call runs, if it leaves a record. A key that cannot be used was
     /// refused by the layer that records, and a call that none can be derived for leaves none.
-    pub(crate) fn claim_of(&self, call: &ToolCall) -> Option<Fence> {
+    pub(crate) fn claim_of(&self, call: &ToolCall) -> Option<Claim> {
+        if let Some(fence) = call.fence() {
+            return Some(Claim { fence, in_store: true });
+        }
         let own = call.id().ok().flatten();
         let id = own
             .or_else(|| self.derived.then(|| call.derived_id(Derive::Session).ok().flatten())?)?;
-        Some(Fence { key: id.key, epoch: self.records.epoch(&id.key)? })
+        let fence = Fence { key: id.key, epoch: self.records.epoch(&id.key)? };
+        Some(Claim { fence, in_store: false })
+    }
+
+    /// The records that outlive the guard, if there are any.
+    pub(crate) fn store(&self) -> Option<StoreHandle<ToolOutcome>> {
+        self.records.in_store()
     }
 
     /// The server has answered a call after it was given up.
-    pub(crate) fn settle(&self, claim: Fence, outcome: ToolOutcome) {
+    pub(crate) fn settle(&self, owed: Owed, outcome: ToolOutcome) {
+        if let Some(equals) = &owed.equals {
+            self.unknowns.settled(equals);
+        }
+        let Some(Claim { fence, in_store }) = owed.claim else { return };
         let did_not_run = outcome.error().is_some_and(|error| error.ran == Ran::No);
+        let size = Codec::<ToolOutcome>::size_of(&Standard, &outcome);
         let how = match outcome {
             _ if did_not_run => Settlement::DidNotRun,
-            outcome if outcome.can_be_kept() && size(&outcome) <= MAX_LATE => {
-                Settlement::Done(outcome)
-            }
+            outcome if outcome.can_be_kept() => Settlement::Done(outcome),
             _ => Settlement::DoneNotKept,
         };
-        // A record that is settled already, gone, or another run's by now needs nothing.
-        let _ = self.records.settle_run(&claim.key, claim.epoch, how);
+        match self.store().filter(|_| in_store) {
+            Some(store) => drop(tokio::spawn(settle_in_store(store, fence, how))),
+            // A record that is settled already, gone, or another run's by now needs nothing.
+            None => {
+                let _ = self.records.settle_run_sized(&fence.key, fence.epoch, how, size);
+            }
+        }
     }
 
     /// When the first attempt will be overdue if nothing more is heard.
@@ -124,6 +162,31 @@ impl Wire {
     pub(crate) fn lock(&self) -> MutexGuard<'_, WireState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Tries again while the guard's own giving up is not recorded yet, and while the store is busy.
+async fn settle_in_store(
+    store: StoreHandle<ToolOutcome>,
+    fence: Fence,
+    how: Settlement<ToolOutcome>,
+) {
+    for _ in 0..SETTLES {
+        let is_open = store.record(&fence.key).await.map_or(true, |record| {
+            record.is_some_and(|record| {
+                record.epoch == fence.epoch
+                    && matches!(record.state, RecordState::Inflight | RecordState::Unknown)
+            })
+        });
+        // Settled already, gone, or another run's by now.
+        if !is_open {
+            return;
+        }
+        if let Ok(Ok(())) = store.settle(&fence.key, Some(fence.epoch), how.clone()).await {
+            return;
+        }
+        sleep(SETTLE_AGAIN).await;
+    }
+    tracing::warn!(target: TARGET, event = "late_answer_not_recorded", key = %fence.key);
 }
 
 impl WireState {
@@ -150,7 +213,7 @@ impl Service<ToolCall> for ServerTool {
 
     fn call(&mut self, call: ToolCall) -> Attempt {
         let mcp = McpCall::of(&call).expect("the proxy attaches what it read");
-        let claim = self.0.claim_of(&call);
+        let owed = Owed { claim: self.0.claim_of(&call), equals: mcp.trace.equals };
         let mut wire = self.0.lock();
         if wire.gone {
             return Attempt::Refused(Some(Failure::SERVER_GONE_BEFORE));
@@ -161,7 +224,7 @@ impl Service<ToolCall> for ServerTool {
         }
         mcp.forget();
         let now = Instant::now();
-        let Some(launched) = wire.flights.launch(mcp, claim, now.into_std()) else {
+        let Some(launched) = wire.flights.launch(mcp, owed, now.into_std()) else {
             return Attempt::Refused(Some(Failure::CANCELLED_BEFORE));
         };
         if !wire.observe {
@@ -260,78 +323,5 @@ impl Future for Attempt {
                 Poll::Ready(waiting.ended(ending))
             }
         }
-    }
-}
-
-/// The server did not answer an attempt.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    message: Message,
-    facts: Facts,
-}
-
-#[derive(Debug)]
-enum Message {
-    Text(&'static str),
-    TimedOut(Duration),
-    Oversized(usize),
-}
-
-impl Failure {
-    /// Permanent: nobody starts the server again, so no retry can help.
-    pub(crate) const SERVER_GONE_BEFORE: Self = Self::new(
-        "The MCP server has ended; the tool did not run",
-        Facts::new("server_gone", Ran::No, Verdict::Permanent),
-    );
-    const SERVER_GONE: Self = Self::new(
-        "The MCP server ended before it answered",
-        Facts::new("server_gone", Ran::Unknown, Verdict::Permanent),
-    );
-    const CANCELLED_BEFORE: Self = Self::new(
-        "The call was cancelled; the tool did not run",
-        Facts::new(code::CANCELLED, Ran::No, Verdict::Cancelled),
-    );
-    const CANCELLED: Self = Self::new(
-        "The call was cancelled",
-        Facts::new(code::CANCELLED, Ran::Unknown, Verdict::Cancelled),
-    );
-
-    const fn new(text: &'static str, facts: Facts) -> Self {
-        Self { message: Message::Text(text), facts }
-    }
-
-    const fn oversized(bytes: usize) -> Self {
-        Self {
-            message: Message::Oversized(bytes),
-            facts: Facts::new("answer_too_large", Ran::Yes, Verdict::Permanent),
-        }
-    }
-
-    const fn timeout(after: Duration) -> Self {
-        Self {
-            message: Message::TimedOut(after),
-            facts: Facts::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT),
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.message {
-            Message::Text(text) => f.write_str(text),
-            Message::Oversized(bytes) => write!(
-                f,
-                "The tool ran, but its answer has {bytes} bytes, more than the guard passes on: raise --max-line"
-            ),
-            Message::TimedOut(after) => {
-                write!(f, "Tool timeout after {after:?}")
-            }
-        }
-    }
-}
-
-impl Error for Failure {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
     }
 }

@@ -2,7 +2,7 @@
 use super::{
     Content, Failure, Source, Verdict,
     report::About,
-    show::{GOOD, TITLE},
+    show::{GOOD, TITLE, WARN, count},
     target::Target,
 };
 use serde::Serialize;
@@ -21,12 +21,16 @@ pub(crate) struct Order<'o> {
 
 /// How far it came, and what the session was before.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Change {
     status: &'static str,
     #[serde(skip)]
     state: State,
     #[serde(flatten)]
     pub(crate) about: About,
+    /// How many other names the old file has (hard links): they stay with what it held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_names: Option<u64>,
     /// Where the old file is, or the old messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) backup: Option<PathBuf>,
@@ -41,29 +45,30 @@ enum State {
     Done,
 }
 
-/// Makes of a session what `decide` makes of its content, if that is ordered; also gives back what
-/// else `decide` says.
+/// Makes of a session what `decide` makes of its content, if that is ordered and anything changes;
+/// also gives back what else `decide` says.
 pub(crate) fn change<T>(
     target: &Target,
     order: Order<'_>,
-    decide: impl FnOnce(&Source, &Content) -> Result<(Content, T), Failure>,
+    decide: impl FnOnce(&Source, &Content) -> Result<(Option<Content>, T), Failure>,
 ) -> Result<(Change, T), Failure> {
     let source = if order.write { Source::open_to_change(target) } else { Source::open(target) }?;
     let content = source.content()?;
     let (after, said) = decide(&source, &content)?;
-    let (state, backup) = if after.bytes() == content.bytes() {
-        (State::Clean, None)
-    } else if order.write {
-        (State::Done, Some(source.replace(&content, &after, order.ending)?))
-    } else {
-        (State::Planned, None)
+    let (state, backup) = match after.filter(|after| after.bytes() != content.bytes()) {
+        None => (State::Clean, None),
+        Some(after) if order.write => {
+            (State::Done, Some(source.replace(&content, &after, order.ending)?))
+        }
+        Some(_) => (State::Planned, None),
     };
     let status = match state {
         State::Clean => "clean",
         State::Planned => "planned",
         State::Done => order.done,
     };
-    Ok((Change { status, state, about: content.about(), backup }, said))
+    let other_names = Some(source.other_names()).filter(|it| *it > 0 && state != State::Clean);
+    Ok((Change { status, state, about: content.about(), other_names, backup }, said))
 }
 
 impl Change {
@@ -71,9 +76,16 @@ impl Change {
         self.state == State::Planned
     }
 
-    /// What to end with, if what is left is valid or not.
-    pub(crate) fn verdict(&self, is_valid: bool) -> Verdict {
-        if is_valid && !self.is_planned() { Verdict::Clean } else { Verdict::Findings }
+    /// Where nothing was to be done, what is said of the session is its status.
+    pub(crate) fn settle(&mut self, verdict: Verdict) {
+        if self.state == State::Clean {
+            self.status = verdict.status();
+        }
+    }
+
+    /// What to end with, if this is said of what is left.
+    pub(crate) fn verdict(&self, left: Verdict) -> Verdict {
+        if self.is_planned() { Verdict::Findings } else { left }
     }
 
     /// Writes for a person how far it came: that there is nothing to do, what would be done, or what
@@ -89,7 +101,8 @@ impl Change {
         let _ = match (self.state, &self.backup) {
             (State::Done, Some(backup)) => {
                 let old = if target.stored.is_some() { "messages are in" } else { "file is" };
-                let backup = backup.display();
+                let backup = backup.to_string_lossy();
+                let backup = tr_core::printable(&backup);
                 writeln!(out, "  {GOOD}{done}{GOOD:#}: {what}; the old {old} {backup}")
             }
             (State::Planned, _) => {
@@ -97,5 +110,12 @@ impl Change {
             }
             _ => writeln!(out, "  {nothing}"),
         };
+        if let Some(others) = self.other_names {
+            let names = count(others, "other name");
+            let _ = writeln!(
+                out,
+                "  {WARN}left with the old content: {names} of it (hard links){WARN:#}"
+            );
+        }
     }
 }

@@ -1,12 +1,15 @@
 //! `tool-guard session check`: what is wrong, and what the provider answers to it.
 use super::{
-    Failure, Outcome, Source, Verdict,
+    Failure, NotJudged, Outcome, Source, Verdict,
+    form::{Form, OnResume},
     kind::{Kind, kind},
     lines,
     report::{About, Health, head},
+    show::DIM,
     target::Target,
 };
 use serde::Serialize;
+use std::fmt::Write as _;
 
 /// What is wrong with a session.
 #[derive(Debug, Serialize)]
@@ -17,10 +20,15 @@ pub(crate) struct Checked {
     about: About,
     #[serde(flatten)]
     health: Health,
+    #[serde(flatten)]
+    not_judged: Option<NotJudged>,
+    /// Whether calls of the last step without a result are findings.
+    #[serde(skip)]
+    is_strict: bool,
 }
 
 /// Checks a session: JSON lines while they are read, all others in memory.
-pub(crate) fn check(target: &Target) -> Result<Checked, Failure> {
+pub(crate) fn check(target: &Target, is_strict: bool) -> Result<Checked, Failure> {
     let source = Source::open(target)?;
     let (about, health) = match &source {
         Source::File(file, _) if kind(file)? == Kind::Lines => lines::check(file)?,
@@ -29,23 +37,45 @@ pub(crate) fn check(target: &Target) -> Result<Checked, Failure> {
             (content.about(), content.health())
         }
     };
-    let status = if health.is_valid() { "clean" } else { "findings" };
-    Ok(Checked { status, about, health })
+    let not_judged = health.not_judged();
+    let status = verdict(&health, is_strict).status();
+    Ok(Checked { status, about, health, not_judged, is_strict })
+}
+
+fn verdict(health: &Health, is_strict: bool) -> Verdict {
+    let waits = is_strict && !health.pending.is_empty();
+    health.verdict().max(if waits { Verdict::Findings } else { Verdict::Clean })
 }
 
 impl Outcome for Checked {
     fn verdict(&self) -> Verdict {
-        if self.health.is_valid() { Verdict::Clean } else { Verdict::Findings }
+        verdict(&self.health, self.is_strict)
     }
 
     fn show(&self, target: &Target, out: &mut String) {
-        head(target, &self.about, self.health.is_valid(), out);
+        head(target, &self.about, self.verdict(), out);
         self.health.show(target, out);
+        if let Form::Lines(form) = self.about.form
+            && let Some(on_resume) = OnResume::of(form).filter(|_| !self.health.pending.is_empty())
+        {
+            let _ = writeln!(out, "      {}", on_resume.so);
+        }
+        if self.verdict() == Verdict::Clean && self.about.skipped_bytes > 0 {
+            let target = target.argument();
+            let _ = writeln!(
+                out,
+                "  {DIM}→ to take out what is no record: tool-guard session repair {target}{DIM:#}"
+            );
+        }
+        if let Some(why) = &self.not_judged {
+            let _ = write!(out, "{why}");
+        }
     }
 
     fn next(&self, target: &Target) -> Option<String> {
         let target = target.argument();
-        (!self.health.is_valid())
-            .then(|| format!("See how to mend it:  tool-guard session repair {target}"))
+        let flag = if self.health.is_valid() { "--close-tail " } else { "" };
+        (self.verdict() == Verdict::Findings)
+            .then(|| format!("See how to mend it:  tool-guard session repair {flag}{target}"))
     }
 }

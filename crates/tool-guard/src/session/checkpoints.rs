@@ -1,6 +1,6 @@
 //! `tool-guard session checkpoints`: lists a session's checkpoints, or makes one.
 use super::{
-    Content, Failure, Outcome, Source, Trouble, Verdict,
+    Content, Failure, NotJudged, Outcome, Source, Trouble, Verdict,
     content::{End, id},
     file::File,
     options,
@@ -11,7 +11,7 @@ use super::{
 };
 use serde::Serialize;
 use std::{fmt::Write as _, path::Path};
-use tr_core::rfc3339;
+use tr_core::{printable, rfc3339};
 use tr_integrity::{FileCheckpoint, Operation};
 
 /// How many turns are listed: each costs as much as a check.
@@ -60,6 +60,11 @@ pub(crate) fn checkpoints(
     let is_own = target.stored.is_some() && options.create;
     let source = if is_own { Source::open_to_change(target)? } else { Source::open(target)? };
     let mut content = source.content()?;
+    if let Some(why) = content.health().not_judged().filter(|_| options.create) {
+        let help = "no checkpoint was made: what it would go back to is not known to be sound; copy \
+                    the file";
+        return Err(NotJudged { help: help.into(), ..why }.into());
+    }
     let created = match (&source, options.create) {
         (_, false) => None,
         (Source::File(file, _), true) => {
@@ -100,7 +105,7 @@ fn make_beside(
         Trouble::new("has no messages, so there is nothing to come back to", "begin with some")
     })?;
     let session_id = id(file.real());
-    let made = sidecar::add(file.real(), |number| Checkpoint {
+    let made = sidecar::add(file, |number| Checkpoint {
         id: format!("{session_id}#{number}"),
         session_id,
         timestamp: now,
@@ -136,10 +141,11 @@ impl Outcome for Listed {
     }
 
     fn show(&self, target: &Target, out: &mut String) {
-        head(target, &self.about, true, out);
-        let width = self.checkpoints.iter().map(|it| it.checkpoint.id.chars().count()).max();
+        head(target, &self.about, Verdict::Clean, out);
+        let width =
+            self.checkpoints.iter().map(|it| printable(&it.checkpoint.id).chars().count()).max();
         for Listing { checkpoint, holds } in &self.checkpoints {
-            let (id, time) = (&checkpoint.id, rfc3339(checkpoint.timestamp).to_string());
+            let (id, time) = (printable(&checkpoint.id), rfc3339(checkpoint.timestamp).to_string());
             let at = count(checkpoint.message_index as u64, "message");
             let (style, state) =
                 if *holds { (GOOD, "") } else { (BAD, "  the messages before it were changed") };
@@ -148,6 +154,7 @@ impl Outcome for Listed {
                 Some(true) => of(checkpoint.operation),
                 Some(false) => "before a call that has not ended",
             };
+            let note = printable(note);
             let width = width.unwrap_or_default();
             let time = time.split('.').next().unwrap_or_default().replace('T', " ");
             let _ = writeln!(
@@ -157,13 +164,15 @@ impl Outcome for Listed {
         }
         for line in &self.unreadable_lines {
             let path = sidecar::path(&target.file);
-            let _ = writeln!(out, "  {DIM}{}:{line} is torn, and left out{DIM:#}", path.display());
+            let path = path.to_string_lossy();
+            let path = printable(&path);
+            let _ = writeln!(out, "  {DIM}{path}:{line} is torn, and left out{DIM:#}");
         }
         if self.checkpoints.is_empty() {
             let _ = writeln!(out, "  no checkpoints");
         }
         for turn in &self.turns {
-            let (id, at) = (&turn.id, count(turn.message_index as u64, "message"));
+            let (id, at) = (printable(&turn.id), count(turn.message_index as u64, "message"));
             let line = turn.line;
             let _ = writeln!(out, "  {TITLE}{id}{TITLE:#}  a turn begins behind line {line}, {at}");
         }

@@ -1,5 +1,6 @@
 //! What a session holds, and what a change makes of it.
 use super::{
+    NotJudged, Verdict,
     lines::Lines,
     messages::Planned,
     report::{About, Health},
@@ -8,7 +9,7 @@ use super::{
     whole::Whole,
 };
 use std::{borrow::Cow, path::Path};
-use tr_integrity::{CheckpointError, FileCheckpoint, Repair, RepairMode};
+use tr_integrity::{CheckpointError, FileCheckpoint, Repair, RepairMode, Transcript};
 
 /// A session that is in memory.
 #[derive(Debug)]
@@ -60,6 +61,28 @@ impl Content {
         }
     }
 
+    /// Each line that is not empty with its number, or each message with its own.
+    pub(crate) fn each_record(&self, mut each: impl FnMut(u64, &[u8])) {
+        match self {
+            Self::Whole(whole) => {
+                (0..).zip(whole.records()).for_each(|(at, (_, text))| each(at, text.as_bytes()));
+            }
+            Self::Lines(lines) => lines.lines().for_each(|(at, line)| each(at, line)),
+            Self::Stored(stored) => {
+                (0..).zip(stored.messages()).for_each(|(at, text)| each(at, text.as_bytes()));
+            }
+        }
+    }
+
+    /// The line of a file at which such a record begins.
+    pub(crate) fn line_of(&self, record: u64) -> Option<u64> {
+        match self {
+            Self::Whole(whole) => usize::try_from(record).ok().and_then(|at| whole.line(at)),
+            Self::Lines(_) => Some(record),
+            Self::Stored(_) => None,
+        }
+    }
+
     pub(crate) fn health(&self) -> Health {
         match self {
             Self::Whole(whole) => whole.health(),
@@ -68,13 +91,77 @@ impl Content {
         }
     }
 
-    pub(crate) fn plan(&self, mode: RepairMode, close_tail: bool) -> Planned {
-        let repair = Repair::new(mode);
+    /// Plans a repair. One that would change what is not understood is none: the session is not
+    /// judged then.
+    pub(crate) fn plan(&self, mode: RepairMode, close_tail: bool) -> Result<Planned, NotJudged> {
+        let repair = Repair::new(mode).with_members();
         let repair = if close_tail { repair.close_tail() } else { repair };
-        match self {
+        let planned = match self {
             Self::Whole(whole) => whole.plan(repair, mode),
             Self::Lines(lines) => lines.plan(repair),
             Self::Stored(stored) => stored.plan(repair, mode),
+        };
+        match self.doubt(&planned) {
+            Some(reason) => Err(NotJudged {
+                reason,
+                agent: None,
+                help:
+                    "nothing was changed; check names what is wrong, and rollback --before-fault \
+                       goes back to before it"
+                        .into(),
+            }),
+            None => Ok(planned),
+        }
+    }
+
+    /// Why a repair would be no more than a guess.
+    fn doubt(&self, planned: &Planned) -> Option<String> {
+        let (changed, doubtful) = self.first_doubts(planned);
+        if let Some(message) = changed {
+            return Some(format!(
+                "a repair would change what is not understood: message {message} has members, or \
+                 is of a kind, that are not known"
+            ));
+        }
+        if let Some(message) = doubtful {
+            return Some(format!(
+                "a call has no result that is understood, and message {message} may be its \
+                 answer: that its outcome is unknown cannot be said"
+            ));
+        }
+        self.other_form(planned.after.as_ref()?)
+    }
+
+    /// The first message that a repair would change though not all of it is understood, and the
+    /// first that may answer what it takes for unanswered.
+    fn first_doubts(&self, planned: &Planned) -> (Option<usize>, Option<usize>) {
+        if planned.acts.is_empty() || matches!(self, Self::Lines(_)) {
+            return (planned.changed_unknown, planned.doubtful_answer);
+        }
+        let after = planned.after.as_ref().and_then(Self::transcript);
+        let (Some(before), Some(after)) = (self.transcript(), after) else { return (None, None) };
+        (before.first_changed_unknown(&after), before.first_doubtful_answer(&after))
+    }
+
+    /// Why what is left would be taken for another provider's, which refuses it.
+    fn other_form(&self, after: &Self) -> Option<String> {
+        let (Self::Whole(before), Self::Whole(after)) = (self, after) else { return None };
+        let other = after.in_other_form()?;
+        let (before, after) = (before.about().form, other.about().form);
+        (other.health().verdict() != Verdict::Clean).then(|| {
+            format!(
+                "nothing but what a repair would change says that it is of the form {before}: \
+                 what is left would be taken for {after}, and is not valid there"
+            )
+        })
+    }
+
+    /// The messages that the model would be sent.
+    fn transcript(&self) -> Option<Cow<'_, Transcript>> {
+        match self {
+            Self::Whole(whole) => Some(Cow::Borrowed(whole.transcript())),
+            Self::Lines(lines) => lines.transcript().map(Cow::Owned),
+            Self::Stored(stored) => Some(Cow::Borrowed(stored.transcript())),
         }
     }
 
@@ -116,7 +203,7 @@ impl Content {
     pub(crate) fn turns(&self, most: usize) -> Vec<FileCheckpoint> {
         match self {
             Self::Whole(_) | Self::Stored(_) => Vec::new(),
-            Self::Lines(lines) => lines.turns().take(most).collect(),
+            Self::Lines(lines) => lines.turns(most),
         }
     }
 

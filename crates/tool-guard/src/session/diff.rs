@@ -1,6 +1,6 @@
 //! `tool-guard session diff`: what a repair would change, record by record.
 use super::{
-    Failure, Outcome, Source, Verdict,
+    Failure, NotJudged, Outcome, Source, Verdict,
     options::How,
     report::{About, head},
     show::{DIM, MINUS, PLUS, TITLE},
@@ -14,6 +14,9 @@ use std::{borrow::Cow, fmt::Write as _};
 /// Equal lines around a change.
 const AROUND: usize = 3;
 
+/// So many NUL characters are not shown one by one.
+const NULS: &str = "\0\0\0\0\0\0\0\0";
+
 /// What a repair would change.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -22,6 +25,8 @@ pub(crate) struct Differs {
     #[serde(flatten)]
     about: About,
     changes: Vec<Change>,
+    #[serde(flatten)]
+    not_judged: Option<NotJudged>,
 }
 
 /// Records that follow one another, and what comes in their place.
@@ -40,19 +45,32 @@ struct Change {
 /// Compares a session with what a repair would make of it.
 pub(crate) fn diff(target: &Target, how: How) -> Result<Differs, Failure> {
     let content = Source::open(target)?.content()?;
-    let planned = content.plan(how.mode.into(), how.close_tail);
-    let changes = changes(&content.records(), &planned.after.records());
-    let status = if changes.is_empty() { "clean" } else { "findings" };
-    Ok(Differs { status, about: content.about(), changes })
+    let planned = content.plan(how.mode.into(), how.close_tail)?;
+    let after = planned.after.as_ref();
+    let changes =
+        after.map_or_else(Vec::new, |after| changes(&content.records(), &after.records()));
+    let not_judged = after.unwrap_or(&content).health().not_judged();
+    let not_judged = not_judged.filter(|_| changes.is_empty());
+    let verdict = verdict(&changes, not_judged.as_ref());
+    Ok(Differs { status: verdict.status(), about: content.about(), changes, not_judged })
+}
+
+fn verdict(changes: &[Change], not_judged: Option<&NotJudged>) -> Verdict {
+    match not_judged {
+        _ if !changes.is_empty() => Verdict::Findings,
+        Some(_) => Verdict::NotJudged,
+        None => Verdict::Clean,
+    }
 }
 
 fn changes(
     before: &[(Option<u64>, Cow<'_, str>)],
     after: &[(Option<u64>, Cow<'_, str>)],
 ) -> Vec<Change> {
-    let texts = |records: &[(Option<u64>, Cow<'_, str>)]| -> Vec<String> {
-        records.iter().map(|(_, text)| text.clone().into_owned()).collect()
-    };
+    fn texts<'r>(records: &'r [(Option<u64>, Cow<'_, str>)]) -> Vec<&'r str> {
+        records.iter().map(|(_, text)| &**text).collect()
+    }
+    let owned = |texts: &[&str]| texts.iter().copied().map(str::to_owned).collect();
     let (old, new) = (texts(before), texts(after));
     let changed = capture_diff_slices(Algorithm::Myers, &old, &new).into_iter();
     let changed = changed.filter(|op| !matches!(op, DiffOp::Equal { .. }));
@@ -61,8 +79,8 @@ fn changes(
         Change {
             line: place.map_or(Some(1), |(line, _)| *line),
             record: op.old_range().start,
-            before: old[op.old_range()].to_vec(),
-            after: new[op.new_range()].to_vec(),
+            before: owned(&old[op.old_range()]),
+            after: owned(&new[op.new_range()]),
         }
     };
     changed.map(change).collect()
@@ -70,12 +88,16 @@ fn changes(
 
 impl Outcome for Differs {
     fn verdict(&self) -> Verdict {
-        if self.changes.is_empty() { Verdict::Clean } else { Verdict::Findings }
+        verdict(&self.changes, self.not_judged.as_ref())
     }
 
     fn show(&self, target: &Target, out: &mut String) {
         if self.changes.is_empty() {
-            return head(target, &self.about, true, out);
+            head(target, &self.about, self.verdict(), out);
+            if let Some(why) = &self.not_judged {
+                let _ = write!(out, "{why}");
+            }
+            return;
         }
         let _ = writeln!(out, "{TITLE}--- {target}\n+++ {target}, mended{TITLE:#}");
         for change in &self.changes {
@@ -90,7 +112,7 @@ impl Outcome for Differs {
             };
             let _ = writeln!(out, "{DIM}@@ {target}{line}, {what} @@{DIM:#}");
             let lines = |records: &[String]| -> String {
-                records.iter().map(|record| spread(record)).collect()
+                records.iter().map(|record| spread(&counted(record))).collect()
             };
             let (before, after) = (lines(&change.before), lines(&change.after));
             show_lines(&before, &after, out);
@@ -104,6 +126,18 @@ impl Outcome for Differs {
     }
 }
 
+/// A record with the number of NUL characters where many follow one another.
+fn counted(record: &str) -> String {
+    let mut out = String::with_capacity(record.len());
+    let mut rest = record;
+    while let Some(at) = rest.find(NULS) {
+        let run = rest[at..].bytes().take_while(|byte| *byte == 0).count();
+        let _ = write!(out, "{}NUL×{run}", &rest[..at]);
+        rest = &rest[at + run..];
+    }
+    out + rest
+}
+
 fn show_lines(before: &str, after: &str, out: &mut String) {
     let diff = TextDiff::from_lines(before, after);
     let groups = diff.grouped_ops(AROUND);
@@ -112,7 +146,7 @@ fn show_lines(before: &str, after: &str, out: &mut String) {
             let _ = writeln!(out, "{DIM} …{DIM:#}");
         }
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let line = change.value().trim_end_matches('\n');
+            let line = tr_core::printable_lines(change.value().trim_end_matches('\n'));
             let _ = match change.tag() {
                 ChangeTag::Equal => writeln!(out, " {line}"),
                 ChangeTag::Delete => writeln!(out, "{MINUS}-{line}{MINUS:#}"),

@@ -1,29 +1,44 @@
 //! Does the same to each file of some paths, and says what came of all.
 use super::{
     Trouble,
-    show::{BAD, DIM, GOOD, TITLE, say, say_error},
+    show::{BAD, DIM, GOOD, TITLE, WARN, say, say_error},
     target::{Target, Which},
     walk::{self, Entry},
 };
 use serde::Serialize;
 use std::{
-    fmt::Write as _,
+    fmt::{self, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
 };
+use tr_core::{printable, printable_json};
 
 /// How many skipped files are named to a person.
 const NAMED: usize = 5;
 
-/// What came of a file, from the best to the worst; also what the command ends with.
+/// What came of a file, from the best to the worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     /// Nothing is wrong, or not any more.
-    Clean = 0,
+    Clean,
+    /// It is a session, or seems to be one, of which not enough is understood to say more.
+    NotJudged,
     /// Something is wrong, or would be changed.
-    Findings = 1,
+    Findings,
     /// It cannot be read or changed.
-    Unreadable = 2,
+    Unreadable,
+}
+
+impl Verdict {
+    /// What a command that changes nothing calls it in JSON.
+    pub(crate) const fn status(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::NotJudged => "notJudged",
+            Self::Findings => "findings",
+            Self::Unreadable => "unreadable",
+        }
+    }
 }
 
 /// Why nothing came of a file.
@@ -31,8 +46,20 @@ pub(crate) enum Verdict {
 pub(crate) enum Failure {
     /// It is something else; in a folder that is nothing to worry about.
     NoSession(String),
+    /// It is a session that cannot be judged.
+    NotJudged(NotJudged),
     /// It may be a session, and cannot be used.
     Trouble(Trouble),
+}
+
+/// Why a session is not judged. It is left as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct NotJudged {
+    pub(crate) reason: String,
+    /// The program that wrote it, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<&'static str>,
+    pub(crate) help: String,
 }
 
 /// What came of a file. As JSON it has a `status`.
@@ -46,9 +73,13 @@ pub(crate) trait Outcome: Serialize {
     fn next(&self, target: &Target) -> Option<String>;
 }
 
+/// Which report this is; `schemas/session-report.schema.json` describes it.
+const VERSION: u32 = 1;
+
 /// What is printed of a session as JSON.
 #[derive(Serialize)]
 struct Line<'f, T> {
+    version: u32,
     file: &'f str,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'f str>,
@@ -59,6 +90,7 @@ struct Line<'f, T> {
 #[derive(Serialize)]
 #[serde(tag = "status", rename_all = "camelCase")]
 enum Other<'t> {
+    NotJudged(&'t NotJudged),
     Skipped { reason: &'t str },
     Unreadable { error: &'t str, help: &'t str },
 }
@@ -70,6 +102,7 @@ struct Tally {
     /// Something could not be printed.
     is_cut_off: bool,
     clean: usize,
+    not_judged: usize,
     findings: usize,
     unreadable: usize,
     skipped: Vec<String>,
@@ -88,6 +121,7 @@ pub(crate) fn each<T: Outcome>(
         worst: Verdict::Clean,
         is_cut_off: false,
         clean: 0,
+        not_judged: 0,
         findings: 0,
         unreadable: 0,
         skipped: Vec::new(),
@@ -138,13 +172,14 @@ fn no_session(what: &str) -> Trouble {
 
 impl Tally {
     fn sessions(&self) -> usize {
-        self.clean + self.findings + self.unreadable
+        self.clean + self.not_judged + self.findings + self.unreadable
     }
 
     fn failed(&mut self, target: &Target, failure: Failure, is_named: bool) {
         match failure {
             Failure::NoSession(what) if is_named => self.unreadable(target, &no_session(&what)),
             Failure::NoSession(reason) => self.skip(&target.file, &reason),
+            Failure::NotJudged(why) => self.not_judged(target, &why),
             Failure::Trouble(trouble) => self.unreadable(target, &trouble),
         }
     }
@@ -154,6 +189,7 @@ impl Tally {
         self.worst = self.worst.max(verdict);
         *match verdict {
             Verdict::Clean => &mut self.clean,
+            Verdict::NotJudged => &mut self.not_judged,
             Verdict::Findings => &mut self.findings,
             Verdict::Unreadable => &mut self.unreadable,
         } += 1;
@@ -173,7 +209,18 @@ impl Tally {
         if self.json {
             self.print_json(&Target::file(file.into()), Other::Skipped { reason });
         }
-        self.skipped.push(format!("{} ({reason})", file.display()));
+        let skipped = format!("{} ({reason})", file.display());
+        self.skipped.push(printable(&skipped).into_owned());
+    }
+
+    fn not_judged(&mut self, target: &Target, why: &NotJudged) {
+        self.worst = self.worst.max(Verdict::NotJudged);
+        self.not_judged += 1;
+        if self.json {
+            self.print_json(target, Other::NotJudged(why));
+        } else {
+            self.say(&format!("{WARN}?{WARN:#} {TITLE}{target}{TITLE:#}\n{why}"));
+        }
     }
 
     fn unreadable(&mut self, target: &Target, trouble: &Trouble) {
@@ -183,6 +230,7 @@ impl Tally {
         if self.json {
             self.print_json(target, Other::Unreadable { error: what, help });
         } else {
+            let (what, help) = (printable(what), printable(help));
             say_error(&format!(
                 "{BAD}✗{BAD:#} {TITLE}{target}{TITLE:#} {what}\n  {DIM}→ {help}{DIM:#}\n"
             ));
@@ -198,6 +246,7 @@ impl Tally {
         if self.sessions() > 1 {
             let parts = [
                 (self.clean, "clean", GOOD),
+                (self.not_judged, "not judged", WARN),
                 (self.findings, "with findings", BAD),
                 (self.unreadable, "unreadable", BAD),
             ];
@@ -223,8 +272,10 @@ impl Tally {
     /// A line for a program.
     fn print_json(&mut self, target: &Target, what: impl Serialize) {
         let session = target.stored.as_ref().map(|stored| &*stored.id);
-        let line = Line { file: &target.file.to_string_lossy(), session, what };
-        let mut line = serde_json::to_string(&line).expect("what was made here can be written");
+        let file = &target.file.to_string_lossy();
+        let line = Line { version: VERSION, file, session, what };
+        let line = serde_json::to_string(&line).expect("what was made here can be written");
+        let mut line = printable_json(&line).into_owned();
         line.push('\n');
         self.say(&line);
     }
@@ -246,8 +297,28 @@ impl From<Trouble> for Failure {
     }
 }
 
+/// For a person, on lines of their own.
+impl fmt::Display for NotJudged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (reason, help) = (printable(&self.reason), printable(&self.help));
+        writeln!(f, "  {WARN}not judged:{WARN:#} {reason}\n  {DIM}→ {help}{DIM:#}")
+    }
+}
+
+impl From<NotJudged> for Failure {
+    fn from(why: NotJudged) -> Self {
+        Self::NotJudged(why)
+    }
+}
+
+/// What the command ends with.
 impl From<Verdict> for ExitCode {
     fn from(verdict: Verdict) -> Self {
-        Self::from(verdict as u8)
+        Self::from(match verdict {
+            Verdict::Clean => 0,
+            Verdict::Findings => 1,
+            Verdict::Unreadable => 2,
+            Verdict::NotJudged => 3,
+        })
     }
 }

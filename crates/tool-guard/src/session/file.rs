@@ -1,18 +1,25 @@
 //! A session's file as it was found, and whether it still is so.
-use super::{Trouble, writers};
+use super::{Trouble, folder::Folder, private::refuse_others, show::size, writers};
 use blake3::Hash;
+use rustix::fs::OFlags;
 use std::{
+    ffi::{OsStr, OsString},
     fs::{self, Metadata, TryLockError},
-    io::{self, Seek as _},
+    io::{self, Read as _, Seek as _},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
-/// A session's file, open for reading.
+/// What is longer is not held in memory.
+const LARGEST: u64 = 4 << 30;
+
+/// A session's file, open for reading, in its folder, which is held open.
 #[derive(Debug)]
 pub(crate) struct File {
     /// Where it is, behind all links.
     real: PathBuf,
+    folder: Folder,
+    name: OsString,
     open: fs::File,
     found: Box<Metadata>,
 }
@@ -37,22 +44,26 @@ impl File {
     /// Opens a file for reading.
     pub(crate) fn open(path: &Path) -> Result<Self, Trouble> {
         let reading = |error| Trouble::reading(path, &error);
-        // Before it is opened: a pipe would never answer, and has no path behind its link.
+        // A pipe has no path behind its link.
         if !fs::metadata(path).map_err(reading)?.is_file() {
-            let help = "give a session's file, or a folder; write what comes through a pipe to a \
-                        file first";
-            return Err(Trouble::new("is no regular file", help));
+            return Err(not_regular());
         }
         let real = path.canonicalize().map_err(reading)?;
-        let open = fs::File::open(&real).map_err(reading)?;
+        let (folder, name) = Folder::of(&real).map_err(reading)?;
+        let open = folder.open_file(&name, OFlags::RDONLY).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => not_regular(),
+            _ => reading(error),
+        })?;
         let found = Box::new(open.metadata().map_err(reading)?);
-        Ok(Self { real, open, found })
+        Ok(Self { real, folder, name, open, found })
     }
 
     /// Opens a file that is to be changed, and keeps other guards from it. Refuses one that
-    /// another program is writing.
+    /// another program is writing, or that another user could exchange.
     pub(crate) fn open_to_change(path: &Path) -> Result<Self, Trouble> {
         let file = Self::open(path)?;
+        file.refuse_large()?;
+        refuse_others(&file.folder, &file.found)?;
         match file.open.try_lock() {
             Err(TryLockError::WouldBlock) => Err(Trouble::new(
                 "another program has locked it, perhaps this one in another window",
@@ -72,8 +83,23 @@ impl File {
     }
 
     /// The folder in which it is.
-    pub(crate) fn folder(&self) -> &Path {
-        self.real.parent().expect("a file is in a folder")
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// What it is called there.
+    pub(crate) fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    /// The open file.
+    pub(crate) fn opened(&self) -> &fs::File {
+        &self.open
+    }
+
+    /// How many other names it has (hard links).
+    pub(crate) fn other_names(&self) -> u64 {
+        self.found.nlink().saturating_sub(1)
     }
 
     /// What was known of it when it was opened.
@@ -87,12 +113,17 @@ impl File {
         Ok(&self.open)
     }
 
-    /// All of it.
+    /// All of it. Memory is taken for what is read, not for what its length claims.
     pub(crate) fn bytes(&self) -> Result<Vec<u8>, Trouble> {
-        let mut bytes = Vec::with_capacity(usize::try_from(self.found.len()).unwrap_or(0));
-        let read = io::Read::read_to_end(&mut self.rewound()?, &mut bytes);
-        read.map_err(|error| Trouble::reading(&self.real, &error))?;
-        Ok(bytes)
+        self.refuse_large()?;
+        let mut bytes = Vec::new();
+        let read = self.rewound()?.take(LARGEST + 1).read_to_end(&mut bytes);
+        let read = read.map_err(|error| Trouble::reading(&self.real, &error))? as u64;
+        if read > LARGEST { Err(too_large(read)) } else { Ok(bytes) }
+    }
+
+    fn refuse_large(&self) -> Result<(), Trouble> {
+        if self.found.len() > LARGEST { Err(too_large(self.found.len())) } else { Ok(()) }
     }
 
     /// What it is now, whole.
@@ -106,8 +137,7 @@ impl File {
 
     /// Refuses if it is not what `before` says any more, or something else stands in its place.
     pub(crate) fn refuse_changes(&self, before: &Stamp) -> Result<(), Trouble> {
-        let here = fs::metadata(&self.real).map(|found| Seen::of(&found));
-        if here.is_ok_and(|here| here == before.seen) && self.stamp()? == *before {
+        if self.folder.has(&self.name, &self.open) && self.stamp()? == *before {
             return Ok(());
         }
         Err(Trouble::new(
@@ -125,6 +155,18 @@ impl File {
         let found = self.open.metadata();
         found.map(|found| Seen::of(&found)).map_err(|error| Trouble::reading(&self.real, &error))
     }
+}
+
+fn not_regular() -> Trouble {
+    let help =
+        "give a session's file, or a folder; write what comes through a pipe to a file first";
+    Trouble::new("is no regular file", help)
+}
+
+fn too_large(length: u64) -> Trouble {
+    let (length, largest) = (size(length), size(LARGEST));
+    let help = "is it a session? If so, split a copy of it at a line, or begin a new session";
+    Trouble::new(format!("has {length}, and no more than {largest} are held in memory"), help)
 }
 
 impl Seen {

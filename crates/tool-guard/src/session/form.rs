@@ -27,7 +27,8 @@ impl Form {
     fn key(self) -> &'static str {
         match self {
             Self::Json(_) => "json",
-            Self::Lines(FileForm::ClaudeCode) => "claude_code",
+            Self::Lines(FileForm::ClaudeCode | FileForm::ClaudeSubagent) => "claude_code",
+            Self::Lines(FileForm::Codex) => "codex",
             Self::Lines(FileForm::OpenClaw { .. }) => "openclaw",
             Self::Lines(_) => "lines",
             Self::Stored(_) => "stored",
@@ -68,5 +69,30 @@ pub(crate) fn provider(format: Option<Format>) -> &'static str {
         Some(Format::OpenAiChat | Format::OpenAiResponses) => "OpenAI",
         Some(Format::Gemini) => "Google",
         _ => "the provider",
+    }
+}
+
+/// What an agent does with a call without a result when it reads its session again, so that no
+/// provider refuses it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OnResume {
+    pub(crate) agent: &'static str,
+    pub(crate) so: &'static str,
+}
+
+impl OnResume {
+    pub(crate) const fn of(form: FileForm) -> Option<Self> {
+        match form {
+            FileForm::ClaudeCode => Some(Self {
+                agent: "Claude Code",
+                so: "Claude Code drops this call on resume, silently: the model forgets that it ran",
+            }),
+            FileForm::Codex => Some(Self {
+                agent: "Codex",
+                so: "Codex answers this call \"aborted\" on resume: the model is not told that it \
+                     may have run",
+            }),
+            _ => None,
+        }
     }
 }

@@ -49,18 +49,30 @@ pub(crate) fn kind(source: &File) -> Result<Kind, Failure> {
 
 /// Of a file that begins with an object, behind a mark of so many bytes.
 fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
+    /// What may hold messages, in a request or in a file of an agent's.
     #[derive(Deserialize)]
     struct Request {
         messages: Option<IgnoredAny>,
         input: Option<IgnoredAny>,
         contents: Option<IgnoredAny>,
+        conversation: Option<IgnoredAny>,
+    }
+    impl Request {
+        const fn has_none(&self) -> bool {
+            let has_list = self.messages.is_some() || self.input.is_some();
+            !(has_list || self.contents.is_some() || self.conversation.is_some())
+        }
     }
     let reading = |error| Trouble::reading(source.real(), &error);
     let open = source.rewound()?;
     io::copy(&mut open.take(mark), &mut io::sink()).map_err(reading)?;
     let mut values = serde_json::Deserializer::from_reader(BufReader::new(open));
     match Request::deserialize(&mut values) {
-        Ok(Request { messages: None, input: None, contents: None }) => Ok(Kind::Lines),
+        // One object that goes over lines is none of JSON lines.
+        Ok(request) if request.has_none() && values.end().is_ok() && !is_one_line(head) => {
+            Err(Failure::NoSession("there are no messages in it".into()))
+        }
+        Ok(request) if request.has_none() => Ok(Kind::Lines),
         // More behind it makes it a line.
         Ok(_) if values.end().is_ok() => Ok(Kind::Whole),
         Ok(_) => Ok(Kind::Lines),
@@ -73,13 +85,22 @@ fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
     }
 }
 
+/// Whether all of it stands on its first line, as far as it is looked at.
+fn is_one_line(head: &[u8]) -> bool {
+    memchr::memchr(b'\n', head.trim_ascii_end()).is_none()
+}
+
 /// Whether a text that is not whole began as a request: its first line is no record, and not a
 /// torn one either.
 fn is_broken_request(head: &[u8]) -> bool {
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
     let goes_on = matches!(line.last(), Some(b'{' | b'[' | b','));
-    let names_messages = memchr::memmem::find(line, b"\"messages\"").is_some();
-    (goes_on || names_messages) && serde_json::from_slice::<IgnoredAny>(line).is_err()
+    let names = ["\"messages\"", "\"input\"", "\"contents\""];
+    let names_messages = |text: &[u8]| {
+        names.iter().any(|name| memchr::memmem::find(text, name.as_bytes()).is_some())
+    };
+    (goes_on && names_messages(head) || names_messages(line))
+        && serde_json::from_slice::<IgnoredAny>(line).is_err()
 }
 
 #[cfg(test)]

@@ -1,24 +1,25 @@
 //! A session of JSON lines, as harnesses keep them.
 use super::{
-    Failure, Trouble,
+    Failure, NotJudged, Trouble, agents,
     content::{Content, hash},
     file::File,
     form::Form,
     messages::Planned,
     progress,
     report::{About, Act, Found, Health, Lost},
+    show::count,
     sidecar::Checkpoint,
 };
 use std::borrow::Cow;
 use tr_integrity::{
     CheckpointError, FileCheck, FileCheckpoint, FileFault, FileFinding, FileForm, FileLoss,
-    FileReport, Repair, SessionFile, Severity, SkipReason,
+    FilePlanner, FileReport, Repair, SessionFile, Severity, SkipReason, Skipped, Transcript,
 };
 
 /// A session of JSON lines, in memory.
 #[derive(Debug)]
 pub(crate) struct Lines {
-    file: SessionFile,
+    bytes: Vec<u8>,
     report: FileReport,
 }
 
@@ -27,11 +28,12 @@ const LONGEST: u64 = 256 << 20;
 
 /// Checks a file while it is read, in bounded memory: that of its longest line, if that is long.
 pub(crate) fn check(file: &File) -> Result<(About, Health), Failure> {
-    let mut report = run(file, &FileCheck::new())?;
+    agents::refuse_lines(file)?;
+    let mut report = run(file, &FileCheck::new().with_members())?;
     let too_long = report.findings.iter().filter(|finding| is_too_long(finding));
     let longest = too_long.map(|finding| finding.length).filter(|length| *length <= LONGEST).max();
     if let Some(longest) = longest.and_then(|longest| usize::try_from(longest).ok()) {
-        report = run(file, &FileCheck::new().max_record(longest))?;
+        report = run(file, &FileCheck::new().with_members().max_record(longest))?;
     }
     refuse_others(&report)?;
     Ok((about(&report), health(&report)))
@@ -49,19 +51,33 @@ fn is_too_long(finding: &FileFinding) -> bool {
 }
 
 impl Lines {
-    pub(crate) fn read(bytes: Vec<u8>) -> Result<Self, Failure> {
-        let lines = Self::new(SessionFile::read(bytes));
+    pub(crate) fn read(file: &File) -> Result<Self, Failure> {
+        agents::refuse_lines(file)?;
+        let lines = Self::new(file.bytes()?);
         refuse_others(&lines.report)?;
         Ok(lines)
     }
 
-    fn new(file: SessionFile) -> Self {
-        Self { report: file.check(), file }
+    fn new(bytes: Vec<u8>) -> Self {
+        let bar = progress::bar(bytes.len() as u64);
+        let check = FileCheck::in_memory(bytes.len()).with_members();
+        let report = check.run(&*bytes, |done| bar.set_position(done));
+        bar.finish_and_clear();
+        Self { report: report.expect("a slice can always be read"), bytes }
+    }
+
+    /// It with all that its records say.
+    fn file(&self) -> SessionFile {
+        SessionFile::read(&*self.bytes)
+    }
+
+    pub(crate) fn transcript(&self) -> Option<Transcript> {
+        self.file().transcript()
     }
 
     /// The first bytes of it.
     fn beginning(&self, len: usize) -> Self {
-        Self::new(SessionFile::read(&self.bytes()[..len]))
+        Self::new(self.bytes[..len].to_vec())
     }
 
     pub(crate) fn about(&self) -> About {
@@ -73,22 +89,47 @@ impl Lines {
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.file.as_bytes()
+        &self.bytes
     }
 
     pub(crate) fn records(&self) -> impl Iterator<Item = (u64, Cow<'_, str>)> {
-        let lines = self.bytes().split(|byte| *byte == b'\n').map(String::from_utf8_lossy);
-        (1..).zip(lines).filter(|(_, line)| !line.trim().is_empty())
+        self.lines().map(|(number, line)| (number, String::from_utf8_lossy(line)))
+    }
+
+    /// The lines that are not empty, with their numbers.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let lines = (1..).zip(self.bytes().split(|byte| *byte == b'\n'));
+        lines.filter(|(_, line)| !line.trim_ascii().is_empty())
     }
 
     pub(crate) fn plan(&self, repair: Repair) -> Planned {
-        let plan = self.file.plan(repair);
+        let bar = progress::bar(2 * self.bytes.len() as u64);
+        let planner = FilePlanner::new(repair);
+        let plan = planner.plan_with(&self.bytes, |done| bar.set_position(done));
+        bar.finish_and_clear();
+        let lines = plan.actions().iter().map(|action| action.line);
+        let reported = lines.chain(plan.losses().iter().map(|lost| lost.line)).flatten().collect();
+        let dropped = plan.dropped().iter().map(|dropped| dropped.skipped);
+        let dropped = dropped.filter(|skipped| !self.may_go(skipped)).map(|it| it.length).sum();
         let lost = |lost: &FileLoss| Lost { line: lost.line, loss: lost.loss.clone() };
         Planned {
             acts: plan.actions().iter().map(Act::of_file).collect(),
             losses: plan.losses().iter().map(lost).collect(),
-            after: Self::new(plan.after().clone()).into(),
+            reported,
+            dropped,
+            changed_unknown: plan.changed_unknown(),
+            doubtful_answer: plan.doubtful_answer(),
+            after: plan.into_after().map(|after| Self::new(after).into()),
         }
+    }
+
+    /// Whether bytes that are no record say nothing: NULs, and the record at the end that was being
+    /// written when the agent died.
+    fn may_go(&self, skipped: &Skipped) -> bool {
+        let end = usize::try_from(skipped.offset + skipped.length).unwrap_or(usize::MAX);
+        let behind = self.bytes.get(end..).unwrap_or_default();
+        skipped.why == SkipReason::Nul
+            || skipped.why == SkipReason::Torn && behind.trim_ascii().is_empty()
     }
 
     /// Cuts before the record with the first fault, and further back while that is not enough.
@@ -109,7 +150,7 @@ impl Lines {
 
     /// Its end, as the library names it: behind the last record, and the end of its line.
     pub(crate) fn end(&self) -> FileCheckpoint {
-        self.file.end()
+        self.file().end()
     }
 
     pub(crate) fn at(&self, checkpoint: &Checkpoint) -> Option<Self> {
@@ -120,23 +161,23 @@ impl Lines {
 
     /// The header, and messages of the system.
     pub(crate) fn prompt(&self) -> Self {
-        let mut file = self.file.clone();
+        let mut file = self.file();
         file.reset();
-        Self::new(file)
+        Self::new(file.to_bytes())
     }
 
     /// The newest points to which the session can go back without a checkpoint of ours.
-    pub(crate) fn turns(&self) -> impl Iterator<Item = FileCheckpoint> {
-        self.file
-            .checkpoints()
-            .filter(|turn| turn.messages > 0 && turn.length < self.bytes().len() as u64)
+    pub(crate) fn turns(&self, most: usize) -> Vec<FileCheckpoint> {
+        let (file, end) = (self.file(), self.bytes.len() as u64);
+        let turns = file.checkpoints().filter(|turn| turn.messages > 0 && turn.length < end);
+        turns.take(most).collect()
     }
 
     /// What stood there at such a point.
     pub(crate) fn at_turn(&self, id: &str) -> Result<Self, CheckpointError> {
-        let mut file = self.file.clone();
+        let mut file = self.file();
         file.rollback(id)?;
-        Ok(Self::new(file))
+        Ok(Self::new(file.to_bytes()))
     }
 }
 
@@ -153,6 +194,24 @@ fn refuse_others(report: &FileReport) -> Result<(), Failure> {
             Err(Failure::NoSession("there is no JSON in it".into()))
         }
         FileForm::Other => Err(Failure::NoSession("there are no messages in it".into())),
+        form if !report.is_session() => {
+            let others = report.other_records + report.torn_lines;
+            let own = count(report.own_records, "line");
+            Err(Failure::NoSession(format!(
+                "{own} in it could be of a session ({form}), and {others} could not"
+            )))
+        }
+        FileForm::Messages(_) if report.other_records > 0 => {
+            let others = count(report.other_records, "line");
+            let help = "the program that wrote it is not known here; to have its messages judged, \
+                        check a copy with nothing but them";
+            Err(NotJudged {
+                reason: format!("{others} in it are no messages that are understood"),
+                agent: None,
+                help: help.into(),
+            }
+            .into())
+        }
         _ => Ok(()),
     }
 }

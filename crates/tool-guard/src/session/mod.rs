@@ -1,17 +1,24 @@
 //! `tool-guard session`: finds what makes a provider refuse an agent's session, and mends it.
+mod agents;
+mod balance;
 mod change;
 mod check;
 mod checkpoints;
 mod content;
 mod database;
+mod deeds;
 mod diff;
+mod dress;
 mod each;
 mod file;
+mod folder;
 mod form;
 mod kind;
 mod lines;
 mod messages;
+mod nfs4;
 mod options;
+mod private;
 mod progress;
 mod repair;
 mod report;
@@ -29,15 +36,15 @@ mod walk;
 mod whole;
 mod writers;
 
-pub(crate) use self::options::Options;
 use self::{
     content::Content,
-    each::{Failure, Outcome, Verdict, each},
+    each::{Failure, NotJudged, Outcome, Verdict, each},
     options::{Command, One, Paths},
     source::Source,
     target::{Target, Which},
     trouble::Trouble,
 };
+pub(crate) use self::{folder::Folder, options::Options};
 use std::process::ExitCode;
 use tr_core::{SystemClock, WallClock as _, rfc3339};
 
@@ -45,7 +52,7 @@ use tr_core::{SystemClock, WallClock as _, rfc3339};
 pub(crate) fn run(options: &Options) -> ExitCode {
     let now = SystemClock.unix_ms();
     let verdict = match &options.command {
-        Command::Check(check) => all(&check.paths, check::check),
+        Command::Check(check) => all(&check.paths, |target| check::check(target, check.strict)),
         Command::Repair(repair) => all(&repair.paths, |target| repair::repair(target, repair, now)),
         Command::Diff(diff) => all(&diff.paths, |target| diff::diff(target, diff.how)),
         Command::Checkpoints(checkpoints) => {

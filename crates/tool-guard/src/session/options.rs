@@ -5,10 +5,11 @@ use tr_integrity::RepairMode;
 
 /// What it ends with.
 const EXIT_CODES: &str = "\
-Exit codes (of several files, the worst):
+Exit codes (of several files the worst: 2, 1, 3, 0):
   0  clean: nothing is wrong, or not any more
   1  findings: something is wrong, or would be changed by --write
   2  unreadable: a file cannot be read or changed, or the command line is wrong
+  3  not judged: a session of which not enough is understood; it is left as it is
 
 Commands that change a session show what they would do, and do it with --write. They put the new
 file in the place of the old one in one step, and leave the old one beside it as FILE.bak-TIME. A
@@ -20,8 +21,7 @@ An agent answers 400 on every call? Stop it, then:
   tool-guard session repair FILE --write   # does it";
 
 /// The same under each of its commands.
-const CODES: &str =
-    "Exit codes: 0 clean, 1 findings (or something to write), 2 unreadable or refused";
+const CODES: &str = "Exit codes: 0 clean, 1 findings (or something to write), 2 unreadable or refused, 3 not judged";
 
 /// Finds what makes a provider refuse an agent's session, and mends it.
 #[derive(Debug, Args)]
@@ -57,6 +57,11 @@ pub(crate) enum Command {
 pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) paths: Paths,
+
+    /// A call of the last step without a result is a finding: nothing runs any more that could
+    /// bring it
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 #[derive(Debug, Args)]
@@ -70,6 +75,11 @@ pub(crate) struct Repair {
     /// Do it; the old file stays beside the new one as FILE.bak-TIME
     #[arg(long)]
     pub(crate) write: bool,
+
+    /// Do it even if more than 1 % of the bytes are no record, which a repair takes out, or if
+    /// something would be lost that is not reported, or if what is left cannot be judged
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,15 +1,21 @@
 //! `tool-guard session repair`: shows how to mend a session, and mends it.
 use super::{
-    Failure, Outcome, Verdict,
+    Content, Failure, NotJudged, Outcome, Trouble, Verdict,
+    balance::{self, Balance, Refusal},
     change::{Change, Order, change},
-    ending, options,
-    report::{Act, Health, Lost, head, show_plan},
+    ending,
+    messages::Planned,
+    options,
+    report::{About, Act, Health, Lost, head, show_plan},
     show::{BAD, count},
     target::Target,
 };
 use serde::Serialize;
 use std::fmt::Write as _;
 use tr_integrity::RepairMode;
+
+/// How many records are named in a refusal.
+const NAMED: usize = 5;
 
 /// What a repair did, or would do.
 #[derive(Debug, Serialize)]
@@ -21,6 +27,11 @@ pub(crate) struct Repaired {
     close_tail: bool,
     repairs: Vec<Act>,
     losses: Vec<Lost>,
+    messages_after: usize,
+    bytes_after: u64,
+    /// Why it is not written without `--force`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
     /// What is wrong even then.
     remaining: Health,
 }
@@ -33,25 +44,130 @@ pub(crate) fn repair(
 ) -> Result<Repaired, Failure> {
     let (mode, close_tail) = (options.how.mode.into(), options.how.close_tail);
     let order = Order { write: options.write, ending: &ending("bak", now), done: "repaired" };
-    let (change, (repairs, losses, remaining)) = change(target, order, |_, content| {
-        let planned = content.plan(mode, close_tail);
-        let remaining = planned.after.health();
-        Ok((planned.after, (planned.acts, planned.losses, remaining)))
+    let (mut change, said) = change(target, order, |_, content| {
+        let mut planned = content.plan(mode, close_tail)?;
+        let refused = refusal(content, &mut planned).filter(|_| !options.force);
+        if let Some(refusal) = refused.as_ref().filter(|_| options.write) {
+            return Err(refused_to(refusal, &options.how, target).into());
+        }
+        let refused = refused.as_ref().map(why);
+        let after = planned.after.as_ref().unwrap_or(content);
+        if let Some(why) = unjudged(&planned, after).filter(|_| !options.force) {
+            return Err(why.into());
+        }
+        let said = (after.about(), after.health(), refused, planned.acts, planned.losses);
+        Ok((planned.after, said))
     })?;
-    Ok(Repaired { change, mode, close_tail, repairs, losses, remaining })
+    let (after, remaining, refused, repairs, losses) = said;
+    change.settle(remaining.verdict());
+    let (messages_after, bytes_after) = (after.messages, after.bytes);
+    Ok(Repaired {
+        change,
+        mode,
+        close_tail,
+        repairs,
+        losses,
+        messages_after,
+        bytes_after,
+        refused,
+        remaining,
+    })
+}
+
+/// Why nothing is written, where what a repair leads to cannot be judged.
+fn unjudged(planned: &Planned, after: &Content) -> Option<NotJudged> {
+    let why = after.health().not_judged().filter(|_| !planned.acts.is_empty())?;
+    let help = "nothing was changed; see what would be: tool-guard session diff; repair --write \
+                --force mends what is understood, with a backup, and leaves the rest as it is";
+    Some(NotJudged { help: help.into(), ..why })
+}
+
+/// Whether the repair may lose too much; also names the records to which it adds something.
+fn refusal(content: &Content, planned: &mut Planned) -> Option<Refusal> {
+    let after = planned.after.as_ref()?;
+    let balance = Balance::of(content, after, &planned.reported);
+    let extended = balance.extended.iter().map(|&record| Act::extend(content.line_of(record)));
+    planned.acts.extend(extended);
+    let refusal = balance::refusal(&balance, planned.dropped, content.about().bytes)?;
+    Some(match refusal {
+        Refusal::Unreported(records) => {
+            let line = |&record: &u64| content.line_of(record).unwrap_or(record);
+            Refusal::Unreported(records.iter().map(line).collect())
+        }
+        bytes @ Refusal::Bytes { .. } => bytes,
+    })
+}
+
+/// Why a repair is not written.
+fn why(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Unreported(lines) => {
+            let named: Vec<_> = lines.iter().take(NAMED).map(u64::to_string).collect();
+            let more = if lines.len() > NAMED { ", …" } else { "" };
+            let lost = count(lines.len() as u64, "record");
+            format!("it would lose {lost} that it does not report: {}{more}", named.join(", "))
+        }
+        Refusal::Bytes { out, of } => {
+            let percent = out.saturating_mul(100).div_ceil((*of).max(1));
+            let out = count(*out, "byte");
+            format!("it would take out {out} that are no whole record, {percent} % of the file")
+        }
+    }
+}
+
+fn refused_to(refusal: &Refusal, how: &options::How, target: &Target) -> Trouble {
+    let target = target.argument();
+    let flags = flags(how.mode.into(), how.close_tail);
+    let help = match refusal {
+        Refusal::Unreported(_) => format!(
+            "this is a fault of tool-guard: please report it. See what would change: tool-guard \
+             session diff{flags} {target}; --force writes it all the same, with a backup"
+        ),
+        Refusal::Bytes { .. } => format!(
+            "see what goes: tool-guard session diff{flags} {target}; if you can do without it: \
+             tool-guard session repair{flags} --write --force {target}, which keeps the old file \
+             beside the new one"
+        ),
+    };
+    Trouble::new(format!("is not repaired, and is as it was: {}", why(refusal)), help)
+}
+
+fn flags(mode: RepairMode, close_tail: bool) -> String {
+    let mut flags = String::new();
+    if mode == RepairMode::Remove {
+        flags.push_str(" --mode remove");
+    }
+    if close_tail {
+        flags.push_str(" --close-tail");
+    }
+    flags
 }
 
 impl Outcome for Repaired {
     fn verdict(&self) -> Verdict {
-        self.change.verdict(self.remaining.is_valid())
+        self.change.verdict(self.remaining.verdict())
     }
 
     fn show(&self, target: &Target, out: &mut String) {
-        head(target, &self.change.about, self.verdict() == Verdict::Clean, out);
+        head(target, &self.change.about, self.verdict(), out);
         show_plan(&self.repairs, &self.losses, target, out);
         if !self.remaining.is_valid() {
             let _ = writeln!(out, "  {BAD}wrong even then:{BAD:#}");
             self.remaining.show(target, out);
+        } else if let Some(why) = self.remaining.not_judged() {
+            let _ = write!(out, "{why}");
+        }
+        if !self.repairs.is_empty() {
+            let About { messages, bytes, .. } = self.change.about;
+            let sum = |messages: usize, bytes: u64| {
+                format!("{}, {}", count(messages as u64, "message"), count(bytes, "byte"))
+            };
+            let (before, after) =
+                (sum(messages, bytes), sum(self.messages_after, self.bytes_after));
+            let _ = writeln!(out, "  before: {before}; after: {after}");
+        }
+        if let Some(refused) = &self.refused {
+            let _ = writeln!(out, "  {BAD}--write is refused without --force{BAD:#}: {refused}");
         }
         let changes = count(self.repairs.len() as u64, "change");
         let planned = format!("{changes} planned");
@@ -59,20 +175,21 @@ impl Outcome for Repaired {
     }
 
     fn next(&self, target: &Target) -> Option<String> {
-        if !self.change.is_planned() {
-            return None;
-        }
-        let mut flags = String::new();
-        if self.mode == RepairMode::Remove {
-            flags.push_str(" --mode remove");
-        }
-        if self.close_tail {
-            flags.push_str(" --close-tail");
-        }
         let target = target.argument();
+        if !self.change.is_planned() {
+            // Nothing mends what is left.
+            let is_left = self.repairs.is_empty() && !self.remaining.is_valid();
+            return is_left.then(|| {
+                format!(
+                    "Go back to before it:  tool-guard session rollback --before-fault {target}"
+                )
+            });
+        }
+        let flags = flags(self.mode, self.close_tail);
+        let force = if self.refused.is_some() { " --force" } else { "" };
         Some(format!(
             "Look at it closer:  tool-guard session diff{flags} {target}\n\
-             Do it:              tool-guard session repair{flags} --write {target}"
+             Do it:              tool-guard session repair{flags} --write{force} {target}"
         ))
     }
 }

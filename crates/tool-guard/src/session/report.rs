@@ -1,15 +1,18 @@
 //! What is said of a session: as JSON, and to a person.
 use super::{
-    form::{Form, provider},
-    show::{BAD, DIM, GOOD, MINUS, TITLE, WARN, count, size},
+    NotJudged, Verdict,
+    deeds::{damage, done},
+    form::{Form, OnResume, provider},
+    show::{BAD, DIM, GOOD, MINUS, TITLE, WARN, count, printable_list, size},
     target::Target,
 };
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write as _;
+use tr_core::printable;
 use tr_integrity::{
-    ActionKind, FileAction, FileActionKind, FileFault, FileFinding, FileForm, Finding, Format,
-    Loss, LossKind, RepairAction, Severity, SkipReason,
+    Fault, FileAction, FileActionKind, FileFault, FileFinding, FileForm, Finding, Format, Loss,
+    LossKind, RepairAction, Severity, SkipReason,
 };
 
 /// How many findings of a file, or lines of a plan, are shown to a person.
@@ -61,6 +64,12 @@ pub(crate) struct Found {
     provider: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     provider_error: Option<String>,
+    /// It is a call without a result, and this comes of it.
+    #[serde(skip)]
+    on_resume: Option<OnResume>,
+    /// It says that something is not understood.
+    #[serde(skip)]
+    is_not_judged: bool,
 }
 
 /// One thing that a repair does, and where.
@@ -110,10 +119,14 @@ impl Found {
             what: finding.to_string(),
             provider: provider(Some(format)),
             provider_error: finding.provider_error(),
+            on_resume: None,
+            is_not_judged: finding.fault.is_not_judged(),
         }
     }
 
     pub(crate) fn of_file(finding: &FileFinding, form: FileForm) -> Self {
+        let is_unanswered = finding.fault == FileFault::Message(Fault::IncompleteUse);
+        let on_resume = OnResume::of(form).filter(|_| is_unanswered);
         Self {
             line: Some(finding.line),
             message: finding.message_index,
@@ -124,14 +137,17 @@ impl Found {
                 FileFault::Message(fault) => key(&fault),
                 FileFault::Skipped(why) => skipped(why).into(),
                 FileFault::Glued => "glued".into(),
+                FileFault::SharedLine => "shared_line".into(),
                 FileFault::PhantomParent => "phantom_parent".into(),
                 FileFault::UnreadMessage => "unread_message".into(),
                 _ => "other".into(),
             },
             tool_use_id: finding.tool_use_id.clone(),
             what: finding.to_string(),
-            provider: provider(form.messages()),
-            provider_error: finding.provider_error(),
+            provider: on_resume.map_or_else(|| provider(form.messages()), |it| it.agent),
+            provider_error: finding.provider_error().filter(|_| on_resume.is_none()),
+            on_resume,
+            is_not_judged: finding.fault.is_not_judged(),
         }
     }
 
@@ -142,10 +158,13 @@ impl Found {
     /// What follows from it.
     fn so(&self) -> String {
         let provider = self.provider;
+        if let Some(on_resume) = self.on_resume {
+            return on_resume.so.into();
+        }
         match (&self.provider_error, self.severity) {
             (Some(error), _) => format!("{provider} refuses it: {error}"),
             (None, Severity::Error) => "the agent reads the session wrongly, or not at all".into(),
-            (None, _) if self.fault == "unread_block" => {
+            (None, _) if self.is_not_judged && self.message.is_some() => {
                 format!("it is left as it is; what {provider} reads there is not known")
             }
             (None, _) if self.message.is_some() => {
@@ -157,7 +176,7 @@ impl Found {
             (None, _) if self.fault == "unread_message" => {
                 "it is left as it is; what the agent reads there is not known".into()
             }
-            (None, _) => "these bytes are lost; the session goes on".into(),
+            (None, _) => damage(&self.fault).into(),
         }
     }
 }
@@ -179,9 +198,15 @@ impl Act {
             FileActionKind::SplitRecords => lines("split_records"),
             FileActionKind::Relink => lines("relink"),
             FileActionKind::GiveId => lines("give_id"),
+            FileActionKind::Rewrite => lines("rewrite"),
             _ => lines("other"),
         };
         Self { line: action.line, what }
+    }
+
+    /// A record gets something to say, and keeps all that it said.
+    pub(crate) fn extend(line: Option<u64>) -> Self {
+        Self { line, what: What::Lines { action: "extend", length: None, why: None } }
     }
 
     /// How many bytes it takes out that may have said something.
@@ -197,9 +222,13 @@ impl Act {
     fn say(&self) -> String {
         match &self.what {
             What::Message(action) => {
-                let id = action.tool_use_id.as_deref().unwrap_or_default();
-                let new = action.new_id.as_ref().map(|new| format!(" → {new}")).unwrap_or_default();
+                let id = printable(action.tool_use_id.as_deref().unwrap_or_default());
+                let new = action.new_id.as_ref().map(|new| format!(" → {}", printable(new)));
+                let new = new.unwrap_or_default();
                 format!("{}  {DIM}{id}{new}{DIM:#}", done(action.action)).trim_end().to_owned()
+            }
+            What::Lines { action: "drop_bytes", length, why: Some("nul") } => {
+                format!("take out {}", count(length.unwrap_or_default(), "NUL byte"))
             }
             What::Lines { action: "drop_bytes", length, why: Some("not_utf8") } => {
                 let length = length.unwrap_or_default();
@@ -214,6 +243,8 @@ impl Act {
             What::Lines { action: "split_records", .. } => "give the record its own line".into(),
             What::Lines { action: "relink", .. } => "link the entry to the one before it".into(),
             What::Lines { action: "give_id", .. } => "give the entry an id of its own".into(),
+            What::Lines { action: "rewrite", .. } => "change this line of the message too".into(),
+            What::Lines { action: "extend", .. } => "add to the message; what it says stays".into(),
             What::Lines { .. } => "change the line".into(),
         }
     }
@@ -240,11 +271,32 @@ impl Health {
         self.errors == 0
     }
 
+    pub(crate) fn verdict(&self) -> Verdict {
+        match self.not_judged() {
+            _ if !self.is_valid() => Verdict::Findings,
+            Some(_) => Verdict::NotJudged,
+            None => Verdict::Clean,
+        }
+    }
+
+    /// Why it cannot be said whether the provider takes the session, if all that is understood of
+    /// it is valid.
+    pub(crate) fn not_judged(&self) -> Option<NotJudged> {
+        let unknown = self.findings.iter().find(|found| found.is_not_judged);
+        let found = unknown.filter(|_| self.is_valid())?;
+        let line = found.line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        let help = format!(
+            "what is understood of it is valid; only {} or the agent itself can say more",
+            found.provider
+        );
+        Some(NotJudged { reason: format!("{line}{}", found.what), agent: None, help })
+    }
+
     pub(crate) fn show(&self, target: &Target, out: &mut String) {
         for found in self.findings.iter().take(SHOWN) {
             let style = if found.is_error() { BAD } else { WARN };
             let at = place(target, found.line);
-            let _ = writeln!(out, "  {at}  {style}{}{style:#}", found.what);
+            let _ = writeln!(out, "  {at}  {style}{}{style:#}", printable(&found.what));
             if let Some(message) = found.message {
                 let block = found.block.map(|block| format!(", block {block}")).unwrap_or_default();
                 let rule = match found.rule {
@@ -253,12 +305,12 @@ impl Health {
                 };
                 let _ = writeln!(out, "      {DIM}message {message}{block} · {rule}{DIM:#}");
             }
-            let _ = writeln!(out, "      {}", found.so());
+            let _ = writeln!(out, "      {}", printable(&found.so()));
         }
         more(self.found, "finding", out);
         if !self.pending.is_empty() {
             let (waiting, ids) =
-                (count(self.pending.len() as u64, "call"), self.pending.join(", "));
+                (count(self.pending.len() as u64, "call"), printable_list(&self.pending));
             let _ = writeln!(
                 out,
                 "  {DIM}{waiting} of the last step without a result yet: {ids} (repair --close-tail \
@@ -267,7 +319,7 @@ impl Health {
         }
         if !self.running.is_empty() {
             let (running, ids) =
-                (count(self.running.len() as u64, "call"), self.running.join(", "));
+                (count(self.running.len() as u64, "call"), printable_list(&self.running));
             let _ = writeln!(
                 out,
                 "  {DIM}{running} on the way: {ids} (if the process has died, whoever loads the \
@@ -295,7 +347,8 @@ pub(crate) fn show_plan(acts: &[Act], losses: &[Lost], target: &Target, out: &mu
     }
     for lost in losses.iter().take(SHOWN) {
         let at = place(target, lost.line);
-        let tool = lost.loss.tool.as_ref().map(|tool| format!(" of {tool}")).unwrap_or_default();
+        let tool = lost.loss.tool.as_ref().map(|tool| format!(" of {}", printable(tool)));
+        let tool = tool.unwrap_or_default();
         let what = match lost.loss.what {
             LossKind::Call => "that the tool was called",
             LossKind::Result => "what the tool answered",
@@ -303,7 +356,7 @@ pub(crate) fn show_plan(acts: &[Act], losses: &[Lost], target: &Target, out: &mu
             LossKind::Link => "which call this belongs to; what it says stays, as text",
             _ => "something else",
         };
-        let id = &lost.loss.tool_use_id;
+        let id = printable(&lost.loss.tool_use_id);
         let _ = writeln!(out, "  {at}  {MINUS}lost:{MINUS:#} {what}{tool}  {DIM}{id}{DIM:#}");
     }
     more(losses.len() as u64, "loss", out);
@@ -322,30 +375,13 @@ fn more(all: u64, what: &str, out: &mut String) {
     }
 }
 
-fn done(action: ActionKind) -> &'static str {
-    match action {
-        ActionKind::RemoveOrphan => "remove the result without its call",
-        ActionKind::RemoveEmptyMessage => "remove the message of which nothing is left",
-        ActionKind::RemoveIncomplete => "remove the call without its result",
-        ActionKind::AddUnknown => "answer the call: outcome unknown, may have run",
-        ActionKind::MoveResult => "move the result to its call",
-        ActionKind::OrphanToText => "turn the result without its call into text",
-        ActionKind::RemoveSynthetic => "remove a made-up result",
-        ActionKind::RemoveDuplicate => "remove the second, equal result",
-        ActionKind::RenameId => "give the call an id of its own",
-        ActionKind::RemoveEmptyText => "remove the text without text",
-        ActionKind::RemoveReasoning => "remove the reasoning that nothing follows",
-        ActionKind::WaiveThoughts => "ask for no thought that is not there",
-        ActionKind::JoinMessages => "join the step to the message before it",
-        ActionKind::AddUserMessage => "let the user speak before the step",
-        ActionKind::UnlinkItem => "take away the item's id",
-        _ => "change",
-    }
-}
-
 /// The line that names a file.
-pub(crate) fn head(target: &Target, about: &About, is_good: bool, out: &mut String) {
-    let (style, mark) = if is_good { (GOOD, "✓") } else { (BAD, "✗") };
+pub(crate) fn head(target: &Target, about: &About, verdict: Verdict, out: &mut String) {
+    let (style, mark) = match verdict {
+        Verdict::Clean => (GOOD, "✓"),
+        Verdict::NotJudged => (WARN, "?"),
+        Verdict::Findings | Verdict::Unreadable => (BAD, "✗"),
+    };
     let form = about.form;
     let (messages, size) = (count(about.messages as u64, "message"), size(about.bytes));
     let skipped = match about.skipped_bytes {

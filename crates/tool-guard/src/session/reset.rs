@@ -1,6 +1,6 @@
 //! `tool-guard session reset`: begins a session anew with its system prompt alone.
 use super::{
-    Failure, Outcome, Source, Trouble, Verdict,
+    Failure, NotJudged, Outcome, Source, Trouble, Verdict,
     change::{Change, Order, change},
     ending, options,
     report::head,
@@ -26,9 +26,14 @@ pub(crate) fn reset(target: &Target, options: &options::Reset, now: u64) -> Resu
     let mark = if options.archive { "archive" } else { "bak" };
     let order = Order { write: options.write, ending: &ending(mark, now), done: "reset" };
     let (change, (real, remaining_messages)) = change(target, order, |source, content| {
+        if let Some(why) = content.health().not_judged() {
+            let help = "nothing was changed; to begin anew, put the file aside yourself and let the \
+                        agent begin another";
+            return Err(NotJudged { help: help.into(), ..why }.into());
+        }
         let after = content.prompt(options.archive);
         let left = after.about().messages;
-        Ok((after, (real(source), left)))
+        Ok((Some(after), (real(source), left)))
     })?;
     if let (Some(real), Some(backup)) = (real, &change.backup) {
         // Its checkpoints are of what stood there before.
@@ -53,11 +58,11 @@ fn real(source: &Source) -> Option<PathBuf> {
 
 impl Outcome for Reset {
     fn verdict(&self) -> Verdict {
-        self.change.verdict(true)
+        self.change.verdict(Verdict::Clean)
     }
 
     fn show(&self, target: &Target, out: &mut String) {
-        head(target, &self.change.about, self.verdict() == Verdict::Clean, out);
+        head(target, &self.change.about, self.verdict(), out);
         let left = count(self.remaining_messages as u64, "message");
         let gone = self.change.about.messages.saturating_sub(self.remaining_messages);
         let gone = count(gone as u64, "message");

@@ -42,7 +42,7 @@ pub(crate) fn rollback(
             None => (None, content.before_fault()),
         };
         let said = (checkpoint, after.about(), after.health());
-        Ok((after, said))
+        Ok((Some(after), said))
     })?;
     let about = &change.about;
     Ok(RolledBack {
@@ -89,11 +89,11 @@ fn at_checkpoint(
 
 impl Outcome for RolledBack {
     fn verdict(&self) -> Verdict {
-        self.change.verdict(self.remaining.is_valid())
+        self.change.verdict(self.remaining.verdict())
     }
 
     fn show(&self, target: &Target, out: &mut String) {
-        head(target, &self.change.about, self.verdict() == Verdict::Clean, out);
+        head(target, &self.change.about, self.verdict(), out);
         let left = count(self.new_message_count as u64, "message");
         let gone = count(self.messages_removed as u64, "message");
         let gone = format!("the last {gone} ({})", size(self.bytes_removed));
@@ -104,6 +104,8 @@ impl Outcome for RolledBack {
         if !self.remaining.is_valid() {
             let _ = writeln!(out, "  {BAD}wrong even then:{BAD:#}");
             self.remaining.show(target, out);
+        } else if let Some(why) = self.remaining.not_judged() {
+            let _ = write!(out, "{why}");
         }
     }
 

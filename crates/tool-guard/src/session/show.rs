@@ -2,8 +2,13 @@
 use anstyle::{AnsiColor, Style};
 use std::{
     io::{self, Write as _},
+    os::unix::ffi::OsStrExt as _,
     path::Path,
 };
+use tr_core::{printable, printable_lines};
+
+/// What begins a style.
+const ESCAPE: &str = "\u{1b}";
 
 pub(crate) const TITLE: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -16,7 +21,7 @@ pub(crate) const PLUS: Style = AnsiColor::Green.on_default();
 /// Prints `text`, with colours where the terminal has them. A reader that went away (`| head`) is
 /// no error: it has what it wanted.
 pub(crate) fn say(text: &str) -> io::Result<()> {
-    match anstream::stdout().lock().write_all(text.as_bytes()) {
+    match anstream::stdout().lock().write_all(harmless(text).as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         end => end,
     }
@@ -24,7 +29,30 @@ pub(crate) fn say(text: &str) -> io::Result<()> {
 
 /// The same on standard error.
 pub(crate) fn say_error(text: &str) {
-    let _ = anstream::stderr().lock().write_all(text.as_bytes());
+    let _ = anstream::stderr().lock().write_all(harmless(text).as_bytes());
+}
+
+/// What is foreign in a text has been made printable where it came in; whatever has not acts on no
+/// terminal either: only line breaks and the styles above do.
+fn harmless(text: &str) -> String {
+    let styles = [TITLE, DIM, BAD, WARN, GOOD].map(|style| format!("{style}{style:#}")).concat();
+    let ours: Vec<&str> = styles.split(ESCAPE).filter(|code| !code.is_empty()).collect();
+    let mut parts = text.split(ESCAPE);
+    let mut out = printable_lines(parts.next().unwrap_or_default()).into_owned();
+    for part in parts {
+        let code = ours.iter().find(|code| part.starts_with(**code)).copied();
+        match code {
+            Some(code) => out.extend([ESCAPE, code]),
+            None => out.push_str(&printable(ESCAPE)),
+        }
+        out.push_str(&printable_lines(&part[code.map_or(0, str::len)..]));
+    }
+    out
+}
+
+/// Ids of others, for a person.
+pub(crate) fn printable_list(ids: &[String]) -> String {
+    printable(&ids.join(", ")).into_owned()
 }
 
 /// `1 message`, `2 messages`, `1,234 messages`.
@@ -51,7 +79,16 @@ pub(crate) fn size(bytes: u64) -> String {
 
 /// A path as it can be pasted into a shell.
 pub(crate) fn quoted(path: &Path) -> String {
+    let bytes = path.as_os_str().as_bytes();
     let path = path.to_string_lossy();
+    if path.as_bytes() != bytes || printable(&path) != path {
+        let byte = |byte: &u8| match byte {
+            b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
+            b' '..=b'~' => char::from(*byte).to_string(),
+            byte => format!("\\x{byte:02x}"),
+        };
+        return format!("$'{}'", bytes.iter().map(byte).collect::<String>());
+    }
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
     if !path.is_empty() && path.chars().all(plain) {
         return path.into_owned();
@@ -70,5 +107,16 @@ mod tests {
         assert_eq!([size(1), size(311), size(4_240_000)], ["1 byte", "311 bytes", "4.2 MB"]);
         assert_eq!(quoted(Path::new("a/b-c.jsonl")), "a/b-c.jsonl");
         assert_eq!(quoted(Path::new("it's mine")), r"'it'\''s mine'");
+        assert_eq!(quoted(Path::new("a\u{1b}[2J\n'\\ é")), r"$'a\x1b[2J\x0a\'\\ \xc3\xa9'");
+        assert_eq!(quoted(Path::new(std::ffi::OsStr::from_bytes(b"caf\xe9"))), r"$'caf\xe9'");
+    }
+
+    #[test]
+    fn only_our_own_styles_reach_a_terminal() {
+        let ours = format!("{BAD}✗{BAD:#} {TITLE}a{TITLE:#}\n{DIM}{WARN}{GOOD}b{GOOD:#}");
+        assert_eq!(harmless(&ours), ours);
+        let theirs = "\u{1b}[8mhidden\u{1b}]0;title\u{7}\u{9b}2J\u{1b}";
+        let shown = r"\u{1b}[8mhidden\u{1b}]0;title\u{7}\u{9b}2J\u{1b}";
+        assert_eq!(harmless(theirs), shown);
     }
 }

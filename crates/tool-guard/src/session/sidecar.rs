@@ -1,16 +1,21 @@
 //! Checkpoints: of a file, kept beside it as JSON lines; of a session in a database, its own.
-use super::{Trouble, writers::beside};
+use super::{Trouble, file::File, folder::Folder, private::refuse_others, writers::beside};
+use rustix::{fs::OFlags, process::geteuid};
 use serde::{Deserialize, Serialize};
 use std::{
-    fs::{self, File},
+    ffi::OsStr,
+    fs::{self, TryLockError},
     io::{self, Read as _, Write as _},
-    os::unix::fs::MetadataExt as _,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 use tr_integrity::Operation;
 
 /// How the name of the file with the checkpoints of another ends.
 pub(crate) const ENDING: &str = ".checkpoints";
+
+/// A file of checkpoints that is longer is none of ours.
+const LONGEST: u64 = 16 << 20;
 
 /// A checkpoint: 002's fields, and of a file, how far into it it reaches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,60 +58,92 @@ pub(crate) fn path(file: &Path) -> PathBuf {
 }
 
 /// Reads the checkpoints of `file`; none where there is no such file.
-pub(crate) fn read(file: &Path) -> Result<Kept, Trouble> {
-    let path = path(file);
-    let reading = |error| Trouble::reading(&path, &error);
-    match File::open(&path) {
-        Ok(mut open) => read_from(&mut open).map_err(reading),
+pub(crate) fn read(file: &File) -> Result<Kept, Trouble> {
+    let path = path(Path::new(file.name()));
+    match file.folder().open_file(path.as_os_str(), OFlags::RDONLY) {
+        Ok(open) => read_from(&open, &path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kept::default()),
-        Err(error) => Err(reading(error)),
+        Err(error) => Err(unusable(&path, &error)),
     }
 }
 
 /// Adds a checkpoint that `make` makes; it is given the number that its id gets.
 pub(crate) fn add(
-    file: &Path,
+    file: &File,
     make: impl FnOnce(usize) -> Checkpoint,
 ) -> Result<Checkpoint, Trouble> {
-    let path = path(file);
+    let folder = file.folder();
+    refuse_others(folder, file.found())?;
+    let path = path(Path::new(file.name()));
+    let open = open_to_add(folder, path.as_os_str())?;
+    let kept = read_from(&open, &path)?;
+    let made = make(kept.checkpoints.len() + kept.unreadable.len() + 1);
     let add = || {
-        let mut open = open_to_add(&path)?;
-        let kept = read_from(&mut open)?;
         let length = open.metadata()?.len();
-        let made = make(kept.checkpoints.len() + kept.unreadable.len() + 1);
         let mut line = serde_json::to_string(&made).map_err(io::Error::other)?;
         line.push('\n');
         if kept.ends_torn {
             line.insert(0, '\n');
         }
-        let written = open.write_all(line.as_bytes()).and_then(|()| open.sync_all());
+        let written = (&open).write_all(line.as_bytes()).and_then(|()| open.sync_all());
         written.inspect_err(|_| {
             // As it was: without half a line, and without a file where there was none.
-            let _ = if length == 0 { fs::remove_file(&path) } else { open.set_len(length) };
-        })?;
-        Ok(made)
+            let _ = if length == 0 {
+                folder.remove(path.as_os_str());
+                Ok(())
+            } else {
+                open.set_len(length)
+            };
+        })
     };
-    let folder = file.parent().unwrap_or(file);
-    add().map_err(|error| Trouble::writing(folder, &error))
+    add().map_err(|error| Trouble::writing(folder.path(), &error))?;
+    Ok(made)
 }
 
-/// Opens the file, alone, so that two at once do not get one number.
-fn open_to_add(path: &Path) -> io::Result<File> {
+/// Opens the file, alone, so that two at once do not get one number. It is its user's alone: what
+/// another user made may be a second name of another file, and is not written to.
+fn open_to_add(folder: &Folder, name: &OsStr) -> Result<fs::File, Trouble> {
+    let path = Path::new(name);
     loop {
-        let open = File::options().read(true).append(true).create(true).open(path)?;
-        open.lock()?;
-        let file = |found: &fs::Metadata| (found.dev(), found.ino());
-        let mine = file(&open.metadata()?);
+        let open = match folder.open_file(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                return Err(unusable(path, &error));
+            }
+            open => open.map_err(|error| Trouble::writing(folder.path(), &error))?,
+        };
+        let found = open.metadata().map_err(|error| unusable(path, &error))?;
+        if found.uid() != geteuid().as_raw() || found.nlink() > 1 {
+            let what = format!("belongs to user {}, or has other names", found.uid());
+            return Err(unusable(path, &io::Error::other(what)));
+        }
+        open.set_permissions(fs::Permissions::from_mode(0o600))
+            .map_err(|error| Trouble::writing(folder.path(), &error))?;
+        if let Err(TryLockError::WouldBlock) = open.try_lock() {
+            return Err(Trouble::new(
+                "another program is adding a checkpoint to it, perhaps this one in another window",
+                "do this again when that has ended",
+            ));
+        }
         // Another that could not write may have removed it meanwhile.
-        if fs::metadata(path).is_ok_and(|here| file(&here) == mine) {
+        if folder.has(name, &open) {
             return Ok(open);
         }
     }
 }
 
-fn read_from(open: &mut File) -> io::Result<Kept> {
+fn unusable(path: &Path, error: &io::Error) -> Trouble {
+    let path = path.display();
+    let what = format!("has checkpoints that cannot be used: {path}: {error}");
+    Trouble::new(what, format!("look at {path} beside it, and move it away if it is not yours"))
+}
+
+/// Memory is taken for what is read, and not for what the file's length claims.
+fn read_from(open: &fs::File, path: &Path) -> Result<Kept, Trouble> {
     let mut bytes = Vec::new();
-    open.read_to_end(&mut bytes)?;
+    let read = open.take(LONGEST + 1).read_to_end(&mut bytes);
+    if read.map_err(|error| unusable(path, &error))? as u64 > LONGEST {
+        return Err(unusable(path, &io::Error::other("is longer than 16 MiB")));
+    }
     let mut kept =
         Kept { ends_torn: bytes.last().is_some_and(|last| *last != b'\n'), ..Kept::default() };
     for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -182,15 +219,17 @@ mod tests {
     fn a_torn_line_costs_itself_only() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("s.jsonl");
-        assert!(read(&file).unwrap().checkpoints.is_empty());
-        add(&file, checkpoint).unwrap();
+        fs::write(&file, "{}").unwrap();
+        let open = File::open(&file).unwrap();
+        assert!(read(&open).unwrap().checkpoints.is_empty());
+        add(&open, checkpoint).unwrap();
         let whole = fs::read(path(&file)).unwrap();
         let torn = [&whole[..], &whole[..20]].concat();
         fs::write(path(&file), &torn).unwrap();
-        let added = add(&file, checkpoint).unwrap();
+        let added = add(&open, checkpoint).unwrap();
         assert_eq!(added.id, "s#3", "a torn line's number is not given again");
 
-        let kept = read(&file).unwrap();
+        let kept = read(&open).unwrap();
         assert_eq!(kept.checkpoints, [checkpoint(1), checkpoint(3)]);
         assert_eq!(kept.unreadable, [2]);
         assert!(fs::read(path(&file)).unwrap().starts_with(&torn), "nothing is rewritten");

@@ -52,17 +52,25 @@ impl Source {
         Ok(match self {
             Self::File(file, _) => match kind(file)? {
                 Kind::Whole => Whole::read(file.bytes()?)?.into(),
-                Kind::Lines => Lines::read(file.bytes()?)?.into(),
+                Kind::Lines => Lines::read(file)?.into(),
             },
             Self::Stored(InDatabase { database, id }) => Stored::new(database.session(id)?).into(),
         })
+    }
+
+    /// How many names the file of the session has beside its own (hard links).
+    pub(crate) fn other_names(&self) -> u64 {
+        match self {
+            Self::File(file, _) => file.other_names(),
+            Self::Stored(_) => 0,
+        }
     }
 
     /// The checkpoints of the session.
     pub(crate) fn checkpoints(&self, content: &Content) -> Result<Kept, Trouble> {
         match (self, content) {
             (_, Content::Stored(stored)) => Ok(Kept::of_session(stored.checkpoints())),
-            (Self::File(file, _), _) => sidecar::read(file.real()),
+            (Self::File(file, _), _) => sidecar::read(file),
             (Self::Stored(_), _) => unreachable!("what is stored is read as such"),
         }
     }

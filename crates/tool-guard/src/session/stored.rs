@@ -7,7 +7,9 @@ use super::{
     report::{About, Health},
     sidecar::Checkpoint,
 };
-use tr_integrity::{CheckpointError, Message, Repair, RepairMode, ResetOptions, Session};
+use tr_integrity::{
+    CheckpointError, Message, Repair, RepairMode, ResetOptions, Session, Transcript, Validator,
+};
 
 /// A session of a database, in memory.
 #[derive(Debug)]
@@ -69,6 +71,10 @@ impl Stored {
         }
     }
 
+    pub(crate) fn transcript(&self) -> &Transcript {
+        self.session.transcript()
+    }
+
     /// Its messages as one JSON text.
     pub(crate) fn text(&self) -> &str {
         &self.text
@@ -81,14 +87,17 @@ impl Stored {
     pub(crate) fn health(&self) -> Health {
         let cycles = self.session.cycles().iter();
         let running = cycles.map(|cycle| cycle.tool_use.id.to_string()).collect();
-        let session = &self.session;
-        Health { running, ..messages::health(session.transcript(), session.validator(), |_| None) }
+        let transcript = self.session.transcript();
+        let validator = Validator::with_members_of(transcript);
+        Health { running, ..messages::health(transcript, &validator, |_| None) }
     }
 
     pub(crate) fn plan(&self, repair: Repair, mode: RepairMode) -> Planned {
         let (plan, len) = (self.session.plan(repair), self.session.transcript().len());
-        let (acts, losses) = messages::told(&plan, mode, len, |_| None);
-        Planned { acts, losses, after: self.always(Edit::Repair(repair)).into() }
+        let (acts, losses, reported) = messages::told(&plan, mode, len, |_| None);
+        let after = Some(self.always(Edit::Repair(repair)).into());
+        let (changed_unknown, doubtful_answer) = (None, None);
+        Planned { acts, losses, reported, dropped: 0, changed_unknown, doubtful_answer, after }
     }
 
     pub(crate) fn before_fault(&self) -> Self {

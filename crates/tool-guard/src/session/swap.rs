@@ -6,25 +6,25 @@
 //! ```
 use super::{
     Trouble,
+    dress::dress_like,
     file::{File, Stamp},
+    folder::{Folder, Temporary},
+    private::refuse_others,
     writers::beside,
 };
+use rustix::fs::OFlags;
 use std::{
+    ffi::{OsStr, OsString},
     fs,
     io::{self, Write as _},
-    os::unix::fs::{MetadataExt as _, fchown},
     path::{Path, PathBuf},
 };
-use tempfile::NamedTempFile;
-
-/// How the names of files begin that are not in their place yet. A crash may leave one behind.
-pub(crate) const UNFINISHED: &str = ".tool-guard-";
 
 /// A new file beside the old one, whole and on the disk.
 #[derive(Debug)]
 pub(crate) struct Staged<'s> {
     source: &'s File,
-    new: NamedTempFile,
+    new: Temporary<'s>,
 }
 
 /// The same, with a second name for the old one.
@@ -32,7 +32,7 @@ pub(crate) struct Staged<'s> {
 pub(crate) struct BackedUp<'s> {
     staged: Staged<'s>,
     stamp: Stamp,
-    backup: PathBuf,
+    backup: OsString,
 }
 
 /// Replaces `source` by `new`, if it still is what `stamp` says. Returns the path
@@ -48,22 +48,18 @@ pub(crate) fn replace(
 
 impl<'s> Staged<'s> {
     fn new(source: &'s File, bytes: &[u8]) -> Result<Self, Trouble> {
-        let stage = || {
-            let new = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(source.folder())?;
-            new.as_file().write_all(bytes)?;
-            dress_like(source.found(), new.as_file())?;
-            new.as_file().sync_all()?;
-            Ok(Self { source, new })
-        };
-        stage().map_err(|error| Trouble::writing(source.folder(), &error))
+        let folder = source.folder();
+        let new = written(folder, source.opened(), |mut new| new.write_all(bytes));
+        let new = new.map_err(|error| Trouble::writing(folder.path(), &error))?;
+        Ok(Self { source, new })
     }
 
     fn back_up(self, stamp: Stamp, ending: &str) -> Result<BackedUp<'s>, Trouble> {
         self.source.refuse_changes(&stamp)?;
         let folder = self.source.folder();
-        let backup = keep(self.source.real(), self.source.real(), ending)
-            .and_then(|backup| sync(folder).map(|()| backup))
-            .map_err(|error| Trouble::writing(folder, &error))?;
+        let backup = keep(self.source, ending)
+            .and_then(|backup| folder.sync().map(|()| backup))
+            .map_err(|error| Trouble::writing(folder.path(), &error))?;
         Ok(BackedUp { staged: self, stamp, backup })
     }
 }
@@ -71,59 +67,54 @@ impl<'s> Staged<'s> {
 impl BackedUp<'_> {
     fn exchange(self) -> Result<PathBuf, Trouble> {
         let Staged { source, new } = self.staged;
-        if let Err(error) = new.persist(source.real()) {
+        let folder = source.folder();
+        if let Err(error) = new.place_over(source.name()) {
             // The old file still has its own name.
-            let _ = fs::remove_file(&self.backup);
-            return Err(Trouble::writing(source.folder(), &error.error));
+            folder.remove(&self.backup);
+            return Err(Trouble::writing(folder.path(), &error));
         }
-        sync(source.folder()).map_err(|error| {
+        let backup = folder.path().join(&self.backup);
+        folder.sync().map_err(|error| {
             Trouble::new(
                 format!("is mended, but the disk does not confirm it: {error}"),
-                format!("the old file is {}", self.backup.display()),
+                format!("the old file is {}", backup.display()),
             )
         })?;
-        if !source.is_still(&self.stamp) {
+        if !source.is_still(&self.stamp) || !folder.has(source.name(), new.file()) {
             return Err(Trouble::new(
                 "another program wrote to it at the very moment of the exchange",
-                format!("stop that program; what it wrote is in {}", self.backup.display()),
+                format!("stop that program; what it wrote is in {}", backup.display()),
             ));
         }
-        Ok(self.backup)
+        Ok(backup)
     }
 }
 
-/// Gives `new` the old file's owner and permissions.
-fn dress_like(old: &fs::Metadata, new: &fs::File) -> io::Result<()> {
-    let now = new.metadata()?;
-    if (old.uid(), old.gid()) != (now.uid(), now.gid()) {
-        fchown(new, Some(old.uid()), Some(old.gid())).map_err(|error| {
-            let what = format!("the new file cannot get the old one's owner: {error}");
-            io::Error::new(error.kind(), what)
-        })?;
-    }
-    new.set_permissions(old.permissions())
+/// A new file in `folder` with what `write` writes, dressed like `old`, on the disk.
+fn written<'f>(
+    folder: &'f Folder,
+    old: &fs::File,
+    write: impl FnOnce(&fs::File) -> io::Result<()>,
+) -> io::Result<Temporary<'f>> {
+    let new = folder.temporary()?;
+    write(new.file())?;
+    dress_like(old, new.file())?;
+    new.file().sync_all()?;
+    Ok(new)
 }
 
-/// Gives the old file a second name, `place` with `ending`, or makes a copy where the file system
-/// has no links. What has that name already stays: the new name then has a number.
-fn keep(old: &Path, place: &Path, ending: &str) -> io::Result<PathBuf> {
-    let mut tries = 1..;
-    loop {
-        let number = tries.next().expect("numbers do not end");
-        let name = match number {
-            1 => beside(place, ending),
-            _ => beside(place, &format!("{ending}-{number}")),
-        };
-        let kept = fs::hard_link(old, &name).or_else(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Err(error),
-            _ => copy(old, &name),
-        });
-        match kept {
-            Ok(()) => return Ok(name),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-    }
+/// Gives the old file a second name, its own with `ending`, or makes a copy where the file system
+/// has no links.
+fn keep(source: &File, ending: &str) -> io::Result<OsString> {
+    let link = |second: &OsStr| source.folder().link(source.opened(), source.name(), second);
+    free(source.name(), ending, link).or_else(|_| copy(source, ending))
+}
+
+fn copy(source: &File, ending: &str) -> io::Result<OsString> {
+    let old = source.rewound().map_err(io::Error::other)?;
+    let copied = |mut new: &fs::File| io::copy(&mut &*old, &mut new).map(drop);
+    let copy = written(source.folder(), old, copied)?;
+    free(source.name(), ending, |name| copy.place(name))
 }
 
 /// Writes a file of its own beside `old`, with its owner and permissions: its name is that of `old`
@@ -134,36 +125,48 @@ pub(crate) fn keep_bytes(
     ending: &str,
     bytes: &[u8],
 ) -> Result<PathBuf, Trouble> {
-    let folder = old.parent().expect("a file is in a folder");
+    let (folder, name) = Folder::of(old).map_err(|error| Trouble::reading(old, &error))?;
+    let old = folder.open_file(&name, OFlags::RDONLY);
+    let old = old.map_err(|error| Trouble::reading(&folder.path().join(&name), &error))?;
+    let writing = |error| Trouble::writing(folder.path(), &error);
+    refuse_others(&folder, &old.metadata().map_err(writing)?)?;
     let keep = || {
-        let mut new = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
-        new.write_all(bytes)?;
-        dress_like(&fs::metadata(old)?, new.as_file())?;
-        new.as_file().sync_all()?;
-        let name = keep(new.path(), &beside(old, part), ending)?;
-        sync(folder)?;
-        Ok(name)
+        let new = written(&folder, &old, |mut new| new.write_all(bytes))?;
+        let name = free(beside(Path::new(&name), part).as_os_str(), ending, |it| new.place(it))?;
+        folder.sync().map(|()| folder.path().join(name))
     };
-    keep().map_err(|error| Trouble::writing(folder, &error))
+    keep().map_err(writing)
 }
 
-fn copy(old: &Path, name: &Path) -> io::Result<()> {
-    let folder = old.parent().expect("a file is in a folder");
-    let copy = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
-    fs::copy(old, copy.path())?;
-    copy.as_file().sync_all()?;
-    copy.persist_noclobber(name)?;
-    Ok(())
-}
-
-fn sync(folder: &Path) -> io::Result<()> {
-    fs::File::open(folder)?.sync_all()
+/// Has `take` take the first free one of the names `place` with `ending`, and with a number. What
+/// has such a name already stays.
+fn free(
+    place: &OsStr,
+    ending: &str,
+    take: impl Fn(&OsStr) -> io::Result<()>,
+) -> io::Result<OsString> {
+    let mut number = 1;
+    loop {
+        let ending = if number == 1 { ending.to_owned() } else { format!("{ending}-{number}") };
+        let name = beside(Path::new(place), &ending).into_os_string();
+        match take(&name) {
+            Ok(()) => return Ok(name),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{mem, os::unix::fs::PermissionsExt as _};
+    use crate::session::folder::UNFINISHED;
+    use std::{
+        mem,
+        os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
+        sync::atomic::{AtomicBool, Ordering},
+        thread,
+    };
     use tempfile::{TempDir, tempdir};
 
     const OLD: &[u8] = b"the old file";
@@ -305,9 +308,92 @@ mod tests {
     #[test]
     fn without_links_the_backup_is_a_copy() {
         let (folder, file) = folder();
-        copy(&file, &folder.path().join("s.jsonl.bak-1")).unwrap();
-        assert!(copy(&file, &folder.path().join("s.jsonl.bak-1")).is_err(), "stays");
-        assert_eq!(contents(&folder)[1].1, OLD);
-        assert_eq!(contents(&folder).len(), 2);
+        let source = File::open(&file).unwrap();
+        assert_eq!(copy(&source, ".bak-1").unwrap(), "s.jsonl.bak-1");
+        assert_eq!(copy(&source, ".bak-1").unwrap(), "s.jsonl.bak-1-2", "the first stays");
+        let left = contents(&folder);
+        assert_eq!(left.len(), 3);
+        assert!(left.iter().all(|(_, bytes)| bytes == OLD));
+        let copied = fs::metadata(folder.path().join("s.jsonl.bak-1")).unwrap();
+        assert_eq!(copied.mode() & 0o777, 0o640);
+        assert_ne!(copied.ino(), fs::metadata(&file).unwrap().ino());
+    }
+
+    /// Runs `work` while another thread puts links to a file elsewhere in the place of each file
+    /// that is not in its place yet; what that file is in the end.
+    fn attacked(folder: &TempDir, work: impl FnOnce()) -> (Vec<u8>, u32) {
+        let elsewhere = tempdir().unwrap();
+        let victim = elsewhere.path().join("victim");
+        fs::write(&victim, b"secret").unwrap();
+        fs::set_permissions(&victim, fs::Permissions::from_mode(0o600)).unwrap();
+        let stop = AtomicBool::new(false);
+        thread::scope(|threads| {
+            let attack = || {
+                while !stop.load(Ordering::Relaxed) {
+                    let names = fs::read_dir(folder.path()).unwrap().flatten();
+                    for name in names.filter(|it| {
+                        it.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes())
+                    }) {
+                        if fs::remove_file(name.path()).is_ok() {
+                            let _ = symlink(&victim, name.path());
+                        }
+                    }
+                }
+            };
+            let attacker = threads.spawn(attack);
+            work();
+            stop.store(true, Ordering::Relaxed);
+            attacker.join().unwrap();
+        });
+        (fs::read(&victim).unwrap(), fs::metadata(&victim).unwrap().mode() & 0o777)
+    }
+
+    #[test]
+    fn what_is_copied_goes_to_no_file_that_is_put_in_its_place() {
+        let (folder, file) = folder();
+        let source = File::open(&file).unwrap();
+        let (mut whole, mut refused) = (0, 0);
+        let victim = attacked(&folder, || {
+            for try_number in 0..500 {
+                match copy(&source, &format!(".bak-{try_number}")) {
+                    Ok(name) => {
+                        let name = folder.path().join(name);
+                        assert_eq!(fs::read(&name).unwrap(), OLD);
+                        assert!(fs::symlink_metadata(&name).unwrap().is_file());
+                        whole += 1;
+                    }
+                    Err(error) => {
+                        let name = folder.path().join(format!("s.jsonl.bak-{try_number}"));
+                        assert!(fs::symlink_metadata(name).is_err(), "{error}");
+                        refused += 1;
+                    }
+                }
+            }
+        });
+        assert_eq!(victim, (b"secret".to_vec(), 0o600));
+        assert!(refused > 0, "the attack came too late {whole} times");
+    }
+
+    #[test]
+    fn what_is_exchanged_goes_to_no_file_that_is_put_in_its_place() {
+        let (folder, file) = folder();
+        let mut refused = 0;
+        let victim = attacked(&folder, || {
+            for _ in 0..200 {
+                let _ = fs::remove_file(&file);
+                fs::write(&file, OLD).unwrap();
+                let source = File::open(&file).unwrap();
+                let stamp = source.stamp().unwrap();
+                match replace(&source, stamp, ".bak-1", NEW) {
+                    Ok(_) => assert_eq!(fs::read(&file).unwrap(), NEW),
+                    Err(_) => refused += 1,
+                }
+                for name in fs::read_dir(folder.path()).unwrap().flatten() {
+                    let _ = fs::remove_file(name.path());
+                }
+            }
+        });
+        assert_eq!(victim, (b"secret".to_vec(), 0o600));
+        assert!(refused > 0, "the attack came too late each time");
     }
 }

@@ -1,12 +1,12 @@
 //! The sessions that a path leads to: a file's one, or those in a database.
-use super::{Failure, Trouble, database::Database, show::quoted};
+use super::{Failure, Trouble, database::Database, folder::open_regular, show::quoted};
 use std::{
     fmt,
-    fs::{self, File},
     io::Read as _,
     path::{Path, PathBuf},
     rc::Rc,
 };
+use tr_core::printable;
 
 /// What every SQLite database begins with.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -74,18 +74,15 @@ impl Target {
 /// As a person is told of it.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.file.display().fmt(f)?;
-        self.stored.as_ref().map_or(Ok(()), |stored| write!(f, "#{}", stored.id))
+        f.write_str(&printable(&self.file.to_string_lossy()))?;
+        let session = self.stored.as_ref().map(|stored| printable(&stored.id));
+        session.map_or(Ok(()), |id| write!(f, "#{id}"))
     }
 }
 
 fn is_database(file: &Path) -> bool {
-    // Before it is opened: a pipe would never answer.
-    let is_file = fs::metadata(file).is_ok_and(|found| found.is_file());
     let mut head = [0; MAGIC.len()];
-    is_file
-        && File::open(file).is_ok_and(|mut file| file.read_exact(&mut head).is_ok())
-        && head == *MAGIC
+    open_regular(file).is_ok_and(|mut file| file.read_exact(&mut head).is_ok()) && head == *MAGIC
 }
 
 fn chosen(ids: Vec<String>, which: Which<'_>) -> Result<Vec<String>, Failure> {

@@ -1,5 +1,9 @@
 //! Why a file cannot be used, and what to do about it.
-use std::{fmt, io, path::Path};
+use std::{
+    fmt, fs, io,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::Path,
+};
 
 /// Why a file cannot be used, and what to do about it. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,14 +37,39 @@ impl Trouble {
 
     /// Nothing can be written in `folder`.
     pub(crate) fn writing(folder: &Path, error: &io::Error) -> Self {
-        let help = match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "make room: the old file and the new one have to fit beside each other"
-            }
-            _ => "make the folder writable for you, or copy the file elsewhere and mend the copy",
-        };
-        let folder = folder.display();
-        Self::new(format!("cannot write in {folder}: {error}; the file is as it was"), help)
+        let shown = folder.display();
+        let what = format!("cannot write in {shown}: {error}; the file is as it was");
+        Self::new(what, why_not_written(folder, error))
+    }
+}
+
+/// What keeps a file from being written in a folder, and what to do about it.
+fn why_not_written(folder: &Path, error: &io::Error) -> String {
+    let shown = folder.display();
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "make room: the old file and the new one have to fit beside each other".into()
+        }
+        io::ErrorKind::ReadOnlyFilesystem => format!(
+            "{shown} is on a file system that is mounted read-only: copy the file elsewhere and \
+             mend the copy, or mount it for writing"
+        ),
+        io::ErrorKind::PermissionDenied => match fs::metadata(folder) {
+            // The folder gives leave, so that something in it does not: an owner, or an attribute.
+            Ok(found) if found.permissions().mode() & 0o222 == 0 => format!(
+                "nobody may write in {shown}: chmod u+w {shown}, or copy the file elsewhere and \
+                 mend the copy"
+            ),
+            Ok(found) => format!(
+                "{shown} belongs to the user with the number {}, and you may not write in it, or \
+                 not give the new file the old one's owner: run this as that user, or copy the \
+                 file elsewhere and mend the copy",
+                found.uid()
+            ),
+            Err(_) => "run this as the user that owns the folder".into(),
+        },
+        io::ErrorKind::NotFound => format!("{shown} is gone: look where the agent keeps it now"),
+        _ => "copy the file elsewhere and mend the copy".into(),
     }
 }
 

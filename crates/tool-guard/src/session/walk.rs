@@ -1,5 +1,5 @@
 //! Which files a path means: itself, or all in the folder.
-use super::{Trouble, sidecar, swap::UNFINISHED};
+use super::{Trouble, folder::UNFINISHED, sidecar};
 use std::{
     fs, io,
     path::{Path, PathBuf},

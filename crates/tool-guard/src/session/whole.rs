@@ -1,15 +1,16 @@
 //! A session that is one JSON text: an array of messages, or a request that has them.
 use super::{
-    Failure, Trouble,
+    Failure, NotJudged, Trouble, agents,
     content::{Content, hash},
     form::Form,
     messages::{self, Planned},
     report::{About, Health},
     sidecar::Checkpoint,
 };
+use serde::{Deserialize, de::IgnoredAny};
 use std::error::Error as _;
 use tr_integrity::{
-    Message, ReadError, Repair, RepairMode, ResetOptions, Session, Transcript, Validator,
+    Format, Message, ReadError, Repair, RepairMode, ResetOptions, Session, Transcript, Validator,
 };
 
 /// An array of messages, or a request that has them.
@@ -28,7 +29,15 @@ impl Whole {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             Failure::NoSession(format!("line {} is not UTF-8", 1 + ends_in(valid)))
         })?;
+        agents::refuse_document(&text)?;
         let transcript = Transcript::read(&text).map_err(|error| unread(&text, &error))?;
+        let is_message = |message: &Message| !message.says_unknown();
+        if !transcript.is_empty() && !transcript.messages().iter().any(is_message) {
+            return Err(Failure::NoSession("there are no messages of a known form in it".into()));
+        }
+        if transcript.is_words() && !has_model(&text) {
+            return Err(Failure::NoSession("it has an input, and names no model".into()));
+        }
         Ok(Self::new(text, transcript))
     }
 
@@ -51,6 +60,10 @@ impl Whole {
         }
     }
 
+    pub(crate) fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -62,15 +75,35 @@ impl Whole {
     }
 
     pub(crate) fn health(&self) -> Health {
-        messages::health(&self.transcript, &Validator::of(&self.transcript), |at| self.line(at))
+        let validator = Validator::with_members_of(&self.transcript);
+        messages::health(&self.transcript, &validator, |at| self.line(at))
     }
 
     pub(crate) fn plan(&self, repair: Repair, mode: RepairMode) -> Planned {
         let plan = repair.plan(&self.transcript);
-        let (acts, losses) = messages::told(&plan, mode, self.transcript.len(), |at| self.line(at));
+        let (acts, losses, reported) =
+            messages::told(&plan, mode, self.transcript.len(), |at| self.line(at));
         let mut after = self.transcript.clone();
         let _ = plan.apply(&mut after).expect("it was planned for this transcript");
-        Planned { acts, losses, after: Self::new(after.to_json(), after).into() }
+        Planned {
+            acts,
+            losses,
+            reported,
+            dropped: 0,
+            changed_unknown: None,
+            doubtful_answer: None,
+            after: Some(Self::new(after.to_json(), after).into()),
+        }
+    }
+
+    /// The same as it would be read from its file, if that is in another form.
+    pub(crate) fn in_other_form(&self) -> Option<Self> {
+        let format = self.transcript.format();
+        if Format::detect(&self.text) == Some(format) {
+            return None;
+        }
+        let again = Transcript::read(&self.text).ok()?;
+        (again.format() != format).then(|| Self::new(self.text.clone(), again))
     }
 
     pub(crate) fn before_fault(&self) -> Self {
@@ -105,7 +138,7 @@ impl Whole {
         Self::new(transcript.to_json(), transcript)
     }
 
-    fn line(&self, message: usize) -> Option<u64> {
+    pub(crate) fn line(&self, message: usize) -> Option<u64> {
         Some(self.places.get(message).or(self.places.last()).map_or(1, |(line, _)| *line))
     }
 }
@@ -122,11 +155,44 @@ fn unread(text: &str, error: &ReadError) -> Failure {
     if let Some(source) = error.source() {
         what = format!("{what}: {source}");
     }
-    if !text.contains("\"role\"") {
+    if !names_a_role(text) {
         return Failure::NoSession(what);
     }
-    let help = "if it was cut off, take an earlier copy of it; else mend the JSON by hand";
+    if error.message_index().is_some() {
+        let help = "give a request of which each message is in the provider's form; who wrote this \
+                    one is not known here";
+        return NotJudged { reason: what, agent: None, help: help.into() }.into();
+    }
+    let help = if serde_json::from_str::<IgnoredAny>(text).is_ok() {
+        "nothing in it is broken: another program keeps its sessions so, and this one does not \
+         read them; leave it as it is"
+    } else {
+        "if it was cut off, take an earlier copy of it; else mend the JSON by hand"
+    };
     Failure::Trouble(Trouble::new(what, help))
+}
+
+/// Whether somebody known speaks in a text.
+fn names_a_role(text: &str) -> bool {
+    let mut rest = text;
+    while let Some(at) = rest.find("\"role\"") {
+        rest = &rest[at + "\"role\"".len()..];
+        let value = rest.trim_start().strip_prefix(':').map(str::trim_start).unwrap_or_default();
+        let roles = ["user", "assistant", "system", "developer", "tool", "model"];
+        if roles.iter().any(|role| value.strip_prefix('"').is_some_and(|v| v.starts_with(role))) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a request names its model: many a file has an input.
+fn has_model(text: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Request {
+        model: Option<IgnoredAny>,
+    }
+    serde_json::from_str::<Request>(text).is_ok_and(|request| request.model.is_some())
 }
 
 fn ends_in(bytes: &[u8]) -> u64 {

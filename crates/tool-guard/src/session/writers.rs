@@ -1,13 +1,18 @@
 //! Who else has a file in hand: programs that can write it, and locks beside it.
-use super::Trouble;
+use super::{Trouble, folder::Folder};
+use rustix::fs::OFlags;
 use std::{
     fs,
+    io::Read as _,
     path::{Path, PathBuf},
 };
 
 /// The access mode in the flags of an open file, and what says that it can only be read.
 const ACCESS: u32 = 0o3;
 const READ_ONLY: u32 = 0;
+
+/// What is longer is no lock.
+const LONGEST: u64 = 64 << 10;
 
 /// Refuses a file that another program has open for writing, or has locked as OpenClaw does.
 ///
@@ -43,7 +48,10 @@ fn locked_by(proc: &Path, file: &Path) -> Option<u32> {
     struct Lock {
         pid: u32,
     }
-    let text = fs::read(beside(file, ".lock")).ok()?;
+    let (folder, name) = Folder::of(&beside(file, ".lock")).ok()?;
+    let open = folder.open_file(&name, OFlags::RDONLY).ok()?;
+    let mut text = Vec::new();
+    open.take(LONGEST).read_to_end(&mut text).ok()?;
     let Lock { pid } = serde_json::from_slice(&text).ok()?;
     (pid != std::process::id() && proc.join(pid.to_string()).exists()).then_some(pid)
 }

@@ -1,5 +1,9 @@
 //! An MCP client over a server process: requests by their ids, nothing else.
-use crate::mcp::{Effects, Item, LineReader, Server, message, server};
+use crate::mcp::{
+    Effects, Item, LineReader, Server, guessed, mark,
+    message::{self, Guess, Line, Token},
+    server,
+};
 use anyhow::{Context as _, bail};
 use bytes::{Bytes, BytesMut};
 use serde_json::{Value, json, value::RawValue};
@@ -79,9 +83,21 @@ impl Link {
         self.written.notify_one();
     }
 
-    /// Takes a line of the server's.
+    /// Takes a line of the server's. Its answers are read as `tool-guard mcp` reads them: by their id,
+    /// although they are no JSON, and each by itself where several come together.
     fn take(&self, line: &Bytes) {
-        let message::Line::One(message) = message::read(line) else { return };
+        let repaired = message::repaired(line);
+        let line = repaired.as_ref().unwrap_or(line);
+        let message = match message::read(line) {
+            Line::One(message) => message,
+            Line::Batch { .. } => return self.take_each(line),
+            Line::Unreadable { .. } => {
+                return match Guess::of(line).filter(|guess| guess.is_answer) {
+                    Some(guess) => self.answered(&guess.id, line),
+                    None => self.take_each(line),
+                };
+            }
+        };
         let Some(id) = message.id else { return };
         match message.method.as_deref() {
             Some("ping") => self.note(&json!({ "jsonrpc": "2.0", "id": id, "result": {} })),
@@ -90,21 +106,39 @@ impl Link {
                 "error": { "code": -32601, "message": format!("Method not found: {method}") },
             })),
             None => {
-                let waiting = id.get().parse().ok().and_then(|id| self.lock().waiting.remove(&id));
-                if let Some(waiting) = waiting {
-                    // Who does not wait any more has taken his request back.
-                    let _ = waiting.send(line.clone());
+                if let Some(id) = Token::read(id) {
+                    self.answered(&id, line);
                 }
             }
         }
     }
 
+    /// Takes the messages of a batch; a batch within a batch is none.
+    fn take_each(&self, line: &Bytes) {
+        for part in message::parts(line).into_iter().flatten() {
+            if part.starts_with(b"{") {
+                self.take(&part);
+            }
+        }
+    }
+
+    fn answered(&self, id: &Token, line: &Bytes) {
+        if let Some(waiting) = self.waiting(id) {
+            // Who does not wait any more has taken his request back.
+            let _ = waiting.send(line.clone());
+        }
+    }
+
+    /// Who waits for this answer.
+    fn waiting(&self, id: &Token) -> Option<oneshot::Sender<Bytes>> {
+        let Token::Number(id) = id else { return None };
+        self.lock().waiting.remove(&id.parse().ok()?)
+    }
+
     /// The answer was too long to be read.
     fn drop_answer(&self, id: Option<&str>) {
-        let id = id.and_then(|id| id.parse().ok());
-        if let Some(id) = id {
-            self.lock().waiting.remove(&id);
-        }
+        let id = id.and_then(|id| serde_json::from_str(id).ok()).and_then(Token::read);
+        drop(id.and_then(|id| self.waiting(&id)));
     }
 
     fn close(&self) {
@@ -167,11 +201,13 @@ impl Client {
             () = self.pump() => pending.answer.try_recv().ok(),
         };
         let line = answer.with_context(gone)?;
-        let message::Line::One(message) = message::read(&line) else { bail!(gone()) };
-        match (message.result, message.error) {
+        let (result, error) = guessed::parts(&line);
+        match (result, error) {
             (Some(result), _) => Ok(result.to_owned()),
             (None, Some(error)) => bail!("the MCP server refuses {method}: {}", error.get()),
-            (None, None) => bail!("the MCP server gives {method} neither a result nor an error"),
+            (None, None) => {
+                bail!("the MCP server gives {method} neither a result nor an error that is JSON")
+            }
         }
     }
 
@@ -181,7 +217,7 @@ impl Client {
             self.unsent.unsplit(self.link.lock().outbox.split());
             tokio::select! {
                 item = self.output.next() => match item {
-                    Some(Item::Line(line)) => self.link.take(&line),
+                    Some(Item::Line(line)) => self.link.take(&mark::without(&line)),
                     Some(Item::Oversized(oversized)) => {
                         self.link.drop_answer(oversized.id.as_deref());
                     }

@@ -7,7 +7,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  every call has a result
   1  the server cannot be used
-  2  the plan or the catalogue cannot be used; no tool was called
+  2  the plan, the catalogue or a variable cannot be used; no tool was called
   3  something is missing that the turn can do without
   4  something is missing of which you have to know; calls may have run all the same,
      and running the plan again runs all of its calls again: records are in memory only";

@@ -1,25 +1,25 @@
 //! Runs the turn, and says what came of it.
 use super::{Client, Options, tool::RemoteTool};
-use crate::mcp::{Effects, read_catalog};
+use crate::mcp::{Effects, answer, read_catalog};
 use anyhow::Context as _;
 use serde_json::Value;
 use std::{
     collections::{HashMap, HashSet},
-    fs,
+    env, fs,
     process::ExitCode,
     sync::Arc,
     time::Duration,
 };
 use tokio::signal::unix::{SignalKind, signal};
-use tool_reliability::{ToolStack, breaker, retry::Policy};
+use tool_reliability::{Environment, ToolStack, breaker, retry::Policy};
 use tower::Layer as _;
-use tr_core::{ToolCatalog, ToolManifest};
+use tr_core::{ToolCatalog, ToolManifest, printable_lines};
 use tr_turn::{CancelLayer, Plan, Recorder, Report, Tools, Turns};
 
 /// How long an attempt may take where nobody says otherwise.
 const ATTEMPT: Duration = Duration::from_secs(30);
 
-/// The plan or the catalogue cannot be used.
+/// The plan, the catalogue or a variable cannot be used.
 const UNUSABLE: u8 = 2;
 /// Something is missing, and the turn can do without it.
 const PARTIAL: u8 = 3;
@@ -33,21 +33,24 @@ const RUNS_AGAIN: &str = "tool-guard: the turn is not complete, and calls of it 
 
 /// Runs a turn.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
+    let variables = Environment::faults(|name| env::var(name).ok());
     let catalog = options.catalog.as_deref().map(read_catalog).transpose();
     let text = fs::read_to_string(&options.plan)
         .with_context(|| format!("cannot read {}", options.plan.display()));
     let (catalog, text) = match (catalog, text) {
-        (Ok(catalog), Ok(text)) => (catalog.unwrap_or_default(), text),
+        (Ok(catalog), Ok(text)) if variables.is_empty() => (catalog.unwrap_or_default(), text),
         (catalog, text) => {
-            // Both, so that nobody mends one and hears of the other then.
-            for error in catalog.err().into_iter().chain(text.err()) {
-                eprintln!("tool-guard: {error:#}");
+            // All, so that nobody mends one and hears of the next then.
+            let errors = catalog.err().into_iter().chain(text.err());
+            for said in variables.into_iter().chain(errors.map(|error| format!("{error:#}"))) {
+                eprintln!("tool-guard: {}", printable_lines(&said));
             }
             return Ok(ExitCode::from(UNUSABLE));
         }
     };
     let unusable = |error: &anyhow::Error| {
-        eprintln!("tool-guard: {}: {error:#}", options.plan.display());
+        let said = format!("{}: {}", options.plan.display(), answer::in_full(&**error));
+        eprintln!("tool-guard: {}", printable_lines(&said));
         Ok(ExitCode::from(UNUSABLE))
     };
     // The plan's own mistakes are told before a server runs, which only knows what it has not.

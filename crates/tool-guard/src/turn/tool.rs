@@ -1,6 +1,6 @@
 //! The server's tools as a service: a call is a request.
 use super::client::{Link, Pending};
-use crate::mcp::{answer, message};
+use crate::mcp::guessed;
 use serde_json::json;
 use std::{
     error::Error,
@@ -56,10 +56,7 @@ impl Future for RemoteCall {
         let Ok(line) = ready!(Pin::new(&mut pending.answer).poll(cx)) else {
             return Poll::Ready(Err(ServerGone::new(Ran::Unknown).into()));
         };
-        Poll::Ready(Ok(match message::read(&line) {
-            message::Line::One(message) => answer::outcome(&message, true),
-            _ => unreachable!("its id was read from it"),
-        }))
+        Poll::Ready(Ok(guessed::of_line(&line)))
     }
 }
 
@@ -68,8 +65,9 @@ impl Future for RemoteCall {
 struct ServerGone(Facts);
 
 impl ServerGone {
+    /// Permanent: nobody starts the server again, so no retry can help.
     const fn new(ran: Ran) -> Self {
-        Self(Facts::new("server_gone", ran, Verdict::TRANSIENT))
+        Self(Facts::new("server_gone", ran, Verdict::Permanent))
     }
 }
 

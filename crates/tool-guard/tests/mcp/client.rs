@@ -65,6 +65,7 @@ impl Client {
 
     pub(crate) fn start(mut command: Command, ledger: PathBuf) -> Self {
         let mut child = command
+            .env("XDG_STATE_HOME", ledger.with_extension("state"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -84,6 +85,11 @@ impl Client {
             }
         });
         Self { child, input, lines, log: None, ledger }
+    }
+
+    /// The user's state folder, as the guard knows it.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.ledger.with_extension("state")
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -215,6 +221,7 @@ impl Drop for Client {
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = fs::remove_file(&self.ledger);
+        let _ = fs::remove_dir_all(self.ledger.with_extension("state"));
     }
 }
 

@@ -2,16 +2,23 @@
 #![expect(clippy::needless_pass_by_value, reason = "`json!` makes values, and reads best in place")]
 
 mod admin;
+mod attribution;
 mod bad_input;
 mod client;
 mod command_line;
 mod evidence;
 mod lines;
+mod log_file;
 mod loops;
+mod marks;
 #[cfg(target_os = "linux")]
 mod memory;
+mod origins;
 mod payments;
 mod process;
+mod records;
 mod retries;
 mod servers;
 mod shadow;
+mod summary;
+mod worst;

@@ -44,15 +44,17 @@ fn two_intended_payments_run_twice() {
 }
 
 #[test]
-fn a_payment_after_a_cancelled_one_is_another() {
+fn a_payment_after_a_cancelled_one_runs_only_as_a_call_that_is_meant() {
     let mut client = Client::guarded(&[]);
-    for id in 1..=2 {
-        client.call(id, "charge_card", json!({ "order": "o-1", "then": "hang" }));
-        let executions = usize::try_from(id).unwrap();
-        until("it has paid", || (client.executions("charge_card") == executions).then_some(()));
-        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
-    }
-    assert!(client.is_quiet());
+    client.call(1, "charge_card", json!({ "order": "o-1", "then": "hang" }));
+    until("it has paid", || (client.executions("charge_card") == 1).then_some(()));
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }));
+    client.call(2, "charge_card", json!({ "order": "o-1", "then": "hang" }));
+    let answer = client.answer(2);
+    assert_eq!(answer["result"]["_meta"]["tool-reliability/error"]["code"], "outcome_unknown");
+    assert_eq!(client.executions("charge_card"), 1);
+    keyed(&mut client, 3, "meant", json!({ "order": "o-1", "then": "hang" }));
+    until("it has paid", || (client.executions("charge_card") == 2).then_some(()));
 }
 
 fn keyed(client: &mut Client, id: u32, key: &str, arguments: serde_json::Value) {
@@ -104,8 +106,8 @@ fn keys_are_derived_only_as_asked_for() {
 }
 
 #[test]
-fn a_payment_that_nobody_knows_the_end_of_is_repeated_only_without_derived_keys() {
-    for (from, executions) in [("off", 2), ("session", 1)] {
+fn a_payment_that_nobody_knows_the_end_of_is_not_repeated() {
+    for from in ["off", "session"] {
         let mut client = Client::guarded(&["--timeout", HANGS, "--derive-keys", from]);
         client.list_tools();
         for id in 1..=2 {
@@ -113,6 +115,6 @@ fn a_payment_that_nobody_knows_the_end_of_is_repeated_only_without_derived_keys(
             let said = text(&client.answer(id));
             assert!(said.contains("may have run"), "{from}: {said}");
         }
-        assert_eq!(client.executions("charge_card"), executions, "{from}");
+        assert_eq!(client.executions("charge_card"), 1, "{from}");
     }
 }

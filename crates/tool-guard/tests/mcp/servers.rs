@@ -4,12 +4,15 @@
 //! again and again, reads in turns, reads whose answers change, and many failures in a row of
 //! servers that cannot reach their services. The tools' lists hold names and annotations only.
 use crate::client::Client;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
     thread,
 };
+
+/// What says that words are the guard's.
+const MARK: &str = "tool-reliability/guard";
 
 /// Answers from a record. A retry gets the answer of its call once more, under its id.
 const SERVER: &str = r#"
@@ -78,13 +81,22 @@ fn adds_notes(direct: &Value, guarded: &Value, failed: bool) -> bool {
         let [own, all] = [&mut direct, &mut guarded].map(|it| it["error"]["message"].take());
         let (Some(own), Some(all)) = (own.as_str(), all.as_str()) else { return false };
         let notes = all.strip_prefix(own).and_then(|rest| rest.strip_prefix('\n'));
+        let marked = guarded.pointer("/error/data/_meta").map(|meta| meta[MARK].clone());
+        if let Some(marked) = marked {
+            if notes != marked[0].as_str() {
+                return false;
+            }
+            direct["error"]["data"]["_meta"][MARK] = marked;
+        }
         return direct == guarded && notes.is_some_and(is_note);
     }
     let [own, all] = [&mut direct, &mut guarded].map(|it| it["result"]["content"].take());
     let (Some(own), Some(all)) = (own.as_array(), all.as_array()) else { return false };
     direct == guarded
         && all.starts_with(own)
-        && all[own.len()..].iter().all(|block| block["text"].as_str().is_some_and(is_note))
+        && all[own.len()..].iter().all(|block| {
+            block["_meta"] == json!({ MARK: true }) && block["text"].as_str().is_some_and(is_note)
+        })
 }
 
 /// Before the guard told known turns from unknown ones it refused 6 of these 186 calls.
@@ -128,7 +140,7 @@ fn only_notes_behind_the_answer_are_let_pass() {
     let direct = read(r#"{"id":1,"result":{"content":[{"type":"text","text":"a"}]}}"#);
     let noted = |note: &str| {
         let mut noted = direct.clone();
-        let block = serde_json::json!({ "type": "text", "text": note });
+        let block = json!({ "type": "text", "text": note, "_meta": { MARK: true } });
         noted["result"]["content"].as_array_mut().unwrap().push(block);
         noted
     };
@@ -138,4 +150,7 @@ fn only_notes_behind_the_answer_are_let_pass() {
     let mut other = noted("[LOOP WARNING] x");
     other["result"]["content"][0]["text"] = "b".into();
     assert!(!adds_notes(&direct, &other, false));
+    let mut unmarked = noted("[LOOP WARNING] x");
+    unmarked["result"]["content"][1]["_meta"].take();
+    assert!(!adds_notes(&direct, &unmarked, false));
 }

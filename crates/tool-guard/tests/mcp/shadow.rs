@@ -25,6 +25,9 @@ fn what_would_have_been_retried_or_blocked_is_only_logged() {
         retried && events.iter().any(|event| event["errorCode"] == "loop_detected")
     });
     assert!(!log.contains("\"a\""), "no value of a param is logged");
+    for event in events(&log) {
+        assert_eq!(event["shadow"], true, "{event}");
+    }
 }
 
 #[test]

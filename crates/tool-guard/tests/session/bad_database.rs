@@ -11,13 +11,18 @@ use tr_integrity::{
 
 /// A database with one session, `s`, which is refused for its first message.
 pub(crate) async fn database(path: &Path) -> Sqlite {
+    database_of(path, "s").await
+}
+
+/// The same with a session that is called otherwise.
+pub(crate) async fn database_of(path: &Path, id: &str) -> Sqlite {
     let store = Sqlite::open(path).await.unwrap();
     let sessions =
         Sessions::builder(Format::AnthropicMessages).store(store.clone()).build().unwrap();
     let orphan =
         r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"gone","content":"1"}]}"#;
     let orphan = Format::AnthropicMessages.read(orphan).unwrap();
-    sessions.change("s", |session, _| session.push(orphan)).await.unwrap();
+    sessions.change(id, |session, _| session.push(orphan)).await.unwrap();
     store
 }
 

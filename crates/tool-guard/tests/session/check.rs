@@ -15,7 +15,7 @@ fn the_json_has_an_object_for_each_file() {
         previous message.";
     let expected = [
         json!({
-            "file": "./a.json", "status": "findings",
+            "version": 1, "file": "./a.json", "status": "findings",
             "form": "json", "format": "anthropic_messages",
             "messages": 4, "bytes": 393, "skippedBytes": 0, "pending": [], "found": 1, "errors": 1,
             "findings": [{
@@ -25,9 +25,12 @@ fn the_json_has_an_object_for_each_file() {
                 "provider": "Anthropic", "providerError": error,
             }],
         }),
-        json!({"file": "./b.txt", "status": "skipped", "reason": "there is no JSON in it"}),
         json!({
-            "file": "./c.json", "status": "clean",
+            "version": 1, "file": "./b.txt", "status": "skipped",
+            "reason": "there is no JSON in it",
+        }),
+        json!({
+            "version": 1, "file": "./c.json", "status": "clean",
             "form": "json", "format": "anthropic_messages",
             "messages": 4, "bytes": FINE.len(), "skippedBytes": 0,
             "pending": [], "found": 0, "errors": 0, "findings": [],
@@ -130,4 +133,137 @@ fn a_reader_that_goes_away_stops_nothing() {
     let done = command.args(["-c", &script]).current_dir(folder.path("")).output().unwrap();
     assert_eq!(String::from_utf8(done.stderr).unwrap(), "");
     assert_eq!(folder.session(&["check", "."]).code, 0, "all are mended");
+}
+
+/// Neither ✓ nor ✗: what is understood is valid, and not all is understood.
+#[test]
+fn what_is_not_understood_is_not_judged() {
+    let folder = Folder::new();
+    let hi = r#"{"role":"user","content":"hi"}"#;
+    let unknown = [
+        r#"{"role":"narrator","content":"Meanwhile…"}"#,
+        r#"{"role":"user","text":"Pay order 42"}"#,
+        r#"{"role":"assistant","content":"I pay it.","steps":[{"call":"1"}]}"#,
+        r#"{"role":"assistant","content":[{"type":"hologram","data":"…"}]}"#,
+        r#"{"role":"assistant","content":[{"type":"text","txt":"I pay it."}]}"#,
+        r#"{"role":"assistant","content":[7]}"#,
+        r#"{"role":"user","content":{"type":"text","text":"Pay order 42"}}"#,
+        r#"{"role":"user","content":42}"#,
+        r#"{"role":"user","content":{}}"#,
+    ];
+    for message in unknown {
+        let text = format!("[{hi},\n{message},\n{hi}]");
+        folder.write("s.json", &text);
+        for command in [&["check"][..], &["repair"], &["repair", "--write"], &["diff"]] {
+            let done = folder.session(&[command, &["s.json"]].concat());
+            assert_eq!(done.code, 3, "{message}\n{}{}", done.out, done.err);
+            assert!(done.out.starts_with("? s.json"), "{}", done.out);
+            assert!(done.out.contains("not judged: line 2: ") && !done.out.contains('✓'));
+        }
+        assert_eq!(folder.read("s.json"), text);
+        for command in [&["repair"][..], &["repair", "--write"], &["diff"], &["check"]] {
+            let (lines, code) = folder.json(&[command, &["s.json"]].concat());
+            assert_eq!((&lines[0]["status"], code), (&"notJudged".into(), 3), "{command:?}");
+        }
+        let (lines, _) = folder.json(&["check", "s.json"]);
+        assert!(!lines[0]["reason"].as_str().unwrap().is_empty());
+        assert!(!lines[0]["help"].as_str().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn of_several_files_the_worst_counts() {
+    let folder = Folder::new();
+    folder.write("clean.json", FINE);
+    let unknown = r#"[{"role":"user","content":"hi"},{"role":"narrator","content":"Meanwhile…"}]"#;
+    folder.write("unknown.json", unknown);
+    folder.write("bad.json", ORPHANED);
+    let code = |files: &[&str]| folder.session(&[&["check"], files].concat()).code;
+    assert_eq!(code(&["clean.json", "unknown.json"]), 3);
+    assert_eq!(code(&["clean.json", "unknown.json", "bad.json"]), 1);
+    assert_eq!(code(&["unknown.json", "none.json", "bad.json"]), 2);
+    let done = folder.session(&["check", "."]);
+    assert!(
+        done.out.contains("3 sessions: 1 clean, 1 not judged, 1 with findings"),
+        "{}",
+        done.out
+    );
+}
+
+/// A line of Claude Code's.
+fn line(id: &str, parent: &str, role: &str, content: &str) -> String {
+    let group = if role == "assistant" { format!(r#""id":"m-{id}","#) } else { String::new() };
+    format!(
+        r#"{{"type":"{role}","uuid":"{id}","parentUuid":{parent},"message":{{{group}"role":"{role}","content":{content}}}}}"#
+    )
+}
+
+const CALL: &str = r#"[{"type":"tool_use","id":"t1","name":"pay","input":{}}]"#;
+
+#[test]
+fn claude_code_forgets_a_call_without_a_result() {
+    let folder = Folder::new();
+    let dropped = "Claude Code drops this call on resume, silently: the model forgets that it ran";
+    let call = [line("a", "null", "user", r#""pay""#), line("b", r#""a""#, "assistant", CALL)];
+    let on = line("c", r#""b""#, "user", r#""did it work?""#);
+    folder.write("s.jsonl", format!("{}\n{on}\n", call.join("\n")));
+    let done = folder.session(&["check", "s.jsonl"]);
+    assert_eq!(done.code, 1);
+    assert!(
+        done.out.contains(&format!(
+            "Incomplete tool_use: t1\n      message 1, block 0 · rule 2\n      {dropped}\n"
+        )),
+        "{}",
+        done.out
+    );
+    assert!(!done.out.contains("refuses it"), "{}", done.out);
+    let (told, _) = folder.json(&["check", "s.jsonl"]);
+    let found = &told[0]["findings"][0];
+    assert_eq!((&found["provider"], found.get("providerError")), (&"Claude Code".into(), None));
+
+    // At the end it may still run, for all that a file can tell.
+    folder.write("t.jsonl", call.join("\n") + "\n");
+    let done = folder.session(&["check", "t.jsonl"]);
+    assert_eq!(done.code, 0);
+    assert!(done.out.contains("1 call of the last step") && done.out.contains(dropped));
+    let done = folder.session(&["check", "--strict", "t.jsonl"]);
+    assert_eq!(done.code, 1, "{}", done.out);
+    assert!(done.out.contains("session repair --close-tail t.jsonl"), "{}", done.out);
+    let (told, code) = folder.json(&["check", "--strict", "t.jsonl"]);
+    assert_eq!((code, &told[0]["status"]), (1, &"findings".into()));
+    assert_eq!(folder.session(&["repair", "--close-tail", "--write", "t.jsonl"]).code, 0);
+    assert_eq!(folder.session(&["check", "--strict", "t.jsonl"]).code, 0);
+}
+
+/// The user went back and asked something else: which branch goes on is written behind them.
+#[test]
+fn claude_codes_last_prompt_says_which_branch_goes_on() {
+    let folder = Folder::new();
+    let lines = [
+        line("a", "null", "user", r#""pay""#),
+        line("b", r#""a""#, "assistant", CALL),
+        line("c", r#""b""#, "user", r#""and?""#),
+        line("x", r#""a""#, "assistant", r#"[{"type":"text","text":"no"}]"#),
+    ];
+    let prompt =
+        |leaf: &str| format!(r#"{{"type":"last-prompt","lastPrompt":"p","leafUuid":"{leaf}"}}"#);
+    for (leaf, code) in [("x", 0), ("c", 1), ("gone", 0)] {
+        folder.write("s.jsonl", format!("{}\n{}\n", lines.join("\n"), prompt(leaf)));
+        let done = folder.session(&["check", "s.jsonl"]);
+        assert_eq!(done.code, code, "{leaf}\n{}", done.out);
+    }
+    // What was written since is newer.
+    folder.write("s.jsonl", format!("{}\n{}\n{}\n", lines[..3].join("\n"), prompt("c"), lines[3]));
+    assert_eq!(folder.session(&["check", "s.jsonl"]).code, 0);
+
+    // A repair keeps to the branch, and names its new end where that is new.
+    let tail = [&lines[..2], &lines[3..]].concat().join("\n");
+    folder.write("t.jsonl", format!("{tail}\n{}\n", prompt("b")));
+    assert_eq!(folder.session(&["repair", "--close-tail", "--write", "t.jsonl"]).code, 0);
+    let now = folder.read("t.jsonl");
+    let records: Vec<serde_json::Value> =
+        now.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let answer = records.iter().find(|record| record["parentUuid"] == "b").expect("an answer");
+    assert_eq!(records.last().unwrap()["leafUuid"], answer["uuid"]);
+    assert_eq!(folder.session(&["check", "--strict", "t.jsonl"]).code, 0);
 }

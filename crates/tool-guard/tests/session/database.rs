@@ -17,13 +17,13 @@ const ORPHAN: &str = r#"{"role":"user","content":[{"type":"tool_result","tool_us
 const DONE: &str = r#"{"role":"assistant","content":"Done."}"#;
 
 /// A process that has the database open.
-struct Agent {
+pub(crate) struct Agent {
     store: Sqlite,
     sessions: Sessions,
 }
 
 impl Agent {
-    async fn on(path: &Path) -> Self {
+    pub(crate) async fn on(path: &Path) -> Self {
         let store = Sqlite::open(path).await.unwrap();
         let sessions = Sessions::builder(FORMAT).store(store.clone()).build().unwrap();
         Self { store, sessions }
@@ -36,7 +36,7 @@ impl Agent {
         }
     }
 
-    async fn checkpoint(&self, id: &str) -> String {
+    pub(crate) async fn checkpoint(&self, id: &str) -> String {
         let make = self.sessions.change(id, |session, now| {
             let made = session.checkpoint(Operation::ApiCall, now).id;
             session.commit(&made, now).unwrap();
@@ -45,7 +45,7 @@ impl Agent {
         make.await.unwrap().into()
     }
 
-    async fn begins_a_call(&self, id: &str) {
+    pub(crate) async fn begins_a_call(&self, id: &str) {
         let cycle = CycleRef { session: id, tool_use_id: "toolu_9", name: "pay", input: "{}" };
         let begin = self.sessions.change(id, |session, now| {
             let cycle = session.begin_cycle(&cycle, now);
@@ -54,13 +54,13 @@ impl Agent {
         begin.await.unwrap();
     }
 
-    async fn leaves(self) {
+    pub(crate) async fn leaves(self) {
         self.store.close().await;
     }
 }
 
 /// A folder with a database of two sessions: `fine`, and `s/1`, which is refused for its third message.
-async fn two() -> (Folder, PathBuf) {
+pub(crate) async fn two() -> (Folder, PathBuf) {
     let folder = Folder::new();
     let path = folder.path("sessions.db");
     let agent = Agent::on(&path).await;

@@ -1,4 +1,5 @@
 //! A folder with sessions, and the command that is run in it.
+use crate::schema::is_described;
 use serde_json::Value;
 use std::{
     env, fs,
@@ -87,12 +88,15 @@ impl Folder {
         Done::of(&self.command(arguments).output().unwrap())
     }
 
-    /// The same with `--json`: an object for each line, and the exit code.
+    /// The same with `--json`: an object for each line, as the schema describes it, and the exit
+    /// code.
     pub(crate) fn json(&self, arguments: &[&str]) -> (Vec<Value>, i32) {
         let done = self.session(&[arguments, &["--json"]].concat());
         assert_eq!(done.err, "", "all that is to be said is in the JSON");
         let lines = done.out.lines().map(|line| serde_json::from_str(line).unwrap());
-        (lines.collect(), done.code)
+        let lines: Vec<_> = lines.collect();
+        lines.iter().for_each(is_described);
+        (lines, done.code)
     }
 }
 

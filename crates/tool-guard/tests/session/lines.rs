@@ -4,7 +4,7 @@ use serde_json::json;
 use tr_integrity::SessionFile;
 
 /// OpenClaw's session whose call of `pay` was never answered, and whose last line is torn.
-const OPENCLAW: &str = r#"{"type":"session","version":3,"id":"s-1","timestamp":"2026-01-01T00:00:00Z","cwd":"/"}
+pub(crate) const OPENCLAW: &str = r#"{"type":"session","version":3,"id":"s-1","timestamp":"2026-01-01T00:00:00Z","cwd":"/"}
 {"type":"message","id":"a","parentId":null,"timestamp":"","message":{"role":"user","content":"Pay order 42."}}
 {"type":"message","id":"b","parentId":"a","timestamp":"","message":{"role":"assistant","content":[{"type":"toolCall","id":"call_1","name":"pay","arguments":{"order":42}}]}}
 {"type":"message","id":"c","parentId":"b","timestamp":"","message":{"role":"user","content":"Did it work?"}}
@@ -13,7 +13,7 @@ const OPENCLAW: &str = r#"{"type":"session","version":3,"id":"s-1","timestamp":"
 const TORN: &str = r#"{"type":"message","id":"d","parentId":"c","mess"#;
 
 /// Claude Code's session with a result whose call is gone.
-const CLAUDE: &str = r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s","message":{"role":"user","content":"Pay order 42."}}
+pub(crate) const CLAUDE: &str = r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s","message":{"role":"user","content":"Pay order 42."}}
 {"type":"assistant","uuid":"u2","parentUuid":"u1","sessionId":"s","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"I pay it."}]}}
 {"type":"user","uuid":"u3","parentUuid":"u2","sessionId":"s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_01A","content":"receipt ch_1"}]}}
 {"type":"assistant","uuid":"u4","parentUuid":"u3","sessionId":"s","message":{"id":"m2","role":"assistant","content":[{"type":"text","text":"Done."}]}}

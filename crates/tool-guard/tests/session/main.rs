@@ -1,14 +1,24 @@
 //! `tool-guard session`: agents' sessions that are refused, found and mended.
+mod agents;
 mod bad_database;
 mod bad_input;
 mod check;
 mod checkpoints;
 mod crash;
 mod database;
+mod doors;
 mod folder;
 mod full_disk;
 mod lines;
 mod memory;
+mod mutation;
+mod no_sessions;
+mod not_judged;
+mod other_agents;
+mod printable;
 mod property;
+mod provider;
 mod repair;
+mod schema;
 mod story;
+mod thousand_files;

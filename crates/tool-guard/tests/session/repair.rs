@@ -8,9 +8,10 @@ fn the_json_tells_plan_losses_and_backup() {
     let folder = Folder::new();
     let file = folder.write("a.json", ORPHANED);
     let expected = json!({
-        "file": "a.json", "status": "planned",
+        "version": 1, "file": "a.json", "status": "planned",
         "form": "json", "format": "anthropic_messages",
         "messages": 4, "bytes": 393, "skippedBytes": 0, "mode": "preserve", "closeTail": false,
+        "messagesAfter": 4, "bytesAfter": 421,
         "repairs": [{
             "line": 4, "action": "orphan_to_text", "messageIndex": 2, "toolUseId": "toolu_01A",
         }],
@@ -200,4 +201,103 @@ fn a_reset_keeps_the_prompt_and_the_old_file() {
     assert_eq!(folder.session(&["reset", "--write", "b.json"]).code, 0);
     assert_eq!(folder.read("b.json"), format!("[{prompt}]"));
     assert_eq!(folder.names().iter().filter(|name| name.starts_with("b.json.bak-")).count(), 1);
+}
+
+const HEADER: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/"}"#;
+
+#[test]
+fn a_repair_that_takes_out_much_is_refused_without_force() {
+    let folder = Folder::new();
+    let said = |id: &str, parent: &str| {
+        let message = r#"{"role":"user","content":"so"}"#;
+        format!(r#"{{"type":"message","id":"{id}","parentId":{parent},"message":{message}}}"#)
+    };
+    let (a, b) = (said("a", "null"), said("b", "\"a\""));
+    // Of a file of this size a torn record is much, but for the one that was being written.
+    let torn = format!("{HEADER}\n{a}\n{}\n{b}\n", &a[..60]);
+    folder.write("s.jsonl", &torn);
+    let planned = folder.session(&["repair", "s.jsonl"]);
+    assert_eq!(planned.code, 1);
+    let why = "it would take out 60 bytes that are no whole record, 21 % of the file";
+    assert!(planned.out.contains(&format!("--write is refused without --force: {why}")));
+    assert!(planned.out.contains("repair --write --force s.jsonl"), "{}", planned.out);
+    let (lines, _) = folder.json(&["repair", "s.jsonl"]);
+    assert_eq!(lines[0]["refused"], why);
+
+    let refused = folder.session(&["repair", "--write", "s.jsonl"]);
+    assert_eq!(refused.code, 2, "{}", refused.out);
+    assert!(refused.err.contains("is not repaired, and is as it was"), "{}", refused.err);
+    assert!(refused.err.contains("session repair --write --force s.jsonl"), "{}", refused.err);
+    assert_eq!((folder.names().len(), folder.read("s.jsonl")), (1, torn.clone()));
+
+    let done = folder.session(&["repair", "--write", "--force", "s.jsonl"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(folder.read("s.jsonl"), format!("{HEADER}\n{a}\n{b}\n"));
+    assert_eq!(folder.read(&folder.only("s.jsonl.bak-")), torn);
+
+    folder.write("t.jsonl", format!("{HEADER}\n{a}\n{}", &b[..60]));
+    assert_eq!(folder.session(&["repair", "--write", "t.jsonl"]).code, 0);
+    assert_eq!(folder.read("t.jsonl"), format!("{HEADER}\n{a}\n"));
+}
+
+/// Two equal calls in Claude Code's lines: the second gets an id of its own, and so its result.
+#[test]
+fn every_line_that_a_new_id_touches_is_named() {
+    let folder = Folder::new();
+    let line = |at: usize, role: &str, block: &str| {
+        let parent = at.checked_sub(1).map_or("null".to_owned(), |at| format!("\"u{at}\""));
+        let id = if role == "assistant" { format!(r#""id":"m{at}","#) } else { String::new() };
+        format!(
+            r#"{{"type":"{role}","uuid":"u{at}","parentUuid":{parent},"message":{{{id}"role":"{role}","content":[{block}]}}}}"#
+        )
+    };
+    let (call, result) = (
+        r#"{"type":"tool_use","id":"t","name":"f","input":{}}"#,
+        r#"{"type":"tool_result","tool_use_id":"t","content":"ok"}"#,
+    );
+    let lines = [
+        line(0, "user", r#"{"type":"text","text":"go"}"#),
+        line(1, "assistant", call),
+        line(2, "user", result),
+        line(3, "assistant", call),
+        line(4, "user", result),
+        line(5, "assistant", r#"{"type":"text","text":"done"}"#),
+    ];
+    folder.write("s.jsonl", lines.join("\n") + "\n");
+    let (told, code) = folder.json(&["repair", "--write", "s.jsonl"]);
+    assert_eq!(code, 0, "{told:?}");
+    let acts = told[0]["repairs"].as_array().unwrap();
+    let named: Vec<_> = acts.iter().map(|act| (&act["action"], &act["line"])).collect();
+    assert_eq!(named, [(&json!("rename_id"), &json!(4)), (&json!("rename_id"), &json!(5))]);
+    let now = folder.read("s.jsonl");
+    let changed = lines.iter().zip(now.lines()).enumerate();
+    let changed: Vec<_> = changed.filter(|(_, (was, now))| was != now).map(|(at, _)| at).collect();
+    assert_eq!(changed, [3, 4]);
+}
+
+#[test]
+fn a_reset_of_claude_codes_file_leaves_one_that_is_read() {
+    let folder = Folder::new();
+    let line = |id: &str, parent: &str, role: &str| {
+        format!(
+            r#"{{"type":"{role}","uuid":"{id}","parentUuid":{parent},"sessionId":"s","cwd":"/w","isSidechain":false,"message":{{"role":"{role}","content":"so"}}}}"#
+        )
+    };
+    let lines = [line("a", "null", "user"), line("b", "\"a\"", "assistant")];
+    folder.write("s.jsonl", lines.join("\n") + "\n");
+    assert_eq!(folder.session(&["reset", "--write", "s.jsonl"]).code, 0);
+    let left = folder.read("s.jsonl");
+    let record: serde_json::Value = serde_json::from_str(&left).unwrap();
+    assert_eq!((&record["sessionId"], &record["cwd"]), (&json!("s"), &json!("/w")));
+    let done = folder.session(&["check", "s.jsonl"]);
+    assert_eq!((done.code, done.out.starts_with("✓")), (0, true), "{}{}", done.out, done.err);
+    assert!(done.out.contains("0 messages"), "{}", done.out);
+    let again = folder.session(&["reset", "--write", "s.jsonl"]);
+    assert!(again.out.contains("nothing to reset"), "{}", again.out);
+    assert_eq!(folder.read("s.jsonl"), left);
+    // What the agent writes next is all that is seen.
+    let uuid = record["uuid"].as_str().unwrap();
+    folder.write("s.jsonl", left + &line("c", &format!("\"{uuid}\""), "user") + "\n");
+    let done = folder.session(&["check", "s.jsonl"]);
+    assert!(done.code == 0 && done.out.contains("1 message"), "{}", done.out);
 }

@@ -65,6 +65,9 @@ fn withhold(shown: &mut Value, known: &[Arc<ToolManifest>]) {
     let names: HashSet<String> = known.iter().map(|tool| tool.tool.to_string()).collect();
     for breaker in shown["breakers"].as_array_mut().into_iter().flatten() {
         let name = breaker["name"].as_str().unwrap_or_default();
+        // That of what a tool reaches is called by both.
+        let tool = name.rsplit_once(' ').map_or(name, |(tool, _)| tool);
+        let name = if names.contains(name) { name } else { tool };
         let is_one = tools.iter().any(|tool| tool.tool.to_string() == name);
         // A breaker that is no tool's own may have heard of any.
         if (is_one || !names.contains(name)) && !breaker["lastFailure"].is_null() {

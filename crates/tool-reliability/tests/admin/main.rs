@@ -1,5 +1,6 @@
 //! Looking at a stack and interfering by hand, over HTTP.
 #![cfg(feature = "admin")]
+mod foreign;
 mod store;
 
 use bytes::Bytes;
@@ -91,6 +92,34 @@ async fn breakers_are_seen_and_turned() {
     let (status, _) = order(&admin, json!({ "action": "force_open", "breaker": "typo" })).await;
     assert_eq!((status, stack.breakers().all().len()), (StatusCode::NOT_FOUND, 1));
     assert_eq!(breaker.state(), BreakerState::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_for_a_tool_reaches_what_it_reaches() {
+    let stack = ToolStack::default();
+    let admin = Admin::new(&stack);
+    let fetch = |url: &str| ToolCall::new("fetch", Params::from(json!({ "url": url })));
+    let tool = around(&stack, answers("page"));
+    tool.clone().oneshot(fetch("https://a.example/1")).await.unwrap();
+    let seen = state(&admin).await;
+    let names: Vec<_> = seen["breakers"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+    assert_eq!(names, ["_overflow", "fetch", "fetch https://a.example"]);
+
+    order(&admin, json!({ "action": "force_open", "breaker": "fetch" })).await;
+    for url in ["https://a.example/2", "https://b.example/", "none"] {
+        let refused = tool.clone().oneshot(fetch(url)).await.unwrap_err();
+        assert!(refused.to_string().contains("fetch is FORCED_OPEN"), "{refused}");
+    }
+    order(&admin, json!({ "action": "reset", "breaker": "fetch" })).await;
+    for url in ["https://a.example/3", "https://b.example/", "none"] {
+        tool.clone().oneshot(fetch(url)).await.unwrap();
+    }
+    let one = json!({ "action": "force_open", "breaker": "fetch https://a.example" });
+    assert_eq!(order(&admin, one).await.0, StatusCode::OK);
+    tool.clone().oneshot(fetch("https://a.example/4")).await.unwrap_err();
+    tool.clone().oneshot(fetch("https://b.example/4")).await.unwrap();
+    order(&admin, json!({ "action": "reset", "breaker": "fetch" })).await;
+    tool.clone().oneshot(fetch("https://a.example/5")).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -335,11 +364,26 @@ async fn tr_15_of_tools_with_sensitive_fields_only_codes_are_shown() {
         let call = live.catalog().manifested(call(tool, tool));
         failing.oneshot(call).await.unwrap_err();
     }
+    for (tool, says) in [("visa", "no visa for X17"), ("pay", "no money in K4")] {
+        let failing = around(live.stack(), Step::err(format!("{says}: connection reset")));
+        let to = Params::from(
+            json!({ "url": "https://bank.example/", "passport": "https://x17.example/" }),
+        );
+        let call = live.catalog().manifested(ToolCall::new(tool, to));
+        failing.oneshot(call).await.unwrap_err();
+    }
     let blind = state(&Admin::new(live.stack())).await.to_string();
     let seen = state(&Admin::live(&live)).await;
     let all = seen.to_string();
     assert!(blind.contains("X17") && blind.contains("K4"), "{blind}");
     assert!(!all.contains("X17") && all.contains("K4"), "{all}");
+    let last = |name: &str| {
+        let breakers = seen["breakers"].as_array().unwrap();
+        breakers.iter().find(|it| it["name"] == name).unwrap()["lastFailure"].clone()
+    };
+    assert!(last("pay").as_str().unwrap().contains("K4"));
+    assert_eq!(last("visa https://bank.example"), last("visa"));
+    assert!(!all.contains("x17"), "{all}");
     let visa = seen["unknown"].as_array().unwrap().iter().find(|it| it["tool"] == "visa");
     assert_eq!(visa.unwrap()["error"]["message"], "connection_reset");
 }

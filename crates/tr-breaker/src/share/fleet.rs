@@ -36,10 +36,15 @@ impl Fleet {
 
     /// Notices what breakers have decided since.
     pub(crate) fn look(&mut self, touched: Touched, now: Instant) {
-        for (name, at) in touched {
+        for (name, at) in touched.at {
             // One that was evicted meanwhile was closed, and nobody had heard of it.
             if let Some(gate) = self.breakers.named(&name) {
                 self.look_at(&name, &gate, Some(at), now);
+            }
+        }
+        if touched.is_cut {
+            for gate in self.breakers.all() {
+                self.look_at(gate.name(), &gate, Some(now), now);
             }
         }
     }

@@ -18,15 +18,25 @@ pub(crate) struct News {
 }
 
 /// The breakers that changed, and when they last did.
-pub(crate) type Touched = HashMap<Arc<str>, Instant>;
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
+    pub(crate) at: HashMap<Arc<str>, Instant>,
+    /// There were more.
+    pub(crate) is_cut: bool,
+}
+
+/// Breakers that are remembered by name, where nobody looks for a while; callers may choose names.
+const MOST: usize = 10_000;
 
 impl News {
     pub(crate) fn touch(&self, name: &str, now: Instant) {
         {
             let mut touched = held(self.touched.lock());
-            match touched.get_mut(name) {
+            let known = touched.at.len();
+            match touched.at.get_mut(name) {
                 Some(at) => *at = now,
-                None => drop(touched.insert(name.into(), now)),
+                None if known == MOST => touched.is_cut = true,
+                None => drop(touched.at.insert(name.into(), now)),
             }
         }
         self.bell.notify_one();
@@ -34,5 +44,27 @@ impl News {
 
     pub(crate) fn take(&self) -> Touched {
         mem::take(&mut *held(self.touched.lock()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_remembered_up_to_a_bound_and_that_there_were_more() {
+        let (news, now) = (News::default(), crate::clock::now());
+        for n in 0..MOST {
+            news.touch(&n.to_string(), now);
+        }
+        news.touch("0", now);
+        let touched = news.take();
+        assert_eq!((touched.at.len(), touched.is_cut), (MOST, false));
+        for n in 0..=MOST {
+            news.touch(&n.to_string(), now);
+        }
+        let touched = news.take();
+        assert_eq!((touched.at.len(), touched.is_cut), (MOST, true));
+        assert!(!news.take().is_cut);
     }
 }

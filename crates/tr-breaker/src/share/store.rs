@@ -1,7 +1,7 @@
 //! What Redis keeps, and the two scripts that work on it.
 use super::{fleet::KEEP, merge::Offer, news::News};
 use redis::{
-    AsyncConnectionConfig, Client, IntoConnectionInfo, ProtocolVersion, RedisError, RedisResult,
+    AsyncConnectionConfig, Client, ConnectionInfo, ProtocolVersion, RedisError, RedisResult,
     Script, aio::MultiplexedConnection,
 };
 use std::{
@@ -82,8 +82,7 @@ impl Changes {
 }
 
 impl Store {
-    pub(super) fn new(url: &str, namespace: &str, origin: String) -> RedisResult<Self> {
-        let info = url.into_connection_info()?;
+    pub(super) fn new(info: ConnectionInfo, namespace: &str, origin: String) -> RedisResult<Self> {
         // Only the third version of the protocol rings a bell on the connection that asks.
         let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
         let client = Client::open(info.set_redis_settings(settings))?;

@@ -1,5 +1,10 @@
 //! Processes that share, with a Redis and a network that do all they may do: all agree in the end.
-use super::{decision::Entry, fleet::Fleet, merge::Offer, news::News};
+use super::{
+    decision::Entry,
+    fleet::Fleet,
+    merge::Offer,
+    news::{News, Touched},
+};
 use crate::{
     BreakerLayer, Mode, Registry, clock,
     settings::Row,
@@ -344,3 +349,16 @@ proptest! {
 }
 
 mod rules;
+
+/// So many breakers changed that not all of their names were kept.
+#[tokio::test(start_paused = true)]
+async fn where_names_were_not_kept_all_breakers_are_looked_at() {
+    let layer = BreakerLayer::builder().build().unwrap();
+    let mut fleet = Fleet::new(layer.registry().breakers());
+    layer.registry().breaker(KeyRef::new("one")).force_open();
+    let now = clock::now();
+    fleet.look(Touched::default(), now);
+    assert!(fleet.pending().is_empty());
+    fleet.look(Touched { is_cut: true, ..Touched::default() }, now);
+    assert_eq!(fleet.pending().len(), 1);
+}

@@ -5,4 +5,5 @@ mod peers;
 mod registry;
 mod restart;
 mod rig;
+mod targets;
 mod wedges;

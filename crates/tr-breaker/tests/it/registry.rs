@@ -60,7 +60,7 @@ async fn calls_share_a_breaker_by_their_hint() {
         manifest.dependency = Some("geo-api".into());
         let mut call = call(tool).manifested(Arc::new(manifest));
         let parts: &mut CallParts = call.parts_mut();
-        parts.breaker = hint;
+        parts.breaker = Some(hint);
         call
     };
     for (hint, name) in [(BreakerHint::Dependency, "geo-api"), (BreakerHint::Global, "global")] {

@@ -90,6 +90,7 @@ pub(super) fn id(
     let from_hook = parts.idempotency.from_hook;
     let source = if from_hook { KeySource::Hook(key) } else { KeySource::Caller(key) };
     let key = Key::derive(&parts.key_parts(source));
+    let key = parts.idempotency.continues.map_or(key, |from| key.continued(&from));
     Ok(Some(Id { key, digest: digest()? }))
 }
 
@@ -120,6 +121,22 @@ mod tests {
         }
         assert_ne!(step, key(call("s", Some("t"), Some("2")), Derive::Step));
         assert_ne!(step, session);
+    }
+
+    #[test]
+    fn a_call_that_goes_on_from_elsewhere_is_another_call() {
+        let from = |text: &str| Digest::of_bytes(text);
+        let key = |continues: Option<Digest>| {
+            let mut parts = CallParts::new("pay", Params::empty_object());
+            parts.idempotency.key = Some("k".into());
+            parts.idempotency.continues = continues;
+            ToolCall::from(parts).id().unwrap().unwrap().key
+        };
+        assert_eq!(key(Some(from("a"))), key(Some(from("a"))));
+        assert_ne!(key(Some(from("a"))), key(Some(from("b"))));
+        assert_ne!(key(Some(from("a"))), key(None));
+        // Nor is it one that was told apart by its params.
+        assert_ne!(key(Some(from("a"))), key(None).joined(&from("a")));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 use super::Runs;
 use crate::{
     BreakerHint, DedupeMode, Effect, Id, Params, Priority, RetryOverride, Scope, ToolId,
-    ToolManifest, Withdrawal,
+    ToolManifest, Withdrawal, canonical::Digest, manifest::TtlOverride,
 };
 use std::{
     any::Any,
@@ -35,8 +35,8 @@ pub struct CallParts {
     pub idempotency: IdempotencyParts,
     /// The caller's changes to the retry policy.
     pub retry: Option<RetryOverride>,
-    /// Which calls share a breaker.
-    pub breaker: BreakerHint,
+    /// Which calls share a breaker; `None` if the caller does not say.
+    pub breaker: Option<BreakerHint>,
     /// What the caller knows of this call.
     pub hints: CallHints,
     /// When the answer is of no use any more.
@@ -57,7 +57,8 @@ pub struct CallParts {
     pub provider: Option<Box<str>>,
     /// The model that asked for it.
     pub model: Option<Box<str>>,
-    /// By which it can be cancelled.
+    /// Names the call for whoever wants to cancel it; a call itself is withdrawn by `withdrawal`. A
+    /// turn cancels the calls of its plan by it.
     pub cancellation_id: Option<Box<str>>,
     /// By which it is cancelled: what its caller does not wait for any more, but somebody may still
     /// run, ends by it.
@@ -95,12 +96,20 @@ pub struct IdempotencyParts {
     /// Whether a hook gave the key, because the caller gave none. The same text from both makes
     /// two keys.
     pub from_hook: bool,
+    /// A digest of what the call carries on from an earlier answer: under one key, a call that goes
+    /// on from another place is another call.
+    pub continues: Option<Digest>,
     /// What to do with a duplicate.
     pub mode: DedupeMode,
     /// Whose calls the key may match.
     pub scope: Scope,
     /// Key and digest, where the caller has computed them already.
     pub id: Option<Id>,
+    /// How long the call's record is kept, where that differs from what its tool's manifest says.
+    pub ttls: TtlOverride,
+    /// The record stays in this process although the layer has a store: for calls that need not
+    /// outlive it.
+    pub in_process: bool,
 }
 
 impl fmt::Debug for IdempotencyParts {
@@ -109,9 +118,12 @@ impl fmt::Debug for IdempotencyParts {
         f.debug_struct("IdempotencyParts")
             .field("key", &self.key.as_ref().map(|_| ".."))
             .field("from_hook", &self.from_hook)
+            .field("continues", &self.continues.is_some())
             .field("mode", &self.mode)
             .field("scope", &self.scope)
             .field("id", &self.id)
+            .field("ttls", &self.ttls)
+            .field("in_process", &self.in_process)
             .finish()
     }
 }
@@ -187,7 +199,7 @@ impl CallParts {
             effect_declared: false,
             idempotency: IdempotencyParts::default(),
             retry: None,
-            breaker: BreakerHint::default(),
+            breaker: None,
             hints: CallHints::default(),
             deadline: None,
             priority: Priority::default(),

@@ -5,6 +5,7 @@ use std::{
     hash::{BuildHasher, RandomState},
     sync::OnceLock,
 };
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// The secret that makes fingerprints.
 ///
@@ -19,6 +20,8 @@ use std::{
 /// assert_eq!(logs.fingerprint("order-42"), logs.fingerprint("order-42"));
 /// assert_ne!(logs.fingerprint("order-42"), FingerprintKey::of_process().fingerprint("order-42"));
 /// ```
+///
+/// The key is wiped from memory when it is dropped.
 #[derive(Clone)]
 pub struct FingerprintKey([u8; 32]);
 
@@ -57,6 +60,14 @@ impl FingerprintKey {
         Fingerprint([a, b, c, d, e, f, g, h])
     }
 }
+
+impl Drop for FingerprintKey {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for FingerprintKey {}
 
 impl Fingerprint {
     /// All 8 bytes.

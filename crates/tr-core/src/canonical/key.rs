@@ -129,6 +129,25 @@ impl Key {
         })
     }
 
+    /// The key of a call that goes on from an earlier answer, by a digest of what it carries on.
+    #[must_use]
+    pub fn continued(&self, from: &Digest) -> Self {
+        Self::hash(b"tr-cont1", |fields| {
+            fields.put(self);
+            fields.put(from);
+        })
+    }
+
+    /// The key that holds for calls through this instance of a service: for callers that name no
+    /// session, whose records lie where other services' do.
+    #[must_use]
+    pub fn of_instance(&self, instance: &str) -> Self {
+        Self::hash(b"tr-inst1", |fields| {
+            fields.put(self);
+            fields.put(instance);
+        })
+    }
+
     /// `domain` names what is hashed and the version of its encoding.
     fn hash(domain: &[u8; 8], encode: impl FnOnce(&mut Fields<'_>)) -> Self {
         scratch::with(|_, out| {

@@ -71,6 +71,8 @@ pub(super) fn manifest(
     let own = retry(tool.retry, flat, faults);
     manifest.retry = or(own, default_retry(defaults, faults));
     manifest.retry_safe = tool.retry_safe.or(defaults.retry_safe);
+    let hint = |breaker: Option<&Breaker>| breaker?.hint;
+    manifest.breaker_hint = hint(tool.breaker.as_ref()).or_else(|| hint(defaults.breaker.as_ref()));
     manifest.breaker = breaker(tool.breaker, defaults.breaker.as_ref());
     manifest.loops = loops(tool.loops, defaults.loops.as_ref());
     manifest.ttls = ttls(tool.ttl, defaults.ttl.as_ref());
@@ -184,6 +186,7 @@ fn ttls(own: Option<Ttl>, default: Option<&Ttl>) -> TtlOverride {
         done: millis(own.done_ms.or(default.done_ms)),
         failed: millis(own.failed_ms.or(default.failed_ms)),
         inflight: millis(own.inflight_ms.or(default.inflight_ms)),
+        unknown: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The form of a catalogue, as it is written.
 use super::shape::{At, End, Inside, Jitter, Lenient, Located, Share};
 use crate::{
-    Effect, Json, Priority,
+    BreakerHint, Effect, Json, Priority,
     canonical::Pointer,
     manifest::Capability,
     wire::read::{
@@ -15,7 +15,8 @@ object! { strict
         ignored "$schema";
         /// What tools of which nobody says it do to the world; `mutating` where it is absent.
         "undeclared_effect" => undeclared_effect: Option<Effect>, Lenient<Word<Effect>>;
-        /// What holds for each tool that says nothing else.
+        /// What holds for each tool under `tools` that says nothing else. Tools that are not listed go by
+        /// the sections of the stack.
         "defaults" => defaults: Option<At<Tool>>, Lenient<Located<Tool>>;
         /// The tools, each by a name that the others use for it.
         "tools" => tools: Option<Tools>, Lenient<Map<Lenient<Located<Tool>>>>;
@@ -118,6 +119,9 @@ object! { strict
         "failure_rate" => failure_rate: Option<f64>, Lenient<Share>;
         /// How long it stays open, in milliseconds.
         "cooldown_ms" => cooldown_ms: Option<u64>, Lenient<Millis<1>>;
+        /// Which calls share it, where a call does not say it itself. Absent: the tool's calls whose
+        /// params name the same origin, and those that name none.
+        "hint" => hint: Option<BreakerHint>, Lenient<Word<BreakerHint>>;
     }
 }
 

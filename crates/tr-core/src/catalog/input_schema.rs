@@ -135,7 +135,8 @@ pub struct InvalidParams {
 
 impl InvalidParams {
     fn new(faults: Vec<String>) -> Self {
-        Self { faults, facts: Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent) }
+        let facts = Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
+        Self { faults, facts }
     }
 
     pub(crate) fn no_schema(tool: &str, error: &InvalidSchema) -> Self {

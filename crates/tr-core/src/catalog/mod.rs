@@ -40,7 +40,8 @@
 //! - Each table under `tools` is one tool, by a name that `depends_on` and `alternatives` use. It is
 //!   the tool's own name too, unless `name` says otherwise; with `namespace` and `action` that is
 //!   the tool's identity, which must be met exactly.
-//! - `defaults` holds for each tool that says nothing else. `classification` and `sensitive` add up.
+//! - `defaults` holds for each listed tool that says nothing else, and for no other. `classification` and `sensitive` add up.
+//! - `input_schema` needs the feature `input-schema`; without it a catalogue that has one is refused.
 //! - Durations are whole milliseconds, in keys that end with `_ms`.
 //! - `undeclared_effect` is the effect of tools of which nobody says it: `mutating` by default.
 //!
@@ -96,8 +97,14 @@ impl Entry {
         Self { manifest: Arc::new(manifest) }
     }
 
+    /// A schema that nobody checks would be taken for one that is.
     #[cfg(not(feature = "input-schema"))]
-    fn new(manifest: ToolManifest, _: Option<&Spot>, _: &mut Faults) -> Self {
+    fn new(manifest: ToolManifest, spot: Option<&Spot>, faults: &mut Faults) -> Self {
+        if manifest.input_schema.is_some() {
+            const NONE: &str =
+                "no schema in a build without the feature `input-schema`, which checks it";
+            build::refuse(&spot.cloned().unwrap_or_default(), NONE, "a schema", faults);
+        }
         Self { manifest: Arc::new(manifest) }
     }
 }

@@ -69,9 +69,17 @@ fn finish(
 }
 
 pub(crate) fn build(form: Catalog, faults: &mut Faults) -> ToolCatalog {
+    if let Some(defaults) = form.defaults.as_ref().filter(|_| form.tools.is_none()) {
+        refuse(
+            &defaults.spot,
+            "defaults of tools that are listed under `tools`",
+            "no tools",
+            faults,
+        );
+    }
+    let mut tools = form.tools.unwrap_or_default();
     let defaults = form.defaults.map(|defaults| defaults.value).unwrap_or_default();
     build::check_defaults(&defaults, faults);
-    let mut tools = form.tools.unwrap_or_default();
     if tools.len() > MAX_TOOLS {
         let spot = Spot { pointer: "/tools".into(), offset: Some(0) };
         refuse(&spot, "at most 10000 tools", &tools.len().to_string(), faults);

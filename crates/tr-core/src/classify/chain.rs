@@ -5,7 +5,11 @@ use super::{
     phrases::Rank,
     tool_error,
 };
-use crate::{Facts, Ran, ToolError, error::causes};
+use crate::{
+    Facts, Ran, ToolError,
+    code::IDEMPOTENCY_IN_FLIGHT,
+    error::{causes, facts},
+};
 use std::{
     error::Error,
     fmt::{self, Write},
@@ -40,6 +44,33 @@ pub fn error<'e>(error: &'e (dyn Error + 'static)) -> Finding<'e> {
     if depth > 0 {
         found = found.of_another_call();
     }
+    found
+}
+
+/// Classifies an error that a tool function returned, with none of our layers in between.
+///
+/// It is what [`error`] finds, but an error of a layer is about a call that the tool made itself:
+/// its mail service may be refused after the payment. So neither an error of ours nor the refusal of
+/// tower's `load_shed` says there that the tool did not run; [`NotSent`](crate::NotSent), a
+/// [`ToolError`] and a typed error of the tool's own do.
+///
+/// ```
+/// use tower::load_shed::error::Overloaded;
+/// use tr_core::{NotSent, Ran, classify};
+///
+/// assert_eq!(classify::error(&Overloaded::new()).end.ran, Ran::No);
+/// assert_eq!(classify::tool_function(&Overloaded::new()).end.ran, Ran::Unknown);
+/// assert_eq!(classify::tool_function(&NotSent::new("no route")).end.ran, Ran::No);
+/// ```
+#[must_use]
+pub fn tool_function<'e>(failed: &'e (dyn Error + 'static)) -> Finding<'e> {
+    let mut found = error(failed);
+    let facts = facts(failed);
+    if failed.is::<Overloaded>() || facts.is_some_and(Facts::is_by_layer) {
+        found = found.of_another_call();
+    }
+    // A call that waits for a key of the tool's own is not joined by a repeat of this one.
+    found.end.exhausted |= facts.is_some() && found.end.code == IDEMPOTENCY_IN_FLIGHT;
     found
 }
 

@@ -88,7 +88,7 @@ pub(super) fn scan(text: &str) -> Scan {
 }
 
 /// The last place at or before `at` where `text` can be cut.
-pub(super) fn floor_char_boundary(text: &str, at: usize) -> usize {
+pub(crate) fn floor_char_boundary(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

@@ -28,7 +28,8 @@
 //! - **[`Ran::No`](crate::Ran::No)** takes evidence about this very call: an outermost
 //!   [`NotSent`](crate::NotSent), refusal of tower's `load_shed` or error of our own layers; the
 //!   status 425 or 429 of the response itself; what the tool says in [`ToolError::ran`]. Words,
-//!   codes and error numbers never say it: a tool that has acted may fail with any of them.
+//!   codes and error numbers never say it: a tool that has acted may fail with any of them. Directly
+//!   out of a [tool function](tool_function), an error of a layer does not say it either.
 //! - A refusal (400, 401, 403, 404, 413, 422 and their like) is an answer: the attempt ended, so
 //!   [`Ran::Yes`](crate::Ran::Yes). A transient finding never says `Yes`, unless the error itself
 //!   does.
@@ -61,9 +62,8 @@ mod words;
 
 #[cfg(feature = "http")]
 pub use self::client::http_error;
-pub(crate) use self::tool_error::is_known;
 pub use self::{
-    chain::error,
+    chain::{error, tool_function},
     deterministic::{is_deterministic, provider_of},
     errno::errno,
     finding::Finding,
@@ -76,3 +76,4 @@ pub use self::{
     tables::tables,
     tool_error::{stamp, tool_error},
 };
+pub(crate) use self::{message::floor_char_boundary, tool_error::is_known};

@@ -44,7 +44,8 @@ object! { strict
         "loops" => loops: Option<LoopConfig>, Lenient<LoopConfig>;
         /// What tools of which nobody says it do to the world; `mutating` where it is absent.
         "undeclared_effect" => undeclared_effect: Option<Effect>, Lenient<Word<Effect>>;
-        /// What holds for each tool that says nothing else.
+        /// What holds for each tool under `tools` that says nothing else. Tools that are not listed go by
+        /// the sections of the stack.
         "defaults" => defaults: Option<At<Tool>>, Lenient<Located<Tool>>;
         /// The tools, each by a name that the others use for it.
         "tools" => tools: Option<Tools>, Lenient<Map<Lenient<Located<Tool>>>>;
@@ -273,10 +274,18 @@ object! { strict
         "mode" => mode: Option<LoopMode>, Lenient<Word<LoopMode>>;
         /// Identical failing calls that end a loop; 2.
         "max_identical" => max_identical: Option<u32>, Lenient<Count<1000>>;
-        /// Failures of any kind that end a turn; 5.
-        "max_failures_per_turn" => max_failures_per_turn: Option<u32>, Lenient<Count<100_000>>;
+        /// Failures of any kind that end a turn; 5. Where nobody says when a turn begins they are warned
+        /// of, unless the mode is `strict`.
+        "max_failures_per_turn" => max_failures_per_turn: Option<u32>, Lenient<Count<1000>>;
+        /// Whether repeated answers, polls without end and cycles are looked for beside failures: a warning,
+        /// and a refusal at twice as many. Off in a stack; `tool-guard mcp` has it on in the modes `note` and
+        /// `block`, and only warns.
+        "signals" => signals: Option<bool>, Lenient<Flag>;
         /// How long a failure counts where nobody says which turn it is, in milliseconds; 60,000.
         "memory_ms" => memory_ms: Option<u64>, Lenient<Millis<1>>;
+        /// Where malformed calls are written down as JSON lines, with the model that made them: a file;
+        /// `~/` is the home folder. Nowhere where it is absent.
+        "log_path" => log_path: Option<Box<str>>, Lenient<Name>;
     }
 }
 

@@ -26,6 +26,13 @@ pub trait IdempotencyOf<Req> {
         Scope::Session
     }
 
+    /// Whether the key holds for a session, or for everybody. Where it does neither, it holds for one
+    /// instance of the service: a layer whose records other services share tells them apart by its
+    /// own name, and refuses the call if it has none.
+    fn has_scope(&self, _: &Req) -> bool {
+        true
+    }
+
     /// A key derived from what the request says, for a request that has none; `None` if that
     /// cannot be done.
     ///
@@ -38,6 +45,12 @@ pub trait IdempotencyOf<Req> {
     /// How long records of this request are kept, where that differs from the layer's settings.
     fn ttls_of(&self, _: &Req) -> TtlOverride {
         TtlOverride::default()
+    }
+
+    /// Whether its record stays in this process, although the layer has a store. A request whose
+    /// key holds in a store must not have one in the process too: it could run once for each.
+    fn stays_in_process(&self, _: &Req) -> bool {
+        false
     }
 
     /// Tells the request under which claim it runs, where a store of records has granted one: a
@@ -105,6 +118,12 @@ pub trait Codec<Res> {
     /// size of the value itself unless somebody says otherwise.
     fn size_of(&self, stored: &Self::Stored) -> usize {
         std::mem::size_of_val(stored)
+    }
+
+    /// A failure in few words, to be kept where the whole is too large: its kind and its code, and
+    /// the beginning of its message. `None` where there is none: a duplicate gets the code alone.
+    fn shorten(&self, _stored: &Self::Stored) -> Option<Self::Stored> {
+        None
     }
 
     /// The answer for a duplicate.

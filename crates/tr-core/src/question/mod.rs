@@ -48,7 +48,8 @@ pub trait KeyOf<Req> {
     /// The tool.
     fn key_of<'r>(&self, req: &'r Req) -> KeyRef<'r>;
 
-    /// The breaker, where it is not the tool's own.
+    /// The breaker, where it is not the tool's own. What is ordered for the tool's breaker holds for
+    /// those of its [targets](KeyRef::is_target), too.
     fn breaker_of<'r>(&self, req: &'r Req) -> KeyRef<'r> {
         self.key_of(req)
     }

@@ -4,9 +4,8 @@ use super::{
     LoopRef, Progress, RecordRef, Repeat, Standard, TurnRef,
 };
 use crate::{
-    BreakerHint, CallInfo, Classification, DedupeMode, Effect, Fence, Id, KeyRef, Ran, Replay,
-    Retried, RetryOverrides, Scope, Stamp, ToolCall, ToolOutcome, Verdict, Withdrawal, classify,
-    code,
+    CallInfo, Classification, DedupeMode, Effect, Fence, Id, KeyRef, Ran, Replay, Retried,
+    RetryOverrides, Scope, Stamp, ToolCall, ToolOutcome, Verdict, Withdrawal, classify, code,
     manifest::{BreakerOverride, TtlOverride},
 };
 use std::{
@@ -22,14 +21,7 @@ impl KeyOf<ToolCall> for Standard {
 
     #[inline]
     fn breaker_of<'r>(&self, call: &'r ToolCall) -> KeyRef<'r> {
-        match call.parts().breaker {
-            BreakerHint::Tool => self.key_of(call),
-            BreakerHint::Dependency => {
-                let dependency = call.manifest().and_then(|tool| tool.dependency.as_deref());
-                dependency.map_or_else(|| self.key_of(call), KeyRef::new)
-            }
-            BreakerHint::Global => KeyRef::new("global"),
-        }
+        call.breaker_key()
     }
 
     fn breaker_override(&self, call: &ToolCall) -> BreakerOverride {
@@ -48,6 +40,7 @@ impl KeyOf<ToolCall> for Standard {
             attempt: call.attempt(),
             effect: self.effect_of(call),
             repeat_safe: self.is_repeat_safe(call),
+            sensitive: call.sensitive(),
         }
     }
 }
@@ -178,13 +171,27 @@ impl IdempotencyOf<ToolCall> for Standard {
         call.parts().idempotency.scope
     }
 
+    #[inline]
+    fn has_scope(&self, call: &ToolCall) -> bool {
+        let parts = call.parts();
+        parts.context.session.is_some()
+            || parts.idempotency.scope == Scope::Global
+            || parts.idempotency.id.is_some()
+    }
+
     fn derived_of(&self, call: &ToolCall, from: Derive) -> Result<Option<Id>, InvalidKey> {
         call.derived_id(from)
     }
 
     #[inline]
     fn ttls_of(&self, call: &ToolCall) -> TtlOverride {
-        call.manifest().map(|tool| tool.ttls).unwrap_or_default()
+        let tool = call.manifest().map(|tool| tool.ttls).unwrap_or_default();
+        call.parts().idempotency.ttls.or(tool)
+    }
+
+    #[inline]
+    fn stays_in_process(&self, call: &ToolCall) -> bool {
+        call.parts().idempotency.in_process
     }
 
     fn note_claim(&self, call: &mut ToolCall, claim: Fence) {
@@ -209,6 +216,10 @@ impl Codec<ToolOutcome> for Standard {
     #[inline]
     fn size_of(&self, stored: &ToolOutcome) -> usize {
         stored.size()
+    }
+
+    fn shorten(&self, stored: &ToolOutcome) -> Option<ToolOutcome> {
+        stored.shortened()
     }
 
     #[inline]

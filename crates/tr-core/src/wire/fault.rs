@@ -164,7 +164,7 @@ struct Refusal {
 impl InvalidEnvelope {
     pub(crate) fn new(form: &'static str, faults: Faults) -> Self {
         let (faults, more) = faults.into_sorted();
-        let facts = Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent);
+        let facts = Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
         Self(Box::new(Refusal { form, faults, more, facts }))
     }
 

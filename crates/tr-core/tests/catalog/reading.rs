@@ -2,8 +2,8 @@
 use crate::json;
 use std::time::Duration;
 use tr_core::{
-    Capability, Effect, Params, Priority, RetryOverride, ToolCall, ToolCatalog, ToolId,
-    ToolManifest, Verdict, call::CallContext, canonical::Digest, wire::utee::ToolRequest,
+    BreakerHint, Capability, Effect, Params, Priority, RetryOverride, ToolCall, ToolCatalog,
+    ToolId, ToolManifest, Verdict, call::CallContext, canonical::Digest, wire::utee::ToolRequest,
 };
 
 /// Every key there is.
@@ -24,7 +24,7 @@ const WHOLE: &str = r#"{
                 "max_elapsed_ms": 2000, "only_codes": ["rate_limit"]
             },
             "retry_safe": false,
-            "breaker": {"consecutive": 8, "failure_rate": 0.3, "cooldown_ms": 15000},
+            "breaker": {"consecutive": 8, "failure_rate": 0.3, "cooldown_ms": 15000, "hint": "tool"},
             "loops": {
                 "max_identical": 3, "max_failures_per_turn": 7, "repeats": 30, "poll": true, "loop_key": ["to"]
             },
@@ -41,7 +41,25 @@ const WHOLE: &str = r#"{
 }"#;
 
 fn whole() -> ToolCatalog {
-    json(WHOLE).unwrap()
+    json(&as_built(WHOLE)).unwrap()
+}
+
+/// Without its schema, where the build checks none.
+fn as_built(text: &str) -> String {
+    let is_schema =
+        |line: &&str| line.trim_start().starts_with(['"', 'i']) && line.contains("input_schema");
+    let kept = text.lines().filter(|line| cfg!(feature = "input-schema") || !is_schema(line));
+    kept.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(not(feature = "input-schema"))]
+#[test]
+fn a_schema_that_nobody_checks_is_refused() {
+    let error = json(WHOLE).unwrap_err().to_string();
+    assert!(
+        error.contains("/tools/send/input_schema") && error.contains("`input-schema`"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -52,10 +70,9 @@ fn every_key_reaches_the_manifest() {
     assert_eq!(tool.effect, Some(Effect::Mutating));
     assert!(tool.capabilities.idempotency && tool.capabilities.own_retries);
     assert!(!tool.capabilities.streaming && !tool.capabilities.caching);
-    assert_eq!(
-        tool.input_schema.as_ref().unwrap().get(),
-        r#"{"type": "object", "required": ["to"]}"#
-    );
+    let schema = tool.input_schema.as_ref().map(tr_core::Json::get);
+    let checked = cfg!(feature = "input-schema");
+    assert_eq!(schema, checked.then_some(r#"{"type": "object", "required": ["to"]}"#));
     assert_eq!(tool.timeout, Some(Duration::from_secs(10)), "from the defaults");
     assert_eq!(
         tool.retry,
@@ -72,6 +89,7 @@ fn every_key_reaches_the_manifest() {
     assert_eq!(tool.retry_safe, Some(false));
     assert_eq!((tool.breaker.consecutive, tool.breaker.failure_rate), (Some(8), Some(0.3)));
     assert_eq!(tool.breaker.cooldown, Some(Duration::from_secs(15)));
+    assert_eq!(tool.breaker_hint, Some(BreakerHint::Tool));
     assert_eq!((tool.loops.max_identical, tool.loops.poll), (Some(3), true));
     assert_eq!((tool.loops.max_failures_per_turn, tool.loops.repeats), (Some(7), Some(30)));
     assert_eq!(tool.loops.loop_key.as_deref(), Some(&["to".into()][..]));
@@ -216,7 +234,7 @@ fn a_catalogue_may_be_made_in_code() {
 #[cfg(feature = "catalog")]
 #[test]
 fn toml_says_the_same() {
-    let catalog = ToolCatalog::from_toml(
+    let catalog = ToolCatalog::from_toml(&as_built(
         r#"
         undeclared_effect = "idempotent"
 
@@ -254,6 +272,7 @@ fn toml_says_the_same() {
         consecutive = 8
         failure_rate = 0.3
         cooldown_ms = 15_000
+        hint = "tool"
 
         [tools.send.loops]
         max_identical = 3
@@ -283,7 +302,7 @@ fn toml_says_the_same() {
         namespace = "other"
         timeout_ms = 5
         "#,
-    )
+    ))
     .unwrap();
     let (toml, json) = (catalog.iter(), whole());
     for (mut ours, theirs) in toml.map(|tool| ToolManifest::clone(tool)).zip(json.iter()) {
@@ -300,4 +319,11 @@ fn toml_says_the_same() {
         theirs.default_value = None;
         assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
     }
+}
+
+#[test]
+fn defaults_without_any_tools_are_refused() {
+    let error = json(r#"{"defaults": {"timeout_ms": 5}}"#).unwrap_err().to_string();
+    assert!(error.contains("listed under `tools`"), "{error}");
+    json(r#"{"defaults": {"timeout_ms": 5}, "tools": {}}"#).unwrap();
 }

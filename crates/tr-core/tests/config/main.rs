@@ -45,6 +45,7 @@ fn every_key_is_read() {
     assert_eq!(keys.derived_keys, Some(DeriveKeys::Step));
     assert_eq!((keys.conflicts, keys.capacity), (Some(Conflicts::Reject), Some(25_000)));
     assert_eq!((config.loops.enabled, config.loops.memory_ms), (Some(true), Some(60_000)));
+    assert_eq!(config.loops.log_path.as_deref(), Some("~/.openclaw/tool-guard.log"));
     let call = ToolCall::new("flight_search", Params::empty_object());
     let call = config.catalog.manifested(call);
     assert_eq!(call.manifest().unwrap().timeout, Some(Duration::from_secs(3)));

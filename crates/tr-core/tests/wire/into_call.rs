@@ -50,7 +50,7 @@ fn every_field_of_a_call_envelope_reaches_the_call() {
     let retry = parts.retry.as_ref().unwrap();
     assert_eq!((retry.attempts, retry.max_elapsed), (Some(4), Some(Duration::from_secs(30))));
     assert_eq!((retry.base, retry.cap, &retry.only_codes), (None, None, &None));
-    assert_eq!(parts.breaker, BreakerHint::Dependency);
+    assert_eq!(parts.breaker, Some(BreakerHint::Dependency));
     assert_eq!(parts.deadline, Some(arrival.now + Duration::from_secs(60)));
     assert_eq!(parts.tags, ["a".into(), "b".into()]);
     assert_eq!(parts.from_hook.as_deref(), Some("before"));

@@ -41,6 +41,13 @@ fn ut_03_returned_errors_become_tool_errors() {
             "bad params",
         ),
         (r#"{"error": true, "message": "no luck"}"#, NOT_OK, "no luck"),
+        (r#"{"error": ["boom"]}"#, NOT_OK, "boom"),
+        (r#"{"error": ["", "no disk", null, "no paper"]}"#, NOT_OK, "no disk; no paper"),
+        (r#"{"error": [{}, {"code": "E7", "message": "quota"}]}"#, "E7", "quota"),
+        (r#"{"error": [7], "message": "no luck"}"#, NOT_OK, "no luck"),
+        (r#"{"error": 5}"#, "5", "Error 5"),
+        (r#"{"error": -5.0, "reason": "no luck"}"#, "-5", "no luck"),
+        (r#"{"error": 5, "code": "EIO"}"#, "EIO", "Error 5"),
     ] {
         assert_eq!(failure(text), (code.into(), message.into()));
     }
@@ -77,6 +84,14 @@ fn ut_03_answers_that_only_look_like_failures_stay_answers() {
         r#"{"error": ""}"#,
         r#"{"error": false}"#,
         r#"{"error": {}}"#,
+        r#"{"error": []}"#,
+        r#"{"error": [null, "", {}, 0, false]}"#,
+        r#"{"error": [[]]}"#,
+        r#"{"error": 0}"#,
+        r#"{"error": -0.0}"#,
+        r#"{"slope": 1.5, "error": 0.02}"#,
+        r#"{"ok": true, "error": 5}"#,
+        r#"{"exitCode": 0, "error": ["a warning"]}"#,
         r#"{"exitCode": 0, "error": "a warning"}"#,
         r#"{"ok": "false"}"#,
         r#"{"errors": []}"#,

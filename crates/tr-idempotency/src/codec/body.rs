@@ -1,12 +1,12 @@
 //! What is kept of a call, between its record here and its record in a store.
 //!
 //! The payload: the length of the head (4 bytes), the head (JSON), the answer's own bytes.
-use super::{Frames, Kind, Unreadable, flaw::FlawForm, persist::Persist};
+use super::{Found, Frames, Place, Unreadable, flaw::FlawForm, persist::Persist};
 use crate::{
     end::{Failure, Flaw, State},
     local::entry::{RUNS, Run},
-    protocol,
-    store::StoredState,
+    protocol::{self, Millis, Phase},
+    store::{StoredRecord, StoredState},
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -61,8 +61,16 @@ impl<V: Persist> Format<V> {
 }
 
 impl<V> Format<V> {
-    /// Writes a state, without its answer if that is too large.
-    pub(crate) fn write(&self, key: &Key, state: &State<V>, earlier: &[Run]) -> Written {
+    /// Writes a state that is to last so long, without its answer if that is too large.
+    pub(crate) fn write(
+        &self,
+        place: &Place,
+        state: &State<V>,
+        ttl: Millis,
+        earlier: &[Run],
+    ) -> Written {
+        let phase = state.phase();
+        let join = |head: &Head, answer: &[u8]| self.join(place, (phase, ttl), head, answer);
         let earlier = earlier[earlier.len().saturating_sub(RUNS)..].to_vec();
         let mut head = Head { earlier, ..Head::default() };
         let mut whole = true;
@@ -83,39 +91,56 @@ impl<V> Format<V> {
         };
         let mut failure = |failure: &Failure<V>| {
             head.flaw = Some(FlawForm::of(&failure.flaw));
-            let bytes = answer(&failure.response, &mut head);
-            self.join(key, &head, &bytes)
+            let mut bytes = answer(&failure.response, &mut head);
+            let is_large = head.oversized.is_some() || failure.flaw.size() > self.most_bytes;
+            if let Some(brief) = failure.brief.as_deref().filter(|_| is_large) {
+                head.flaw = Some(FlawForm::of(&brief.flaw));
+                let marker = head.oversized.take();
+                bytes = answer(&brief.response, &mut head);
+                head.oversized = marker;
+            }
+            join(&head, &bytes)
         };
         let state = match state {
             State::Inflight => StoredState::Inflight,
             State::Done(value) => {
                 let bytes = answer(value, &mut head);
-                StoredState::Done(self.join(key, &head, &bytes))
+                StoredState::Done(join(&head, &bytes))
             }
             State::Failed(it, again) => StoredState::Failed(failure(it), *again),
+            // Whoever says that a call did not run says so under a seal.
+            State::Cancelled(None) if self.frames.is_sealed() => {
+                StoredState::Cancelled(Some(join(&head, &[])))
+            }
             State::Cancelled(it) => StoredState::Cancelled(it.as_ref().map(failure)),
             State::Unknown(it) => StoredState::Unknown(it.as_ref().map(failure)),
         };
         Written { state, whole }
     }
 
-    fn join(&self, key: &Key, head: &Head, answer: &[u8]) -> Vec<u8> {
+    fn join(
+        &self,
+        place: &Place,
+        (phase, ttl): (Phase, Millis),
+        head: &Head,
+        answer: &[u8],
+    ) -> Vec<u8> {
         let head = serde_json::to_vec(head).expect("texts and numbers are JSON");
         let length = u32::try_from(head.len()).expect("heads are bounded");
         let payload = [&length.to_le_bytes(), &*head, answer].concat();
-        self.frames.wrap(key, Kind::Body, payload)
+        self.frames.wrap(&place.key, &place.end(phase, ttl), payload)
     }
 
     /// Reads a state that [`write`](Self::write) has written.
-    pub(crate) fn read(&self, key: &Key, state: &StoredState) -> Result<State<V>, Unreadable> {
-        let Some(body) = state.body() else {
-            return Ok(match state {
+    pub(crate) fn read(&self, key: &Key, record: &StoredRecord) -> Result<State<V>, Unreadable> {
+        let Some(body) = record.state.body() else {
+            return Ok(match record.state {
                 StoredState::Inflight => State::Inflight,
                 StoredState::Cancelled(_) => State::Cancelled(None),
                 _ => State::Unknown(None),
             });
         };
-        let payload = self.frames.unwrap(key, Kind::Body, body)?;
+        let payload = self.frames.unwrap(&Found::body(key, record), body)?;
         let (head, answer) = split(&payload)?;
         let answer = if head.answer {
             let foreign = |error: BoxError| Unreadable::Foreign(error.to_string());
@@ -125,27 +150,44 @@ impl<V> Format<V> {
         };
         let flaw = head.flaw.map(|flaw| Arc::new(flaw.into_flaw()));
         let failed = |answer| {
-            let flaw = flaw.ok_or(Unreadable::Corrupt("it fails without a reason"))?;
-            Ok(Failure { flaw, response: answer })
+            let flaw = flaw.clone().ok_or(Unreadable::Corrupt("it fails without a reason"))?;
+            Ok(Failure::new(flaw, answer, None))
         };
-        Ok(match *state {
+        Ok(match record.state {
             protocol::State::Inflight => State::Inflight,
             protocol::State::Done(_) => State::Done(answer),
             protocol::State::Failed(_, again) => State::Failed(failed(answer)?, again),
+            protocol::State::Cancelled(_) if flaw.is_none() => State::Cancelled(None),
             protocol::State::Cancelled(_) => State::Cancelled(Some(failed(answer)?)),
             protocol::State::Unknown(_) => State::Unknown(Some(failed(answer)?)),
         })
+    }
+
+    /// Whether a call may run again by what its record says: in a sealed store one of ours has to
+    /// have said it.
+    pub(crate) fn allows_again(
+        &self,
+        found: &Found<'_>,
+        state: &StoredState,
+    ) -> Result<(), Unreadable> {
+        match state {
+            StoredState::Failed(..) | StoredState::Cancelled(_) => {
+                self.frames.prove(found, state.body())
+            }
+            // Its time is over.
+            _ => Ok(()),
+        }
     }
 
     /// The runs that a record tells of without its answer, and what the last one failed with: for
     /// operators.
     pub(crate) fn history(
         &self,
-        key: &Key,
+        found: &Found<'_>,
         state: &StoredState,
     ) -> Result<(Vec<Run>, Option<Arc<Flaw>>), Unreadable> {
         let Some(body) = state.body() else { return Ok((Vec::new(), None)) };
-        let payload = self.frames.unwrap(key, Kind::Body, body)?;
+        let payload = self.frames.unwrap(found, body)?;
         let (head, _) = split(&payload)?;
         Ok((head.earlier, head.flaw.map(|flaw| Arc::new(flaw.into_flaw()))))
     }
@@ -165,10 +207,29 @@ fn split(payload: &[u8]) -> Result<(Head, &[u8]), Unreadable> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{end::failed, protocol::Again};
+    use crate::{
+        end::failed,
+        protocol::{Again, Ask, Token, Ttls},
+    };
     use tr_core::{Classification, Ran, ToolOutcome, Verdict};
 
     const KEY: Key = Key::from_bytes([1; 32]);
+
+    const HOUR: Millis = 3_600_000;
+
+    fn place() -> Place {
+        let digest = Digest::of_bytes(b"params");
+        Place { key: KEY, digest, mutating: true, epoch: 1, by_hand: false }
+    }
+
+    /// A record of that place, in this state.
+    fn stored(state: StoredState) -> StoredRecord {
+        let ttls = Ttls { done: HOUR, failed: HOUR, inflight: HOUR, unknown: HOUR };
+        let token = Token { epoch: 1, owner: 2 };
+        let digest = place().digest;
+        let ask = Ask { digest, mutating: true, again: false, token, now: 0, ttls };
+        StoredRecord { state, ..StoredRecord::new(&ask) }
+    }
 
     fn format(most_bytes: usize) -> Format<ToolOutcome> {
         Format::new(most_bytes, Frames::default())
@@ -176,7 +237,7 @@ mod tests {
 
     fn failure(response: Option<ToolOutcome>) -> Failure<ToolOutcome> {
         let end = Classification::new(Verdict::TRANSIENT, Ran::Unknown, "timeout");
-        Failure { flaw: Arc::new(Flaw::new(end, Some("reset".into()))), response }
+        Failure::new(Arc::new(Flaw::new(end, Some("reset".into()))), response, None)
     }
 
     #[test]
@@ -194,12 +255,12 @@ mod tests {
             State::Unknown(None),
             failed(true, failure(Some(outcome()))),
         ] {
-            let written = format.write(&KEY, &state, &[]);
+            let written = format.write(&place(), &state, HOUR, &[]);
             assert!(written.whole);
             assert_eq!(written.state.phase(), state.phase());
-            let kept = format.read(&KEY, &written.state).unwrap();
+            let kept = format.read(&KEY, &stored(written.state.clone())).unwrap();
             assert_eq!(kept.phase(), state.phase());
-            assert_eq!(format.write(&KEY, &kept, &[]).state, written.state);
+            assert_eq!(format.write(&place(), &kept, HOUR, &[]).state, written.state);
         }
     }
 
@@ -207,14 +268,15 @@ mod tests {
     fn an_oversized_answer_is_done_with_a_digest_and_a_marker() {
         let format = format(100);
         let state = State::Done(Some(ToolOutcome::success(serde_json::json!("x".repeat(100)))));
-        let written = format.write(&KEY, &state, &[]);
+        let written = format.write(&place(), &state, HOUR, &[]);
         assert!(!written.whole);
         let StoredState::Done(body) = &written.state else { panic!("it is done") };
-        let payload = format.frames.unwrap(&KEY, Kind::Body, body).unwrap();
+        let record = stored(written.state.clone());
+        let payload = format.frames.unwrap(&Found::body(&KEY, &record), body).unwrap();
         let (head, answer) = split(&payload).unwrap();
         let marker = head.oversized.unwrap();
         assert_eq!((marker.bytes, marker.digest.len(), answer.len()), (114, 64, 0));
-        assert!(matches!(format.read(&KEY, &written.state).unwrap(), State::Done(None)));
+        assert!(matches!(format.read(&KEY, &record).unwrap(), State::Done(None)));
     }
 
     #[test]
@@ -222,8 +284,10 @@ mod tests {
         let run =
             |n| Run { started_at: n, finished_at: n, success: false, retriable: true, code: None };
         let runs: Vec<_> = (0..40).map(run).collect();
-        let written = format(100).write(&KEY, &State::Failed(failure(None), Again::Freely), &runs);
-        let (earlier, flaw) = format(100).history(&KEY, &written.state).unwrap();
+        let failed = State::Failed(failure(None), Again::Freely);
+        let record = stored(format(100).write(&place(), &failed, HOUR, &runs).state);
+        let found = Found::body(&KEY, &record);
+        let (earlier, flaw) = format(100).history(&found, &record.state).unwrap();
         assert_eq!((earlier.len(), earlier[0].started_at), (RUNS, 24));
         assert_eq!(&*flaw.unwrap().code, "timeout");
     }

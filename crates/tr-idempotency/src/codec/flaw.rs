@@ -1,14 +1,11 @@
 //! Failures as JSON: what is known of them, and the words of their causes.
-use crate::end::Flaw;
+use crate::end::{CAUSES, Flaw};
 use serde::{Deserialize, Serialize};
 use std::{error::Error, fmt, time::Duration};
 use tr_core::{Ran, Verdict, causes};
 
 /// Texts beyond this are cut.
 const LONGEST: usize = 4_096;
-
-/// Causes beyond these are left out.
-const CAUSES: usize = 8;
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -72,7 +69,7 @@ impl FlawForm {
     }
 
     pub(super) fn into_flaw(self) -> Flaw {
-        let cause = |cause, text| Some(Box::new(Recorded { text, cause }));
+        let cause = |cause, text| Some(Box::new(Recorded::new(text, cause)));
         let error = self.causes.into_iter().rfold(None, cause);
         Flaw {
             code: self.code.into(),
@@ -86,9 +83,15 @@ impl FlawForm {
 
 /// An error of which the words were recorded.
 #[derive(Debug)]
-struct Recorded {
+pub(crate) struct Recorded {
     text: String,
     cause: Option<Box<Self>>,
+}
+
+impl Recorded {
+    pub(crate) const fn new(text: String, cause: Option<Box<Self>>) -> Self {
+        Self { text, cause }
+    }
 }
 
 impl fmt::Display for Recorded {

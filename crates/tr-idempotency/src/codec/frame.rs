@@ -3,11 +3,24 @@
 //! ```text
 //! version (1 byte) │ flags (1 byte) │ checksum of the rest (8 bytes) │ payload
 //! ```
-use super::Unreadable;
+//!
+//! Version 1 is plain; sealed, it is bound to its key alone. Version 2 is sealed, and bound to all
+//! that the record says of itself ([`context`](super::context)).
+use super::{
+    Unreadable,
+    context::{Context, Found},
+};
+#[cfg(feature = "encryption")]
+use std::sync::Arc;
+#[cfg(feature = "encryption")]
+use tr_core::WallClock;
 use tr_core::canonical::{Digest, Key};
 
-/// The format that this version writes.
-pub(super) const VERSION: u8 = 1;
+/// The latest format that this version reads.
+pub(super) const VERSION: u8 = 2;
+
+/// The format of what is not sealed.
+const PLAIN: u8 = 1;
 
 /// The payload is sealed.
 const SEALED: u8 = 1;
@@ -26,24 +39,22 @@ pub(crate) enum Kind {
 pub(crate) struct Frames {
     #[cfg(feature = "encryption")]
     pub(crate) seal: Option<super::SealingKey>,
+    /// Tells whether frames of earlier kinds still open; the machine's without one.
+    #[cfg(feature = "encryption")]
+    pub(crate) wall: Option<Arc<dyn WallClock>>,
 }
 
 impl Frames {
-    pub(crate) fn wrap(&self, key: &Key, kind: Kind, payload: Vec<u8>) -> Vec<u8> {
-        let (payload, flags) = self.seal(key, kind, payload);
+    pub(super) fn wrap(&self, key: &Key, context: &Context, payload: Vec<u8>) -> Vec<u8> {
+        let (version, flags, payload) = self.seal(key, context, payload);
         let mut bytes = Vec::with_capacity(HEAD + payload.len());
-        bytes.extend([VERSION, flags]);
+        bytes.extend([version, flags]);
         bytes.extend(checksum(flags, &payload));
         bytes.extend(payload);
         bytes
     }
 
-    pub(crate) fn unwrap(
-        &self,
-        key: &Key,
-        kind: Kind,
-        bytes: &[u8],
-    ) -> Result<Vec<u8>, Unreadable> {
+    pub(super) fn unwrap(&self, found: &Found<'_>, bytes: &[u8]) -> Result<Vec<u8>, Unreadable> {
         let Some((&version, rest)) = bytes.split_first() else {
             return Err(Unreadable::Corrupt("it is empty"));
         };
@@ -61,35 +72,91 @@ impl Frames {
         if *sum != checksum(flags, payload) {
             return Err(Unreadable::Corrupt("its checksum is another"));
         }
-        match flags {
-            0 => Ok(payload.to_vec()),
-            SEALED => self.open(key, kind, payload),
+        match (version, flags) {
+            (PLAIN, 0) => self.plain(payload),
+            (_, SEALED) => self.open(version == PLAIN, found, payload),
             // Written by a version that knows more than its number says.
             _ => Err(Unreadable::Newer(version.saturating_add(1))),
         }
     }
 
     #[cfg(feature = "encryption")]
-    fn seal(&self, key: &Key, kind: Kind, payload: Vec<u8>) -> (Vec<u8>, u8) {
+    fn now(&self) -> u64 {
+        self.wall.as_ref().map_or_else(|| tr_core::SystemClock.unix_ms(), |wall| wall.unix_ms())
+    }
+
+    #[cfg(feature = "encryption")]
+    fn seal(&self, key: &Key, context: &Context, payload: Vec<u8>) -> (u8, u8, Vec<u8>) {
         match &self.seal {
-            Some(seal) => (seal.seal(&bound(key, kind), &payload), SEALED),
-            None => (payload, 0),
+            Some(seal) => (VERSION, SEALED, seal.seal(key, context, &payload)),
+            None => (PLAIN, 0, payload),
         }
     }
 
     #[cfg(feature = "encryption")]
-    fn open(&self, key: &Key, kind: Kind, payload: &[u8]) -> Result<Vec<u8>, Unreadable> {
+    fn plain(&self, payload: &[u8]) -> Result<Vec<u8>, Unreadable> {
+        match &self.seal {
+            Some(seal) if !seal.opens_plain_at(self.now()) => Err(Unreadable::Plain),
+            _ => Ok(payload.to_vec()),
+        }
+    }
+
+    #[cfg(feature = "encryption")]
+    fn open(
+        &self,
+        unbound: bool,
+        found: &Found<'_>,
+        payload: &[u8],
+    ) -> Result<Vec<u8>, Unreadable> {
         let seal = self.seal.as_ref().ok_or(Unreadable::Sealed)?;
-        seal.open(&bound(key, kind), payload)
+        match unbound {
+            false => seal.open(found, payload),
+            true if seal.opens_unbound_at(self.now()) => seal.open_unbound(found, payload),
+            true => Err(Unreadable::Unbound),
+        }
+    }
+
+    /// Whether what lies in the store has to be sealed.
+    #[cfg(feature = "encryption")]
+    pub(crate) const fn is_sealed(&self) -> bool {
+        self.seal.is_some()
+    }
+
+    /// Whether one of ours wrote a state; where it keeps nothing, only time may vouch for it.
+    #[cfg(feature = "encryption")]
+    pub(super) fn prove(
+        &self,
+        found: &Found<'_>,
+        body: Option<&Vec<u8>>,
+    ) -> Result<(), Unreadable> {
+        match body {
+            Some(body) => self.unwrap(found, body).map(drop),
+            None => self.plain(&[]).map(drop),
+        }
     }
 
     #[cfg(not(feature = "encryption"))]
-    fn seal(&self, _: &Key, _: Kind, payload: Vec<u8>) -> (Vec<u8>, u8) {
-        (payload, 0)
+    pub(crate) const fn is_sealed(&self) -> bool {
+        false
     }
 
     #[cfg(not(feature = "encryption"))]
-    fn open(&self, _: &Key, _: Kind, _: &[u8]) -> Result<Vec<u8>, Unreadable> {
+    pub(super) fn prove(&self, _: &Found<'_>, _: Option<&Vec<u8>>) -> Result<(), Unreadable> {
+        Ok(())
+    }
+
+    #[cfg(not(feature = "encryption"))]
+    fn seal(&self, _: &Key, _: &Context, payload: Vec<u8>) -> (u8, u8, Vec<u8>) {
+        (PLAIN, 0, payload)
+    }
+
+    #[cfg(not(feature = "encryption"))]
+    fn plain(&self, payload: &[u8]) -> Result<Vec<u8>, Unreadable> {
+        Ok(payload.to_vec())
+    }
+
+    #[cfg(not(feature = "encryption"))]
+    fn open(&self, _: bool, _: &Found<'_>, _: &[u8]) -> Result<Vec<u8>, Unreadable> {
         Err(Unreadable::Sealed)
     }
 
@@ -106,17 +173,6 @@ impl Frames {
     }
 }
 
-/// What a seal is bound to.
-#[cfg(feature = "encryption")]
-fn bound(key: &Key, kind: Kind) -> [u8; 33] {
-    let mut bound = [match kind {
-        Kind::Body => 0,
-        Kind::Notes => 1,
-    }; 33];
-    bound[1..].copy_from_slice(key.as_bytes());
-    bound
-}
-
 fn checksum(flags: u8, payload: &[u8]) -> [u8; 8] {
     (Digest::of_bytes(payload).short() ^ u64::from(flags).rotate_right(8)).to_le_bytes()
 }
@@ -124,22 +180,34 @@ fn checksum(flags: u8, payload: &[u8]) -> [u8; 8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{codec::Place, protocol::Phase, store::StoredState};
 
     const KEY: Key = Key::from_bytes([7; 32]);
+
+    fn place() -> Place {
+        let digest = Digest::of_bytes(b"params");
+        Place { key: KEY, digest, mutating: true, epoch: 1, by_hand: false }
+    }
+
+    fn unwrap(frames: &Frames, bytes: &[u8]) -> Result<Vec<u8>, Unreadable> {
+        let digest = Digest::of_bytes(b"params");
+        let state = StoredState::Done(bytes.to_vec());
+        frames.unwrap(&Found::before(&KEY, &digest, &state), bytes)
+    }
 
     #[test]
     fn bytes_come_back_and_every_flipped_bit_shows() {
         let frames = Frames::default();
         for payload in [&b""[..], b"x", &[0; 300]] {
-            let bytes = frames.wrap(&KEY, Kind::Body, payload.to_vec());
-            assert_eq!(frames.unwrap(&KEY, Kind::Body, &bytes).as_deref(), Ok(payload));
+            let bytes = frames.wrap(&KEY, &place().end(Phase::Done, 1), payload.to_vec());
+            assert_eq!(unwrap(&frames, &bytes).as_deref(), Ok(payload));
             for bit in 0..bytes.len() * 8 {
                 let mut bytes = bytes.clone();
                 bytes[bit / 8] ^= 1 << (bit % 8);
-                assert!(frames.unwrap(&KEY, Kind::Body, &bytes).is_err(), "bit {bit}");
+                assert!(unwrap(&frames, &bytes).is_err(), "bit {bit}");
             }
             for cut in 0..bytes.len() {
-                assert!(frames.unwrap(&KEY, Kind::Body, &bytes[..cut]).is_err(), "cut at {cut}");
+                assert!(unwrap(&frames, &bytes[..cut]).is_err(), "cut at {cut}");
             }
         }
     }
@@ -147,9 +215,9 @@ mod tests {
     #[test]
     fn a_newer_format_is_told_from_a_corrupt_one() {
         let frames = Frames::default();
-        let mut bytes = frames.wrap(&KEY, Kind::Body, b"x".to_vec());
+        let mut bytes = frames.wrap(&KEY, &place().end(Phase::Done, 1), b"x".to_vec());
         bytes[0] = VERSION + 1;
-        assert_eq!(frames.unwrap(&KEY, Kind::Body, &bytes), Err(Unreadable::Newer(VERSION + 1)));
+        assert_eq!(unwrap(&frames, &bytes), Err(Unreadable::Newer(VERSION + 1)));
         assert!(Unreadable::Newer(2).to_string().ends_with("update this program"));
     }
 }

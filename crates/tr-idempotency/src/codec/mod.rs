@@ -1,5 +1,6 @@
 //! Records as bytes: what is kept of a call, and what operators are told of it.
 pub(crate) mod body;
+pub(crate) mod context;
 mod flaw;
 mod frame;
 pub(crate) mod notes;
@@ -8,10 +9,14 @@ mod persist;
 #[cfg(feature = "encryption")]
 mod seal;
 
-pub(crate) use self::frame::{Frames, Kind};
 pub use self::persist::Persist;
 #[cfg(feature = "encryption")]
 pub use self::seal::SealingKey;
+pub(crate) use self::{
+    context::{Found, Place},
+    flaw::Recorded,
+    frame::{Frames, Kind},
+};
 
 /// Bytes that cannot be read, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +27,15 @@ pub(crate) enum Unreadable {
     Corrupt(&'static str),
     /// They are sealed with a key that is not at hand.
     Sealed,
+    /// They are not sealed, and should be.
+    #[cfg(feature = "encryption")]
+    Plain,
+    /// They are sealed, but by a version that did not bind them to this.
+    #[cfg(feature = "encryption")]
+    Unbound,
+    /// They are sealed for a place that differs in this.
+    #[cfg(feature = "encryption")]
+    Elsewhere(&'static str),
     /// They hold something that this program cannot read.
     Foreign(String),
 }
@@ -36,6 +50,20 @@ impl std::fmt::Display for Unreadable {
             ),
             Self::Corrupt(what) => write!(f, "it is corrupt: {what}"),
             Self::Sealed => f.write_str("it is sealed with a key that this program does not have"),
+            #[cfg(feature = "encryption")]
+            Self::Plain => f.write_str(
+                "it is not sealed: somebody else wrote it, or it is from before the store was \
+                 sealed; for those, say `SealingKey::opens_plain_until`",
+            ),
+            #[cfg(feature = "encryption")]
+            Self::Unbound => f.write_str(
+                "it was sealed by a version that did not bind it to its state and run; for those, \
+                 say `SealingKey::opens_unbound_until`",
+            ),
+            #[cfg(feature = "encryption")]
+            Self::Elsewhere(what) => {
+                write!(f, "it was sealed for another {what}: somebody has changed the store")
+            }
             Self::Foreign(why) => write!(f, "its answer has another form: {why}"),
         }
     }

@@ -1,7 +1,8 @@
 //! What a store's record says of its request, for operators.
-use super::{Frames, Kind, Unreadable};
+use super::{Found, Frames, Place, Unreadable};
+use crate::store::Stored;
 use serde::{Deserialize, Serialize};
-use tr_core::{CallInfo, RecordRef, canonical::Key};
+use tr_core::{CallInfo, RecordRef};
 
 /// Who asked for a call.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,13 +32,14 @@ impl RequestNote {
         }
     }
 
-    pub(crate) fn write(&self, key: &Key, frames: &Frames) -> Vec<u8> {
+    pub(crate) fn write(&self, place: &Place, frames: &Frames) -> Vec<u8> {
         let json = serde_json::to_vec(self).expect("texts are JSON");
-        frames.wrap(key, Kind::Notes, json)
+        frames.wrap(&place.key, &place.notes(), json)
     }
 
-    pub(crate) fn read(key: &Key, frames: &Frames, bytes: &[u8]) -> Result<Self, Unreadable> {
-        let json = frames.unwrap(key, Kind::Notes, bytes)?;
+    pub(crate) fn read(stored: &Stored, frames: &Frames) -> Result<Self, Unreadable> {
+        let found = Found::notes(&stored.key, &stored.record);
+        let json = frames.unwrap(&found, &stored.notes)?;
         serde_json::from_slice(&json).map_err(|error| Unreadable::Foreign(error.to_string()))
     }
 }

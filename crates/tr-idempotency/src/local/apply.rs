@@ -31,6 +31,8 @@ pub(crate) struct Wish<'i> {
     pub(crate) wait: bool,
     /// Joins only a call whose caller vanished.
     pub(crate) cut_off: bool,
+    /// Its record stays in this process, whether or not there is a store.
+    pub(crate) in_process: bool,
     pub(crate) now: Millis,
     pub(crate) ttls: Ttls,
 }

@@ -106,17 +106,28 @@ impl<V> Store<V> {
         Some(DedupeRecord::of(entry, notes, &self.common))
     }
 
-    /// Says how a call of unknown outcome ended: the one of this epoch, if that is said. Whether
-    /// there was one.
-    pub(crate) fn settle(&self, key: &Key, of: Option<u64>, to: State<V>, ttls: &Ttls) -> bool {
+    /// Says how a call of unknown outcome ended, with an answer of `size` bytes: the one of this
+    /// epoch, if that is said. Whether there was one.
+    pub(crate) fn settle(
+        &self,
+        key: &Key,
+        of: Option<u64>,
+        to: State<V>,
+        size: usize,
+        ttls: &Ttls,
+    ) -> bool {
         let (now, ttl) = (self.common.clock.exactly(), ttls.of(&to));
         let mut table = self.shard(key).lock();
         let found = table.get(key).map(|(entry, _)| entry.record.token.epoch);
         let is_meant = found.is_some_and(|epoch| of.is_none_or(|of| of == epoch));
         let at = table.find(key).filter(|_| is_meant);
         let garbage = at.map(|at| table.settle(at, to, now, ttl));
+        let is_settled = garbage.as_ref().is_some_and(Result::is_ok);
+        let budget = &self.common.budget;
+        let gone = at.filter(|_| is_settled).map(|at| table.weigh_settled(at, size, budget));
         drop(table);
-        garbage.is_some_and(|garbage| garbage.is_ok())
+        drop((garbage, gone));
+        is_settled
     }
 
     /// Moves room for one record from another shard to that at `to`: the bound is the store's.

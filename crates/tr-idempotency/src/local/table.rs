@@ -7,11 +7,15 @@ use super::{
     spares::Spares,
 };
 use crate::{
-    end::State,
+    end::{Dropped, State},
     protocol::{Millis, Token},
 };
 use hashbrown::HashTable;
-use std::{mem, sync::Arc};
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    mem,
+    sync::{Arc, LazyLock},
+};
 use tr_core::canonical::Key;
 
 /// One shard's records.
@@ -184,11 +188,10 @@ impl<V> Table<V> {
         token: Token,
         room: Room,
         budget: &Arc<Budget>,
-    ) -> (Vec<V>, bool) {
+    ) -> (Vec<Dropped<V>>, bool) {
         let mut gone = Vec::new();
-        let is_it = |entry: &&mut Entry<V>| {
-            entry.record.token == token && entry.record.state.keeps_answer()
-        };
+        let is_it =
+            |entry: &&mut Entry<V>| entry.record.token == token && entry.record.state.can_shrink();
         let slot = self.slots.get_mut(at).and_then(|slot| slot.entry.as_mut());
         if slot.filter(is_it).is_none() {
             return (gone, true);
@@ -207,15 +210,26 @@ impl<V> Table<V> {
                 true
             }
             Room::Full(_) | Room::TooLarge => {
-                gone.extend(entry.record.state.drop_answer());
+                gone.extend(entry.record.state.shrink());
                 false
             }
         };
         (gone, stays)
     }
 
+    /// The same for a run that was settled by hand, with an answer of `size` bytes.
+    pub(super) fn weigh_settled(
+        &mut self,
+        at: usize,
+        size: usize,
+        budget: &Arc<Budget>,
+    ) -> Vec<Dropped<V>> {
+        let token = self.slots.get(at).and_then(|slot| Some(slot.entry.as_ref()?.record.token));
+        token.map_or_else(Vec::new, |token| self.weigh(at, token, budget.reserve(size), budget).0)
+    }
+
     /// Drops answers of at least so many bytes here, the oldest first, if there are so many.
-    fn make_room(&mut self, but: usize, bytes: usize, gone: &mut Vec<V>) {
+    fn make_room(&mut self, but: usize, bytes: usize, gone: &mut Vec<Dropped<V>>) {
         let weight = |slot: &Slot<V>| {
             let entry = slot.entry.as_ref()?;
             Some((entry.record.changed_at, entry.reserved.as_ref()?.bytes()))
@@ -233,7 +247,7 @@ impl<V> Table<V> {
                 return;
             }
             let entry = self.slots[at].entry.as_mut().expect("it has an answer");
-            gone.extend(entry.record.state.drop_answer());
+            gone.extend(entry.record.state.shrink());
             entry.reserved = None;
             freed += weight;
         }
@@ -314,14 +328,22 @@ fn number(at: usize) -> u32 {
     u32::try_from(at).expect("the builder bounds the capacity")
 }
 
-/// All bits of a key in one word. Keys are hashes already, or ought to be.
+/// Drawn once per process: whoever chooses keys does not choose their shards and places.
+static SECRET: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("places"));
+
+/// All bits of a key in one word, and a secret. Keys are hashes already, or ought to be.
 #[inline]
 pub(crate) fn hash(key: &Key) -> u64 {
+    hash_with(*SECRET, key)
+}
+
+#[inline]
+fn hash_with(secret: u64, key: &Key) -> u64 {
     let (words, _) = key.as_bytes().as_chunks::<8>();
     let mix = |hash: u64, word: &[u8; 8]| {
         (hash.rotate_left(23) ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     };
-    let hash = words.iter().fold(0, mix);
+    let hash = words.iter().fold(secret, mix);
     hash ^ (hash >> 32)
 }
 
@@ -332,5 +354,29 @@ impl<V> Slot<V> {
 
     fn hash(&self) -> u64 {
         self.entry.as_ref().map_or(0, |entry| entry.hash)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use tr_core::canonical::Digest;
+
+    /// Somebody looks for keys that share a place, without the process's secret.
+    #[test]
+    fn who_chooses_keys_does_not_choose_their_places() {
+        const PLACES: u64 = 1 << 10;
+        let keys = (0..200_000_u32)
+            .map(|n| Key::from_bytes(*Digest::of_bytes(n.to_le_bytes()).as_bytes()));
+        let of_one_place = keys.filter(|key| hash_with(1, key) % PLACES == 7);
+        let of_one_place: Vec<_> = of_one_place.take(128).collect();
+        assert_eq!(of_one_place.len(), 128);
+        for secret in [2, 3, u64::MAX] {
+            let places = of_one_place.iter().map(|key| hash_with(secret, key) % PLACES);
+            let places: HashSet<_> = places.collect();
+            assert!(places.len() > 100, "{} places with the secret {secret}", places.len());
+        }
+        assert_eq!(hash(&of_one_place[0]), hash_with(*SECRET, &of_one_place[0]));
     }
 }

@@ -82,7 +82,7 @@ fn key_of(key: u8) -> Key {
 
 fn state(end: u8) -> Option<State<u32>> {
     let flaw = Flaw::new(Classification::new(Verdict::TRANSIENT, Ran::Yes, "x"), None);
-    let failure = Failure { flaw: Arc::new(flaw), response: None };
+    let failure = Failure::of_error(Arc::new(flaw));
     Some(match end {
         0 | 1 => State::Done(Some(7)),
         2 => State::Done(None),
@@ -113,7 +113,7 @@ impl Walk {
     fn ask(&mut self, key: u8, again: bool, wait: bool, cut_off: bool, other: bool) {
         let id = Id { key: key_of(key), digest: Digest::of_bytes([u8::from(other)]) };
         let (mutating, now, ttls) = (is_mutating(key), self.now, TTLS);
-        let wish = Wish { id: &id, mutating, again, wait, cut_off, now, ttls };
+        let wish = Wish { id: &id, mutating, again, wait, cut_off, in_process: cut_off, now, ttls };
         let at = self.table.find(&id.key);
         if let Some(at) = at
             && self.table.hit(at, &id, now, &self.common).is_some()

@@ -5,9 +5,10 @@ use super::{
     fault::store_error,
     link::{Link, Way},
     sentinels::Sentinels,
+    tls::Tls,
 };
 use crate::store::StoreError;
-use redis::{Client, ConnectionInfo, IntoConnectionInfo as _, ProtocolVersion, RedisError};
+use redis::{Client, ConnectionInfo, ProtocolVersion, RedisError};
 use std::{fmt, sync::Arc, time::Duration};
 
 /// A reply is overdue after this.
@@ -25,6 +26,7 @@ pub struct Builder {
     timeout: Duration,
     durability: Durability,
     accepted: Accepted,
+    tls: Tls,
 }
 
 impl Builder {
@@ -36,6 +38,7 @@ impl Builder {
             timeout: TIMEOUT,
             durability: Durability::Local,
             accepted: Accepted::default(),
+            tls: Tls::default(),
         }
     }
 
@@ -54,6 +57,22 @@ impl Builder {
     /// ```
     pub fn sentinels<A: Into<String>>(mut self, addresses: impl IntoIterator<Item = A>) -> Self {
         self.sentinels = Some(addresses.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Trusts the authorities of this PEM text, and not the system's, where an address is
+    /// `rediss://…`. With sentinels, all of these then have the same user and password.
+    #[cfg(feature = "redis-tls")]
+    pub fn tls_roots(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.tls.settings.set_roots(pem);
+        self
+    }
+
+    /// Shows this certificate to servers that ask for one (`tls-auth-clients`): PEM texts of the
+    /// certificate, with those that lead to its authority, and of its key.
+    #[cfg(feature = "redis-tls")]
+    pub fn tls_certificate(mut self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
+        self.tls.settings.set_certificate(chain, key);
         self
     }
 
@@ -113,19 +132,20 @@ impl Builder {
     /// the server is down.
     ///
     /// # Errors
-    /// [`Refused`](crate::store::StoreErrorKind::Refused): the address or the prefix is wrong.
+    /// [`Refused`](crate::store::StoreErrorKind::Refused): the address or the prefix is wrong, or
+    /// what secures the way to it.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and a timer.
     pub fn build(self) -> Result<Redis, StoreError> {
-        let Self { address, sentinels, prefix, timeout, durability, accepted } = self;
+        let Self { address, sentinels, prefix, timeout, durability, accepted, tls } = self;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || ":._-/".contains(c);
         let wrong_prefix = prefix.is_empty() || !prefix.chars().all(is_plain);
         let wrong_prefix = wrong_prefix
             .then(|| format!("the prefix {prefix:?}: it may hold letters, digits and `:._-/`"));
         let wrong_time =
             timeout.is_zero().then(|| "the response timeout: it must not be zero".to_owned());
-        let way = way(&address, sentinels);
+        let way = way(&address, sentinels, &tls);
         let wrong_address = way.as_ref().err().cloned();
         let wrong: Vec<_> =
             [wrong_address, wrong_prefix, wrong_time].into_iter().flatten().collect();
@@ -144,13 +164,21 @@ impl Builder {
 }
 
 /// How the server is found, or what is wrong with that.
-fn way(address: &str, sentinels: Option<Vec<String>>) -> Result<Way, String> {
-    let info = address.into_connection_info().map_err(|error| format!("the address: {error}"))?;
+fn way(address: &str, sentinels: Option<Vec<String>>, tls: &Tls) -> Result<Way, String> {
+    let of_address = |error| format!("the address: {error}");
+    let info = tls.info(address).map_err(of_address)?;
     let Some(sentinels) = sentinels else {
-        return client(info).map(Way::Address).map_err(|error| format!("the address: {error}"));
+        tls.check_use(&[&info]).map_err(of_address)?;
+        let client = client(info).map_err(|error| of_address(error.to_string()))?;
+        return Ok(Way::Address(Box::new(client)));
     };
-    let sentinels = Sentinels::new(sentinels, &info);
-    let sentinels = sentinels.map_err(|error| format!("the sentinels: {error}"))?;
+    let of_sentinels = |error| format!("the sentinels: {error}");
+    let sentinels = sentinels.iter().map(|address| tls.info(address));
+    let sentinels = sentinels.collect::<Result<Vec<_>, _>>().map_err(of_sentinels)?;
+    let all: Vec<_> = sentinels.iter().chain([&info]).collect();
+    tls.check_use(&all).map_err(of_address)?;
+    let sentinels = Sentinels::new(sentinels, &info, tls);
+    let sentinels = sentinels.map_err(|error| of_sentinels(error.to_string()))?;
     Ok(Way::Sentinels(Arc::new(sentinels)))
 }
 

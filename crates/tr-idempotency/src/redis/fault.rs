@@ -43,6 +43,10 @@ pub(super) fn is_denied(error: &RedisError) -> bool {
 fn meaning(error: &RedisError) -> (StoreErrorKind, Option<&'static str>) {
     use StoreErrorKind::{Refused, Uncertain, Unreachable, Unreadable};
     let Some(code) = error.code() else {
+        #[cfg(feature = "redis-tls")]
+        if tr_tls::is_refusal(error) {
+            return (Unreachable, Some("check the certificate, its names and `tls_roots`"));
+        }
         return match error.kind() {
             ErrorKind::Io if error.is_connection_refusal() => (Unreachable, None),
             ErrorKind::MasterNameNotFoundBySentinel => {

@@ -31,7 +31,7 @@ pub(super) struct Link {
 /// How the server is found.
 #[derive(Clone)]
 pub(super) enum Way {
-    Address(redis::Client),
+    Address(Box<redis::Client>),
     /// Asked anew whenever another server may be the primary.
     Sentinels(Arc<Sentinels>),
 }

@@ -1,5 +1,5 @@
 //! Sentinels, who know which server is the primary.
-use super::fault;
+use super::{fault, tls::Tls};
 use redis::{
     Client, ConnectionAddr, ConnectionInfo, ErrorKind, ProtocolVersion, RedisError, TlsMode,
     sentinel::{SentinelClient, SentinelNodeConnectionInfo, SentinelServerType},
@@ -13,13 +13,19 @@ pub(super) struct Sentinels(pub(super) Mutex<SentinelClient>);
 impl Sentinels {
     /// `primary` is an address whose host is the primary's name.
     pub(super) fn new(
-        sentinels: Vec<String>,
+        sentinels: Vec<ConnectionInfo>,
         primary: &ConnectionInfo,
+        tls: &Tls,
     ) -> Result<Self, RedisError> {
+        #[cfg(not(feature = "redis-tls"))]
+        let _ = tls;
+        #[cfg(feature = "redis-tls")]
+        if let Some(client) = tls.sentinels(&sentinels, primary) {
+            return client.map(Mutex::new).map(Self);
+        }
         let unnamed = (ErrorKind::InvalidClientConfig, "no name of a primary in it");
         let (name, tls) = match primary.addr() {
             ConnectionAddr::Tcp(name, _) => (name, None),
-            ConnectionAddr::TcpTls { host, insecure: true, .. } => (host, Some(TlsMode::Insecure)),
             ConnectionAddr::TcpTls { host, .. } => (host, Some(TlsMode::Secure)),
             _ => return Err(unnamed.into()),
         };

@@ -4,6 +4,7 @@ use super::{
     record::{self, Recorded},
 };
 use crate::{
+    codec::Place,
     end::{Failure, Flaw, State},
     local::entry::Run,
     protocol::{Millis, Token},
@@ -162,7 +163,7 @@ impl<V: Send + 'static> Held<V> {
 
     /// Records the end; see [`record::record`]. With whether a duplicate will get the whole answer.
     pub(crate) fn finish(mut self, state: &State<V>, ttl: Millis) -> (Boxed<Recorded>, bool) {
-        let written = self.remote.format.write(&self.claim.key, state, &self.earlier);
+        let written = self.remote.format.write(&self.place(), state, ttl, &self.earlier);
         self.ended = true;
         let end = crate::store::End { state: written.state, ttl };
         let (remote, claim) = (self.remote.clone(), self.claim.clone());
@@ -182,12 +183,17 @@ impl<V: Send + 'static> Held<V> {
 }
 
 impl<V> Held<V> {
+    /// What its end is bound to.
+    fn place(&self) -> Place {
+        Place::of_claim(&self.claim, self.token)
+    }
+
     /// What stands in the record of a call whose runner vanished.
     fn vanished() -> State<V> {
         let end = Classification::new(Verdict::Cancelled, Ran::Unknown, code::OUTCOME_UNKNOWN);
         let why = "its runner was dropped in mid-run, or panicked";
         let flaw = Arc::new(Flaw::new(end, Some(why.into())));
-        State::Unknown(Some(Failure { flaw, response: None }))
+        State::Unknown(Some(Failure::of_error(flaw)))
     }
 }
 
@@ -203,8 +209,9 @@ impl<V> Drop for Held<V> {
         }
         // Once is enough, if there is a place: the end of the lease says the same.
         let Some(place) = returns.place() else { return };
-        let written = format.write(&self.claim.key, &Self::vanished(), &self.earlier);
-        let end = crate::store::End { state: written.state, ttl: self.claim.ttls.unknown };
+        let ttl = self.claim.ttls.unknown;
+        let written = format.write(&self.place(), &Self::vanished(), ttl, &self.earlier);
+        let end = crate::store::End { state: written.state, ttl };
         let (store, claim, token) = (store.clone(), self.claim.clone(), self.token);
         in_background(async move {
             let _ = timeout(patience, store.finalise(&claim.key, token, &end)).await;

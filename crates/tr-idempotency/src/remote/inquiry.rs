@@ -57,12 +57,14 @@ impl<V> Drop for Place<'_, V> {
 }
 
 /// Has the probe asked, by one caller while the others wait; should that one leave, by the next.
-/// Whether the record says something else now, so that claiming again will tell.
+/// Whether the record says something else now, so that claiming again will tell. An answer that is
+/// found has as many bytes as `size_of` says.
 pub(crate) fn inquire<V>(
     shared: Striped<Shared<V>>,
     key: Key,
     ttls: Ttls,
     deadline: Option<Instant>,
+    size_of: impl FnOnce(&V) -> usize + Send + 'static,
 ) -> Boxed<bool>
 where
     V: Clone + Send + 'static,
@@ -70,7 +72,7 @@ where
     Box::pin(async move {
         let Some(inquiry) = &shared.inquiry else { return false };
         let place = inquiry.join(key);
-        let asked = place.cell.get_or_init(|| ask(inquiry, &shared, key, ttls));
+        let asked = place.cell.get_or_init(|| ask(inquiry, &shared, key, ttls, size_of));
         match deadline {
             Some(deadline) => timeout_at(deadline, asked).await.is_ok_and(|known| *known),
             None => *asked.await,
@@ -78,7 +80,13 @@ where
     })
 }
 
-async fn ask<V>(inquiry: &Inquiry<V>, shared: &Shared<V>, key: Key, ttls: Ttls) -> bool {
+async fn ask<V>(
+    inquiry: &Inquiry<V>,
+    shared: &Shared<V>,
+    key: Key,
+    ttls: Ttls,
+    size_of: impl FnOnce(&V) -> usize,
+) -> bool {
     let Some(record) = shared.store.record(&key) else { return true };
     if record.state != RecordState::Unknown {
         return true;
@@ -90,8 +98,9 @@ async fn ask<V>(inquiry: &Inquiry<V>, shared: &Shared<V>, key: Key, ttls: Ttls) 
         Ok(Finding::NotRun) => State::Cancelled(None),
         Ok(Finding::StillUnknown) | Err(_) => return false,
     };
+    let size = state.kept().map_or(0, size_of);
     // If somebody else was faster, the next claim tells what is known now.
-    shared.store.settle(&key, Some(call.epoch), state, &ttls);
+    shared.store.settle(&key, Some(call.epoch), state, size, &ttls);
     true
 }
 

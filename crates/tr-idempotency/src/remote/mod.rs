@@ -85,6 +85,10 @@ pub(crate) struct Remote<V> {
     pub(crate) patience: Duration,
     /// How long a recorded success is given again from memory, without asking.
     pub(crate) memory: Option<Millis>,
+    /// The store keeps what calls answered and said, and not only how they ended.
+    pub(crate) keeps_answers: bool,
+    /// Names the service, for callers that name no session.
+    pub(crate) instance: Option<Box<str>>,
     pub(crate) probe: Option<Arc<dyn Probe<V>>>,
     pub(crate) probe_patience: Duration,
     owners: AtomicU64,
@@ -100,6 +104,8 @@ impl<V> Remote<V> {
             policy: Policy::default(),
             patience: Duration::from_secs(1),
             memory: None,
+            keeps_answers: true,
+            instance: None,
             probe: None,
             probe_patience: Duration::from_secs(30),
             owners: RandomState::new().hash_one("owner").into(),

@@ -6,12 +6,12 @@ use super::{
     probe::{Finding, Unsettled},
 };
 use crate::{
-    codec::Unreadable,
-    end::{Flaw, State},
+    codec::{Found, Place, Unreadable},
+    end::{Failure, Flaw, State},
     local::entry::Run,
     protocol::{self, Again, Millis},
     record::DedupeRecord,
-    store::{ClaimRequest, Claimed, End, Seen, StoreError, StoreErrorKind, Stored},
+    store::{ClaimRequest, Claimed, End, Grant, Seen, StoreError, StoreErrorKind, Stored},
 };
 use std::{
     sync::{
@@ -21,7 +21,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, sleep, timeout_at};
-use tr_core::{Effect, Ran};
+use tr_core::{Classification, Effect, Ran, Verdict, code};
 
 /// Beyond the end of a lease, before who waits looks again.
 const MARGIN: Duration = Duration::from_millis(5);
@@ -128,7 +128,10 @@ where
                 let earlier = earlier_runs(remote, claim, &grant);
                 asking.hand_over();
                 let held = Held::new(remote.clone(), claim.clone(), &grant, at, earlier);
-                return Ok(Obtained::Run(held));
+                return match forged(remote, claim, &grant) {
+                    Some(why) if claim.mutating => Err(bar(held, claim, why).await),
+                    _ => Ok(Obtained::Run(held)),
+                };
             }
             Claimed::Busy { .. } if !wait => return Err(Refused::InFlight),
             Claimed::Busy { seen, lease_left } => {
@@ -139,9 +142,8 @@ where
                 watch(remote, claim, seen, look, (*deadline, until)).await?;
             }
             Claimed::Settled(stored) => {
-                let state = &stored.record.state;
-                let kept = remote.format.read(&claim.key, state);
-                let state = kept.map_err(|why| unreadable(why, state))?;
+                let kept = remote.format.read(&claim.key, &stored.record);
+                let state = kept.map_err(|why| unreadable(why, &stored.record.state))?;
                 let age = stored.now.saturating_sub(stored.record.changed_at);
                 let left = stored.record.until.saturating_sub(stored.now);
                 return Ok(Obtained::Answer { state, age, left, waited });
@@ -150,7 +152,8 @@ where
                 probes += 1;
                 let settled = probes <= PROBES && probe(remote, request, &stored).await?;
                 if !settled {
-                    let flaw = remote.format.history(&claim.key, &stored.record.state);
+                    let found = Found::body(&claim.key, &stored.record);
+                    let flaw = remote.format.history(&found, &stored.record.state);
                     return Err(Refused::Unknown(flaw.ok().and_then(|(_, flaw)| flaw)));
                 }
             }
@@ -202,21 +205,36 @@ async fn probe<V>(remote: &Remote<V>, request: &Request, stored: &Stored) -> Res
         Finding::StillUnknown => return Ok(false),
     };
     let ttl = claim.ttls.of(&state);
-    let end = End { state: remote.format.write(&claim.key, &state, &[]).state, ttl };
+    // By what was asked here: what stands in the store may have been changed.
+    let place = Place { digest: claim.digest, ..Place::by_hand(claim.key, &stored.record) };
+    let end = End { state: remote.format.write(&place, &state, ttl, &[]).state, ttl };
     let settle = remote.store.settle(&claim.key, Some(stored.record.token), &end);
     // If somebody else was faster, the next claim tells what is known now.
     let settled = remote.within(*deadline, settle).await;
     settled.map(|_| true).map_err(|error| failed(error, request.ran()))
 }
 
+/// Why what let this call run again is not to be believed.
+fn forged<V>(remote: &Remote<V>, claim: &ClaimRequest, grant: &Grant) -> Option<Unreadable> {
+    let before = grant.before.as_ref()?;
+    let found = Found::before(&claim.key, &claim.digest, &before.state);
+    remote.format.allows_again(&found, &before.state).err()
+}
+
+/// Does not run the call, nor lets others: of how it ended nobody knows any more.
+async fn bar<V: Send + 'static>(held: Held<V>, claim: &ClaimRequest, why: Unreadable) -> Refused {
+    let end = Classification::new(Verdict::Permanent, Ran::Unknown, code::OUTCOME_UNKNOWN);
+    let flaw = Arc::new(Flaw::new(end, Some(format!("its record: {why}").into())));
+    let state = State::Unknown(Some(Failure::of_error(flaw)));
+    held.finish(&state, claim.ttls.unknown).0.await;
+    Refused::Unreadable(Arc::new(StoreError::unreadable(why)), Ran::Unknown)
+}
+
 /// The runs before this one, for operators; none, where nobody can read them.
-fn earlier_runs<V>(
-    remote: &Remote<V>,
-    claim: &ClaimRequest,
-    grant: &crate::store::Grant,
-) -> Vec<Run> {
+fn earlier_runs<V>(remote: &Remote<V>, claim: &ClaimRequest, grant: &Grant) -> Vec<Run> {
     let Some(before) = &grant.before else { return Vec::new() };
-    let read = remote.format.history(&claim.key, &before.state);
+    let found = Found::before(&claim.key, &claim.digest, &before.state);
+    let read = remote.format.history(&found, &before.state);
     let (mut runs, flaw) = read.unwrap_or_default();
     runs.push(Run {
         started_at: before.claimed_at,

@@ -2,7 +2,7 @@
 use tr_sqlite::Schema;
 
 /// Released steps stay as they are; a change is a further step.
-pub(super) const CALLS: Schema = Schema::new("calls", &[FIRST]);
+pub(super) const CALLS: Schema = Schema::new("calls", &[FIRST, SECOND]);
 
 /// `over_at` is [`Record::over_at`](crate::protocol::Record::over_at), and `pinned` is
 /// [`is_pinned`](crate::protocol::Record::is_pinned), of the record as it is written. What may be
@@ -63,3 +63,7 @@ SELECT lower(hex(key)) AS key, tool, session,
     length(body) AS body_bytes
 FROM calls;
 ";
+
+/// Which process holds the claim, by the name of its file in the folder of
+/// [`Owners`](super::owners::Owners); `NULL` where there is no such folder.
+const SECOND: &str = "ALTER TABLE calls ADD COLUMN holder INTEGER";

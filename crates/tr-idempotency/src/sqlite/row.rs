@@ -10,7 +10,7 @@ use tr_sqlite::{Error, Result, rusqlite::Row};
 macro_rules! columns {
     () => {
         "key, digest, mutating, state, epoch, owner, version, runs, claimed_at, changed_at, \
-         until, unknown_ttl, tool, session, notes, body"
+         until, unknown_ttl, tool, session, notes, body, holder"
     };
 }
 pub(super) use columns;
@@ -52,6 +52,11 @@ impl<'r> Fields<'r> {
             body: record.state.body(),
         }
     }
+}
+
+/// Which process holds the claim of a row of [`columns`], if it said so.
+pub(super) fn holder(row: &Row<'_>) -> Result<Option<i64>> {
+    Ok(row.get(16)?)
 }
 
 /// Reads a row of [`columns`], as it was written.

@@ -1,10 +1,11 @@
 //! The statements, on one connection and at one moment.
 use super::{
     meant::{Meant, OPEN},
-    row::{Fields, columns, stored, time},
+    owners::Owners,
+    row::{Fields, columns, holder, stored, time},
 };
 use crate::{
-    protocol::Millis,
+    protocol::{Millis, Phase},
     store::{Stored, StoredRecord},
 };
 use tr_core::{WallClock, canonical::Key};
@@ -38,6 +39,8 @@ pub(super) struct Table<'c> {
     pub(super) clock: Millis,
     /// The store's time.
     pub(super) now: Millis,
+    /// Those that share the file, where they can be told apart.
+    owners: Option<&'c Owners>,
 }
 
 /// What is true of all calls.
@@ -50,14 +53,18 @@ pub(super) struct Head {
 }
 
 impl<'c> Table<'c> {
-    pub(super) fn new(connection: &'c Connection, clock: &dyn WallClock) -> Result<Self> {
+    pub(super) fn new(
+        connection: &'c Connection,
+        clock: &dyn WallClock,
+        owners: Option<&'c Owners>,
+    ) -> Result<Self> {
         let mut head = connection.prepare_cached("SELECT epoch, clock, records FROM calls_head")?;
         let head = head.query_row([], |row| {
             let whole = |at: usize| row.get::<_, i64>(at).map(i64::cast_unsigned);
             Ok(Head { epoch: whole(0)?, clock: whole(1)?, records: whole(2)? })
         })?;
         let clock = clock.unix_ms();
-        Ok(Self { connection, clock, now: clock.max(head.clock), head })
+        Ok(Self { connection, clock, now: clock.max(head.clock), head, owners })
     }
 
     fn prepare(&self, sql: &str) -> Result<CachedStatement<'c>> {
@@ -71,12 +78,40 @@ impl<'c> Table<'c> {
         Ok(())
     }
 
-    /// The record of this key as it was written.
+    /// The record of this key as it was written, but that a lease ends with its owner.
     pub(super) fn find(&self, key: &Key) -> Result<Option<Stored>> {
         let mut find =
             self.prepare(concat!("SELECT ", columns!(), " FROM calls WHERE key = ?1"))?;
         let mut rows = find.query([key.as_bytes()])?;
-        rows.next()?.map(|row| stored(row, self.now)).transpose()
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let mut found = stored(row, self.now)?;
+        let record = &mut found.record;
+        if let (Phase::Inflight, Some(owners)) = (record.state.phase(), self.owners)
+            && record.until > self.now
+            && holder(row)?.is_some_and(|owner| owners.is_dead(owner))
+        {
+            record.until = self.now;
+        }
+        Ok(Some(found))
+    }
+
+    /// Ends the leases of processes that have ended.
+    pub(super) fn bury(&self) -> Result<()> {
+        let Some(owners) = self.owners else { return Ok(()) };
+        let mut held = self.prepare(
+            "SELECT DISTINCT holder FROM calls WHERE state = 'inflight' AND until > ?1 \
+             AND holder IS NOT NULL",
+        )?;
+        let held = held.query_map([time(self.now)], |row| row.get(0))?;
+        let held = held.collect::<std::result::Result<Vec<i64>, _>>()?;
+        for dead in held.into_iter().filter(|owner| owners.is_dead(*owner)) {
+            let mut end = self.prepare(
+                "UPDATE calls SET until = ?1 WHERE state = 'inflight' AND until > ?1 \
+                 AND holder = ?2",
+            )?;
+            end.execute(params![time(self.now), dead])?;
+        }
+        Ok(())
     }
 
     /// The record of this key as it stands now.
@@ -90,7 +125,7 @@ impl<'c> Table<'c> {
             columns!(),
             ") VALUES (:key, :digest, :mutating, :state, :epoch, \
              :owner, :version, :runs, :claimed_at, :changed_at, :until, :unknown_ttl, :tool, \
-             :session, :notes, :body)"
+             :session, :notes, :body, :holder)"
         ))?;
         let Stored { key, record, tool, session, notes, .. } = stored;
         let it = Fields::of(record);
@@ -100,7 +135,7 @@ impl<'c> Table<'c> {
             ":owner": it.owner, ":version": it.version, ":runs": it.runs,
             ":claimed_at": it.claimed_at, ":changed_at": it.changed_at, ":until": it.until,
             ":unknown_ttl": it.unknown_ttl, ":tool": tool, ":session": session,
-            ":notes": notes, ":body": it.body,
+            ":notes": notes, ":body": it.body, ":holder": self.owners.map(Owners::own),
         })?;
         Ok(())
     }

@@ -2,7 +2,7 @@
 use crate::support::*;
 use std::{sync::Arc, time::Duration};
 use tr_core::{Effect, Ran, Scope, Stamp, ToolError, ToolManifest, ToolOutcome, Verdict};
-use tr_idempotency::{Filter, IdempotencyLayer, error::AnswerNotKept};
+use tr_idempotency::{Filter, IdempotencyLayer, Settlement, error::AnswerNotKept, store::Memory};
 use tr_testkit::tool::{Scripted, Step};
 
 fn layer(capacity: usize) -> IdempotencyLayer {
@@ -73,7 +73,37 @@ async fn an_answer_that_is_too_large_is_shared_and_not_kept() {
     }
 }
 
-/// A failure's own words may go; how the call ended stays.
+/// An answer that comes after its call was given up takes as much room as any other.
+#[tokio::test(start_paused = true)]
+async fn answers_that_come_late_are_bounded_by_bytes_too() {
+    let layer = IdempotencyLayer::builder()
+        .max_record_bytes(10_000)
+        .max_kept_bytes(100_000)
+        .build()
+        .unwrap();
+    let losing: Tool = Scripted::by(|_, _| fails("timeout", Ran::Unknown, Verdict::TRANSIENT));
+    let (service, records, asked) = guarded_by(&layer, losing);
+    for n in 0..101 {
+        call(&service, pay(&format!("k{n}"))).await.unwrap_err();
+        let size = if n == 0 { 10_001 } else { 9_002 };
+        let late = ToolOutcome::success(serde_json::json!("x".repeat(size - 2)));
+        let key = key_of(&pay(&format!("k{n}")));
+        let epoch = records.epoch(&key).unwrap();
+        records.settle_run_sized(&key, epoch, Settlement::Done(late), size).unwrap();
+    }
+    let mut kept = 0;
+    for n in 0..101 {
+        match call(&service, pay(&format!("k{n}"))).await {
+            Ok(outcome) => kept += usize::from(outcome.from_cache()),
+            Err(error) => assert!(error.is::<AnswerNotKept>(), "{error}"),
+        }
+    }
+    assert!((1..=11).contains(&kept), "{kept}");
+    assert_eq!(asked.calls(), 101, "none of them ran again");
+    assert!(call(&service, pay("k0")).await.unwrap_err().is::<AnswerNotKept>());
+}
+
+/// A failure's own words may be shortened; how the call ended stays.
 #[tokio::test(start_paused = true)]
 async fn a_failure_that_is_too_large_stays_one() {
     let layer = IdempotencyLayer::builder().max_record_bytes(1_000).build().unwrap();
@@ -84,9 +114,71 @@ async fn a_failure_that_is_too_large_stays_one() {
     });
     let (service, _, asked) = guarded_by(&layer, failing);
     assert!(call(&service, pay("k")).await.unwrap().error().is_some());
-    let again = refusal(call(&service, pay("k")).await);
-    assert_eq!(again, told("no_seat", Ran::Yes, Verdict::Permanent));
+    let again = call(&service, pay("k")).await.unwrap();
+    let error = again.error().unwrap();
+    assert_eq!((&*error.code, error.ran), ("no_seat", Ran::Yes));
+    assert_eq!(error.verdict, Some(Verdict::Permanent));
+    let marked = "xx… [shortened: the record keeps no more of 2007 bytes]";
+    assert!(error.message.ends_with(marked) && error.message.len() < 600, "{}", error.message);
+    assert!(again.from_cache());
     assert_eq!(asked.calls(), 1);
+}
+
+/// So may those of an error that no response tells of, in the table and in a store.
+#[tokio::test(start_paused = true)]
+async fn an_error_that_is_too_large_keeps_the_beginning_of_its_words() {
+    use tr_core::Facts;
+    for in_store in [false, true] {
+        for (ran, verdict, code) in [
+            (Ran::Yes, Verdict::Permanent, "no_seat"),
+            (Ran::Unknown, Verdict::TRANSIENT, "outcome_unknown"),
+        ] {
+            let layer = IdempotencyLayer::builder().max_record_bytes(1_500);
+            let layer = if in_store { layer.store(Memory::new()) } else { layer };
+            let layer = layer.build().unwrap();
+            let failing: Tool = Scripted::by(move |_, _| {
+                Step::err(Facts::new("no_seat", ran, verdict).because("x".repeat(2_000_000)))
+            });
+            let (service, _, asked) = guarded_by(&layer, failing);
+            call(&service, pay("k")).await.unwrap_err();
+            let error = call(&service, pay("k")).await.unwrap_err();
+            let facts = tr_core::facts(&*error).unwrap();
+            assert_eq!((facts.code(), facts.ran()), (code, ran));
+            let words: Vec<_> = tr_core::causes(&*error).map(ToString::to_string).collect();
+            let words = words.join("\n");
+            assert!(words.contains("[shortened: the record keeps no more of 2000"), "{words}");
+            assert!(words.len() < 2_000, "{}", words.len());
+            assert_eq!(asked.calls(), 1);
+        }
+    }
+}
+
+/// 1,000 failures of 2 MB, as errors and as responses, keep less than the limit together.
+#[tokio::test(start_paused = true)]
+async fn failures_are_bounded_by_bytes_too() {
+    let layer = IdempotencyLayer::default();
+    let failing: Tool = Scripted::by(|n, _| {
+        let text = "x".repeat(if n % 3 == 0 { 900_000 } else { 2_000_000 });
+        let mut error = ToolError::new("no_seat", text.as_str());
+        (error.verdict, error.ran) = (Some(Verdict::Permanent), Ran::Yes);
+        if n % 2 == 0 { Step::err(error) } else { Step::Ok(ToolOutcome::failure(error)) }
+    });
+    let (service, records, asked) = guarded_by(&layer, failing);
+    for n in 0..1_000 {
+        let _ = call(&service, pay(&format!("k{n}"))).await;
+    }
+    let mut kept = 0;
+    for n in 0..1_000 {
+        let length = match call(&service, pay(&format!("k{n}"))).await {
+            Ok(outcome) => outcome.error().unwrap().message.len(),
+            Err(error) => error.to_string().len(),
+        };
+        assert!(length == 900_000 || length < 600, "{length}");
+        kept += length;
+    }
+    // Beside what is counted, each keeps the beginning of its words.
+    assert!((10_000_000..65 * 1024 * 1024).contains(&kept), "{kept}");
+    assert_eq!((records.counts().records, asked.calls()), (1_000, 1_000));
 }
 
 #[tokio::test(start_paused = true)]

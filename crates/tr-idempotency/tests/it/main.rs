@@ -10,6 +10,7 @@ mod derived;
 mod failures;
 mod faults;
 mod giving_back;
+mod instances;
 mod operators;
 mod own_types;
 mod panics;

@@ -1,9 +1,11 @@
 //! Finding out what became of a call of unknown outcome.
 use crate::support::*;
+use serde_json::json;
 use std::sync::{Arc, Mutex};
 use tr_core::{Ran, ToolOutcome, Verdict};
 use tr_idempotency::{
     Builder, IdempotencyLayer, Settlement,
+    error::AnswerNotKept,
     store::{Finding, Memory, Probe, ProbeFuture, Unsettled},
 };
 use tr_testkit::tool::{Scripted, Step};
@@ -45,6 +47,23 @@ fn lost_once() -> Tool {
         0 => fails("timeout", Ran::Unknown, Verdict::TRANSIENT),
         n => Step::after(SECOND, Step::Ok(number(n))),
     })
+}
+
+/// What a probe finds takes as much room as any other answer.
+#[tokio::test(start_paused = true)]
+async fn what_a_probe_finds_is_bounded_by_bytes() {
+    let found = |bytes| Finding::Done(ToolOutcome::success(json!("x".repeat(bytes))));
+    for (bytes, kept) in [(2_000, true), (20_000, false)] {
+        let builder = IdempotencyLayer::builder().max_record_bytes(10_000);
+        let layer = builder.probe(Provider::finding([found(bytes)])).build().unwrap();
+        let (service, _, asked) = guarded_by(&layer, lost_once());
+        assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout");
+        match call(&service, pay("k")).await {
+            Ok(outcome) if kept => assert_eq!(outcome.content().unwrap().get().len(), 2_002),
+            told => assert!(!kept && told.unwrap_err().is::<AnswerNotKept>()),
+        }
+        assert_eq!(asked.calls(), 1);
+    }
 }
 
 #[tokio::test(start_paused = true)]

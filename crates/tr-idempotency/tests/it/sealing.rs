@@ -1,11 +1,12 @@
 //! Records that are encrypted: what is in the store, and what becomes of calls whose records cannot
 //! be opened.
 use crate::support::*;
+use std::time::{Duration, UNIX_EPOCH};
 use tr_core::{Effect, Ran, ToolOutcome, Verdict, causes};
 use tr_idempotency::{
     Filter, IdempotencyLayer, Settlement, StoreHandle,
-    protocol::State,
-    store::{Memory, RecordStore, SealingKey},
+    protocol::{Again, State, Ttls},
+    store::{ClaimRequest, Claimed, End, Memory, RecordStore, SealingKey, Stored},
 };
 use tr_testkit::tool::{Scripted, Step};
 
@@ -108,7 +109,8 @@ async fn over_a_change_of_keys_nothing_is_run_again() {
     let (old, ..) = process(&records, Some(key(1)), telling());
     service_answers(&old, pay("old")).await;
 
-    let (new, _, asked) = process(&records, Some(key(2).opens(1, [1; 32])), telling());
+    let tomorrow = key(2).opens_plain_until(UNIX_EPOCH + Duration::from_secs(u32::MAX.into()));
+    let (new, _, asked) = process(&records, Some(tomorrow.opens(1, [1; 32])), telling());
     for name in ["plain", "old"] {
         let outcome = call(&new, pay(name)).await.unwrap();
         assert!(outcome.from_cache() && outcome.content().unwrap().get().contains(SECRET));
@@ -131,5 +133,150 @@ async fn what_an_operator_settles_is_sealed_too() {
     let bytes = found(&records, "k").await;
     assert!(!bytes.windows(4).any(|part| part == b"4111"));
     service_answers(&service, pay("k")).await;
+    assert_eq!(asked.calls(), 1);
+}
+
+/// Whoever can write the store puts an answer of their own into a sealed one.
+#[tokio::test(start_paused = true)]
+async fn a_forged_answer_is_not_given_to_callers_of_a_sealed_store() {
+    let forging: Tool =
+        Scripted::by(|_, _| Step::Ok(ToolOutcome::success(serde_json::json!("ship it"))));
+    for (until, opens) in [(None, false), (Some(0), false), (Some(u32::MAX), true)] {
+        let records = Memory::new();
+        let (forger, ..) = process(&records, None, forging.clone());
+        call(&forger, pay("k")).await.unwrap();
+
+        let mut seal = key(1);
+        if let Some(until) = until {
+            seal = seal.opens_plain_until(UNIX_EPOCH + Duration::from_secs(until.into()));
+        }
+        let (service, handle, asked) = process(&records, Some(seal), telling());
+        let answer = call(&service, pay("k")).await;
+        assert_eq!(asked.calls(), 0, "the record may be ours: it bars a second run");
+        if opens {
+            assert!(answer.unwrap().from_cache());
+            continue;
+        }
+        let error = answer.unwrap_err();
+        let why = "it is not sealed: somebody else wrote it";
+        assert!(causes(&*error).any(|it| it.to_string().contains(why)), "{error:?}");
+        assert_eq!(refusal(Err(error)), told("outcome_unknown", Ran::Yes, Verdict::Permanent));
+        // Nor are operators told what it says of who asked.
+        let record = handle.record(&key_of(&pay("k"))).await.unwrap().unwrap();
+        assert_eq!(record.request.actor_id, "");
+    }
+}
+
+/// The same with answers that are sealed: another call's, and an earlier run's.
+#[tokio::test(start_paused = true)]
+async fn a_sealed_answer_that_was_moved_is_not_given() {
+    let records = Memory::new();
+    let (service, ..) = process(&records, Some(key(1)), telling());
+    service_answers(&service, pay("a")).await;
+    service_answers(&service, pay("b")).await;
+    let body = |stored: &Stored| match &stored.record.state {
+        State::Done(body) => body.clone(),
+        other => panic!("{other:?}"),
+    };
+    let read = async |name: &str| records.read(&key_of(&pay(name))).await.unwrap().unwrap();
+    let (a, b) = (read("a").await, read("b").await);
+    assert_eq!(a.record.digest, b.record.digest, "both ask for the same");
+
+    // What `a` was told stands under `b`; then what `b` was told, in a record claimed later.
+    for (bytes, why) in [(body(&a), "broken, or another key's"), (body(&b), "for another run")] {
+        let named = key_of(&pay("b"));
+        assert!(records.clear(&named).await.unwrap());
+        let claim = ClaimRequest {
+            key: named,
+            digest: b.record.digest,
+            mutating: true,
+            again: false,
+            owner: 7,
+            ttls: Ttls { done: 86_400_000, failed: 1, inflight: 1_000, unknown: 1_000 },
+            tool: b.tool.clone(),
+            session: None,
+            notes: b.notes.clone(),
+        };
+        let Claimed::Run(grant) = records.claim(&claim).await.unwrap() else {
+            panic!("it is free")
+        };
+        let end = End { state: State::Done(bytes), ttl: 86_400_000 };
+        assert!(records.finalise(&named, grant.token, &end).await.unwrap());
+
+        let (victim, _, asked) = process(&records, Some(key(1)), telling());
+        let error = call(&victim, pay("b")).await.unwrap_err();
+        assert!(causes(&*error).any(|it| it.to_string().contains(why)), "{why}: {error:?}");
+        assert_eq!(refusal(Err(error)).0, "outcome_unknown");
+        assert_eq!(asked.calls(), 0);
+    }
+}
+
+/// Whoever can write the store turns a record into one that lets its call run again.
+#[tokio::test(start_paused = true)]
+async fn a_record_that_was_turned_does_not_let_a_mutating_call_run_again() {
+    type Turn = fn(Vec<u8>) -> State<Vec<u8>, Vec<u8>>;
+    let turns: [(Turn, &str); 3] = [
+        (|_| State::Cancelled(None), "it is not sealed"),
+        (|body| State::Cancelled(Some(body)), "for another state"),
+        (|body| State::Failed(body, Again::Freely), "for another state"),
+    ];
+    for (turn, why) in turns {
+        let records = Memory::new();
+        let (service, ..) = process(&records, Some(key(1)), telling());
+        service_answers(&service, pay("k")).await;
+        let named = key_of(&pay("k"));
+        let stored = records.read(&named).await.unwrap().unwrap();
+        let State::Done(body) = stored.record.state else { panic!("it is done") };
+        put(&records, turn(body)).await;
+
+        let (victim, handle, asked) = process(&records, Some(key(1)), telling());
+        let error = call(&victim, pay("k")).await.unwrap_err();
+        assert!(causes(&*error).any(|it| it.to_string().contains(why)), "{why}: {error:?}");
+        assert_eq!(refusal(Err(error)), told("outcome_unknown", Ran::Unknown, Verdict::Permanent));
+        // Nor the next one.
+        assert_eq!(refusal(call(&victim, pay("k")).await).0, "outcome_unknown");
+        assert_eq!(asked.calls(), 0);
+        assert_eq!(handle.unknown(10).await.unwrap().len(), 1);
+        // Without a seal nobody can tell, and the store is believed.
+        put(&records, State::Cancelled(None)).await;
+        let (plain, _, asked) = process(&records, None, telling());
+        service_answers(&plain, pay("k")).await;
+        assert_eq!(asked.calls(), 1);
+    }
+}
+
+/// Puts a state under the key `k`, in place of what is there.
+async fn put(records: &Memory, state: State<Vec<u8>, Vec<u8>>) {
+    let named = key_of(&pay("k"));
+    let before = records.read(&named).await.unwrap().unwrap();
+    assert!(records.clear(&named).await.unwrap());
+    let claim = ClaimRequest {
+        key: named,
+        digest: before.record.digest,
+        mutating: true,
+        again: false,
+        owner: 7,
+        ttls: Ttls { done: 86_400_000, failed: 86_400_000, inflight: 1_000, unknown: 1_000 },
+        tool: before.tool,
+        session: None,
+        notes: before.notes,
+    };
+    let Claimed::Run(grant) = records.claim(&claim).await.unwrap() else { panic!("it is free") };
+    let end = End { state, ttl: 86_400_000 };
+    assert!(records.finalise(&named, grant.token, &end).await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_did_not_run_is_said_under_a_seal_and_runs() {
+    let records = Memory::new();
+    let losing: Tool = Scripted::by(|_, _| fails("timeout", Ran::Unknown, Verdict::TRANSIENT));
+    let (service, handle, _) = process(&records, Some(key(1)), losing);
+    assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout");
+    let named = key_of(&pay("k"));
+    handle.settle(&named, None, Settlement::DidNotRun).await.unwrap().unwrap();
+    let stored = records.read(&named).await.unwrap().unwrap();
+    assert!(matches!(stored.record.state, State::Cancelled(Some(_))), "{stored:?}");
+    let (again, _, asked) = process(&records, Some(key(1)), telling());
+    service_answers(&again, pay("k")).await;
     assert_eq!(asked.calls(), 1);
 }

@@ -1,7 +1,12 @@
 //! What goes wrong with a file: said in the store's words, and nothing is lost.
 use crate::subject::{Folder, HOUR, Time, claim, open};
+use serde_json::json;
 use std::time::Duration;
+use tokio::{task::yield_now, time::timeout};
+use tower::{Layer, ServiceExt, service_fn};
+use tr_core::{BoxError, Params, ToolCall, ToolOutcome};
 use tr_idempotency::{
+    IdempotencyLayer,
     protocol::State,
     sqlite::{Database, Durability, Sqlite},
     store::{Claimed, End, Query, RecordStore, StoreError, StoreErrorKind},
@@ -42,7 +47,7 @@ async fn a_file_of_a_newer_version_is_refused() {
     Sqlite::open(folder.file()).await.unwrap().close().await;
     by_hand(&folder, "UPDATE tr_schema SET format = 9 WHERE part = 'calls'");
     let error = Sqlite::open(folder.file()).await.unwrap_err();
-    assert_eq!(*error.kind(), ErrorKind::Newer { part: "calls".into(), found: 9, known: 1 });
+    assert_eq!(*error.kind(), ErrorKind::Newer { part: "calls".into(), found: 9, known: 2 });
 }
 
 #[tokio::test]
@@ -77,12 +82,49 @@ async fn a_full_disk_refuses_and_keeps_what_there_is() {
     limit(20).await.unwrap();
     let end = |bytes| End { state: State::Done(vec![7; bytes]), ttl: 60_000 };
     let error = store.finalise(&it.key, grant.token, &end(1 << 20)).await.unwrap_err();
-    assert_eq!(error.kind(), StoreErrorKind::Refused);
+    assert_eq!(error.kind(), StoreErrorKind::Unreachable, "room may come back");
     assert!(error.to_string().contains("no space is left"), "{error}");
     assert_eq!(store.read(&it.key).await.unwrap().unwrap().record.state, State::Inflight);
 
     limit(1_000_000).await.unwrap();
     assert!(store.finalise(&it.key, grant.token, &end(1 << 20)).await.unwrap());
+}
+
+/// The disk is full when the call ends: its end is recorded once there is room again.
+#[tokio::test]
+async fn an_end_is_recorded_when_room_comes_back() {
+    let (folder, time) = (Folder::new(), Time::new());
+    let store = open(&folder.file(), &time, 1_000_000).await;
+    let limit = |store: Sqlite, pages: u32| async move {
+        let change = move |connection: &Connection| {
+            Ok::<_, Error>(connection.pragma_update(None, "max_page_count", pages)?)
+        };
+        store.database().write(change).await.unwrap();
+    };
+    let layer = IdempotencyLayer::builder().store(store.clone()).build().unwrap();
+    let fills = store.clone();
+    let tool = service_fn(move |_: ToolCall| {
+        let full = limit(fills.clone(), 20);
+        async move {
+            full.await;
+            Ok::<_, BoxError>(ToolOutcome::success(json!("x".repeat(500_000))))
+        }
+    });
+    let service = layer.layer(tool);
+    let call = || ToolCall::new("pay", Params::empty_object()).session("s").idempotency_key("k");
+    let outcome = service.clone().oneshot(call()).await.unwrap();
+    assert!(!outcome.recorded());
+    let key = call().id().unwrap().unwrap().key;
+    let state = || async { store.read(&key).await.unwrap().unwrap().record.state };
+    assert_eq!(state().await, State::Inflight);
+
+    limit(store.clone(), 1_000_000).await;
+    let recorded = async {
+        while !matches!(state().await, State::Done(_)) {
+            yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(30), recorded).await.expect("the end is recorded");
 }
 
 #[tokio::test]

@@ -2,5 +2,6 @@
 mod clocks;
 mod conform;
 mod faults;
+mod owners;
 mod shared;
 mod subject;

@@ -51,5 +51,5 @@ pub(crate) fn not_recorded(cause: StoreError) -> Facts {
     } else {
         (code::STORE_UNAVAILABLE, Verdict::Permanent)
     };
-    Facts::new(code, Ran::No, verdict).because(cause)
+    Facts::new(code, Ran::No, verdict).by_layer().because(cause)
 }

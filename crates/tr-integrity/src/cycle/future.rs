@@ -33,12 +33,22 @@ pin_project! {
             cycle: Option<Box<OpenCycle>>,
             is_durable: bool,
         },
+        // The tool does not run: the use waits for its refusal.
+        Refuse { refused: Box<(Refused, Option<BoxError>)> },
         // Use and result are on their way to the store.
         Record {
             record: StoreFuture<'static, ()>,
             end: Option<Result<T, BoxError>>,
         },
     }
+}
+
+/// What is left to do for a call whose tool does not run.
+pub(super) enum Refused {
+    /// Its use is answered, if it is the agent's.
+    Recorded,
+    /// The cycle is on its way to the store, to be answered so.
+    Intent { intent: StoreFuture<'static, Option<OpenCycle>>, answer: Answer<'static> },
 }
 
 /// A call that waits for its intent. On the heap, with its service: calls that are not recorded
@@ -63,6 +73,14 @@ impl<S, F, Req, T, A> IntegrityFuture<S, F, Req, T, A> {
     ) -> Self {
         let intended = Box::new(Intended { intent, ready: Some(ready) });
         Self { state: State::Intent { intended }, answers }
+    }
+}
+
+impl<S, F, Req, T, A> IntegrityFuture<S, F, Req, T, A> {
+    /// Fails with `error`, once the refusal is recorded.
+    pub(super) fn refused(refused: Refused, error: BoxError, answers: A) -> Self {
+        let refused = Box::new((refused, Some(error)));
+        Self { state: State::Refuse { refused }, answers }
     }
 }
 
@@ -119,6 +137,22 @@ where
                     };
                     State::Run { inner: service.call(req), cycle, is_durable: true }
                 }
+                StateProj::Refuse { refused } => {
+                    let (refused, error) = &mut **refused;
+                    let cycle = match refused {
+                        Refused::Recorded => None,
+                        // Without a store the call fails for what it would have failed for.
+                        Refused::Intent { intent, .. } => {
+                            ready!(intent.as_mut().poll(cx)).ok().flatten()
+                        }
+                    };
+                    let error = error.take().expect("not polled after its end");
+                    let (Some(cycle), Refused::Intent { answer, .. }) = (cycle, refused) else {
+                        return Poll::Ready(Err(error));
+                    };
+                    let record = cycle.record(Ended { answer: answer.clone(), failed: true });
+                    State::Record { record, end: Some(Err(error)) }
+                }
                 StateProj::Record { record, end } => {
                     let recorded = ready!(record.as_mut().poll(cx));
                     let mut end = end.take().expect("not polled after its end");
@@ -137,6 +171,7 @@ impl<S, F, Req, T, A> fmt::Debug for IntegrityFuture<S, F, Req, T, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.state {
             State::Intent { .. } => "Intent",
+            State::Refuse { .. } => "Refuse",
             State::Run { .. } => "Run",
             State::Record { .. } => "Record",
         };

@@ -1,6 +1,6 @@
 //! A cycle that a future drives: dropped before its end, it is left to recovery.
 use super::error::INTENT_NOT_RECORDED;
-use crate::session::{CycleId, NEVER_STARTED, Session, Sessions, Slot, ToolUse};
+use crate::session::{CycleId, NEVER_STARTED, Occurrence, Session, Sessions, Slot, ToolUse};
 use std::{fmt, mem, sync::Arc};
 use tr_core::{Answer, CallInfo, CycleRef, Event, Observer, Ran, SessionAction};
 
@@ -28,6 +28,8 @@ enum Stage {
 struct Again {
     session: Box<str>,
     tool_use: ToolUse,
+    /// Which use it is, in any copy of the session.
+    occurrence: Option<Occurrence>,
 }
 
 /// What an event says of a call whose request is gone.
@@ -62,7 +64,10 @@ impl OpenCycle {
         let written = Session::start_once_written;
         let mut open = Self::intend(sessions, slot, &cycle, observer, written);
         let tool_use = tool_use.clone();
-        open.again = Some(Box::new(Again { session: session.into(), tool_use }));
+        let id = open.id;
+        let name = |session: &mut Session, _| session.occurrence(id);
+        let occurrence = sessions.work_on_cycle(&open.slot.session, name);
+        open.again = Some(Box::new(Again { session: session.into(), tool_use, occurrence }));
         if let Some(log) = &open.slot.log {
             log.set_live(open.id);
         }
@@ -120,11 +125,13 @@ impl OpenCycle {
 
     /// The same in the session as another writer has left it: the agent's use is answered there.
     pub(crate) fn refuse_in(&self, slot: &Slot) {
-        let Some(Again { session: name, tool_use }) = self.again.as_deref() else { return };
+        let Some(Again { session: name, tool_use, occurrence }) = self.again.as_deref() else {
+            return;
+        };
         let content = INTENT_NOT_RECORDED.into();
         let answer = Answer { content, is_error: true, ran: Ran::No };
         self.sessions.work_on_cycle(&slot.session, |session, now| {
-            if session.is_pending(&tool_use.id) {
+            if occurrence.is_some_and(|it| session.is_pending_there(&tool_use.id, it)) {
                 let id = session.begin_cycle(&tool_use.in_session(name), now);
                 session.fail_cycle(id, &answer, now);
             }
@@ -154,11 +161,13 @@ impl OpenCycle {
 
     /// The same in the session as another writer has left it.
     pub(crate) fn end_in(&mut self, slot: Slot, answer: &Answer<'_>, failed: bool) {
-        let Some(Again { session: name, tool_use }) = self.again.as_deref() else { return };
+        let Some(Again { session: name, tool_use, occurrence }) = self.again.as_deref() else {
+            return;
+        };
         let cycle = tool_use.in_session(name);
         let id = self.id;
         self.id = self.sessions.work_on_cycle(&slot.session, |session, now| {
-            let id = session.resume_cycle(id, &cycle, now);
+            let id = session.resume_cycle(id, &cycle, *occurrence, now);
             if failed {
                 session.fail_cycle(id, answer, now);
             } else {

@@ -1,12 +1,17 @@
 //! The service.
-use super::{future::IntegrityFuture, layer::IntegrityLayer, open::OpenCycle};
+use super::{
+    future::{IntegrityFuture, Refused},
+    layer::IntegrityLayer,
+    open::OpenCycle,
+};
 use crate::session::ToolUse;
 use std::{
+    borrow::Cow,
     mem,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 use tower_service::Service;
-use tr_core::{AnswerOf, BoxError, CycleOf, Standard};
+use tr_core::{Answer, AnswerOf, BoxError, CycleOf, NotSent, Ran, Standard, classify};
 
 /// Records each tool cycle in its session: the intent before the tool starts, the use and its
 /// result together at its end.
@@ -19,15 +24,29 @@ use tr_core::{AnswerOf, BoxError, CycleOf, Standard};
 /// recovery: "outcome unknown, may have run". A use that the agent has put into the transcript is
 /// answered there at once in both cases. Dropped while the answer is on its way to the store,
 /// it is recorded, at once or with the session's next change.
-#[derive(Clone, Debug)]
+///
+/// # Readiness
+/// With sessions, a service that fails to become ready is called all the same: the call fails with
+/// that error, as [`NotSent`] where the error does not say itself that nothing ran, and a use that
+/// the agent has pushed is answered as that of a refused call is.
+#[derive(Debug)]
 pub struct Integrity<S, A = Standard> {
     inner: S,
     layer: IntegrityLayer<A>,
+    /// Why the service inside did not become ready, for the next call.
+    unready: Option<BoxError>,
+}
+
+/// A clone earns its own readiness.
+impl<S: Clone, A: Clone> Clone for Integrity<S, A> {
+    fn clone(&self) -> Self {
+        Self::new(self.inner.clone(), self.layer.clone())
+    }
 }
 
 impl<S, A> Integrity<S, A> {
     pub(super) const fn new(inner: S, layer: IntegrityLayer<A>) -> Self {
-        Self { inner, layer }
+        Self { inner, layer, unready: None }
     }
 }
 
@@ -43,11 +62,23 @@ where
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.inner.poll_ready(cx).map_err(Into::into)
+        let Err(error) = ready!(self.inner.poll_ready(cx)) else {
+            self.unready = None;
+            return Poll::Ready(Ok(()));
+        };
+        if self.layer.sessions.is_none() {
+            return Poll::Ready(Err(error.into()));
+        }
+        // The call is needed: it says which use is to be answered.
+        self.unready = Some(error.into());
+        Poll::Ready(Ok(()))
     }
 
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
+        if let Some(error) = self.unready.take() {
+            return self.refuse(&req, error);
+        }
         if self.layer.sessions.is_some() {
             return self.call_recorded(req);
         }
@@ -56,6 +87,45 @@ where
 }
 
 impl<S, A> Integrity<S, A> {
+    /// The tool is not called: its service did not become ready.
+    #[cold]
+    fn refuse<Req>(
+        &self,
+        req: &Req,
+        error: BoxError,
+    ) -> IntegrityFuture<S, S::Future, Req, S::Response, A>
+    where
+        S: Service<Req>,
+        A: CycleOf<Req> + AnswerOf<S::Response> + Clone,
+    {
+        let IntegrityLayer { sessions, observer, when_store_fails, answers } = &self.layer;
+        let says_no = classify::error(&*error).end.ran == Ran::No;
+        let error = if says_no { error } else { NotSent::new(error).into() };
+        let said = answers.answer_of(Err(&*error));
+        let content = Cow::Owned(said.content.into_owned());
+        let answer = Answer { content, is_error: true, ran: Ran::No };
+        let sessions = sessions.as_ref().filter(|sessions| sessions.config().enabled);
+        let cycle = sessions.and_then(|sessions| Some((sessions, answers.cycle_of(req)?)));
+        let refused = match cycle {
+            Some((sessions, cycle)) if sessions.is_durable() => {
+                let intent = OpenCycle::begin_durably(
+                    sessions.clone(),
+                    cycle.session.into(),
+                    ToolUse::of(&cycle),
+                    *when_store_fails,
+                    observer.clone(),
+                );
+                Refused::Intent { intent, answer }
+            }
+            Some((sessions, cycle)) => {
+                OpenCycle::begin(sessions, &cycle, observer.as_ref()).end(&answer, true);
+                Refused::Recorded
+            }
+            None => Refused::Recorded,
+        };
+        IntegrityFuture::refused(refused, error, answers.clone())
+    }
+
     #[inline(never)]
     fn call_recorded<Req>(&mut self, req: Req) -> IntegrityFuture<S, S::Future, Req, S::Response, A>
     where

@@ -3,7 +3,11 @@ use crate::{
     message::{Kind, Message, Role},
     repair::RepairPlan,
 };
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, VecDeque},
+    ops::Range,
+    sync::Arc,
+};
 
 /// A message after the repair.
 #[derive(Debug)]
@@ -29,6 +33,14 @@ pub(super) fn align<'p>(before: &[Message], plan: &'p RepairPlan) -> (Vec<Now<'p
 
     let mut gone: Vec<bool> = vec![true; before.len()];
     was.iter().flatten().for_each(|&at| gone[at] = false);
+    // Before which of the messages that stay in their place each stands.
+    let mut kept_behind = vec![before.len(); after.len()];
+    let mut next = before.len();
+    for at in (0..after.len()).rev() {
+        next = was[at].filter(|_| in_place[at]).unwrap_or(next);
+        kept_behind[at] = next;
+    }
+    let mut places = Places::of(before);
     let mut now: Vec<Now<'p>> = Vec::with_capacity(after.len());
     let mut from = 0;
     for (at, message) in after.iter().enumerate() {
@@ -38,33 +50,70 @@ pub(super) fn align<'p>(before: &[Message], plan: &'p RepairPlan) -> (Vec<Now<'p
                 Now::Kept(was)
             }
             Some(was) => Now::Moved(was),
-            None => {
-                // It takes the place of one that stood before the next that is kept.
-                let kept = (at..after.len()).filter(|&at| in_place[at]);
-                let to = kept.filter_map(|at| was[at]).next().unwrap_or(before.len());
-                let mut places = from..to;
-                match places.find(|&place| gone[place] && replaces(message, &before[place])) {
-                    Some(place) => {
-                        gone[place] = false;
-                        from = place + 1;
-                        Now::Changed(place, message)
-                    }
-                    None => Now::New(message),
+            // It takes the place of one that stood before the next that is kept.
+            None => match places.take(message, &gone, from..kept_behind[at]) {
+                Some(place) => {
+                    gone[place] = false;
+                    from = place + 1;
+                    Now::Changed(place, message)
                 }
-            }
+                None => Now::New(message),
+            },
         });
     }
     let gone = gone.iter().enumerate().filter(|(_, gone)| **gone).map(|(at, _)| at).collect();
     (now, gone)
 }
 
-/// Whether a repair may have made one of the other.
-fn replaces(after: &Message, before: &Message) -> bool {
-    match before.role() {
-        // An orphaned result becomes a user's text; another only gets a new id.
-        Role::Tool if after.role() == Role::Tool => content(after) == content(before),
-        Role::Tool => after.role() == Role::User,
-        role => after.role() == role,
+/// By what a repair may have made one message of another.
+#[derive(PartialEq, Eq, Hash)]
+enum Like<'m> {
+    /// A tool's that only gets a new id.
+    Answer(Option<&'m str>),
+    /// The user's: an orphaned result becomes a user's text.
+    User,
+    Model,
+    System,
+    Other,
+}
+
+impl<'m> Like<'m> {
+    /// What a message may have been made of.
+    fn of(message: &'m Message) -> Self {
+        match message.role() {
+            Role::Tool => Self::Answer(content(message)),
+            Role::User => Self::User,
+            Role::Assistant => Self::Model,
+            Role::System => Self::System,
+            Role::Other => Self::Other,
+        }
+    }
+}
+
+/// The places of messages that may be taken, from the first on: each is looked at once.
+struct Places<'m>(HashMap<Like<'m>, VecDeque<usize>>);
+
+impl<'m> Places<'m> {
+    fn of(before: &'m [Message]) -> Self {
+        let mut places: HashMap<Like<'m>, VecDeque<usize>> = HashMap::new();
+        for (at, message) in before.iter().enumerate() {
+            places.entry(Like::of(message)).or_default().push_back(at);
+            if message.role() == Role::Tool {
+                places.entry(Like::User).or_default().push_back(at);
+            }
+        }
+        Self(places)
+    }
+
+    /// The first place within `range` of a message that is gone, and that `message` may replace. The
+    /// next ranges begin no earlier.
+    fn take(&mut self, message: &'m Message, gone: &[bool], range: Range<usize>) -> Option<usize> {
+        let places = self.0.get_mut(&Like::of(message))?;
+        while places.front().is_some_and(|&place| place < range.start || !gone[place]) {
+            places.pop_front();
+        }
+        places.front().filter(|place| **place < range.end)?;
+        places.pop_front()
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     walk::Walk,
 };
 use crate::{
-    message::{Body, Message, Role},
+    message::{Body, Message, Role, Unknown},
     validate::Severity,
 };
 
@@ -22,16 +22,18 @@ pub(super) struct Branch {
     cost: usize,
     /// The cost at which older entries are settled.
     limit: usize,
+    /// Whether what is refused on its own is looked at.
+    members: bool,
     /// What stood before the entries.
     settled: Option<Walk>,
     is_linked: bool,
 }
 
 impl Branch {
-    pub(super) fn new(form: FileForm, window: usize) -> Self {
+    pub(super) fn new(form: FileForm, window: usize, members: bool) -> Self {
         let (entries, cost) = (Vec::new(), 0);
         let limit = window;
-        Self { form, window, entries, cost, limit, settled: None, is_linked: false }
+        Self { form, window, members, entries, cost, limit, settled: None, is_linked: false }
     }
 
     pub(super) fn push(&mut self, mut located: Located) {
@@ -39,15 +41,18 @@ impl Branch {
             FileForm::Other => return,
             // Nothing hides what was said before.
             FileForm::Messages(format) => {
-                let walk = self.settled.get_or_insert_with(|| Walk::new(format));
+                let walk = self.settled.get_or_insert_with(|| Walk::new(format, self.members));
                 if let Some(message) = located.entry.as_message() {
                     walk.push(message, |_| (located.line, located.offset));
                 }
                 return;
             }
-            FileForm::ClaudeCode | FileForm::OpenClaw { .. } => {}
+            FileForm::ClaudeCode
+            | FileForm::ClaudeSubagent
+            | FileForm::Codex
+            | FileForm::OpenClaw { .. } => {}
         }
-        if located.entry.is_outside() {
+        if located.entry.is_outside() && !matches!(located.entry.what, What::Leaf(_)) {
             return;
         }
         if let What::Message { message, .. } = &mut located.entry.what {
@@ -73,7 +78,8 @@ impl Branch {
     }
 
     fn path(&mut self) -> Path {
-        self.is_linked |= path::is_linked(self.entries.iter().map(|located| &located.entry));
+        self.is_linked =
+            self.is_linked || path::is_linked(self.entries.iter().map(|located| &located.entry));
         Path::active(self.form, &self.entries, self.settled.is_some(), self.is_linked)
     }
 
@@ -83,7 +89,10 @@ impl Branch {
         if let Some(walk) = walk.as_mut().filter(|_| path.forgets) {
             walk.forget();
         }
-        walk.or_else(|| self.form.messages().map(Walk::new))
+        walk.or_else(|| {
+            let walk = Walk::new(self.form.messages()?, self.members);
+            Some(if path.rewritten.is_some() { walk.after_unknown() } else { walk })
+        })
     }
 
     fn walk(&self, walk: &mut Walk, path: &Path, drafts: &[Draft]) {
@@ -118,19 +127,20 @@ impl Branch {
         });
         let settled: Vec<usize> =
             drafts[..cut].iter().flat_map(|draft| draft.nodes.clone()).collect();
-        path.phantoms.retain(|phantom| settled.contains(phantom));
+        let mut is_settled = vec![false; self.entries.len()];
+        settled.iter().for_each(|&at| is_settled[at] = true);
+        path.phantoms.retain(|&phantom| is_settled[phantom]);
         path.unread.retain(|&unread| unread < first_kept);
         self.walk(&mut walk, &path, &drafts[..cut]);
         self.settled = Some(walk);
 
-        let mut keeps: Vec<bool> = (0..self.entries.len()).map(|at| at >= first_kept).collect();
-        for at in settled {
-            keeps[at] = false;
-        }
+        let is_kept = |(at, is_settled): (usize, &bool)| at >= first_kept && !is_settled;
+        let keeps: Vec<bool> = is_settled.iter().enumerate().map(is_kept).collect();
         // What hid entries that are gone has done so.
         if cut > 0 {
             for located in &mut self.entries {
-                if matches!(located.entry.what, What::Reset | What::Compaction(_)) {
+                if matches!(located.entry.what, What::Reset | What::Rewritten | What::Compaction(_))
+                {
                     located.entry.what = What::Hidden;
                 }
             }
@@ -203,6 +213,12 @@ impl Draft {
         let blocks = self.blocks.iter().filter_map(|&(node, block)| {
             message(node).map(|message| message.blocks()[block].clone())
         });
-        Message::new(Body { role: self.role, blocks: blocks.collect(), ..Body::of(Box::default()) })
+        let (role, blocks) = (self.role, blocks.collect());
+        // What one of them says stands in it unread, and so in what they are together.
+        let mut all = self.nodes.iter().filter_map(|&node| message(node)?.unknown());
+        let unknown = all.find(|unknown| *unknown == Unknown::Content);
+        let refused =
+            self.nodes.iter().find_map(|&node| message(node)?.refused().cloned()).map(Box::new);
+        Message::new(Body { role, blocks, unknown, refused, ..Body::of(Box::default()) })
     }
 }

@@ -2,11 +2,13 @@
 use super::{
     branch::Branch,
     entry::Entry,
+    evidence::Evidence,
     finding::{FileFault, FileFinding},
     form::FileForm,
     outline,
     path::Located,
     records::{Piece, Record, Records},
+    shared_line::SharedLine,
 };
 use crate::validate::Severity;
 use serde::de::IgnoredAny;
@@ -18,6 +20,9 @@ use std::{
 /// Plain messages are held back until one tells their form, but no more than these.
 const UNDECIDED_RECORDS: usize = 1_000;
 const UNDECIDED_BYTES: usize = 4 << 20;
+
+/// What the structure of the newest entries may take up.
+const DEFAULT_WINDOW: usize = 8 << 20;
 
 /// Checks a session file while it is read, in bounded memory.
 ///
@@ -46,9 +51,11 @@ const UNDECIDED_BYTES: usize = 4 << 20;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct FileCheck {
+    form: Option<FileForm>,
     max_record: usize,
     max_findings: usize,
     window: usize,
+    members: bool,
 }
 
 /// What came of a check.
@@ -69,6 +76,12 @@ pub struct FileReport {
     pub lines: u64,
     /// How many records there are.
     pub records: u64,
+    /// How many of them stand whole on their lines and have the shape of this form's records.
+    pub own_records: u64,
+    /// How many records stand whole on their lines and have not.
+    pub other_records: u64,
+    /// How many lines hold something that is no record.
+    pub torn_lines: u64,
     /// How many messages the model would be sent.
     pub messages: usize,
     /// The uses of the live tail that wait for their results.
@@ -91,7 +104,8 @@ pub struct FileBytes {
 
 impl Default for FileCheck {
     fn default() -> Self {
-        Self { max_record: 16 << 20, max_findings: 10_000, window: 8 << 20 }
+        let (max_record, max_findings, window) = (16 << 20, 10_000, DEFAULT_WINDOW);
+        Self { form: None, max_record, max_findings, window, members: false }
     }
 }
 
@@ -100,6 +114,14 @@ impl FileReport {
     #[must_use]
     pub const fn is_valid(&self) -> bool {
         self.errors == 0
+    }
+
+    /// Whether the file is a session by evidence: most of its lines are records of its form. In
+    /// what is something else, a message may stand all the same.
+    #[must_use]
+    pub fn is_session(&self) -> bool {
+        let Self { own_records, other_records, torn_lines, .. } = *self;
+        self.form != FileForm::Other && own_records > other_records && own_records >= torn_lines
     }
 
     /// Whether nothing is wrong, not even a warning.
@@ -113,6 +135,33 @@ impl FileCheck {
     /// With the defaults.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Of a file of this many bytes that is in memory anyway: looks into all lines, and remembers
+    /// the structure of the newest entries in half the file's size.
+    pub const fn in_memory(len: usize) -> Self {
+        let half = len / 2;
+        let window = if half < DEFAULT_WINDOW { DEFAULT_WINDOW } else { half };
+        let (max_record, max_findings) = (usize::MAX, 10_000);
+        Self { form: None, max_record, max_findings, window, members: false }
+    }
+
+    /// However much memory it takes.
+    pub(super) const fn whole(self) -> Self {
+        self.max_record(usize::MAX).max_findings(usize::MAX).window(usize::MAX)
+    }
+
+    /// The file's form is known.
+    pub(super) const fn form(mut self, form: FileForm) -> Self {
+        self.form = Some(form);
+        self
+    }
+
+    /// Also looks at what the provider refuses on its own: see
+    /// [`Validator::with_members`](crate::Validator::with_members).
+    pub const fn with_members(mut self) -> Self {
+        self.members = true;
+        self
     }
 
     /// Does not look into lines longer than this many bytes; 16 MiB by default.
@@ -145,7 +194,10 @@ impl FileCheck {
                 None => break,
                 Some(Piece::Skipped(skipped)) => {
                     run.bytes.skipped += skipped.length;
+                    let shared = run.shared.skipped(&skipped);
+                    run.evidence.skipped(&skipped);
                     run.findings.add(FileFinding::of_skipped(skipped));
+                    run.share(shared, skipped.line);
                 }
                 Some(Piece::Record(record)) => {
                     let Record { offset, length, is_glued, .. } = record;
@@ -173,8 +225,10 @@ struct Run<'c> {
     undecided: Vec<Held>,
     undecided_bytes: usize,
     findings: Findings,
+    shared: SharedLine,
     bytes: FileBytes,
     records: u64,
+    evidence: Evidence,
 }
 
 /// A record that waits for the form to be known.
@@ -195,12 +249,14 @@ impl<'c> Run<'c> {
     fn new(check: &'c FileCheck) -> Self {
         Self {
             check,
-            branch: None,
+            branch: check.form.map(|form| (form, Branch::new(form, check.window, check.members))),
             undecided: Vec::new(),
             undecided_bytes: 0,
             findings: Findings { kept: Vec::new(), all: 0, errors: 0, most: check.max_findings },
+            shared: SharedLine::default(),
             bytes: FileBytes::default(),
             records: 0,
+            evidence: Evidence::default(),
         }
     }
 
@@ -209,13 +265,15 @@ impl<'c> Run<'c> {
         let (line, offset) = (record.line, record.offset);
         let place = Place { number: self.records, line, offset };
         if let Some((form, branch)) = &mut self.branch {
-            let entry = outline::read(*form, &record.text);
-            let entry = entry.or_else(|| {
+            let outline = outline::read(*form, &record.text);
+            let is_own = outline.is_some() || form.owns(&record.text);
+            let entry = outline.or_else(|| {
                 serde_json::from_str::<IgnoredAny>(&record.text).ok()?;
                 Some(Entry::read(*form, &record.text))
             });
             let Some(entry) = entry else { return false };
             push(branch, entry, place);
+            self.evidence.record(line, record.invalid > 0, is_own);
         } else {
             self.hold(record, place);
         }
@@ -225,13 +283,24 @@ impl<'c> Run<'c> {
             let finding = FileFinding::of_record(FileFault::Glued, Severity::Error, line, offset);
             self.findings.add(finding);
         }
+        let shared = self.shared.record(record);
+        self.share(shared, line);
         true
+    }
+
+    /// A record begins there that does not have its line for itself.
+    fn share(&mut self, offset: Option<u64>, line: u64) {
+        if let Some(offset) = offset {
+            let fault = FileFault::SharedLine;
+            self.findings.add(FileFinding::of_record(fault, Severity::Error, line, offset));
+        }
     }
 
     /// Holds a record back until the form is known.
     fn hold(&mut self, record: &Record<'_>, place: Place) {
         self.undecided_bytes += record.text.len();
         self.undecided.push(Held { text: record.text.as_ref().into(), place });
+        self.evidence.hold(record.line, record.invalid > 0);
         let is_too_much =
             self.undecided.len() >= UNDECIDED_RECORDS || self.undecided_bytes >= UNDECIDED_BYTES;
         if let Some(form) = FileForm::detect(&record.text) {
@@ -247,8 +316,10 @@ impl<'c> Run<'c> {
     }
 
     fn decide(&mut self, form: FileForm) {
-        let mut branch = Branch::new(form, self.check.window);
-        for held in mem::take(&mut self.undecided) {
+        let mut branch = Branch::new(form, self.check.window, self.check.members);
+        let held = mem::take(&mut self.undecided);
+        self.evidence.decide(held.iter().map(|held| (held.place.line, form.owns(&held.text))));
+        for held in held {
             push(&mut branch, Entry::read(form, &held.text), held.place);
         }
         self.branch = Some((form, branch));
@@ -267,14 +338,29 @@ impl<'c> Run<'c> {
         if let Some(mut walk) = walk {
             messages = walk.len();
             pending.extend(walk.pending().map(Into::into));
-            walk.findings.drain(..).for_each(|finding| self.findings.add(finding));
+            walk.take_findings().for_each(|finding| self.findings.add(finding));
         }
         self.findings.kept.sort_by_key(|finding| finding.offset);
         let FileBytes { records, skipped, .. } = self.bytes;
         let bytes = FileBytes { total, separators: total - records - skipped, ..self.bytes };
         let Findings { kept: findings, all: found, errors, .. } = self.findings;
         let records = self.records;
-        FileReport { form, findings, found, errors, bytes, lines, records, messages, pending }
+        let Evidence { own: own_records, other: other_records, torn: torn_lines, .. } =
+            self.evidence;
+        FileReport {
+            form,
+            findings,
+            found,
+            errors,
+            bytes,
+            lines,
+            records,
+            own_records,
+            other_records,
+            torn_lines,
+            messages,
+            pending,
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 use super::{
     drafts,
     entry::What,
+    form::FileForm,
+    new_line,
     path::{self, Path},
     session_file::SessionFile,
     walk::Walk,
@@ -83,7 +85,8 @@ impl SessionFile {
         Ok(self.become_file(bytes))
     }
 
-    /// Begins the session anew: the header stays, and the system's prompt.
+    /// Begins the session anew: the header stays, and the system's prompt. Claude Code keeps neither
+    /// in its file: there, one line is left behind which it sees nothing.
     pub fn reset(&mut self) -> FileCut {
         let mut bytes = Vec::new();
         for (record, located) in self.entries.iter().enumerate() {
@@ -93,13 +96,16 @@ impl SessionFile {
                 bytes.push(b'\n');
             }
         }
+        if bytes.is_empty() && self.form() == FileForm::ClaudeCode {
+            bytes.extend(new_line::boundary(self).map(String::into_bytes).unwrap_or_default());
+        }
         self.become_file(bytes)
     }
 
     fn become_file(&mut self, bytes: Vec<u8>) -> FileCut {
         let was = std::mem::replace(self, Self::read(bytes));
         FileCut {
-            records_removed: was.entries.len() - self.entries.len(),
+            records_removed: was.entries.len().saturating_sub(self.entries.len()),
             bytes_removed: (was.bytes.len() as u64).saturating_sub(self.bytes.len() as u64),
             new_message_count: self.transcript().map_or(0, |transcript| transcript.len()),
         }
@@ -134,11 +140,11 @@ impl SessionFile {
         let entries = &self.entries[..records];
         let is_linked = path::is_linked(entries.iter().map(|located| &located.entry));
         let path = Path::active(self.form(), entries, false, is_linked);
-        let mut walk = Walk::new(self.form().messages()?);
+        let mut walk = Walk::new(self.form().messages()?, false);
         for draft in drafts::drafts(self.form(), entries, &path) {
             walk.push(&draft.to_skeleton(entries), |_| (0, 0));
         }
-        let is_whole = walk.findings.is_empty() && path.phantoms.is_empty();
+        let is_whole = walk.is_clean() && path.phantoms.is_empty();
         (is_whole && walk.pending().next().is_none()).then(|| walk.len())
     }
 

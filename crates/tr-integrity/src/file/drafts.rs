@@ -4,7 +4,7 @@ use super::{
     form::FileForm,
     path::{Ids, Located, Path},
 };
-use crate::message::{Kind, Message, Role};
+use crate::message::{Message, Role, Unknown};
 use std::collections::{HashMap, HashSet};
 
 /// A message as the model sees it, and the entries that it is made of.
@@ -15,7 +15,7 @@ pub(super) struct Draft {
     /// Its blocks: each an entry's, by its place in the list of entries.
     pub(super) blocks: Vec<(usize, usize)>,
     pub(super) nodes: Vec<usize>,
-    /// How many of its blocks are results at its head.
+    /// How many of its blocks are results. Those go to its head, where it is Claude Code's.
     results: usize,
     /// Whether it is a summary, which stands for entries that are not shown.
     pub(super) is_summary: bool,
@@ -28,14 +28,19 @@ pub(super) fn drafts(form: FileForm, entries: &[Located], path: &Path) -> Vec<Dr
         drafts.push(Draft { is_summary: true, ..Draft::new(Role::User, None, summary) });
     }
     let nodes = match form {
-        FileForm::ClaudeCode => with_siblings(entries, path),
+        form if form.is_claude_code() => with_siblings(entries, path),
         _ => path.nodes.clone(),
     };
     for node in nodes {
         let What::Message { message, group } = &entries[node].entry.what else { continue };
         let role = message.role();
+        // Claude Code sends no answer in which nothing is.
+        let is_empty = message.blocks().is_empty() && message.unknown() != Some(Unknown::Content);
+        if is_empty && role == Role::Assistant && form.is_claude_code() {
+            continue;
+        }
         let open = match form {
-            FileForm::ClaudeCode => Draft::to_join(&mut drafts, role, group.as_deref()),
+            form if form.is_claude_code() => Draft::to_join(&mut drafts, role, group.as_deref()),
             _ => None,
         };
         match open {
@@ -47,6 +52,13 @@ pub(super) fn drafts(form: FileForm, entries: &[Located], path: &Path) -> Vec<Dr
                 drafts.push(draft);
             }
         }
+    }
+    for draft in drafts.iter_mut().filter(|draft| draft.results > 0) {
+        let kind = |&(node, block): &(usize, usize)| {
+            let message = entries[node].entry.as_message();
+            message.is_some_and(|message| message.blocks()[block].kind.is_result())
+        };
+        draft.blocks.sort_by_key(|at| !kind(at));
     }
     drafts
 }
@@ -83,14 +95,9 @@ impl Draft {
     fn join(&mut self, node: usize, message: &Message, form: FileForm) {
         self.nodes.push(node);
         for (block, part) in message.blocks().iter().enumerate() {
-            let hoists = form == FileForm::ClaudeCode && self.role == Role::User;
-            let is_result = hoists && matches!(part.kind, Kind::Result { .. });
-            if is_result {
-                self.blocks.insert(self.results, (node, block));
-                self.results += 1;
-            } else {
-                self.blocks.push((node, block));
-            }
+            let hoists = form.is_claude_code() && self.role == Role::User;
+            self.results += usize::from(hoists && part.kind.is_result());
+            self.blocks.push((node, block));
         }
     }
 }
@@ -98,19 +105,23 @@ impl Draft {
 /// Claude Code links each of several results of a step to the line of its own use, so that the
 /// branch passes by all but one of them. The path's nodes with those.
 fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
-    let on_path: HashSet<usize> = path.nodes.iter().copied().collect();
+    let mut is_on_path = vec![false; entries.len()];
+    path.nodes.iter().for_each(|&node| is_on_path[node] = true);
+    let mut beside: Vec<(usize, &str)> = Vec::new();
+    for (at, located) in entries.iter().enumerate() {
+        if let (Link::To(parent), Some(_)) = (&located.entry.link, located.entry.as_message())
+            && !is_on_path[at]
+        {
+            beside.push((at, parent));
+        }
+    }
+    if beside.is_empty() {
+        return path.nodes.clone();
+    }
     let mut answered: HashSet<&str> = HashSet::new();
     for &node in &path.nodes {
         answered
             .extend(entries[node].entry.as_message().into_iter().flat_map(Message::tool_results));
-    }
-    let mut beside: Vec<(usize, &str)> = Vec::new();
-    for (at, located) in entries.iter().enumerate() {
-        if let (Link::To(parent), Some(_)) = (&located.entry.link, located.entry.as_message())
-            && !on_path.contains(&at)
-        {
-            beside.push((at, parent));
-        }
     }
     let parents: HashSet<&str> = beside.iter().map(|&(_, parent)| parent).collect();
     let ids = Ids::among(entries, |id| parents.contains(id));

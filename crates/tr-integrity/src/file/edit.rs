@@ -70,6 +70,24 @@ impl Edits {
         }
     }
 
+    /// Whether a record changes or goes.
+    pub(super) fn is_touched(&self, record: usize) -> bool {
+        self.changed.contains_key(&record)
+    }
+
+    /// Of each record as it will be, which of so many it was; `None` for new ones.
+    pub(super) fn origins(&self, records: usize) -> Vec<Option<usize>> {
+        let mut origins = Vec::with_capacity(records);
+        let new = |lines: Option<&Vec<String>>| vec![None; lines.map_or(0, Vec::len)];
+        for record in 0..records {
+            origins.extend(new(self.before.get(&record)));
+            origins.extend((!self.is_gone(record)).then_some(Some(record)));
+            origins.extend(new(self.behind.get(&record)));
+        }
+        origins.extend(new(Some(&self.last)));
+        origins
+    }
+
     /// How many lines will stand before a record, or before what is left of it.
     pub(super) fn number(&self, record: usize) -> usize {
         let lines = |added: &HashMap<usize, Vec<String>>, to: usize| -> usize {

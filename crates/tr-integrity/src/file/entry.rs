@@ -1,7 +1,7 @@
 //! What a record says about the session: its place in the tree, and its message.
 use super::form::FileForm;
 use crate::{
-    format::{Blanks, Format},
+    format::{Blanks, Format, Why},
     json,
     message::{Blank, Block, Body, Kind, Message, Role},
 };
@@ -47,6 +47,10 @@ pub(super) enum What {
     Compaction(FirstKept),
     /// The model sees nothing of what is before it.
     Reset,
+    /// What is before it is seen otherwise: nobody knows how.
+    Rewritten,
+    /// No part of the tree: it names the entry with which the active branch ends.
+    Leaf(Box<str>),
 }
 
 #[derive(Clone, Debug)]
@@ -63,7 +67,9 @@ impl Entry {
     /// Reads a record of a file in this form.
     pub(super) fn read(form: FileForm, record: &str) -> Self {
         let read = match form {
-            FileForm::ClaudeCode => claude_code(record),
+            FileForm::ClaudeCode => claude_code(record, false),
+            FileForm::ClaudeSubagent => claude_code(record, true),
+            FileForm::Codex => codex(record),
             FileForm::OpenClaw { .. } => openclaw(record),
             FileForm::Messages(format) => {
                 read(format, record).map(|message| Self::message(None, Link::Before, message))
@@ -88,13 +94,15 @@ impl Entry {
     /// Whether a branch may end with it: the last such entry of the file ends the active one.
     pub(super) fn is_leaf(&self, form: FileForm) -> bool {
         match form {
-            FileForm::ClaudeCode => matches!(self.what, What::Message { .. } | What::Unread),
+            form if form.is_claude_code() => {
+                matches!(self.what, What::Message { .. } | What::Unread)
+            }
             _ => !self.is_outside(),
         }
     }
 
     pub(super) fn is_outside(&self) -> bool {
-        matches!(self.what, What::Outside | What::Header)
+        matches!(self.what, What::Outside | What::Header | What::Leaf(_))
     }
 
     pub(super) fn is_header(&self) -> bool {
@@ -110,6 +118,8 @@ struct ClaudeCode<'t> {
     subtype: Option<&'t RawValue>,
     #[serde(borrow)]
     uuid: Option<&'t RawValue>,
+    #[serde(borrow, rename = "leafUuid")]
+    leaf: Option<&'t RawValue>,
     #[serde(borrow, default, rename = "parentUuid", deserialize_with = "json::present")]
     parent: Option<&'t RawValue>,
     #[serde(borrow, rename = "isSidechain")]
@@ -122,7 +132,8 @@ struct ClaudeCode<'t> {
     message: Option<&'t RawValue>,
 }
 
-fn claude_code(record: &str) -> Option<Entry> {
+/// `takes_sides` says that the lines of side chains are the session.
+fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
     #[derive(Deserialize)]
     struct Inner<'t> {
         #[serde(borrow)]
@@ -130,7 +141,7 @@ fn claude_code(record: &str) -> Option<Entry> {
     }
     let wire: ClaudeCode<'_> = json::object(record).ok()?;
     let is_true = |raw: Option<&RawValue>| raw.is_some_and(|raw| raw.get() == "true");
-    if is_true(wire.is_sidechain) {
+    if is_true(wire.is_sidechain) && !takes_sides {
         return None;
     }
     let id = owned(wire.uuid);
@@ -152,9 +163,69 @@ fn claude_code(record: &str) -> Option<Entry> {
             }
         }
         Some("system") if subtype.as_deref() == Some("compact_boundary") => What::Reset,
+        Some("last-prompt") => owned(wire.leaf).map_or(What::Hidden, What::Leaf),
         _ => What::Hidden,
     };
     (id.is_some() || !matches!(what, What::Hidden)).then_some(Entry { id, link, what })
+}
+
+#[derive(Deserialize)]
+struct Codex<'t> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'t RawValue>,
+    #[serde(borrow)]
+    payload: Option<&'t RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+struct CodexPayload<'t> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'t RawValue>,
+    #[serde(borrow)]
+    replacement_history: Option<&'t RawValue>,
+    #[serde(borrow)]
+    replacement_history_entries: Option<&'t RawValue>,
+}
+
+/// Codex's line. Its history is the items one after the other; what else changes it is not
+/// understood, but for a compaction that leaves no calls.
+fn codex(record: &str) -> Option<Entry> {
+    let wire: Codex<'_> = json::object(record).ok()?;
+    let payload = wire.payload?.get();
+    let inner: CodexPayload<'_> = json::object(payload).unwrap_or_default();
+    let what = match &*wire.kind.and_then(json::string)? {
+        "session_meta" => What::Header,
+        "response_item" => match read(Format::OpenAiResponses, payload) {
+            Some(message) if is_of_its_types(&message) => What::Message { message, group: None },
+            _ => What::Unread,
+        },
+        "compacted" if is_plain(&inner) => What::Reset,
+        "compacted" => What::Rewritten,
+        "event_msg" => match inner.kind.and_then(json::string).as_deref() {
+            Some("thread_rolled_back") | None => What::Rewritten,
+            Some(_) => What::Outside,
+        },
+        "turn_context" | "world_state" | "token_usage_record" | "security_risk_score" => {
+            What::Outside
+        }
+        _ => What::Rewritten,
+    };
+    Some(Entry { id: None, link: Link::Before, what })
+}
+
+/// Whether a compaction puts nothing in the place of the history that a later item may belong to.
+fn is_plain(compacted: &CodexPayload<'_>) -> bool {
+    let Some(history) = compacted.replacement_history else {
+        return compacted.replacement_history_entries.is_none();
+    };
+    let is_plain = |item: &str| {
+        let Ok(item) = Format::OpenAiResponses.read(item) else { return false };
+        let pairs = item.tool_uses().next().or(item.tool_results().next());
+        let is_kept = |block: &Block| matches!(block.kind, Kind::Reasoning | Kind::Reference);
+        pairs.is_none() && item.is_understood() && !item.blocks().iter().any(is_kept)
+    };
+    let items = json::elements(history.get());
+    history.get() == "null" || items.is_ok_and(|items| items.into_iter().all(is_plain))
 }
 
 #[derive(Deserialize)]
@@ -199,6 +270,8 @@ fn openclaw(record: &str) -> Option<Entry> {
             })
         }
         "reset" => What::Reset,
+        // A block that a torn record left on its line, say: nothing may be linked to it.
+        _ if wire.id.is_none() => return Some(Entry::OUTSIDE),
         _ => What::Hidden,
     };
     Some(Entry { id: owned(wire.id), link: link(wire.parent), what })
@@ -230,9 +303,17 @@ fn is_broken_off(message: &Message) -> bool {
     message.role() == Role::Assistant && matches!(reason.as_deref(), Some("error" | "aborted"))
 }
 
+/// Whether Codex can read an item: nothing that it asks for is missing, or of another type. What it
+/// does with the others is not known.
+fn is_of_its_types(item: &Message) -> bool {
+    let refused = item.blocks().iter().filter_map(|block| block.refused.as_deref());
+    let mut refused = refused.chain(item.refused());
+    !refused.any(|refused| matches!(refused.why, Why::Missing | Why::Type { .. }))
+}
+
 /// Something that the model sees as a user's text.
 pub(super) fn said() -> Message {
-    let text = Block { span: 0..0, kind: Kind::Text(Blank::No) };
+    let text = Block::new(0..0, Kind::Text(Blank::No));
     let raw = r#"{"role":"user","content":"…"}"#.into();
     Message::new(Body { role: Role::User, blocks: vec![text], ..Body::of(raw) })
 }

@@ -13,6 +13,8 @@ pub enum FileFault {
     Skipped(SkipReason),
     /// A record that stands behind another on its line: harnesses then read neither.
     Glued,
+    /// A record on a line that has other bytes, too: harnesses then don't read it.
+    SharedLine,
     /// An entry whose parent is not in the file, or follows from it in a circle: harnesses then see
     /// nothing before it.
     PhantomParent,
@@ -43,6 +45,18 @@ pub struct FileFinding {
     pub(super) finding: Option<Finding>,
 }
 
+impl FileFault {
+    /// Whether it says that something is not understood: what the provider makes of the session is
+    /// not known then.
+    #[must_use]
+    pub const fn is_not_judged(self) -> bool {
+        match self {
+            Self::Message(fault) => fault.is_not_judged(),
+            fault => matches!(fault, Self::UnreadMessage | Self::Skipped(SkipReason::TooLong)),
+        }
+    }
+}
+
 impl FileFinding {
     pub(super) fn of_message(finding: Finding, line: u64, offset: u64) -> Self {
         Self {
@@ -55,6 +69,18 @@ impl FileFinding {
             tool_use_id: finding.tool_use_id.clone(),
             finding: Some(finding),
         }
+    }
+
+    /// The same of a file in which more stands before it, or less.
+    pub(super) fn shifted(mut self, lines: i64, bytes: i64, messages: i64) -> Self {
+        self.line = self.line.saturating_add_signed(lines);
+        self.offset = self.offset.saturating_add_signed(bytes);
+        let message = |at: usize| at.saturating_add_signed(messages as isize);
+        self.message_index = self.message_index.map(message);
+        if let Some(finding) = &mut self.finding {
+            finding.message_index = message(finding.message_index);
+        }
+        self
     }
 
     pub(super) fn of_skipped(skipped: Skipped) -> Self {
@@ -109,6 +135,7 @@ impl fmt::Display for FileFinding {
                 write!(f, "Line too long to be checked: {length} bytes")
             }
             (FileFault::Glued, _) => f.write_str("Record behind another on its line"),
+            (FileFault::SharedLine, _) => f.write_str("Record on a line with other bytes"),
             (FileFault::PhantomParent, _) => f.write_str("Parent that is not in the file"),
             (FileFault::UnreadMessage, _) => f.write_str("Message that cannot be read"),
             (FileFault::Message(_), None) => f.write_str("Message at fault"),

@@ -2,7 +2,7 @@
 use crate::{format::Format, json};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 /// Which kind of session a file of JSON lines holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -10,6 +10,10 @@ use std::fmt;
 pub enum FileForm {
     /// Claude Code's: a line for each block, linked by `uuid` and `parentUuid`.
     ClaudeCode,
+    /// What one of Claude Code's subagents said: the same lines, each of a side chain.
+    ClaudeSubagent,
+    /// Codex's rollouts: items of OpenAI's Responses, each in a line with its time.
+    Codex,
     /// OpenClaw's and pi's: a header, then entries; from version 2 on linked by `id` and
     /// `parentId`.
     OpenClaw {
@@ -35,28 +39,78 @@ struct Wire<'t> {
     uuid: Option<&'t RawValue>,
     #[serde(borrow, rename = "leafUuid")]
     leaf_uuid: Option<&'t RawValue>,
+    #[serde(borrow, default, rename = "parentUuid", deserialize_with = "json::present")]
+    parent_uuid: Option<&'t RawValue>,
+    #[serde(borrow, rename = "sessionId")]
+    session_id: Option<&'t RawValue>,
+    #[serde(borrow, rename = "isSidechain")]
+    is_sidechain: Option<&'t RawValue>,
     #[serde(borrow)]
     message: Option<&'t RawValue>,
+    #[serde(borrow)]
+    timestamp: Option<&'t RawValue>,
+    #[serde(borrow)]
+    payload: Option<&'t RawValue>,
+    #[serde(borrow)]
+    cwd: Option<&'t RawValue>,
+}
+
+/// What the lines of a rollout say beside the items.
+const CODEX: [&str; 6] =
+    ["session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"];
+
+impl Wire<'_> {
+    fn kind(&self) -> Option<Cow<'_, str>> {
+        self.kind.and_then(json::string)
+    }
+
+    /// Whether it is a message of Claude Code's, or names its place in a session of its.
+    fn is_claude_code(&self) -> bool {
+        let has_place = is_string(self.uuid) || is_string(self.session_id);
+        let has_place = has_place || self.parent_uuid.is_some();
+        match self.kind().as_deref() {
+            Some("user" | "assistant") => is_object(self.message) && has_place,
+            Some(_) => {
+                let is_linked = self.parent_uuid.is_some() || is_string(self.session_id);
+                is_string(self.leaf_uuid) || is_string(self.uuid) && is_linked
+            }
+            None => false,
+        }
+    }
+
+    fn is_sidechain(&self) -> bool {
+        self.is_sidechain.is_some_and(|raw| raw.get() == "true")
+    }
+
+    fn is_codex(&self) -> bool {
+        is_object(self.payload) && is_string(self.timestamp) && is_string(self.kind)
+    }
+}
+
+fn is_object(raw: Option<&RawValue>) -> bool {
+    raw.is_some_and(|raw| raw.get().starts_with('{'))
+}
+
+fn is_string(raw: Option<&RawValue>) -> bool {
+    raw.is_some_and(|raw| raw.get().starts_with('"'))
 }
 
 impl FileForm {
     /// The form that one record tells; `None` if it could be of several.
     pub(super) fn detect(record: &str) -> Option<Self> {
         let wire: Wire<'_> = json::object(record).ok()?;
-        let is_object = |raw: &RawValue| raw.get().starts_with('{');
-        let has_message = wire.message.is_some_and(is_object);
-        let is_string = |raw: Option<&RawValue>| raw.is_some_and(|raw| raw.get().starts_with('"'));
-        match wire.kind.and_then(json::string).as_deref() {
-            Some("session") if is_string(wire.id) => {
+        let begins = is_string(wire.timestamp) || wire.version.or(wire.cwd).is_some();
+        match wire.kind().as_deref() {
+            Some("session") if is_string(wire.id) && begins => {
                 let version = wire.version.and_then(|raw| raw.get().parse().ok()).unwrap_or(1);
                 return Some(Self::OpenClaw { version });
             }
-            Some("user" | "assistant") if has_message => return Some(Self::ClaudeCode),
-            Some(_) if is_string(wire.uuid) || is_string(wire.leaf_uuid) => {
-                return Some(Self::ClaudeCode);
-            }
+            // What a subagent says may stand in the file of its session.
+            _ if wire.is_claude_code() && wire.is_sidechain() => return None,
+            _ if wire.is_claude_code() => return Some(Self::ClaudeCode),
+            Some(kind) if wire.is_codex() && CODEX.contains(&kind) => return Some(Self::Codex),
             // Its header is lost.
-            Some("message") if has_message => {
+            Some("message") if says_openclaw(wire.message) => {
                 let version = if is_string(wire.id) { 3 } else { 1 };
                 return Some(Self::OpenClaw { version });
             }
@@ -67,16 +121,43 @@ impl FileForm {
 
     /// The form of records none of which tells it.
     pub(super) fn of_plain(records: &[&str]) -> Self {
+        let is_of_subagent = |record: &&str| {
+            let wire: Wire<'_> = json::object(record).unwrap_or_default();
+            wire.is_claude_code() && wire.is_sidechain()
+        };
+        if records.iter().any(is_of_subagent) {
+            return Self::ClaudeSubagent;
+        }
         let format = Format::AnthropicMessages;
         let is_plain = records.iter().any(|record| format.read(*record).is_ok());
         if is_plain { Self::Messages(format) } else { Self::Other }
+    }
+
+    /// Whether a record is one of a session in this form, as far as its shape tells.
+    pub(super) fn owns(self, record: &str) -> bool {
+        let wire: Wire<'_> = json::object(record).unwrap_or_default();
+        match self {
+            Self::ClaudeCode | Self::ClaudeSubagent | Self::OpenClaw { .. } => is_string(wire.kind),
+            Self::Codex => wire.is_codex(),
+            Self::Messages(format) => {
+                let message = format.read(record);
+                message.is_ok_and(|message| !message.says_unknown())
+            }
+            Self::Other => false,
+        }
+    }
+
+    /// Whether its lines are Claude Code's.
+    pub(super) const fn is_claude_code(self) -> bool {
+        matches!(self, Self::ClaudeCode | Self::ClaudeSubagent)
     }
 
     /// The form of the messages in it.
     #[must_use]
     pub const fn messages(self) -> Option<Format> {
         match self {
-            Self::ClaudeCode => Some(Format::AnthropicMessages),
+            Self::ClaudeCode | Self::ClaudeSubagent => Some(Format::AnthropicMessages),
+            Self::Codex => Some(Format::OpenAiResponses),
             Self::OpenClaw { .. } => Some(Format::OpenClaw),
             Self::Messages(format) => Some(format),
             Self::Other => None,
@@ -84,10 +165,23 @@ impl FileForm {
     }
 }
 
+/// Whether a message names who speaks, as all of OpenClaw's do.
+fn says_openclaw(message: Option<&RawValue>) -> bool {
+    #[derive(Default, Deserialize)]
+    struct Inner<'t> {
+        #[serde(borrow)]
+        role: Option<&'t RawValue>,
+    }
+    let inner = message.and_then(|message| json::object::<Inner<'_>>(message.get()).ok());
+    inner.is_some_and(|inner| is_string(inner.role))
+}
+
 impl fmt::Display for FileForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ClaudeCode => f.write_str("Claude Code"),
+            Self::ClaudeSubagent => f.write_str("Claude Code subagent"),
+            Self::Codex => f.write_str("Codex"),
             Self::OpenClaw { version } => write!(f, "OpenClaw version {version}"),
             Self::Messages(Format::AnthropicMessages) => f.write_str("Anthropic messages"),
             Self::Messages(Format::OpenAiChat) => f.write_str("OpenAI Chat messages"),

@@ -6,16 +6,21 @@ mod checkpoint;
 mod drafts;
 mod edit;
 mod entry;
+mod evidence;
 mod finding;
 mod form;
+mod index;
 mod mend;
 mod new_line;
 mod outline;
+mod part;
 mod path;
 mod plan;
+mod planner;
 mod records;
 mod salvage;
 mod session_file;
+mod shared_line;
 mod walk;
 
 pub use self::{
@@ -24,6 +29,7 @@ pub use self::{
     finding::{FileFault, FileFinding},
     form::FileForm,
     plan::{Dropped, FileAction, FileActionKind, FileLoss, FilePlan, FileRepair},
+    planner::FilePlanner,
     records::{Piece, Record, Records, SkipReason, Skipped},
     session_file::SessionFile,
 };

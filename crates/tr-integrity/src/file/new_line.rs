@@ -1,5 +1,5 @@
 //! Lines that a repair adds to a session file. Nothing in them comes from a clock or from chance.
-use super::{form::FileForm, session_file::SessionFile};
+use super::{entry::What, form::FileForm, session_file::SessionFile};
 use crate::{
     json::{self, quote},
     message::{Kind, Message, Role},
@@ -7,19 +7,19 @@ use crate::{
 use serde_json::value::RawValue;
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
 };
 
 type Members<'t> = BTreeMap<Cow<'t, str>, &'t RawValue>;
 
 /// What Claude Code's line says of the session, and a new line says too.
-const CLAUDE_CODE: [&str; 6] =
-    ["isSidechain", "userType", "cwd", "sessionId", "version", "gitBranch"];
+const CLAUDE_CODE: [&str; 7] =
+    ["isSidechain", "agentId", "userType", "cwd", "sessionId", "version", "gitBranch"];
 
 /// The member that names an entry's parent.
 pub(super) const fn parent_member(form: FileForm) -> &'static str {
     match form {
-        FileForm::ClaudeCode => "parentUuid",
+        FileForm::ClaudeCode | FileForm::ClaudeSubagent => "parentUuid",
         _ => "parentId",
     }
 }
@@ -27,7 +27,7 @@ pub(super) const fn parent_member(form: FileForm) -> &'static str {
 /// The member that holds an entry's id.
 pub(super) const fn id_member(form: FileForm) -> &'static str {
     match form {
-        FileForm::ClaudeCode => "uuid",
+        FileForm::ClaudeCode | FileForm::ClaudeSubagent => "uuid",
         _ => "id",
     }
 }
@@ -38,6 +38,8 @@ pub(super) struct NewIds {
     form: FileForm,
     has_ids: bool,
     taken: HashSet<Box<str>>,
+    /// Of which seeds and texts ids were made, and how many were tried.
+    tried: HashMap<blake3::Hash, u64>,
 }
 
 impl NewIds {
@@ -45,11 +47,11 @@ impl NewIds {
         let ids = file.entries.iter().filter_map(|located| located.entry.id.clone());
         let (form, taken) = (file.form(), ids.collect::<HashSet<_>>());
         let has_ids = match form {
-            FileForm::ClaudeCode => !taken.is_empty(),
+            FileForm::ClaudeCode | FileForm::ClaudeSubagent => !taken.is_empty(),
             FileForm::OpenClaw { version } => version >= 2 || file.is_linked(),
-            FileForm::Messages(_) | FileForm::Other => false,
+            FileForm::Codex | FileForm::Messages(_) | FileForm::Other => false,
         };
-        Self { form, has_ids, taken }
+        Self { form, has_ids, taken, tried: HashMap::new() }
     }
 
     /// An id for an entry with this text, and behind the one of id `seed`; `None` where entries
@@ -58,15 +60,18 @@ impl NewIds {
         if !self.has_ids {
             return None;
         }
-        let ids = (0_u64..).map(|turn| {
-            let mut hasher = blake3::Hasher::new();
-            hasher.update(seed.unwrap_or_default().as_bytes());
-            hasher.update(text.as_bytes());
-            hasher.update(&turn.to_le_bytes());
+        let mut of_these = blake3::Hasher::new();
+        of_these.update(seed.unwrap_or_default().as_bytes());
+        of_these.update(text.as_bytes());
+        let tried = self.tried.entry(of_these.finalize()).or_default();
+        loop {
+            let mut hasher = of_these.clone();
+            hasher.update(&tried.to_le_bytes());
+            *tried += 1;
             let hex = hasher.finalize().to_hex();
-            match self.form {
+            let id: Box<str> = match self.form {
                 // A UUID of the version for values of one's own.
-                FileForm::ClaudeCode => format!(
+                FileForm::ClaudeCode | FileForm::ClaudeSubagent => format!(
                     "{}-{}-8{}-8{}-{}",
                     &hex[..8],
                     &hex[8..12],
@@ -76,10 +81,11 @@ impl NewIds {
                 ),
                 _ => hex[..8].to_owned(),
             }
-        });
-        let id: Box<str> = ids.into_iter().find(|id| !self.taken.contains(&**id))?.into();
-        self.taken.insert(id.clone());
-        Some(id)
+            .into();
+            if self.taken.insert(id.clone()) {
+                return Some(id);
+            }
+        }
     }
 }
 
@@ -100,80 +106,164 @@ pub(super) fn moved(
     }
 }
 
-/// A new entry with a message, made like `neighbour`.
-pub(super) fn message(
-    file: &SessionFile,
-    id: Option<&str>,
-    parent: Option<&str>,
-    neighbour: Option<usize>,
-    message: &Message,
-) -> String {
-    let text = neighbour.map_or(Cow::Borrowed("{}"), |node| file.text(node));
-    let members: Members<'_> = json::object(&text).unwrap_or_default();
-    let mut line: Vec<(&str, Cow<'_, str>)> = Vec::new();
-    // Where entries just follow one another, one link would take the others apart.
-    let name = parent_member(file.form());
-    let like = || members.get(name).map(|raw| Cow::Borrowed(raw.get()));
-    let parent = if file.is_linked() { Some(quoted(parent).into()) } else { like() };
-    let parent = parent.map(|parent| (name, parent));
-    match file.form() {
-        FileForm::Messages(_) | FileForm::Other => return message.raw().to_owned(),
-        FileForm::ClaudeCode => {
-            line.extend(parent);
-            let like = |&name: &&'static str| Some((name, Cow::Borrowed(members.get(name)?.get())));
-            line.extend(CLAUDE_CODE.iter().filter_map(like));
-            line.push(("type", r#""user""#.into()));
-            line.push(("message", message.raw().into()));
-            line.extend(id.map(|id| ("uuid", quote(id).into())));
+/// Writes new entries, each made like one beside it.
+pub(super) struct Writer<'f> {
+    file: &'f SessionFile,
+    /// The entry that was looked at last, and what of it goes into new ones.
+    like: Option<(Option<usize>, Like)>,
+    /// The tools of uses, once a result has come that names one.
+    tools: Option<HashMap<&'f str, &'f str>>,
+}
+
+/// Members of an entry that a new one has, too: their JSON.
+#[derive(Default)]
+struct Like {
+    members: HashMap<&'static str, Box<str>>,
+    /// That of its message.
+    timestamp: Option<Box<str>>,
+}
+
+impl Like {
+    fn of(file: &SessionFile, node: usize) -> Self {
+        let text = file.text(node);
+        let members: Members<'_> = json::object(&text).unwrap_or_default();
+        let names = CLAUDE_CODE.into_iter().chain(["timestamp", parent_member(file.form())]);
+        let inner: Members<'_> = members
+            .get("message")
+            .and_then(|message| json::object(message.get()).ok())
+            .unwrap_or_default();
+        Self {
+            members: names
+                .filter_map(|name| Some((name, members.get(name)?.get().into())))
+                .collect(),
+            timestamp: inner.get("timestamp").map(|raw| raw.get().into()),
         }
-        FileForm::OpenClaw { .. } => {
-            line.push(("type", r#""message""#.into()));
-            if let Some(id) = id {
-                line.push(("id", quote(id).into()));
+    }
+
+    fn get(&self, name: &'static str) -> Option<(&'static str, Cow<'_, str>)> {
+        self.members.get(name).map(|json| (name, Cow::Borrowed(&**json)))
+    }
+}
+
+impl<'f> Writer<'f> {
+    pub(super) const fn new(file: &'f SessionFile) -> Self {
+        Self { file, like: None, tools: None }
+    }
+
+    /// A new entry with a message, made like `neighbour`.
+    pub(super) fn message(
+        &mut self,
+        id: Option<&str>,
+        parent: Option<&str>,
+        neighbour: Option<usize>,
+        message: &Message,
+    ) -> String {
+        let file = self.file;
+        if let FileForm::Messages(_) | FileForm::Other = file.form() {
+            return message.raw().to_owned();
+        }
+        if self.like.as_ref().is_none_or(|(node, _)| *node != neighbour) {
+            let like = neighbour.map_or_else(Like::default, |node| Like::of(file, node));
+            self.like = Some((neighbour, like));
+        }
+        let tool = match file.form() {
+            FileForm::OpenClaw { .. } => self.tool_of(message),
+            _ => None,
+        };
+        let Some((_, like)) = &self.like else { return String::new() };
+        let mut line: Vec<(&str, Cow<'_, str>)> = Vec::new();
+        // Where entries just follow one another, one link would take the others apart.
+        let name = parent_member(file.form());
+        let linked = || (name, Cow::Owned(quoted(parent)));
+        let parent = if file.is_linked() { Some(linked()) } else { like.get(name) };
+        match file.form() {
+            FileForm::Codex => {
+                line.extend(like.get("timestamp"));
+                line.push(("type", r#""response_item""#.into()));
+                line.push(("payload", message.raw().into()));
+                return written(&line);
+            }
+            FileForm::OpenClaw { .. } => {
+                line.push(("type", r#""message""#.into()));
+                if let Some(id) = id {
+                    line.push(("id", quote(id).into()));
+                    line.extend(parent);
+                }
+                line.extend(like.get("timestamp"));
+                line.push(("message", openclaw(like, message, tool).into()));
+            }
+            _ => {
                 line.extend(parent);
+                line.extend(CLAUDE_CODE.iter().filter_map(|name| like.get(name)));
+                line.push(("type", r#""user""#.into()));
+                line.push(("message", message.raw().into()));
+                line.extend(id.map(|id| ("uuid", quote(id).into())));
+                line.extend(like.get("timestamp"));
             }
         }
+        written(&line)
     }
-    let timestamp = members.get("timestamp").map(|raw| Cow::Borrowed(raw.get()));
-    line.extend(timestamp.map(|timestamp| ("timestamp", timestamp)));
-    if let FileForm::OpenClaw { .. } = file.form() {
-        line.push(("message", openclaw(file, &members, message).into()));
+
+    /// The tool whose result a message is.
+    fn tool_of(&mut self, message: &Message) -> Option<&'f str> {
+        let id = message.tool_results().next().filter(|_| message.role() == Role::Tool)?;
+        let file = self.file;
+        let tools = self.tools.get_or_insert_with(|| {
+            let messages = file.entries.iter().filter_map(|located| located.entry.as_message());
+            let mut tools = HashMap::new();
+            for block in messages.flat_map(Message::blocks) {
+                if let Kind::Use { id, name, .. } = &block.kind {
+                    tools.entry(&**id).or_insert(&**name);
+                }
+            }
+            tools
+        });
+        tools.get(id).copied()
     }
+}
+
+fn written(line: &[(&str, Cow<'_, str>)]) -> String {
     let members: Vec<_> =
         line.iter().map(|(name, value)| format!("{}:{value}", quote(name))).collect();
     format!("{{{}}}", members.join(","))
 }
 
+/// A line of Claude Code's behind which the model sees nothing, with its end: the only one of the
+/// file, or one made like the last.
+pub(super) fn boundary(file: &SessionFile) -> Option<String> {
+    let tree = (0..file.entries.len()).filter(|&node| !file.entries[node].entry.is_outside());
+    let nodes: Vec<usize> = tree.collect();
+    let last = *nodes.last()?;
+    let entry = &file.entries[last].entry;
+    if nodes.len() == 1 && matches!(entry.what, What::Reset) {
+        return Some(format!("{}\n", file.text(last)));
+    }
+    let text = file.text(last);
+    let members: Members<'_> = json::object(&text).unwrap_or_default();
+    let like = |&name: &&str| Some(format!("{}:{}", quote(name), members.get(name)?.get()));
+    let mut line = vec![r#""parentUuid":null"#.to_owned()];
+    line.extend(CLAUDE_CODE.iter().filter_map(like));
+    line.push(r#""type":"system","subtype":"compact_boundary","content":"reset""#.to_owned());
+    let id = NewIds::of(file).next(entry.id.as_deref(), "reset");
+    line.push(format!(r#""uuid":{}"#, quote(&id.unwrap_or_else(|| "reset".into()))));
+    line.extend(like(&"timestamp"));
+    Some(format!("{{{}}}\n", line.join(",")))
+}
+
 /// OpenClaw's results name their tool and their time.
-fn openclaw(file: &SessionFile, neighbour: &Members<'_>, message: &Message) -> String {
+fn openclaw(like: &Like, message: &Message, tool: Option<&str>) -> String {
     let mut text = message.raw().to_owned();
-    let inner: Members<'_> = neighbour
-        .get("message")
-        .and_then(|message| json::object(message.get()).ok())
-        .unwrap_or_default();
     let mut add = |name: &str, value: &str| {
         text.truncate(text.trim_end().len() - 1);
         text += &format!(",{}:{value}}}", quote(name));
     };
-    if message.role() == Role::Tool
-        && let Some(tool) = message.tool_results().next().and_then(|id| tool_of(file, id))
-    {
+    if let Some(tool) = tool {
         add("toolName", &quote(tool));
     }
-    if let Some(timestamp) = inner.get("timestamp") {
-        add("timestamp", timestamp.get());
+    if let Some(timestamp) = &like.timestamp {
+        add("timestamp", timestamp);
     }
     text
-}
-
-/// The tool of a use.
-fn tool_of<'f>(file: &'f SessionFile, wanted: &str) -> Option<&'f str> {
-    let messages = file.entries.iter().filter_map(|located| located.entry.as_message());
-    let mut kinds = messages.flat_map(Message::blocks).map(|block| &block.kind);
-    kinds.find_map(|kind| match kind {
-        Kind::Use { id, name, .. } if **id == *wanted => Some(&**name),
-        _ => None,
-    })
 }
 
 fn quoted(id: Option<&str>) -> String {

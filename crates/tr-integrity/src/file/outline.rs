@@ -2,6 +2,9 @@
 //!
 //! What it does not understand at once is `None`, and left to [`Entry::read`], which agrees with
 //! it on all that it does.
+mod wire;
+
+use self::wire::{Answer, Content, Object, Parent, Text};
 use super::{
     entry::{Entry, Link, What},
     form::FileForm,
@@ -10,19 +13,18 @@ use crate::{
     format::{self, Format},
     message::{Blank, Block, Body, Kind, Message, Role},
 };
-use serde::{
-    Deserialize, Deserializer,
-    de::{self, IgnoredAny, MapAccess, SeqAccess},
-};
-use std::{fmt, marker::PhantomData};
+use serde::{Deserialize, de::IgnoredAny};
 
 /// Reads a record that may be no JSON. Its message has no text.
 pub(super) fn read(form: FileForm, record: &str) -> Option<Entry> {
     match form {
-        FileForm::ClaudeCode => {
+        FileForm::ClaudeCode | FileForm::ClaudeSubagent => {
+            let takes_sides = form == FileForm::ClaudeSubagent;
             let line: Line<'_> = object(record)?;
             let kind = line.kind.filter(|kind| matches!(*kind, "user" | "assistant"));
-            let is_plain = !(line.is_sidechain || line.is_api_error || line.is_transcript_only);
+            let is_plain = !(line.is_sidechain && !takes_sides
+                || line.is_api_error
+                || line.is_transcript_only);
             let Object(message) = line.message.filter(|_| kind.is_some() && is_plain)?;
             let group = message.id.map(Into::into);
             let message = message.anthropic()?;
@@ -41,7 +43,7 @@ pub(super) fn read(form: FileForm, record: &str) -> Option<Entry> {
             let what = What::Message { message: message.anthropic()?, group: None };
             Some(Entry { id: None, link: Link::Before, what })
         }
-        FileForm::Messages(_) | FileForm::Other => None,
+        FileForm::Messages(_) | FileForm::Codex | FileForm::Other => None,
     }
 }
 
@@ -49,9 +51,6 @@ fn object<'t, T: Deserialize<'t>>(record: &'t str) -> Option<T> {
     let Object(object) = serde_json::from_str(record).ok()?;
     Some(object)
 }
-
-/// What is an object; serde would take an array for one.
-struct Object<T>(T);
 
 /// A line of Claude Code's or OpenClaw's.
 #[derive(Deserialize)]
@@ -89,11 +88,49 @@ struct Said<'t> {
     tool_call_id: Option<&'t str>,
     #[serde(borrow, default, rename = "stopReason")]
     stop_reason: Option<&'t str>,
+    /// Members in which other forms say something, of which some may be there twice.
+    #[serde(
+        default,
+        alias = "args",
+        alias = "arguments",
+        alias = "blocks",
+        alias = "body",
+        alias = "call",
+        alias = "contents",
+        alias = "data",
+        alias = "functionCall",
+        alias = "functionResponse",
+        alias = "function_call",
+        alias = "function_response",
+        alias = "input",
+        alias = "kwargs",
+        alias = "message",
+        alias = "messages",
+        alias = "output",
+        alias = "parts",
+        alias = "prompt",
+        alias = "result",
+        alias = "results",
+        alias = "steps",
+        alias = "text",
+        alias = "toolCall",
+        alias = "toolCalls",
+        alias = "toolInvocations",
+        alias = "toolResult",
+        alias = "toolResults",
+        alias = "toolUse",
+        alias = "tool_call_id",
+        alias = "tool_calls",
+        alias = "tool_results",
+        alias = "tool_use_id"
+    )]
+    says_more: Option<IgnoredAny>,
 }
 
 /// A block of a message, with all members that [`Entry::read`] looks at: one that is there twice
 /// is not understood here either.
 #[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Part<'t> {
     #[serde(borrow, default, rename = "type")]
     kind: Option<&'t str>,
@@ -104,44 +141,38 @@ struct Part<'t> {
     #[serde(default)]
     text: Option<Text>,
     #[serde(default)]
-    content: Answer,
-    #[serde(default, rename = "name")]
-    _name: Option<IgnoredAny>,
-    #[serde(default, rename = "isSystemPrompt")]
-    _is_system_prompt: Option<IgnoredAny>,
-}
-
-#[derive(Default)]
-enum Parent<'t> {
-    #[default]
-    Absent,
-    Null,
-    Of(&'t str),
-}
-
-#[derive(Default)]
-enum Content<'t> {
-    #[default]
-    Absent,
-    Text(Text),
-    Parts(Vec<Object<Part<'t>>>),
-}
-
-/// What is told of a text.
-#[derive(Clone, Copy)]
-struct Text {
-    blank: Blank,
-    is_synthetic: bool,
-}
-
-/// Whether a result's content was put there by a repair.
-#[derive(Clone, Copy, Default)]
-struct Answer {
-    is_synthetic: bool,
+    content: Option<Answer>,
+    #[serde(borrow, default)]
+    name: Option<&'t str>,
+    input: Option<Object<IgnoredAny>>,
+    caller: Option<IgnoredAny>,
+    is_error: Option<IgnoredAny>,
+    arguments: Option<Object<IgnoredAny>>,
+    #[serde(rename = "thoughtSignature")]
+    thought_signature: Option<IgnoredAny>,
+    citations: Option<IgnoredAny>,
+    #[serde(rename = "isSystemPrompt")]
+    is_system_prompt: Option<IgnoredAny>,
+    #[serde(rename = "textSignature")]
+    text_signature: Option<IgnoredAny>,
+    /// Members of blocks that are never touched.
+    thinking: Option<IgnoredAny>,
+    #[serde(rename = "thinkingSignature")]
+    thinking_signature: Option<IgnoredAny>,
+    signature: Option<IgnoredAny>,
+    source: Option<IgnoredAny>,
+    data: Option<IgnoredAny>,
+    #[serde(rename = "mimeType")]
+    mime_type: Option<IgnoredAny>,
+    cache_control: Option<IgnoredAny>,
 }
 
 impl Said<'_> {
+    /// `None` where not all of it is understood, here and below.
     fn anthropic(self) -> Option<Message> {
+        if self.says_more.is_some() || self.tool_call_id.is_some() {
+            return None;
+        }
         let role = match self.role {
             "user" => Role::User,
             "assistant" => Role::Assistant,
@@ -149,10 +180,12 @@ impl Said<'_> {
         };
         let blocks = match self.content {
             Content::Absent => return None,
-            Content::Text(Text { blank: Blank::Empty, .. }) => Vec::new(),
+            Content::Text(Text { blank: Blank::Empty, .. }) => return None,
             Content::Text(text) => vec![block(Kind::Text(text.blank))],
+            Content::Parts(parts) if parts.is_empty() => return None,
             Content::Parts(parts) => {
-                parts.into_iter().map(|Object(part)| part.anthropic()).collect()
+                let blocks = parts.into_iter().map(|Object(part)| part.anthropic(role));
+                blocks.collect::<Option<_>>()?
             }
         };
         Some(message(role, blocks))
@@ -163,8 +196,11 @@ impl Said<'_> {
             "user" => Some(message(Role::User, Vec::new())),
             "assistant" if !matches!(self.stop_reason, Some("error" | "aborted")) => {
                 let Content::Parts(parts) = self.content else { return None };
-                let blocks = parts.into_iter().map(|Object(part)| part.openclaw()).collect();
-                Some(message(Role::Assistant, blocks))
+                if self.says_more.is_some() {
+                    return None;
+                }
+                let blocks = parts.into_iter().map(|Object(part)| part.openclaw());
+                Some(message(Role::Assistant, blocks.collect::<Option<_>>()?))
             }
             "toolResult" => {
                 let is_synthetic = match &self.content {
@@ -184,21 +220,64 @@ impl Said<'_> {
 }
 
 impl Part<'_> {
-    fn anthropic(self) -> Block {
-        block(match self.kind {
-            Some("tool_use") => used(self.id),
-            Some("tool_result") => result(self.tool_use_id, self.content.is_synthetic),
-            Some("text") => Kind::Text(self.text.map_or(Blank::Empty, |text| text.blank)),
-            _ => Kind::Other,
-        })
+    fn anthropic(self, role: Role) -> Option<Block> {
+        let is_refused = self.input.is_none() || self.is_refused(200);
+        let is_refused = is_refused || !self.id.is_none_or(format::is_plain);
+        let is_use = self.is_of_use();
+        let is_result = self.tool_use_id.is_some() || self.is_error.is_some();
+        let is_text = self.text.is_some() || self.citations.is_some();
+        let is_text = is_text || self.is_system_prompt.is_some();
+        let is_openclaws = self.arguments.is_some() || self.thought_signature.is_some();
+        let has_content = self.content.is_some();
+        let is_other = is_openclaws || self.is_untouched();
+        Some(block(match self.kind? {
+            "tool_use" if !(is_result || is_text || is_other || has_content || is_refused) => {
+                used(self.id)
+            }
+            "tool_result" if !(is_use || is_text || is_other) => {
+                result(self.tool_use_id, self.content?.is_synthetic)
+            }
+            "text" if !(is_use || is_result || is_other || has_content) => {
+                Kind::Text(self.text?.blank)
+            }
+            "thinking" | "redacted_thinking" if role == Role::User => return None,
+            kind if format::is_untouched(kind) => Kind::Other,
+            _ => return None,
+        }))
     }
 
-    fn openclaw(self) -> Block {
-        block(match self.kind {
-            Some("toolCall") => used(self.id),
-            Some("text") => Kind::Text(Blank::No),
-            _ => Kind::Other,
-        })
+    fn openclaw(self) -> Option<Block> {
+        let is_call = self.input.is_none() && self.caller.is_none() && !self.is_untouched();
+        let is_call = is_call && self.text.is_none() && self.tool_use_id.is_none();
+        let is_call = is_call && self.content.is_none() && self.is_error.is_none();
+        let is_call = is_call && self.citations.is_none() && self.cache_control.is_none();
+        let is_refused = self.arguments.is_none() || self.is_refused(usize::MAX);
+        Some(block(match self.kind? {
+            "toolCall" if is_call && self.is_system_prompt.is_none() && !is_refused => {
+                used(self.id)
+            }
+            "text" => Kind::Text(Blank::No),
+            "thinking" | "image" => Kind::Other,
+            _ => return None,
+        }))
+    }
+
+    /// Whether the name of a tool is refused, if at most so many bytes of it are taken.
+    fn is_refused(&self, most: usize) -> bool {
+        self.name.is_none_or(|name| name.is_empty() || name.len() > most)
+    }
+
+    /// Whether it has a member of Anthropic's uses.
+    const fn is_of_use(&self) -> bool {
+        let is_named = self.id.is_some() || self.name.is_some();
+        is_named || self.input.is_some() || self.caller.is_some()
+    }
+
+    /// Whether it has a member of blocks that are never touched.
+    const fn is_untouched(&self) -> bool {
+        let is_thought = self.thinking.is_some() || self.thinking_signature.is_some();
+        let is_thought = is_thought || self.signature.is_some() || self.text_signature.is_some();
+        is_thought || self.source.is_some() || self.data.is_some() || self.mime_type.is_some()
     }
 }
 
@@ -213,7 +292,7 @@ fn result(id: Option<&str>, synthetic: bool) -> Kind {
 }
 
 const fn block(kind: Kind) -> Block {
-    Block { span: 0..0, kind }
+    Block::new(0..0, kind)
 }
 
 fn message(role: Role, blocks: Vec<Block>) -> Message {
@@ -227,127 +306,5 @@ impl Parent<'_> {
             Self::Null => Link::Root,
             Self::Of(id) => Link::To(id.into()),
         }
-    }
-}
-
-impl Text {
-    fn of(text: &str) -> Self {
-        Self { blank: Blank::of(text), is_synthetic: format::is_synthetic_text(text) }
-    }
-}
-
-impl<'de: 't, 't> Deserialize<'de> for Parent<'t> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let parent: Option<&'t str> = Deserialize::deserialize(from)?;
-        Ok(parent.map_or(Self::Null, Self::Of))
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_map(ObjectVisitor(PhantomData))
-    }
-}
-
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_str(TextVisitor)
-    }
-}
-
-impl<'de: 't, 't> Deserialize<'de> for Content<'t> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(ContentVisitor(PhantomData))
-    }
-}
-
-impl<'de> Deserialize<'de> for Answer {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(AnswerVisitor)
-    }
-}
-
-struct ObjectVisitor<T>(PhantomData<T>);
-struct TextVisitor;
-struct ContentVisitor<'t>(PhantomData<&'t ()>);
-struct AnswerVisitor;
-
-impl<'de, T: Deserialize<'de>> de::Visitor<'de> for ObjectVisitor<T> {
-    type Value = Object<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Object<T>, A::Error> {
-        T::deserialize(de::value::MapAccessDeserializer::new(members)).map(Object)
-    }
-}
-
-impl de::Visitor<'_> for TextVisitor {
-    type Value = Text;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Text, E> {
-        Ok(Text::of(text))
-    }
-}
-
-impl<'de: 't, 't> de::Visitor<'de> for ContentVisitor<'t> {
-    type Value = Content<'t>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text or blocks")
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Content<'t>, E> {
-        Ok(Content::Absent)
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Content<'t>, E> {
-        Ok(Content::Text(Text::of(text)))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Content<'t>, A::Error> {
-        let mut all = Vec::new();
-        while let Some(part) = parts.next_element()? {
-            all.push(part);
-        }
-        Ok(Content::Parts(all))
-    }
-}
-
-/// The content of a result: a text, or parts, of which one alone may be told as synthetic.
-impl<'de> de::Visitor<'de> for AnswerVisitor {
-    type Value = Answer;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a result's content")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Answer, E> {
-        Ok(Answer { is_synthetic: format::is_synthetic_text(text) })
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Answer, A::Error> {
-        #[derive(Deserialize)]
-        struct Inner {
-            #[serde(default)]
-            text: Option<Text>,
-        }
-        let first: Option<Object<Inner>> = parts.next_element()?;
-        let mut is_alone = true;
-        while parts.next_element::<IgnoredAny>()?.is_some() {
-            is_alone = false;
-        }
-        let text = first.and_then(|Object(first)| first.text).filter(|_| is_alone);
-        Ok(Answer { is_synthetic: text.is_some_and(|text| text.is_synthetic) })
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Answer, E> {
-        Ok(Answer::default())
     }
 }

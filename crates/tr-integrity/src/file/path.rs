@@ -1,12 +1,13 @@
 //! Which entries of a session file the model sees: the active branch, behind its last compaction.
-use super::entry::{Entry, FirstKept, Link, What};
+use super::entry::{self, FirstKept, Link, What};
 use super::form::FileForm;
-use std::collections::{HashMap, HashSet};
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet, hash_map::Entry};
 
 /// An entry, and where it is in its file.
 #[derive(Clone, Debug)]
 pub(super) struct Located {
-    pub(super) entry: Entry,
+    pub(super) entry: entry::Entry,
     /// Among the file's records.
     pub(super) number: u64,
     pub(super) line: u64,
@@ -28,8 +29,12 @@ pub(super) struct Path {
     pub(super) continues: bool,
     /// The compaction that the model sees as a summary; it is among the nodes no more.
     pub(super) summary: Option<usize>,
+    /// The record that says which entry is the last.
+    pub(super) pointer: Option<usize>,
     /// Whether what stood before the list is unseen, though the branch continues it.
     pub(super) forgets: bool,
+    /// What makes the model see what is before it otherwise, nobody knows how.
+    pub(super) rewritten: Option<usize>,
 }
 
 impl Path {
@@ -50,25 +55,32 @@ impl Path {
         path.branch.clone_from(&path.nodes);
         path.forget(entries, has_before);
         let is_unread = |node: &usize| matches!(entries[*node].entry.what, What::Unread);
-        path.unread = path.nodes.iter().copied().filter(is_unread).collect();
+        let nodes = path.nodes.iter().copied().filter(is_unread);
+        path.unread = path.rewritten.into_iter().chain(nodes).collect();
         path
     }
 
     fn linked(form: FileForm, entries: &[Located], has_before: bool) -> Self {
-        let ids = Ids::of(entries);
+        let ids = OnceCell::new();
+        let ids = || ids.get_or_init(|| Ids::of(entries));
         let mut path = Self::default();
-        let mut visited = HashSet::new();
-        let mut next = entries.iter().rposition(|located| located.entry.is_leaf(form));
+        let mut is_visited = vec![false; entries.len()];
+        let mut next;
+        (next, path.pointer) = Self::leaf(form, entries, ids);
         while let Some(at) = next {
-            visited.insert(at);
+            is_visited[at] = true;
             path.nodes.push(at);
             let before = || (0..at).rev().find(|&before| !entries[before].entry.is_outside());
             let parent = match &entries[at].entry.link {
                 Link::Root => break,
                 Link::Before => before(),
-                Link::To(id) => ids.parent(id, at),
+                // Most follow the one that stands before them: then it is the nearest of its id.
+                Link::To(id) => match at.checked_sub(1) {
+                    Some(next) if entries[next].entry.id.as_ref() == Some(id) => Some(next),
+                    _ => ids().parent(id, at),
+                },
             };
-            let is_new = |parent: &usize| !visited.contains(parent);
+            let is_new = |parent: &usize| !is_visited[*parent];
             next = match parent.filter(is_new) {
                 Some(parent) => Some(parent),
                 // It may have stood before the list.
@@ -85,10 +97,34 @@ impl Path {
         path
     }
 
+    /// The last entry of the active branch, and the record that says so. One that was written since
+    /// is newer than what is said.
+    fn leaf<'e>(
+        form: FileForm,
+        entries: &[Located],
+        ids: impl Fn() -> &'e Ids<'e>,
+    ) -> (Option<usize>, Option<usize>) {
+        let mut newest = entries.iter().enumerate().rev();
+        for (at, located) in &mut newest {
+            if located.entry.is_leaf(form) {
+                return (Some(at), None);
+            }
+            if let What::Leaf(id) = &located.entry.what
+                && let Some(leaf) = ids().parent(id, at)
+            {
+                return (Some(leaf), Some(at));
+            }
+        }
+        (None, None)
+    }
+
     /// Leaves out what a compaction or a reset hides.
     fn forget(&mut self, entries: &[Located], has_before: bool) {
         let what = |node: &usize| &entries[*node].entry.what;
-        let reset = self.nodes.iter().rposition(|node| matches!(what(node), What::Reset));
+        let hides_all = |node: &usize| matches!(what(node), What::Reset | What::Rewritten);
+        let reset = self.nodes.iter().rposition(hides_all);
+        let last = reset.map(|reset| self.nodes[reset]);
+        self.rewritten = last.filter(|node| matches!(what(node), What::Rewritten));
         let compaction =
             self.nodes.iter().rposition(|node| matches!(what(node), What::Compaction(_)));
         let mut from = reset.map_or(0, |reset| reset + 1);
@@ -134,7 +170,12 @@ impl FirstKept {
 }
 
 /// Where each id is.
-pub(super) struct Ids<'e>(HashMap<&'e str, Vec<usize>>);
+pub(super) struct Ids<'e> {
+    /// Where each was first.
+    first: HashMap<&'e str, usize>,
+    /// All places of those that are there more than once.
+    more: HashMap<&'e str, Vec<usize>>,
+}
 
 impl<'e> Ids<'e> {
     pub(super) fn of(entries: &'e [Located]) -> Self {
@@ -143,18 +184,23 @@ impl<'e> Ids<'e> {
 
     /// Where each of the ids is that are wanted.
     pub(super) fn among(entries: &'e [Located], is_wanted: impl Fn(&str) -> bool) -> Self {
-        let mut ids: HashMap<&str, Vec<usize>> = HashMap::new();
+        let (mut first, mut more) = (HashMap::new(), HashMap::<&str, Vec<usize>>::new());
         for (at, located) in entries.iter().enumerate() {
-            if let Some(id) = located.entry.id.as_deref().filter(|id| is_wanted(id)) {
-                ids.entry(id).or_default().push(at);
+            let Some(id) = located.entry.id.as_deref().filter(|id| is_wanted(id)) else { continue };
+            match first.entry(id) {
+                Entry::Vacant(first) => drop(first.insert(at)),
+                Entry::Occupied(first) => {
+                    more.entry(id).or_insert_with(|| vec![*first.get()]).push(at);
+                }
             }
         }
-        Self(ids)
+        Self { first, more }
     }
 
     /// The nearest entry of this id before `child`, else the first behind it.
     pub(super) fn parent(&self, id: &str, child: usize) -> Option<usize> {
-        let places = self.0.get(id)?;
+        let first = *self.first.get(id)?;
+        let Some(places) = self.more.get(id) else { return Some(first) };
         let behind = places.partition_point(|&at| at < child);
         let nearest = behind.checked_sub(1).unwrap_or(behind);
         places.get(nearest).copied()
@@ -163,7 +209,7 @@ impl<'e> Ids<'e> {
 
 /// Whether any entry names a parent that is there. If none does, a file of linked entries was put
 /// together by hand, and they follow one another.
-pub(super) fn is_linked<'e>(entries: impl Iterator<Item = &'e Entry> + Clone) -> bool {
+pub(super) fn is_linked<'e>(entries: impl Iterator<Item = &'e entry::Entry> + Clone) -> bool {
     let ids: HashSet<&str> = entries.clone().filter_map(|entry| entry.id.as_deref()).collect();
     let mut links = entries.filter_map(|entry| match &entry.link {
         Link::To(id) => Some(&**id),

@@ -2,12 +2,14 @@
 use super::{
     drafts::Draft,
     edit::Edits,
+    form::FileForm,
     mend::Mend,
+    planner::FilePlanner,
     records::{SkipReason, Skipped},
     session_file::{PartOfFile, SessionFile},
 };
-use crate::repair::{ActionKind, Loss, Repair, RepairAction, RepairMode, StalePlan};
-use std::fmt;
+use crate::repair::{ActionKind, Loss, Repair, RepairAction, RepairPlan, StalePlan};
+use std::{collections::BTreeSet, fmt};
 
 /// A repair may show what has to be repaired next, but not for long.
 const ROUNDS: usize = 4;
@@ -16,11 +18,9 @@ const ROUNDS: usize = 4;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct FilePlan {
-    before: Box<[u8]>,
-    after: SessionFile,
-    actions: Vec<FileAction>,
-    losses: Vec<FileLoss>,
-    dropped: Vec<Dropped>,
+    pub(super) before: blake3::Hash,
+    pub(super) after: Option<Vec<u8>>,
+    pub(super) done: Done,
 }
 
 /// One thing that a repair of a file does.
@@ -29,7 +29,7 @@ pub struct FilePlan {
 pub struct FileAction {
     /// What.
     pub action: FileActionKind,
-    /// On which line, from 1, of the file as it was; `None` if it follows from another repair.
+    /// On which line, from 1, of the file as it was; `None` if it is of a line that comes.
     pub line: Option<u64>,
 }
 
@@ -52,6 +52,8 @@ pub enum FileActionKind {
     Relink,
     /// An entry gets an id of its own, so that the next can be linked to it.
     GiveId,
+    /// Another line of a message to which something is done changes, or goes.
+    Rewrite,
 }
 
 /// Something that the session tells no more after a repair.
@@ -92,24 +94,7 @@ impl SessionFile {
     /// Plans a repair: of the messages that the model would be sent, of links, and of what is no
     /// record. The file stays as it is. Deterministic, idempotent, without a clock.
     pub fn plan(&self, repair: Repair) -> FilePlan {
-        let mut plan = FilePlan {
-            before: self.bytes.clone(),
-            after: self.clone(),
-            actions: Vec::new(),
-            losses: Vec::new(),
-            dropped: Vec::new(),
-        };
-        for round in 0..ROUNDS {
-            let done = plan.actions.len();
-            let file = plan.after.clone();
-            plan.clean(&file, round == 0);
-            let edits = plan.mend(&file, repair, round == 0);
-            if plan.actions.len() == done {
-                break;
-            }
-            plan.after = SessionFile::read(edits.write(&file));
-        }
-        plan
+        FilePlanner::new(repair).plan(&self.bytes)
     }
 
     /// Does what was planned.
@@ -117,12 +102,44 @@ impl SessionFile {
     /// # Errors
     /// If the file has changed since; it is left alone then.
     pub fn apply(&mut self, plan: FilePlan) -> Result<FileRepair, StalePlan> {
-        if self.bytes != plan.before {
+        if blake3::hash(&self.bytes) != plan.before {
             return Err(StalePlan::new());
         }
-        let FilePlan { after, actions, losses, dropped, .. } = plan;
-        *self = after;
+        let FilePlan { after, done: Done { actions, losses, dropped, .. }, .. } = plan;
+        if let Some(after) = after {
+            *self = Self::read(after);
+        }
         Ok(FileRepair { repaired: !actions.is_empty(), actions, losses, dropped })
+    }
+
+    /// It as it is after a repair, and what that did. The form may be known by what stands around it.
+    pub(super) fn repaired(self, repair: Repair, form: Option<FileForm>) -> (Self, Done) {
+        let (mut file, mut done) = (self, Done::default());
+        let before = file.transcript();
+        // Where each record was at first.
+        let mut lines: Vec<_> = file.entries.iter().map(|located| Some(located.line)).collect();
+        for round in 0..ROUNDS {
+            let count = done.actions.len();
+            done.clean(&file, &lines, round == 0);
+            let edits = done.mend(&file, &lines, repair);
+            if done.actions.len() == count {
+                break;
+            }
+            let origins = edits.origins(lines.len());
+            lines = origins.into_iter().map(|record| record.and_then(|at| lines[at])).collect();
+            let bytes = edits.write(&file);
+            drop(file);
+            file = Self::read_as(form, bytes.into());
+            // A record that could not be read before is new.
+            lines.resize(file.entries.len(), None);
+        }
+        if let (false, Some(before)) = (done.actions.is_empty(), before) {
+            let after = file.transcript();
+            let after = after.as_ref();
+            done.changed_unknown = after.and_then(|after| before.first_changed_unknown(after));
+            done.doubtful_answer = after.and_then(|after| before.first_doubtful_answer(after));
+        }
+        (file, done)
     }
 }
 
@@ -130,47 +147,109 @@ impl FilePlan {
     /// Whether there is nothing to do.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.actions.is_empty()
+        self.done.actions.is_empty()
+    }
+
+    /// The first message that would change though not all of it is understood; `None` if there is
+    /// none.
+    #[must_use]
+    pub fn changed_unknown(&self) -> Option<usize> {
+        self.done.changed_unknown
+    }
+
+    /// The first message that may hold the answer to a call whose outcome would be said to be
+    /// unknown: see [`Transcript::first_doubtful_answer`](crate::Transcript::first_doubtful_answer).
+    #[must_use]
+    pub fn doubtful_answer(&self) -> Option<usize> {
+        self.done.doubtful_answer
     }
 
     /// What will be done.
     #[must_use]
     pub fn actions(&self) -> &[FileAction] {
-        &self.actions
+        &self.done.actions
     }
 
     /// What the session will tell no more.
     #[must_use]
     pub fn losses(&self) -> &[FileLoss] {
-        &self.losses
+        &self.done.losses
     }
 
     /// What will be taken out, since it is no record.
     #[must_use]
     pub fn dropped(&self) -> &[Dropped] {
-        &self.dropped
+        &self.done.dropped
     }
 
-    /// The file as it will be.
+    /// The file as it will be; `None` if there is nothing to do.
     #[must_use]
-    pub fn after(&self) -> &SessionFile {
-        &self.after
+    pub fn after(&self) -> Option<&[u8]> {
+        self.after.as_deref()
+    }
+
+    /// The same, without the plan.
+    #[must_use]
+    pub fn into_after(self) -> Option<Vec<u8>> {
+        self.after
+    }
+}
+
+/// What a repair does, and what it loses.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Done {
+    pub(super) actions: Vec<FileAction>,
+    pub(super) losses: Vec<FileLoss>,
+    pub(super) dropped: Vec<Dropped>,
+    changed_unknown: Option<usize>,
+    doubtful_answer: Option<usize>,
+}
+
+impl Done {
+    /// Also what the repair of another part does.
+    pub(super) fn extend(&mut self, more: Self) {
+        self.actions.extend(more.actions);
+        self.losses.extend(more.losses);
+        self.dropped.extend(more.dropped);
+        self.changed_unknown = self.changed_unknown.or(more.changed_unknown);
+        self.doubtful_answer = self.doubtful_answer.or(more.doubtful_answer);
+    }
+
+    /// Of a part that begins behind `lines` lines and at `start`, which had a line of `head` bytes
+    /// put before it: what it says of the whole file.
+    pub(super) fn shift(&mut self, lines: u64, start: u64, head: u64, messages: i64) {
+        let lines = move |line: u64| line + lines - u64::from(head > 0);
+        let message = move |at: &mut usize| *at = at.saturating_add_signed(messages as isize);
+        self.changed_unknown.as_mut().into_iter().for_each(message);
+        self.doubtful_answer.as_mut().into_iter().for_each(message);
+        for action in &mut self.actions {
+            action.line = action.line.map(lines);
+            if let FileActionKind::Message(action) = &mut action.action {
+                message(&mut action.message_index);
+            }
+        }
+        for lost in &mut self.losses {
+            lost.line = lost.line.map(lines);
+            message(&mut lost.loss.message_index);
+        }
+        for Dropped { skipped, .. } in &mut self.dropped {
+            skipped.line = lines(skipped.line);
+            skipped.offset = skipped.offset + start - head;
+        }
     }
 
     /// Notes what is done with the bytes that are no record.
-    fn clean(&mut self, file: &SessionFile, is_first: bool) {
-        let place = |line: u64| is_first.then_some(line);
+    fn clean(&mut self, file: &SessionFile, lines: &[Option<u64>], is_first: bool) {
         for part in &file.parts {
             match *part {
                 PartOfFile::Record(record) if file.spans[record].is_glued => {
-                    let line = place(file.entries[record].line);
-                    self.actions.push(FileAction { action: FileActionKind::SplitRecords, line });
+                    self.act(FileActionKind::SplitRecords, lines[record]);
                 }
                 PartOfFile::Record(_) => {}
                 PartOfFile::Skipped(skipped) => {
                     let Skipped { offset, length, line, why } = skipped;
                     let action = FileActionKind::DropBytes { length, why };
-                    self.actions.push(FileAction { action, line: place(line) });
+                    self.act(action, is_first.then_some(line));
                     let start = offset as usize;
                     let bytes = file.bytes[start..start + length as usize].into();
                     self.dropped.push(Dropped { skipped, bytes });
@@ -179,37 +258,61 @@ impl FilePlan {
         }
     }
 
-    fn mend(&mut self, file: &SessionFile, repair: Repair, is_first: bool) -> Edits {
+    fn act(&mut self, action: FileActionKind, line: Option<u64>) {
+        self.actions.push(FileAction { action, line });
+    }
+
+    fn mend(&mut self, file: &SessionFile, lines: &[Option<u64>], repair: Repair) -> Edits {
         let mut mend = Mend::new(file);
+        let (mut told, first) = (BTreeSet::new(), self.actions.len());
         if let Some(plan) = mend.plan(repair) {
-            let line = |draft: Option<&Draft>| {
-                let draft = draft.filter(|_| is_first)?;
-                Some(file.entries[*draft.nodes.first()?].line)
-            };
-            // In mode `remove`, messages are counted after the removals before.
-            let mut was: Vec<_> = mend.drafts().iter().collect();
-            for action in plan.actions() {
-                let at = action.message_index;
-                let line = line(was.get(at).copied());
-                let removes = action.action == ActionKind::RemoveEmptyMessage;
-                if removes && repair.mode() == RepairMode::Remove && at < was.len() {
-                    was.remove(at);
-                }
-                let action = FileActionKind::Message(action.clone());
-                self.actions.push(FileAction { action, line });
-            }
-            for loss in plan.losses() {
-                let line = line(mend.drafts().get(loss.message_index));
-                self.losses.push(FileLoss { loss: loss.clone(), line });
+            self.tell(&plan, mend.drafts(), lines, &mut told);
+        }
+        mend.named().for_each(|node| self.act(FileActionKind::GiveId, lines[node]));
+        mend.relinked().for_each(|node| self.act(FileActionKind::Relink, lines[node]));
+        let new = self.actions[first..].iter().filter_map(|action| action.line);
+        let mut named: BTreeSet<u64> = new.collect();
+        // What stands elsewhere follows another entry there.
+        for line in mend.moved().filter_map(|node| lines[node]) {
+            if named.insert(line) {
+                self.act(FileActionKind::Relink, Some(line));
             }
         }
-        let mut act = |action: FileActionKind, node: usize| {
-            let line = is_first.then_some(file.entries[node].line);
-            self.actions.push(FileAction { action, line });
-        };
-        mend.named().for_each(|node| act(FileActionKind::GiveId, node));
-        mend.relinked().iter().for_each(|&node| act(FileActionKind::Relink, node));
-        mend.into_edits()
+        // A message may be several lines, of which the first was named; or go into another.
+        let (drafts, edits) = mend.into_parts();
+        for draft in told.into_iter().filter_map(|at| drafts.get(at)) {
+            let lines_of = draft.nodes.iter().filter(|&&node| edits.is_touched(node));
+            for line in lines_of.filter_map(|&node| lines[node]) {
+                if named.insert(line) {
+                    self.act(FileActionKind::Rewrite, Some(line));
+                }
+            }
+        }
+        edits
+    }
+
+    /// Notes what is done to messages, and to which.
+    fn tell(
+        &mut self,
+        plan: &RepairPlan,
+        drafts: &[Draft],
+        lines: &[Option<u64>],
+        told: &mut BTreeSet<usize>,
+    ) {
+        let line = |at: Option<usize>| lines[*drafts.get(at?)?.nodes.first()?];
+        for (action, at) in plan.actions().iter().zip(plan.places()) {
+            let message = Some(at).filter(|&at| at < drafts.len());
+            told.extend(message);
+            if action.action == ActionKind::JoinMessages {
+                told.extend(message.and_then(|at| at.checked_sub(1)));
+            }
+            self.act(FileActionKind::Message(action.clone()), line(message));
+        }
+        for loss in plan.losses() {
+            told.insert(loss.message_index);
+            let line = line(Some(loss.message_index));
+            self.losses.push(FileLoss { loss: loss.clone(), line });
+        }
     }
 }
 

@@ -173,7 +173,7 @@ impl<R: Read> Records<R> {
         let Some(part) = self.parts.pop_front() else { return Ok(None) };
         let (offset, line) = (|at: &Range<usize>| self.base + at.start as u64, self.line);
         Ok(Some(match part {
-            Part::Record(at) => {
+            Part::Record(at) | Part::Text(at) => {
                 let is_glued = mem::replace(&mut self.has_record, true);
                 let (offset, length) = (offset(&at), at.len() as u64);
                 self.looked = 0;
@@ -272,7 +272,7 @@ impl<R: Read> Records<R> {
         } else if let Some(at) =
             Some(start..end).filter(|_| self.is_trusting).and_then(|at| self.promising(at))
         {
-            self.parts.push_back(Part::Record(at));
+            self.parts.push_back(Part::Text(at));
         } else {
             salvage::cut(&self.buffer, start..end, &mut self.parts);
         }

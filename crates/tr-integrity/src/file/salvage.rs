@@ -3,14 +3,20 @@ use super::records::{SkipReason, Skipped};
 use serde::de::IgnoredAny;
 use std::{collections::VecDeque, ops::Range};
 
-/// How often each byte of a stretch may be looked at on average. More would be of use only where
-/// garbage is nested deeper than this.
-const EFFORT: usize = 64;
+/// How often each byte of a stretch may be looked at on average. It takes no more than a few looks: what
+/// was found inside of an object that is not whole is remembered.
+const EFFORT: usize = 16;
+
+/// Of so many objects that are not whole it is remembered at once. One begins in the texts of another,
+/// and where its own texts are, the other has none: more than two go on seldom.
+const REMEMBERED: usize = 4;
 
 /// A part of what was read; ranges are places in the reader's buffer.
 #[derive(Clone, Debug)]
 pub(super) enum Part {
     Record(Range<usize>),
+    /// A record that is known to be UTF-8.
+    Text(Range<usize>),
     Skipped(Range<usize>, SkipReason),
     /// It was larger than the buffer.
     Far(Skipped),
@@ -27,11 +33,25 @@ pub(super) fn cut(buffer: &[u8], at: Range<usize>, parts: &mut VecDeque<Part>) {
     }
     let (mut from, mut torn) = (at.start, at.start);
     let mut effort = EFFORT.saturating_mul(at.len());
+    let mut known: Vec<Inside> = Vec::new();
     while let Some(found) = memchr::memchr(b'{', &buffer[from..at.end]) {
         let start = from + found;
-        let (length, cost) = object(&buffer[start..at.end]);
-        let Some(left) = effort.checked_sub(cost) else { break };
-        effort = left;
+        let length = match known.iter_mut().find_map(|inside| inside.object(start)) {
+            Some(length) => length,
+            None => {
+                let (length, cost) = object(&buffer[start..at.end]);
+                let Some(left) = effort.checked_sub(cost) else { break };
+                effort = left;
+                if length.is_none() && cost > 1 {
+                    known.retain(|inside| inside.end > start);
+                    if known.len() == REMEMBERED {
+                        known.remove(0);
+                    }
+                    known.push(Inside::of(buffer, start..start + cost));
+                }
+                length
+            }
+        };
         let Some(length) = length else {
             from = start + 1;
             continue;
@@ -59,9 +79,72 @@ fn object(bytes: &[u8]) -> (Option<usize>, usize) {
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<IgnoredAny>();
     match values.next() {
         Some(Ok(_)) => (Some(values.byte_offset()), values.byte_offset()),
-        Some(Err(error)) => (None, error.column().min(bytes.len())),
+        Some(Err(error)) if error.is_eof() => (None, bytes.len()),
+        Some(Err(error)) => (None, error.column().saturating_sub(1).clamp(1, bytes.len())),
         None => (None, 1),
     }
+}
+
+/// The objects inside of one that is not whole, as far as it goes.
+struct Inside {
+    end: usize,
+    /// Where each begins, in their order, and how long it is; 0 if it is not whole.
+    objects: VecDeque<(u32, u32)>,
+    base: usize,
+}
+
+impl Inside {
+    /// `at` begins an object, and has nothing in it that is not JSON.
+    fn of(buffer: &[u8], at: Range<usize>) -> Self {
+        let (mut objects, mut open) = (Vec::<(u32, u32)>::new(), Vec::new());
+        let (bytes, mut from) = (&buffer[at.clone()], 0);
+        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        while let Some(found) = memchr::memchr3(b'"', b'{', b'}', &bytes[from..]) {
+            let place = from + found;
+            from = place + 1;
+            match bytes[place] {
+                b'{' => {
+                    open.push(objects.len());
+                    objects.push((number(place), 0));
+                }
+                b'}' => {
+                    let Some((start, length)) = open.pop().map(|object| &mut objects[object])
+                    else {
+                        break;
+                    };
+                    let first = bytes[*start as usize + 1..].iter().find(|byte| !is_space(**byte));
+                    // Those without members don't count.
+                    *length = if first == Some(&b'"') { number(from - *start as usize) } else { 0 };
+                }
+                _ => from += string_len(&bytes[from..]),
+            }
+        }
+        Self { end: at.end, objects: objects.into(), base: at.start }
+    }
+
+    /// How long the object is that begins at `start`, if it is whole. `None` if no object begins there,
+    /// as far as is known. The next question is of what stands behind it.
+    fn object(&mut self, start: usize) -> Option<Option<usize>> {
+        let start = start.checked_sub(self.base)?;
+        while self.objects.front().is_some_and(|&(object, _)| (object as usize) < start) {
+            self.objects.pop_front();
+        }
+        let &(_, length) = self.objects.front().filter(|(object, _)| *object as usize == start)?;
+        Some(Some(length as usize).filter(|length| *length > 0))
+    }
+}
+
+/// How long the rest of a string is, its quote included; all of it, if it has none.
+fn string_len(bytes: &[u8]) -> usize {
+    let mut from = 0;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[from..]) {
+        from += found + 1;
+        if bytes[from - 1] == b'"' {
+            return from;
+        }
+        from = (from + 1).min(bytes.len());
+    }
+    bytes.len()
 }
 
 /// The first run in `at` that is not UTF-8.
@@ -94,4 +177,31 @@ pub(super) fn trim(buffer: &[u8], at: Range<usize>) -> Range<usize> {
 /// JSON's white space.
 const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Inside, object};
+    use proptest::{collection::vec, prelude::*};
+
+    proptest! {
+        /// As a look at each object alone would.
+        #[test]
+        fn what_is_inside_of_a_torn_object_is_known(parts in vec(prop_oneof![
+            Just("{\"a\":"), Just("{"), Just("}"), Just("\""), Just("\\"), Just("1"), Just(","),
+            Just("\"b\":"), Just("{\"c\":2}"), Just("\"{\\\"d\\\":1}\""), Just(" "), Just("[]"),
+        ], 0..14)) {
+            let text = parts.concat().into_bytes();
+            for start in memchr::memchr_iter(b'{', &text) {
+                let (None, cost) = object(&text[start..]) else { continue };
+                let mut inside = Inside::of(&text, start..start + cost);
+                let end = inside.end;
+                for within in memchr::memchr_iter(b'{', &text[..end]).filter(|at| *at >= start) {
+                    if let Some(length) = inside.object(within) {
+                        prop_assert_eq!(length, object(&text[within..]).0, "{} {}", start, within);
+                    }
+                }
+            }
+        }
+    }
 }

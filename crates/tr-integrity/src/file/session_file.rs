@@ -60,7 +60,11 @@ impl SessionFile {
     /// Reads a file; there is none that cannot be read.
     #[must_use]
     pub fn read(bytes: impl Into<Box<[u8]>>) -> Self {
-        let bytes = bytes.into();
+        Self::read_as(None, bytes.into())
+    }
+
+    /// Reads a file whose form may be known.
+    pub(super) fn read_as(form: Option<FileForm>, bytes: Box<[u8]>) -> Self {
         let (mut parts, mut spans, mut texts) = (Vec::new(), Vec::new(), Vec::new());
         let mut lines = Vec::new();
         let mut records = Records::new(&*bytes).max_record(usize::MAX);
@@ -79,7 +83,7 @@ impl SessionFile {
                 }
             }
         }
-        let form = texts.iter().find_map(|text| FileForm::detect(text));
+        let form = form.or_else(|| texts.iter().find_map(|text| FileForm::detect(text)));
         let form = form.unwrap_or_else(|| {
             let texts: Vec<_> = texts.iter().map(|text| &**text).collect();
             FileForm::of_plain(&texts)
@@ -94,6 +98,23 @@ impl SessionFile {
         let is_linked = path::is_linked(entries.iter().map(|located| &located.entry));
         drop(texts);
         Self { bytes, form, parts, spans, entries, is_linked }
+    }
+
+    /// The form of a file.
+    pub(super) fn form_of(bytes: &[u8]) -> FileForm {
+        let mut records = Records::new(bytes).max_record(usize::MAX);
+        let mut plain = FileForm::Other;
+        // A slice can always be read.
+        while let Ok(Some(piece)) = records.next() {
+            let Piece::Record(record) = piece else { continue };
+            if let Some(form) = FileForm::detect(&record.text) {
+                return form;
+            }
+            if plain == FileForm::Other {
+                plain = FileForm::of_plain(&[&record.text]);
+            }
+        }
+        plain
     }
 
     /// Its form.
@@ -136,7 +157,7 @@ impl SessionFile {
     #[must_use]
     pub fn transcript(&self) -> Option<Transcript> {
         let path = self.path();
-        self.transcript_of(&self.drafts(&path))
+        self.transcript_of(&path, &self.drafts(&path))
     }
 
     pub(super) fn path(&self) -> Path {
@@ -151,8 +172,11 @@ impl SessionFile {
         drafts::drafts(self.form, &self.entries, path)
     }
 
-    pub(super) fn transcript_of(&self, drafts: &[Draft]) -> Option<Transcript> {
+    pub(super) fn transcript_of(&self, path: &Path, drafts: &[Draft]) -> Option<Transcript> {
         let mut transcript = Transcript::new(self.form.messages()?);
+        if path.rewritten.is_some() {
+            transcript = transcript.after_unknown();
+        }
         drafts.iter().for_each(|draft| transcript.push(self.message(draft)));
         Some(transcript)
     }

@@ -5,58 +5,107 @@ use crate::{
     message::Message,
     validate::{Fault, Validator},
 };
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 /// Where a record is: its line, and its place in bytes.
 type Place = (u64, u64);
+
+/// Where a message is.
+#[derive(Debug)]
+struct Places {
+    message: Place,
+    /// Where each of its blocks is, if they are not all there too.
+    blocks: Vec<Place>,
+}
 
 /// What was found on a branch so far.
 #[derive(Debug)]
 pub(super) struct Walk {
     validator: Validator,
     /// Where the messages are that may still be found at fault: their blocks, then they themselves.
-    places: VecDeque<(usize, Vec<Place>)>,
-    pub(super) findings: Vec<FileFinding>,
+    places: VecDeque<Places>,
+    /// Which message the first of them is.
+    first: usize,
+    /// What was found, and is still so.
+    findings: Vec<Option<FileFinding>>,
+    found: usize,
+    /// Where the findings are of uses without their results, once one of them is healed.
+    incomplete: Option<HashMap<usize, usize>>,
 }
 
 impl Walk {
-    pub(super) fn new(format: Format) -> Self {
+    pub(super) fn new(format: Format, members: bool) -> Self {
         let validator = Validator::new(format);
-        Self { validator, places: VecDeque::new(), findings: Vec::new() }
+        let validator = if members { validator.with_members() } else { validator };
+        let (places, findings) = (VecDeque::new(), Vec::new());
+        Self { validator, places, first: 0, findings, found: 0, incomplete: None }
+    }
+
+    /// Behind messages that are not known: they may have the uses of results.
+    pub(super) fn after_unknown(self) -> Self {
+        Self { validator: self.validator.after_unknown(), ..self }
     }
 
     /// Validates the next message; `place` is where a block of it is, or it itself.
     pub(super) fn push(&mut self, message: &Message, place: impl Fn(Option<usize>) -> Place) {
-        let blocks = 0..message.blocks().len();
-        let places: Vec<_> = blocks.map(Some).chain([None]).map(place).collect();
-        self.places.push_back((self.validator.len(), places));
+        let (blocks, at) = (0..message.blocks().len(), place(None));
+        let is_there = blocks.clone().all(|block| place(Some(block)) == at);
+        let blocks = if is_there { Vec::new() } else { blocks.map(Some).map(place).collect() };
+        if self.places.is_empty() {
+            self.first = self.validator.len();
+        }
+        self.places.push_back(Places { message: at, blocks });
         self.validator.push(message);
         for finding in self.validator.take_findings() {
-            let at = self.places.iter().find(|(index, _)| *index == finding.message_index);
-            let Some((_, places)) = at.or(self.places.back()) else { continue };
-            let block = finding.block_index.unwrap_or(places.len() - 1);
-            let Some(&(line, offset)) = places.get(block).or(places.last()) else { continue };
-            self.findings.push(FileFinding::of_message(finding, line, offset));
+            let at = finding.message_index.checked_sub(self.first);
+            let at = at.and_then(|at| self.places.get(at));
+            let Some(Places { message, blocks }) = at.or(self.places.back()) else { continue };
+            let block = finding.block_index.and_then(|block| blocks.get(block));
+            let &(line, offset) = block.unwrap_or(message);
+            self.find(FileFinding::of_message(finding, line, offset));
         }
         for message in self.validator.take_healed() {
-            self.findings.retain(|found| {
-                found.fault != FileFault::Message(Fault::IncompleteUse)
-                    || found.message_index != Some(message)
-            });
+            self.heal(message);
         }
         let open = self.validator.first_waiting();
-        while self.places.front().is_some_and(|(index, _)| *index < open) {
-            self.places.pop_front();
+        while self.first < open && self.places.pop_front().is_some() {
+            self.first += 1;
         }
     }
 
     pub(super) fn find(&mut self, finding: FileFinding) {
-        self.findings.push(finding);
+        if let Some(incomplete) = &mut self.incomplete {
+            incomplete.extend(lacks_result(&finding).map(|message| (message, self.findings.len())));
+        }
+        self.findings.push(Some(finding));
+        self.found += 1;
+    }
+
+    /// The use in a message has its result after all.
+    fn heal(&mut self, message: usize) {
+        let findings = &mut self.findings;
+        let incomplete = self.incomplete.get_or_insert_with(|| {
+            let found = findings.iter().enumerate();
+            found.filter_map(|(at, it)| Some((lacks_result(it.as_ref()?)?, at))).collect()
+        });
+        let gone = incomplete.remove(&message).and_then(|at| findings[at].take());
+        self.found -= usize::from(gone.is_some());
     }
 
     /// What was found so far is seen no more.
     pub(super) fn forget(&mut self) {
-        self.findings.clear();
+        (self.findings, self.incomplete, self.found) = (Vec::new(), None, 0);
+    }
+
+    /// What was found, and is still so.
+    pub(super) fn take_findings(&mut self) -> impl Iterator<Item = FileFinding> {
+        (self.incomplete, self.found) = (None, 0);
+        std::mem::take(&mut self.findings).into_iter().flatten()
+    }
+
+    /// Whether nothing was found that is still so.
+    pub(super) const fn is_clean(&self) -> bool {
+        self.found == 0
     }
 
     pub(super) fn len(&self) -> usize {
@@ -66,4 +115,10 @@ impl Walk {
     pub(super) fn pending(&self) -> impl Iterator<Item = &str> {
         self.validator.pending()
     }
+}
+
+/// The message of a use that has no result, if that is what was found.
+fn lacks_result(finding: &FileFinding) -> Option<usize> {
+    let lacks = finding.fault == FileFault::Message(Fault::IncompleteUse);
+    finding.message_index.filter(|_| lacks)
 }

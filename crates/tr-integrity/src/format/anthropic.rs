@@ -2,10 +2,12 @@
 use super::{
     ReadError,
     form::{Asked, Blanks, Form, NewUse, Results, Rules, as_text, is_synthetic, role, text},
+    known,
+    refused::{PATTERN, Refused, Text, Why, object, type_of},
 };
 use crate::{
     json::{self, quote},
-    message::{Blank, Block, Body, Kind, Role},
+    message::{Blank, Block, Body, Kind, Role, Unknown},
     validate::{Fault, Finding},
 };
 use serde::Deserialize;
@@ -15,8 +17,11 @@ use serde_json::value::RawValue;
 struct Wire<'t> {
     #[serde(borrow)]
     role: Option<&'t RawValue>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "json::present")]
     content: Option<&'t RawValue>,
+    /// Who answered, in a session of Claude Code's.
+    #[serde(borrow)]
+    model: Option<&'t RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -25,8 +30,10 @@ struct WireBlock<'t> {
     kind: Option<&'t RawValue>,
     #[serde(borrow)]
     id: Option<&'t RawValue>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "json::present")]
     name: Option<&'t RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::present")]
+    input: Option<&'t RawValue>,
     #[serde(borrow)]
     tool_use_id: Option<&'t RawValue>,
     #[serde(borrow)]
@@ -37,6 +44,27 @@ struct WireBlock<'t> {
     is_system_prompt: Option<&'t RawValue>,
 }
 
+/// The members of a message, those of the model's answers among them.
+const MEMBERS: [&str; 13] = [
+    "container",
+    "content",
+    "context_management",
+    "diagnostics",
+    "id",
+    "model",
+    "role",
+    "service_tier",
+    "stop_details",
+    "stop_reason",
+    "stop_sequence",
+    "type",
+    "usage",
+];
+
+/// What is taken of the name of a tool, and of an id.
+const NAME: Text = Text::name("tool_use.name", 200, false);
+const ID: Text = Text::id("tool_use.id", usize::MAX, true);
+
 /// The form.
 pub(super) struct Anthropic;
 
@@ -45,6 +73,7 @@ impl Form for Anthropic {
         Rules {
             refuses_repeated_ids: true,
             blanks: Blanks::Texts,
+            passes_over_system: true,
             ..Rules::of(Results::Blocks, "id", "tool_use_id")
         }
     }
@@ -53,15 +82,23 @@ impl Form for Anthropic {
         let wire: Wire<'_> =
             json::object(&raw).map_err(|error| ReadError::json("not a message", error))?;
         let role = role(wire.role)?;
+        let is_known = matches!(role, Role::User | Role::Assistant | Role::System)
+            && known::has_shape(wire.content, true);
+        let unknown = known::message(&raw, &MEMBERS, wire.content);
+        let unknown = if is_known { unknown } else { Some(Unknown::Content) };
+        let model = wire.model.and_then(json::string);
+        let is_ours = model.is_none_or(|model| is_ours(&model));
         let (mut blocks, mut is_system) = (Vec::new(), role == Role::System);
-        let list = wire.content.map(|content| json::span(&raw, content.get()));
+        let has_shape = |content: &&RawValue| known::has_shape(Some(content), true);
+        let content = wire.content.filter(has_shape).filter(|content| content.get() != "null");
+        let list = content.map(|content| json::span(&raw, content.get()));
         if let Some(content) = wire.content {
             if content.get().starts_with('"') {
                 // An empty string is no content, not an empty block.
                 let blank = blank(content);
                 if blank != Blank::Empty {
                     let span = json::span(&raw, content.get());
-                    blocks.push(Block { span, kind: Kind::Text(blank) });
+                    blocks.push(Block::new(span, Kind::Text(blank)));
                 }
             } else if let Ok(elements) = json::elements(content.get()) {
                 for element in elements {
@@ -69,12 +106,22 @@ impl Form for Anthropic {
                     let is_true = |raw: &RawValue| raw.get() == "true";
                     let is_prompt = wire.as_ref().and_then(|wire| wire.is_system_prompt);
                     is_system |= role == Role::User && is_prompt.is_some_and(is_true);
-                    let kind = wire.map_or(Kind::Unread, |wire| kind(&raw, &wire));
-                    blocks.push(Block { span: json::span(&raw, element), kind });
+                    let unknown = wire.as_ref().and_then(|wire| unknown_in(element, wire));
+                    let kind = match wire.map_or(Kind::Unread, |wire| kind(&raw, &wire)) {
+                        // What it says stands elsewhere.
+                        Kind::Text(_) if unknown == Some(Unknown::Content) => Kind::Other,
+                        kind => kind,
+                    };
+                    let refused = refused_in(element, &kind, role);
+                    let refused = refused.filter(|it| is_ours || !it.is_limit()).map(Box::new);
+                    let block = Block::new(json::span(&raw, element), kind);
+                    blocks.push(Block { unknown, refused, ..block });
                 }
             }
         }
-        Ok(Body { role, list, blocks, is_system, ..Body::of(raw) })
+        let refused = refused(wire.content).map(Box::new);
+        let body = Body { role, list, blocks, is_system, unknown, refused, ..Body::of(raw) };
+        Ok(body)
     }
 
     fn evidence(&self, message: &str) -> usize {
@@ -120,9 +167,9 @@ impl Form for Anthropic {
     }
 
     /// A block with the title, then the content's own blocks as far as a user may send them.
-    fn result_as_text(&self, title: &str, content: Option<&str>) -> Vec<String> {
+    fn result_as_text(&self, title: &str, _: &str, content: Option<&str>) -> Vec<String> {
         let mut blocks = vec![text_block(title)];
-        let content = content.unwrap_or(r#""""#);
+        let Some(content) = content else { return blocks };
         let Ok(parts) = json::elements(content) else {
             return vec![text_block(&format!("{title}\n{}", as_text(content)))];
         };
@@ -146,7 +193,7 @@ impl Form for Anthropic {
         let message = finding.message_index;
         let block = finding.block_index.unwrap_or_default();
         match finding.fault {
-            Fault::IncompleteUse | Fault::UseWithoutUser => format!(
+            Fault::IncompleteUse | Fault::UseWithoutUser | Fault::ContentAfterUse => format!(
                 "messages.{message}: `tool_use` ids were found without `tool_result` blocks \
                  immediately after: {id}. Each `tool_use` block must have a corresponding \
                  `tool_result` block in the next message."
@@ -178,13 +225,91 @@ impl Form for Anthropic {
                  Found multiple `tool_result` blocks with id: {id}"
             ),
             Fault::EmptyText => "messages: text content blocks must be non-empty".to_owned(),
-            Fault::BlankMessage => {
+            Fault::BlankMessage | Fault::BlankText => {
                 "messages: text content blocks must contain non-whitespace text".to_owned()
             }
-            _ => {
-                format!("messages.{message}: user messages must have non-empty content")
+            Fault::EmptyAnswer => format!(
+                "messages.{message}: all messages must have non-empty content except for the \
+                 optional final assistant message"
+            ),
+            Fault::MisplacedBlock => format!(
+                "messages.{message}.content.{block}: `{}` blocks can only be in `assistant` \
+                 messages",
+                finding.member().unwrap_or("tool_use")
+            ),
+            Fault::RefusedRole => "messages: Unexpected role \"system\". The Messages API accepts \
+                                   a top-level `system` parameter, not \"system\" as an input \
+                                   message role."
+                .to_owned(),
+            Fault::RefusedEnd if finding.is_white() => {
+                "messages: final assistant content cannot end with trailing whitespace".to_owned()
             }
+            Fault::RefusedEnd => format!(
+                "messages.{message}: The final block in an assistant message cannot be `thinking`."
+            ),
+            _ => match &finding.refused {
+                Some(refused) => words(refused, message, finding.block_index),
+                None => format!("messages.{message}: user messages must have non-empty content"),
+            },
         }
+    }
+}
+
+/// Whether this model is Anthropic's; others that speak this form have limits of their own.
+pub(super) fn is_ours(model: &str) -> bool {
+    model.contains("claude") || model.contains("anthropic")
+}
+
+/// How a member is refused.
+fn words(refused: &Refused, message: usize, block: Option<usize>) -> String {
+    let place = match block {
+        Some(block) => format!("messages.{message}.content.{block}.{}", refused.member),
+        None => format!("messages.{message}.{}", refused.member),
+    };
+    let why = match &refused.why {
+        Why::Missing => "Field required".to_owned(),
+        Why::Long { most, .. } => format!("String should have at most {most} characters"),
+        Why::Pattern => format!("String should match pattern '{PATTERN}'"),
+        Why::Type { expected: "an object", .. } => "Input should be a valid dictionary".to_owned(),
+        Why::Type { expected: "a list", .. } => "Input should be a valid list".to_owned(),
+        Why::Type { .. } => "Input should be a valid string".to_owned(),
+        Why::Empty | Why::EmptyList | Why::Place => {
+            "String should have at least 1 character".to_owned()
+        }
+    };
+    format!("{place}: {why}")
+}
+
+/// What is refused of a message's content. Of one that is neither a text nor a list nobody knows
+/// what it says.
+fn refused(content: Option<&RawValue>) -> Option<Refused> {
+    let why = match content {
+        None => Why::Missing,
+        Some(raw) if raw.get() == "null" => Why::Type { expected: "a list", got: type_of(raw) },
+        Some(_) => return None,
+    };
+    Some(Refused::new(Fault::RefusedContent, "content", why))
+}
+
+/// What is refused of a block of this speaker's.
+fn refused_in(block: &str, kind: &Kind, role: Role) -> Option<Refused> {
+    match kind {
+        Kind::Use { id, .. } => {
+            let wire: WireBlock<'_> = json::object(block).ok()?;
+            let input = || object(Fault::RefusedInput, "tool_use.input", wire.input);
+            ID.refused_id(id).or_else(|| NAME.refused(wire.name)).or_else(input)
+        }
+        Kind::Other if role == Role::User => {
+            let wire: WireBlock<'_> = json::object(block).ok()?;
+            let kind = wire.kind.and_then(json::string)?;
+            let member = match &*kind {
+                "thinking" => "thinking",
+                "redacted_thinking" => "redacted_thinking",
+                _ => return None,
+            };
+            Some(Refused::new(Fault::MisplacedBlock, member, Why::Place))
+        }
+        _ => None,
     }
 }
 
@@ -204,6 +329,44 @@ fn kind(raw: &str, wire: &WireBlock<'_>) -> Kind {
         Some("text") => Kind::Text(wire.text.map_or(Blank::Empty, blank)),
         _ => Kind::Other,
     }
+}
+
+/// What of a block is not understood.
+fn unknown_in(block: &str, wire: &WireBlock<'_>) -> Option<Unknown> {
+    let kind = wire.kind.and_then(json::string).unwrap_or_default();
+    let members: &[&str] = match &*kind {
+        "text" => &["type", "text", "citations", "cache_control", "isSystemPrompt"],
+        "tool_use" => &["type", "id", "name", "input", "caller", "cache_control"],
+        "tool_result" => &["type", "tool_use_id", "content", "is_error", "cache_control"],
+        // These are never touched, whatever they have.
+        kind if is_untouched(kind) => return None,
+        _ => return Some(Unknown::Content),
+    };
+    let unknown = known::block(block, members)?;
+    // What it says may be in the members that are not known.
+    let is_bare = match &*kind {
+        "text" => wire.text.is_none(),
+        "tool_result" => wire.content.is_none(),
+        _ => false,
+    };
+    Some(if is_bare { Unknown::Content } else { unknown })
+}
+
+/// Whether a block of this type is known, and says nothing that a repair would go by.
+pub(crate) fn is_untouched(kind: &str) -> bool {
+    const KINDS: [&str; 10] = [
+        "compaction",
+        "container_upload",
+        "document",
+        "image",
+        "mcp_tool_use",
+        "redacted_thinking",
+        "search_result",
+        "server_tool_use",
+        "thinking",
+        "tool_reference",
+    ];
+    KINDS.contains(&kind) || kind.ends_with("_tool_result")
 }
 
 /// What cannot be read as a string (a lone surrogate) is text all the same.

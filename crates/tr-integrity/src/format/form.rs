@@ -47,13 +47,25 @@ pub(crate) trait Form: Sync {
         Some(message.with_pieces(pieces))
     }
 
-    /// A result without its use, as text that keeps its content: blocks, or the message.
-    fn result_as_text(&self, title: &str, content: Option<&str>) -> Vec<String>;
+    /// Whether a message that takes the place of a result keeps its other members.
+    fn keeps_members(&self) -> bool {
+        false
+    }
+
+    /// A result without its use, as text that keeps its content: blocks, or the message. `result`
+    /// is all of it.
+    fn result_as_text(&self, title: &str, result: &str, content: Option<&str>) -> Vec<String>;
 
     /// The messages for which the provider may ask for thoughts that are not there, and their
     /// texts for which it does not.
     fn waive_thoughts(&self, _: &[Message]) -> Vec<(usize, String)> {
         Vec::new()
+    }
+
+    /// `message` with the members that its provider refuses and that can say the same otherwise;
+    /// `None` if it has none.
+    fn corrected(&self, _: &Message) -> Option<String> {
+        None
     }
 
     /// The text with which the provider refuses what was found.
@@ -76,6 +88,9 @@ pub(crate) struct Rules {
     pub(crate) names_pair: bool,
     /// Whether the steps of a turn may carry signatures of the model's thoughts.
     pub(crate) signs_steps: bool,
+    /// Whether the system may speak between uses and their results, as long as it says nothing:
+    /// a change of effort.
+    pub(crate) passes_over_system: bool,
     /// If a step must follow a message of the user's, results among them: one that may stand
     /// before a step that begins the session.
     pub(crate) follows_user: Option<&'static str>,
@@ -95,6 +110,7 @@ impl Rules {
             blanks: Blanks::Nothing,
             names_pair: false,
             signs_steps: false,
+            passes_over_system: false,
             follows_user: None,
         }
     }

@@ -3,10 +3,12 @@
 use super::{
     ReadError,
     form::{Asked, Blanks, Form, NewUse, Results, Rules, is_synthetic, text},
+    known,
+    refused::{Refused, Text, Why, object},
 };
 use crate::{
     json::{self, Piece, quote},
-    message::{Block, Body, Kind, Message, Role},
+    message::{Block, Body, Kind, Message, Role, Unknown},
     validate::{Fault, Finding},
 };
 use serde::Deserialize;
@@ -46,6 +48,8 @@ struct WireFunction<'t> {
     #[serde(borrow)]
     name: Option<&'t RawValue>,
     #[serde(borrow)]
+    args: Option<&'t RawValue>,
+    #[serde(borrow)]
     response: Option<&'t RawValue>,
     /// Images and files beside the response.
     #[serde(borrow)]
@@ -62,6 +66,25 @@ struct Answer<'t> {
     #[serde(borrow)]
     error: Option<&'t RawValue>,
 }
+
+/// The members of a part in which it says something, and those beside them.
+const SAYING: [&str; 9] = [
+    "codeExecutionResult",
+    "executableCode",
+    "fileData",
+    "functionCall",
+    "functionResponse",
+    "inlineData",
+    "text",
+    "toolCall",
+    "toolResponse",
+];
+const BESIDE: [&str; 5] =
+    ["mediaResolution", "partMetadata", "thought", "thoughtSignature", "videoMetadata"];
+
+/// The members of a call, and of a response.
+const CALL: [&str; 5] = ["id", "name", "args", "partialArgs", "willContinue"];
+const RESPONSE: [&str; 6] = ["id", "name", "response", "parts", "scheduling", "willContinue"];
 
 /// The form.
 pub(super) struct Gemini;
@@ -87,16 +110,27 @@ impl Form for Gemini {
             Some("system") => Role::System,
             _ => Role::Other,
         };
-        let list = wire.parts.map(|parts| json::span(&raw, parts.get()));
+        let is_list = known::has_shape(wire.parts, false);
+        let list = wire.parts.filter(|_| is_list).map(|parts| json::span(&raw, parts.get()));
         let parts = wire.parts.and_then(|parts| json::elements(parts.get()).ok());
         let blocks = parts.unwrap_or_default().into_iter().map(|part| {
-            let kind = json::object(part).map_or(Kind::Unread, |part| kind(&raw, &part));
-            Block { span: json::span(&raw, part), kind }
+            let wire = json::object(part).ok();
+            let refused = wire.as_ref().and_then(|wire| refused_in(part, wire)).map(Box::new);
+            let kind = wire.map_or(Kind::Unread, |part| kind(&raw, &part));
+            let block = Block::new(json::span(&raw, part), kind);
+            Block { unknown: unknown(part), refused, ..block }
         });
         let blocks: Vec<_> = blocks.collect();
         let is_signed = blocks.iter().any(|block| is_signed(&raw[block.span.clone()]));
         let is_system = role == Role::System;
-        Ok(Body { role, list, blocks, is_system, is_signed, ..Body::of(raw) })
+        let unknown = match role {
+            Role::Other => Some(Unknown::Content),
+            _ if !is_list => Some(Unknown::Content),
+            _ => known::message(&raw, &["role", "parts"], wire.parts),
+        };
+        let refused = Refused::new(Fault::RefusedRole, "role", Why::Place);
+        let refused = is_system.then_some(refused).map(Box::new);
+        Ok(Body { role, list, blocks, is_system, is_signed, unknown, refused, ..Body::of(raw) })
     }
 
     fn evidence(&self, message: &str) -> usize {
@@ -149,8 +183,8 @@ impl Form for Gemini {
     }
 
     /// A text with the title and the answer, then what the response had beside it.
-    fn result_as_text(&self, title: &str, content: Option<&str>) -> Vec<String> {
-        let whole = content.unwrap_or_default();
+    fn result_as_text(&self, title: &str, _: &str, content: Option<&str>) -> Vec<String> {
+        let Some(whole) = content else { return vec![text_part(title)] };
         let function: WireFunction<'_> = json::object(whole).unwrap_or_default();
         let response = function.response.map_or(whole, RawValue::get);
         let said = answer(response).unwrap_or(response.into());
@@ -191,17 +225,82 @@ impl Form for Gemini {
             Fault::ResultWithoutAssistant => "Please ensure that function response turn comes \
                                               immediately after a function call turn."
                 .to_owned(),
-            Fault::UseOutOfTurn => "Please ensure that function call turn comes immediately after \
+            Fault::RefusedRole => "Please use a valid role: user, model.".to_owned(),
+            Fault::UseOutOfTurn | Fault::MisplacedBlock => {
+                "Please ensure that function call turn comes immediately after \
                                     a user turn or after a function response turn."
-                .to_owned(),
+                    .to_owned()
+            }
             Fault::EmptyMessage => format!(
                 "* GenerateContentRequest.contents[{at}].parts: contents.parts must not be empty."
             ),
-            _ => "Please ensure that the number of function response parts is equal to the number \
-                  of function call parts of the function call turn."
-                .to_owned(),
+            _ => match &finding.refused {
+                Some(refused) => words(refused, at, finding.block_index.unwrap_or_default()),
+                None => "Please ensure that the number of function response parts is equal to the \
+                         number of function call parts of the function call turn."
+                    .to_owned(),
+            },
         }
     }
+}
+
+/// What is taken of the name of a tool: any but none.
+const CALL_NAME: Text = Text::name("function_call.name", usize::MAX, false);
+const RESPONSE_NAME: Text = Text::name("function_response.name", usize::MAX, false);
+
+/// How a member is refused.
+fn words(refused: &Refused, at: usize, part: usize) -> String {
+    let place = format!("contents[{at}].parts[{part}].{}", refused.member);
+    match refused.why {
+        Why::Type { expected: "an object", .. } => {
+            format!("Invalid value at '{place}' (type.googleapis.com/google.protobuf.Struct)")
+        }
+        Why::Type { .. } => format!("Invalid value at '{place}' (TYPE_STRING)"),
+        _ if refused.fault == Fault::RefusedName => {
+            format!("* GenerateContentRequest.{place}: Name cannot be empty.")
+        }
+        _ => format!(
+            "* GenerateContentRequest.{place}: required oneof field 'data' must have one \
+             initialized field"
+        ),
+    }
+}
+
+/// What is refused of a part. A `null` is as if it were not there.
+fn refused_in(part: &str, wire: &WirePart<'_>) -> Option<Refused> {
+    let is_struct = |member, value: Option<&RawValue>| {
+        value.and_then(|value| object(Fault::RefusedInput, member, Some(value)))
+    };
+    if let Some(call) = wire.call.and_then(function) {
+        let name = CALL_NAME.refused(call.name);
+        return name.or_else(|| is_struct("function_call.args", call.args));
+    }
+    if let Some(response) = wire.response.and_then(function) {
+        let name = RESPONSE_NAME.refused(response.name);
+        let said = || is_struct("function_response.response", response.response);
+        return name.or_else(said);
+    }
+    let is_bare = json::members(part).is_ok_and(|members| members.is_empty());
+    is_bare.then(|| Refused::new(Fault::RefusedContent, "data", Why::Missing))
+}
+
+/// What of a part is not understood.
+fn unknown(part: &str) -> Option<Unknown> {
+    let members = json::members(part).ok()?;
+    let mut names = members.keys().map(|name| json::camel_case(name));
+    if !names.clone().any(|name| SAYING.contains(&&*name)) {
+        return Some(Unknown::Content).filter(|_| !members.is_empty());
+    }
+    let is_known = |name: &str| SAYING.contains(&name) || BESIDE.contains(&name);
+    let knows = |name: &str, known: &[&str]| {
+        let inner = members.iter().find(|(member, _)| json::camel_case(member) == name);
+        let inner = inner.and_then(|(_, value)| json::members(value.get()).ok());
+        inner.is_none_or(|inner| inner.keys().all(|name| known.contains(&&*json::camel_case(name))))
+    };
+    let is_understood = names.all(|name| is_known(&name))
+        && knows("functionCall", &CALL)
+        && knows("functionResponse", &RESPONSE);
+    (!is_understood).then_some(Unknown::Members)
 }
 
 fn kind(raw: &str, part: &WirePart<'_>) -> Kind {

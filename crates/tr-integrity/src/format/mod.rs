@@ -2,17 +2,21 @@
 mod anthropic;
 mod form;
 mod gemini;
+mod known;
 mod openai_chat;
 mod openai_responses;
 mod openclaw;
+mod refused;
 mod request;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::anthropic::is_untouched;
 pub use self::form::OUTCOME_UNKNOWN;
 pub(crate) use self::form::is_synthetic_text;
 pub(crate) use self::{
     form::{Asked, Blanks, Form, NewUse, Results, Rules},
+    refused::{Refused, Why, is_plain},
     request::{NEITHER, Request},
 };
 use crate::{
@@ -134,10 +138,23 @@ impl Format {
         Some(message.with_raw_of(self.own(raw)))
     }
 
-    /// A result without its use, as text that keeps its content: blocks, or the message.
-    pub(crate) fn result_as_text(self, id: &str, content: Option<&str>) -> Vec<String> {
-        let title = format!("[result of a tool call that is not in this session: {id}]");
-        self.form().result_as_text(&title, content)
+    /// A result without its use, as text that keeps its content and what it says beside that:
+    /// blocks, or the message. `result` is all of it.
+    pub(crate) fn result_as_text(
+        self,
+        title: &str,
+        id: &str,
+        result: &str,
+        content: Option<&str>,
+    ) -> Vec<String> {
+        let form = self.form();
+        if form.keeps_members() {
+            return form.result_as_text(title, result, content);
+        }
+        // Where its content is not where it belongs, all of it is the content.
+        let beside = if content == Some(result) { Vec::new() } else { known::beside(result, id) };
+        let title = std::iter::once(title.to_owned()).chain(beside).collect::<Vec<_>>().join("\n");
+        form.result_as_text(&title, result, content)
     }
 }
 

@@ -3,10 +3,12 @@
 use super::{
     ReadError,
     form::{Asked, Form, NewUse, Results, Rules, as_text, is_synthetic, role, text},
+    known,
+    refused::{Refused, Text, Why, openai, type_of},
 };
 use crate::{
     json::{self, Piece, quote},
-    message::{Block, Body, Kind, Message, Role},
+    message::{Block, Body, Kind, Message, Role, Unknown},
     validate::{Fault, Finding},
 };
 use serde::Deserialize;
@@ -18,6 +20,13 @@ struct Wire<'t> {
     role: Option<&'t RawValue>,
     #[serde(borrow)]
     content: Option<&'t RawValue>,
+    /// Beside these, an answer may have no content.
+    #[serde(borrow)]
+    audio: Option<&'t RawValue>,
+    #[serde(borrow)]
+    function_call: Option<&'t RawValue>,
+    #[serde(borrow)]
+    refusal: Option<&'t RawValue>,
     #[serde(borrow)]
     tool_calls: Option<&'t RawValue>,
     #[serde(borrow)]
@@ -28,15 +37,56 @@ struct Wire<'t> {
 struct WireCall<'t> {
     #[serde(borrow)]
     id: Option<&'t RawValue>,
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'t RawValue>,
     #[serde(borrow)]
     function: Option<WireFunction<'t>>,
+    #[serde(borrow)]
+    custom: Option<&'t RawValue>,
 }
+
+/// The members of a message, those of the model's answers and of other providers that speak this
+/// form among them.
+const MEMBERS: [&str; 15] = [
+    "annotations",
+    "audio",
+    "cache_control",
+    "content",
+    "name",
+    "provider_specific_fields",
+    "reasoning",
+    "reasoning_content",
+    "reasoning_details",
+    "refusal",
+    "role",
+    "thinking_blocks",
+    "tool_call_id",
+    "tool_calls",
+    "tool_name",
+];
+
+/// The members of a call.
+const CALL: [&str; 7] =
+    ["custom", "extra_content", "function", "id", "index", "provider_specific_fields", "type"];
+
+/// The members of a result.
+const RESULT: [&str; 6] = ["cache_control", "content", "name", "role", "tool_call_id", "tool_name"];
+
+/// The types of a content's parts.
+const PARTS: [&str; 7] =
+    ["audio_url", "file", "image_url", "input_audio", "refusal", "text", "video_url"];
 
 #[derive(Default, Deserialize)]
 struct WireFunction<'t> {
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "json::present")]
     name: Option<&'t RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::present")]
+    arguments: Option<&'t RawValue>,
 }
+
+/// What is taken of an id, and of the name of a tool.
+const ID: Text = Text::id("id", 40, false);
+const NAME: Text = Text::name("function.name", 128, true);
 
 /// The form.
 pub(super) struct Chat;
@@ -61,28 +111,41 @@ impl Form for Chat {
                 content: at(wire.content),
                 synthetic: is_synthetic(wire.content),
             };
-            blocks.push(Block { span: 0..raw.len(), kind });
+            let unknown = known::block(&raw, &RESULT);
+            blocks.push(Block { unknown, ..Block::new(0..raw.len(), kind) });
         } else if role == Role::Assistant
             && let Some(calls) = wire.tool_calls
             && let Ok(elements) = json::elements(calls.get())
         {
             list = at(Some(calls));
             for element in elements {
-                let kind = |call: WireCall<'_>| {
+                let call: Option<WireCall<'_>> = json::object(element).ok();
+                let refused = call.as_ref().and_then(refused_in).map(Box::new);
+                let kind = call.map_or(Kind::Unread, |call| {
                     let name = text(call.function.and_then(|function| function.name));
                     Kind::Use { id: text(call.id), id_at: at(call.id), name, noun: "" }
-                };
-                let kind = json::object(element).map_or(Kind::Unread, kind);
-                blocks.push(Block { span: json::span(&raw, element), kind });
+                });
+                let unknown = known::block(element, &CALL);
+                let block = Block::new(json::span(&raw, element), kind);
+                blocks.push(Block { unknown, refused, ..block });
             }
         }
-        Ok(Body { role, list, blocks, is_system: role == Role::System, ..Body::of(raw) })
+        let is_system = role == Role::System;
+        let says = wire.tool_calls.filter(|_| !blocks.is_empty()).or(wire.content);
+        let unknown = match role {
+            Role::Other => Some(Unknown::Content),
+            _ if !known::has_parts(wire.content, &PARTS) => Some(Unknown::Content),
+            _ => known::message(&raw, &MEMBERS, says),
+        };
+        let refused = refused(&wire, role).map(Box::new);
+        Ok(Body { role, list, blocks, is_system, unknown, refused, ..Body::of(raw) })
     }
 
     fn evidence(&self, message: &str) -> usize {
         let Ok(wire) = json::object::<Wire<'_>>(message) else { return 0 };
-        let role = role(wire.role).unwrap_or(Role::Other);
-        usize::from(matches!(role, Role::System | Role::Tool) || wire.tool_calls.is_some())
+        // A role of the system's says nothing: Anthropic has it among the messages, too.
+        let tells = matches!(&*text(wire.role), "tool" | "developer");
+        usize::from(tells || has_own_member(message))
     }
 
     fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String> {
@@ -112,7 +175,7 @@ impl Form for Chat {
     }
 
     /// A user message with the title and the content, whose parts stay as they are.
-    fn result_as_text(&self, title: &str, content: Option<&str>) -> Vec<String> {
+    fn result_as_text(&self, title: &str, _: &str, content: Option<&str>) -> Vec<String> {
         let content = content.unwrap_or(r#""""#);
         let content = match json::elements(content) {
             Ok(parts) => {
@@ -123,6 +186,31 @@ impl Form for Chat {
             Err(_) => quote(&format!("{title}\n{}", as_text(content))),
         };
         vec![format!(r#"{{"role":"user","content":{content}}}"#)]
+    }
+
+    /// Arguments become the string of JSON that they are; a list without calls goes; a content that
+    /// is not there is an empty text.
+    fn corrected(&self, message: &Message) -> Option<String> {
+        let whole = message.refused().map(|refused| (refused.member, &refused.why));
+        match whole {
+            Some(("tool_calls", _)) => return Some(without_calls(message.raw())),
+            Some(("content", Why::Type { .. })) if message.role() != Role::Tool => {
+                return Some(json::set_member(message.raw(), "content", r#""""#));
+            }
+            _ => {}
+        }
+        let text = |block: &Block| {
+            let call = message.text(&block.span);
+            block.refused.as_ref().and_then(|_| with_string(call))
+        };
+        let texts: Vec<_> = message.blocks().iter().map(text).collect();
+        texts.iter().flatten().next()?;
+        let piece = |(at, (block, text)): (usize, (&Block, Option<String>))| {
+            let text = text.unwrap_or_else(|| message.text(&block.span).to_owned());
+            Piece { was: Some(at), text }
+        };
+        let pieces: Vec<_> = message.blocks().iter().zip(texts).enumerate().map(piece).collect();
+        Some(message.with_pieces(&pieces))
     }
 
     fn error(&self, finding: &Finding) -> String {
@@ -137,11 +225,105 @@ impl Form for Chat {
                 let (at, call) = (finding.message_index, finding.block_index.unwrap_or_default());
                 missing(finding, &format!("messages[{at}].tool_calls[{call}].id"))
             }
-            _ => "messages with role 'tool' must be a response to a preceeding message with \
-                  'tool_calls'."
-                .to_owned(),
+            Fault::OrphanedResult | Fault::ResultWithoutAssistant if id.is_empty() => {
+                "Missing parameter 'tool_call_id': messages with role 'tool' must have a \
+                 'tool_call_id'."
+                    .to_owned()
+            }
+            _ => match &finding.refused {
+                Some(refused) => words(refused, finding.message_index, finding.block_index),
+                None => {
+                    "messages with role 'tool' must be a response to a preceeding message with \
+                         'tool_calls'."
+                        .to_owned()
+                }
+            },
         }
     }
+}
+
+/// How a member is refused.
+fn words(refused: &Refused, at: usize, call: Option<usize>) -> String {
+    let member = refused.member;
+    match (call, &refused.why) {
+        (Some(call), _) => openai(refused, &format!("messages[{at}].tool_calls[{call}].{member}")),
+        (None, Why::Type { got, .. }) if member == "content" => {
+            format!("Invalid value for 'content': expected a string, got {got}.")
+        }
+        (None, _) => openai(refused, &format!("messages[{at}].{member}")),
+    }
+}
+
+/// What is refused of a call.
+fn refused_in(call: &WireCall<'_>) -> Option<Refused> {
+    let refused = ID.refused_id(&text(call.id));
+    if refused.is_some() || call.custom.is_some() || &*text(call.kind) == "custom" {
+        return refused;
+    }
+    let Some(function) = &call.function else {
+        return Some(Refused::new(Fault::RefusedName, "function", Why::Missing));
+    };
+    NAME.refused(function.name).or_else(|| arguments("function.arguments", function.arguments))
+}
+
+/// A call with its arguments as a string of JSON, if they are written as what they are.
+fn with_string(call: &str) -> Option<String> {
+    let wire: WireCall<'_> = json::object(call).ok()?;
+    let given = wire.function?.arguments.filter(|given| given.get().starts_with('{'))?;
+    let at = json::span(call, given.get());
+    Some(format!("{}{}{}", &call[..at.start], quote(given.get()), &call[at.end..]))
+}
+
+/// What is refused of the arguments of a call, which are a string of JSON.
+pub(super) fn arguments(member: &'static str, given: Option<&RawValue>) -> Option<Refused> {
+    let why = match given {
+        None => Why::Missing,
+        Some(given) if given.get().starts_with('"') => return None,
+        Some(given) => Why::Type { expected: "a string", got: type_of(given) },
+    };
+    Some(Refused::new(Fault::RefusedInput, member, why))
+}
+
+/// What is refused of what a message says, and of its list of calls.
+fn refused(wire: &Wire<'_>, role: Role) -> Option<Refused> {
+    let content = |why| Some(Refused::new(Fault::RefusedContent, "content", why));
+    if role == Role::Assistant {
+        match wire.tool_calls.map(RawValue::get) {
+            Some(calls) if json::elements(calls).is_ok_and(|calls| calls.is_empty()) => {
+                let why = Why::EmptyList;
+                return Some(Refused::new(Fault::RefusedContent, "tool_calls", why));
+            }
+            Some(_) => return None,
+            None if wire.audio.or(wire.function_call).or(wire.refusal).is_some() => return None,
+            None => {}
+        }
+    }
+    match wire.content.map(RawValue::get) {
+        _ if role == Role::Other => None,
+        None => content(Why::Type { expected: "a string", got: "null" }),
+        Some(text) if text.starts_with('"') => None,
+        Some(list) if json::elements(list).is_ok_and(|parts| parts.is_empty()) => {
+            content(Why::EmptyList)
+        }
+        Some(_) => None,
+    }
+}
+
+/// Whether a message has a member of this form alone, be it `null`.
+fn has_own_member(message: &str) -> bool {
+    #[derive(Default, Deserialize)]
+    struct Own<'t> {
+        #[serde(borrow, default, deserialize_with = "json::present")]
+        audio: Option<&'t RawValue>,
+        #[serde(borrow, default, deserialize_with = "json::present")]
+        function_call: Option<&'t RawValue>,
+        #[serde(borrow, default, deserialize_with = "json::present")]
+        refusal: Option<&'t RawValue>,
+        #[serde(borrow, default, deserialize_with = "json::present")]
+        tool_calls: Option<&'t RawValue>,
+    }
+    let own: Own<'_> = json::object(message).unwrap_or_default();
+    own.audio.or(own.function_call).or(own.refusal).or(own.tool_calls).is_some()
 }
 
 /// How `OpenAI` refuses an id that is not there, or empty.

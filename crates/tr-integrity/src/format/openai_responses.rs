@@ -3,11 +3,13 @@
 use super::{
     ReadError,
     form::{Asked, Form, NewUse, Results, Rules, as_text, is_synthetic, role, text},
-    openai_chat::missing,
+    known,
+    openai_chat::{arguments, missing},
+    refused::{Refused, Text, Why, openai, type_of},
 };
 use crate::{
     json::{self, Piece, quote},
-    message::{Block, Body, Item, Kind, Message, Role},
+    message::{Block, Body, Item, Kind, Message, Role, Unknown},
     validate::{Fault, Finding},
 };
 use serde::Deserialize;
@@ -27,6 +29,8 @@ struct Wire<'t> {
     call_id: Option<&'t RawValue>,
     #[serde(borrow)]
     name: Option<&'t RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::present")]
+    arguments: Option<&'t RawValue>,
     #[serde(borrow)]
     output: Option<&'t RawValue>,
 }
@@ -41,8 +45,83 @@ const CALLS: [(&str, &str); 6] = [
     ("computer_call", "computer call"),
 ];
 
+/// Other items: what the provider's own tools did, and what it keeps.
+const UNTOUCHED: [&str; 15] = [
+    "code_interpreter_call",
+    "compaction",
+    "compaction_summary",
+    "compaction_trigger",
+    "context_compaction",
+    "file_search_call",
+    "ghost_snapshot",
+    "image_generation_call",
+    "mcp_approval_request",
+    "mcp_approval_response",
+    "mcp_call",
+    "mcp_list_tools",
+    "tool_search_call",
+    "tool_search_output",
+    "web_search_call",
+];
+
+/// The members of a message.
+const MESSAGE: [&str; 9] = [
+    "content",
+    "end_turn",
+    "id",
+    "internal_chat_message_metadata_passthrough",
+    "name",
+    "phase",
+    "role",
+    "status",
+    "type",
+];
+
+/// The types of a message's parts.
+const PARTS: [&str; 10] = [
+    "computer_screenshot",
+    "input_audio",
+    "input_file",
+    "input_image",
+    "input_text",
+    "output_audio",
+    "output_text",
+    "reasoning_text",
+    "refusal",
+    "text",
+];
+
+/// The members of a call and of its output.
+const PAIR: [&str; 21] = [
+    "acknowledged_safety_checks",
+    "action",
+    "actions",
+    "arguments",
+    "call_id",
+    "caller",
+    "created_by",
+    "environment",
+    "execution",
+    "id",
+    "input",
+    "internal_chat_message_metadata_passthrough",
+    "max_output_length",
+    "name",
+    "namespace",
+    "operation",
+    "output",
+    "pending_safety_checks",
+    "status",
+    "success",
+    "type",
+];
+
 /// A screenshot is the only answer to `computer_call`: one pixel stands for one that nobody has.
 const NO_SCREEN: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
+
+/// What is taken of an id, and of the name of a tool.
+const ID: Text = Text::id("call_id", 64, false);
+const NAME: Text = Text::name("name", 128, true);
 
 /// The form.
 pub(super) struct Responses;
@@ -68,7 +147,13 @@ impl Form for Responses {
             };
             let (list, item) = (at(wire.content), item(&raw, wire.id));
             let is_system = role == Role::System;
-            return Ok(Body { role, list, is_system, item, ..Body::of(raw) });
+            let unknown = match role {
+                Role::Other => Some(Unknown::Content),
+                _ if !known::has_parts(wire.content, &PARTS) => Some(Unknown::Content),
+                _ => known::message(&raw, &MESSAGE, wire.content),
+            };
+            let refused = refused_content(wire.content).map(Box::new);
+            return Ok(Body { role, list, is_system, item, unknown, refused, ..Body::of(raw) });
         }
         let (role, part) = match &*kind {
             "reasoning" => (Role::Assistant, Kind::Reasoning),
@@ -95,7 +180,9 @@ impl Form for Responses {
         // Where the call's id stands in the place of the item's, it is not the item's.
         let is_pair = matches!(part, Kind::Use { .. } | Kind::Result { .. });
         let item = item(&raw, wire.id.filter(|_| !is_pair || wire.call_id.is_some()));
-        let blocks = vec![Block { span: 0..raw.len(), kind: part }];
+        let unknown = unknown(&raw, &kind, &part);
+        let refused = refused_in(&wire, &kind, &part).map(Box::new);
+        let blocks = vec![Block { unknown, refused, ..Block::new(0..raw.len(), part) }];
         Ok(Body { role, blocks, item, ..Body::of(raw) })
     }
 
@@ -110,7 +197,7 @@ impl Form for Responses {
         let told = parts.is_some_and(|parts| parts.into_iter().any(is_ours));
         let kind = text(wire.kind);
         // Anthropic types the messages of its model, and no others.
-        let is_item = kind == "message".into() && text(wire.role) != "assistant".into()
+        let is_item = &*kind == "message" && &*text(wire.role) != "assistant"
             || matches!(&*kind, "reasoning" | "item_reference")
             || is_call(kind.strip_suffix("_output").unwrap_or(&kind));
         // More than the role of a message says to others.
@@ -166,7 +253,7 @@ impl Form for Responses {
     }
 
     /// A user's message with the title and the content, whose parts stay as they are.
-    fn result_as_text(&self, title: &str, content: Option<&str>) -> Vec<String> {
+    fn result_as_text(&self, title: &str, _: &str, content: Option<&str>) -> Vec<String> {
         let content = content.unwrap_or(r#""""#);
         let title_part = format!(r#"{{"type":"input_text","text":{}}}"#, quote(title));
         let parts = json::elements(content).unwrap_or_default();
@@ -200,6 +287,14 @@ impl Form for Responses {
         waived
     }
 
+    /// Arguments become the string of JSON that they are.
+    fn corrected(&self, item: &Message) -> Option<String> {
+        item.blocks().iter().find(|block| block.refused.is_some())?;
+        let wire: Wire<'_> = json::object(item.raw()).ok()?;
+        let given = wire.arguments.filter(|given| given.get().starts_with('{'))?;
+        Some(json::set_member(item.raw(), "arguments", &quote(given.get())))
+    }
+
     fn error(&self, finding: &Finding) -> String {
         let id = finding.tool_use_id.as_deref().unwrap_or_default();
         match finding.fault {
@@ -218,9 +313,52 @@ impl Form for Responses {
                  again.",
                 finding.about
             ),
-            _ => format!("No tool call found for function call output with call_id {id}."),
+            _ => match &finding.refused {
+                Some(refused) => {
+                    openai(refused, &format!("input[{}].{}", finding.message_index, refused.member))
+                }
+                None => format!("No tool call found for function call output with call_id {id}."),
+            },
         }
     }
+}
+
+/// What of an item that is no message is not understood.
+fn unknown(raw: &str, kind: &str, part: &Kind) -> Option<Unknown> {
+    match part {
+        Kind::Use { .. } | Kind::Result { .. } => known::block(raw, &PAIR),
+        Kind::Reasoning | Kind::Reference => None,
+        _ if UNTOUCHED.contains(&kind) => None,
+        _ => Some(Unknown::Content),
+    }
+}
+
+/// What is refused of a call or of an output.
+fn refused_in(wire: &Wire<'_>, kind: &str, part: &Kind) -> Option<Refused> {
+    match part {
+        Kind::Use { id, .. } => {
+            let refused = ID.refused_id(id);
+            if refused.is_some() || kind != "function_call" {
+                return refused;
+            }
+            NAME.refused(wire.name).or_else(|| arguments("arguments", wire.arguments))
+        }
+        Kind::Result { .. } if wire.output.is_none() => {
+            Some(Refused::new(Fault::RefusedContent, "output", Why::Missing))
+        }
+        _ => None,
+    }
+}
+
+/// What is refused of what a message says.
+fn refused_content(content: Option<&RawValue>) -> Option<Refused> {
+    let got = match content {
+        None => "null",
+        Some(content) if content.get().starts_with(['"', '[']) => return None,
+        Some(content) => type_of(content),
+    };
+    let why = Why::Type { expected: "one of an array of objects or string", got };
+    Some(Refused::new(Fault::RefusedContent, "content", why))
 }
 
 fn is_call(kind: &str) -> bool {

@@ -3,15 +3,18 @@
 use super::{
     ReadError,
     form::{Asked, Form, NewUse, Rules, is_synthetic, text},
+    known,
     openai_chat::Chat,
+    refused::{Refused, Text, object},
 };
 use crate::{
     json::{self, quote},
-    message::{Blank, Block, Body, Kind, Role},
-    validate::Finding,
+    message::{Blank, Block, Body, Kind, Role, Unknown},
+    validate::{Fault, Finding},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 #[derive(Deserialize)]
 struct Wire<'t> {
@@ -29,9 +32,24 @@ struct WireBlock<'t> {
     kind: Option<&'t RawValue>,
     #[serde(borrow)]
     id: Option<&'t RawValue>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "json::present")]
     name: Option<&'t RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::present")]
+    arguments: Option<&'t RawValue>,
 }
+
+/// The members of a message in which it says something.
+const SAYING: [&str; 2] = ["content", "toolCallId"];
+
+/// The members that a result and a text have alike, or that only the harness reads.
+const KEPT: [&str; 4] = ["details", "isError", "timestamp", "toolName"];
+
+/// The members of a call.
+const CALL: [&str; 6] = ["type", "id", "name", "arguments", "thoughtSignature", "partialJson"];
+
+/// The members of a result.
+const RESULT: [&str; 7] =
+    ["content", "details", "isError", "role", "timestamp", "toolCallId", "toolName"];
 
 /// The form.
 pub(super) struct OpenClaw;
@@ -56,7 +74,8 @@ impl Form for OpenClaw {
                 content: at(wire.content),
                 synthetic: is_synthetic(wire.content),
             };
-            blocks.push(Block { span: 0..raw.len(), kind });
+            let unknown = known::block(&raw, &RESULT);
+            blocks.push(Block { unknown, ..Block::new(0..raw.len(), kind) });
         } else if role == Role::Assistant
             && let Some(content) = wire.content
             && let Ok(elements) = json::elements(content.get())
@@ -72,11 +91,24 @@ impl Form for OpenClaw {
                     Some("text") => Kind::Text(Blank::No),
                     _ => Kind::Other,
                 };
-                let kind = json::object(element).map_or(Kind::Unread, kind);
-                blocks.push(Block { span: json::span(&raw, element), kind });
+                let wire: Option<WireBlock<'_>> = json::object(element).ok();
+                let unknown = wire.as_ref().and_then(|wire| unknown(element, wire));
+                let refused = wire.as_ref().and_then(refused_in).map(Box::new);
+                let kind = wire.map_or(Kind::Unread, kind);
+                let block = Block::new(json::span(&raw, element), kind);
+                blocks.push(Block { unknown, refused, ..block });
             }
         }
-        Ok(Body { role, list, blocks, is_system: role == Role::System, ..Body::of(raw) })
+        let is_system = role == Role::System;
+        let unknown = match role {
+            Role::Other => Some(Unknown::Content),
+            _ if !known::has_shape(wire.content, true) => Some(Unknown::Content),
+            // A repair drops none of its messages but results.
+            Role::Assistant => known::message(&raw, &SAYING, wire.role)
+                .filter(|unknown| *unknown == Unknown::Content),
+            _ => None,
+        };
+        Ok(Body { role, list, blocks, is_system, unknown, ..Body::of(raw) })
     }
 
     fn evidence(&self, message: &str) -> usize {
@@ -110,13 +142,46 @@ impl Form for OpenClaw {
         )
     }
 
-    /// A user message with the title and the content, whose parts stay as they are.
-    fn result_as_text(&self, title: &str, content: Option<&str>) -> Vec<String> {
-        Chat.result_as_text(title, content)
+    fn keeps_members(&self) -> bool {
+        true
+    }
+
+    /// A user message with the title and the content, whose parts stay as they are, as do the
+    /// result's other members: the harness shows them to no model.
+    fn result_as_text(&self, title: &str, result: &str, content: Option<&str>) -> Vec<String> {
+        let keeps = |(name, value): &(Cow<'_, str>, &RawValue)| {
+            content != Some(result) && KEPT.contains(&&**name) && value.get() != "null"
+        };
+        let members = json::members(result).unwrap_or_default().into_iter().filter(keeps);
+        let text = Chat.result_as_text(title, result, content);
+        let kept = members
+            .fold(text.concat(), |text, (name, value)| json::set_member(&text, &name, value.get()));
+        vec![kept]
     }
 
     fn error(&self, finding: &Finding) -> String {
         Chat.error(finding)
+    }
+}
+
+/// What is taken of the name of a tool: any but none.
+const NAME: Text = Text::name("function.name", usize::MAX, false);
+
+/// What is refused of a call. Its agent writes an object for what it is given.
+fn refused_in(wire: &WireBlock<'_>) -> Option<Refused> {
+    if &*text(wire.kind) != "toolCall" {
+        return None;
+    }
+    let given = || object(Fault::UnreadInput, "arguments", wire.arguments);
+    NAME.refused(wire.name).or_else(given)
+}
+
+/// What of a block is not understood.
+fn unknown(block: &str, wire: &WireBlock<'_>) -> Option<Unknown> {
+    match &*text(wire.kind) {
+        "toolCall" => known::block(block, &CALL),
+        "text" | "thinking" | "image" => None,
+        _ => Some(Unknown::Content),
     }
 }
 

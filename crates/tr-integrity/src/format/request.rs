@@ -1,5 +1,5 @@
 //! Where in a text the messages lie: an array of them, a request, a response.
-use super::{Format, ReadError, form::Form};
+use super::{Format, ReadError, anthropic, form::Form};
 use crate::json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -21,6 +21,25 @@ pub(crate) struct Request<'t> {
     /// Anthropic's system prompt stands beside the messages.
     #[serde(borrow)]
     system: Option<&'t RawValue>,
+    /// Anthropic's tools have a schema, `OpenAI`'s a function.
+    #[serde(borrow)]
+    tools: Option<&'t RawValue>,
+    #[serde(borrow)]
+    model: Option<&'t RawValue>,
+    #[serde(borrow)]
+    anthropic_version: Option<&'t RawValue>,
+    #[serde(borrow)]
+    stop_sequences: Option<&'t RawValue>,
+    #[serde(borrow)]
+    thinking: Option<&'t RawValue>,
+    #[serde(borrow)]
+    max_tokens: Option<&'t RawValue>,
+    #[serde(borrow)]
+    max_completion_tokens: Option<&'t RawValue>,
+    #[serde(borrow)]
+    response_format: Option<&'t RawValue>,
+    #[serde(borrow)]
+    stream_options: Option<&'t RawValue>,
     #[serde(borrow)]
     previous_response_id: Option<&'t RawValue>,
     #[serde(borrow)]
@@ -54,6 +73,26 @@ impl<'t> Request<'t> {
         given(self.previous_response_id) || given(self.conversation)
     }
 
+    /// Whether a model is asked with it: it names the model, and how much that may say. A session
+    /// that is kept need not end as a request must.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.model.and(self.max_tokens).is_some()
+    }
+
+    /// Whether the form's own provider may be asked with it, as the model says.
+    pub(crate) fn has_limits(&self, format: Format) -> bool {
+        let Some(model) = self.model.and_then(json::string) else { return true };
+        match format {
+            Format::AnthropicMessages => anthropic::is_ours(&model),
+            Format::OpenAiChat | Format::OpenAiResponses => {
+                let name = model.rsplit('/').next().unwrap_or(&model);
+                let is_gpt = ["gpt", "codex"].iter().any(|word| name.contains(word));
+                (is_gpt || is_openai(name)) && !name.starts_with("gpt-oss")
+            }
+            Format::Gemini | Format::OpenClaw => true,
+        }
+    }
+
     /// The form that the request's own members tell.
     fn named(&self) -> Option<Format> {
         match self {
@@ -68,16 +107,80 @@ impl<'t> Request<'t> {
         if named.is_some() {
             return named;
         }
-        let mut most = (0, None);
+        let (by_model, mut most) = (self.named_by_model(), (0, None));
         let elements = json::elements(self.messages()?).ok()?;
         for format in Format::ALL {
             let evidence = |form: &dyn Form| elements.iter().map(|m| form.evidence(m)).sum();
             let mut found: usize = evidence(format.form());
-            found += usize::from(format == Format::AnthropicMessages && self.system.is_some());
+            // A request's members are like others'; the messages are not.
+            if by_model.is_none_or(|by_model| by_model == format) {
+                found += self.members_of(format);
+            }
             if found > most.0 {
                 most = (found, Some(format));
             }
         }
-        most.1
+        let by_system = || begins_with_system(&elements).then_some(Format::OpenAiChat);
+        most.1.or_else(by_system).or(by_model)
     }
+
+    /// The form of the provider whose model it names. One that a router names (`anthropic/…`) may
+    /// be asked in the form of others.
+    fn named_by_model(&self) -> Option<Format> {
+        let model = json::string(self.model?)?;
+        let name = model.strip_prefix("openai/").unwrap_or(&model);
+        let is_anthropic = || name.starts_with("claude").then_some(Format::AnthropicMessages);
+        if is_openai(name) { Some(Format::OpenAiChat) } else { is_anthropic() }
+    }
+
+    /// How many of the request's own members say that it is in this form.
+    fn members_of(&self, format: Format) -> usize {
+        #[derive(Default, Deserialize)]
+        struct Tool<'t> {
+            #[serde(borrow)]
+            input_schema: Option<&'t RawValue>,
+            #[serde(borrow)]
+            function: Option<&'t RawValue>,
+        }
+        let tools = self.tools.map_or("[]", RawValue::get);
+        let tools = json::elements(tools).unwrap_or_default();
+        let mut tools = tools.into_iter().map(|tool| json::object(tool).unwrap_or_default());
+        let members = match format {
+            Format::AnthropicMessages => [
+                self.system.is_some(),
+                self.anthropic_version.is_some(),
+                self.stop_sequences.is_some(),
+                self.thinking.is_some(),
+                tools.any(|Tool { input_schema, .. }| input_schema.is_some()),
+            ],
+            Format::OpenAiChat => [
+                self.max_completion_tokens.is_some(),
+                self.response_format.is_some(),
+                self.stream_options.is_some(),
+                false,
+                tools.any(|Tool { function, .. }| function.is_some()),
+            ],
+            _ => [false; 5],
+        };
+        members.into_iter().filter(|is_there| *is_there).count()
+    }
+}
+
+/// Whether this is the name of a model of `OpenAI`'s.
+fn is_openai(name: &str) -> bool {
+    const OPENAI: [&str; 5] = ["chatgpt", "gpt-", "o1", "o3", "o4"];
+    OPENAI.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Whether the system speaks before others. Anthropic's prompt stands beside the messages, and what
+/// its system says among them stands behind a user's.
+fn begins_with_system(messages: &[&str]) -> bool {
+    #[derive(Default, Deserialize)]
+    struct Speaker<'t> {
+        #[serde(borrow)]
+        role: Option<&'t RawValue>,
+    }
+    let first = messages.first().filter(|_| messages.len() > 1);
+    let speaker: Speaker<'_> = first.and_then(|first| json::object(first).ok()).unwrap_or_default();
+    speaker.role.and_then(json::string).as_deref() == Some("system")
 }

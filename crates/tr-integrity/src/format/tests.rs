@@ -7,14 +7,18 @@ fn forms_are_told_apart_by_content() {
     let anthropic = [
         r#"[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"x","input":{}}]}]"#,
         r#"{"system":"be kind","messages":[{"role":"user","content":"hi"}]}"#,
+        r#"[{"role":"user","content":"hi"},{"role":"system","content":"be quick"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"x","input":{}}]}]"#,
+        r#"{"messages":[{"role":"user","content":"hi"},{"role":"system","content":"be quick"}],"tools":[{"name":"x","input_schema":{}}]}"#,
         r#"[{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"s"}]}]"#,
     ];
     let openai = [
         r#"[{"role":"system","content":"be kind"},{"role":"user","content":"hi"}]"#,
         r#"{"messages":[{"role":"assistant","content":null,"tool_calls":[]}]}"#,
         r#"[{"role":"tool","tool_call_id":"a","content":"x"}]"#,
+        r#"{"messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"x"}}]}"#,
     ];
-    let plain = [r#"[{"role":"user","content":"hi"}]"#, "[]", "{}", "no json"];
+    let system = r#"[{"role":"user","content":"hi"},{"role":"system","content":"be quick"}]"#;
+    let plain = [system, r#"[{"role":"user","content":"hi"}]"#, "[]", "{}", "no json"];
     for text in anthropic {
         assert_eq!(Format::detect(text), Some(Format::AnthropicMessages), "{text}");
     }
@@ -63,7 +67,7 @@ fn calls_are_taken_out_of_a_message_that_needs_content() {
 fn an_orphan_keeps_what_a_user_may_say() {
     let image = r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":""}}"#;
     let content = format!(r#"[{{"type":"text","text":""}},{image},{{"type":"odd","n":1}}]"#);
-    let blocks = Format::AnthropicMessages.result_as_text("a", Some(&content));
+    let blocks = Format::AnthropicMessages.result_as_text("a", "b", "{}", Some(&content));
     assert_eq!(blocks.len(), 3);
     assert_eq!(blocks[1], image);
     assert_eq!(blocks[2], r#"{"type":"text","text":"{\"type\":\"odd\",\"n\":1}"}"#);
@@ -82,7 +86,7 @@ fn openclaws_messages_are_paired_and_repaired_like_openais() {
     let mut transcript = Transcript::read(text).unwrap();
     assert_eq!(transcript.to_json(), text);
     let validator = Validator::of(&transcript);
-    assert_eq!(validator.result().incomplete_ids.unwrap(), ["a".into()]);
+    assert_eq!(validator.result().incomplete_ids.unwrap(), [Box::<str>::from("a")]);
     let _ = Repair::preserve().plan(&transcript).apply(&mut transcript).unwrap();
     assert!(Validator::of(&transcript).findings().is_empty());
     let added = transcript.messages()[2].raw();

@@ -53,7 +53,7 @@ pub struct CheckpointNotRecorded {
 
 impl SessionCorrupt {
     pub(super) fn new(findings: Vec<Finding>, result: ValidationResult, plan: RepairPlan) -> Self {
-        let facts = Facts::new(code::SESSION_CORRUPT, Ran::No, Verdict::Permanent);
+        let facts = Facts::new(code::SESSION_CORRUPT, Ran::No, Verdict::Permanent).by_layer();
         Self { findings, result, plan, facts }
     }
 
@@ -83,7 +83,7 @@ impl SessionCorrupt {
 
 impl ContentFiltered {
     pub(super) fn new(recovery: ErrorRecovery, cause: Option<tr_core::BoxError>) -> Self {
-        let facts = Facts::new("content_filter", Ran::Yes, Verdict::Permanent);
+        let facts = Facts::new("content_filter", Ran::Yes, Verdict::Permanent).by_layer();
         let facts = match cause {
             Some(cause) => facts.because(cause),
             None => facts,
@@ -106,7 +106,10 @@ impl ContentFiltered {
 
 impl AnswerCutOff {
     pub(super) fn new(recovery: Option<ErrorRecovery>) -> Self {
-        Self { recovery, facts: Facts::new("answer_cut_off", Ran::Yes, Verdict::TRANSIENT) }
+        Self {
+            recovery,
+            facts: Facts::new("answer_cut_off", Ran::Yes, Verdict::TRANSIENT).by_layer(),
+        }
     }
 
     /// What was done about it; `None` for a call that belongs to no session.

@@ -1,12 +1,11 @@
 //! How to keep sessions in PostgreSQL.
-use super::{Postgres, fault::Told};
+use super::{Postgres, address::read};
 use crate::store::StoreError;
 use deadpool_postgres::{ConfigConnectImpl, Connect, Manager, ManagerConfig, Pool};
-use std::{fmt, str::FromStr, time::Duration};
+use std::{fmt, time::Duration};
 use tokio::sync::OnceCell;
 use tokio_postgres::{
     Config, NoTls, Socket,
-    config::SslMode,
     tls::{MakeTlsConnect, TlsConnect},
 };
 
@@ -16,11 +15,19 @@ pub struct Builder {
     address: String,
     timeout: Duration,
     connections: usize,
+    #[cfg(feature = "postgres-tls")]
+    tls: tr_tls::Settings,
 }
 
 impl Builder {
-    pub(super) const fn new(address: String) -> Self {
-        Self { address, timeout: Duration::from_secs(2), connections: 8 }
+    pub(super) fn new(address: String) -> Self {
+        Self {
+            address,
+            timeout: Duration::from_secs(2),
+            connections: 8,
+            #[cfg(feature = "postgres-tls")]
+            tls: tr_tls::Settings::default(),
+        }
     }
 
     /// How long a connection, and then a reply, may take: 2 s by default, 1 ms at least. What is
@@ -37,22 +44,62 @@ impl Builder {
         self
     }
 
-    /// The store, connected when first used; without TLS.
+    /// Trusts the authorities of this PEM text, and not the system's. The way to the server is then
+    /// secured by TLS, unless the address says otherwise, which is an error.
+    #[cfg(feature = "postgres-tls")]
+    pub fn tls_roots(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.tls.set_roots(pem);
+        self
+    }
+
+    /// Shows this certificate to a server that asks for one: PEM texts of the certificate, with
+    /// those that lead to its authority, and of its key. TLS is used as with `tls_roots`.
+    #[cfg(feature = "postgres-tls")]
+    pub fn tls_certificate(mut self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
+        self.tls.set_certificate(chain, key);
+        self
+    }
+
+    /// The store, connected when first used: over TLS where the address says `sslmode=require` or
+    /// `verify-full`, which both verify the server's certificate and name, else in clear.
     ///
     /// # Errors
     /// [`Refused`](crate::store::StoreErrorKind::Refused), naming everything that is wrong with
-    /// the settings.
+    /// the settings: `sslmode=prefer` too, which would go on in clear where it should not, and TLS
+    /// without the feature `postgres-tls`.
+    #[cfg(not(feature = "postgres-tls"))]
     pub fn build(self) -> Result<Postgres, StoreError> {
-        let is_wanted = |config: &Config| config.get_ssl_mode() == SslMode::Require;
-        self.finish(ConfigConnectImpl { tls: NoTls }, |config| {
-            is_wanted(config).then_some(
-                "the address: it asks for TLS (sslmode=require); build the store with `build_with_tls`",
-            )
-        })
+        let address = read(&self.address, false);
+        let address = address.and_then(|(config, is_secure)| match is_secure {
+            true => Err("it asks for TLS: switch on the feature `postgres-tls`".into()),
+            false => Ok((config, ConfigConnectImpl { tls: NoTls })),
+        });
+        self.finish(address)
     }
 
-    /// The same with connections that TLS secures, for example by `tokio-postgres-rustls`; the
-    /// address says whether they must be (`sslmode=require`).
+    /// The store, connected when first used: over TLS where the address says `sslmode=require` or
+    /// `verify-full`, which both verify the server's certificate and name, or where
+    /// [`tls_roots`](Self::tls_roots) or [`tls_certificate`](Self::tls_certificate) is given; else
+    /// in clear.
+    ///
+    /// # Errors
+    /// [`Refused`](crate::store::StoreErrorKind::Refused), naming everything that is wrong with
+    /// the settings: `sslmode=prefer` too, which would go on in clear where it should not.
+    #[cfg(feature = "postgres-tls")]
+    pub fn build(self) -> Result<Postgres, StoreError> {
+        match read(&self.address, !self.tls.is_default()) {
+            Ok((config, true)) => {
+                let tls = self.tls.client_config().map_err(|error| error.to_string());
+                let tls = tls.map(tokio_postgres_rustls::MakeRustlsConnect::new);
+                self.finish(tls.map(|tls| (config, ConfigConnectImpl { tls })))
+            }
+            Ok((config, false)) => self.finish(Ok((config, ConfigConnectImpl { tls: NoTls }))),
+            Err(wrong) => self.finish::<ConfigConnectImpl<NoTls>>(Err(wrong)),
+        }
+    }
+
+    /// The same with connections that TLS of another kind secures, always: an address that says
+    /// `sslmode=disable` or `prefer` is wrong. What that TLS verifies is its own matter.
     ///
     /// # Errors
     /// [`Refused`](crate::store::StoreErrorKind::Refused), naming everything that is wrong with
@@ -64,27 +111,22 @@ impl Builder {
         T::TlsConnect: Send + Sync,
         <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
     {
-        self.finish(ConfigConnectImpl { tls }, |_| None)
+        let address = read(&self.address, true);
+        self.finish(address.map(|(config, _)| (config, ConfigConnectImpl { tls })))
     }
 
-    fn finish(
+    fn finish<C: Connect + 'static>(
         self,
-        connect: impl Connect + 'static,
-        objection: impl Fn(&Config) -> Option<&'static str>,
+        address: Result<(Config, C), String>,
     ) -> Result<Postgres, StoreError> {
-        let config = Config::from_str(&self.address);
-        let config = config.map_err(|error| format!("the address: {}", Told(error)));
-        let wrong_address = match &config {
-            Ok(config) => objection(config).map(Into::into),
-            Err(wrong) => Some(wrong.clone()),
-        };
+        let wrong_address = address.as_ref().err().map(|wrong| format!("the address: {wrong}"));
         let wrong_timeout = (self.timeout < Duration::from_millis(1))
             .then(|| "the timeout: it must be 1 ms at least".to_owned());
         let wrong_connections =
             (self.connections == 0).then(|| "the connections: there must be 1 at least".to_owned());
         let wrong: Vec<_> =
             [wrong_address, wrong_timeout, wrong_connections].into_iter().flatten().collect();
-        let (Ok(mut config), []) = (config, &wrong[..]) else {
+        let (Ok((mut config, connect)), []) = (address, &wrong[..]) else {
             return Err(StoreError::refused(wrong.join("; ")));
         };
         if config.get_application_name().is_none() {
@@ -105,5 +147,19 @@ impl fmt::Debug for Builder {
             .field("timeout", &self.timeout)
             .field("connections", &self.connections)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(feature = "postgres-tls")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_asks_for_tls_is_an_error_that_names_the_feature() {
+        for mode in ["require", "verify-full"] {
+            let address = format!("postgresql://me:secret@host/db?sslmode={mode}");
+            let error = Postgres::builder(address).build().unwrap_err().to_string();
+            assert!(error.contains("`postgres-tls`") && !error.contains("secret"), "{error}");
+        }
     }
 }

@@ -19,6 +19,14 @@
 //! # }
 //! ```
 //!
+//! # TLS
+//!
+//! The feature `postgres-tls` secures the way to a server whose address says `sslmode=require` or
+//! `sslmode=verify-full`: both verify that the server's certificate is signed by an authority of the
+//! system's, or by one given to `Builder::tls_roots`, and names the address's host. Nothing switches
+//! this off. Without `sslmode` connections are in clear, unless certificates are given.
+//! [`Builder::build_with_tls`] takes TLS of another kind.
+//!
 //! # What holds
 //!
 //! - An append, a compaction and a deletion are one statement each, and so one round trip. What
@@ -39,7 +47,8 @@
 //! # Errors
 //!
 //! Sources of the [`StoreError`]s are PostgreSQL's own errors. A server that cannot be reached, is
-//! starting, or has no connection left is
+//! starting, has no connection left, does not speak TLS that is asked for, or shows a certificate
+//! that is not trusted is
 //! [`Unreachable`](crate::store::StoreErrorKind::Unreachable). Read-only servers, full disks and
 //! missing rights are [`Refused`](crate::store::StoreErrorKind::Refused), as are tables that a
 //! newer version made.
@@ -47,6 +56,7 @@
 //! # Not supported
 //!
 //! Poolers that give each transaction another connection, unless they keep prepared statements.
+mod address;
 mod builder;
 mod fault;
 mod schema;

@@ -40,7 +40,8 @@ pub enum ActionKind {
     RemoveSynthetic,
     /// A second result with the same content, or a copy of an item, is removed.
     RemoveDuplicate,
-    /// A repeated id is made unique, or a use without one gets one; its result with it.
+    /// A repeated id is made unique, one that the provider refuses or a missing one gives way to
+    /// another; a result without one gets that of the only call before it.
     RenameId,
     /// A text block without text is removed.
     RemoveEmptyText,
@@ -56,6 +57,9 @@ pub enum ActionKind {
     /// An item loses the id by which its provider knows it: another item has it, or the provider
     /// would ask for reasoning that is not there.
     UnlinkItem,
+    /// A member is written as its provider takes it, and says what it said: arguments as a string
+    /// of JSON, or as an object; no list of calls where that has none.
+    CorrectMember,
 }
 
 /// Something that the session tells no more after a repair.

@@ -7,7 +7,10 @@ use crate::{
     message::{Block, Kind, Message, Role},
     transcript::Transcript,
 };
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 /// An item, and where it was in the transcript, if it was there.
 pub(super) type Placed = (Option<usize>, Message);
@@ -29,7 +32,8 @@ impl Elsewhere {
     }
 }
 
-/// Makes the ids of items unique: a copy goes, another item of that id loses the id.
+/// Makes the ids of items unique: a copy goes, another item of that id loses the id. A message is
+/// no copy of another, for the same may be said twice.
 pub(super) fn unique(format: Format, items: &[Message], log: &mut Log) -> Vec<(usize, Message)> {
     let mut first: HashMap<&str, &Message> = HashMap::new();
     let mut kept = Vec::with_capacity(items.len());
@@ -43,7 +47,7 @@ pub(super) fn unique(format: Format, items: &[Message], log: &mut Log) -> Vec<(u
                 first.insert(id, item);
                 kept.push((was, item.clone()));
             }
-            Some(same) if same.raw() == item.raw() || is(item, &Kind::Reference) => {
+            Some(same) if is(item, &Kind::Reference) || is_copy(same, item) => {
                 log.act(ActionKind::RemoveDuplicate, was, Some(id));
             }
             Some(_) if is(item, &Kind::Reasoning) => lose_reasoning(was, item, log),
@@ -102,19 +106,29 @@ pub(super) fn settle_reasoning(
 /// The model's items around lone reasoning, as far as no other reasoning of their run explains
 /// them. A live tail is left alone.
 fn doubtful(items: &[Placed], lone: &HashSet<usize>, close_tail: bool) -> HashSet<usize> {
-    let is_model = |at: usize| items[at].1.role() == Role::Assistant;
+    let is_model = |at: &usize| items[*at].1.role() == Role::Assistant;
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for at in (0..items.len()).filter(is_model) {
+        match runs.last_mut().filter(|run| run.end == at) {
+            Some(run) => run.end += 1,
+            None => runs.push(at..at + 1),
+        }
+    }
+    let tail = items.iter().rposition(|(_, item)| item.role() != Role::Tool);
+    let is_live = |run: &Range<usize>| !close_tail && tail.is_none_or(|last| last < run.end);
+    let explains = |at: usize| is(&items[at].1, &Kind::Reasoning) && !lone.contains(&at);
     let mut doubtful = HashSet::new();
-    for &at in lone {
-        let before = (0..at).rev().take_while(|&at| is_model(at));
-        let behind = (at + 1..items.len()).skip_while(|&at| !is_model(at));
-        let behind: Vec<_> = behind.take_while(|&at| is_model(at)).collect();
-        let rest = behind.last().map_or(items.len(), |last| last + 1);
-        let is_live = !close_tail && items[rest..].iter().all(|(_, i)| i.role() == Role::Tool);
-        let runs = [before.collect(), if is_live { Vec::new() } else { behind }];
-        for run in runs {
-            let explains = |&at: &usize| is(&items[at].1, &Kind::Reasoning) && !lone.contains(&at);
-            if !run.iter().any(explains) {
-                doubtful.extend(run.into_iter().filter(|at| !lone.contains(at)));
+    for (number, run) in runs.iter().enumerate() {
+        // Behind lone reasoning, nothing but such stands in a run.
+        let trailing = run.clone().rev().take_while(|at| lone.contains(at)).count();
+        if trailing == 0 {
+            continue;
+        }
+        let before = run.start..run.end - trailing;
+        let behind = runs.get(number + 1).filter(|run| !is_live(run)).cloned();
+        for mut part in [Some(before), behind].into_iter().flatten() {
+            if !part.clone().any(explains) {
+                doubtful.extend(part.by_ref().filter(|at| !lone.contains(at)));
             }
         }
     }
@@ -125,9 +139,8 @@ fn doubtful(items: &[Placed], lone: &HashSet<usize>, close_tail: bool) -> HashSe
 pub(super) fn remove(transcript: &Transcript, log: &mut Log) -> Vec<Message> {
     let (format, items) = (transcript.format(), transcript.messages());
     let live = format.last_step(items);
-    let is_live = |at| {
-        at >= live && items[live..].iter().all(|m| matches!(m.role(), Role::Assistant | Role::Tool))
-    };
+    let ends_live = items[live..].iter().all(|m| matches!(m.role(), Role::Assistant | Role::Tool));
+    let is_live = |at| at >= live && ends_live;
     let elsewhere = Elsewhere::of(transcript);
     let (mut used, mut answered) = (HashMap::new(), HashMap::new());
     for (at, item) in items.iter().enumerate() {
@@ -161,6 +174,11 @@ pub(super) fn remove(transcript: &Transcript, log: &mut Log) -> Vec<Message> {
     let kept = items.iter().enumerate().filter(|(at, _)| !gone.contains(at));
     let kept = kept.map(|(at, item)| (Some(at), item.clone())).collect();
     settle_reasoning(format, kept, false, log).into_iter().map(|(_, item)| item).collect()
+}
+
+/// Whether the two are one item, and no messages: these have no blocks.
+fn is_copy(item: &Message, other: &Message) -> bool {
+    item.raw() == other.raw() && !item.blocks().is_empty()
 }
 
 /// Whether an item is of this kind.

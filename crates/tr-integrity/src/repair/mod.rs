@@ -1,6 +1,12 @@
 //! Makes a corrupt transcript valid again: plan first, then apply.
 mod action;
+mod as_text;
+mod doubt;
 mod items;
+mod join;
+mod left;
+mod names;
+mod order;
 mod pairs;
 mod preserve;
 mod remove;
@@ -8,11 +14,13 @@ mod remove;
 pub use self::action::{ActionKind, Loss, LossKind, RepairAction};
 use crate::{
     format::{Format, Results},
+    json::Piece,
     message::{Message, Role},
     transcript::Transcript,
 };
+use left::Left;
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
+use std::{borrow::Borrow, ops::Range};
 
 /// What a repair does with what has no pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -47,12 +55,14 @@ pub struct Repair {
     mode: RepairMode,
     close_tail: bool,
     waive_thoughts: bool,
+    members: bool,
 }
 
 /// What a repair will do, and what is lost by it.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct RepairPlan {
+    mode: RepairMode,
     before: Vec<Message>,
     after: Vec<Message>,
     actions: Vec<RepairAction>,
@@ -88,7 +98,7 @@ impl Repair {
 
     /// In this mode.
     pub const fn new(mode: RepairMode) -> Self {
-        Self { mode, close_tail: false, waive_thoughts: false }
+        Self { mode, close_tail: false, waive_thoughts: false, members: false }
     }
 
     /// Answers the uses of the live tail too: nothing runs any more that could. Without effect in
@@ -113,19 +123,42 @@ impl Repair {
         self
     }
 
+    /// Also mends what the provider refuses on its own, as far as nothing is lost by it: see
+    /// [`Validator::with_members`](crate::Validator::with_members). Ids that it does not take get
+    /// others, texts of white space go, and so do lists of calls that have none. Off by default:
+    /// the agent that goes on with the session would not know the new ids. Without effect in mode
+    /// `remove`.
+    pub const fn with_members(mut self) -> Self {
+        self.members = true;
+        self
+    }
+
+    pub(crate) const fn has_members(self) -> bool {
+        self.members
+    }
+
+    pub(crate) const fn waives_thoughts(self) -> bool {
+        self.waive_thoughts
+    }
+
+    pub(crate) const fn closes_tail(self) -> bool {
+        self.close_tail
+    }
+
     /// Plans the repair of `transcript`, which stays as it is.
     pub fn plan(self, transcript: &Transcript) -> RepairPlan {
         let mut log = Log::default();
         let after = match self.mode {
             RepairMode::Preserve if self.waive_thoughts => {
                 let waived = waived(transcript, &mut log);
-                preserve::repair(&waived, self.close_tail, &mut log)
+                preserve::repair(&waived, self, &mut log)
             }
-            RepairMode::Preserve => preserve::repair(transcript, self.close_tail, &mut log),
+            RepairMode::Preserve => preserve::repair(transcript, self, &mut log),
             RepairMode::Remove => remove::repair(transcript, &mut log),
         };
         let before = transcript.messages().to_vec();
-        RepairPlan { before, after, actions: log.actions, losses: log.losses }
+        let mode = self.mode;
+        RepairPlan { mode, before, after, actions: log.actions, losses: log.losses }
     }
 }
 
@@ -140,6 +173,22 @@ impl RepairPlan {
     #[must_use]
     pub fn actions(&self) -> &[RepairAction] {
         &self.actions
+    }
+
+    /// Of each action, which message it is about, in the transcript as it was: the actions themselves
+    /// count as 002 does, in mode `remove` after the removals before.
+    #[must_use]
+    pub fn places(&self) -> Vec<usize> {
+        let mut left = Left::of(self.before.len());
+        let place = |action: &RepairAction| {
+            let index = action.message_index;
+            if self.mode == RepairMode::Preserve {
+                return index;
+            }
+            let removes = action.action == ActionKind::RemoveEmptyMessage;
+            if removes { left.remove(index) } else { left.place(index) }.unwrap_or(index)
+        };
+        self.actions.iter().map(place).collect()
     }
 
     /// What the session will tell no more.
@@ -205,6 +254,13 @@ impl Log {
     }
 }
 
+/// What stands in a message whose results all moved, and which stays for its other members.
+fn in_place_of_moved(format: Format) -> Vec<Piece> {
+    let title = "[the results that were here stand with their calls]";
+    let texts = format.form().result_as_text(title, "{}", None);
+    texts.into_iter().map(|text| Piece { was: None, text }).collect()
+}
+
 /// The transcript without what asks for thoughts that are not there.
 fn waived(transcript: &Transcript, log: &mut Log) -> Transcript {
     let (format, mut messages) = (transcript.format(), transcript.messages().to_vec());
@@ -219,14 +275,18 @@ fn waived(transcript: &Transcript, log: &mut Log) -> Transcript {
 
 /// Which messages may answer the step that begins at `at`, by their place: those from here on, up
 /// to but without the end.
-fn zone(format: Format, messages: &[&Message], at: usize) -> Range<usize> {
+pub(crate) fn zone<M: Borrow<Message>>(format: Format, messages: &[M], at: usize) -> Range<usize> {
     let count = |from: usize, role: Role| {
-        messages[from..].iter().take_while(|message| message.role() == role).count()
+        messages[from..].iter().take_while(|message| M::borrow(message).role() == role).count()
     };
     let (start, len) = match format.rules().results {
         Results::Blocks => {
-            let follows = messages.get(at + 1).is_some_and(|next| next.role() == Role::User);
-            (at + 1, usize::from(follows))
+            let rules = format.rules();
+            let mut behind = messages[at + 1..].iter().map(M::borrow);
+            let asides = behind.by_ref().take_while(|message| message.is_aside(rules)).count();
+            let start = at + 1 + asides;
+            let next: Option<&Message> = messages.get(start).map(M::borrow);
+            (start, usize::from(next.is_some_and(|next| next.role() == Role::User)))
         }
         Results::Messages => (at + 1, count(at + 1, Role::Tool)),
         Results::Items => {

@@ -1,14 +1,18 @@
 //! Which result answers which use, wherever in the transcript they stand.
+mod ids;
+
 use super::zone;
 use crate::{
-    format::{Format, Results, Rules},
+    format::{Blanks, Format, Results},
     json,
-    message::{Key, Kind, Message, Role},
+    keys::{Calls, Key, Keys, Place},
+    message::{Kind, Message, Role},
 };
 use serde::de::IgnoredAny;
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, HashMap, HashSet},
+    cell::OnceCell,
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
 };
 
 /// What stands beside the content of a result, and what holds the content where it is not `null`.
@@ -45,6 +49,8 @@ pub(super) struct Use {
     pub(super) block: usize,
     pub(super) id: Box<str>,
     key: Key,
+    /// The provider refuses its id.
+    is_refused: bool,
     /// Its result, among all.
     pub(super) answer: Option<usize>,
     pub(super) new_id: Option<Box<str>>,
@@ -65,6 +71,10 @@ pub(super) struct Found<'t> {
     pub(super) fate: Fate,
     /// It answers a use from which it stands apart.
     pub(super) is_moved: bool,
+    /// The id that it gets, for it has none.
+    pub(super) given: Option<Box<str>>,
+    /// Other content stands before it in its message.
+    is_behind: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,12 +92,21 @@ pub(super) enum Fate {
 pub(super) struct Pairs<'t> {
     pub(super) steps: Vec<Step>,
     pub(super) found: Vec<Found<'t>>,
+    /// What is known of the calls, once it was asked for.
+    calls: OnceCell<Calls>,
 }
+
+/// The steps that lack results of an id, and how many; and the last step of it.
+type Lacking = (Vec<(usize, usize)>, usize);
+
+/// The results of an id at a step, and its uses.
+type AtHome = (Vec<usize>, Vec<usize>);
 
 impl Use {
     fn of(kind: &Kind, at: usize, block: usize) -> Option<Self> {
         let key = kind.key(true)?;
-        Some(Self { at, block, id: key.id.clone(), key, answer: None, new_id: None })
+        let (id, is_refused) = (key.id.clone(), false);
+        Some(Self { at, block, id, key, is_refused, answer: None, new_id: None })
     }
 }
 
@@ -102,7 +121,25 @@ impl<'t> Found<'t> {
         let content = content.as_ref().map(|span| message.text(span));
         let content = content.or_else(|| says_more(whole).then_some(whole));
         let (is_synthetic, fate) = (*synthetic, Fate::Stray);
-        Some(Self { at, block, id, key, content, is_synthetic, home, fate, is_moved: false })
+        let (is_moved, is_behind, given) = (false, false, None);
+        Some(Self {
+            at,
+            block,
+            id,
+            key,
+            content,
+            is_synthetic,
+            home,
+            fate,
+            is_moved,
+            given,
+            is_behind,
+        })
+    }
+
+    /// Whether it stands behind other content of its message, where the provider doesn't look.
+    pub(super) fn is_late(&self, format: Format) -> bool {
+        format.rules().blanks == Blanks::Texts && self.is_behind
     }
 }
 
@@ -113,13 +150,15 @@ fn says_more(result: &str) -> bool {
 }
 
 impl<'t> Pairs<'t> {
-    /// Pairs the results in `messages`; `is_live` says whether a step may still get results.
+    /// Pairs the results in `messages`; `is_live` says whether a step may still get results, and
+    /// `is_refused` whether the provider refuses a use's id.
     pub(super) fn of(
         format: Format,
         messages: &[&'t Message],
         is_live: impl Fn(&Step) -> bool,
+        is_refused: impl Fn(&Message, usize) -> bool,
     ) -> Self {
-        let mut pairs = Self { steps: Vec::new(), found: Vec::new() };
+        let mut pairs = Self { steps: Vec::new(), found: Vec::new(), calls: OnceCell::new() };
         if format.rules().results == Results::Items {
             pairs.note_items(format, messages);
         } else {
@@ -129,9 +168,14 @@ impl<'t> Pairs<'t> {
         }
         if format.rules().names_pair {
             pairs.pair_names();
+        } else {
+            pairs.give_ids();
         }
         for step in &mut pairs.steps {
             step.is_live = is_live(step);
+            for used in &mut step.uses {
+                used.is_refused = is_refused(messages[used.at], used.block);
+            }
         }
         pairs.pair_at_home();
         pairs.bring_home();
@@ -147,13 +191,18 @@ impl<'t> Pairs<'t> {
         let mut uses = Vec::new();
         let last_zone = self.steps.last().filter(|step| step.zone.contains(&at));
         let home = last_zone.map(|_| self.steps.len() - 1);
+        let mut is_behind = false;
         for (block, part) in message.blocks().iter().enumerate() {
             match &part.kind {
                 Kind::Use { .. } if message.role() == Role::Assistant => {
                     uses.extend(Use::of(&part.kind, at, block));
                 }
-                _ => self.found.extend(Found::of(message, at, block, home)),
+                _ => {
+                    let found = Found::of(message, at, block, home);
+                    self.found.extend(found.map(|found| Found { is_behind, ..found }));
+                }
             }
+            is_behind |= !part.kind.is_result();
         }
         if !uses.is_empty() {
             let zone = zone(format, messages, at);
@@ -163,7 +212,7 @@ impl<'t> Pairs<'t> {
 
     /// Steps are runs of items, and a result's home is the nearest step before it that lacks one.
     fn note_items(&mut self, format: Format, messages: &[&'t Message]) {
-        let mut lacking: HashMap<&str, Vec<(usize, usize)>> = HashMap::new();
+        let mut lacking = HashMap::<&str, Lacking>::new();
         let mut run = 0;
         for (at, message) in messages.iter().enumerate() {
             if message.role() != Role::Assistant {
@@ -171,12 +220,14 @@ impl<'t> Pairs<'t> {
             }
             for (block, part) in message.blocks().iter().enumerate() {
                 if let Kind::Result { id, .. } = &part.kind {
-                    let steps = lacking.get_mut(&**id);
-                    let home = steps.and_then(|steps| {
-                        let open = steps.iter_mut().rev().find(|(_, left)| *left > 0);
-                        let Some((step, left)) = open else { return Some(steps.last()?.0) };
+                    let home = lacking.get_mut(&**id).map(|(open, last)| {
+                        let Some((step, left)) = open.last_mut() else { return *last };
+                        let step = *step;
                         *left -= 1;
-                        Some(*step)
+                        if *left == 0 {
+                            open.pop();
+                        }
+                        step
                     });
                     self.found.extend(Found::of(message, at, block, home));
                 }
@@ -187,10 +238,11 @@ impl<'t> Pairs<'t> {
                 }
                 let number = self.steps.len() - 1;
                 self.steps[number].uses.extend(Use::of(&part.kind, at, block));
-                let steps = lacking.entry(id).or_default();
-                match steps.last_mut().filter(|(last, _)| *last == number) {
+                let (open, last) = lacking.entry(id).or_default();
+                *last = number;
+                match open.last_mut().filter(|(last, _)| *last == number) {
                     Some((_, left)) => *left += 1,
-                    None => steps.push((number, 1)),
+                    None => open.push((number, 1)),
                 }
             }
         }
@@ -199,47 +251,53 @@ impl<'t> Pairs<'t> {
     /// Gives each result at home that pairs with a use by name the use's id: the first that no
     /// other has, else any.
     fn pair_names(&mut self) {
-        let mut taken = HashSet::new();
+        let mut keys: HashMap<usize, Keys> = HashMap::new();
         for found in &mut self.found {
             let Some(number) = found.home else { continue };
-            let uses = self.steps[number].uses.iter().enumerate();
-            let same: Vec<_> = uses.filter(|(_, used)| used.key.pairs(&found.key)).collect();
-            let free = same.iter().find(|(place, _)| !taken.contains(&(number, *place)));
-            let Some((place, used)) = free.or(same.last()) else { continue };
-            taken.insert((number, *place));
-            found.key = used.key.clone();
+            let uses = &self.steps[number].uses;
+            let keys = keys.entry(number);
+            let keys = keys.or_insert_with(|| Keys::of(uses.iter().map(|used| &used.key)));
+            let (Place::Waits(place) | Place::Answered(place)) = keys.find(&found.key) else {
+                continue;
+            };
+            keys.answer(place, &uses[place].key);
+            found.key = uses[place].key.clone();
         }
     }
 
     /// Pairs what stands where it belongs, by occurrence; real before synthetic.
     fn pair_at_home(&mut self) {
-        let mut at_home: HashMap<(usize, Box<str>), Vec<usize>> = HashMap::new();
+        // Results and uses of each id at each step.
+        let mut at_home = HashMap::<(usize, &str), AtHome>::new();
         for (result, found) in self.found.iter().enumerate() {
             if let Some(home) = found.home {
-                at_home.entry((home, found.key.id.clone())).or_default().push(result);
+                at_home.entry((home, &*found.key.id)).or_default().0.push(result);
             }
         }
-        for (number, step) in self.steps.iter_mut().enumerate() {
-            let ids: HashSet<Box<str>> = step.uses.iter().map(|used| used.id.clone()).collect();
-            for id in ids {
-                let Some(results) = at_home.get(&(number, id.clone())) else { continue };
-                let uses: Vec<_> = step.uses.iter_mut().filter(|used| used.id == id).collect();
-                let mut chosen = results.clone();
-                chosen.sort_by_key(|&result| self.found[result].is_synthetic);
-                chosen.truncate(uses.len());
-                chosen.sort_unstable();
-                let mut paired = Vec::new();
-                for (used, &result) in uses.into_iter().zip(&chosen) {
-                    used.answer = Some(result);
-                    self.found[result].fate = Fate::Answers;
-                    paired.push(self.found[result].content);
-                }
-                // Said twice in one place is said once, and must not answer another use.
-                for &result in results {
-                    let found = &mut self.found[result];
-                    if found.fate == Fate::Stray && paired.contains(&found.content) {
-                        found.fate = Fate::Drop;
-                    }
+        for (number, step) in self.steps.iter().enumerate() {
+            for (place, used) in step.uses.iter().enumerate() {
+                let same = at_home.get_mut(&(number, &*used.id));
+                same.into_iter().for_each(|(_, uses)| uses.push(place));
+            }
+        }
+        let same: Vec<_> = at_home.into_iter().map(|((number, _), same)| (number, same)).collect();
+        for (number, (results, uses)) in same.into_iter().filter(|(_, (_, uses))| !uses.is_empty())
+        {
+            let mut chosen = results.clone();
+            chosen.sort_by_key(|&result| self.found[result].is_synthetic);
+            chosen.truncate(uses.len());
+            chosen.sort_unstable();
+            let mut paired = HashSet::new();
+            for (place, result) in uses.into_iter().zip(chosen) {
+                self.steps[number].uses[place].answer = Some(result);
+                self.found[result].fate = Fate::Answers;
+                paired.insert(self.found[result].content);
+            }
+            // Said twice in one place is said once, and must not answer another use.
+            for result in results {
+                let found = &mut self.found[result];
+                if found.fate == Fate::Stray && paired.contains(&found.content) {
+                    found.fate = Fate::Drop;
                 }
             }
         }
@@ -248,11 +306,13 @@ impl<'t> Pairs<'t> {
     /// Gives each real stray to a use of its id that has none: the nearest before it, else the
     /// nearest behind it.
     fn bring_home(&mut self) {
-        let mut waiting: HashMap<Box<str>, Vec<(usize, usize)>> = HashMap::new();
+        // The uses of each id that wait, by their steps.
+        let mut waiting: HashMap<Box<str>, BTreeMap<usize, VecDeque<usize>>> = HashMap::new();
         for (number, step) in self.steps.iter().enumerate() {
             for (place, used) in step.uses.iter().enumerate() {
                 if used.answer.is_none_or(|answer| self.found[answer].is_synthetic) {
-                    waiting.entry(used.id.clone()).or_default().push((number, place));
+                    let steps = waiting.entry(used.id.clone()).or_default();
+                    steps.entry(number).or_default().push_back(place);
                 }
             }
         }
@@ -261,16 +321,17 @@ impl<'t> Pairs<'t> {
             if found.fate != Fate::Stray || found.is_synthetic {
                 continue;
             }
-            let Some(uses) = waiting.get_mut(&found.key.id).filter(|uses| !uses.is_empty()) else {
-                continue;
-            };
-            let behind = uses.partition_point(|&(step, _)| self.steps[step].at <= found.at);
+            let Some(steps) = waiting.get_mut(&found.key.id) else { continue };
+            let behind = self.steps.partition_point(|step| step.at <= found.at);
+            let before = steps.range(..behind).next_back().map(|(step, _)| *step);
+            let nearest = before.or_else(|| steps.keys().next().copied());
+            let Some(step) = nearest else { continue };
             // Of one step's uses the first comes first, as pairs are made by occurrence.
-            let nearest = match behind.checked_sub(1) {
-                Some(last) => uses.partition_point(|&(step, _)| step < uses[last].0),
-                None => 0,
-            };
-            let (step, place) = uses.remove(nearest);
+            let Some(places) = steps.get_mut(&step) else { continue };
+            let Some(place) = places.pop_front() else { continue };
+            if places.is_empty() {
+                steps.remove(&step);
+            }
             let used = &mut self.steps[step].uses[place];
             if let Some(synthetic) = used.answer.replace(result) {
                 self.found[synthetic].fate = Fate::Drop;
@@ -316,58 +377,12 @@ impl<'t> Pairs<'t> {
         }
     }
 
-    /// Makes repeated ids unique where they are refused, by the number of the occurrence; and gives
-    /// ids to uses that have none, where no name stands for it.
-    fn rename(&mut self, rules: Rules) {
-        let all = self.steps.iter().flat_map(|step| &step.uses).map(|used| used.id.clone());
-        let mut taken: HashSet<Box<str>> = all.collect();
-        let mut count: HashMap<Box<str>, usize> = HashMap::new();
-        for used in self.steps.iter_mut().flat_map(|step| &mut step.uses) {
-            let count = count.entry(used.id.clone()).or_default();
-            *count += 1;
-            let has_none = used.id.is_empty() && !rules.names_pair;
-            if !has_none && (*count == 1 || !rules.refuses_repeated_ids) {
-                continue;
-            }
-            let stem = if has_none { "call" } else { &*used.id };
-            let free = (*count..).map(|n| format!("{stem}_r{n}").into_boxed_str());
-            let new_id =
-                free.into_iter().find(|id| !taken.contains(id)).expect("numbers don't end");
-            taken.insert(new_id.clone());
-            used.new_id = Some(new_id);
-        }
-    }
-
-    /// What uses and their results are called now, by message and block.
-    pub(super) fn new_ids(&self) -> HashMap<(usize, usize), Box<str>> {
-        let mut new_ids = HashMap::new();
-        for used in self.steps.iter().flat_map(|step| &step.uses) {
-            let Some(new_id) = &used.new_id else { continue };
-            new_ids.insert((used.at, used.block), new_id.clone());
-            if let Some(answer) = used.answer.map(|answer| &self.found[answer]) {
-                new_ids.insert((answer.at, answer.block), new_id.clone());
-            }
-        }
-        new_ids
-    }
-
-    /// The results of a step in the order in which they are to stand: what is at home stays in
-    /// its order, the others are set between by their uses. Unknown outcomes are `None`.
-    pub(super) fn order(&self, number: usize) -> Vec<(usize, Option<usize>)> {
-        let step = &self.steps[number];
-        let is_home = |result: usize| self.found[result].home == Some(number);
-        let uses = step.uses.iter().enumerate();
-        let (mut order, guests): (Vec<_>, Vec<_>) = uses
-            .map(|(place, used)| (place, used.answer))
-            .partition(|(_, answer)| answer.is_some_and(is_home));
-        order.sort_by_key(|&(_, answer)| answer);
-        for (place, answer) in guests {
-            if answer.is_none() && step.is_live {
-                continue;
-            }
-            let at = order.iter().position(|&(other, _)| other > place).unwrap_or(order.len());
-            order.insert(at, (place, answer));
-        }
-        order
+    /// Whether the call that a result names is answered by another; `None` if it is not here.
+    pub(super) fn answers_of(&self, found: &Found<'_>) -> Option<bool> {
+        let calls = self.calls.get_or_init(|| {
+            let uses = self.steps.iter().flat_map(|step| &step.uses);
+            Calls::of(uses.map(|used| (&used.key, used.answer.is_some())))
+        });
+        calls.are_answered(&found.key)
     }
 }

@@ -1,7 +1,11 @@
 //! Keeps all that a tool answered, and that a call may have run.
+mod items;
+mod messages;
+
 use super::{
-    ActionKind, Log, LossKind,
-    items::{self, Elsewhere, Placed},
+    ActionKind, Log, LossKind, Repair, in_place_of_moved,
+    items::{Elsewhere, unique},
+    join::Out,
     pairs::{Fate, Found, Pairs, Step, Use},
 };
 use crate::{
@@ -12,13 +16,15 @@ use crate::{
 };
 use std::collections::HashMap;
 
-pub(super) fn repair(transcript: &Transcript, close_tail: bool, log: &mut Log) -> Vec<Message> {
+pub(super) fn repair(transcript: &Transcript, repair: Repair, log: &mut Log) -> Vec<Message> {
     let (format, all) = (transcript.format(), transcript.messages());
+    let Repair { close_tail, members, .. } = repair;
     let results = format.rules().results;
     let kept = match results {
-        Results::Items => items::unique(format, all, log),
-        _ => without_blanks(format, all, log),
+        Results::Items => unique(format, all, log),
+        _ => without_blanks(format, all, members, log),
     };
+    let kept = if members { corrected(format, kept, log) } else { kept };
     let was: Vec<_> = kept.iter().map(|(was, _)| *was).collect();
     let messages: Vec<_> = kept.iter().map(|(_, message)| message).collect();
 
@@ -27,9 +33,15 @@ pub(super) fn repair(transcript: &Transcript, close_tail: bool, log: &mut Log) -
         _ if elsewhere.results => true,
         Results::Items => !close_tail && step.zone.end == was.len(),
         Results::Messages => !close_tail && was[step.zone.end - 1] + 1 == all.len(),
-        Results::Blocks => !close_tail && was[step.at] + 1 == all.len(),
+        Results::Blocks => {
+            let mut behind = all[was[step.at] + 1..].iter();
+            !close_tail && behind.all(|message| message.is_aside(format.rules()))
+        }
     };
-    let mut pairs = Pairs::of(format, &messages, is_live);
+    let has_limits = transcript.has_limits();
+    let is_refused =
+        |message: &Message, block: usize| members && message.refuses_id(block, has_limits);
+    let mut pairs = Pairs::of(format, &messages, is_live, is_refused);
     if elsewhere.uses {
         pairs.keep_strays();
     }
@@ -37,29 +49,43 @@ pub(super) fn repair(transcript: &Transcript, close_tail: bool, log: &mut Log) -
     let places = places.collect();
     let steps = pairs.steps.iter().enumerate().map(|(n, step)| (step.at, n)).collect();
     let new_ids = pairs.new_ids();
-    let out = Vec::new();
-    let mut writer = Writer { format, was, messages, pairs, places, steps, new_ids, log, out };
+    let out = Out::default();
+    let mut writer =
+        Writer { format, members, was, messages, pairs, places, steps, new_ids, log, out };
     writer.report();
     match results {
         Results::Blocks => writer.write_blocks(),
         Results::Messages => writer.write_messages(),
         Results::Items => return writer.write_items(close_tail),
     }
-    writer.out
+    writer.out.finish(format)
 }
 
 /// Without the messages that a provider refuses because nothing is in them.
-fn without_blanks(format: Format, all: &[Message], log: &mut Log) -> Vec<(usize, Message)> {
-    let is_nothing = |message: &Message| match format.rules().blanks {
+fn without_blanks(
+    format: Format,
+    all: &[Message],
+    members: bool,
+    log: &mut Log,
+) -> Vec<(usize, Message)> {
+    let rules = format.rules();
+    let last = all.iter().rposition(|message| !message.is_aside(rules));
+    let is_nothing = |at: usize, message: &Message| match rules.blanks {
         Blanks::Nothing => false,
         Blanks::Messages => message.blocks().is_empty(),
         Blanks::Texts => {
-            message.is_blank() && (!message.blocks().is_empty() || message.role() == Role::User)
+            let may_say_nothing = match message.role() {
+                Role::User => false,
+                // The last may, and what comes continues it.
+                Role::Assistant => !members || Some(at) == last,
+                _ => true,
+            };
+            message.is_blank() && !(message.blocks().is_empty() && may_say_nothing)
         }
     };
     let mut kept = Vec::with_capacity(all.len());
     for (was, message) in all.iter().enumerate() {
-        if is_nothing(message) {
+        if message.unknown().is_none() && is_nothing(was, message) {
             log.act(ActionKind::RemoveEmptyMessage, was, None);
         } else {
             kept.push((was, message.clone()));
@@ -68,8 +94,23 @@ fn without_blanks(format: Format, all: &[Message], log: &mut Log) -> Vec<(usize,
     kept
 }
 
+/// With the members that can be said otherwise as their provider takes them.
+fn corrected(format: Format, kept: Vec<(usize, Message)>, log: &mut Log) -> Vec<(usize, Message)> {
+    let correct = |(was, message): (usize, Message)| {
+        let text = Some(&message).filter(|message| message.is_understood());
+        let Some(text) = text.and_then(|message| format.form().corrected(message)) else {
+            return (was, message);
+        };
+        log.act(ActionKind::CorrectMember, was, None);
+        (was, message.with_raw_of(format.own(text)))
+    };
+    kept.into_iter().map(correct).collect()
+}
+
 struct Writer<'t, 'l> {
     format: Format,
+    /// Whether it goes by what is refused on its own.
+    members: bool,
     /// Where each message that is kept was in the transcript.
     was: Vec<usize>,
     messages: Vec<&'t Message>,
@@ -81,24 +122,31 @@ struct Writer<'t, 'l> {
     /// What uses and their results are called now, by message and block.
     new_ids: HashMap<(usize, usize), Box<str>>,
     log: &'l mut Log,
-    out: Vec<Message>,
+    out: Out,
 }
 
 impl Writer<'_, '_> {
     /// Notes what is about to be done with uses and results.
     fn report(&mut self) {
-        let Self { format, was, messages, pairs, log, .. } = self;
+        let Self { format, was, pairs, log, .. } = self;
+        for found in pairs.found.iter().filter(|found| found.fate == Fate::Answers) {
+            if let Some(id) = &found.given {
+                log.rename(was[found.at], "", id);
+            }
+        }
         for (number, step) in pairs.steps.iter().enumerate() {
             for used in &step.uses {
                 if let Some(new_id) = &used.new_id {
                     log.rename(was[used.at], &used.id, new_id);
+                    let answer = used.answer.map(|answer| pairs.found[answer].at);
+                    if let Some(at) = answer.filter(|&at| at != used.at) {
+                        log.rename(was[at], &used.id, new_id);
+                    }
                 }
                 match used.answer.map(|answer| &pairs.found[answer]) {
                     None if step.is_live => {}
                     None => log.act(ActionKind::AddUnknown, was[used.at], Some(&used.id)),
-                    Some(found)
-                        if found.home != Some(number) || found.is_late(*format, messages) =>
-                    {
+                    Some(found) if found.home != Some(number) || found.is_late(*format) => {
                         log.act(ActionKind::MoveResult, was[found.at], Some(&used.id));
                     }
                     Some(_) => {}
@@ -127,11 +175,16 @@ impl Writer<'_, '_> {
         let mut unwritten = None;
         for at in 0..self.messages.len() {
             let message = self.messages[at];
+            if message.is_aside(self.format.rules()) {
+                self.out.push(self.format, message.clone());
+                continue;
+            }
             let answers = unwritten.take().map_or_else(Vec::new, |n| self.answers(n));
-            let is_home = message.role() == Role::User;
+            // What has no list of blocks is left as it is.
+            let is_home = message.role() == Role::User && message.body.list.is_some();
             if !is_home && !answers.is_empty() {
                 let texts: Vec<_> = answers.iter().map(|piece| piece.text.clone()).collect();
-                self.out.extend(self.format.hold_results(&texts));
+                self.hold(&texts);
             }
             self.write_message(at, if is_home { answers } else { Vec::new() });
             unwritten = self.steps.get(&at).copied();
@@ -139,8 +192,14 @@ impl Writer<'_, '_> {
         let answers = unwritten.map_or_else(Vec::new, |n| self.answers(n));
         if !answers.is_empty() {
             let texts: Vec<_> = answers.into_iter().map(|piece| piece.text).collect();
-            self.out.extend(self.format.hold_results(&texts));
+            self.hold(&texts);
         }
+    }
+
+    /// Adds the messages that hold these results.
+    fn hold(&mut self, results: &[String]) {
+        let messages = self.format.hold_results(results);
+        messages.into_iter().for_each(|message| self.out.push(self.format, message));
     }
 
     /// The results of a step as blocks of the message behind it.
@@ -152,7 +211,7 @@ impl Writer<'_, '_> {
                 return Piece { was: None, text: self.unknown(used) };
             };
             let text = self.listed(found.at, found.block);
-            let was = (found.at == step.at + 1).then_some(found.block);
+            let was = step.zone.contains(&found.at).then_some(found.block);
             Piece { was, text }
         };
         self.pairs.order(number).into_iter().map(piece).collect()
@@ -164,26 +223,25 @@ impl Writer<'_, '_> {
         let stay = self.format.rules().blanks != Blanks::Texts
             && answers.iter().all(|piece| piece.was.is_some());
         let mut has_content = !answers.is_empty();
-        let (mut home, mut pieces) =
-            if stay { (answers, Vec::new()) } else { (Vec::new(), answers) };
+        let (home, mut pieces) = if stay { (answers, Vec::new()) } else { (Vec::new(), answers) };
+        let mut home: HashMap<_, _> = home.into_iter().map(|piece| (piece.was, piece)).collect();
         for (block, part) in message.blocks().iter().enumerate() {
             match &part.kind {
                 Kind::Result { .. } => {
                     let found = &self.pairs.found[self.places[&(at, block)]];
-                    let is_home = |piece: &Piece| piece.was == Some(block);
-                    pieces.extend(home.iter().position(is_home).map(|at| home.remove(at)));
+                    pieces.extend(home.remove(&Some(block)));
                     if found.fate == Fate::Text {
-                        let texts = self.format.result_as_text(found.id, found.content);
+                        let texts = found.as_text(self.format, &self.messages, &self.pairs);
                         pieces.extend(texts.into_iter().map(|text| Piece { was: None, text }));
                         has_content = true;
                     }
                     continue;
                 }
-                Kind::Text(Blank::Empty) => {
+                Kind::Text(blank) if self.drops(*blank, message) => {
                     self.log.act(ActionKind::RemoveEmptyText, self.was[at], None);
                     continue;
                 }
-                Kind::Text(Blank::White) => {}
+                Kind::Text(Blank::Empty | Blank::White) => {}
                 Kind::Text(Blank::No)
                 | Kind::Reasoning
                 | Kind::Reference
@@ -193,6 +251,9 @@ impl Writer<'_, '_> {
             }
             pieces.push(Piece { was: Some(block), text: self.listed(at, block) });
         }
+        if !has_content && message.unknown().is_some() && message.tool_results().next().is_some() {
+            (pieces, has_content) = (in_place_of_moved(self.format), true);
+        }
         let is_same = |(place, piece): (usize, &Piece)| {
             piece.was == Some(place) && {
                 let part = &message.blocks()[place];
@@ -200,43 +261,23 @@ impl Writer<'_, '_> {
             }
         };
         if pieces.len() == message.blocks().len() && pieces.iter().enumerate().all(is_same) {
-            self.put(at, message.clone());
+            self.out.put(self.format, message.clone(), self.was[at], self.log);
         } else if has_content {
             let message = self.format.rewrite(message, &pieces);
-            message.into_iter().for_each(|message| self.put(at, message));
+            message
+                .into_iter()
+                .for_each(|message| self.out.put(self.format, message, self.was[at], self.log));
         } else {
             self.log.act(ActionKind::RemoveEmptyMessage, self.was[at], None);
         }
     }
 
-    /// Adds a message; where a step must follow the user, it does.
-    fn put(&mut self, at: usize, message: Message) {
-        let format = self.format;
-        let Some(begin) = format.rules().follows_user else { return self.out.push(message) };
-        if message.tool_uses().next().is_none() {
-            return self.out.push(message);
-        }
-        match self.out.last().map(Message::role) {
-            Some(Role::User) => self.out.push(message),
-            Some(Role::Assistant) => {
-                let before = self.out.pop().expect("there is a last one");
-                let text = |message: &Message, block: usize| {
-                    format.listed(message, &message.blocks()[block], None)
-                };
-                let first = (0..before.blocks().len())
-                    .map(|block| Piece { was: None, text: text(&before, block) });
-                let then = (0..message.blocks().len())
-                    .map(|block| Piece { was: Some(block), text: text(&message, block) });
-                let pieces: Vec<_> = first.chain(then).collect();
-                self.log.act(ActionKind::JoinMessages, self.was[at], None);
-                let joined = format.rewrite(&message, &pieces).expect("blocks were joined");
-                self.put(at, joined);
-            }
-            _ => {
-                self.log.act(ActionKind::AddUserMessage, self.was[at], None);
-                self.out.push(format.own(begin.to_owned()));
-                self.out.push(message);
-            }
+    /// Whether such a text goes. One of white space alone is all that its message says.
+    fn drops(&self, blank: Blank, message: &Message) -> bool {
+        match blank {
+            Blank::Empty => true,
+            Blank::White => self.members && !message.is_blank(),
+            Blank::No => false,
         }
     }
 
@@ -266,127 +307,5 @@ impl Writer<'_, '_> {
         let id = used.new_id.as_deref().unwrap_or(&used.id);
         let asked = Asked { id, name: message.use_name(used.block), text };
         self.format.form().write_result(&asked, OUTCOME_UNKNOWN, true)
-    }
-
-    /// The form in which results are messages.
-    fn write_messages(&mut self) {
-        let mut number = 0;
-        for at in 0..self.messages.len() {
-            let message = self.messages[at];
-            if message.role() == Role::Tool {
-                self.write_strays(at..at + 1, None);
-                continue;
-            }
-            match self.pairs.steps.get(number) {
-                Some(step) if step.at == at => {
-                    self.write_step(number);
-                    number += 1;
-                }
-                _ => self.out.push(message.clone()),
-            }
-        }
-    }
-
-    fn write_step(&mut self, number: usize) {
-        let step = &self.pairs.steps[number];
-        let (at, zone) = (step.at, step.zone.clone());
-        // Nothing may stand behind a live tail: what comes would not find its step.
-        let waits = step.is_live && step.uses.iter().any(|used| used.answer.is_none());
-        if waits {
-            self.write_strays(zone.clone(), Some(number));
-        }
-        self.out.push(self.renamed(at));
-        for (place, answer) in self.pairs.order(number) {
-            let message = match answer {
-                Some(answer) => self.renamed(self.pairs.found[answer].at),
-                None => self.format.own(self.unknown(&self.pairs.steps[number].uses[place])),
-            };
-            self.out.push(message);
-        }
-        if !waits {
-            self.write_strays(zone, Some(number));
-        }
-    }
-
-    /// Results of these messages that become text; those at home in a step come behind it.
-    fn write_strays(&mut self, messages: std::ops::Range<usize>, home: Option<usize>) {
-        for at in messages {
-            let found = &self.pairs.found[self.places[&(at, 0)]];
-            if found.fate == Fate::Text && found.home == home {
-                let texts = self.format.result_as_text(found.id, found.content);
-                self.out.extend(texts.into_iter().map(|text| self.format.own(text)));
-            }
-        }
-    }
-}
-
-impl Writer<'_, '_> {
-    /// The form in which results are items: behind their use they stay where they are.
-    fn write_items(self, close_tail: bool) -> Vec<Message> {
-        let mut out: Vec<Placed> = Vec::with_capacity(self.messages.len());
-        // Texts come before the model's last items, and before reasoning that waits: a tail stays
-        // live, and reasoning beside what follows from it.
-        let (mut gate, mut in_run, mut thinks, mut number) = (0, false, false, 0);
-        for at in 0..self.messages.len() {
-            let (was, message) = (Some(self.was[at]), self.renamed(at));
-            match message.role() {
-                Role::Tool => {
-                    in_run = false;
-                    let found = &self.pairs.found[self.places[&(at, 0)]];
-                    match found.fate {
-                        Fate::Answers if !found.is_moved => out.push((was, message)),
-                        Fate::Text => {
-                            let texts = self.format.result_as_text(found.id, found.content);
-                            let texts = texts.into_iter().map(|text| self.format.own(text));
-                            let texts: Vec<_> = texts.map(|text| (was, text)).collect();
-                            gate += texts.len();
-                            out.splice(gate - texts.len()..gate - texts.len(), texts);
-                        }
-                        _ => {}
-                    }
-                }
-                Role::Assistant => {
-                    if !in_run && !thinks {
-                        gate = out.len();
-                    }
-                    (in_run, thinks) = (true, items::is(&message, &Kind::Reasoning));
-                    out.push((was, message));
-                }
-                _ => {
-                    (in_run, thinks) = (false, false);
-                    out.push((was, message));
-                    gate = out.len();
-                }
-            }
-            if self.pairs.steps.get(number).is_some_and(|step| step.zone.end == at + 1) {
-                out.extend(self.guests(number));
-                number += 1;
-            }
-        }
-        let out = items::settle_reasoning(self.format, out, close_tail, self.log);
-        out.into_iter().map(|(_, message)| message).collect()
-    }
-
-    /// The results of a step that do not stand behind it yet.
-    fn guests(&self, number: usize) -> Vec<Placed> {
-        let step = &self.pairs.steps[number];
-        let guest = |used: &Use| match used.answer {
-            None if step.is_live => None,
-            None => Some((None, self.format.own(self.unknown(used)))),
-            Some(answer) => {
-                let Found { at, is_moved, .. } = self.pairs.found[answer];
-                is_moved.then(|| (Some(self.was[at]), self.renamed(at)))
-            }
-        };
-        step.uses.iter().filter_map(guest).collect()
-    }
-}
-
-impl Found<'_> {
-    /// Whether it stands behind other content of its message, where the provider doesn't look.
-    fn is_late(&self, format: Format, messages: &[&Message]) -> bool {
-        let before = &messages[self.at].blocks()[..self.block];
-        let is_other = |kind: &Kind| !matches!(kind, Kind::Result { .. });
-        format.rules().blanks == Blanks::Texts && before.iter().any(|block| is_other(&block.kind))
     }
 }

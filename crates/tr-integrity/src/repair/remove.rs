@@ -3,9 +3,11 @@ use super::{ActionKind, Log, LossKind, items, zone};
 use crate::{
     format::{Format, Results},
     json::Piece,
-    message::{Key, Kind, Message, Role},
+    keys::{Calls, Key},
+    message::{Kind, Message, Role},
     transcript::Transcript,
 };
+use std::ops::Range;
 
 /// A message while blocks are taken from it.
 struct Draft<'t> {
@@ -35,57 +37,90 @@ fn remove_orphans(format: Format, drafts: &mut Vec<Draft<'_>>, log: &mut Log) {
     let are_blocks = format.rules().results == Results::Blocks;
     let names_pair = format.rules().names_pair;
     let answers = if are_blocks { Role::User } else { Role::Tool };
+    let (mut asked, mut is_gone) = (Asked::default(), vec![false; drafts.len()]);
     for i in (0..drafts.len()).rev() {
         if drafts[i].message.role() != answers {
             continue;
         }
-        let mut before = drafts[..i].iter().rev();
-        let asked = before.find(|draft| are_blocks || draft.message.role() != Role::Tool);
-        let asked = asked.filter(|draft| draft.message.role() == Role::Assistant);
-        let uses: Vec<_> = asked.into_iter().flat_map(|d| keys(format, d.message, true)).collect();
+        let calls = asked.before(format, drafts, i);
         let draft = &mut drafts[i];
         draft.kept.retain(|&block| {
             let kind = &draft.message.blocks()[block].kind;
             let (Kind::Result { id, .. }, Some(key)) = (kind, kind.key(names_pair)) else {
                 return true;
             };
-            let has_use = uses.iter().any(|used| used.pairs(&key));
+            let has_use = calls.is_some_and(|calls| calls.are_answered(&key).is_some());
             if !has_use {
                 log.act(ActionKind::RemoveOrphan, i, Some(id));
                 log.lose(LossKind::Result, draft.was, id, None);
             }
             has_use
         });
-        if draft.kept.is_empty() {
-            drafts.remove(i);
+        let had_nothing_known =
+            draft.message.blocks().is_empty() && draft.message.unknown().is_some();
+        if draft.kept.is_empty() && !had_nothing_known {
+            is_gone[i] = true;
             log.act(ActionKind::RemoveEmptyMessage, i, None);
         }
+    }
+    let mut is_gone = is_gone.into_iter();
+    drafts.retain(|_| !is_gone.next().unwrap_or_default());
+}
+
+/// The message before results, and its uses: those of one step share it.
+#[derive(Default)]
+struct Asked {
+    /// From where to where the messages are that have the same one before them.
+    run: Range<usize>,
+    calls: Option<Calls>,
+}
+
+impl Asked {
+    /// The uses that the results of a message may answer, from the last message on.
+    fn before(&mut self, format: Format, drafts: &[Draft<'_>], at: usize) -> Option<&Calls> {
+        if !self.run.contains(&at) {
+            let are_blocks = format.rules().results == Results::Blocks;
+            let is_passed = |draft: &Draft<'_>| {
+                let is_result = !are_blocks && draft.message.role() == Role::Tool;
+                is_result || draft.message.is_aside(format.rules())
+            };
+            let asked = drafts[..at].iter().rposition(|draft| !is_passed(draft));
+            self.run = asked.map_or(0, |asked| asked + 1)..at + 1;
+            let asked = asked.map(|asked| drafts[asked].message);
+            let asked = asked.filter(|message| message.role() == Role::Assistant);
+            let keys = asked.map(|message| keys(format, message, true).collect::<Vec<_>>());
+            self.calls = keys.map(|keys| Calls::of(keys.iter().map(|key| (key, true))));
+        }
+        self.calls.as_ref()
     }
 }
 
 /// Pass 2: uses without their results, but for the last message's.
 fn remove_incomplete(format: Format, drafts: &mut [Draft<'_>], log: &mut Log) {
     let names_pair = format.rules().names_pair;
-    for i in 0..drafts.len() {
-        if drafts[i].message.role() != Role::Assistant {
+    let are_blocks = format.rules().results == Results::Blocks;
+    let messages: Vec<_> = drafts.iter().map(|draft| draft.message).collect();
+    let speaks = |message: &&Message| !message.is_aside(format.rules());
+    let last = messages.iter().rposition(speaks);
+    for (i, draft) in drafts.iter_mut().enumerate() {
+        if draft.message.role() != Role::Assistant {
             continue;
         }
-        let messages: Vec<_> = drafts.iter().map(|draft| draft.message).collect();
         let zone = zone(format, &messages, i);
-        let are_blocks = format.rules().results == Results::Blocks;
-        let is_live = drafts.len() == if are_blocks { i + 1 } else { zone.end };
+        let behind = if are_blocks { i + 1 } else { zone.end };
+        let is_live = last.is_none_or(|last| last < behind);
         if is_live {
             continue;
         }
         let results: Vec<_> =
-            drafts[zone].iter().flat_map(|draft| keys(format, draft.message, false)).collect();
-        let draft = &mut drafts[i];
+            messages[zone].iter().flat_map(|message| keys(format, message, false)).collect();
+        let results = Calls::of(results.iter().map(|key| (key, true)));
         draft.kept.retain(|&block| {
             let kind = &draft.message.blocks()[block].kind;
             let (Kind::Use { id, name, .. }, Some(key)) = (kind, kind.key(names_pair)) else {
                 return true;
             };
-            let has_result = results.iter().any(|result| result.pairs(&key));
+            let has_result = results.are_answered(&key).is_some();
             if !has_result {
                 log.act(ActionKind::RemoveIncomplete, i, Some(id));
                 log.lose(LossKind::Call, draft.was, id, Some(name));

@@ -1,5 +1,5 @@
 //! Cycles that nobody drives any more, and what becomes of them.
-use super::{CycleId, CycleState, Session, ToolCycleTransaction, sessions::LoadNote};
+use super::{CycleId, CycleState, Occurrence, Session, ToolCycleTransaction, sessions::LoadNote};
 use crate::format::OUTCOME_UNKNOWN;
 use tr_core::{Answer, CycleRef, Ran, SessionAction};
 
@@ -66,7 +66,13 @@ impl Session {
 
     /// The tool of a cycle that was begun here has answered. If somebody has settled the cycle
     /// meanwhile, it is begun anew, to be recorded in the place that it has.
-    pub(crate) fn resume_cycle(&mut self, id: CycleId, cycle: &CycleRef<'_>, now: u64) -> CycleId {
+    pub(crate) fn resume_cycle(
+        &mut self,
+        id: CycleId,
+        cycle: &CycleRef<'_>,
+        occurrence: Option<Occurrence>,
+        now: u64,
+    ) -> CycleId {
         let is_it = |other: &ToolCycleTransaction| {
             // The number alone may be another call's by now: what was begun anew in a copy that
             // was lost in its turn was never written.
@@ -78,9 +84,9 @@ impl Session {
         }
         let id = self.begin_cycle(cycle, now);
         self.start_cycle(id);
-        let has_place = self.validator.last_use_of(cycle.tool_use_id).is_some();
+        let used = occurrence.map(|occurrence| self.find_use(cycle.tool_use_id, occurrence));
         if let Some(cycle) = self.cycles.iter_mut().find(|cycle| cycle.id == id) {
-            cycle.in_transcript |= has_place;
+            cycle.used = used.unwrap_or(cycle.used);
         }
         id
     }

@@ -1,4 +1,5 @@
 //! A tool cycle on its way: its intent is recorded before the tool starts.
+use super::used::Used;
 use crate::format::NewUse;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -76,8 +77,8 @@ pub struct ToolCycleTransaction {
     pub state: CycleState,
     /// Nobody drives it any more: recovery settles it.
     pub abandoned: bool,
-    /// Whether the agent had put the use into the transcript before.
-    pub(super) in_transcript: bool,
+    /// Where the use stands that it answers.
+    pub(super) used: Used,
     /// The result, while it waits.
     pub(super) held: Option<ToolResult>,
     /// What waits is a refusal: the tool did not run.

@@ -1,12 +1,9 @@
 //! Tool cycles: the intent before the tool starts, use and result together at its end.
 use super::{
     CycleId, CycleMode, CycleState, Done, Operation, Session, ToolCycleResult,
-    ToolCycleTransaction, ToolResult, ToolUse,
+    ToolCycleTransaction, ToolResult, ToolUse, used::Used,
 };
-use crate::{
-    format::{Asked, OUTCOME_UNKNOWN},
-    message::{Kind, Message},
-};
+use crate::format::OUTCOME_UNKNOWN;
 use std::mem;
 use tr_core::{Answer, CycleRef, Ran};
 
@@ -19,17 +16,18 @@ impl Session {
     pub fn begin_cycle(&mut self, cycle: &CycleRef<'_>, now: u64) -> CycleId {
         let checkpoint = self.checkpoint(Operation::ToolCycle, now).id;
         let tool_use = ToolUse::of(cycle);
+        let used = self.pending_use(&tool_use.id);
         // It is tried again: what was refused before is of no interest any more.
         self.drop_cycles(|other| {
             let was_refused = other.refused || other.state == CycleState::RolledBack;
-            was_refused && other.tool_use.id == tool_use.id
+            was_refused && other.tool_use.id == tool_use.id && other.used == used
         });
         self.cycles_begun += 1;
         let id = CycleId(self.cycles_begun);
         self.keep_cycle(ToolCycleTransaction {
             id,
             checkpoint,
-            in_transcript: self.is_pending(&tool_use.id),
+            used,
             tool_use,
             state: CycleState::Pending,
             abandoned: false,
@@ -105,16 +103,19 @@ impl Session {
     /// Whether the transcript has the cycle's use: it waits for its result, or the session went on
     /// and something stands in the result's place.
     pub(super) fn has_use_of(&self, id: CycleId) -> bool {
-        self.cycles.iter().find(|cycle| cycle.id == id).is_some_and(|cycle| {
-            let id = &cycle.tool_use.id;
-            self.is_pending(id) || cycle.in_transcript && self.validator.last_use_of(id).is_some()
-        })
+        let cycle = self.cycles.iter().find(|cycle| cycle.id == id);
+        cycle.is_some_and(|cycle| matches!(cycle.used, Used::At(_)))
+    }
+
+    /// Whether the live tail waits for its result.
+    pub(super) fn is_awaited(&self, cycle: &ToolCycleTransaction) -> bool {
+        self.waits(cycle.used, &cycle.tool_use.id)
     }
 
     /// Whether a tool may still run whose result the live tail waits for.
     pub(crate) fn tail_is_driven(&self) -> bool {
         let runs = |cycle: &&ToolCycleTransaction| cycle.held.is_none() && !cycle.abandoned;
-        self.cycles.iter().filter(runs).any(|cycle| self.is_pending(&cycle.tool_use.id))
+        self.cycles.iter().filter(runs).any(|cycle| self.is_awaited(cycle))
     }
 
     /// The cycles stay in the order in which they were begun.
@@ -124,14 +125,14 @@ impl Session {
     }
 
     /// A cycle is recorded.
-    fn done(&mut self, done: Done) {
+    pub(super) fn done(&mut self, done: Done) {
         self.ended(done.id, CycleState::Committed);
         let place = self.done.partition_point(|other| other.id < done.id);
         self.done.insert(place, done);
     }
 
     /// Remembers how a cycle ended.
-    fn ended(&mut self, id: CycleId, state: CycleState) {
+    pub(super) fn ended(&mut self, id: CycleId, state: CycleState) {
         if self.ended.len() == KEPT_ENDS {
             self.ended.pop_front();
         }
@@ -184,159 +185,12 @@ impl Session {
         ToolCycleResult::rolled_back(error)
     }
 
-    /// Gives a result its place in the transcript, or keeps it until the step is complete.
-    fn place(&mut self, mut cycle: ToolCycleTransaction, result: ToolResult) {
-        let id = cycle.tool_use.id.clone();
-        if self.is_pending(&id) {
-            if self.makes_way_for(&cycle, &result) {
-                (cycle.state, cycle.held, cycle.abandoned) =
-                    (CycleState::Recording, Some(result), false);
-                self.keep_cycle(cycle);
-            } else {
-                self.ended(cycle.id, CycleState::RolledBack);
-            }
-            return self.flush_tail();
-        }
-        let used_before = self.validator.last_use_of(&id);
-        match used_before.filter(|_| cycle.in_transcript) {
-            // The session went on without it: it takes the place that was kept for it.
-            Some(step) => {
-                let late = self.hold(&[(&cycle.tool_use, &result)]);
-                let at = self.validator.live_step().unwrap_or(self.transcript.len());
-                self.insert(at, late);
-                self.mend(step);
-                let at = self.validator.result_of(&id).unwrap_or(step + 1);
-                let ToolCycleTransaction { id, tool_use, refused, .. } = cycle;
-                self.done(Done { id, at, tool_use, result, refused });
-            }
-            None => self.append_pair(cycle.id, cycle.tool_use, result, cycle.refused),
-        }
-    }
-
-    /// Whether a result of a use that waits is kept: one result for each use. Where the use was called
-    /// more than once, an answer beats an error, and that beats a refusal; of equals the later counts.
-    fn makes_way_for(&mut self, cycle: &ToolCycleTransaction, result: &ToolResult) -> bool {
-        let id = &cycle.tool_use.id;
-        let uses = self.validator.pending().filter(|pending| *pending == &**id).count();
-        let worth = |refused: bool, result: &ToolResult| (!refused, !result.is_error);
-        let rivals = self.cycles.iter().filter(|other| other.tool_use.id == *id);
-        let held: Vec<_> = rivals
-            .filter_map(|other| Some((worth(other.refused, other.held.as_ref()?), other.id)))
-            .collect();
-        let Some(&(least, loser)) = held.iter().min().filter(|_| held.len() >= uses) else {
-            return true;
-        };
-        let is_kept = worth(cycle.refused, result) >= least;
-        if is_kept {
-            self.drop_cycles(|other| other.id == loser);
-        }
-        is_kept
-    }
-
-    /// Records a cycle that is over: in the step that waits for it, else as a pair of messages.
-    pub(super) fn record(&mut self, tool_use: ToolUse, result: ToolResult, refused: bool) {
-        self.cycles_begun += 1;
-        let id = CycleId(self.cycles_begun);
-        if !self.is_pending(&tool_use.id) {
-            return self.append_pair(id, tool_use, result, refused);
-        }
-        self.keep_cycle(ToolCycleTransaction {
-            id,
-            checkpoint: Box::default(),
-            tool_use,
-            state: CycleState::Recording,
-            abandoned: false,
-            in_transcript: true,
-            held: Some(result),
-            refused,
-            starts_once_written: false,
-            driver: self.driver,
-        });
-        self.flush_tail();
-    }
-
-    /// Use and result as two messages, before a live tail if there is one.
-    fn append_pair(&mut self, id: CycleId, tool_use: ToolUse, result: ToolResult, refused: bool) {
-        let format = self.transcript.format();
-        let used_before = self.validator.last_use_of(&tool_use.id);
-        let mut pair = format.write_uses(&[tool_use.to_write()]);
-        pair.extend(self.hold(&[(&tool_use, &result)]));
-        let at = self.validator.live_step().unwrap_or(self.transcript.len());
-        let was_valid = self.validator.is_valid();
-        self.insert(at, pair);
-        let repeats = used_before.filter(|_| format.refuses_repeated_ids());
-        match repeats.map(|step| step.min(at)) {
-            Some(step) => self.mend(step),
-            // It may not stand there, or may not begin a session.
-            None if was_valid && !self.validator.is_valid() => self.mend(at),
-            None => {}
-        }
-        self.done(Done { id, at, tool_use, result, refused });
-    }
-
-    /// Adds the results of the live tail once all of them are here.
-    pub(super) fn flush_tail(&mut self) {
-        let mut waiting: Vec<&ToolCycleTransaction> =
-            self.cycles.iter().filter(|cycle| cycle.held.is_some()).collect();
-        for id in self.validator.pending() {
-            let Some(at) = waiting.iter().position(|cycle| *cycle.tool_use.id == *id) else {
-                return;
-            };
-            waiting.swap_remove(at);
-        }
-        let results = self.release_held();
-        results.into_iter().for_each(|message| self.append(message));
-    }
-
-    /// The messages with all results that wait, in the order of their uses.
-    pub(super) fn release_held(&mut self) -> Vec<Message> {
-        let (mut held, rest): (Vec<_>, Vec<_>) =
-            mem::take(&mut self.cycles).into_iter().partition(|cycle| cycle.held.is_some());
-        self.cycles = rest;
-        let order: Vec<&str> = self.validator.pending().collect();
-        held.sort_by_key(|cycle| order.iter().position(|id| *id == &*cycle.tool_use.id));
-        let at = self.transcript.len();
-        let held = held.into_iter().filter_map(|cycle| {
-            let ToolCycleTransaction { id, tool_use, held, refused, .. } = cycle;
-            Some(Done { id, at, tool_use, result: held?, refused })
-        });
-        let held: Vec<Done> = held.collect();
-        let results: Vec<_> = held.iter().map(|done| (&done.tool_use, &done.result)).collect();
-        let messages = self.hold(&results);
-        held.into_iter().for_each(|done| self.done(done));
-        messages
-    }
-
-    fn hold(&self, results: &[(&ToolUse, &ToolResult)]) -> Vec<Message> {
-        if results.is_empty() {
-            return Vec::new();
-        }
-        let format = self.transcript.format();
-        let write = |(used, result): &(&ToolUse, &ToolResult)| {
-            let asked = self.asked(used);
-            format.form().write_result(&asked, &result.content, result.is_error)
-        };
-        format.hold_results(&results.iter().map(write).collect::<Vec<_>>())
-    }
-
-    /// A use, as it stands in the transcript if it is there.
-    fn asked<'s>(&'s self, used: &'s ToolUse) -> Asked<'s> {
-        let message = self.validator.last_use_of(&used.id);
-        let message = message.map(|at| &self.transcript.messages()[at]);
-        let text = message.and_then(|message| {
-            let is_meant = |kind: &Kind| matches!(kind, Kind::Use { id, .. } if *id == used.id);
-            let block = message.blocks().iter().find(|block| is_meant(&block.kind))?;
-            Some(message.text(&block.span))
-        });
-        Asked { id: &used.id, name: &used.name, text: text.unwrap_or_default() }
-    }
-
     pub(crate) fn is_pending(&self, id: &str) -> bool {
         self.validator.pending().any(|pending| pending == id)
     }
 
     pub(super) fn tail_has_cycles(&self) -> bool {
-        self.cycles.iter().any(|cycle| self.is_pending(&cycle.tool_use.id))
+        self.cycles.iter().any(|cycle| self.is_awaited(cycle))
     }
 }
 
@@ -360,7 +214,7 @@ mod tests {
         let other = session.begin_cycle(&call("other"), 0);
         session.start_cycle(other);
         // Begun as of this number in a copy of the session that nobody has any more.
-        let resumed = session.resume_cycle(other, &call("mine"), 0);
+        let resumed = session.resume_cycle(other, &call("mine"), None, 0);
         assert_ne!(resumed, other);
         session.finish_cycle(resumed, &answer("my answer"), 0);
         session.finish_cycle(other, &answer("the other's"), 0);

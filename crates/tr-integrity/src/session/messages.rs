@@ -25,15 +25,27 @@ impl Session {
     }
 
     pub(super) fn replace(&mut self, from: usize, messages: Vec<Message>) {
+        self.follow_uses(from, &messages);
+        self.put(from, messages);
+    }
+
+    /// Puts `messages` in the place of all from `from` on.
+    fn put(&mut self, from: usize, messages: Vec<Message>) {
         self.cut(from);
         messages.into_iter().for_each(|message| self.append(message));
     }
 
     /// Puts `messages` at `at`, before what stands there.
     pub(super) fn insert(&mut self, at: usize, messages: Vec<Message>) {
+        self.shift_uses(at, messages.len());
         let behind = self.transcript.messages()[at..].to_vec();
-        self.replace(at, messages);
-        behind.into_iter().for_each(|message| self.append(message));
+        self.put(at, messages.into_iter().chain(behind).collect());
+    }
+
+    /// Puts `message`, which has the same uses, in the place of the one at `at`.
+    pub(super) fn exchange(&mut self, at: usize, message: Message) {
+        let behind = self.transcript.messages()[at + 1..].to_vec();
+        self.put(at, [message].into_iter().chain(behind).collect());
     }
 
     /// Repairs what stands from `from` on, the beginning of a step.

@@ -7,13 +7,16 @@ mod cycles;
 mod incidents;
 pub(crate) mod journal;
 mod messages;
+mod place;
 mod recover;
 mod results;
 mod sessions;
+mod used;
 
 pub(crate) use self::{
     abandoned::NEVER_STARTED,
     sessions::{LoadNote, Slot},
+    used::Occurrence,
 };
 pub use self::{
     checkpoint::{Checkpoint, CheckpointError, Operation, RollbackResult},
@@ -35,6 +38,7 @@ use crate::{
 use chain::Chain;
 use journal::Kept;
 use std::{collections::VecDeque, sync::Arc};
+use used::Used;
 
 /// One session: its transcript, checkpoints, tool cycles, incidents and archive.
 ///
@@ -82,6 +86,8 @@ struct Done {
     id: CycleId,
     /// Where its result is, or was put first.
     at: usize,
+    /// Where the agent had put its use.
+    used: Used,
     tool_use: ToolUse,
     result: ToolResult,
     /// It is a refusal: the tool did not run.
@@ -169,12 +175,15 @@ impl Session {
         self.turns += u64::from(message.begins_turn());
         let step = self.validator.live_step();
         let ends = self.tail_has_cycles() && !self.validator.extends_step(&message);
-        let Some(step) = step.filter(|_| ends) else {
-            return self.append(message);
-        };
-        let held = self.release_held();
-        held.into_iter().chain([message]).for_each(|message| self.append(message));
-        self.mend(step);
+        let ends = ends && !message.is_aside(self.transcript.format().rules());
+        if let Some(step) = step.filter(|_| ends) {
+            let held = self.release_held();
+            held.into_iter().chain([message]).for_each(|message| self.append(message));
+            self.adopt(self.transcript.len() - 1);
+            return self.mend(step);
+        }
+        self.append(message);
+        self.adopt(self.transcript.len() - 1);
     }
 
     /// Makes a checkpoint before an operation that may fail. Costs the same at any length, but
@@ -239,8 +248,8 @@ impl Session {
     fn go_back(&mut self, index: usize, id: Option<&str>, now: u64) -> RollbackResult {
         let messages_removed = self.transcript.len() - index;
         self.cut(index);
-        let stay: Vec<Box<str>> = self.validator.pending().map(Into::into).collect();
-        self.drop_cycles(|cycle| cycle.held.is_some() && !stay.contains(&cycle.tool_use.id));
+        self.lose_uses(index);
+        self.drop_unawaited();
         self.done.retain(|done| done.at < index);
         self.checkpoints.retain(|other| id != Some(&*other.id) && other.message_index <= index);
         self.note("rollback", id, Some(messages_removed), now);
@@ -255,7 +264,10 @@ impl Session {
         let found = self.checkpoints.iter().find(|checkpoint| &*checkpoint.id == id);
         let snapshot = found.and_then(|checkpoint| checkpoint.snapshot.clone());
         let messages = snapshot.ok_or_else(|| CheckpointError::NotFound(id.into()))?;
-        self.replace(0, messages);
+        let own = self.transcript.messages().iter();
+        let same = own.zip(&messages).take_while(|(own, other)| own.raw() == other.raw()).count();
+        self.replace(same, messages[same..].to_vec());
+        self.drop_unawaited();
         self.note("restore", Some(id), None, now);
         Ok(())
     }
@@ -313,6 +325,7 @@ impl Session {
         let result = plan.apply(&mut repaired)?;
         if !is_empty {
             self.replace(from, repaired.messages()[from..].to_vec());
+            self.place_unawaited();
             self.note("repair", None, None, now);
         }
         Ok(result)

@@ -1,7 +1,7 @@
 //! What to do about a call of the model that failed.
 use super::{
     Checkpoint, CycleMode, Done, ErrorRecovery, Operation, RecoveryAction, ResetOptions, Session,
-    ToolCycleTransaction,
+    ToolCycleTransaction, used::Used,
 };
 use crate::{
     message::Message,
@@ -87,25 +87,28 @@ impl Session {
         if !self.holds(found) {
             return None;
         }
-        let mut kept = self.cycles_since(found.message_index);
+        let index = found.message_index;
+        let mut kept = self.cycles_since(index);
         let held = self.cycles.iter().filter_map(|cycle| {
-            let ToolCycleTransaction { id, ref tool_use, ref held, refused, .. } = *cycle;
+            let ToolCycleTransaction { id, used, ref tool_use, ref held, refused, .. } = *cycle;
             let (tool_use, result) = (tool_use.clone(), held.clone()?);
-            Some(Done { id, at: 0, tool_use, result, refused })
+            Some(Done { id, at: 0, used, tool_use, result, refused })
         });
         kept.extend(held);
         let Ok(rolled_back) = self.rollback(&id, now) else { return None };
+        for done in &mut kept {
+            let is_gone = matches!(done.used, Used::At(at) if at >= index);
+            done.used = if is_gone { Used::Gone } else { done.used };
+        }
         // What waits for others of a step that stays has stayed with it.
         kept.retain(|done| self.cycles.iter().all(|cycle| cycle.id != done.id));
         // A use that stays gets its result again; of others, what their tools did stays.
         kept.retain(|done| {
             let is_done = self.mode == CycleMode::Preserve && !done.refused;
-            is_done || self.is_pending(&done.tool_use.id)
+            is_done || self.waits(done.used, &done.tool_use.id)
         });
         let count = kept.iter().filter(|done| !done.refused).count();
-        for Done { tool_use, result, refused, .. } in kept {
-            self.record(tool_use, result, refused);
-        }
+        kept.into_iter().for_each(|done| self.record(done));
         let (kind, what) = match end {
             ModelEnd::Filtered => ("content_filter", "Content filter triggered."),
             _ => ("api_error", "API error."),

@@ -9,7 +9,7 @@ use crate::{
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 use tr_core::{CallInfo, Event, KeyRef, Observer, SessionAction, SystemClock, WallClock};
 
@@ -48,6 +48,8 @@ struct Shared {
     remote: Option<Arc<Remote>>,
     listeners: Mutex<Vec<Box<Listener>>>,
     observers: Mutex<Vec<Arc<dyn Observer>>>,
+    /// One of them was given by default.
+    default_observer: OnceLock<()>,
 }
 
 /// What was done while a session was loaded; about which cycle, if not about the session.
@@ -105,9 +107,20 @@ impl Sessions {
     /// ([`Repaired`](SessionAction::Repaired)), and cycles whose process died are settled
     /// ([`Abandoned`](SessionAction::Abandoned) if their tools may have run, else
     /// [`RolledBack`](SessionAction::RolledBack)). What is done in a call is told to the observer of
-    /// its layer.
+    /// its layer. An observer that is given twice is told once.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
-        lock(&self.0.observers).push(observer);
+        let mut observers = lock(&self.0.observers);
+        if !observers.iter().any(|other| Arc::ptr_eq(other, &observer)) {
+            observers.push(observer);
+        }
+    }
+
+    /// The same for who tells of these sessions unless somebody else does: only the first that is
+    /// given here is told. So several stacks over the same sessions tell once what loading did.
+    pub fn observe_by_default(&self, observer: Arc<dyn Observer>) {
+        if self.0.default_observer.set(()).is_ok() {
+            self.observe(observer);
+        }
     }
 
     /// Tells the observers what was done while this session was loaded.
@@ -344,6 +357,7 @@ impl SessionsBuilder {
             remote,
             listeners,
             observers,
+            default_observer: OnceLock::new(),
         })))
     }
 }

@@ -38,9 +38,9 @@ struct Id(u32, u32);
 
 /// To a use, or to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Link(u32);
+pub(super) struct Link(u32);
 
-const NONE: Link = Link(u32::MAX);
+const NONE: Link = Link::NONE;
 
 /// Buckets at the first use.
 const FIRST: usize = 16;
@@ -87,14 +87,25 @@ impl<T> Ids<T> {
         &mut self.uses[at].what
     }
 
+    /// How many uses there are.
+    pub(super) const fn len(&self) -> usize {
+        self.uses.len()
+    }
+
     /// Forgets the uses in all but the first `len` messages. Costs what is forgotten.
     pub(super) fn truncate(&mut self, len: usize) {
-        while let Some(last) = self.uses.last().filter(|last| last.message as usize >= len) {
-            let Use { id, next, before, .. } = *last;
-            let (leading, _) = self.find(id);
-            self.lead(id, leading, if before == NONE { next } else { before });
-            self.uses.pop();
-        }
+        while self.pop_from(len).is_some() {}
+    }
+
+    /// Forgets the last use, if it is in none of the first `len` messages; tells which use of its id
+    /// comes before it.
+    pub(super) fn pop_from(&mut self, len: usize) -> Option<Option<usize>> {
+        let last = self.uses.last().filter(|last| last.message as usize >= len)?;
+        let Use { id, next, before, .. } = *last;
+        let (leading, _) = self.find(id);
+        self.lead(id, leading, if before == NONE { next } else { before });
+        self.uses.pop();
+        Some(before.at())
     }
 
     /// Makes a use the last of its id; says whether there is one before.
@@ -149,7 +160,13 @@ impl<T> Ids<T> {
 }
 
 impl Link {
-    fn at(self) -> Option<usize> {
+    pub(super) const NONE: Self = Self(u32::MAX);
+
+    pub(super) fn to(at: usize) -> Self {
+        Self(number(at))
+    }
+
+    pub(super) fn at(self) -> Option<usize> {
         (self != NONE).then_some(self.0 as usize)
     }
 }

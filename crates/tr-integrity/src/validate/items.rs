@@ -1,6 +1,9 @@
 //! What a validator remembers of a form of items, where a result may stand anywhere behind its
 //! use: it can mend a fault that was found before it came.
-use super::{Fault, Finding, OpenUse, Step, Validator, ids::Ids};
+use super::{
+    Fault, OpenUse, Step, Validator,
+    ids::{Ids, Link},
+};
 use crate::message::{Item, Kind, Message, Role};
 use std::mem;
 
@@ -14,22 +17,38 @@ pub(super) struct Items {
     /// Each id's uses.
     uses: Ids<Place>,
     /// What answered which of them, in order.
-    answers: Vec<(usize, usize)>,
+    answers: Vec<Answer>,
     /// Where each item's id came first.
     ids: Ids,
     /// Reasoning that waits for what follows from it: the messages, and the items' ids.
     reasoning: Vec<(usize, Box<str>)>,
-    /// What was found and is not so any more, since this message.
-    healed: Vec<(usize, Finding)>,
     /// The uses whose findings were taken before they were healed.
     healed_late: Vec<usize>,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    result: usize,
+    used: usize,
+    /// The last use of its id so far.
+    last: usize,
+}
+
+/// Uses of one id and one step are answered in their order, those of a later step first.
 #[derive(Clone, Debug)]
 struct Place {
     /// Where its step begins.
     step: usize,
     result: Option<usize>,
+    /// The next use of this id in the step.
+    next: Link,
+    /// Of the first use of an id in a step: which use of an earlier step waits, once all of this are
+    /// answered.
+    below: Link,
+    /// Of the first one: itself. Of another: the first one.
+    first: Link,
+    /// Of the last use of an id: which use the next result is for.
+    open: Link,
 }
 
 impl Items {
@@ -41,23 +60,53 @@ impl Items {
         self.reasoning.first().map(|&(at, _)| at)
     }
 
+    /// Notes a use of a step.
+    fn note(&mut self, id: &str, message: usize, step: usize) {
+        let at = Link::to(self.uses.len());
+        let last = self.uses.of(id).next();
+        let mut place =
+            Place { step, result: None, next: Link::NONE, below: Link::NONE, first: at, open: at };
+        if let Some(last) = last {
+            let was = self.uses.what_mut(last);
+            if was.step == step {
+                was.next = at;
+                place.first = was.first;
+                let waits = was.open;
+                let is_same = |&open: &usize| self.uses.what(open).step == step;
+                // Where all before it are answered, it is the one.
+                let open = waits.at().filter(is_same).map_or(at, |_| waits);
+                place.open = open;
+            } else {
+                place.below = was.open;
+            }
+        }
+        self.uses.note(id, message, place);
+    }
+
     /// Gives a result to the nearest step that lacks one of this id, and there to the first use.
     fn answer(&mut self, id: &str, result: usize) -> Option<usize> {
-        let lacks = |&at: &usize| self.uses.what(at).result.is_none();
-        let mut open = self.uses.of(id).skip_while(|at| !lacks(at)).peekable();
-        let step = self.uses.what(*open.peek()?).step;
-        let first = open.take_while(|at| lacks(at) && self.uses.what(*at).step == step).last()?;
-        self.uses.what_mut(first).result = Some(result);
-        self.answers.push((result, first));
-        Some(self.uses.message(first))
+        let last = self.uses.of(id).next()?;
+        let used = self.uses.what(last).open.at()?;
+        let Place { next, first, .. } = *self.uses.what(used);
+        let below = first.at().map_or(Link::NONE, |first| self.uses.what(first).below);
+        let open = if next == Link::NONE { below } else { next };
+        self.uses.what_mut(last).open = open;
+        self.uses.what_mut(used).result = Some(result);
+        self.answers.push(Answer { result, used, last });
+        Some(self.uses.message(used))
     }
 
     /// Forgets what all but the first `len` messages have said of uses and ids.
     fn truncate(&mut self, len: usize) {
-        while let Some((_, used)) = self.answers.pop_if(|(result, _)| *result >= len) {
+        while let Some(Answer { used, last, .. }) = self.answers.pop_if(|it| it.result >= len) {
             self.uses.what_mut(used).result = None;
+            self.uses.what_mut(last).open = Link::to(used);
         }
-        self.uses.truncate(len);
+        while let Some(before) = self.uses.pop_from(len) {
+            if let Some(before) = before {
+                self.uses.what_mut(before).next = Link::NONE;
+            }
+        }
         self.ids.truncate(len);
     }
 }
@@ -92,8 +141,7 @@ impl Validator {
         });
         match self.items.answer(id, at) {
             Some(message) if live.is_some_and(|start| message >= start) => {
-                let uses = self.step.iter_mut().flat_map(|step| &mut step.uses);
-                uses.filter(|open| open.message == message).for_each(|open| open.results += 1);
+                self.step.iter_mut().for_each(|step| step.answer_in(message));
             }
             Some(message) => self.heal(message),
             None if self.items.uses.last(id).is_some() => {
@@ -106,15 +154,9 @@ impl Validator {
 
     /// The use at `message` has its result after all.
     fn heal(&mut self, message: usize) {
-        let is_meant = |finding: &Finding| {
-            finding.fault == Fault::IncompleteUse && finding.message_index == message
-        };
-        let Some(at) = self.findings.iter().rposition(is_meant) else {
-            return self.items.healed_late.push(message);
-        };
-        let finding = self.findings.remove(at);
-        self.errors -= usize::from(finding.is_error());
-        self.items.healed.push((self.len, finding));
+        if !self.findings.take_back(message, self.len) {
+            self.items.healed_late.push(message);
+        }
     }
 
     /// The messages of uses that have their results after all, though it was found, and taken,
@@ -153,12 +195,11 @@ impl Validator {
     /// The next item's step: the one that it extends, else a new one.
     pub(super) fn extend_step(&mut self, uses: Vec<OpenUse>) {
         let message = self.len;
-        let step = self.step.get_or_insert_with(|| Step { message, uses: Vec::new(), grows: true });
+        let step = self.step.get_or_insert_with(|| Step::new(message, true));
         for open in &uses {
-            let place = Place { step: step.message, result: None };
-            self.items.uses.note(&open.key.id, message, place);
+            self.items.note(&open.key.id, message, step.message);
         }
-        step.uses.extend(uses);
+        step.extend(uses);
     }
 
     /// Whether `message` belongs to the step that is live: the model goes on, and no result is
@@ -168,10 +209,22 @@ impl Validator {
         grows && message.role() == Role::Assistant
     }
 
-    /// Where the last use of `id` has its result, if that may be anywhere.
-    pub(crate) fn result_of(&self, id: &str) -> Option<usize> {
-        let last = self.items.uses.of(id).next()?;
-        self.items.uses.what(last).result
+    /// The message of the live tail whose use of `id` waits for its result.
+    pub(crate) fn pending_at(&self, id: &str) -> Option<usize> {
+        let mut uses = self.step.iter().flat_map(Step::waiting);
+        uses.find(|open| *open.key.id == *id).map(|open| open.message)
+    }
+
+    /// The messages that use `id`, the last first.
+    pub(crate) fn uses_of(&self, id: &str) -> impl Iterator<Item = usize> {
+        self.uses.of(id).map(|at| self.uses.message(at))
+    }
+
+    /// Where the use of `id` in a message has its result, if that may be anywhere.
+    pub(crate) fn answer_to(&self, used: usize, id: &str) -> Option<usize> {
+        let mut uses = self.items.uses.of(id);
+        let at = uses.find(|&at| self.items.uses.message(at) == used)?;
+        self.items.uses.what(at).result
     }
 
     /// Forgets all but the first `len` messages, but for the step, which is `replay`'s.
@@ -179,13 +232,5 @@ impl Validator {
         self.items.truncate(len);
         self.items.reference = self.items.reference.filter(|&first| first < len);
         self.items.reasoning = replay.reasoning;
-        let from = self.items.healed.partition_point(|&(since, _)| since < len);
-        let sick = self.items.healed.drain(from..).map(|(_, finding)| finding);
-        let sick: Vec<_> = sick.filter(|finding| finding.noticed < len).collect();
-        if !sick.is_empty() {
-            self.errors += sick.iter().filter(|finding| finding.is_error()).count();
-            self.findings.extend(sick);
-            self.findings.sort_by_key(|finding| (finding.noticed, finding.message_index));
-        }
     }
 }

@@ -1,8 +1,12 @@
 //! Checks a transcript message by message; an append costs the same at any length.
+mod content;
 mod finding;
+mod findings;
 mod ids;
 mod items;
+mod members;
 mod result;
+mod step;
 mod turn;
 
 pub use self::{
@@ -11,13 +15,16 @@ pub use self::{
 };
 use crate::{
     format::{Blanks, Format, Results, Rules},
-    message::{Blank, Key, Kind, Message, Role},
+    keys::Place,
+    message::{Kind, Message, Role},
     transcript::Transcript,
 };
 use finding::EMPTY;
+use findings::Findings;
 use ids::Ids;
 use items::Items;
-use std::mem;
+use members::Members;
+use step::{OpenUse, Step};
 use turn::Turn;
 
 /// Checks a transcript against rules 1–3 of 002 and the provider's own.
@@ -43,31 +50,13 @@ pub struct Validator {
     len: usize,
     /// Where each id is used: the messages, in order.
     uses: Ids,
-    findings: Vec<Finding>,
-    errors: usize,
+    findings: Findings,
     last: Option<Role>,
     step: Option<Step>,
     items: Items,
     turn: Turn,
-}
-
-/// The last step, while results may still come.
-#[derive(Clone, Debug)]
-struct Step {
-    /// Where it begins.
-    message: usize,
-    uses: Vec<OpenUse>,
-    /// The model may add to it.
-    grows: bool,
-}
-
-#[derive(Clone, Debug)]
-struct OpenUse {
-    message: usize,
-    block: usize,
-    key: Key,
-    noun: &'static str,
-    results: usize,
+    /// What it remembers of members; `None` if they are not looked at.
+    members: Option<Members>,
 }
 
 impl Validator {
@@ -78,13 +67,19 @@ impl Validator {
             format,
             len: 0,
             uses: Ids::default(),
-            findings: Vec::new(),
-            errors: 0,
+            findings: Findings::default(),
             last: None,
             step: None,
             items: Items::default(),
             turn: Turn::default(),
+            members: None,
         }
+    }
+
+    /// Behind messages that are not known.
+    pub(crate) fn after_unknown(mut self) -> Self {
+        self.items.continues = true;
+        self
     }
 
     /// After all messages of `transcript`.
@@ -99,8 +94,13 @@ impl Validator {
     /// Checks the next message.
     pub fn push(&mut self, message: &Message) {
         let rules = self.format.rules();
+        if message.is_aside(rules) {
+            self.len += 1;
+            return;
+        }
         self.check_blocks(message);
         self.check_blanks(message, rules.blanks);
+        self.check_members(message, rules);
         match rules.results {
             Results::Blocks => self.check_answers(message, rules),
             Results::Messages => self.check_tool_message(message),
@@ -131,50 +131,50 @@ impl Validator {
     /// All that is wrong, in the order in which it showed.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
-        &self.findings
+        self.findings.left()
     }
 
     /// Whether the provider takes the session: warnings don't count, nor does a live tail.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        self.errors == 0
+        self.findings.errors() == 0
     }
 
     /// The uses of the live tail that wait for their results: the last assistant message's, as
     /// long as results may still follow it.
     pub fn pending(&self) -> impl Iterator<Item = &str> {
-        let uses = self.step.iter().flat_map(|step| &step.uses);
-        uses.filter(|open| open.results == 0).map(|open| &*open.key.id)
+        self.step.iter().flat_map(Step::waiting).map(|open| &*open.key.id)
     }
 
     /// The validation as 002 has it.
     #[must_use]
     pub fn result(&self) -> ValidationResult {
-        ValidationResult::of(&self.findings)
+        ValidationResult::of(self.findings())
     }
 
     /// What was found since the last time; it is remembered no more.
     pub(crate) fn take_findings(&mut self) -> Vec<Finding> {
-        mem::take(&mut self.findings)
+        self.findings.take()
     }
 
     /// Whether something at the end waits for what comes: uses for their results, or reasoning for
     /// what follows from it. The provider would refuse it as it is.
     #[must_use]
     pub fn waits(&self) -> bool {
-        self.pending().next().is_some() || self.items.waits()
+        self.live_step().is_some() || self.items.waits()
     }
 
     /// The first message of which something may still be found; the next one if there is none.
     pub(crate) fn first_waiting(&self) -> usize {
         let step = self.live_step().unwrap_or(self.len);
-        step.min(self.items.first_waiting().unwrap_or(self.len))
+        let empty = self.members.as_ref().and_then(Members::first_waiting);
+        let waiting = self.items.first_waiting().into_iter().chain(empty).min();
+        step.min(waiting.unwrap_or(self.len))
     }
 
     /// Where the step of the live tail's uses begins.
     pub(crate) fn live_step(&self) -> Option<usize> {
-        self.pending().next()?;
-        self.step.as_ref().map(|step| step.message)
+        self.step.as_ref().filter(|step| step.waits()).map(|step| step.message)
     }
 
     /// The last message that uses `id`.
@@ -186,20 +186,21 @@ impl Validator {
     /// forgotten, and one step.
     pub(crate) fn truncate(&mut self, messages: &[Message], len: usize) {
         self.uses.truncate(len);
-        let kept = self.findings.partition_point(|finding| finding.noticed < len);
-        let gone = self.findings.drain(kept..);
-        self.errors -= gone.filter(Finding::is_error).count();
+        self.findings.truncate(len);
 
         // What the last step waits for is found by giving it to a fresh validator.
         let from = self.format.last_step(&messages[..len]);
-        let mut replay = Self { len: from, ..Self::new(self.format) };
+        let members = self.members.map(Members::fresh);
+        let mut replay = Self { len: from, members, ..Self::new(self.format) };
         messages[from..len].iter().for_each(|message| replay.push(message));
         self.step = replay.step;
         self.turn = replay.turn;
+        self.members = replay.members;
         if self.format.rules().results == Results::Items {
             self.truncate_items(len, replay.items);
         }
-        self.last = messages[..len].last().map(Message::role);
+        let speaks = |message: &&Message| !message.is_aside(self.format.rules());
+        self.last = messages[..len].iter().rfind(speaks).map(Message::role);
         self.len = len;
     }
 
@@ -215,49 +216,27 @@ impl Validator {
         id: Option<&str>,
         about: Box<str>,
     ) {
-        let severity = fault.severity(self.format);
-        self.errors += usize::from(severity == Severity::Error);
-        self.findings.push(Finding {
+        let finding = self.finding(fault, message, block, id);
+        self.findings.push(Finding { about, ..finding });
+    }
+
+    fn finding(
+        &self,
+        fault: Fault,
+        message: usize,
+        block: Option<usize>,
+        id: Option<&str>,
+    ) -> Finding {
+        Finding {
             fault,
-            severity,
+            severity: fault.severity(self.format),
             message_index: message,
             block_index: block,
             tool_use_id: id.map(Into::into),
             format: self.format,
-            about,
+            about: Box::default(),
+            refused: None,
             noticed: self.len,
-        });
-    }
-
-    fn check_blocks(&mut self, message: &Message) {
-        for (at, block) in message.blocks().iter().enumerate() {
-            if matches!(block.kind, Kind::Unread) {
-                self.find(Fault::UnreadBlock, self.len, Some(at), None);
-            }
-        }
-    }
-
-    fn check_blanks(&mut self, message: &Message, refused: Blanks) {
-        let blocks = message.blocks();
-        let is_refused = match refused {
-            Blanks::Nothing => return,
-            Blanks::Messages => true,
-            Blanks::Texts => message.role() == Role::User,
-        };
-        if blocks.is_empty() && is_refused {
-            self.find(Fault::EmptyMessage, self.len, None, None);
-        }
-        if refused == Blanks::Messages {
-            return;
-        }
-        for (at, block) in blocks.iter().enumerate() {
-            if block.kind == Kind::Text(Blank::Empty) {
-                self.find(Fault::EmptyText, self.len, Some(at), None);
-            }
-        }
-        let is_white = blocks.iter().any(|block| block.kind == Kind::Text(Blank::White));
-        if is_white && message.is_blank() {
-            self.find(Fault::BlankMessage, self.len, None, None);
         }
     }
 
@@ -276,12 +255,12 @@ impl Validator {
             let fault = if message.role() != Role::User || !after_assistant {
                 Some(Fault::ResultWithoutAssistant)
             } else {
-                let matched = step.as_mut().map_or(Matched::None, |step| step.matching(&key));
+                let matched = step.as_mut().map_or(Place::None, |step| step.matching(&key));
                 match matched {
-                    Matched::None => Some(Fault::OrphanedResult),
-                    Matched::Again => Some(Fault::SeveralResults),
-                    Matched::First if other_content => Some(Fault::ResultAfterContent),
-                    Matched::First => None,
+                    Place::None => Some(Fault::OrphanedResult),
+                    Place::Answered(_) => Some(Fault::SeveralResults),
+                    Place::Waits(_) if other_content => Some(Fault::ResultAfterContent),
+                    Place::Waits(_) => None,
                 }
             };
             if let Some(fault) = fault {
@@ -301,20 +280,19 @@ impl Validator {
         }
         let follows_step = self.step.is_some();
         for key in message.blocks().iter().filter_map(|block| block.kind.key(false)) {
-            let matched = self.step.as_mut().map_or(Matched::None, |step| step.matching(&key));
+            let matched = self.step.as_mut().map_or(Place::None, |step| step.matching(&key));
             let fault = match matched {
-                Matched::First => continue,
-                Matched::Again => Fault::SeveralResults,
-                Matched::None if follows_step => Fault::OrphanedResult,
-                Matched::None => Fault::ResultWithoutAssistant,
+                Place::Waits(_) => continue,
+                Place::Answered(_) => Fault::SeveralResults,
+                Place::None if follows_step => Fault::OrphanedResult,
+                Place::None => Fault::ResultWithoutAssistant,
             };
             self.find(fault, self.len, None, Some(&key.id));
         }
     }
 
     fn close(&mut self, step: Option<Step>, fault: Fault) {
-        let uses = step.into_iter().flat_map(|step| step.uses);
-        for open in uses.filter(|open| open.results == 0) {
+        for open in step.into_iter().flat_map(Step::into_waiting) {
             let OpenUse { message, block, key, noun, .. } = open;
             self.find_about(fault, message, Some(block), Some(&key.id), noun.into());
         }
@@ -335,39 +313,18 @@ impl Validator {
                 self.find(Fault::DuplicateId, at, Some(block), Some(id));
             }
             let Some(key) = part.kind.key(rules.names_pair) else { continue };
-            uses.push(OpenUse { message: at, block, key, noun, results: 0 });
+            uses.push(OpenUse::new(at, block, key, noun));
         }
         if rules.results == Results::Items {
             return self.extend_step(uses);
         }
-        let Some(OpenUse { block, key, .. }) = uses.first() else { return };
+        let mut step = Step::new(at, false);
+        step.extend(uses);
+        let Some(OpenUse { block, key, .. }) = step.first() else { return };
         if rules.follows_user.is_some() && self.last != Some(Role::User) {
             let (block, id) = (*block, key.id.clone());
             self.find(Fault::UseOutOfTurn, at, Some(block), Some(&id));
         }
-        self.step = Some(Step { message: at, uses, grows: false });
-    }
-}
-
-enum Matched {
-    None,
-    First,
-    Again,
-}
-
-impl Step {
-    /// Gives a result to the first use of its id that has none: pairs are made by occurrence.
-    fn matching(&mut self, key: &Key) -> Matched {
-        let mut same = self.uses.iter_mut().filter(|open| open.key.pairs(key)).peekable();
-        if same.peek().is_none() {
-            return Matched::None;
-        }
-        match same.find(|open| open.results == 0) {
-            Some(open) => {
-                open.results += 1;
-                Matched::First
-            }
-            None => Matched::Again,
-        }
+        self.step = Some(step);
     }
 }

@@ -54,7 +54,7 @@ fn a_use_that_lost_its_id_gets_one_with_its_result() {
             let validator = Validator::of(&transcript);
             let [finding] = validator.findings() else { panic!("{:?}", validator.findings()) };
             assert_eq!((finding.fault, finding.fault.rule()), (Fault::MissingId, 0));
-            assert_eq!(repaired(&mut transcript), (vec![ActionKind::RenameId], vec![]));
+            assert_eq!(repaired(&mut transcript), (vec![ActionKind::RenameId; 2], vec![]));
             let json = transcript.to_json();
             assert_eq!(json.matches(r#":"call_r1""#).count(), 2, "{json}");
             assert!(json.contains("two") && !json.contains(OUTCOME_UNKNOWN));
@@ -113,7 +113,7 @@ fn a_new_id_is_nobody_elses() {
         }
         let messages: Vec<_> = messages.iter().map(|raw| without_id(raw)).collect();
         let mut transcript = of(format, &messages);
-        assert_eq!(repaired(&mut transcript).0, [ActionKind::RenameId; 3]);
+        assert_eq!(repaired(&mut transcript).0, [ActionKind::RenameId; 6]);
         let json = transcript.to_json();
         for id in ["call_r1", "call_r2", "call_r3", "call_r4"] {
             assert_eq!(json.matches(&format!(r#":"{id}""#)).count(), 2, "{id} {json}");

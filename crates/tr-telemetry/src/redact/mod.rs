@@ -3,14 +3,19 @@
 //! Not logging params is the design; this is the net below it, for error messages, ids and names
 //! that come from outside. Text is searched once for a few short anchors; only what stands around
 //! an anchor is looked at more closely, so clean text costs one pass.
+mod entropy;
+mod forms;
 mod hidden;
 mod names;
+mod parts;
+mod scan;
 mod tokens;
+mod values;
 
-pub(crate) use self::hidden::Hidden;
-use self::tokens::Rule;
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
-use std::{borrow::Cow, fmt::Debug, ops::Range, sync::LazyLock};
+pub use self::hidden::Hidden;
+use self::scan::Scan;
+use aho_corasick::AhoCorasick;
+use std::{borrow::Cow, fmt::Debug, ops::Range};
 
 /// What stands in the place of a secret.
 pub const REDACTED: &str = "[redacted]";
@@ -24,9 +29,18 @@ pub trait Redact: Debug + Send + Sync {
 /// The usual redactor: values under sensitive names, and well-known forms of secrets.
 ///
 /// - Names in any case style (`api_key`, `apiKey`, `X-API-KEY`), followed by `:` or `=`: passwords,
-///   tokens, keys, credentials, cookies, and the names that were added.
-/// - Tokens of the big platforms by their prefixes, JSON web tokens, private keys, bearer and basic
-///   credentials, the user part of URLs.
+///   tokens, keys, credentials, cookies, and the names that were added. Under names that have other
+///   values too (`key`, `session`, `sig`), what looks drawn at random; in a URL, all of `?key=` and
+///   `&sig=`.
+///   A word or a status behind `token:`, `auth:` and their like stays (`token: expired`, `Auth: 401`,
+///   `Unexpected token: '}'`), and a word behind `pin:` and `otp:`.
+/// - `passwd x`, `password is x`, `curl -u user:x` and `mysql -px`, where `x` is no plain word.
+/// - Tokens of more than a hundred platforms by their prefixes or the lengths of their parts, JSON
+///   web tokens, private keys with and without the lines around them, hashes of passwords, bearer
+///   and basic credentials, the user part of URLs, the path of webhooks.
+/// - With [`by_entropy`](Self::by_entropy), long words that look drawn at random.
+///
+/// The time it takes grows with the text's length alone, whatever the text is.
 ///
 /// ```
 /// use tr_telemetry::redact::{Redact, Redactor};
@@ -39,21 +53,9 @@ pub trait Redact: Debug + Send + Sync {
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     extra: Vec<Box<str>>,
-    /// Those and the usual anchors; `None` without extra names.
-    search: Option<AhoCorasick>,
-}
-
-static USUAL: LazyLock<AhoCorasick> = LazyLock::new(|| search([]));
-
-fn search<'n>(extra: impl IntoIterator<Item = &'n str>) -> AhoCorasick {
-    let rules = tokens::RULES.iter().map(|rule| rule.anchor);
-    let anchors: Vec<&str> = rules.chain(names::ANCHORS.iter().copied()).chain(extra).collect();
-    AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .match_kind(MatchKind::LeftmostLongest)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(anchors)
-        .expect("a few dozen short patterns")
+    /// How the extra names begin; `None` without any.
+    heads: Option<AhoCorasick>,
+    by_entropy: bool,
 }
 
 impl Redactor {
@@ -65,8 +67,25 @@ impl Redactor {
         self.extra
             .extend(names.into_iter().map(words).filter(|name| !name.is_empty()).map(Into::into));
         // A name's first word is its anchor, since its words may be joined in any style.
-        let anchors: Vec<&str> = self.extra.iter().map(|name| names::head(name)).collect();
-        self.search = (!anchors.is_empty()).then(|| search(anchors));
+        let heads: Vec<&str> = self.extra.iter().map(|name| names::head(name)).collect();
+        self.heads = (!heads.is_empty()).then(|| scan::search(heads));
+        self
+    }
+
+    /// Hides words of 24 letters and more (hexadecimal digits: 32) that look drawn at random too,
+    /// whatever stands around them. Off by default: it hides hashes of commits and images as well;
+    /// `docs/telemetry.md` says how much of clean text that is, and what it costs.
+    ///
+    /// ```
+    /// use tr_telemetry::redact::{Redact, Redactor};
+    ///
+    /// let redactor = Redactor::default().by_entropy();
+    /// assert_eq!(redactor.redact("used Zk8Qw2Lr9Xv4Nb7Tc1Hs6Jd3 twice"), "used [redacted] twice");
+    /// assert_eq!(redactor.redact("at 3f786850e387550fdab836ed7e6dc881de23001b"), "at [redacted]");
+    /// ```
+    #[must_use]
+    pub const fn by_entropy(mut self) -> Self {
+        self.by_entropy = true;
         self
     }
 
@@ -78,36 +97,16 @@ impl Redactor {
 
     /// Where secrets stand, by their start; they may overlap.
     fn secrets(&self, text: &str) -> Vec<Range<usize>> {
-        let search = self.search.as_ref().unwrap_or(&USUAL);
-        let (mut secrets, mut at) = (Vec::<Range<usize>>::new(), 0);
-        while let Some(found) = search.find(Input::new(text).span(at..text.len())) {
-            let known = secrets.last().filter(|secret| secret.contains(&found.start()));
-            at = match known {
-                Some(secret) => secret.end,
-                None => match self.secret_at(text, found.pattern().as_usize(), found.range()) {
-                    Some(secret) if secret.start <= found.start() => {
-                        let end = secret.end;
-                        secrets.push(secret);
-                        end
-                    }
-                    // Between a name and its value there may be another secret.
-                    secret => {
-                        secrets.extend(secret);
-                        found.start() + 1
-                    }
-                },
-            };
-            at = ceil(text, at);
+        let mut secrets = Scan::new(text, &self.extra).usual();
+        secrets.extend(parts::find(text));
+        if let Some(heads) = &self.heads {
+            secrets.append(&mut Scan::new(text, &self.extra).names(heads));
+        }
+        if self.by_entropy {
+            secrets.extend(entropy::find(text));
         }
         secrets.sort_by_key(|secret| secret.start);
         secrets
-    }
-
-    fn secret_at(&self, text: &str, pattern: usize, anchor: Range<usize>) -> Option<Range<usize>> {
-        match tokens::RULES.get(pattern) {
-            Some(Rule { form, .. }) => form(text, anchor),
-            None => names::value_at(text, anchor, |name| self.hides(name)),
-        }
     }
 }
 
@@ -144,13 +143,6 @@ pub(crate) fn cut<'t>(redactor: &dyn Redact, text: &'t str, most: usize) -> Cow<
         clean if clean.len() <= most => clean,
         clean => Cow::Owned(format!("{}…", &clean[..floor(&clean, most - '…'.len_utf8())])),
     }
-}
-
-fn ceil(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
 }
 
 fn floor(text: &str, mut at: usize) -> usize {

@@ -1,51 +1,97 @@
 //! Values under sensitive names.
+use super::values::{assigned, bare, extent, in_name, is_odd, line, random};
 use std::{borrow::Cow, ops::Range};
 
 /// What every usual sensitive name holds, in whatever style it is written.
 pub(super) const ANCHORS: &[&str] = &[
+    "_pat",
     "auth",
+    "code=",
     "cookie",
     "credential",
     "cvv",
+    "hmac",
     "jwt",
     "key",
     "otp",
+    "pass=",
+    "pass:",
+    "pass\"",
+    "pass'",
     "passcode",
     "passphrase",
     "passwd",
     "password",
     "pin",
+    "pw=",
     "pwd",
     "secret",
     "session",
+    "sid=",
+    "sig=",
+    "sig\"",
     "signature",
     "ssn",
+    "ticket=",
     "token",
 ];
 
 /// Wherever in the joined words.
 const WITHIN: &[&str] = &[
     "accesskey",
+    "accountkey",
     "apikey",
+    "applicationkey",
+    "appkey",
+    "authkey",
     "authorization",
     "clientsecret",
     "cookie",
     "credential",
     "encryptionkey",
+    "herokukey",
+    "licensekey",
+    "masterkey",
     "passcode",
     "passphrase",
     "passwd",
     "password",
     "privatekey",
     "secret",
+    "servicerolekey",
+    "sharedkey",
     "signingkey",
+    "storagekey",
+    "subscriptionkey",
 ];
 
 /// At their end.
 const AT_END: &[&str] = &["cvv", "jwt", "pwd", "sessionid", "ssn", "token"];
 
 /// As a word of their own, the last.
-const LAST_WORD: &[&str] = &["auth", "otp", "pin", "signature"];
+const LAST_WORD: &[&str] = &["auth", "otp", "pat", "pin", "signature"];
+
+/// The last of several words: a test's `pass: 12` is none.
+const LAST_OF_WORDS: &[&str] = &["pass"];
+
+/// The whole name, in a URL.
+const QUERY: &[&str] =
+    &["auth", "hmac", "key", "oauth_verifier", "pass", "pw", "sid", "sig", "signature", "ticket"];
+
+/// The last word of names that have other values too.
+const WEAK: &[&str] = &["code", "hmac", "key", "pass", "pw", "session", "sid", "sig", "ticket"];
+
+/// What follows `passwd` in sentences.
+const PLAIN: &[&str] = &[
+    "and", "binary", "cannot", "command", "entries", "entry", "failed", "field", "file", "files",
+    "for", "from", "hash", "in", "is", "or", "program", "the", "to", "utility", "was", "with",
+];
+
+/// Short words of sentences on tokens; others could be one, as examples have them.
+const SHORT: &[&str] = &[
+    "EOF", "and", "bad", "but", "does", "end", "for", "has", "in", "is", "must", "no", "none",
+    "not", "or", "the", "this", "too", "used", "was",
+];
 
 /// The words of a name, in lower case: `X-API-Key` and `xApiKey` are `x`, `api`, `key`.
 pub(super) fn words(name: &str) -> impl Iterator<Item = String> {
@@ -74,24 +120,58 @@ pub(super) fn is_sensitive(name: &str, extra: &[Box<str>]) -> bool {
     let joined = words.concat();
     let last = words.last().map_or("", String::as_str);
     LAST_WORD.contains(&last)
+        || (words.len() > 1 && LAST_OF_WORDS.contains(&last))
         || AT_END.iter().any(|end| joined.ends_with(end))
         || WITHIN.iter().any(|part| joined.contains(part))
         || extra.iter().any(|part| joined.contains(&**part))
 }
 
-/// Where the value stands that belongs to the name around `anchor`, if the name is sensitive.
-pub(super) fn value_at(
-    text: &str,
-    anchor: Range<usize>,
-    hides: impl Fn(&str) -> bool,
-) -> Option<Range<usize>> {
-    let in_name =
-        |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte) || !byte.is_ascii();
+/// Whether a name holds one of these.
+fn is_in(name: &str, extra: &[Box<str>]) -> bool {
+    !extra.is_empty() && {
+        let joined = words(name).collect::<String>();
+        extra.iter().any(|part| joined.contains(&**part))
+    }
+}
+
+/// A name that was looked at: the secret that stands under it, and where the name ends.
+pub(super) struct Looked {
+    pub(super) secret: Option<Range<usize>>,
+    pub(super) end: usize,
+}
+
+/// Looks at the name around `anchor`.
+pub(super) fn look(text: &str, anchor: Range<usize>, extra: &[Box<str>]) -> Looked {
     let bytes = text.as_bytes();
-    let before = |at: usize| bytes[..at].iter().rev().take_while(|byte| in_name(byte)).count();
+    // Some anchors go a little further than the name.
+    let within = anchor.start + 1;
+    let beyond = bytes[within..anchor.end].iter().rev().take_while(|byte| !in_name(**byte)).count();
+    let anchor = anchor.start..anchor.end - beyond;
+    let before = |at: usize| bytes[..at].iter().rev().take_while(|byte| in_name(**byte)).count();
     let start = anchor.start - before(anchor.start);
-    let end = anchor.end + bytes[anchor.end..].iter().take_while(|byte| in_name(byte)).count();
-    let value = assigned(bytes, end, text[start..end].starts_with("--"))?;
+    let end = anchor.end + bytes[anchor.end..].iter().take_while(|byte| in_name(**byte)).count();
+    Looked { secret: under(text, start..end, before, extra), end }
+}
+
+/// The secret under the name that stands there.
+fn under(
+    text: &str,
+    name: Range<usize>,
+    before: impl Fn(usize) -> usize,
+    extra: &[Box<str>],
+) -> Option<Range<usize>> {
+    let hides = |name: &str| is_sensitive(name, extra);
+    let (bytes, Range { start, end }) = (text.as_bytes(), name);
+    let own = &text[start..end];
+    let Some(value) = assigned(bytes, end, own.starts_with("--")) else {
+        return spoken(text, start..end);
+    };
+    if let Some(name) = of_query(text, start..end) {
+        let secret = end + 1..end + 1 + bare(&bytes[end + 1..]);
+        if QUERY.iter().any(|it| name.eq_ignore_ascii_case(it)) && says_something(text, &secret) {
+            return Some(secret);
+        }
+    }
 
     // `API key: …`: the word before belongs to the name as well.
     let start = match start.checked_sub(1) {
@@ -104,89 +184,92 @@ pub(super) fn value_at(
         _ => Cow::Borrowed(name),
     };
     if !hides(&name) {
+        return is_weak(own).then(|| random(bytes, value)).flatten();
+    }
+    let has_all_cookies = own.eq_ignore_ascii_case("cookie") && bytes.get(value) != Some(&b'{');
+    let value = if has_all_cookies { line(bytes, value) } else { extent(bytes, value) };
+    let is_told =
+        is_told(own, &text[end..value.start], &text[value.clone()]) && !is_in(&name, extra);
+    (says_something(text, &value) && !is_told).then_some(value)
+}
+
+/// Whether a sentence tells of a thing with this name, and shows none: `token: expired`, `Auth: 401`,
+/// `Unexpected token: '}'`. What machines make is no plain word; what a person makes up may be one, so
+/// this is not said of passwords.
+fn is_told(name: &str, sign: &str, value: &str) -> bool {
+    let is = |names: &[&str]| names.iter().any(|it| name.eq_ignore_ascii_case(it));
+    let by_machine = is(&["token", "auth", "jwt", "signature"]);
+    let spaced = sign.strip_prefix(':').is_some_and(|rest| rest.starts_with([' ', '\t']));
+    if !spaced || !(by_machine || is(&["pin", "otp", "cvv"])) {
+        return false;
+    }
+    if sign.ends_with(['"', '\'', '`']) {
+        return by_machine && value.len() <= 3 && !value.contains(char::is_alphanumeric);
+    }
+    let word = value.trim_end_matches(['.', '!', '?', ':']);
+    let is_long = (5..=14).contains(&word.len())
+        && word.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && word.bytes().skip(1).all(|byte| byte.is_ascii_lowercase());
+    let is_word = is_long || SHORT.contains(&word);
+    let is_status = word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_digit());
+    is_word || (by_machine && is_status)
+}
+
+fn says_something(text: &str, value: &Range<usize>) -> bool {
+    let shown = &text[value.clone()];
+    !["", "null", "None", "nil", "true", "false", super::REDACTED].contains(&shown)
+}
+
+/// The name of a URL's parameter, however its `&` is written.
+fn of_query(text: &str, name: Range<usize>) -> Option<&str> {
+    let (before, own) = (&text[..name.start], &text[name.clone()]);
+    if !text[name.end..].starts_with('=') {
         return None;
     }
-    let value = extent(bytes, value);
-    let shown = &text[value.clone()];
-    let says_nothing =
-        ["", "null", "None", "nil", "true", "false", super::REDACTED].contains(&shown);
-    (!says_nothing).then_some(value)
+    match before.as_bytes().last()? {
+        b'?' | b'&' => Some(own),
+        b';' if before.ends_with("&amp;") => Some(own),
+        b'\\' => own.strip_prefix("u0026"),
+        b'%' => own.strip_prefix("26").or_else(|| own.strip_prefix("3F")),
+        _ => None,
+    }
 }
 
-/// Where the value begins after a name that ends at `at`: after `:` or `=`, or after the space
-/// behind an option of a command line.
-fn assigned(bytes: &[u8], at: usize, is_option: bool) -> Option<usize> {
-    let skip = |at: usize, some: &[u8]| {
-        at + bytes[at..].iter().take_while(|byte| some.contains(byte)).count()
+/// A name under which not everything is a secret, but what looks drawn at random is.
+fn is_weak(name: &str) -> bool {
+    let last = words(name).last().unwrap_or_default();
+    WEAK.contains(&last.trim_end_matches(|c: char| c.is_ascii_digit()))
+}
+
+/// A secret that a sentence or a command names without a sign: `passwd hunter2`, `the password is hunter2`.
+fn spoken(text: &str, name: Range<usize>) -> Option<Range<usize>> {
+    let own = &text[name.clone()];
+    let is = |names: &[&str]| names.iter().any(|it| own.eq_ignore_ascii_case(it));
+    let (named, of_command) = (is(&["password", "passphrase", "passcode", "pwd"]), is(&["passwd"]));
+    let (pin, token) = (is(&["pin"]), is(&["token", "secret", "key"]));
+    if !(named || of_command || pin || token) || text[..name.start].ends_with('/') {
+        return None;
+    }
+    let mut at = name.end + spaces(text, name.end)?;
+    if let Some(verb) = ["is ", "was "].iter().find(|it| text[at..].starts_with(**it)) {
+        at += verb.len();
+    }
+    if token {
+        return random(text.as_bytes(), at);
+    }
+    at += usize::from(text[at..].starts_with(['\'', '"', '`']));
+    let word = &text[at..at + bare(&text.as_bytes()[at..])];
+    let word = word.trim_end_matches(['.', '!', '?', ':']);
+    let is_secret = match (pin, of_command) {
+        (true, _) => (4..=8).contains(&word.len()) && word.bytes().all(|it| it.is_ascii_digit()),
+        (_, true) => !word.starts_with(['-', '/', '[', '(']) && !PLAIN.contains(&word),
+        _ => is_odd(word),
     };
-    let closed = skip(at, br#"\"'`]"#);
-    let sign = skip(closed, b" \t");
-    let value = skip(sign, b":=>");
-    match (value > sign, is_option && sign > at) {
-        (true, _) => Some(skip(value, b" \t\r\n")),
-        (false, true) => Some(sign),
-        (false, false) => None,
-    }
+    (is_secret && !word.is_empty()).then(|| at..at + word.len())
 }
 
-/// How far the value goes that begins at `at`.
-fn extent(bytes: &[u8], at: usize) -> Range<usize> {
-    let rest = &bytes[at..];
-    let escaped = rest.iter().take_while(|byte| **byte == b'\\').count();
-    match rest.get(escaped) {
-        Some(quote @ (b'"' | b'\'' | b'`')) => {
-            let start = at + escaped + 1;
-            start..start + quoted(&bytes[start..], *quote, escaped)
-        }
-        Some(b'{' | b'[') if escaped == 0 => at..at + nested(rest),
-        _ => at..at + scheme(rest) + bare(&rest[scheme(rest)..]),
-    }
-}
-
-/// Up to the quote that closes, which has as many backslashes before it as the one that opened.
-fn quoted(rest: &[u8], quote: u8, escaped: usize) -> usize {
-    let mut slashes = 0;
-    for (at, byte) in rest.iter().enumerate() {
-        match *byte {
-            b'\\' => slashes += 1,
-            byte if byte == quote && slashes <= escaped => return at - slashes,
-            _ => slashes = 0,
-        }
-    }
-    rest.len()
-}
-
-fn bare(rest: &[u8]) -> usize {
-    let ends = |byte: &u8| byte.is_ascii_whitespace() || b",;&\"'`<>)}]".contains(byte);
-    rest.iter().take_while(|byte| !ends(byte)).count()
-}
-
-/// The length of an authentication scheme's name, whose value is the word behind it.
-fn scheme(rest: &[u8]) -> usize {
-    let is = |name: &&&str| {
-        rest.get(..name.len()).is_some_and(|head| head.eq_ignore_ascii_case(name.as_bytes()))
-    };
-    ["Bearer ", "Basic ", "Token ", "Digest ", "ApiKey "]
-        .iter()
-        .find(is)
-        .map_or(0, |name| name.len())
-}
-
-/// Up to the bracket that closes the first, strings left out.
-fn nested(rest: &[u8]) -> usize {
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    for (at, byte) in rest.iter().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => depth += 1,
-            b'}' | b']' if !in_string => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return at + 1;
-        }
-    }
-    rest.len()
+/// How many spaces there are, if any, and few.
+fn spaces(text: &str, at: usize) -> Option<usize> {
+    let count = text.as_bytes()[at..].iter().take(9).take_while(|byte| **byte == b' ').count();
+    (1..9).contains(&count).then_some(count)
 }

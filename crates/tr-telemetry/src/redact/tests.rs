@@ -28,6 +28,15 @@ fn values_under_sensitive_names_go_in_any_style() {
         ("Set-Cookie: sid=abc; Path=/", "Set-Cookie: [redacted]; Path=/"),
         ("refreshToken => abc", "refreshToken => [redacted]"),
         ("pin: 1234", "pin: [redacted]"),
+        ("pin: 123", "pin: [redacted]"),
+        ("token: 401234", "token: [redacted]"),
+        ("token: hunter2", "token: [redacted]"),
+        ("token: expiredOrNot", "token: [redacted]"),
+        ("token=expired", "token=[redacted]"),
+        ("access_token: expired", "access_token: [redacted]"),
+        (r#"{"token": "expired"}"#, r#"{"token": "[redacted]"}"#),
+        ("token: 'expired'", "token: '[redacted]'"),
+        ("password: expired", "password: [redacted]"),
         ("password-sk-AAa0aAaa0aAaa0aAA00A: x", "password-[redacted]: [redacted]"),
         ("contraseña_secret: ñandú!", "contraseña_secret: [redacted]"),
         ("env[\"DB_PWD\"] = x", "env[\"DB_PWD\"] = [redacted]"),
@@ -97,6 +106,15 @@ fn clean_text_stays_as_it_is() {
         "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----",
         "token bucket is empty",
         "session: s-1",
+        "token: expired",
+        "refresh token: revoked.",
+        "Auth: 401",
+        "auth: Unauthorized, log in again",
+        "Unexpected token: '}'",
+        "Unexpected token: EOF",
+        "JWT: malformed",
+        "invalid token: signature: expired",
+        "pin: incorrect",
         "grüße: ÄÖÜ",
     ] {
         assert!(
@@ -114,6 +132,8 @@ fn added_names_are_hidden_in_any_style() {
         assert!(redactor.redact(text).contains(REDACTED), "{text}");
     }
     assert_eq!(redactor.redact("birthday=x, password=y"), "birthday=x, password=[redacted]");
+    let told = Redactor::default().hiding(["token"]);
+    assert_eq!(told.redact("token: expired"), "token: [redacted]", "whoever adds a name means it");
 }
 
 #[test]

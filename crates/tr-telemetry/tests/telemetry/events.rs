@@ -231,6 +231,8 @@ fn a_shadow_decision_is_told_though_nothing_was_refused() {
     tell(&*observer, &Standard.info_of(&call), event);
     let event = &lines.events()[0];
     assert_eq!((&event["event"], &event["shadow"]), (&json!("tool_call_blocked"), &json!(true)));
+    // The call runs: who repeats it does so a second time.
+    assert_eq!((&event["errorCode"], &event["retriable"]), (&json!("circuit_open"), &json!(false)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,9 @@ use crate::metered::Metered;
 use opentelemetry_sdk::trace::Sampler;
 use std::{borrow::Cow, time::Duration};
 use tower::{Service, ServiceExt, layer::Layer};
-use tr_core::{BoxError, Event, KeyOf, Params, Standard, ToolCall, ToolError, ToolOutcome};
+use tr_core::{
+    BoxError, BreakerState, Event, KeyOf, Params, Standard, ToolCall, ToolError, ToolOutcome,
+};
 use tr_telemetry::{
     Names, Signals, TelemetryLayer,
     redact::{Redact, Redactor},
@@ -147,15 +149,30 @@ async fn tr_15_what_a_tool_s_sensitive_fields_hold_is_not_shown() {
             let call = ToolCall::new("visa", Params::from_text(params).unwrap())
                 .request_id(format!("r-{PASSPORT}"))
                 .manifested(manifest.clone());
-            let tool = tower::service_fn(move |_: ToolCall| async move {
-                let said = format!("no visa for {PASSPORT} in block {ANSWERED}");
-                if answers {
-                    let mut outcome = ToolOutcome::failure(ToolError::new("refused", said));
-                    outcome.parts_mut().content =
-                        Some(serde_json::json!({"block": ANSWERED}).into());
-                    Ok(outcome)
-                } else {
-                    Err(BoxError::from(format!("no visa for {PASSPORT}")))
+            let (observer, outside) = (signals.observer(), call.clone());
+            let in_the_middle = move |call: &ToolCall| {
+                let (info, reason) = (Standard.info_of(call), format!("no-{PASSPORT}"));
+                let (delay, latency, effect) = (Duration::ZERO, Duration::ZERO, Default::default());
+                let reason = reason.as_str();
+                tell(&*observer, &info, Event::Retry { attempt: 0, delay, reason, latency });
+                tell(&*observer, &info, Event::Refused { code: reason, effect });
+                let (from, to) = (BreakerState::Closed, BreakerState::Open);
+                tell(&*observer, &info, Event::Breaker { breaker: "visa", from, to });
+            };
+            // Of a call that goes on without its caller, too.
+            in_the_middle(&outside);
+            let tool = tower::service_fn(move |call: ToolCall| {
+                in_the_middle(&call);
+                async move {
+                    let said = format!("no visa for {PASSPORT} in block {ANSWERED}");
+                    if answers {
+                        let mut outcome = ToolOutcome::failure(ToolError::new("refused", said));
+                        outcome.parts_mut().content =
+                            Some(serde_json::json!({"block": ANSWERED}).into());
+                        Ok(outcome)
+                    } else {
+                        Err(BoxError::from(format!("no visa for {PASSPORT}")))
+                    }
                 }
             });
             let tool = TelemetryLayer::attempt(&signals).layer(tool);
@@ -169,4 +186,7 @@ async fn tr_15_what_a_tool_s_sensitive_fields_hold_is_not_shown() {
     assert!(!closed.contains(PASSPORT), "{closed}");
     assert!(!closed.contains(ANSWERED), "{closed}");
     assert!(closed.contains("pin:[redacted]") && closed.contains("no visa for [redacted]"));
+    // Twice for each call, and once more in the span of the attempt.
+    assert!(closed.matches("no-[redacted]").count() >= 8, "{closed}");
+    assert!(closed.contains("tool_call_circuit_state") && closed.contains("tool_call_retry"));
 }

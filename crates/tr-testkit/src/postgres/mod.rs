@@ -29,6 +29,8 @@ mod start;
 pub use crate::launch::StartError;
 
 use crate::launch::{Folder, Tethered};
+#[cfg(feature = "tls")]
+use crate::tls::Issued;
 use start::Programs;
 use std::{
     fmt,
@@ -40,8 +42,7 @@ pub struct Server {
     programs: Programs,
     /// Its data.
     folder: Folder,
-    /// Parameters of `postgresql.conf`, each with its value.
-    parameters: Vec<(String, String)>,
+    options: Options,
     port: u16,
     process: Option<Tethered>,
 }
@@ -50,7 +51,10 @@ pub struct Server {
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Options {
+    /// Parameters of `postgresql.conf`, each with its value.
     parameters: Vec<(String, String)>,
+    #[cfg(feature = "tls")]
+    tls: Option<Issued>,
 }
 
 impl Options {
@@ -62,13 +66,26 @@ impl Options {
         self
     }
 
+    /// Talks TLS with whoever asks for it, and shows this certificate; without TLS with others.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, issued: Issued) -> Self {
+        self.tls = Some(issued);
+        let files = [
+            ("ssl_cert_file", "tls.crt"),
+            ("ssl_key_file", "tls.key"),
+            ("ssl_ca_file", "tls-authority.crt"),
+        ];
+        // Beside its data.
+        files.into_iter().fold(self.set("ssl", "on"), |this, (name, file)| this.set(name, file))
+    }
+
     /// Makes a server's folder, starts it, and waits until it takes connections.
     ///
     /// # Errors
     ///
     /// There is no `postgres` or `initdb`, or it does not get ready; the error says what to do, or what it said last.
     pub fn start(self) -> Result<Server, StartError> {
-        start::new(self.parameters)
+        start::new(self)
     }
 }
 
@@ -118,8 +135,8 @@ impl Server {
     /// It does not get ready.
     pub fn restart(&mut self) -> Result<(), StartError> {
         self.kill();
-        let Self { programs, folder, parameters, port, .. } = self;
-        self.process = Some(start::run(programs, folder.path(), parameters, *port)?);
+        let Self { programs, folder, options, port, .. } = self;
+        self.process = Some(start::run(programs, folder.path(), &options.parameters, *port)?);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Finding the programs, making a folder, and waiting until the server takes connections.
 
-use super::Server;
+use super::{Options, Server};
 use crate::launch::{
     Folder, LOOK, LOOKS, LastWords, StartError, Tethered, User, find, free_port, path,
 };
@@ -68,7 +68,7 @@ fn user() -> Option<User> {
 }
 
 /// A server with a folder of its own.
-pub(super) fn new(parameters: Vec<(String, String)>) -> Result<Server, StartError> {
+pub(super) fn new(options: Options) -> Result<Server, StartError> {
     let programs = Programs::find()?;
     let folder = Folder::new(PROGRAM)?;
     if let Some(User { user, group }) = programs.user {
@@ -76,17 +76,33 @@ pub(super) fn new(parameters: Vec<(String, String)>) -> Result<Server, StartErro
         given.map_err(|error| StartError::folder(folder.path(), &error))?;
     }
     fill(&programs, folder.path())?;
+    #[cfg(feature = "tls")]
+    if let Some(issued) = &options.tls {
+        give(issued, folder.path(), programs.user)
+            .map_err(|error| StartError::folder(folder.path(), &error))?;
+    }
     loop {
         let port = free_port();
-        match run(&programs, folder.path(), &parameters, port) {
+        match run(&programs, folder.path(), &options.parameters, port) {
             Ok(process) => {
-                return Ok(Server { programs, folder, parameters, port, process: Some(process) });
+                return Ok(Server { programs, folder, options, port, process: Some(process) });
             }
             // Somebody else took it since we looked.
             Err(error) if error.says("Address already in use") => {}
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Puts a certificate beside the data, as its owner's.
+#[cfg(feature = "tls")]
+fn give(issued: &crate::tls::Issued, folder: &Path, user: Option<User>) -> std::io::Result<()> {
+    for file in issued.write(folder)? {
+        if let Some(User { user, group }) = user {
+            chown(file, Some(user), Some(group))?;
+        }
+    }
+    Ok(())
 }
 
 fn fill(programs: &Programs, folder: &Path) -> Result<(), StartError> {

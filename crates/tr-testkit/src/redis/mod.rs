@@ -86,9 +86,10 @@ impl Server {
     /// The same for another way to it, such as a proxy's address.
     #[must_use]
     pub fn url_at(&self, addr: SocketAddr) -> String {
+        let scheme = if self.options.is_tls() { "rediss" } else { "redis" };
         match &self.options.password {
-            Some(password) => format!("redis://:{password}@{addr}/"),
-            None => format!("redis://{addr}/"),
+            Some(password) => format!("{scheme}://:{password}@{addr}/"),
+            None => format!("{scheme}://{addr}/"),
         }
     }
 

@@ -1,6 +1,8 @@
 //! What a server is like.
 
 use super::Server;
+#[cfg(feature = "tls")]
+use crate::tls::Issued;
 use std::fmt;
 
 /// What a server is like. Without options: nothing kept on disk, unbounded memory, no password, a primary.
@@ -12,6 +14,8 @@ pub struct Options {
     pub(super) replica_of: Option<(u16, Option<String>)>,
     /// Directives of `redis.conf`, each with its values.
     pub(super) directives: Vec<Vec<String>>,
+    #[cfg(feature = "tls")]
+    pub(super) tls: Option<Issued>,
 }
 
 /// What outlives a server that is killed.
@@ -46,6 +50,13 @@ impl Options {
         self
     }
 
+    /// Talks TLS only, and shows this certificate. Clients need none, unless `("tls-auth-clients", ["yes"])` is set.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, issued: Issued) -> Self {
+        self.tls = Some(issued);
+        self
+    }
+
     /// Makes it a replica; it is ready once it is in step with its primary.
     pub fn replica_of(mut self, primary: &Server) -> Self {
         self.replica_of = Some((primary.port, primary.options.password.clone()));
@@ -63,6 +74,18 @@ impl Options {
         self
     }
 
+    /// Whether it talks TLS only.
+    #[cfg(feature = "tls")]
+    pub(super) const fn is_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Whether it talks TLS only.
+    #[cfg(not(feature = "tls"))]
+    pub(super) const fn is_tls(&self) -> bool {
+        false
+    }
+
     /// The whole configuration as arguments.
     pub(super) fn args(&self, folder: &str, socket: &str, port: u16) -> Vec<String> {
         let (appends, syncs) = match self.persistence {
@@ -73,7 +96,7 @@ impl Options {
         let port = port.to_string();
         let mut args: Vec<String> = [
             ["--bind", "127.0.0.1"],
-            ["--port", &port],
+            ["--port", if self.is_tls() { "0" } else { &port }],
             ["--unixsocket", socket],
             ["--dir", folder],
             ["--daemonize", "no"],
@@ -96,6 +119,14 @@ impl Options {
             if let Some(password) = password {
                 args.extend(["--masterauth".into(), password.clone()]);
             }
+        }
+        if self.is_tls() {
+            // Where `start` puts them.
+            let files = ["tls.crt", "tls.key", "tls-authority.crt"];
+            let [certificate, key, authority] = files.map(|file| format!("{folder}/{file}"));
+            args.extend(["--tls-port".into(), port, "--tls-auth-clients".into(), "no".into()]);
+            args.extend(["--tls-cert-file".into(), certificate, "--tls-key-file".into(), key]);
+            args.extend(["--tls-ca-cert-file".into(), authority]);
         }
         for directive in &self.directives {
             args.push(format!("--{}", directive[0]));

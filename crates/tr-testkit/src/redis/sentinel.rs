@@ -18,6 +18,7 @@ const FAILOVER_MS: u32 = 6_000;
 #[derive(Debug)]
 pub struct Sentinels {
     name: String,
+    is_tls: bool,
     all: Vec<Sentinel>,
 }
 
@@ -30,7 +31,7 @@ struct Sentinel {
 
 impl Sentinels {
     /// Starts so many, who know the primary by this name, and waits until they know one another and its replicas.
-    /// The majority of them decides that it is dead, after two seconds.
+    /// The majority of them decides that it is dead, after two seconds. If it talks TLS, so do they, with its certificate.
     ///
     /// ```no_run
     /// use tr_testkit::redis::{Sentinels, Server};
@@ -49,7 +50,7 @@ impl Sentinels {
     pub fn watch(name: &str, primary: &Server, count: usize) -> Result<Self, StartError> {
         let all = (0..count).map(|_| Sentinel::start(name, primary, count / 2 + 1));
         let (all, lines): (_, Vec<_>) = all.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-        let this = Self { name: name.to_owned(), all };
+        let this = Self { name: name.to_owned(), is_tls: primary.options.is_tls(), all };
         let replicas = primary.command(["INFO", "replication"]).ok();
         let replicas = replicas.as_ref().and_then(|info| {
             info.text()?.lines().find_map(|line| line.strip_prefix("connected_slaves:"))
@@ -74,7 +75,8 @@ impl Sentinels {
     #[must_use]
     pub fn urls(&self) -> Vec<String> {
         let addr = |one: &Sentinel| SocketAddr::from((Ipv4Addr::LOCALHOST, one.port));
-        self.all.iter().map(|one| format!("redis://{}/", addr(one))).collect()
+        let scheme = if self.is_tls { "rediss" } else { "redis" };
+        self.all.iter().map(|one| format!("{scheme}://{}/", addr(one))).collect()
     }
 
     /// Where the first of them sends clients.
@@ -103,8 +105,19 @@ impl Sentinel {
         let folder = Folder::new("sentinel")?;
         let (home, port) = (folder.path(), free_port());
         let socket = start::socket(home);
+        let ports = if primary.options.is_tls() {
+            // Its primary's certificate does for it, too.
+            let files = primary.folder.path().display();
+            format!(
+                "port 0\ntls-port {port}\ntls-replication yes\ntls-auth-clients no\n\
+                 tls-cert-file {files}/tls.crt\ntls-key-file {files}/tls.key\n\
+                 tls-ca-cert-file {files}/tls-authority.crt"
+            )
+        } else {
+            format!("port {port}")
+        };
         let mut settings = format!(
-            "bind 127.0.0.1\nport {port}\ndir {}\nunixsocket {}\n\
+            "bind 127.0.0.1\n{ports}\ndir {}\nunixsocket {}\n\
              sentinel monitor {name} 127.0.0.1 {} {quorum}\n\
              sentinel down-after-milliseconds {name} {DOWN_AFTER_MS}\n\
              sentinel failover-timeout {name} {FAILOVER_MS}\n",

@@ -45,6 +45,10 @@ pub(super) fn start(
     let socket = socket(folder);
     // One that was killed leaves its socket behind.
     let _ = fs::remove_file(&socket);
+    #[cfg(feature = "tls")]
+    if let Some(issued) = &options.tls {
+        issued.write(folder).map_err(|error| StartError::folder(folder, &error))?;
+    }
     let args = options.args(&folder.to_string_lossy(), &socket.to_string_lossy(), port);
     let (process, lines) = Tethered::start(program.as_os_str(), &args, None)
         .map_err(|error| StartError::of(PROGRAM, &error))?;

@@ -132,11 +132,8 @@ impl Core {
             _ if timed_out => Outcome::TimedOut,
             _ => Outcome::Failed,
         };
-        report.failure = Some(Failure {
-            code: self.log.shown(found.code),
-            message: self.log.shown(&failed.message()),
-            verdict,
-        });
+        let (code, message) = run.shown(found.code, failed);
+        report.failure = Some(Failure { code, message, verdict });
         if notes.errors == 0 {
             run.failed(now, attempts, failed, self.breaker(run));
         }

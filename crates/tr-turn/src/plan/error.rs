@@ -32,7 +32,7 @@ impl PlanError {
     pub(super) fn new(mut faults: Vec<Fault>) -> Self {
         let more = faults.len().saturating_sub(KEPT);
         faults.truncate(KEPT);
-        let facts = Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent);
+        let facts = Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
         Self { faults, more, facts }
     }
 

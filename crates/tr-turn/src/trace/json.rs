@@ -13,7 +13,8 @@ impl Trace {
         let mut lines = String::new();
         for entry in &self.entries {
             let line = serde_json::to_string(&Record { trace: self, entry });
-            let _ = writeln!(lines, "{}", line.expect("names and numbers"));
+            let line = line.expect("names and numbers");
+            let _ = writeln!(lines, "{}", tr_core::printable_json(&line));
         }
         lines
     }

@@ -11,8 +11,8 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use tool_reliability::telemetry::redact::Redact;
-use tr_core::{BreakerState, ToolError, ToolManifest, ToolOutcome, classify};
+use tool_reliability::telemetry::redact::{Hidden, Redact};
+use tr_core::{BreakerState, ToolCall, ToolError, ToolManifest, ToolOutcome, classify};
 
 /// No message in a trace is longer.
 const LONGEST: usize = 500;
@@ -45,7 +45,8 @@ impl Log {
         self.push(Entry { at: self.since(now), call: None, tool: None, attempt: 0, fact });
     }
 
-    /// `text` as people may read it: without secrets, and not too much of it.
+    /// `text` as people may read it: without secrets, and not too much of it. What a tool said of a
+    /// call goes through [`Run::shown`].
     pub(crate) fn shown(&self, text: &str) -> Box<str> {
         let clean = self.redactor.redact(text);
         match clean.char_indices().nth(LONGEST) {
@@ -72,6 +73,8 @@ pub(crate) struct Run {
     /// By which its breaker is known.
     pub(crate) breaker: Box<str>,
     pub(crate) notes: Mutex<Notes>,
+    /// What nobody may be shown of the call.
+    pub(crate) hidden: Mutex<Option<Hidden>>,
 }
 
 /// What is known of a run's attempts.
@@ -95,7 +98,7 @@ impl Notes {
 /// How an attempt failed: the tool said so, or an error did.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Failed<'e> {
-    Reported(&'e ToolError),
+    Reported(&'e ToolOutcome, &'e ToolError),
     Error(&'e (dyn Error + Send + Sync + 'static)),
 }
 
@@ -105,14 +108,14 @@ impl<'e> Failed<'e> {
         E: AsRef<dyn Error + Send + Sync + 'static>,
     {
         match end {
-            Ok(outcome) => outcome.error().map(Self::Reported),
+            Ok(outcome) => outcome.error().map(|error| Self::Reported(outcome, error)),
             Err(error) => Some(Self::Error(error.as_ref())),
         }
     }
 
     pub(crate) fn finding(self, manifest: Option<&ToolManifest>) -> classify::Finding<'e> {
         let found = match self {
-            Self::Reported(error) => classify::tool_error(error),
+            Self::Reported(_, error) => classify::tool_error(error),
             Self::Error(error) => classify::error(error),
         };
         manifest.map_or(found, |manifest| found.with_manifest(manifest))
@@ -120,7 +123,7 @@ impl<'e> Failed<'e> {
 
     pub(crate) fn message(self) -> String {
         match self {
-            Self::Reported(error) => error.message.to_string(),
+            Self::Reported(_, error) => error.message.to_string(),
             Self::Error(error) => error.to_string(),
         }
     }
@@ -130,7 +133,27 @@ impl Run {
     pub(crate) fn new(log: Arc<Log>, call: Arc<str>, way: &Way, deadline: Instant) -> Self {
         let (tool, manifest) = (way.label.clone(), way.manifest.clone());
         let (breaker, notes) = (Box::default(), Mutex::default());
-        Self { log, call, tool, manifest, deadline, breaker, notes }
+        let hidden = Mutex::default();
+        Self { log, call, tool, manifest, deadline, breaker, notes, hidden }
+    }
+
+    /// This is the call that runs.
+    pub(crate) fn hide(&mut self, call: &ToolCall) {
+        self.hidden = Mutex::new(Hidden::of(call.sensitive()));
+    }
+
+    /// Code and message of a failure as people may read them: without what its tool's sensitive
+    /// fields hold, and without secrets.
+    pub(crate) fn shown(&self, code: &str, failed: Failed<'_>) -> (Box<str>, Box<str>) {
+        let mut hidden = lock(&self.hidden);
+        if let (Some(hidden), Failed::Reported(outcome, _)) = (&mut *hidden, failed) {
+            hidden.learn(outcome.content().map(tr_core::Json::get));
+        }
+        let shown = |text: &str| match &*hidden {
+            Some(hidden) => self.log.shown(&hidden.clean(text)),
+            None => self.log.shown(text),
+        };
+        (shown(code), shown(&failed.message()))
     }
 
     /// A copy, so that nobody holds the lock while he goes on.
@@ -161,9 +184,10 @@ impl Run {
             notes.errors += 1;
             notes.refused += u32::from(!found.end.reached_tool());
         }
+        let (code, error) = self.shown(found.end.code, failed);
         let fact = Fact::ToolError {
-            code: self.log.shown(found.end.code),
-            error: self.log.shown(&failed.message()),
+            code,
+            error,
             verdict: found.end.verdict,
             reason: found.reason(),
             ran: found.end.ran,

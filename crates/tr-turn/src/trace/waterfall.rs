@@ -1,12 +1,12 @@
 //! A trace for people: a bar per call, then what went wrong and what was done about it.
 use super::{Entry, Fact, Outcome, Trace, json::class, text::Took};
 use std::{fmt, time::Duration};
-use tr_core::BreakerState;
+use tr_core::{BreakerState, printable};
 
 /// How many columns the whole turn is wide.
 const WIDTH: usize = 40;
 
-/// A call's line.
+/// A call's line. Names and messages are foreign: they are shown as [`printable`] has them.
 struct Row<'t> {
     name: &'t str,
     tool: &'t str,
@@ -26,24 +26,25 @@ struct Span {
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.entries.last().map_or(Duration::ZERO, |entry| entry.at);
-        write!(f, "{} · {}", self.turn, Took(total))?;
+        write!(f, "{} · {}", printable(&self.turn), Took(total))?;
         let summary = self.entries.iter().rev().find_map(|entry| match &entry.fact {
             Fact::TurnEnded { summary } => Some(summary),
             _ => None,
         });
         if let Some(summary) = summary {
-            write!(f, " · {summary}")?;
+            write!(f, " · {}", printable(summary))?;
         }
         writeln!(f, "\n")?;
         let rows = rows(&self.entries);
-        let longest = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+        let longest = rows.iter().map(|row| printable(row.name).chars().count()).max().unwrap_or(0);
         for row in &rows {
             let took = match (row.spans.first(), row.spans.last()) {
                 (Some(first), Some(last)) => Took(last.to.saturating_sub(first.from)).to_string(),
                 _ => "–".to_owned(),
             };
             let bar = bar(&row.spans, total);
-            writeln!(f, "{:<longest$} │{bar}│ {took:>6}  {}", row.name, row.ending())?;
+            let (name, ending) = (printable(row.name), row.ending());
+            writeln!(f, "{name:<longest$} │{bar}│ {took:>6}  {}", printable(&ending))?;
         }
         let mut noted = false;
         for entry in &self.entries {
@@ -51,8 +52,8 @@ impl fmt::Display for Trace {
             if !std::mem::replace(&mut noted, true) {
                 writeln!(f)?;
             }
-            let name = entry.call.as_deref().unwrap_or_default();
-            writeln!(f, "{:>6}  {name:<longest$}  {note}", Took(entry.at))?;
+            let name = printable(entry.call.as_deref().unwrap_or_default());
+            writeln!(f, "{:>6}  {name:<longest$}  {}", Took(entry.at), printable(&note))?;
         }
         Ok(())
     }

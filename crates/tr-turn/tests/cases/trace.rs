@@ -1,6 +1,6 @@
 //! What a trace says of breakers, and how it looks.
 use super::*;
-use tr_core::{BreakerState, KeyRef, Ran, Verdict};
+use tr_core::{BreakerState, KeyRef, Ran, ToolCatalog, ToolError, Verdict};
 use tr_testkit::calls::fails;
 use tr_turn::{Fact, Limits, Outcome};
 
@@ -94,6 +94,21 @@ async fn a_person_can_read_the_waterfall() {
     assert_eq!(format!("\n{shown}"), WATERFALL, "\n{shown}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_tools_say_does_nothing_to_a_terminal() {
+    let attack = "no\u{1b}[2J\n  1 s  all  Success\u{9b}2J\u{202e}";
+    let bench = Bench::new([("car_search", vec![says(attack)])]);
+    let draft = Draft::new(attack).call(reads("car_search").named(attack));
+    let report = bench.run(draft).await;
+    let shown = report.trace.to_string();
+    let acts = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+    assert!(!shown.contains(acts), "{shown}");
+    assert!(shown.contains(r"no\u{1b}[2J\n  1 s  all  Success\u{9b}2J\u{202e}"), "{shown}");
+    assert!(!shown.lines().any(|line| line.starts_with("  1 s")), "{shown}");
+    let lines = report.trace.to_json_lines();
+    assert!(lines.contains(r"\u009b2J\u202e") && !lines.contains(acts), "{lines}");
+}
+
 const WATERFALL: &str = "
 trip-1 · 20 s · Completed flights, hotels and compare, but activities timed out, cars and bookings failed, insurance was skipped
 
@@ -121,6 +136,35 @@ compare    │                        ████            │    2 s  Succes
   20 s  activities  timeout after 20 s
   20 s  activities  → Skip: The turn timed out
 ";
+
+/// Neither from the params nor from the result does a trace quote what a sensitive field holds.
+#[tokio::test(start_paused = true)]
+async fn a_trace_shows_nothing_that_sensitive_fields_hold() {
+    const CATALOG: [&str; 2] =
+        ["{}", r#"{"tools": {"visa": {"sensitive": ["passport_no", "block"]}}}"#];
+    for (catalog, hides) in CATALOG.into_iter().zip([false, true]) {
+        let mut outcome =
+            ToolOutcome::failure(ToolError::new("no-X17-Ada", "no visa for X17-Ada in block B 12"));
+        outcome.parts_mut().content = Some(serde_json::json!({"block": "B 12"}).into());
+        let fails = [says("no visa for X17-Ada: 0.2500"), Step::Ok(outcome)];
+        let bench = Bench::new([("visa", fails.to_vec())]);
+        let params = serde_json::json!({"who": {"passportNo": "X17-Ada"}});
+        let tools = Tools::any().catalog(ToolCatalog::from_json(catalog).unwrap());
+        let draft = Draft::new("t").call(reads("visa").params(params));
+        let report = bench.turns.run(draft.check(&tools).unwrap()).await;
+        assert!(bench.calls("visa") >= 2, "both ways of failing");
+        let all = format!(
+            "{}{}{:?}{}",
+            report.trace,
+            report.trace.to_json_lines(),
+            report.calls.iter().map(|call| &call.failure).collect::<Vec<_>>(),
+            report.summary
+        );
+        assert_eq!(all.contains("X17-Ada"), !hides, "{all}");
+        assert_eq!(all.contains("B 12"), !hides, "{all}");
+        assert_eq!(all.contains("no visa for [redacted]"), hides, "{all}");
+    }
+}
 
 #[tokio::test(start_paused = true)]
 async fn a_trace_shows_no_secrets_and_no_params() {

@@ -2,6 +2,7 @@
 use super::*;
 use crate::mcp::{
     call::Request,
+    identity::Client,
     message::{Line, read},
 };
 use proptest::{prelude::*, sample::Index};
@@ -41,7 +42,7 @@ fn call(id: u8, token: Option<u8>) -> Arc<McpCall> {
         format!("{{\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"x\"{meta}}}}}\n");
     let line = Bytes::from(text);
     let Line::One(message) = read(&line) else { panic!("is JSON") };
-    Arc::new(Request::read(&line, &message).unwrap().call)
+    Arc::new(Request::read(&line, &message, &Client::default()).unwrap().call)
 }
 
 fn is_ours(token: &Token) -> bool {
@@ -117,7 +118,7 @@ proptest! {
                     if model.in_flight.iter().any(|attempt| Arc::ptr_eq(&attempt.call, &call)) {
                         continue;
                     }
-                    let launched = flights.launch(&call, None, now);
+                    let launched = flights.launch(&call, Owed::default(), now);
                     let cancelled = model.cancelled.contains(call.id());
                     prop_assert_eq!(launched.is_none(), cancelled, "a withdrawn call runs no more");
                     let Some(launched) = launched else { continue };
@@ -214,7 +215,7 @@ fn what_is_remembered_of_given_up_attempts_is_bounded() {
     let call = call(1, Some(1));
     flights.open(&call).unwrap();
     for _ in 0..LATE * 2 {
-        let launched = flights.launch(&call, None, base()).unwrap();
+        let launched = flights.launch(&call, Owed::default(), base()).unwrap();
         flights.abandon(&launched.wire_id);
     }
     assert_eq!((flights.late.order.len(), flights.late.attempts.len()), (LATE, LATE));

@@ -4,8 +4,11 @@ use crate::mcp::{
     Mode, answer,
     call::{Answer, Ending},
     flights::{Answered, Relay, token},
+    guessed,
     lines::{Item, Oversized},
+    mark,
     message::{self, Guess, Line, Message, NoteParams},
+    scan,
 };
 use bytes::Bytes;
 use tokio::time::Instant;
@@ -24,9 +27,10 @@ where
     pub(crate) fn on_server(&mut self, item: &Item) {
         match item {
             Item::Line(line) => {
-                if self.mode != Mode::Enforce {
-                    self.to_client.line(line);
+                if self.mode == Mode::Enforce {
+                    return self.on_server_line(&mark::without(line));
                 }
+                self.to_client.line(line);
                 if self.mode != Mode::Off {
                     self.on_server_line(line);
                 }
@@ -41,6 +45,10 @@ where
         match message::read(line) {
             Line::One(message) => self.on_server_message(line, &message),
             Line::Batch { .. } => self.on_server_batch(line),
+            // One of a batch's messages may be no JSON, and the others are.
+            Line::Unreadable { .. } if scan::bare(line).starts_with(b"[") => {
+                self.on_server_batch(line);
+            }
             Line::Unreadable { .. } => self.on_unreadable(line),
         }
     }
@@ -60,35 +68,47 @@ where
     /// A batch passes whole, unless something in it belongs to a call: then its messages pass one
     /// by one.
     fn on_server_batch(&mut self, line: &Bytes) {
-        let members = message::members(line);
-        let concerns = |message: &Message<'_>| {
-            let answers = message.method.is_none().then(|| token(message.id)).flatten();
-            let answers = answers.is_some_and(|id| self.wire.lock().flights.knows(&id));
-            answers || message.method.as_deref() == Some("notifications/progress")
-        };
-        if !members.iter().filter_map(|raw| message::object(raw.get()).ok()).any(|m| concerns(&m)) {
+        let parts = || message::parts(line).into_iter().flatten();
+        if !parts().any(|part| self.concerns_call(&part)) {
             return self.pass_to_client(line);
         }
-        for raw in members {
-            let line = Bytes::from(format!("{}\n", raw.get()));
-            match message::object::<Message<'_>>(raw.get()) {
-                Ok(_) => self.on_server_line(&line),
-                Err(_) => self.pass_to_client(&line),
+        for part in parts() {
+            let line = [&*part, b"\n"].concat();
+            // A batch within a batch is no message.
+            match part.starts_with(b"{") {
+                true => self.on_server_line(&line.into()),
+                false => self.pass_to_client(&line),
             }
         }
+    }
+
+    /// Whether a message of a batch answers a call, or is about its progress.
+    fn concerns_call(&self, part: &[u8]) -> bool {
+        if !scan::bare(part).starts_with(b"{") {
+            return false;
+        }
+        let answered = match message::read(part) {
+            Line::One(message) if message.method.is_none() => token(message.id),
+            Line::One(message) => {
+                return message.method.as_deref() == Some("notifications/progress");
+            }
+            Line::Unreadable { .. } => {
+                Guess::of(part).filter(|guess| guess.is_answer).map(|guess| guess.id)
+            }
+            Line::Batch { .. } => None,
+        };
+        answered.is_some_and(|id| self.wire.lock().flights.knows(&id))
     }
 
     /// Bytes that are no UTF-8 are what a client's decoder would make of them, if that helps a
     /// call to its answer.
     fn on_unreadable(&mut self, line: &Bytes) {
-        if std::str::from_utf8(line).is_err() {
-            let repaired = Bytes::from(String::from_utf8_lossy(line).into_owned());
-            if let Line::One(message) = message::read(&repaired)
-                && message.method.is_none()
-                && token(message.id).is_some_and(|id| self.wire.lock().flights.knows(&id))
-            {
-                return self.on_answer(&repaired, &message);
-            }
+        if let Some(repaired) = message::repaired(line)
+            && let Line::One(message) = message::read(&repaired)
+            && message.method.is_none()
+            && token(message.id).is_some_and(|id| self.wire.lock().flights.knows(&id))
+        {
+            return self.on_answer(&repaired, &message);
         }
         match Guess::of(line).filter(|guess| guess.is_answer) {
             Some(guess) => self.on_opaque_answer(line, guess),
@@ -96,19 +116,18 @@ where
         }
     }
 
-    /// An answer of which only the id can be read: `NaN`, raw control characters, a name twice. It
-    /// passes once, as it came, and the tool ran.
+    /// An answer of which no JSON reader takes the whole: `NaN`, raw control characters, a name
+    /// twice. It passes once, as it came.
     fn on_opaque_answer(&mut self, line: &Bytes, guess: Guess) {
+        let outcome = guessed::guessed(line, &guess, false);
         let answered = self.wire.lock().flights.answered(&guess.id);
         match answered {
             Answered::Attempt { ending, .. } => {
                 let answer = Answer { line: line.clone(), id_range: guess.place, opaque: true };
-                let _ = ending.send(Ending::Answered(answer, ToolOutcome::not_kept()));
+                let _ = ending.send(Ending::Answered(answer, outcome));
             }
-            Answered::Late { claim, pass } => {
-                if let Some(claim) = claim {
-                    self.wire.settle(claim, ToolOutcome::not_kept());
-                }
+            Answered::Late { owed, pass } => {
+                self.wire.settle(owed, outcome);
                 if pass {
                     self.pass_to_client(line);
                 }
@@ -149,10 +168,8 @@ where
                 // A receiver that is gone has given up between two polls; its drop said so.
                 let _ = ending.send(Ending::Answered(answer, outcome));
             }
-            Answered::Late { claim, pass } => {
-                if let Some(claim) = claim {
-                    self.wire.settle(claim, answer::outcome(message, true));
-                }
+            Answered::Late { owed, pass } => {
+                self.wire.settle(owed, answer::outcome(message, true));
                 if pass {
                     self.pass_to_client(line);
                 }

@@ -41,7 +41,7 @@ impl ToolCallEnvelope {
         let budget = transport.retry_budget;
         let retry = parts.retry.get_or_insert_default();
         limit(retry, budget.max_attempts, Duration::from_millis(budget.max_elapsed_ms));
-        parts.breaker = transport.circuit_breaker_hint.unwrap_or_default();
+        parts.breaker = transport.circuit_breaker_hint;
         if let Some(hints) = hints {
             parts.hints.safety_critical = hints.safety_critical.unwrap_or(false);
             parts.hints.expected_retry_safe = hints.expected_retry_safe.unwrap_or(false);

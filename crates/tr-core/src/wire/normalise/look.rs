@@ -36,7 +36,10 @@ impl Seen {
                 [b'-' | b'0'..=b'9', ..] => self.exits_badly = true,
                 _ => {}
             },
-            b"error" => self.has_error |= !matches!(value, b"null" | b"false" | b"\"\"" | b"{}"),
+            b"error" => {
+                let says_none = [&b"null"[..], b"false", b"\"\"", b"{}", b"[]", b"0"];
+                self.has_error |= !says_none.contains(&value);
+            }
             b"requestId" => self.request_id = true,
             b"status" => self.status = true,
             _ => {}
@@ -128,6 +131,8 @@ mod tests {
             (r#"{"error":null}"#, false),
             (r#"{"error":"","a":[]}"#, false),
             (r#"{"error":{}}"#, false),
+            (r#"{"error":[],"rows":[1]}"#, false),
+            (r#"{"error":0}"#, false),
             (r#"{"requestId":"aws-1","data":1}"#, false),
             (r#"{"a\"":"}","b\\":"\\"}"#, false),
             ("{}", false),
@@ -137,6 +142,8 @@ mod tests {
             (r#"{"exit_code":0.5}"#, true),
             (r#"{"error":"boom"}"#, true),
             (r#"{"error":{"code":1}}"#, true),
+            (r#"{"error":["boom"]}"#, true),
+            (r#"{"error":5}"#, true),
             (r#"{"status":"error","requestId":"r"}"#, true),
         ] {
             assert_eq!(is_suspicious(object), suspicious, "{object}");

@@ -2,7 +2,7 @@
 use super::{NONZERO_EXIT, NOT_OK};
 use crate::{
     Json, ToolError,
-    wire::read::{Flag, Kind, Source},
+    wire::read::{Flag, Kind, Number, Source},
 };
 use std::borrow::Cow;
 
@@ -25,9 +25,12 @@ pub(super) fn failure(content: &Json) -> Option<ToolError> {
         (None, None, Some(_)) => NOT_OK,
         _ => return None,
     };
-    let inner = error.and_then(Object::of);
+    let inner = error.and_then(inner);
     let of_either = |name| inner.as_ref().and_then(|inner| inner.get(name)).or(answer.get(name));
-    let said = inner.as_ref().and_then(Object::message).or_else(|| answer.message());
+    let said = inner.as_ref().and_then(Object::message);
+    let said = said.or_else(|| texts(error?)).or_else(|| answer.message());
+    let number = error.and_then(Source::number).filter(|_| default == NOT_OK);
+    let said = said.or_else(|| Some(format!("Error {}", number?).into()));
     let said = said.as_deref().map(str::trim).filter(|said| !said.is_empty());
     let message = match (exit.filter(|_| default == NONZERO_EXIT), said) {
         (Some(exit), Some(said)) => format!("Exit code {exit}: {}", shortened(said)),
@@ -35,7 +38,8 @@ pub(super) fn failure(content: &Json) -> Option<ToolError> {
         (None, Some(said)) => shortened(said).into(),
         (None, None) => "The tool reported a failure and no reason".into(),
     };
-    let code = of_either("code").and_then(code).unwrap_or_else(|| default.into());
+    let code = of_either("code").and_then(code);
+    let code = code.or_else(|| Some(number?.to_string().into())).unwrap_or_else(|| default.into());
     let mut failure = ToolError::new(code, message);
     failure.retryable =
         of_either("retryable").or_else(|| of_either("retriable")).and_then(Source::read::<Flag>);
@@ -43,14 +47,43 @@ pub(super) fn failure(content: &Json) -> Option<ToolError> {
     Some(failure)
 }
 
-/// `error: null`, `false`, `""` and `{}` say that there was none.
+/// `error: null`, `false`, `""`, `{}`, `[]` and `0` say that there was none, as does a list of nothing
+/// but such. A fraction is a measure (how far a fit is off), and no code of a failure.
 fn says_something(error: Source<'_>) -> bool {
     match error.kind() {
-        Kind::Null | Kind::Number | Kind::Array => false,
+        Kind::Null => false,
+        Kind::Number => matches!(error.number(), Some(Number::Whole(code)) if code != 0),
+        Kind::Array => error.elements().is_some_and(|all| all.into_iter().any(says_something_flat)),
         Kind::Bool => error.read::<Flag>() == Some(true),
         Kind::Object => error.members().is_ok_and(|members| !members.is_empty()),
         _ => error.text().is_none_or(|text| !text.is_empty()),
     }
+}
+
+/// The same of an element of a list; that lists hold lists tells of no failure.
+fn says_something_flat(element: Source<'_>) -> bool {
+    element.kind() != Kind::Array && says_something(element)
+}
+
+/// The object that says more of an error: itself, or the first of a list that says something.
+fn inner(error: Source<'_>) -> Option<Object<'_>> {
+    match error.kind() {
+        Kind::Array => {
+            let first = error.elements()?.into_iter().find(|one| says_something_flat(*one))?;
+            Object::of(first)
+        }
+        _ => Object::of(error),
+    }
+}
+
+/// The texts of a list.
+fn texts(error: Source<'_>) -> Option<Cow<'_, str>> {
+    let all: Vec<_> = match error.kind() {
+        Kind::Array => error.elements()?.into_iter().filter_map(Source::text).collect(),
+        _ => return None,
+    };
+    let said = all.into_iter().filter(|text| !text.trim().is_empty()).collect::<Vec<_>>();
+    (!said.is_empty()).then(|| said.join("; ").into())
 }
 
 fn code(source: Source<'_>) -> Option<Box<str>> {

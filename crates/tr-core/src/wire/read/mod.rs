@@ -14,6 +14,7 @@ mod toml;
 pub(crate) use self::{
     macros::{object, words},
     node::{At, Kind, Node, Source},
+    number::Number,
     object::Object,
     shape::*,
     survey::Strictness,

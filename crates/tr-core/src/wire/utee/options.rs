@@ -31,7 +31,8 @@ object! { open
         "spanId" => span_id: Option<Box<str>>, Maybe<Text>;
         /// The caller's span.
         "parentSpanId" => parent_span_id: Option<Box<str>>, Maybe<Text>;
-        /// By which the call can be cancelled.
+        /// Names the call for whoever wants to cancel it. It reaches the tool and hooks; nothing of ours
+        /// cancels a call by it.
         "cancellationId" => cancellation_id: Option<Box<str>>, Maybe<Name>;
         /// Chunks are welcome. For the tool to look at: no layer goes by it.
         "preferStreaming" => prefer_streaming: Option<bool>, Maybe<Flag>;

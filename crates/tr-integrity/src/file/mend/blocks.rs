@@ -5,7 +5,7 @@ use crate::{
     json::Piece,
     message::{Kind, Message, Role},
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 impl Mend<'_> {
     /// A draft's message is another now.
@@ -13,7 +13,8 @@ impl Mend<'_> {
         let draft = &self.drafts[was];
         let (file, node) = (self.file, draft.nodes[0]);
         match file.form() {
-            FileForm::ClaudeCode => self.change_blocks(was, now, at),
+            FileForm::ClaudeCode | FileForm::ClaudeSubagent => self.change_blocks(was, now, at),
+            FileForm::Codex => self.edits.set_member(file, node, "payload", now.raw()),
             FileForm::OpenClaw { .. } => self.edits.set_member(file, node, "message", now.raw()),
             FileForm::Messages(_) | FileForm::Other => self.edits.set(node, now.raw().to_owned()),
         }
@@ -29,24 +30,29 @@ impl Mend<'_> {
             self.file.entries[node].entry.as_message().map(|message| &message.blocks()[block].kind)
         };
         // Blocks that stay are told by their texts, others by what they are.
-        let mut is_used = vec![false; old.len()];
-        let mut homes: Vec<Option<usize>> = vec![None; now.blocks().len()];
-        for (place, block) in now.blocks().iter().enumerate() {
-            let same =
-                (0..old.len()).find(|&at| !is_used[at] && old[at].1 == now.text(&block.span));
-            if let Some(at) = same {
-                (is_used[at], homes[place]) = (true, Some(at));
-            }
+        let mut same: HashMap<&str, VecDeque<usize>> = HashMap::new();
+        for (at, (_, text)) in old.iter().enumerate() {
+            same.entry(text).or_default().push_back(at);
         }
+        let texts = now.blocks().iter().map(|block| now.text(&block.span));
+        let stay = texts.map(|text| same.get_mut(text).and_then(VecDeque::pop_front));
+        let mut homes: Vec<Option<usize>> = stay.collect();
+        let mut is_used = vec![false; old.len()];
+        homes.iter().flatten().for_each(|&at| is_used[at] = true);
+        let others = || (0..old.len()).filter(|&at| !is_used[at]);
+        let is_of = |at: &usize, is: fn(&Kind) -> bool| kind(&old[*at].0).is_some_and(is);
+        let mut uses = others().filter(|at| is_of(at, |kind| matches!(kind, Kind::Use { .. })));
+        let mut results = others().filter(|at| is_of(at, Kind::is_result));
         for (place, block) in now.blocks().iter().enumerate() {
             if homes[place].is_some() {
                 continue;
             }
-            let is_like =
-                |at: &usize| kind(&old[*at].0).is_some_and(|old| may_become(old, &block.kind));
-            if let Some(at) = (0..old.len()).filter(|at| !is_used[*at]).find(is_like) {
-                (is_used[at], homes[place]) = (true, Some(at));
-            }
+            // What a repair may have made of which.
+            homes[place] = match block.kind {
+                Kind::Use { .. } => uses.next(),
+                Kind::Result { .. } | Kind::Text(_) => results.next(),
+                _ => None,
+            };
         }
         let mut last_text = None;
         for (place, block) in now.blocks().iter().enumerate() {
@@ -95,13 +101,4 @@ impl Mend<'_> {
             }
         }
     }
-}
-
-/// Whether a repair may have made one block of the other.
-const fn may_become(old: &Kind, new: &Kind) -> bool {
-    matches!(
-        (old, new),
-        (Kind::Use { .. }, Kind::Use { .. })
-            | (Kind::Result { .. }, Kind::Result { .. } | Kind::Text(_))
-    )
 }

@@ -21,12 +21,13 @@ pub(super) enum Step {
 impl Mend<'_> {
     /// Makes a branch of what stays and what comes.
     pub(super) fn chain(&mut self) {
-        if self.file.is_linked() {
+        if self.file.is_linked() && self.path.pointer.is_none() {
             self.end_with_last();
         }
         let first_kept = self.first_kept();
         if self.file.is_linked() {
             self.link(first_kept);
+            self.point_to_last();
         }
         self.write_new();
         if let Some(first) = first_kept {
@@ -70,10 +71,20 @@ impl Mend<'_> {
             (None, _) => Spot::Last,
             (Some(&first), None) => Spot::Before(first),
             // The end of the branch is the end of its lines, wherever its last one stands.
-            (Some(_), Some(_)) if at == branch.len() => {
-                Spot::Behind(branch.iter().copied().max().unwrap_or_default())
-            }
+            (Some(_), Some(_)) if at == branch.len() => Spot::Behind(self.last),
             (Some(_), Some(before)) => Spot::Behind(branch[before]),
+        }
+    }
+
+    /// Where a record says which entry is the branch's last, sees to it that it says so.
+    fn point_to_last(&mut self) {
+        let Some(pointer) = self.path.pointer else { return };
+        let What::Leaf(was) = &self.file.entries[pointer].entry.what else { return };
+        let last = self.branch().into_iter().rfind(|step| !self.is_gone(*step));
+        let id = last.and_then(|last| self.id(last));
+        if let Some(id) = id.filter(|id| **id != **was).map(json::quote) {
+            self.edits.set_member(self.file, pointer, "leafUuid", &id);
+            self.relinked.insert(pointer);
         }
     }
 
@@ -134,6 +145,7 @@ impl Mend<'_> {
         };
         if !is_right {
             self.edits.set_member(self.file, compaction, name, &now);
+            self.relinked.insert(compaction);
         }
     }
 
@@ -156,6 +168,7 @@ impl Mend<'_> {
         let mut parent: Option<&str> = None;
         let mut neighbour = self.path.nodes.first().copied();
         let mut lines = Vec::new();
+        let mut writer = new_line::Writer::new(self.file);
         for step in self.branch() {
             match step {
                 Step::Old(node) if self.edits.is_gone(node) => continue,
@@ -168,7 +181,7 @@ impl Mend<'_> {
                             new_line::moved(self.file, text, id, parent)
                         }
                         NewLine::Message(message) => {
-                            new_line::message(self.file, id.as_deref(), parent, neighbour, message)
+                            writer.message(id.as_deref(), parent, neighbour, message)
                         }
                     };
                     lines.push((self.spot(at), text));

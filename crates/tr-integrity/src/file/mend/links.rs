@@ -11,6 +11,8 @@ struct Linker<'m, 'f> {
     mend: &'m mut Mend<'f>,
     /// How many entries there will be with each id.
     holders: HashMap<Box<str>, usize>,
+    /// How many lines come with each id.
+    coming: HashMap<Box<str>, usize>,
     /// What stands in the place of entries of the branch that go: what was before them.
     instead: HashMap<usize, Option<Step>>,
 }
@@ -35,22 +37,25 @@ impl Mend<'_> {
             let value = parent.and_then(|parent| self.id(parent)).map(json::quote);
             let value = value.unwrap_or_else(|| "null".to_owned());
             self.edits.set_member(self.file, node, member, &value);
-            self.relinked.push(node);
+            self.relinked.insert(node);
         }
     }
 }
 
 impl<'m, 'f> Linker<'m, 'f> {
     fn of(mend: &'m mut Mend<'f>) -> Self {
-        let mut holders: HashMap<Box<str>, usize> = HashMap::new();
+        let (mut holders, mut coming) = (HashMap::new(), HashMap::new());
         let entries = mend.file.entries.iter().enumerate();
         let stay = entries.filter(|(node, _)| !mend.edits.is_gone(*node));
         let old = stay.map(|(_, located)| &located.entry.id);
         let new = mend.added.values().flatten().map(|new| &new.id);
+        for id in new.clone().flatten() {
+            *coming.entry(id.clone()).or_default() += 1;
+        }
         for id in old.chain(new).flatten() {
             *holders.entry(id.clone()).or_default() += 1;
         }
-        Self { mend, holders, instead: HashMap::new() }
+        Self { mend, holders, coming, instead: HashMap::new() }
     }
 
     fn has_own_id(&self, step: Step) -> bool {
@@ -78,7 +83,12 @@ impl<'m, 'f> Linker<'m, 'f> {
                 let Some(id) = ids.next(new.id.as_deref(), text) else { return };
                 named.insert(*node, id.clone());
                 self.holders.insert(id.clone(), 1);
-                new.id.replace(id)
+                self.coming.insert(id.clone(), 1);
+                let was = new.id.replace(id);
+                if let Some(coming) = was.as_ref().and_then(|was| self.coming.get_mut(was)) {
+                    *coming -= 1;
+                }
+                was
             }
         };
         if let Some(holders) = was.and_then(|was| self.holders.get_mut(&was)) {
@@ -134,7 +144,7 @@ impl<'m, 'f> Linker<'m, 'f> {
 
     /// Whether a line comes that has this id.
     fn comes(&self, id: &str) -> bool {
-        self.mend.added.values().flatten().any(|new| new.id.as_deref() == Some(id))
+        self.coming.get(id).is_some_and(|&lines| lines > 0)
     }
 
     /// The entries beside the branch whose parent went or got another id, and what they follow now.
@@ -157,18 +167,32 @@ impl<'m, 'f> Linker<'m, 'f> {
             Step::Old(_) => None,
         });
         let moved: HashMap<usize, Step> = moved.collect();
-        // The nearest entry up the tree that stays.
-        let stays = |mut node: usize| {
-            // A circle of links ends after all of them.
-            for _ in 0..entries.len() {
-                match (moved.get(&node), self.instead.get(&node)) {
-                    (Some(step), _) => return Some(*step),
-                    (None, Some(instead)) => return *instead,
-                    (None, None) if !mend.edits.is_gone(node) => return Some(Step::Old(node)),
-                    (None, None) => node = parent_of(node)?,
-                }
-            }
-            None
+        // The nearest entry up the tree that stays; of those on the way it is remembered.
+        let mut known: HashMap<usize, Option<Step>> = HashMap::new();
+        let mut stays = |mut node: usize| {
+            let mut way = Vec::new();
+            let found = loop {
+                let now = match (moved.get(&node), self.instead.get(&node), known.get(&node)) {
+                    (Some(step), ..) => Some(*step),
+                    (None, Some(instead), _) | (None, None, Some(instead)) => *instead,
+                    (None, None, None) if !mend.edits.is_gone(node) => Some(Step::Old(node)),
+                    (None, None, None) => {
+                        // In a circle of links, nothing stays.
+                        known.insert(node, None);
+                        way.push(node);
+                        match parent_of(node) {
+                            Some(parent) => {
+                                node = parent;
+                                continue;
+                            }
+                            None => None,
+                        }
+                    }
+                };
+                break now;
+            };
+            known.extend(way.into_iter().map(|node| (node, found)));
+            found
         };
         let is_beside = |node: &usize| !mend.steps.contains_key(node) && !mend.edits.is_gone(*node);
         let beside = (0..entries.len()).filter(is_beside);

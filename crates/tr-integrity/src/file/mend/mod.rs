@@ -15,7 +15,7 @@ use crate::{
     message::Message,
     repair::{Repair, RepairPlan},
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A repair on its way into a file.
 pub(super) struct Mend<'f> {
@@ -25,13 +25,17 @@ pub(super) struct Mend<'f> {
     edits: Edits,
     /// The new lines, by how many entries of the branch stand before them.
     added: BTreeMap<usize, Vec<New>>,
+    /// The entry of the branch that stands last in the file.
+    last: usize,
     /// Where on the branch each entry is.
     steps: HashMap<usize, usize>,
     ids: NewIds,
     /// Entries that get an id of their own.
     named: BTreeMap<usize, Box<str>>,
     /// Entries whose links were changed.
-    relinked: Vec<usize>,
+    relinked: BTreeSet<usize>,
+    /// Entries that stand elsewhere.
+    moved: BTreeSet<usize>,
 }
 
 /// A new line of the branch, or one that moved here.
@@ -55,7 +59,9 @@ impl<'f> Mend<'f> {
         let steps = path.branch.iter().enumerate().map(|(step, &node)| (node, step)).collect();
         let (edits, added, named) = (Edits::default(), BTreeMap::new(), BTreeMap::new());
         let ids = NewIds::of(file);
-        Self { file, path, drafts, edits, added, steps, ids, named, relinked: Vec::new() }
+        let (relinked, moved) = (BTreeSet::new(), BTreeSet::new());
+        let last = path.branch.iter().copied().max().unwrap_or_default();
+        Self { file, path, drafts, edits, added, last, steps, ids, named, relinked, moved }
     }
 
     /// The drafts of the messages that are repaired.
@@ -65,7 +71,7 @@ impl<'f> Mend<'f> {
 
     /// Plans the repair of the messages, and the edits that it takes.
     pub(super) fn plan(&mut self, repair: Repair) -> Option<RepairPlan> {
-        let transcript = self.file.transcript_of(&self.drafts)?;
+        let transcript = self.file.transcript_of(&self.path, &self.drafts)?;
         let plan = repair.plan(&transcript);
         if !plan.is_empty() {
             let (now, gone) = align(transcript.messages(), &plan);
@@ -81,12 +87,18 @@ impl<'f> Mend<'f> {
     }
 
     /// The entries that are linked anew.
-    pub(super) fn relinked(&self) -> &[usize] {
-        &self.relinked
+    pub(super) fn relinked(&self) -> impl Iterator<Item = usize> {
+        self.relinked.iter().copied()
     }
 
-    pub(super) fn into_edits(self) -> Edits {
-        self.edits
+    /// The entries that stand elsewhere.
+    pub(super) fn moved(&self) -> impl Iterator<Item = usize> {
+        self.moved.iter().copied()
+    }
+
+    /// The messages as they were, and what becomes of the lines.
+    pub(super) fn into_parts(self) -> (Vec<Draft>, Edits) {
+        (self.drafts, self.edits)
     }
 
     fn follow(&mut self, now: &[Now<'_>], gone: &[usize]) {
@@ -128,6 +140,7 @@ impl<'f> Mend<'f> {
         let id = self.file.entries[node].entry.id.clone();
         let line = NewLine::Moved(node, self.edits.text(self.file, node).into());
         self.edits.remove(node);
+        self.moved.insert(node);
         self.add(at, New { id, line });
     }
 

@@ -87,6 +87,8 @@ pub(crate) enum Snapshot {
 pub(crate) struct Begun {
     pub(super) checkpoint: Box<str>,
     pub(super) tool_use: ToolUse,
+    /// What logs have that do not say where: its last use stands for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) in_transcript: bool,
     /// Whose it is.
     pub(super) driver: u64,
@@ -104,12 +106,20 @@ pub(crate) struct Moved {
     pub(super) held: Option<ToolResult>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) refused: bool,
+    /// The message of the use that it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) used: Option<usize>,
+    /// That use was there, and went.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) gone: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Done {
     pub(super) id: u64,
     pub(super) at: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) used: Option<usize>,
     pub(super) tool_use: ToolUse,
     pub(super) result: ToolResult,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -1,13 +1,13 @@
 //! What a log knows of the short lists, and what it lacks.
 use super::change::{Begun, Change, Done, Line, Made, Moved, Snapshot};
-use crate::session::{Checkpoint, CycleState, Session, ToolCycleTransaction};
+use crate::session::{Checkpoint, CycleState, Session, ToolCycleTransaction, used::Used};
 
 /// What the log says of checkpoints, cycles and recorded cycles, each in the order of its number.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Known {
     checkpoints: Vec<(u64, bool)>,
     cycles: Vec<(u64, Stage)>,
-    done: Vec<(u64, ())>,
+    done: Vec<(u64, Option<usize>)>,
     checkpoints_made: u64,
     cycles_begun: u64,
 }
@@ -18,6 +18,7 @@ struct Stage {
     state: CycleState,
     abandoned: bool,
     holds: bool,
+    used: Used,
 }
 
 /// What became of the items of a list.
@@ -53,7 +54,7 @@ impl Known {
         Self {
             checkpoints: session.checkpoints.iter().map(|c| (c.number, c.is_committed)).collect(),
             cycles: session.cycles.iter().map(|cycle| (cycle.id.0, Stage::of(cycle))).collect(),
-            done: session.done.iter().map(|done| (done.id.0, ())).collect(),
+            done: session.done.iter().map(|done| (done.id.0, done.used.at())).collect(),
             checkpoints_made: session.checkpoints_made,
             cycles_begun: session.cycles_begun,
         }
@@ -87,18 +88,22 @@ impl Known {
         }
         add(changes, gone, Change::Over);
 
-        let Difference { gone, new, .. } = Difference::between(&self.done, &now.done);
+        let Difference { mut gone, mut new, changed } = Difference::between(&self.done, &now.done);
+        // One that is noted again is taken out first.
+        gone.extend(changed.iter().map(|&at| now.done[at].0));
+        new.extend(changed);
+        add(changes, gone, Change::DoneWith);
         for at in new {
             let done = &session.done[at];
             changes.push(Change::Done(Box::new(Done {
                 id: done.id.0,
                 at: done.at,
+                used: done.used.at(),
                 tool_use: done.tool_use.clone(),
                 result: done.result.clone(),
                 refused: done.refused,
             })));
         }
-        add(changes, gone, Change::DoneWith);
 
         let (checkpoints, cycles) = (now.checkpoints_made, now.cycles_begun);
         if (made, begun) != (checkpoints, cycles) {
@@ -117,7 +122,7 @@ fn add(changes: &mut Vec<Change>, numbers: Vec<u64>, change: impl FnOnce(Vec<u64
 impl Stage {
     fn of(cycle: &ToolCycleTransaction) -> Self {
         let state = cycle.logged_state();
-        Self { state, abandoned: cycle.abandoned, holds: cycle.held.is_some() }
+        Self { state, abandoned: cycle.abandoned, holds: cycle.held.is_some(), used: cycle.used }
     }
 }
 
@@ -147,7 +152,7 @@ impl Begun {
         Self {
             checkpoint: cycle.checkpoint.clone(),
             tool_use: cycle.tool_use.clone(),
-            in_transcript: cycle.in_transcript,
+            in_transcript: false,
             driver: cycle.driver,
             moved: Moved::of(cycle),
         }
@@ -156,7 +161,9 @@ impl Begun {
 
 impl Moved {
     fn of(cycle: &ToolCycleTransaction) -> Self {
-        let ToolCycleTransaction { id, abandoned, refused, .. } = *cycle;
-        Self { id: id.0, state: cycle.logged_state(), abandoned, held: cycle.held.clone(), refused }
+        let ToolCycleTransaction { id, abandoned, refused, used, .. } = *cycle;
+        let (state, held) = (cycle.logged_state(), cycle.held.clone());
+        let gone = used == Used::Gone;
+        Self { id: id.0, state, abandoned, held, refused, used: used.at(), gone }
     }
 }

@@ -3,7 +3,7 @@ use super::change::{Begun, Change, Done, Line, Made, Moved, Snapshot};
 use crate::{
     format::{Format, ReadError},
     message::Message,
-    session::{self, Archive, Checkpoint, CycleId, Session, ToolCycleTransaction},
+    session::{self, Archive, Checkpoint, CycleId, Session, ToolCycleTransaction, used::Used},
     transcript::Transcript,
 };
 use std::fmt;
@@ -72,11 +72,15 @@ impl Session {
                 }
             }
             Change::Cycle(begun) => self.begun(*begun)?,
-            Change::Moved(Moved { id, state, abandoned, held, refused }) => {
+            Change::Moved(Moved { id, state, abandoned, held, refused, used, gone }) => {
                 let at = self.cycle_at(id)?;
                 let cycle = &mut self.cycles[at];
                 (cycle.state, cycle.abandoned) = (state, abandoned);
                 (cycle.held, cycle.refused) = (held, refused);
+                // A use that was there never becomes one that never was.
+                if used.is_some() || gone {
+                    cycle.used = Used::of(used, gone);
+                }
             }
             Change::Over(ids) => {
                 for id in ids {
@@ -136,18 +140,20 @@ impl Session {
     }
 
     fn begun(&mut self, begun: Begun) -> Result<(), Unfit> {
-        let Moved { id, state, abandoned, held, refused } = begun.moved;
+        let Moved { id, state, abandoned, held, refused, used, gone } = begun.moved;
         if self.cycle_at(id).is_ok() {
             return Err(Unfit::new("a cycle is there twice"));
         }
         self.cycles_begun = self.cycles_begun.max(id);
+        let last = || self.validator.last_use_of(&begun.tool_use.id);
+        let used = Used::of(used.or_else(|| last().filter(|_| begun.in_transcript)), gone);
         self.keep_cycle(ToolCycleTransaction {
             id: CycleId(id),
             checkpoint: begun.checkpoint,
             tool_use: begun.tool_use,
             state,
             abandoned,
-            in_transcript: begun.in_transcript,
+            used,
             held,
             refused,
             starts_once_written: false,
@@ -157,11 +163,13 @@ impl Session {
     }
 
     fn was_done(&mut self, done: Done) -> Result<(), Unfit> {
-        let Done { id, at, tool_use, result, refused } = done;
+        let Done { id, at, used, tool_use, result, refused } = done;
+        let used = Used::of(used, false);
         let Err(place) = self.done.binary_search_by_key(&id, |done| done.id.0) else {
             return Err(Unfit::new("a recorded cycle is there twice"));
         };
-        self.done.insert(place, session::Done { id: CycleId(id), at, tool_use, result, refused });
+        self.done
+            .insert(place, session::Done { id: CycleId(id), at, used, tool_use, result, refused });
         Ok(())
     }
 

@@ -110,7 +110,7 @@ async fn loading_validates_and_repairs_where_that_is_allowed() {
     offered.observe(heard.clone());
     let validation = offered.load("s").await.unwrap();
     assert!(!validation.valid);
-    assert_eq!(validation.orphaned_ids.unwrap(), ["ghost".into()]);
+    assert_eq!(validation.orphaned_ids.unwrap(), [Box::<str>::from("ghost")]);
     let (end, sent) = ask(&offered, &heard, HELLO).await;
     let error = end.unwrap_err();
     assert!(error.is::<SessionCorrupt>() && sent.is_empty());
@@ -264,7 +264,13 @@ async fn what_a_dead_process_has_left_is_told() {
     .unwrap();
     let sessions = process(store.clone());
     sessions.observe(heard.clone());
+    // Given twice, and by each of two stacks: told once.
+    sessions.observe(heard.clone());
+    let (first, second) = (Arc::new(Heard::default()), Arc::new(Heard::default()));
+    sessions.observe_by_default(first.clone());
+    sessions.observe_by_default(second.clone());
     sessions.load("s").await.unwrap();
+    assert_eq!((first.take().len(), second.take().len()), (2, 0));
     let told = [("a".to_owned(), Action::Abandoned), ("b".to_owned(), Action::RolledBack)];
     assert_eq!(heard.take(), told);
 }

@@ -1,6 +1,8 @@
 //! Every corruption seen in the wild, in both harnesses' files.
 use super::make::{Act, Kind, file};
-use tr_integrity::{FileActionKind, FileFault, OUTCOME_UNKNOWN, Repair, SessionFile, SkipReason};
+use tr_integrity::{
+    FileActionKind, FileFault, OUTCOME_UNKNOWN, Repair, SessionFile, Severity, SkipReason,
+};
 
 const KINDS: [Kind; 2] = [Kind::ClaudeCode, Kind::OpenClaw(3)];
 
@@ -306,4 +308,46 @@ fn messages_of_another_form_stay() {
         let text = String::from_utf8(session.to_bytes()).unwrap();
         assert!(text.contains("one") && text.contains("two"), "{text}");
     }
+}
+
+/// Agents parse a line as a whole: a record beside other bytes is none to them.
+#[test]
+fn a_record_that_shares_its_line_with_other_bytes_is_an_error() {
+    for kind in KINDS {
+        let whole = lines(kind);
+        let result = at(&whole, "answer 2.1;");
+        for (before, behind) in [("\0\0\0\0", ""), ("", "{\"type\":\"mess"), ("{\"type\":\"us", "")]
+        {
+            let mut shared = whole.clone();
+            shared[result] = format!("{before}{}{behind}", whole[result]);
+            let findings = SessionFile::read(bytes(&shared)).check().findings;
+            let told: Vec<_> =
+                findings.iter().filter(|it| it.fault == FileFault::SharedLine).collect();
+            assert_eq!(told.len(), 1, "{findings:?}");
+            assert_eq!((told[0].line, told[0].severity), (result as u64 + 1, Severity::Error));
+            repaired(bytes(&shared), FileFault::SharedLine);
+        }
+        let mut alone = whole.clone();
+        alone.insert(result, "\0\0\0\0".into());
+        assert!(
+            SessionFile::read(bytes(&alone)).check().is_valid(),
+            "a line of its own costs none"
+        );
+    }
+}
+
+/// Of a torn record, a block may be whole: it is no entry, and none is linked to it.
+#[test]
+fn a_block_that_a_torn_record_leaves_is_no_entry() {
+    let mut lines = lines(Kind::OpenClaw(3));
+    let count = SessionFile::read(bytes(&lines)).check().messages;
+    let result = at(&lines, "answer 2.0;");
+    let next = lines.remove(result + 1);
+    let torn = lines[result].find("}],").unwrap() + 1;
+    lines[result] = format!("{}{next}", &lines[result][..torn]);
+    let (session, text) = repaired(bytes(&lines), FileFault::Glued);
+    assert_eq!(session.check().messages, count, "{text}");
+    let left = text.lines().find(|line| line.contains("answer 2.0;")).unwrap();
+    assert!(!left.contains("\"id\""), "{left}");
+    assert!(text.contains("answer 2.1;") && text.contains(OUTCOME_UNKNOWN), "{text}");
 }

@@ -6,8 +6,9 @@ use super::{
 use proptest::{collection::vec, prelude::*, test_runner::RngSeed};
 use serde_json::{Value, json};
 use tr_integrity::{
-    Fault, FileCheck, FileFault, FileFinding, FileForm, FileReport, Finding, Message, Piece,
-    Records, Repair, SessionFile, Severity, Transcript, Validator,
+    Fault, FileAction, FileActionKind, FileCheck, FileFault, FileFinding, FileForm, FilePlan,
+    FilePlanner, FileReport, Finding, Message, Piece, Records, Repair, RepairMode, SessionFile,
+    Severity, Transcript, Validator,
 };
 use tr_testkit::rounds;
 
@@ -114,6 +115,32 @@ fn sent_as_planned(was: &SessionFile, now: &SessionFile, repair: Repair) -> Resu
     Err(format!("planned:\n{}sent:\n{}", show(planned), show(sent)))
 }
 
+/// Looked at part by part, a file is repaired as it is when it is looked at as a whole.
+fn repaired_alike(file: &[u8], repair: Repair) -> Result<(), TestCaseError> {
+    let plan = |most: usize| FilePlanner::new(repair).whole_up_to(most).plan(file);
+    let (whole, parts) = (plan(usize::MAX), plan(0));
+    let shown =
+        |plan: &FilePlan| String::from_utf8_lossy(plan.after().unwrap_or_default()).into_owned();
+    prop_assert_eq!(shown(&whole), shown(&parts), "\n{}", String::from_utf8_lossy(file));
+    let told = |actions: &[FileAction]| {
+        let tell = |action: &FileAction| match &action.action {
+            // It counts messages after the removals before.
+            FileActionKind::Message(message) if repair.mode() == RepairMode::Remove => {
+                format!("{:?} {:?} {:?}", message.action, message.tool_use_id, action.line)
+            }
+            _ => format!("{action:?}"),
+        };
+        let mut told: Vec<_> = actions.iter().map(tell).collect();
+        told.sort();
+        told
+    };
+    prop_assert_eq!(told(whole.actions()), told(parts.actions()), "{}", shown(&whole));
+    prop_assert_eq!(whole.losses().len(), parts.losses().len());
+    let dropped = |plan: &FilePlan| plan.dropped().to_vec();
+    prop_assert_eq!(dropped(&whole), dropped(&parts));
+    Ok(())
+}
+
 fn repaired(file: &[u8], repair: Repair) -> Result<(), TestCaseError> {
     let shown = || String::from_utf8_lossy(file).into_owned();
     let mut session = SessionFile::read(file);
@@ -124,16 +151,13 @@ fn repaired(file: &[u8], repair: Repair) -> Result<(), TestCaseError> {
     let shown = || format!("{}\n--->\n{}\n{actions:?}", shown(), String::from_utf8_lossy(&now));
     prop_assert_eq!(is_empty, now == file, "{}", shown());
     prop_assert_eq!(is_empty, !done.repaired);
-    if repair.mode() == tr_integrity::RepairMode::Preserve {
+    if repair.mode() == RepairMode::Preserve {
         let report = check(&now);
-        // A repeated id stays where nobody refuses it, and so does what cannot be read.
+        // A repeated id stays where nobody refuses it, and so does what is not understood.
         let is_clean = report.findings.iter().all(|finding| {
-            let stays = [
-                FileFault::Message(Fault::DuplicateId),
-                FileFault::Message(Fault::UnreadBlock),
-                FileFault::UnreadMessage,
-            ];
-            finding.severity == Severity::Warning && stays.contains(&finding.fault)
+            let is_repeated = finding.fault == FileFault::Message(Fault::DuplicateId);
+            let stays = is_repeated || finding.fault.is_not_judged();
+            finding.severity == Severity::Warning && stays
         });
         prop_assert!(is_clean, "{:?}\n{}", report.findings, shown());
         let sent = sent_as_planned(&SessionFile::read(file), &session, repair);
@@ -178,6 +202,7 @@ proptest! {
             prop_assert_eq!(&session.to_bytes(), file.as_bytes());
             prop_assert!(session.plan(Repair::preserve()).is_empty());
             prop_assert!(session.plan(Repair::remove()).is_empty());
+            repaired_alike(file.as_bytes(), Repair::preserve())?;
         }
     }
 
@@ -193,6 +218,11 @@ proptest! {
             prop_assert_eq!(bytes.total, bytes.records + bytes.skipped + bytes.separators);
             prop_assert_eq!(&SessionFile::read(&*file).check().findings, &report.findings);
             found_alike(&file, &report)?;
+            for repair in
+                [Repair::preserve(), Repair::preserve().close_tail(), Repair::remove()]
+            {
+                repaired_alike(&file, repair)?;
+            }
             repaired(&file, Repair::preserve())?;
             repaired(&file, Repair::preserve().close_tail())?;
             repaired(&file, Repair::remove())?;

@@ -1,5 +1,6 @@
 //! Calls whose server has ended, and calls whose answer is no JSON.
 use super::*;
+use tr_core::KeyRef;
 
 /// Nothing waits, and no timer is asked: the answer is there when the line has been read.
 #[tokio::test(start_paused = true)]
@@ -71,4 +72,118 @@ async fn no_attempt_follows_the_server_s_end() {
     bench.settle().await;
     let said = bench.client_gets();
     assert!(said.contains("ended before it answered") && said.contains("server_gone"), "{said}");
+}
+
+/// One message of a batch is no JSON: each answer ends its call, and none comes a second time.
+#[tokio::test(start_paused = true)]
+async fn answers_in_a_batch_that_is_no_json_are_matched_each_once() {
+    let note = "{\"method\":\"notifications/message\",\"params\":{}}";
+    let answers = [
+        "{\"id\":1,\"result\":{\"content\":[],\"x\":NaN}}",
+        "{\"id\":9,\"id\":2,\"result\":{\"content\":[\"],\\\"\"]}}",
+        "{\"id\":3,\"result\":{\"content\":[]}}",
+        "{\"id\":4,\"result\":{\"content\":[\"\u{1}\"]}}",
+    ];
+    let batch = |parts: &[&str]| format!("\u{feff}[{} ]\r\n", parts.join(" , "));
+    let mut bench = Bench::new(Mode::Enforce);
+    for id in 1..=4 {
+        bench.client(call(&id.to_string(), "pay").as_bytes());
+    }
+    bench.settle().await;
+    let [first, second, third, fourth] = answers;
+    bench.server(batch(&[first, note, second, "[7]", third, fourth]).as_bytes());
+    bench.settle().await;
+    let said = bench.client_gets();
+    let mut lines: Vec<_> = said.lines().collect();
+    let mut all = [first, note, second, "[7]", third, fourth];
+    lines.sort_unstable();
+    all.sort_unstable();
+    assert_eq!(lines, all);
+    assert!(bench.proxy.calls.is_empty());
+    tokio::time::advance(Duration::from_secs(60)).await;
+    bench.settle().await;
+    assert_eq!(bench.client_gets(), "");
+
+    // Where it answers no call, or is not there as a whole, it passes as it came.
+    for line in [batch(&[note, "NaN"]), "[{\"id\":5,\"result\":NaN}\n".to_owned()] {
+        bench.server(line.as_bytes());
+        assert_eq!(bench.client_gets(), line);
+    }
+}
+
+/// A failure that no JSON reader takes is one: for the record, and for who repeats the call.
+#[tokio::test(start_paused = true)]
+async fn a_failed_answer_that_is_no_json_is_a_failure() {
+    let error = r#""error":{"code":-32603,"message":"internal"}"#;
+    for (members, state, told) in [
+        (format!(r#""id":0,{error}"#), RecordState::Unknown, "outcome_unknown"),
+        (r#""error":{"code":-32603,"data":NaN}"#.into(), RecordState::Unknown, "outcome_unknown"),
+        (
+            r#""result":{"isError":true,"content":[{"type":"text","text":"no such seat"}]},"x":NaN"#
+                .into(),
+            RecordState::Failed,
+            "no such seat",
+        ),
+        (r#""result":{"x":NaN,"isError":true}"#.into(), RecordState::Failed, "no valid JSON"),
+        (r#""result":{"x":NaN,"isError":false}"#.into(), RecordState::Done, "was not kept"),
+    ] {
+        let mut bench = Bench::new(Mode::Enforce);
+        bench.client(keyed("1").as_bytes());
+        bench.settle().await;
+        let answer = format!("{{{members},\"id\":1}}\n");
+        bench.server(answer.as_bytes());
+        bench.settle().await;
+        assert_eq!(bench.client_gets(), answer, "it passes as it came");
+        assert_eq!(bench.records.records()[0].state, state, "{members}");
+        bench.server_gets();
+        bench.client(keyed("2").as_bytes());
+        bench.settle().await;
+        let said = bench.client_gets();
+        assert!(said.contains(told), "{members}: {said}");
+        assert_eq!(bench.server_gets(), "", "it does not run again");
+    }
+}
+
+/// Calls that fail so count for the breaker, as others do.
+#[tokio::test(start_paused = true)]
+async fn failed_answers_that_are_no_json_count_for_the_breaker() {
+    let mut bench = Bench::new(Mode::Enforce);
+    for id in 1..=4 {
+        let params = format!("{{\"name\":\"pay\",\"arguments\":{{\"n\":{id}}}}}");
+        let line = format!("{{\"id\":{id},\"method\":\"tools/call\",\"params\":{params}}}\n");
+        bench.client(line.as_bytes());
+        bench.settle().await;
+        let answer = format!("{{\"id\":{id},\"error\":{{\"code\":-32603,\"data\":NaN}}}}\n");
+        bench.server(answer.as_bytes());
+        bench.settle().await;
+        assert_eq!(bench.client_gets(), answer);
+        let breaker = bench.breakers.get(KeyRef::new("pay")).unwrap();
+        assert_eq!(breaker.counts().consecutive_failures, id);
+    }
+}
+
+/// The answer to an attempt comes a second time while the call is tried again.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_comes_again_while_the_call_goes_on_is_swallowed() {
+    let failed = "{\"id\":1,\"error\":{\"code\":-32603,\"message\":\"connection refused\"}}";
+    for again in
+        [format!("{failed}\n"), format!("[{failed}]\n"), failed.replace("32603", "32603,\"x\":NaN")]
+    {
+        let mut bench = Bench::new(Mode::Enforce);
+        bench.list();
+        bench.client(call("1", "read").as_bytes());
+        bench.settle().await;
+        for line in [&format!("{failed}\n"), &again] {
+            bench.server(line.as_bytes());
+            bench.settle().await;
+        }
+        assert_eq!(bench.client_gets(), "");
+        tokio::time::advance(Duration::from_secs(5)).await;
+        bench.settle().await;
+        let sent = bench.server_gets();
+        let retry: serde_json::Value = serde_json::from_str(sent.lines().last().unwrap()).unwrap();
+        bench.server(done(&retry["id"].to_string()).as_bytes());
+        bench.settle().await;
+        assert_eq!(bench.client_gets(), done("1"));
+    }
 }

@@ -1,6 +1,6 @@
 //! Writes the JSON Schema of plans into the folder that it is given.
 //!
-//! `cargo run -p tr-turn --example schemas -- schemas`
+//! `cargo run -p tr-turn --example turn_schemas -- schemas`
 use std::{env, error::Error, fs, path::PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {

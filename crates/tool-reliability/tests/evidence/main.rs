@@ -1,4 +1,6 @@
 //! Whether a tool ran is evidence, never words: tools here act first and fail afterwards.
+mod passed_on;
+
 use http::{Request, Response};
 use std::{
     error::Error,
@@ -8,7 +10,7 @@ use std::{
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
-use tool_reliability::{ToolStack, breaker, loopguard};
+use tool_reliability::{Builder, ToolStack, breaker, loopguard};
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 use tr_core::{
     BoxError, DedupeMode, NotSent, Params, ToolCall, ToolError, ToolOutcome, classify,
@@ -18,12 +20,11 @@ use tr_retry::RetryLayer;
 use tr_timeout::AttemptTimeoutLayer;
 
 /// Neither breaker nor loop guard keeps a call from its tool.
-fn unhindered() -> ToolStack {
-    ToolStack::builder()
+fn unhindered(change: impl FnOnce(Builder) -> Builder) -> ToolStack {
+    let builder = ToolStack::builder()
         .breaker(|builder| builder.mode(breaker::Mode::Disabled))
-        .loop_guard(|guard: loopguard::Builder| guard.enabled(false))
-        .build()
-        .unwrap()
+        .loop_guard(|guard: loopguard::Builder| guard.enabled(false));
+    change(builder).build().unwrap()
 }
 
 #[derive(Debug)]
@@ -68,7 +69,7 @@ async fn runs(
 
 #[tokio::test(start_paused = true)]
 async fn no_words_in_a_failure_make_the_stack_pay_twice() {
-    let stack = unhindered();
+    let stack = unhindered(|stack| stack);
     let mut keys = 0..;
     let mut key = move || format!("o-{}", keys.next().expect("no end"));
     let mut words = 0;
@@ -91,7 +92,7 @@ async fn no_words_in_a_failure_make_the_stack_pay_twice() {
 
 #[tokio::test(start_paused = true)]
 async fn no_error_number_makes_the_stack_pay_twice() {
-    let stack = unhindered();
+    let stack = unhindered(|stack| stack);
     for errno in 1..=133 {
         let bare = move || Err(io::Error::from_raw_os_error(errno).into());
         assert_eq!(runs(&stack, &format!("bare {errno}"), bare).await, 1, "{errno}");
@@ -104,7 +105,7 @@ async fn no_error_number_makes_the_stack_pay_twice() {
 /// What a tool of its own was refused says nothing of the tool.
 #[tokio::test(start_paused = true)]
 async fn what_a_call_inside_the_tool_was_refused_is_no_evidence() {
-    let stack = unhindered();
+    let stack = unhindered(|stack| stack);
     let not_sent = || Err(PaymentFailed(NotSent::new("mail: refused").into()).into());
     assert_eq!(runs(&stack, "not sent", not_sent).await, 1);
     let shed = || {
@@ -118,7 +119,7 @@ async fn what_a_call_inside_the_tool_was_refused_is_no_evidence() {
 async fn what_a_transport_did_not_send_is_sent_again() {
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = asked.clone();
-    let pay = unhindered().service(service_fn(move |_: ToolCall| {
+    let pay = unhindered(|stack| stack).service(service_fn(move |_: ToolCall| {
         let first = counted.fetch_add(1, Relaxed) == 0;
         std::future::ready(match first {
             true => Err(BoxError::from(NotSent::new("connection refused"))),
@@ -133,7 +134,7 @@ async fn what_a_transport_did_not_send_is_sent_again() {
 async fn twenty_calls_with_one_key_run_once() {
     let ran = Arc::new(AtomicUsize::new(0));
     let counted = ran.clone();
-    let pay = unhindered().service(service_fn(move |_: ToolCall| {
+    let pay = unhindered(|stack| stack).service(service_fn(move |_: ToolCall| {
         counted.fetch_add(1, Relaxed);
         async {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;

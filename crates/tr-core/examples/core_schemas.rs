@@ -1,6 +1,6 @@
 //! Writes the JSON Schemas of the contract into the folder that it is given.
 //!
-//! `cargo run -p tr-core --features schema --example schemas -- schemas`
+//! `cargo run -p tr-core --features schema --example core_schemas -- schemas`
 use std::{env, error::Error, fs, path::PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {

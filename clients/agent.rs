@@ -1,0 +1,189 @@
+//! The agents, and what one of them does with a script.
+use serde_json::{Value, json};
+use std::{
+    env, fs,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+use tempfile::TempDir;
+
+/// How many seconds an agent may take for its turn; it takes a few.
+const LIMIT: &str = "120";
+
+/// An agent's own command line, from npm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Agent {
+    ClaudeCode,
+    Codex,
+}
+
+/// What an agent did in one turn.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    /// The `params` of each call that reached the server.
+    pub(crate) calls: Vec<Value>,
+    /// What the model read last: the whole transcript of the turn.
+    pub(crate) read: String,
+}
+
+/// A call that the model asks for.
+pub(crate) fn step(tool: &str, of: &str) -> Value {
+    json!({ "tool": tool, "arguments": { "of": of } })
+}
+
+impl Agent {
+    pub(crate) const ALL: [Self; 2] = [Self::ClaudeCode, Self::Codex];
+
+    /// Lets the agent do a turn in which its model asks for `steps`, one after the other.
+    /// The server's payments fail with `mail`.
+    pub(crate) fn play(self, steps: &[Value], mail: &str) -> Turn {
+        let room = Room::new(mail);
+        let (mut model, port) = room.model(steps);
+        let mut agent = match self {
+            Self::ClaudeCode => room.claude_code(port),
+            Self::Codex => room.codex(port),
+        };
+        let end = agent.status().unwrap_or_else(|error| panic!("{self:?}: {error}"));
+        model.kill().unwrap();
+        model.wait().unwrap();
+        assert!(end.success(), "{self:?}, {end}: {}", room.read("said"));
+        let turn = Turn {
+            calls: lines(&room.read("ledger")),
+            read: room.read("asked").lines().last().unwrap_or_default().to_owned(),
+        };
+        assert!(!turn.read.is_empty(), "{self:?} asked no model: {}", room.read("said"));
+        turn
+    }
+}
+
+/// A folder with the agent's home, its work, and what everybody wrote down.
+struct Room {
+    folder: TempDir,
+    mail: String,
+}
+
+impl Room {
+    fn new(mail: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("home")).unwrap();
+        fs::create_dir(folder.path().join("work")).unwrap();
+        Self { folder, mail: mail.into() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// In an environment that is the same every time.
+    fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        let said = fs::File::create(self.path("said")).unwrap();
+        command
+            .env_clear()
+            .envs(env::var_os("PATH").map(|path| ("PATH", path)))
+            .env("HOME", self.path("home"))
+            .current_dir(self.path("work"))
+            .stdin(Stdio::null())
+            .stdout(said.try_clone().unwrap())
+            .stderr(said);
+        command
+    }
+
+    /// One that ends, if need be by force.
+    fn agent(&self, program: PathBuf) -> Command {
+        let mut agent = self.command("timeout");
+        agent.args(["--signal", "KILL", LIMIT]).arg(program);
+        agent
+    }
+
+    fn model(&self, steps: &[Value]) -> (Child, u16) {
+        let mut model = self
+            .command("node")
+            .arg(here("model.cjs"))
+            .env("SCRIPT", Value::from(steps).to_string())
+            .env("ASKED", self.path("asked"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut port = String::new();
+        BufReader::new(model.stdout.take().unwrap()).read_line(&mut port).unwrap();
+        (model, port.trim().parse().unwrap())
+    }
+
+    /// The server behind the guard, as an agent is told of it.
+    fn bank(&self) -> (PathBuf, [PathBuf; 6], [(&'static str, PathBuf); 2]) {
+        let catalog = self.path("catalog.toml");
+        fs::write(&catalog, "[tools.pay]\neffect = \"mutating\"\n").unwrap();
+        let [mcp, option, end, node] = ["mcp", "--catalog", "--", "node"].map(PathBuf::from);
+        let arguments = [mcp, option, catalog, end, node, here("bank.cjs")];
+        let env = [("LEDGER", self.path("ledger")), ("MAIL", self.mail.clone().into())];
+        (variable("TR_TOOL_GUARD"), arguments, env)
+    }
+
+    fn claude_code(&self, port: u16) -> Command {
+        let (command, args, [ledger, mail]) = self.bank();
+        let env = json!({ ledger.0: ledger.1, mail.0: mail.1 });
+        let bank = json!({ "command": command, "args": args, "env": env });
+        let servers = json!({ "mcpServers": { "bank": bank } });
+        let mut claude = self.agent(claude());
+        claude
+            .args(["-p", "go on", "--strict-mcp-config", "--allowedTools", "mcp__bank"])
+            .arg(format!("--mcp-config={servers}"))
+            .env("ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{port}"))
+            .env("ANTHROPIC_API_KEY", "none")
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+        claude
+    }
+
+    fn codex(&self, port: u16) -> Command {
+        let (command, args, [ledger, mail]) = self.bank();
+        // JSON's strings and arrays are TOML's, too.
+        let settings = format!(
+            "model = 'scripted'\nmodel_provider = 'script'\napproval_policy = 'never'\n\
+             [model_providers.script]\nname = 'script'\nwire_api = 'responses'\n\
+             base_url = 'http://127.0.0.1:{port}/v1'\n\
+             [mcp_servers.bank]\ncommand = {}\nargs = {}\n\
+             [mcp_servers.bank.env]\n{} = {}\n{} = {}\n",
+            json!(command),
+            json!(args),
+            ledger.0,
+            json!(ledger.1),
+            mail.0,
+            json!(mail.1)
+        );
+        fs::write(self.path("home/config.toml"), settings).unwrap();
+        let mut codex = self.agent(variable("TR_CLIENTS").join("node_modules/.bin/codex"));
+        codex
+            .args(["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"])
+            .arg("go on")
+            .env("CODEX_HOME", self.path("home"));
+        codex
+    }
+}
+
+/// Its package for this platform, which runs without npm's install scripts.
+fn claude() -> PathBuf {
+    let packages = variable("TR_CLIENTS").join("node_modules/@anthropic-ai");
+    let found = fs::read_dir(&packages).unwrap().map(|entry| entry.unwrap().path().join("claude"));
+    found.into_iter().find(|path| path.is_file()).unwrap_or_else(|| {
+        panic!("Claude Code has no package for this platform in {}", packages.display())
+    })
+}
+
+fn here(file: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file)
+}
+
+/// What `cargo xtask peers` tells us.
+fn variable(name: &str) -> PathBuf {
+    env::var_os(name).unwrap_or_else(|| panic!("{name} is not set: run cargo xtask peers")).into()
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}

@@ -1,0 +1,5 @@
+//! Real agents, with scripted models, against a server behind the guard: `cargo xtask peers`.
+
+mod agent;
+mod loops;
+mod payments;

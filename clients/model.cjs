@@ -1,0 +1,72 @@
+// A model that plays a script: a call of each answer in turn, then "done". It speaks Anthropic's Messages and OpenAI's
+// Responses, prints its port, and writes what it was asked to a file. Steps are `{"tool": …, "arguments": {…}}`.
+"use strict";
+const { appendFileSync } = require("node:fs");
+const { createServer } = require("node:http");
+
+const steps = JSON.parse(process.env.SCRIPT);
+let asked = 0;
+
+// Agents also ask for titles and the like, and offer no tools then.
+const next = (body) => ((body.tools ?? []).length > 0 ? steps[asked++] : undefined);
+
+const messages = (body, send) => {
+  const step = next(body);
+  const id = `msg_${Date.now()}_${asked}`;
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  const message = { id, type: "message", role: "assistant", model: body.model, content: [] };
+  send("message_start", { message: { ...message, stop_reason: null, stop_sequence: null, usage } });
+  const name = step && `mcp__bank__${step.tool}`;
+  const block = step
+    ? { type: "tool_use", id: `toolu_${asked}`, name, input: {} }
+    : { type: "text", text: "" };
+  const delta = step
+    ? { type: "input_json_delta", partial_json: JSON.stringify(step.arguments) }
+    : { type: "text_delta", text: "done" };
+  send("content_block_start", { index: 0, content_block: block });
+  send("content_block_delta", { index: 0, delta });
+  send("content_block_stop", { index: 0 });
+  const stop_reason = step ? "tool_use" : "end_turn";
+  send("message_delta", { delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 1 } });
+  send("message_stop", {});
+};
+
+const responses = (body, send) => {
+  const step = next(body);
+  const id = `resp_${asked}`;
+  const call = step && {
+    type: "function_call",
+    id: `fc_${asked}`,
+    call_id: `call_${asked}`,
+    namespace: "mcp__bank",
+    name: step.tool,
+    arguments: JSON.stringify(step.arguments),
+  };
+  const text = [{ type: "output_text", text: "done" }];
+  const item = call ?? { type: "message", role: "assistant", id: `msg_${asked}`, content: text };
+  send("response.created", { response: { id } });
+  send("response.output_item.done", { output_index: 0, item });
+  const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
+  send("response.completed", { response: { id, usage } });
+};
+
+const server = createServer((request, response) => {
+  let text = "";
+  request.on("data", (data) => (text += data));
+  request.on("end", () => {
+    const speaks = { "/v1/messages": messages, "/v1/responses": responses };
+    const speak = speaks[request.url.split("?")[0]];
+    if (request.method !== "POST" || !speak) {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end('{"data":[],"models":[],"input_tokens":1}');
+      return;
+    }
+    appendFileSync(process.env.ASKED, `${text}\n`);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    speak(JSON.parse(text), (type, more) => {
+      response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`);
+    });
+    response.end();
+  });
+});
+server.listen(0, "127.0.0.1", () => console.log(server.address().port));

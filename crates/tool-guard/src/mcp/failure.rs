@@ -1,0 +1,76 @@
+//! Why the server did not answer an attempt.
+use std::{error::Error, fmt, time::Duration};
+use tr_core::{Facts, Ran, Verdict, code};
+
+/// The server did not answer an attempt.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: Message,
+    facts: Facts,
+}
+
+#[derive(Debug)]
+enum Message {
+    Text(&'static str),
+    TimedOut(Duration),
+    Oversized(usize),
+}
+
+impl Failure {
+    /// Permanent: nobody starts the server again, so no retry can help.
+    pub(crate) const SERVER_GONE_BEFORE: Self = Self::new(
+        "The MCP server has ended; the tool did not run",
+        Facts::new("server_gone", Ran::No, Verdict::Permanent),
+    );
+    pub(crate) const SERVER_GONE: Self = Self::new(
+        "The MCP server ended before it answered",
+        Facts::new("server_gone", Ran::Unknown, Verdict::Permanent),
+    );
+    pub(crate) const CANCELLED_BEFORE: Self = Self::new(
+        "The call was cancelled; the tool did not run",
+        Facts::new(code::CANCELLED, Ran::No, Verdict::Cancelled),
+    );
+    pub(crate) const CANCELLED: Self = Self::new(
+        "The call was cancelled",
+        Facts::new(code::CANCELLED, Ran::Unknown, Verdict::Cancelled),
+    );
+
+    const fn new(text: &'static str, facts: Facts) -> Self {
+        Self { message: Message::Text(text), facts }
+    }
+
+    pub(crate) const fn oversized(bytes: usize) -> Self {
+        Self {
+            message: Message::Oversized(bytes),
+            facts: Facts::new("answer_too_large", Ran::Yes, Verdict::Permanent),
+        }
+    }
+
+    pub(crate) const fn timeout(after: Duration) -> Self {
+        Self {
+            message: Message::TimedOut(after),
+            facts: Facts::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.message {
+            Message::Text(text) => f.write_str(text),
+            Message::Oversized(bytes) => write!(
+                f,
+                "The tool ran, but its answer has {bytes} bytes, more than the guard passes on: raise --max-line"
+            ),
+            Message::TimedOut(after) => {
+                write!(f, "Tool timeout after {after:?}")
+            }
+        }
+    }
+}
+
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.facts)
+    }
+}

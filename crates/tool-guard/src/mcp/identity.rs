@@ -1,0 +1,378 @@
+//! By which id of the client's a call is recognised when it comes again, and in which conversation
+//! it stands.
+//!
+//! | the first that is there | conversation | strength |
+//! |---|---|---|
+//! | `_meta.idempotencyKey` | none | strong |
+//! | Codex's `_meta.callId` | `threadId` | strong; weak without a thread |
+//! | Claude Code's `_meta["claudecode/toolUseId"]` | the variable `CLAUDE_CODE_SESSION_ID` of the guard | strong with 20 random characters, else weak |
+//! | what an [`IdentityRule`] names; no configuration gives any yet | as named | as named |
+//!
+//! A strong id names one call for ever: it holds across connections, restarts and guards. A weak one
+//! (`functions.pay:0`) comes again in the next conversation, so it holds for this connection and ten
+//! minutes.
+use super::message::Meta;
+use serde_json::value::RawValue;
+use std::{env, time::Duration};
+use tr_core::{
+    CallParts, Effect, Id, InvalidKey, ToolCall,
+    canonical::{Key, KeyParts, KeySource, Scope},
+    manifest::TtlOverride,
+};
+
+/// The conversation, by Claude Code's word to the servers that it starts.
+const CLAUDE_SESSION: &str = "CLAUDE_CODE_SESSION_ID";
+
+/// From so many characters on that nobody chose, an id does not come again by chance.
+const RANDOM: usize = 20;
+
+/// How long a weak id holds.
+const WEAK: Duration = Duration::from_secs(600);
+
+/// The record of a read ends with its call.
+const AT_ONCE: Duration = Duration::ZERO;
+
+/// Which members of `_meta` name a call and its conversation, by the operator's word.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IdentityRule {
+    pub(crate) call: Option<Box<str>>,
+    pub(crate) conversation: Option<Box<str>>,
+    /// Whether an id names one call for ever; where nobody says it, by its length.
+    pub(crate) strong: Option<bool>,
+}
+
+/// What the guard knows of its client before any call.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Client {
+    /// Names the server, so that guards of several may share records.
+    server: Box<str>,
+    /// Names the connection.
+    connection: Box<str>,
+    claude_session: Option<Box<str>>,
+    rules: Vec<IdentityRule>,
+}
+
+/// Who a call is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    call: Option<CallId>,
+    conversation: Option<Box<str>>,
+}
+
+/// The client's id of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct CallId {
+    kind: Box<str>,
+    id: Box<str>,
+    strong: bool,
+    /// The id holds within this one only.
+    conversation: Option<Box<str>>,
+}
+
+/// The client's own key.
+const KEY: &str = "idempotencyKey";
+const CODEX: &str = "callId";
+const CLAUDE: &str = "claudecode/toolUseId";
+
+impl Client {
+    /// The client of a guard in front of `server`.
+    pub(crate) fn new(server: &str, connection: &str, rules: Vec<IdentityRule>) -> Self {
+        let claude_session = env::var(CLAUDE_SESSION).ok().filter(|id| !id.is_empty());
+        Self {
+            server: server.into(),
+            connection: connection.into(),
+            claude_session: claude_session.map(Into::into),
+            rules,
+        }
+    }
+
+    /// Who the call is, by its key, if it has one, and the other members of its `_meta`.
+    pub(crate) fn identify(
+        &self,
+        tool: &str,
+        key: Option<&str>,
+        meta: &Meta<'_>,
+        raw: Option<&RawValue>,
+    ) -> Identity {
+        let thread = text(meta.codex_thread);
+        let (named, named_conversation) = self.named(tool, raw);
+        let claude = text(meta.claude_call);
+        let claude_session = self.claude_session.clone().filter(|_| claude.is_some());
+        let call = |kind: &str, id: Box<str>, strong, conversation| CallId {
+            kind: kind.into(),
+            id,
+            strong,
+            conversation,
+        };
+        let id = key
+            .map(|key| call(KEY, key.into(), true, None))
+            .or_else(|| {
+                let id = text(meta.codex_call)?;
+                Some(call(CODEX, id, thread.is_some(), thread.clone()))
+            })
+            .or_else(|| {
+                let strong = is_random(claude.as_deref()?, tool);
+                Some(call(CLAUDE, claude?, strong, claude_session.clone()))
+            });
+        let others = [meta.vscode, meta.opencode, meta.goose, meta.antigravity];
+        let conversation = thread
+            .or(claude_session)
+            .or(named_conversation)
+            .or_else(|| others.into_iter().find_map(text));
+        Identity { call: id.or(named), conversation }
+    }
+
+    /// What the configuration has of it.
+    fn named(&self, tool: &str, raw: Option<&RawValue>) -> (Option<CallId>, Option<Box<str>>) {
+        if self.rules.is_empty() {
+            return (None, None);
+        }
+        let Some(raw) = raw else { return (None, None) };
+        let members: std::collections::HashMap<String, &RawValue> =
+            serde_json::from_str(raw.get()).unwrap_or_default();
+        let member = |name: &str| text(members.get(name).copied());
+        let mut conversation = None;
+        for rule in &self.rules {
+            let named = rule.conversation.as_deref().and_then(member);
+            let id = rule.call.as_deref().and_then(|name| Some((name, member(name)?)));
+            if let Some((name, id)) = id {
+                let strong = rule.strong.unwrap_or_else(|| is_random(&id, tool));
+                let call = CallId { kind: name.into(), id, strong, conversation: named.clone() };
+                return (Some(call), named.or(conversation));
+            }
+            conversation = conversation.or(named);
+        }
+        (None, conversation)
+    }
+
+    /// Whether the client has said in which conversation the call stands.
+    pub(crate) fn is_in_conversation(&self, call: &ToolCall) -> bool {
+        call.parts().context.session.as_deref() != Some(&*self.connection)
+    }
+
+    /// What calls of this tool and conversation are equal by: their params, whatever their ids.
+    pub(crate) fn equals(&self, call: &ToolCall) -> Result<Key, InvalidKey> {
+        let digest = call.digest()?;
+        let parts = call.parts();
+        Ok(self.key("equals", parts.context.session.as_deref(), parts, KeySource::Derived(&digest)))
+    }
+
+    fn key(
+        &self,
+        kind: &str,
+        conversation: Option<&str>,
+        parts: &CallParts,
+        source: KeySource<'_>,
+    ) -> Key {
+        let scope = Scope::Session {
+            tenant: Some(&self.server),
+            workspace: Some(kind),
+            session: conversation,
+            actor: None,
+        };
+        let (namespace, tool, action) =
+            (parts.tool.namespace(), parts.tool.name(), parts.tool.action());
+        Key::derive(&KeyParts { scope, namespace, tool, action, source, step: None })
+    }
+}
+
+impl Identity {
+    /// Tells the call who it is: what the loop guard and the logs go by, and its record. That of a
+    /// mutating call with a strong id goes to the store, if there is one.
+    pub(crate) fn put_into(self, call: &mut ToolCall, client: &Client, effect: Effect) {
+        let session = self.conversation.as_ref().unwrap_or(&client.connection);
+        call.parts_mut().context.session = Some(session.clone());
+        let Some(id) = self.call else { return };
+        if &*id.kind != KEY {
+            call.parts_mut().tool_call_id = Some(id.id.clone());
+        }
+        // A call whose params have no canonical form is refused for it by the layer, if it has a
+        // key of its own, and else runs as one without an id.
+        let Ok(digest) = call.digest() else {
+            if &*id.kind == KEY {
+                call.parts_mut().idempotency.key = Some(id.id);
+            }
+            return;
+        };
+        let scope = if id.strong { id.conversation.as_deref() } else { Some(&*client.connection) };
+        let kind = if id.strong { &*id.kind } else { "weak" };
+        let mut key = client.key(kind, scope, call.parts(), KeySource::Caller(&id.id));
+        if let Some(from) = &call.parts().idempotency.continues {
+            key = key.continued(from);
+        }
+        let mut ttls = TtlOverride::default();
+        match (effect, id.strong) {
+            (Effect::ReadOnly, _) => (ttls.done, ttls.failed) = (Some(AT_ONCE), Some(AT_ONCE)),
+            (_, false) => {
+                (ttls.done, ttls.failed) = (Some(WEAK), Some(WEAK));
+                ttls.unknown = Some(WEAK);
+            }
+            _ => {}
+        }
+        let parts = &mut call.parts_mut().idempotency;
+        parts.id = Some(Id { key, digest });
+        parts.ttls = ttls;
+        parts.in_process = effect != Effect::Mutating || !id.strong;
+        if &*id.kind == KEY {
+            parts.key = Some(id.id);
+        }
+    }
+
+    /// Whether the caller says itself that this is a call of its own.
+    pub(crate) fn is_keyed(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| &*call.kind == KEY)
+    }
+}
+
+/// A name that a member holds; clients put what they like into `_meta`, so anything else is none.
+fn text(raw: Option<&RawValue>) -> Option<Box<str>> {
+    let text: String = serde_json::from_str(raw?.get()).ok()?;
+    (!text.is_empty()).then(|| text.into())
+}
+
+/// Whether an id is long enough by what nobody chose: all but the tool's name and the word in front.
+fn is_random(id: &str, tool: &str) -> bool {
+    let rest = if tool.is_empty() { id.to_owned() } else { id.replace(tool, ".") };
+    let mut parts = rest.split(|c: char| !c.is_ascii_alphanumeric()).filter(|it| !it.is_empty());
+    let first = parts.next().unwrap_or_default();
+    let others: Vec<_> = parts.collect();
+    let random = if others.is_empty() { first.len() } else { others.concat().len() };
+    random >= RANDOM
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::message;
+
+    const TOOLU: &str = "toolu_01A09q90qw90lq917835lq9";
+
+    fn client(connection: &str) -> Client {
+        let client = Client::new("shop", connection, Vec::new());
+        Client { claude_session: Some("chat".into()), ..client }
+    }
+
+    /// A call of `pay` with this `_meta`, over this connection.
+    fn call(client: &Client, meta: &str, effect: Effect) -> ToolCall {
+        let raw: &RawValue = serde_json::from_str(meta).unwrap();
+        let meta: Meta<'_> = message::object(meta).unwrap();
+        let key = text(meta.idempotency_key);
+        let identity = client.identify("pay", key.as_deref(), &meta, Some(raw));
+        let params = tr_core::Params::from_text(r#"{"amount":5}"#).unwrap();
+        let mut call = ToolCall::new("pay", params);
+        identity.put_into(&mut call, client, effect);
+        call
+    }
+
+    fn key(connection: &str, meta: &str) -> Option<Key> {
+        call(&client(connection), meta, Effect::Mutating).parts().idempotency.id.map(|id| id.key)
+    }
+
+    #[test]
+    fn the_first_id_that_is_there_decides() {
+        let all =
+            r#"{"idempotencyKey":"k","callId":"c","threadId":"t","claudecode/toolUseId":"x"}"#;
+        assert_eq!(key("a", all), key("a", r#"{"idempotencyKey":"k"}"#));
+        let codex = r#"{"callId":"c","threadId":"t","claudecode/toolUseId":"x"}"#;
+        assert_eq!(key("a", codex), key("a", r#"{"callId":"c","threadId":"t"}"#));
+        assert_eq!(key("a", r#"{"callId":7,"progressToken":1,"vscode.requestId":"r"}"#), None);
+        // The same text from two members makes two calls.
+        assert_ne!(
+            key("a", r#"{"idempotencyKey":"k"}"#),
+            key("a", r#"{"callId":"k","threadId":"t"}"#)
+        );
+    }
+
+    #[test]
+    fn a_strong_id_holds_across_connections_and_a_weak_one_does_not() {
+        let toolu = format!(r#"{{"claudecode/toolUseId":"{TOOLU}"}}"#);
+        let strong = [r#"{"idempotencyKey":"k"}"#, r#"{"callId":"call_0","threadId":"t"}"#, &toolu];
+        for meta in strong {
+            assert_eq!(key("a", meta), key("b", meta), "{meta}");
+            assert!(key("a", meta).is_some());
+            assert!(!call(&client("a"), meta, Effect::Mutating).parts().idempotency.in_process);
+            // A read is joined while it runs, and no longer.
+            let read = call(&client("a"), meta, Effect::ReadOnly);
+            let parts = &read.parts().idempotency;
+            assert!(parts.in_process && parts.ttls.done == Some(AT_ONCE), "{meta}");
+        }
+        for meta in [r#"{"callId":"call_0"}"#, r#"{"claudecode/toolUseId":"functions.pay:0"}"#] {
+            assert_ne!(key("a", meta), key("b", meta), "{meta}");
+            assert_eq!(key("a", meta), key("a", meta), "{meta}");
+            let weak = call(&client("a"), meta, Effect::Mutating);
+            let parts = &weak.parts().idempotency;
+            assert!(parts.in_process && parts.ttls.done == Some(WEAK), "{meta}");
+        }
+    }
+
+    #[test]
+    fn an_id_of_codex_holds_within_its_thread() {
+        let key = |thread: &str| key("a", &format!(r#"{{"callId":"c","threadId":"{thread}"}}"#));
+        assert_ne!(key("t"), key("u"));
+    }
+
+    #[test]
+    fn the_conversation_is_told_whatever_names_the_call() {
+        let session = |meta: &str| {
+            let call = call(&client("a"), meta, Effect::Mutating);
+            call.parts().context.session.clone().unwrap()
+        };
+        assert_eq!(&*session(r#"{"idempotencyKey":"k","threadId":"t"}"#), "t");
+        assert_eq!(&*session(r#"{"claudecode/toolUseId":"x"}"#), "chat");
+        assert_eq!(&*session(r#"{"vscode.conversationId":"v","progressToken":1}"#), "v");
+        assert_eq!(&*session(r#"{"agent-session-id":"g"}"#), "g");
+        assert_eq!(&*session("{}"), "a");
+    }
+
+    #[test]
+    fn what_the_operator_names_counts_after_what_is_known() {
+        let rule = IdentityRule {
+            call: Some("acme/call".into()),
+            conversation: Some("acme/chat".into()),
+            strong: Some(true),
+        };
+        let client = Client { rules: vec![rule], ..client("a") };
+        let id = |meta: &str| call(&client, meta, Effect::Mutating).parts().clone();
+        let named = id(r#"{"acme/call":"1","acme/chat":"c"}"#);
+        assert!(!named.idempotency.in_process && named.context.session.as_deref() == Some("c"));
+        assert_eq!(named.tool_call_id.as_deref(), Some("1"));
+        let both = id(r#"{"acme/call":"1","callId":"x","threadId":"t"}"#);
+        assert_eq!(both.tool_call_id.as_deref(), Some("x"));
+        assert!(id(r#"{"acme/call":1}"#).idempotency.id.is_none());
+    }
+
+    #[test]
+    fn an_id_is_random_by_what_nobody_chose() {
+        for random in [
+            TOOLU,
+            "call_8f14e45fceea467f9b0cab12",
+            "8f14e45f-ceea-467f-9b0c-ab12cd34ef56",
+            "a1b2c3d4e5f6a7b8c9d0",
+        ] {
+            assert!(is_random(random, "pay"), "{random}");
+        }
+        let long = "create_payment_for_customer_with_receipt";
+        for chosen in [
+            "functions.pay:0",
+            "call_1",
+            "",
+            "functions.create_payment_for_customer_with_receipt:0",
+        ] {
+            assert!(!is_random(chosen, if chosen.len() > 30 { long } else { "pay" }), "{chosen}");
+        }
+    }
+
+    #[test]
+    fn equals_differ_in_nothing_but_their_ids() {
+        let equals = |connection: &str, meta: &str| {
+            let client = client(connection);
+            client.equals(&call(&client, meta, Effect::Mutating)).unwrap()
+        };
+        let thread =
+            |id: &str, thread: &str| format!(r#"{{"callId":"{id}","threadId":"{thread}"}}"#);
+        assert_eq!(equals("a", &thread("1", "t")), equals("b", &thread("2", "t")));
+        assert_ne!(equals("a", &thread("1", "t")), equals("a", &thread("1", "u")));
+        assert_eq!(equals("a", "{}"), equals("a", "{}"));
+        assert_ne!(equals("a", "{}"), equals("b", "{}"));
+    }
+}

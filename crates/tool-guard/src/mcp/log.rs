@@ -1,0 +1,51 @@
+//! Where events go: JSON lines, or lines for people.
+mod human;
+
+use self::human::HumanLines;
+use super::{options::Log, summary::SUMMARY};
+use crate::session::Folder;
+use anyhow::Context as _;
+use rustix::fs::OFlags;
+use std::{
+    io::{self, IsTerminal as _},
+    path::Path,
+};
+use tool_reliability::telemetry::JsonLines;
+use tracing::{Level, level_filters::LevelFilter};
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::{filter::filter_fn, prelude::*};
+
+/// Logs to `file`, or else to standard error, for as long as the result lives; `None` if nothing is
+/// to be logged. A client that reads no standard error must not stop the guard, so what cannot be
+/// written at once waits, and what waits too long is lost.
+pub(crate) fn start(log: Log, file: Option<&Path>) -> anyhow::Result<Option<WorkerGuard>> {
+    let level = match log {
+        Log::Off => return Ok(None),
+        Log::Warn => Level::WARN,
+        Log::Info | Log::Human => Level::INFO,
+    };
+    let colours = file.is_none() && io::stderr().is_terminal() && {
+        anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
+    };
+    let file = file.map(|file| {
+        let open = Folder::of(file).and_then(|(folder, name)| {
+            folder.open_file(&name, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)
+        });
+        open.with_context(|| format!("cannot log to {}", file.display()))
+    });
+    let lossy = NonBlockingBuilder::default().lossy(true);
+    let (out, worker) = match file.transpose()? {
+        Some(file) => lossy.finish(file),
+        None => lossy.finish(io::stderr()),
+    };
+    // The summary is no warning, and told wherever anything is.
+    let wanted = filter_fn(move |event| *event.level() <= level || event.name() == SUMMARY)
+        .with_max_level_hint(LevelFilter::INFO);
+    let registry = tracing_subscriber::registry().with(wanted);
+    let started = match log {
+        Log::Human => registry.with(HumanLines::new(out, colours)).try_init(),
+        _ => registry.with(JsonLines::new(out)).try_init(),
+    };
+    started.context("cannot log")?;
+    Ok(Some(worker))
+}

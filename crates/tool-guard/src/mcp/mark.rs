@@ -1,0 +1,219 @@
+//! The mark by which a client tells the guard's words from the server's: a member of `_meta` that no
+//! server's line keeps.
+use super::message;
+use bytes::Bytes;
+use memchr::{memchr, memmem};
+use std::ops::Range;
+
+/// Its name. `true` in a block of content: the guard wrote the block. In an error's data: the notes
+/// that the guard added to the message.
+pub(crate) const NAME: &str = "tool-reliability/guard";
+
+/// What a line of the server's is without the mark, in the `_meta` of whatever part of it. The line
+/// need not be JSON: other readers may take what ours does not.
+pub(crate) fn without(line: &Bytes) -> Bytes {
+    if !may_have(line) {
+        return line.clone();
+    }
+    let cuts = cuts(line);
+    if cuts.is_empty() { line.clone() } else { message::splice(line, &cuts) }
+}
+
+/// Whether the name may stand in it. All of its letters are ASCII, so that of the escapes of JSON
+/// only these two kinds can stand for one.
+fn may_have(line: &[u8]) -> bool {
+    let has = |part: &[u8]| memmem::find(line, part).is_some();
+    has(NAME.as_bytes()) || memchr(b'\\', line).is_some() && (has(b"\\u00") || has(b"\\/"))
+}
+
+/// A `_meta` that is being read.
+struct Meta {
+    /// How deep its members stand.
+    depth: usize,
+    /// Where the last member ends that stays, or the object begins.
+    kept_to: usize,
+    /// Where the mark stands that is being read.
+    mark: Option<usize>,
+}
+
+/// Where marks stand, each with a comma beside it, and what stays of them: nothing. A `_meta` within a `_meta` is a server's own
+/// affair: no client looks for ours there.
+fn cuts(line: &[u8]) -> Vec<(Range<usize>, &'static str)> {
+    let mut cuts: Vec<(Range<usize>, _)> = Vec::new();
+    let mut meta: Option<Meta> = None;
+    let (mut at, mut depth) = (0, 0_usize);
+    // The string right before, and whether what comes next is the value of a `_meta`.
+    let (mut name, mut is_meta) = (None, false);
+    while let Some(byte) = line.get(at) {
+        let here = at;
+        at += 1;
+        let inside = meta.as_mut().filter(|meta| meta.depth == depth);
+        match byte {
+            b'"' => {
+                at = string_end(line, at);
+                (name, is_meta) = (Some(here..at), false);
+                continue;
+            }
+            byte if byte.is_ascii_whitespace() => continue,
+            b':' => {
+                if let Some(name) = name.take() {
+                    match inside {
+                        Some(meta) if spells(&line[name.clone()], NAME) => {
+                            meta.mark = Some(name.start);
+                        }
+                        Some(_) => {}
+                        None => is_meta = meta.is_none() && spells(&line[name], "_meta"),
+                    }
+                    continue;
+                }
+            }
+            b'{' | b'[' => {
+                depth += 1;
+                if is_meta && *byte == b'{' {
+                    meta = Some(Meta { depth, kept_to: at, mark: None });
+                }
+            }
+            b',' => {
+                if let Some(meta) = inside {
+                    match meta.mark.take() {
+                        Some(start) => cuts.push((start..at, "")),
+                        None => meta.kept_to = here,
+                    }
+                }
+            }
+            b'}' | b']' => {
+                if let Some(Meta { kept_to, mark, .. }) = meta.take_if(|meta| meta.depth == depth)
+                    && mark.is_some()
+                {
+                    // With the comma before it, and with whatever went between.
+                    while cuts.pop_if(|(cut, _)| cut.start >= kept_to).is_some() {}
+                    cuts.push((kept_to..here, ""));
+                }
+                depth = depth.saturating_sub(1);
+            }
+            _ => {}
+        }
+        (name, is_meta) = (None, false);
+    }
+    cuts
+}
+
+/// Where the string ends that goes on at `at`.
+fn string_end(line: &[u8], mut at: usize) -> usize {
+    while let Some(found) = memchr::memchr2(b'"', b'\\', &line[at.min(line.len())..]) {
+        at += found + 1;
+        if line[at - 1] == b'"' {
+            return at;
+        }
+        at += 1;
+    }
+    line.len()
+}
+
+/// Whether a string in JSON is `word`, however it is spelled.
+fn spells(string: &[u8], word: &str) -> bool {
+    // An escape takes six bytes.
+    if string.len() > 6 * word.len() + 2 {
+        return false;
+    }
+    string.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")) == Some(word.as_bytes())
+        || serde_json::from_slice::<String>(string).is_ok_and(|read| read == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    fn stripped(text: &str) -> String {
+        let line = without(&Bytes::copy_from_slice(text.as_bytes()));
+        String::from_utf8(line.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_mark_goes_with_one_comma_and_all_else_stays() {
+        let mark = r#""tool-reliability/guard":true"#;
+        for (meta, rest) in [
+            ("{MARK}", "{}"),
+            ("{ MARK }", "{}"),
+            ("{MARK,\"a\":1}", "{\"a\":1}"),
+            ("{\"a\": 1 , MARK }", "{\"a\": 1 }"),
+            ("{\"a\":1,MARK,\"b\":2}", "{\"a\":1,\"b\":2}"),
+            ("{MARK,MARK}", "{}"),
+            ("{MARK,\"a\":1,MARK,MARK}", "{\"a\":1}"),
+            ("{\"tool-reliability/guard\" : {\"x\":[1,{\"y\":\"}\"}]},\"a\":1}", "{\"a\":1}"),
+            (r#"{"tool-reliability\/gu\u0061rd":1}"#, "{}"),
+            (
+                r#"{"tool-reliability/error":{"ran":"no"},MARK}"#,
+                r#"{"tool-reliability/error":{"ran":"no"}}"#,
+            ),
+        ] {
+            for around in [
+                r#"{"id":1,"result":{"content":[{"type":"text","_meta":META,"text":"a"}]}}"#,
+                r#"{"id":1,"result":{"_meta":META,"x":NaN}}"#,
+                r#"[{"id":1,"error":{"code":1,"data":{"_meta" :META}}},{"\u005fmeta":META}]"#,
+                "\u{feff}{\"result\":{\"_meta\":META},\"result\":{\"_meta\":META}}",
+            ] {
+                let sent = around.replace("META", &meta.replace("MARK", mark));
+                assert_eq!(stripped(&sent), around.replace("META", rest), "{sent}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_mark_stays() {
+        for line in [
+            r#"{"text":"\"_meta\":{\"tool-reliability/guard\":true}"}"#,
+            r#"{"tool-reliability/guard":true,"meta":{"tool-reliability/guard":true}}"#,
+            r#"{"_meta":["tool-reliability/guard",true]}"#,
+            r#"{"_meta":{"a":{"tool-reliability/guard":true}}}"#,
+            r#"{"_meta":{"x":"tool-reliability/guard"}}"#,
+            r#"{"_meta":"tool-reliability/guard","x":{"a":"\u0041\/"}}"#,
+            "tool-reliability/guard",
+            "{\"_meta\":{\"tool-reliability/guard\":true",
+        ] {
+            assert_eq!(stripped(line), line);
+        }
+    }
+
+    /// Any JSON, with many a mark.
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![Just(Value::Null), "[a\"\\\\\u{1}]{0,3}".prop_map(Value::from)];
+        leaf.prop_recursive(5, 40, 4, |inner| {
+            let name = prop_oneof![Just("_meta"), Just(NAME), Just("a"), Just("b")];
+            let members = prop::collection::vec((name, inner.clone()), 0..4);
+            prop_oneof![
+                prop::collection::vec(inner, 0..4).prop_map(Value::from),
+                members.prop_map(|all| all.into_iter().map(|(n, v)| (n.to_owned(), v)).collect()),
+            ]
+        })
+    }
+
+    /// What has to be left, of a tree.
+    fn cleaned(value: &mut Value) {
+        match value {
+            Value::Array(all) => all.iter_mut().for_each(cleaned),
+            Value::Object(members) => {
+                for (name, value) in members {
+                    match value {
+                        Value::Object(meta) if name == "_meta" => drop(meta.remove(NAME)),
+                        _ => cleaned(value),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_mark_is_left_and_nothing_else_is_lost(value in json(), pretty: bool) {
+            let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
+            let mut expected = value;
+            cleaned(&mut expected);
+            let left: Value = serde_json::from_str(&stripped(&text.unwrap())).unwrap();
+            prop_assert_eq!(left, expected);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! How a call begins: who it is, what bars it, and what it leaves.
+use super::Proxy;
+use crate::mcp::{
+    Mode,
+    answer::Repeatable,
+    call::{Request, Trace},
+    failure::Failure,
+    unknowns,
+};
+use std::sync::Arc;
+use tower::ServiceExt;
+use tower_service::Service;
+use tr_core::{
+    BoxError, CallParts, Effect, EffectOf, Standard, ToolCall, ToolOutcome, call::Attachment,
+};
+
+impl<S> Proxy<S>
+where
+    S: Service<ToolCall, Response = ToolOutcome, Error = BoxError, Future: Send>
+        + Clone
+        + Send
+        + 'static,
+{
+    pub(super) fn start(&mut self, request: Request) {
+        let Request { call: mut mcp, tool, arguments, identity, continues, traceparent, turn } =
+            request;
+        let mut parts = CallParts::new(&*tool, arguments);
+        parts.request_id = Some(mcp.id().to_string().into());
+        parts.idempotency.continues = continues;
+        parts.trace.traceparent = traceparent;
+        parts.turn = turn;
+        self.watching.attribute(&mut parts, &mcp);
+        let mut call = ToolCall::from(parts);
+        if let Some((manifest, said)) = self.effects.of(&tool) {
+            call = call.manifested(manifest);
+            if let Some(effect) = said {
+                let parts = call.parts_mut();
+                (parts.effect, parts.effect_declared) = (effect, true);
+            }
+        }
+        let effect = Standard.effect_of(&call);
+        let is_keyed = identity.is_keyed();
+        identity.put_into(&mut call, &self.client, effect);
+        let own = call.parts().idempotency.id.map(|id| id.key);
+        let store = self.wire.store().filter(|_| effect == Effect::Mutating);
+        mcp.trace = Trace {
+            record: own.filter(|_| store.is_some() && !call.parts().idempotency.in_process),
+            equals: (effect == Effect::Mutating).then(|| self.client.equals(&call).ok()).flatten(),
+        };
+        let mcp = Arc::new(mcp);
+        call.parts_mut().attachment = Attachment::new(mcp.clone());
+        let repeatable = Repeatable::of(&call);
+        let watched = self.watching.begin(&mcp, &call);
+        if self.mode == Mode::Enforce
+            && self.wire.lock().gone
+            && mcp.trace.record.is_none()
+            && self.wire.claim_of(&call).is_none()
+        {
+            // No layer may retry it, hold it back or blame a breaker. What is recorded of the same
+            // call is still told.
+            let refused = Err(Failure::SERVER_GONE_BEFORE.into());
+            watched.end(&refused);
+            return self.on_step(Some((mcp, repeatable, refused)));
+        }
+        // Whoever gives it a key of its own says that it is meant.
+        let barring = mcp.trace.equals.filter(|_| self.mode == Mode::Enforce && !is_keyed);
+        if let Some(barred) = barring.and_then(|it| self.wire.unknowns.bars(&it, own)) {
+            let refused = Err(barred.into());
+            watched.end(&refused);
+            return self.on_step(Some((mcp, repeatable, refused)));
+        }
+        let stack = self.stack.clone();
+        let asks = store.filter(|_| barring.is_some() && self.client.is_in_conversation(&call));
+        let run = async move {
+            let barred = match asks {
+                Some(store) => unknowns::in_store(&store, &call).await,
+                None => None,
+            };
+            let end = match barred {
+                Some(barred) => Err(barred.into()),
+                None => stack.oneshot(call).await,
+            };
+            watched.end(&end);
+            (mcp, repeatable, end)
+        };
+        let finished = self.calls.begin(Box::pin(run));
+        self.on_step(finished);
+    }
+}

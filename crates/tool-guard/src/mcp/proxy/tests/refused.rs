@@ -1,0 +1,58 @@
+//! Lines that go no further, and what their senders are told.
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn params_in_an_array_mean_nothing_to_us() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.client(call("1", "pay").as_bytes());
+    bench.settle().await;
+    bench.server_gets();
+    let cancel = "{\"method\":\"notifications/cancelled\",\"params\":[1,null,null]}\n";
+    bench.client(cancel.as_bytes());
+    bench.server(done("1").as_bytes());
+    bench.settle().await;
+    assert_eq!((bench.server_gets(), bench.client_gets()), (cancel.to_owned(), done("1")));
+    bench.client(b"{\"id\":2,\"method\":\"tools/call\",\"params\":[\"pay\",{},null,null,null]}\n");
+    assert!(bench.client_gets().contains("-32602") && bench.server_gets().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_names_no_tool_is_answered_and_goes_no_further() {
+    for params in ["", ",\"params\":{}", ",\"params\":{\"name\":null,\"arguments\":{}}"] {
+        let mut bench = Bench::new(Mode::Enforce);
+        bench.client(format!("{{\"id\":7,\"method\":\"tools/call\"{params}}}\n").as_bytes());
+        bench.settle().await;
+        let answer: serde_json::Value = serde_json::from_str(&bench.client_gets()).unwrap();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&7.into(), &(-32602).into()));
+        assert!(answer["error"]["message"].as_str().unwrap().contains("params.name"), "{answer}");
+        assert_eq!(bench.server_gets(), "", "{params}");
+    }
+    // An empty name is a name: whether there is such a tool, the server knows.
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.client(call("1", "").as_bytes());
+    bench.settle().await;
+    assert_eq!(bench.server_gets(), call("1", ""));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_line_too_long_is_refused_to_whoever_sent_it() {
+    let too_long = |asks| Item::Oversized(Oversized { bytes: 99, id: Some("1".into()), asks });
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.client(call("1", "pay").as_bytes());
+    bench.settle().await;
+    bench.server_gets();
+    // The server asks, and the client answers, under an id that is a call's too.
+    bench.proxy.on_server(&too_long(true));
+    bench.proxy.on_client(&too_long(false));
+    bench.settle().await;
+    assert_eq!(bench.client_gets(), "");
+    let refusals = bench.server_gets();
+    assert!(
+        refusals.lines().count() == 2 && refusals.lines().all(|line| line.contains("\"id\":1"))
+    );
+    bench.proxy.on_client(&too_long(true));
+    assert!(bench.client_gets().contains("raise --max-line"));
+    bench.proxy.on_server(&too_long(false));
+    bench.settle().await;
+    assert!(bench.client_gets().contains("The tool ran, but its answer has 99 bytes"));
+}

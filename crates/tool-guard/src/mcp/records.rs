@@ -1,0 +1,209 @@
+//! Where the records of calls are that must outlive the guard.
+use crate::session::Folder;
+use anyhow::{Context as _, anyhow, bail};
+use rustix::fs::OFlags;
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs, io,
+    os::unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::Arc,
+    time::Duration,
+};
+use tool_reliability::idempotency::{
+    redis::Redis,
+    sqlite::{Database, Sqlite},
+    store::{RecordStore, SealingKey},
+};
+use tr_core::{
+    canonical::{Digest, Key},
+    printable,
+};
+
+/// For how long a call of unknown outcome bars its repeats where nobody says it: until somebody has
+/// looked, or a month.
+pub(crate) const UNKNOWN: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// A claim that meets another process's lock waits no longer: a mutating call that cannot be recorded
+/// is refused within 3 s.
+const LOCK_WAIT: Duration = Duration::from_millis(800);
+
+/// As many digits tell records apart.
+const SHORT: usize = 12;
+
+/// Where they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In this process, and gone with it.
+    Memory,
+    /// In a SQLite file, which guards of one machine share.
+    File(PathBuf),
+    /// In a Redis server, which guards of several machines share.
+    Redis(Box<str>),
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "" => Err("give a file, redis://HOST:PORT or memory".into()),
+            "memory" => Ok(Self::Memory),
+            url if url.starts_with("redis://") || url.starts_with("rediss://") => {
+                Ok(Self::Redis(url.into()))
+            }
+            url if url.contains("://") => Err(
+                "only redis:// and rediss:// are known: give a file, redis://HOST:PORT or memory"
+                    .into(),
+            ),
+            file => Ok(Self::File(file.into())),
+        }
+    }
+}
+
+/// The store at `place`, or where records are by default; `None` in memory. A default place that
+/// cannot be used is said, and records stay in memory.
+///
+/// # Errors
+/// If the place was named and cannot be used.
+pub(crate) async fn open(place: Option<Place>) -> anyhow::Result<Option<Arc<dyn RecordStore>>> {
+    match place {
+        Some(Place::Memory) => Ok(None),
+        Some(Place::Redis(url)) => {
+            let redis = Redis::connect(&*url).await;
+            // The address may hold a password.
+            let redis = redis.context("the records' Redis server cannot be used")?;
+            Ok(Some(Arc::new(redis)))
+        }
+        Some(Place::File(file)) => {
+            let store = sqlite(&file).await;
+            let store =
+                store.with_context(|| format!("records cannot be kept in {}", file.display()))?;
+            Ok(Some(Arc::new(store)))
+        }
+        None => match by_default().await {
+            Ok(store) => Ok(Some(Arc::new(store))),
+            Err(error) => {
+                let said = format!(
+                    "records stay in memory, and a repeat after the guard's end may run a call twice: {error:#}; name a place with --records"
+                );
+                eprintln!("tool-guard: {}", printable(&said));
+                Ok(None)
+            }
+        },
+    }
+}
+
+async fn by_default() -> anyhow::Result<Sqlite> {
+    let file = default_file()?;
+    sqlite(&file).await.with_context(|| format!("{} cannot be used", file.display()))
+}
+
+/// `$XDG_STATE_HOME/tool-guard/records.db`.
+pub(crate) fn default_file() -> anyhow::Result<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME")
+        .or_else(|| Some(absolute("HOME")?.join(".local/state")))
+        .ok_or_else(|| anyhow!("neither XDG_STATE_HOME nor HOME names a folder"))?;
+    Ok(state.join("tool-guard/records.db"))
+}
+
+/// The SQLite file, made for its user alone if it is not there.
+async fn sqlite(file: &Path) -> anyhow::Result<Sqlite> {
+    if let Some(folder) = file.parent().filter(|folder| *folder != Path::new("")) {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    let is_new = make(file)?;
+    let database = Database::builder(file).lock_wait(LOCK_WAIT).open().await?;
+    let store = Sqlite::builder().owners(beside(file, ".guards")).on(database).await?;
+    if is_new {
+        let said = format!(
+            "keeps the mutating calls that have an id, with their answers, in {} (for you alone): settled ones for 24 h, those of unknown outcome for 30 days. --records memory keeps none; tool-guard records shows them",
+            file.display()
+        );
+        eprintln!("tool-guard: {}", printable(&said));
+    }
+    Ok(store)
+}
+
+/// How people are told of a record.
+pub(crate) fn short(key: &Key) -> String {
+    let mut text = key.to_string();
+    text.truncate(SHORT);
+    text
+}
+
+/// Makes the file for its user alone; `false` if it is there. A link is not followed.
+fn make(file: &Path) -> io::Result<bool> {
+    let (folder, name) = Folder::of(file)?;
+    match folder.open_file(&name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            folder.open_file(&name, OFlags::RDWR).map(|_| false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn beside(file: &Path, ending: &str) -> PathBuf {
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(ending);
+    file.with_file_name(name)
+}
+
+/// A name for the server that this command starts: who starts it again, in whatever connection, means
+/// the same one.
+pub(crate) fn name_of(command: &[OsString]) -> String {
+    let mut whole = Vec::new();
+    for part in command {
+        let part = OsStr::as_bytes(part);
+        whole.extend_from_slice(&(part.len() as u64).to_le_bytes());
+        whole.extend_from_slice(part);
+    }
+    format!("command-{}", &Digest::of_bytes(whole).to_string()[..32])
+}
+
+/// The key with which records are sealed: 64 hexadecimal digits in a file that is its user's alone.
+pub(crate) fn key(file: &Path) -> anyhow::Result<SealingKey> {
+    let read = || -> anyhow::Result<SealingKey> {
+        let (folder, name) = Folder::of(file)?;
+        let held = folder.open_file(&name, OFlags::RDONLY)?;
+        let mode = std::os::unix::fs::MetadataExt::mode(&held.metadata()?);
+        if mode & 0o077 != 0 {
+            bail!("others can read it: chmod 600 it");
+        }
+        let mut text = String::new();
+        io::Read::read_to_string(&mut io::Read::take(held, 1024), &mut text)?;
+        let digest: Digest = text.trim().parse().map_err(|_| {
+            anyhow!("64 hexadecimal digits expected, such as those of: openssl rand -hex 32")
+        })?;
+        Ok(SealingKey::new(1, *digest.as_bytes()))
+    };
+    read().with_context(|| format!("the key file {} cannot be used", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places() {
+        let place = |text: &str| text.parse::<Place>();
+        assert_eq!(place("memory"), Ok(Place::Memory));
+        assert_eq!(place("redis://h:1/2"), Ok(Place::Redis("redis://h:1/2".into())));
+        assert_eq!(place("./memory"), Ok(Place::File("./memory".into())));
+        for bad in ["", "postgres://h/db", "file://x"] {
+            assert!(place(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_named_by_its_words_and_where_they_end() {
+        let name = |words: &[&str]| name_of(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(name(&["npx", "pay"]), name(&["npx", "pay"]));
+        assert_ne!(name(&["npx", "pay"]), name(&["npxpay"]));
+        assert_ne!(name(&["a", "bc"]), name(&["ab", "c"]));
+    }
+}

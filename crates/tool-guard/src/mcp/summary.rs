@@ -1,0 +1,210 @@
+//! What became of the calls, counted as they end, and told when the guard does.
+use super::call::McpCall;
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+use tool_reliability::{
+    idempotency::error::{AnswerNotKept, SharedFailure},
+    telemetry::TARGET,
+};
+use tr_core::{
+    BoxError, CallInfo, EffectOf as _, Event, Observer, Ran, Standard, ToolCall, ToolOutcome,
+    Verdict, causes, classify,
+};
+
+/// The event that tells it, which is written at every level but `off`.
+pub(crate) const SUMMARY: &str = "summary";
+
+/// Counts of one guard.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    calls: AtomicU64,
+    retried: AtomicU64,
+    retries: AtomicU64,
+    replayed: AtomicU64,
+    unknown: AtomicU64,
+    unfinished: AtomicU64,
+    /// By the code of the refusal, of which there are a few.
+    refused: Mutex<BTreeMap<Box<str>, u64>>,
+}
+
+/// What a call came to.
+#[derive(Debug, PartialEq, Eq)]
+enum Fate<'e> {
+    /// The server's answer, good or bad, or a failure that leaves nothing open.
+    Ended,
+    /// A recorded end, or that of the same call that ran already.
+    Replayed,
+    /// Nothing was sent, by this code.
+    Refused(&'e str),
+    /// It may have run, and must not be repeated.
+    Unknown,
+}
+
+impl Counts {
+    /// A call begins.
+    pub(crate) fn begin(self: &Arc<Self>, mcp: &Arc<McpCall>, call: &ToolCall) -> Counted {
+        add(&self.calls);
+        let (effect, declared_safe) = (Standard.effect_of(call), Standard.is_repeat_safe(call));
+        Counted {
+            counts: self.clone(),
+            mcp: mcp.clone(),
+            may_repeat: effect.may_repeat(Ran::Unknown, declared_safe),
+            is_over: false,
+        }
+    }
+
+    /// Tells the log.
+    pub(crate) fn tell(&self) {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut by = String::new();
+        for (code, calls) in &refused {
+            let space = if by.is_empty() { "" } else { " " };
+            let _ = write!(by, "{space}{code}={calls}");
+        }
+        tracing::event!(
+            name: SUMMARY,
+            target: TARGET,
+            tracing::Level::INFO,
+            event = SUMMARY,
+            calls = self.calls.load(Relaxed),
+            retried = self.retried.load(Relaxed),
+            retries = self.retries.load(Relaxed),
+            replayed = self.replayed.load(Relaxed),
+            refused = refused.values().sum::<u64>(),
+            refusedBy = by,
+            unknown = self.unknown.load(Relaxed),
+            unfinished = self.unfinished.load(Relaxed),
+        );
+    }
+
+    fn count(&self, fate: &Fate<'_>) {
+        match fate {
+            Fate::Ended => {}
+            Fate::Replayed => add(&self.replayed),
+            Fate::Unknown => add(&self.unknown),
+            Fate::Refused(code) => {
+                let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+                *refused.entry((*code).into()).or_default() += 1;
+            }
+        }
+    }
+}
+
+fn add(count: &AtomicU64) {
+    count.fetch_add(1, Relaxed);
+}
+
+impl Observer for Counts {
+    fn on_event(&self, _: &CallInfo<'_>, event: &Event<'_>) {
+        if let Event::Retry { attempt, .. } = event {
+            add(&self.retries);
+            if *attempt == 0 {
+                add(&self.retried);
+            }
+        }
+    }
+}
+
+/// A call that is counted. Dropped before its end, it was cut off.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    counts: Arc<Counts>,
+    mcp: Arc<McpCall>,
+    /// Although it may have run.
+    may_repeat: bool,
+    is_over: bool,
+}
+
+impl Counted {
+    /// The call has ended.
+    pub(crate) fn end(&mut self, end: &Result<ToolOutcome, BoxError>) {
+        self.is_over = true;
+        self.counts.count(&fate(self.mcp.is_own_id_used(), self.may_repeat, end));
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        if !self.is_over {
+            add(&self.counts.unfinished);
+            if self.mcp.is_own_id_used() && !self.may_repeat {
+                add(&self.counts.unknown);
+            }
+        }
+    }
+}
+
+fn fate<'e>(was_sent: bool, may_repeat: bool, end: &'e Result<ToolOutcome, BoxError>) -> Fate<'e> {
+    let (found, is_answer) = match end {
+        Ok(outcome) if outcome.from_cache() => return Fate::Replayed,
+        Ok(outcome) => match outcome.error() {
+            Some(error) => (classify::tool_error(error).end, true),
+            None => return Fate::Ended,
+        },
+        Err(error) => {
+            let replays = |it: &(dyn std::error::Error + 'static)| {
+                it.is::<SharedFailure>() || it.is::<AnswerNotKept>()
+            };
+            if !was_sent && causes(&**error).any(replays) {
+                return Fate::Replayed;
+            }
+            (classify::error(&**error).end, false)
+        }
+    };
+    // A server's own failure leaves nothing open, unless it is one that passes: it may have run.
+    let is_open = !is_answer || matches!(found.verdict, Verdict::Transient { .. });
+    match found.verdict {
+        Verdict::Cancelled if found.ran == Ran::No => Fate::Ended,
+        _ if !was_sent => Fate::Refused(found.code),
+        _ if found.ran == Ran::Unknown && is_open && !may_repeat => Fate::Unknown,
+        _ => Fate::Ended,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tr_core::{Facts, Json, ToolError, code};
+
+    fn failure(verdict: Verdict, ran: Ran) -> Result<ToolOutcome, BoxError> {
+        let mut error = ToolError::new("e", "failed");
+        (error.verdict, error.ran) = (Some(verdict), ran);
+        Ok(ToolOutcome::failure(error))
+    }
+
+    fn error(code: &'static str, ran: Ran, verdict: Verdict) -> Result<ToolOutcome, BoxError> {
+        Err(Box::new(Facts::new(code, ran, verdict)))
+    }
+
+    #[test]
+    fn what_a_call_came_to() {
+        let (transient, permanent) = (Verdict::TRANSIENT, Verdict::Permanent);
+        let refusal = error(code::CIRCUIT_OPEN, Ran::No, transient);
+        let unknown = error(code::OUTCOME_UNKNOWN, Ran::Unknown, permanent);
+        let timeout = error(code::TIMEOUT, Ran::Unknown, transient);
+        let withdrawn = error(code::CANCELLED, Ran::No, Verdict::Cancelled);
+        let cases = [
+            (true, Ok(ToolOutcome::success(Json::empty_object())), Fate::Ended),
+            (true, failure(permanent, Ran::Unknown), Fate::Ended),
+            (true, failure(transient, Ran::Unknown), Fate::Unknown),
+            (true, failure(transient, Ran::No), Fate::Ended),
+            (true, timeout, Fate::Unknown),
+            (true, withdrawn, Fate::Ended),
+            (false, refusal, Fate::Refused(code::CIRCUIT_OPEN)),
+            (false, unknown, Fate::Refused(code::OUTCOME_UNKNOWN)),
+            (false, failure(permanent, Ran::No), Fate::Refused("e")),
+            (false, error(code::CANCELLED, Ran::No, Verdict::Cancelled), Fate::Ended),
+        ];
+        for (was_sent, end, wanted) in cases {
+            assert_eq!(fate(was_sent, false, &end), wanted, "{end:?}");
+        }
+        let timeout = error(code::TIMEOUT, Ran::Unknown, transient);
+        assert_eq!(fate(true, true, &timeout), Fate::Ended, "a read leaves nothing open");
+    }
+}

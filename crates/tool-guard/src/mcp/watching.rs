@@ -1,0 +1,83 @@
+//! What is written down of the calls beside the events: the attribution log and the summary.
+use super::{
+    Mode,
+    attribution::ClientLog,
+    call::McpCall,
+    message::Message,
+    summary::{Counted, Counts},
+};
+use std::{path::Path, sync::Arc};
+use tool_reliability::Builder;
+use tr_core::{BoxError, CallParts, ToolCall, ToolOutcome};
+
+/// Who watches. By default nobody does.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watching {
+    attribution: Option<Arc<ClientLog>>,
+    counts: Option<Arc<Counts>>,
+}
+
+impl Watching {
+    /// Opens the attribution log, if there is a path for it, and counts for the summary, if there is a
+    /// log to tell it to.
+    pub(crate) fn new(mode: Mode, path: Option<&Path>, logs: bool) -> anyhow::Result<Self> {
+        if mode == Mode::Off {
+            return Ok(Self::default());
+        }
+        let attribution = path.map(ClientLog::open).transpose()?.map(Arc::new);
+        Ok(Self { attribution, counts: logs.then(Arc::default) })
+    }
+
+    /// Has the stack tell them.
+    pub(crate) fn watch(&self, mut builder: Builder) -> Builder {
+        if let Some(log) = self.attribution.clone() {
+            builder = builder.loop_guard(|guard| guard.log(log));
+        }
+        match self.counts.clone() {
+            Some(counts) => builder.observer(counts),
+            None => builder,
+        }
+    }
+
+    /// The client has sent a request that is no call.
+    pub(crate) fn on_request(&self, message: &Message<'_>) {
+        if let Some(log) = &self.attribution {
+            log.on_request(message);
+        }
+    }
+
+    /// Tells the call what its client says of its model.
+    pub(crate) fn attribute(&self, parts: &mut CallParts, mcp: &McpCall) {
+        if let Some(log) = &self.attribution {
+            log.attribute(parts, mcp.meta());
+        }
+    }
+
+    /// A call begins.
+    pub(crate) fn begin(&self, mcp: &Arc<McpCall>, call: &ToolCall) -> Watched {
+        Watched(self.counts.as_ref().map(|counts| counts.begin(mcp, call)))
+    }
+
+    /// All calls have ended: tells the summary, and writes what is not written yet.
+    pub(crate) fn finish(&self) {
+        if let Some(counts) = &self.counts {
+            counts.tell();
+        }
+        if let Some(log) = &self.attribution {
+            log.finish();
+        }
+    }
+}
+
+/// A call that is under way. Dropped before its end, it was cut off.
+#[derive(Debug)]
+pub(crate) struct Watched(Option<Counted>);
+
+impl Watched {
+    /// The call has ended.
+    pub(crate) fn end(mut self, end: &Result<ToolOutcome, BoxError>) {
+        if let Some(counted) = &mut self.0 {
+            counted.end(end);
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! `tool-guard records`: what is recorded of calls, and how a person settles what nobody knows.
+//!
+//! It works on the store itself, whether or not a guard runs.
+use crate::mcp::records::{self, Place};
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::value::RawValue;
+use std::{fmt::Write as _, fs, path::PathBuf, process::ExitCode};
+use tool_reliability::idempotency::{
+    DedupeRecord, IdempotencyLayer, RecordState, Settlement, StoreHandle,
+};
+use tr_core::{
+    Json, SystemClock, ToolOutcome, WallClock, canonical::Key, printable, printable_json,
+    printable_lines,
+};
+
+/// What it ends with.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  the records cannot be read
+  2  the command line, or the answer's file, cannot be used
+  3  settled otherwise already, or in flight
+  4  no record has this ID, or several have";
+
+/// It is settled otherwise, or in flight.
+const OTHERWISE: u8 = 3;
+/// The ID names no record, or several.
+const NOT_FOUND: u8 = 4;
+const UNUSABLE: u8 = 2;
+
+/// More than a store holds.
+const ALL: usize = 10_000_000;
+
+/// As few digits of an ID as are taken.
+const FEWEST: usize = 6;
+
+/// Shows the records of mutating calls, and settles those of unknown outcome.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Options {
+    /// Where they are: a file, or redis://HOST:PORT [default: tool-guard/records.db in the user's
+    /// state folder]
+    #[arg(long, global = true, value_name = "WHERE")]
+    records: Option<Place>,
+
+    /// The key with which they are encrypted
+    #[arg(long, global = true, value_name = "FILE")]
+    records_key_file: Option<PathBuf>,
+
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// List the records, those that changed last at the end
+    List {
+        /// Only those of unknown outcome
+        #[arg(long)]
+        unknown: bool,
+        /// Print each as a line of JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one record
+    Show {
+        /// The record's ID, or its beginning
+        id: String,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say how a call of unknown outcome ended
+    Settle {
+        /// The record's ID, or its beginning
+        id: String,
+        /// What you found out
+        #[arg(value_enum)]
+        how: How,
+        /// With `done`: the result that repeats get, as a JSON object like that of tools/call
+        #[arg(long, value_name = "FILE")]
+        answer: Option<PathBuf>,
+    },
+    /// Forget a record, whatever it says: a repeat of its call runs
+    Forget {
+        /// The record's ID, or its beginning
+        id: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum How {
+    /// It ran: a repeat does not run, and gets the answer or is told that it ran
+    Done,
+    /// It did not run: a repeat runs
+    DidNotRun,
+}
+
+type Records = StoreHandle<ToolOutcome>;
+
+/// Does what is asked.
+pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
+    let answer = match &options.what {
+        What::Settle { answer: Some(_), how: How::DidNotRun, .. } => {
+            eprintln!("tool-guard: --answer is for `settle ID done`: what did not run has none");
+            return Ok(ExitCode::from(UNUSABLE));
+        }
+        What::Settle { answer: Some(file), .. } => match read(file) {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                eprintln!("tool-guard: {}", printable_lines(&format!("{error:#}")));
+                return Ok(ExitCode::from(UNUSABLE));
+            }
+        },
+        _ => None,
+    };
+    let records = open(&options).await?;
+    let (id, act) = match options.what {
+        What::List { unknown, json } => return list(&records, unknown, json).await,
+        What::Show { id, json } => (id, Act::Show { json }),
+        What::Settle { id, how, .. } => (id, Act::Settle { how, answer }),
+        What::Forget { id } => (id, Act::Forget),
+    };
+    let record = match find(&records, &id).await? {
+        Ok(record) => record,
+        Err(why) => {
+            eprintln!("tool-guard: {}", printable(&why));
+            return Ok(ExitCode::from(NOT_FOUND));
+        }
+    };
+    act_on(&records, &record, act).await
+}
+
+/// What to do with one record.
+enum Act {
+    Show { json: bool },
+    Settle { how: How, answer: Option<ToolOutcome> },
+    Forget,
+}
+
+/// The store, which must be there.
+async fn open(options: &Options) -> anyhow::Result<Records> {
+    let place = match options.records.clone() {
+        Some(place) => place,
+        None => Place::File(records::default_file()?),
+    };
+    match &place {
+        Place::Memory => {
+            bail!("records in memory are those of a running guard: name a file or a server")
+        }
+        Place::File(file) if !file.exists() => {
+            bail!("there are no records: {} does not exist", file.display())
+        }
+        _ => {}
+    }
+    let store = records::open(Some(place)).await?.context("a place has a store")?;
+    let mut layer = IdempotencyLayer::builder().shared_store(store);
+    if let Some(file) = &options.records_key_file {
+        layer = layer.sealed_with(records::key(file)?);
+    }
+    layer.build()?.handle().in_store().context("the layer has a store")
+}
+
+fn read(file: &std::path::Path) -> anyhow::Result<ToolOutcome> {
+    let what = || format!("the answer {} cannot be used", file.display());
+    let text = fs::read_to_string(file).with_context(what)?;
+    let json: Option<&RawValue> = serde_json::from_str(text.trim()).ok();
+    let json = json
+        .filter(|json| json.get().starts_with('{'))
+        .context(
+            "a JSON object expected, such as {\"content\":[{\"type\":\"text\",\"text\":\"…\"}]}",
+        )
+        .with_context(what)?;
+    Ok(ToolOutcome::success(Json::from(json.to_owned())))
+}
+
+async fn all(records: &Records, unknown: bool) -> anyhow::Result<Vec<DedupeRecord>> {
+    let found = if unknown { records.unknown(ALL).await } else { records.records(ALL).await };
+    let mut found = found.context("the records cannot be read")?;
+    found.sort_by_key(|record| record.updated_at_ms);
+    Ok(found)
+}
+
+/// The record whose ID begins so, or why there is not one.
+async fn find(records: &Records, id: &str) -> anyhow::Result<Result<DedupeRecord, String>> {
+    let id = id.to_ascii_lowercase();
+    if id.len() < FEWEST {
+        return Ok(Err(format!("give at least {FEWEST} digits of the ID")));
+    }
+    let mut found = all(records, false).await?;
+    found.retain(|record| record.key.starts_with(&id));
+    Ok(match found.len() {
+        0 => Err(format!("no record has the ID {id}: tool-guard records list shows them")),
+        1 => Ok(found.remove(0)),
+        several => Err(format!("{several} records have IDs that begin with {id}: give more of it")),
+    })
+}
+
+async fn list(records: &Records, unknown: bool, json: bool) -> anyhow::Result<ExitCode> {
+    let found = all(records, unknown).await?;
+    let now = SystemClock.unix_ms();
+    let mut out = String::new();
+    for record in &found {
+        let line = if json { as_json(record)? } else { line(record, now) };
+        let _ = writeln!(out, "{line}");
+    }
+    if found.is_empty() && !json {
+        out = if unknown { "no call of unknown outcome\n" } else { "no records\n" }.to_owned();
+    }
+    print!("{out}");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn as_json(record: &DedupeRecord) -> anyhow::Result<String> {
+    Ok(printable_json(&serde_json::to_string(record)?).into_owned())
+}
+
+fn id(record: &DedupeRecord) -> anyhow::Result<Key> {
+    record.key.parse().context("a record's ID cannot be read")
+}
+
+/// A record in one line.
+fn line(record: &DedupeRecord, now: u64) -> String {
+    let short = record.key.get(..12).unwrap_or(&record.key);
+    let call = record.request.tool_call_id.as_deref().unwrap_or(&record.idempotency_key);
+    // A derived key's ID says nothing twice.
+    let call = if call == record.key { "-" } else { call };
+    let age = ago(now.saturating_sub(record.updated_at_ms));
+    let line = format!("{short}  {:<9}  {age:>9}  {}  {call}", state(record.state), record.tool);
+    printable(&line).into_owned()
+}
+
+const fn state(state: RecordState) -> &'static str {
+    match state {
+        RecordState::Inflight => "in flight",
+        RecordState::Done => "done",
+        RecordState::Failed => "failed",
+        RecordState::Cancelled => "not run",
+        _ => "unknown",
+    }
+}
+
+fn ago(ms: u64) -> String {
+    match ms / 1_000 {
+        s @ 0..120 => format!("{s} s ago"),
+        s @ 120..7_200 => format!("{} min ago", s / 60),
+        s @ 7_200..172_800 => format!("{} h ago", s / 3_600),
+        s => format!("{} d ago", s / 86_400),
+    }
+}
+
+/// A record for a person who decides.
+fn whole(record: &DedupeRecord, now: u64) -> String {
+    let since = |at: u64| ago(now.saturating_sub(at));
+    let mut rows = vec![
+        ("record", record.key.clone()),
+        ("tool", record.tool.clone()),
+        ("state", state(record.state).to_owned()),
+        ("first claimed", since(record.created_at_ms)),
+        ("changed", since(record.updated_at_ms)),
+        ("call", record.request.tool_call_id.clone().unwrap_or_default()),
+        ("key", record.idempotency_key.clone()),
+        ("conversation", record.request.session_key.clone()),
+        ("arguments", format!("digest {}", record.request.params_digest)),
+    ];
+    if let Some(execution) = &record.execution {
+        rows.push(("runs", execution.attempt_count.to_string()));
+    }
+    if let Some(error) = &record.error {
+        rows.push(("error", format!("{}: {}", error.code, error.message)));
+    }
+    let rows = rows.iter().filter(|(_, said)| !said.is_empty());
+    let rows = rows.map(|(name, said)| format!("{name:<14}{}\n", printable(said)));
+    let mut text = rows.collect::<String>();
+    if record.state == RecordState::Unknown {
+        let short = record.key.get(..12).unwrap_or(&record.key);
+        let _ = write!(
+            text,
+            "\nIt may have run. Find out at the other end whether it did, then say so:\n  \
+             tool-guard records settle {short} done\n  tool-guard records settle {short} did-not-run\n"
+        );
+    }
+    text
+}
+
+async fn act_on(records: &Records, record: &DedupeRecord, act: Act) -> anyhow::Result<ExitCode> {
+    let key = id(record)?;
+    match act {
+        Act::Show { json: true } => println!("{}", as_json(record)?),
+        Act::Show { json: false } => print!("{}", whole(record, SystemClock.unix_ms())),
+        Act::Forget => {
+            if !records.clear(&key).await.context("the record cannot be forgotten")? {
+                eprintln!("tool-guard: the record is gone already");
+                return Ok(ExitCode::from(NOT_FOUND));
+            }
+            println!("forgotten: a repeat of this call runs");
+        }
+        Act::Settle { how, answer } => return settle(records, record, &key, how, answer).await,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn settle(
+    records: &Records,
+    record: &DedupeRecord,
+    key: &Key,
+    how: How,
+    answer: Option<ToolOutcome>,
+) -> anyhow::Result<ExitCode> {
+    let (wanted, says) = match how {
+        How::Done => (RecordState::Done, "settled: it ran; a repeat of this call does not run"),
+        How::DidNotRun => {
+            (RecordState::Cancelled, "settled: it did not run; a repeat of this call runs")
+        }
+    };
+    let settlement = match (how, answer) {
+        (How::Done, Some(answer)) => Settlement::Done(answer),
+        (How::Done, None) => Settlement::DoneNotKept,
+        (How::DidNotRun, _) => Settlement::DidNotRun,
+    };
+    let settled = records.settle(key, Some(record.epoch), settlement).await;
+    if settled.context("the record cannot be settled")?.is_ok() {
+        println!("{says}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    // As it stands now: somebody else may have been faster.
+    let now = records.record(key).await.context("the record cannot be read")?;
+    let stands = now.as_ref().map_or("gone", |record| state(record.state));
+    if now.is_some_and(|record| record.state == wanted) {
+        println!("{says} (it was settled so before)");
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("tool-guard: the call is not of unknown outcome: the record is {stands}");
+    Ok(ExitCode::from(OTHERWISE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ago;
+
+    #[test]
+    fn ages() {
+        for (ms, said) in [
+            (0, "0 s ago"),
+            (119_999, "119 s ago"),
+            (120_000, "2 min ago"),
+            (7_200_000, "2 h ago"),
+            (172_800_000, "2 d ago"),
+        ] {
+            assert_eq!(ago(ms), said);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Recognises the sessions of agents whose rules are not known here, by the structure that they
+//! publish: it is said whose they are, and they are left alone.
+mod shape;
+
+use self::shape::{Document, Message, Part, Record};
+use super::{Failure, NotJudged, Trouble, file::File};
+use std::io::Read as _;
+use tr_integrity::{Piece, Records};
+
+/// How much of a file of JSON lines is looked at, and how many of its records.
+const HEAD: u64 = 8 << 20;
+const RECORDS: usize = 200;
+
+/// Refuses one JSON text that is another agent's session.
+pub(crate) fn refuse_document(text: &str) -> Result<(), Failure> {
+    Document::of(text).as_ref().and_then(agent_of_document).map_or(Ok(()), refuse)
+}
+
+/// Refuses a file of JSON lines that is another agent's session.
+pub(crate) fn refuse_lines(file: &File) -> Result<(), Failure> {
+    let reading = |error| Failure::from(Trouble::reading(file.real(), &error));
+    let mut records = Records::new(file.rewound()?.take(HEAD));
+    for _ in 0..RECORDS {
+        match records.next().map_err(reading)? {
+            None => break,
+            Some(Piece::Skipped(_)) => {}
+            Some(Piece::Record(record)) => {
+                if let Some(agent) = agent_of_record(&Record::of(&record.text)) {
+                    return refuse(agent);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refuse(agent: &'static str) -> Result<(), Failure> {
+    let help = format!(
+        "it is left as it is: the rules of {agent} are not known here. To have it judged, save the \
+         body of the request that {agent} sends to the model, and check that"
+    );
+    let reason = format!("this is a session of {agent}");
+    Err(NotJudged { reason, agent: Some(agent), help }.into())
+}
+
+fn agent_of_document(document: &Document<'_>) -> Option<&'static str> {
+    if document.has(&["sessionId", "projectHash", "messages"]) {
+        return Some("gemini-cli");
+    }
+    if document.has(&["conversation", "working_dir"]) {
+        return Some("goose");
+    }
+    if document.has(&["modelId"]) && document.messages().next().is_some() {
+        return Some("Bedrock Converse");
+    }
+    document.messages().find_map(|message| agent_of_message(&message))
+}
+
+/// What a message among others tells of who wrote it.
+fn agent_of_message(message: &Message<'_>) -> Option<&'static str> {
+    let kind = message.text("type");
+    let is_langchain = |kind: &str| matches!(kind, "human" | "ai" | "tool" | "system" | "function");
+    if message.has("lc") && message.has("kwargs")
+        || is_langchain(&kind) && (message.has("data") || message.has("additional_kwargs"))
+    {
+        return Some("LangChain");
+    }
+    if matches!(&*kind, "say" | "ask") && message.is_number("ts") {
+        return Some("Cline or Roo Code");
+    }
+    let parts = message.list("parts");
+    if message.has("info") && message.has("parts") {
+        return Some("opencode");
+    }
+    if matches!(&*message.text("kind"), "request" | "response")
+        && parts.iter().any(|part| part.has("part_kind"))
+    {
+        return Some("pydantic-ai");
+    }
+    if message.text("role").is_empty() {
+        return None;
+    }
+    if message.has("toolInvocations") || parts.iter().any(|part| !part.text("type").is_empty()) {
+        return Some("the Vercel AI SDK");
+    }
+    if message.is_number("ts") && message.has("content") {
+        return Some("Cline or Roo Code");
+    }
+    message.list("content").iter().find_map(agent_of_part)
+}
+
+/// What a part of a message's content tells of who wrote it.
+fn agent_of_part(part: &Part<'_>) -> Option<&'static str> {
+    const CONVERSE: [&str; 7] =
+        ["toolUse", "toolResult", "text", "reasoningContent", "cachePoint", "image", "document"];
+    match &*part.text("type") {
+        "tool-call" | "tool-result" if part.has("toolCallId") => Some("the Vercel AI SDK"),
+        "toolRequest" | "toolResponse" if part.has("id") => Some("goose"),
+        "" if part.len() == 1 && CONVERSE.iter().any(|name| part.has(name)) => {
+            Some("Bedrock Converse")
+        }
+        _ => None,
+    }
+}
+
+/// What a line tells of who wrote it.
+fn agent_of_record(record: &Record<'_>) -> Option<&'static str> {
+    let kind = record.text("type");
+    if record.has("sessionId") && record.has("projectHash") {
+        return Some("gemini-cli");
+    }
+    if kind == "gemini" && record.has("id") && record.has("timestamp") {
+        return Some("gemini-cli");
+    }
+    if record.has("uuid") && record.has("sessionId") {
+        let message = record.member("message")?;
+        return (message.has("parts") && !message.has("content")).then_some("Qwen Code");
+    }
+    let is_openhands = record.has("action") || record.has("observation");
+    if is_openhands && record.has("source") && record.has("timestamp") {
+        return Some("OpenHands");
+    }
+    if record.text("kind").ends_with("Event") && record.has("source") && record.has("timestamp") {
+        return Some("OpenHands");
+    }
+    agent_of_message(record)
+}

@@ -1,0 +1,165 @@
+//! What a repair leaves out without saying so: looked for in what was and what comes, whatever the
+//! repair says of itself.
+use super::content::Content;
+use std::{
+    collections::{BTreeSet, HashMap},
+    hash::{BuildHasher as _, RandomState},
+};
+
+/// Of so many bytes of a hundred may be taken out that belong to no record.
+const MOST_PERCENT: u64 = 1;
+
+/// What becomes of the records that a repair does not name. Records are lines, or messages of one
+/// JSON text.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Balance {
+    /// Those of which something is missing.
+    pub(crate) lost: Vec<u64>,
+    /// Those that say all that they said, and more.
+    pub(crate) extended: Vec<u64>,
+}
+
+/// Why a repair is not done without `--force`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Records that it does not name would not be what they were.
+    Unreported(Vec<u64>),
+    /// It would take out so many bytes of all, which are neither records nor NULs.
+    Bytes { out: u64, of: u64 },
+}
+
+impl Balance {
+    /// Compares a session with what a repair makes of it; `reported` are the records that it names.
+    pub(crate) fn of(before: &Content, after: &Content, reported: &BTreeSet<u64>) -> Self {
+        let texts = |content: &Content| {
+            let mut all = Vec::new();
+            content.each_record(|at, text| all.push((at, text.to_vec())));
+            all
+        };
+        if let (Content::Lines(_), Content::Lines(_)) = (before, after) {
+            return Self::of_many(before, after, reported);
+        }
+        let (before, after) = (texts(before), texts(after));
+        let after: Vec<_> = after.iter().map(|(_, text)| &**text).collect();
+        of_texts(before.iter().map(|(at, text)| (*at, &**text)), &after, reported)
+    }
+
+    /// The same without a copy of what is in both.
+    fn of_many(before: &Content, after: &Content, reported: &BTreeSet<u64>) -> Self {
+        let hasher = RandomState::new();
+        let mut there: HashMap<u64, u64> = HashMap::new();
+        after.each_record(|_, text| *there.entry(hasher.hash_one(text)).or_default() += 1);
+        let mut missing: Vec<(u64, Vec<u8>)> = Vec::new();
+        before.each_record(|at, text| match there.get_mut(&hasher.hash_one(text)) {
+            _ if reported.contains(&at) => {}
+            Some(left) if *left > 0 => *left -= 1,
+            _ => missing.push((at, text.to_vec())),
+        });
+        // Of equal ones, those that are named are not those that stay.
+        before.each_record(|at, text| match there.get_mut(&hasher.hash_one(text)) {
+            Some(left) if *left > 0 && reported.contains(&at) => *left -= 1,
+            _ => {}
+        });
+        let mut new: Vec<Vec<u8>> = Vec::new();
+        after.each_record(|_, text| {
+            let left = there.entry(hasher.hash_one(text)).or_default();
+            if *left > 0 {
+                *left -= 1;
+                new.push(text.to_vec());
+            }
+        });
+        let new: Vec<_> = new.iter().map(Vec::as_slice).collect();
+        of_texts(missing.iter().map(|(at, text)| (*at, &**text)), &new, reported)
+    }
+}
+
+/// What becomes of records of which each is its place and its text.
+fn of_texts<'t>(
+    before: impl Iterator<Item = (u64, &'t [u8])>,
+    after: &[&[u8]],
+    reported: &BTreeSet<u64>,
+) -> Balance {
+    let mut left: HashMap<&[u8], usize> = HashMap::new();
+    after.iter().for_each(|text| *left.entry(text).or_default() += 1);
+    let mut missing = Vec::new();
+    // Of equal ones, those that are named are not those that stay.
+    let (named, others): (Vec<_>, Vec<_>) = before.partition(|(at, _)| reported.contains(at));
+    for (at, text) in others.into_iter().chain(named) {
+        match left.get_mut(text) {
+            Some(count) if *count > 0 => *count -= 1,
+            _ if reported.contains(&at) => {}
+            _ => missing.push((at, text)),
+        }
+    }
+    let mut new: Vec<&[u8]> = after.to_vec();
+    new.retain(|text| left.get(text).is_some_and(|count| *count > 0));
+    let mut balance = Balance::default();
+    for (at, text) in missing {
+        match new.iter().position(|new| is_within(text, new)) {
+            Some(place) => {
+                new.remove(place);
+                balance.extended.push(at);
+            }
+            None => balance.lost.push(at),
+        }
+    }
+    balance
+}
+
+/// Whether all bytes of `text` stand in `new`, in their order.
+fn is_within(text: &[u8], new: &[u8]) -> bool {
+    let mut new = new.iter();
+    text.iter().all(|byte| new.any(|other| other == byte))
+}
+
+/// Why a repair is not done without `--force`: it loses what it does not report, or takes out more
+/// than a hundredth of the bytes.
+pub(crate) fn refusal(balance: &Balance, dropped: u64, bytes: u64) -> Option<Refusal> {
+    if !balance.lost.is_empty() {
+        return Some(Refusal::Unreported(balance.lost.clone()));
+    }
+    let is_much = dropped.saturating_mul(100) > bytes.saturating_mul(MOST_PERCENT);
+    is_much.then_some(Refusal::Bytes { out: dropped, of: bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn balance(before: &[&str], after: &[&str], reported: &[u64]) -> Balance {
+        let before = (0..).zip(before.iter().map(|text| text.as_bytes()));
+        let after: Vec<_> = after.iter().map(|text| text.as_bytes()).collect();
+        of_texts(before, &after, &reported.iter().copied().collect())
+    }
+
+    #[test]
+    fn what_is_missing_and_not_named_is_lost() {
+        let (a, b, c) = (r#"{"a":1}"#, r#"{"b":2}"#, r#"{"c":3}"#);
+        assert_eq!(balance(&[a, b, c], &[a, c, b], &[]), Balance::default());
+        assert_eq!(balance(&[a, b, c], &[a, c], &[1]), Balance::default());
+        assert_eq!(balance(&[a, b, c], &[a, c], &[0]).lost, [1]);
+        assert_eq!(balance(&[a, a, b], &[a, b], &[]).lost, [1], "twice is not once");
+        assert_eq!(balance(&[a, a, b], &[a, b], &[0]), Balance::default(), "the other stays");
+        assert_eq!(balance(&[a, b], &[a, r#"{"b":3}"#], &[]).lost, [1]);
+    }
+
+    #[test]
+    fn what_says_more_is_told_and_not_lost() {
+        let said = r#"{"role":"user","content":"so?"}"#;
+        let more = r#"{"role":"user","content":[{"type":"result"},{"text":"so?"}]}"#;
+        let told = balance(&[said], &[more], &[]);
+        assert_eq!((told.extended, told.lost), (vec![0], vec![]));
+        // One that says more stands for one, not for two.
+        assert_eq!(balance(&[said, said], &[more], &[]).lost, [1]);
+        assert_eq!(balance(&[more], &[said], &[]).lost, [0]);
+    }
+
+    #[test]
+    fn more_than_a_hundredth_is_refused() {
+        let whole = Balance::default();
+        assert_eq!(refusal(&whole, 10, 1_000), None);
+        assert_eq!(refusal(&whole, 11, 1_000), Some(Refusal::Bytes { out: 11, of: 1_000 }));
+        let lost = Balance { lost: vec![3], ..Balance::default() };
+        assert_eq!(refusal(&lost, 0, 1_000), Some(Refusal::Unreported(vec![3])));
+    }
+}

@@ -1,0 +1,181 @@
+//! A folder that is held open: its files are opened, made and named through its descriptor, so that
+//! no other folder, link or pipe can take their place meanwhile.
+use rustix::{
+    fs::{
+        AtFlags, Mode, OFlags, RenameFlags, fstat, linkat, open, openat, renameat, renameat_with,
+        statat, unlinkat,
+    },
+    io::Errno,
+};
+use std::{
+    ffi::{OsStr, OsString},
+    fs, io,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+};
+
+/// How the names of files begin that are not in their place yet. A crash may leave one behind.
+pub(crate) const UNFINISHED: &str = ".tool-guard-";
+
+/// How a folder is opened: to find files in it, even where its names may not be listed.
+#[cfg(target_os = "linux")]
+const HOLD: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+#[cfg(not(target_os = "linux"))]
+const HOLD: OFlags = OFlags::DIRECTORY;
+
+/// Nothing that is opened waits for another program, or is handed on to one.
+const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+/// An open folder.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    held: fs::File,
+    path: PathBuf,
+}
+
+/// A new file under a name of its own, which it loses when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Temporary<'f> {
+    folder: &'f Folder,
+    name: OsString,
+    file: fs::File,
+}
+
+impl Folder {
+    /// Opens the folder in which `file` is, and gives the file's name in it.
+    pub(crate) fn of(file: &Path) -> io::Result<(Self, OsString)> {
+        let name = file.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
+        let path = match file.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let held = open(path, HOLD | OFlags::CLOEXEC, Mode::empty())?;
+        Ok((Self { held: held.into(), path: path.into() }, name.into()))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens a regular file of it. A link is not followed, and a pipe not waited for: either is an
+    /// error of the kind `InvalidInput`. With `CREATE`, a new file is its user's alone.
+    pub(crate) fn open_file(&self, name: &OsStr, flags: OFlags) -> io::Result<fs::File> {
+        let flags = flags | ALWAYS | OFlags::NOFOLLOW;
+        match openat(&self.held, name, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(open) => regular(open),
+            Err(Errno::LOOP) => Err(io::Error::new(io::ErrorKind::InvalidInput, "is a link")),
+            Err(Errno::NXIO) => Err(not_regular()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The folder itself, to ask it what its path need not be asked.
+    pub(crate) fn listed(&self) -> io::Result<fs::File> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(openat(&self.held, ".", flags, Mode::empty())?.into())
+    }
+
+    /// Its owner and permissions.
+    pub(crate) fn metadata(&self) -> io::Result<fs::Metadata> {
+        self.held.metadata()
+    }
+
+    /// Whether `name` is that of the open file.
+    pub(crate) fn has(&self, name: &OsStr, file: &fs::File) -> bool {
+        let here = statat(&self.held, name, AtFlags::SYMLINK_NOFOLLOW);
+        let same = |here: rustix::fs::Stat| {
+            fstat(file).is_ok_and(|it| (it.st_dev, it.st_ino) == (here.st_dev, here.st_ino))
+        };
+        here.is_ok_and(same)
+    }
+
+    /// Gives the open file that is called `name` a second name; one that is taken stays.
+    pub(crate) fn link(&self, file: &fs::File, name: &OsStr, second: &OsStr) -> io::Result<()> {
+        linkat(&self.held, name, &self.held, second, AtFlags::empty())?;
+        if self.has(second, file) {
+            return Ok(());
+        }
+        self.remove(second);
+        Err(exchanged(name))
+    }
+
+    /// Takes a name away.
+    pub(crate) fn remove(&self, name: &OsStr) {
+        let _ = unlinkat(&self.held, name, AtFlags::empty());
+    }
+
+    /// Has the disk confirm the names.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.listed()?.sync_all()
+    }
+
+    /// A new, empty file that is its user's alone.
+    pub(crate) fn temporary(&self) -> io::Result<Temporary<'_>> {
+        loop {
+            let name = OsString::from(format!("{UNFINISHED}{:016x}", fastrand::u64(..)));
+            match self.open_file(&name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL) {
+                Ok(file) => return Ok(Temporary { folder: self, name, file }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Temporary<'_> {
+    pub(crate) fn file(&self) -> &fs::File {
+        &self.file
+    }
+
+    /// Gives it the name `name`, which must be free.
+    pub(crate) fn place(&self, name: &OsStr) -> io::Result<()> {
+        let Folder { held, .. } = self.folder;
+        match self.folder.link(&self.file, &self.name, name) {
+            // Where there are no links.
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                renameat_with(held, &self.name, held, name, RenameFlags::NOREPLACE)?;
+                if self.folder.has(name, &self.file) {
+                    return Ok(());
+                }
+                self.folder.remove(name);
+                Err(exchanged(name))
+            }
+            placed => placed,
+        }
+    }
+
+    /// Puts it in the place of what is called `name`.
+    pub(crate) fn place_over(&self, name: &OsStr) -> io::Result<()> {
+        let Self { folder, name: own, file } = self;
+        if !folder.has(own, file) {
+            return Err(exchanged(own));
+        }
+        Ok(renameat(&folder.held, own, &folder.held, name)?)
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if self.folder.has(&self.name, &self.file) {
+            self.folder.remove(&self.name);
+        }
+    }
+}
+
+/// Opens a regular file for reading, behind links too; a pipe is not waited for.
+pub(crate) fn open_regular(path: &Path) -> io::Result<fs::File> {
+    regular(open(path, OFlags::RDONLY | ALWAYS, Mode::empty())?)
+}
+
+fn regular(open: OwnedFd) -> io::Result<fs::File> {
+    let file = fs::File::from(open);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "is no regular file")
+}
+
+fn exchanged(name: &OsStr) -> io::Error {
+    io::Error::other(format!("another program has exchanged {} meanwhile", name.display()))
+}

@@ -1,0 +1,356 @@
+//! What is recorded of a call outlives the guard.
+use crate::client::{BIN, Client, ledger, text, until};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+const TOOLU: &str = "toolu_01A09q90qw90lq917835lq9";
+
+/// Ids of clients that hold across connections, by which a call is the same.
+fn strong() -> [Value; 3] {
+    [
+        json!({ "idempotencyKey": "k" }),
+        json!({ "callId": "call_0", "threadId": "t" }),
+        json!({ "claudecode/toolUseId": TOOLU }),
+    ]
+}
+
+/// A place for records and a ledger, which several guards share.
+struct Shop {
+    records: PathBuf,
+    ledger: PathBuf,
+}
+
+impl Shop {
+    fn new() -> Self {
+        let ledger = ledger();
+        Self { records: ledger.with_extension("records").join("calls.db"), ledger }
+    }
+
+    /// A guard over these records, with its own client.
+    fn open(&self, options: &[&str]) -> Client {
+        let mut command = Command::new(BIN);
+        command.args(["mcp", "--records"]).arg(&self.records).args(options);
+        command.args(["--", BIN, "__serve", "--ledger"]).arg(&self.ledger);
+        Client::start(command, self.ledger.clone())
+    }
+
+    fn paid(&self) -> usize {
+        fs::read_to_string(&self.ledger).unwrap_or_default().matches("charge_card").count()
+    }
+}
+
+impl Drop for Shop {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(self.ledger.with_extension("records"));
+    }
+}
+
+fn pay(client: &mut Client, id: u32, meta: &Value, arguments: Value) {
+    let params = json!({ "name": "charge_card", "arguments": arguments, "_meta": meta });
+    client.request(id, "tools/call", params);
+}
+
+fn code(answer: &Value) -> &Value {
+    &answer["result"]["_meta"]["tool-reliability/error"]["code"]
+}
+
+/// Kills the guard as nothing can be caught, and waits until its server has ended, too.
+fn kill(client: &mut Client) {
+    client.signal(Signal::KILL);
+    client.wait();
+}
+
+#[test]
+fn a_payment_of_a_killed_guard_is_unknown_at_once_and_not_made_again() {
+    for meta in strong() {
+        let shop = Shop::new();
+        let order = json!({ "order": "o-1", "then": "hang" });
+        let mut client = shop.open(&[]);
+        pay(&mut client, 1, &meta, order.clone());
+        until("it has paid", || (shop.paid() == 1).then_some(()));
+        kill(&mut client);
+
+        let mut client = shop.open(&[]);
+        pay(&mut client, 7, &meta, order.clone());
+        let answer = client.answer(7);
+        assert_eq!(code(&answer), "outcome_unknown", "{answer}");
+        let said = text(&answer);
+        assert!(
+            said.contains("do not repeat it") && said.contains("a person can settle it"),
+            "{said}"
+        );
+        // Other arguments under its id are another call's, and are not run either.
+        pay(&mut client, 8, &meta, json!({ "order": "o-2" }));
+        assert_eq!(code(&client.answer(8)), "idempotency_conflict", "{meta}");
+        assert_eq!(shop.paid(), 1, "{meta}");
+    }
+}
+
+#[test]
+fn a_payment_that_was_answered_is_answered_again_by_the_next_guard() {
+    for meta in strong() {
+        let shop = Shop::new();
+        let order = json!({ "order": "o-1" });
+        let mut client = shop.open(&[]);
+        pay(&mut client, 1, &meta, order.clone());
+        let first = client.answer(1);
+        kill(&mut client);
+        let mut client = shop.open(&[]);
+        pay(&mut client, 2, &meta, order);
+        assert_eq!(client.answer(2)["result"], first["result"], "{meta}");
+        assert_eq!(shop.paid(), 1, "{meta}");
+    }
+}
+
+#[test]
+fn an_unknown_payment_bars_its_equals_in_its_conversation_also_after_a_restart() {
+    let shop = Shop::new();
+    let order = json!({ "order": "o-1", "then": "hang" });
+    let id = |call: &str, thread: &str| json!({ "callId": call, "threadId": thread });
+    let mut client = shop.open(&[]);
+    pay(&mut client, 1, &id("call_1", "t"), order.clone());
+    until("it has paid", || (shop.paid() == 1).then_some(()));
+    kill(&mut client);
+
+    let mut client = shop.open(&["--timeout", "2s"]);
+    pay(&mut client, 2, &id("call_2", "t"), order.clone());
+    let answer = client.answer(2);
+    assert_eq!(code(&answer), "outcome_unknown", "{answer}");
+    assert!(text(&answer).contains("this one did not run"), "{answer}");
+    assert_eq!(shop.paid(), 1);
+    // What the caller says is another call is, and so is one of another conversation.
+    pay(&mut client, 3, &json!({ "idempotencyKey": "new", "threadId": "t" }), order.clone());
+    until("it has paid", || (shop.paid() == 2).then_some(()));
+    pay(&mut client, 4, &id("call_3", "u"), order);
+    until("it has paid", || (shop.paid() == 3).then_some(()));
+}
+
+#[test]
+fn twenty_guards_on_one_file_pay_once_and_all_answer() {
+    let shop = Shop::new();
+    let meta = json!({ "idempotencyKey": "k" });
+    let mut clients: Vec<_> = (0..20).map(|_| shop.open(&[])).collect();
+    for client in &mut clients {
+        pay(client, 1, &meta, json!({ "order": "o-1" }));
+    }
+    for client in &mut clients {
+        assert_eq!(text(&client.answer(1)), "charged order o-1");
+    }
+    assert_eq!(shop.paid(), 1);
+}
+
+#[test]
+fn a_weak_id_holds_for_its_connection() {
+    let shop = Shop::new();
+    let meta = json!({ "claudecode/toolUseId": "functions.charge_card:0" });
+    let mut clients = [shop.open(&[]), shop.open(&[])];
+    for (paid, client) in (1..).zip(&mut clients) {
+        for id in 1..=2 {
+            pay(client, id, &meta, json!({ "order": "o-1" }));
+            assert_eq!(text(&client.answer(id)), "charged order o-1");
+        }
+        assert_eq!(shop.paid(), paid);
+    }
+}
+
+#[test]
+fn without_bodies_a_repeat_is_told_that_the_call_ran_and_when() {
+    let shop = Shop::new();
+    let meta = json!({ "idempotencyKey": "k" });
+    let mut client = shop.open(&["--record-bodies", "digest"]);
+    for id in 1..=2 {
+        pay(&mut client, id, &meta, json!({ "order": "o-secret" }));
+        let said = text(&client.answer(id));
+        if id == 1 {
+            assert_eq!(said, "charged order o-secret");
+        } else {
+            assert!(said.contains("has ended") && said.contains(" ago"), "{said}");
+        }
+    }
+    assert_eq!(shop.paid(), 1);
+    kill(&mut client);
+    let folder = shop.records.parent().unwrap();
+    for file in fs::read_dir(folder).unwrap().flatten().filter(|it| it.path().is_file()) {
+        let bytes = fs::read(file.path()).unwrap();
+        assert!(!bytes.windows(8).any(|part| part == b"o-secret"), "{file:?}");
+    }
+}
+
+#[test]
+fn with_a_key_nothing_of_a_call_can_be_read_in_the_file() {
+    let shop = Shop::new();
+    let key = shop.ledger.with_extension("key");
+    fs::write(&key, "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n").unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    let options = ["--records-key-file", key.to_str().unwrap()];
+    let meta = json!({ "callId": "call-secret", "threadId": "thread-secret" });
+    let mut clients = [shop.open(&options), shop.open(&options)];
+    for client in &mut clients {
+        pay(client, 1, &meta, json!({ "order": "o-secret" }));
+        assert_eq!(text(&client.answer(1)), "charged order o-secret");
+    }
+    assert_eq!(shop.paid(), 1);
+    let folder = shop.records.parent().unwrap();
+    for file in fs::read_dir(folder).unwrap().flatten().filter(|it| it.path().is_file()) {
+        let bytes = fs::read(file.path()).unwrap();
+        assert!(!bytes.windows(7).any(|part| part == b"-secret"), "{file:?}");
+    }
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(shop.open(&options).wait().code(), Some(1));
+    fs::remove_file(key).unwrap();
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn records_are_their_users_alone_and_the_first_start_says_where_they_are() {
+    let mut client = Client::guarded(&[]);
+    pay(&mut client, 1, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
+    client.answer(1);
+    let folder = client.state().join("tool-guard");
+    assert_eq!(mode(&folder), 0o700);
+    for file in fs::read_dir(&folder).unwrap().flatten().filter(|it| it.path().is_file()) {
+        assert_eq!(mode(&file.path()), 0o600, "{file:?}");
+    }
+    client.signal(Signal::TERM);
+    client.wait();
+    let said = client.stderr();
+    assert!(said.contains("records.db (for you alone)") && said.contains("24 h"), "{said}");
+}
+
+#[test]
+fn a_named_place_that_cannot_be_used_is_an_error_and_the_default_one_a_warning() {
+    let file = ledger();
+    fs::write(&file, "no folder").unwrap();
+    let within = file.join("calls.db");
+    let shop = Shop { records: within, ledger: ledger() };
+    let mut client = shop.open(&[]);
+    assert_eq!(client.wait().code(), Some(1));
+    let said = client.stderr();
+    assert!(said.contains("records cannot be kept in"), "{said}");
+
+    let ledger = ledger();
+    fs::write(ledger.with_extension("state"), "no folder").unwrap();
+    let mut command = Command::new(BIN);
+    command.args(["mcp", "--", BIN, "__serve", "--ledger"]).arg(&ledger);
+    let mut client = Client::start(command, ledger.clone());
+    pay(&mut client, 1, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
+    assert_eq!(text(&client.answer(1)), "charged order o-1");
+    client.signal(Signal::TERM);
+    client.wait();
+    let said = client.stderr();
+    assert!(said.contains("records stay in memory"), "{said}");
+    fs::remove_file(ledger.with_extension("state")).unwrap();
+    fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_file_that_is_locked_refuses_payments_and_lets_reads_pass() {
+    let shop = Shop::new();
+    let mut client = shop.open(&[]);
+    client.list_tools();
+    let other = rusqlite::Connection::open(&shop.records).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    pay(&mut client, 1, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
+    let answer = client.answer(1);
+    assert_eq!(code(&answer), "store_unavailable", "{answer}");
+    assert_eq!(answer["result"]["_meta"]["tool-reliability/error"]["ran"], "no");
+    let params =
+        json!({ "name": "slow", "arguments": { "ms": 1 }, "_meta": { "idempotencyKey": "r" } });
+    client.request(2, "tools/call", params);
+    assert!(client.answer(2)["result"].is_object());
+    assert_eq!(shop.paid(), 0);
+    other.execute_batch("COMMIT").unwrap();
+    pay(&mut client, 3, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
+    assert_eq!(text(&client.answer(3)), "charged order o-1");
+}
+
+/// What `tool-guard records` says, and its exit code.
+fn records(shop: &Shop, args: &[&str]) -> (String, Option<i32>) {
+    let mut command = Command::new(BIN);
+    command.args(["records", "--records"]).arg(&shop.records).args(args);
+    let output = command.output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (String::from_utf8(said).unwrap(), output.status.code())
+}
+
+/// A shop with a payment of unknown outcome, and the record's ID.
+fn unknown_payment(meta: &Value) -> (Shop, String) {
+    let shop = Shop::new();
+    let mut client = shop.open(&[]);
+    pay(&mut client, 1, meta, json!({ "order": "o-1", "then": "hang" }));
+    until("it has paid", || (shop.paid() == 1).then_some(()));
+    client.signal(Signal::KILL);
+    client.wait();
+    // The ledger goes with its client.
+    let (listed, code) = records(&shop, &["list", "--unknown"]);
+    assert_eq!(code, Some(0), "{listed}");
+    assert!(listed.contains("unknown") && listed.contains("charge_card"), "{listed}");
+    (shop, listed[..12].to_owned())
+}
+
+#[test]
+fn a_person_settles_what_nobody_knows_while_no_guard_runs_or_one_does() {
+    let meta = json!({ "callId": "call_7", "threadId": "t" });
+    let (shop, id) = unknown_payment(&meta);
+    let (shown, _) = records(&shop, &["show", &id]);
+    assert!(shown.contains("call_7") && shown.contains(&format!("settle {id} done")), "{shown}");
+    let mut client = shop.open(&[]);
+    let order = json!({ "order": "o-1", "then": "hang" });
+    pay(&mut client, 1, &meta, order.clone());
+    assert_eq!(code(&client.answer(1)), "outcome_unknown");
+    let (said, code) = records(&shop, &["settle", &id, "done"]);
+    assert_eq!(code, Some(0), "{said}");
+    pay(&mut client, 2, &meta, order);
+    assert!(text(&client.answer(2)).contains("has ended"));
+    assert_eq!(records(&shop, &["settle", &id, "done"]).1, Some(0));
+    assert_eq!(records(&shop, &["settle", &id, "did-not-run"]).1, Some(3));
+    assert_eq!(records(&shop, &["forget", &id]).1, Some(0));
+    assert_eq!(records(&shop, &["show", &id]).1, Some(4));
+    assert_eq!(records(&shop, &["list"]).0, "no records\n");
+}
+
+#[test]
+fn a_person_s_answer_is_given_again_and_what_did_not_run_runs() {
+    let meta = json!({ "idempotencyKey": "k" });
+    let (shop, id) = unknown_payment(&meta);
+    let answer = shop.ledger.with_extension("answer");
+    fs::write(&answer, r#"{"content":[{"type":"text","text":"paid by hand"}]}"#).unwrap();
+    let file = answer.to_str().unwrap();
+    assert_eq!(records(&shop, &["settle", &id, "did-not-run", "--answer", file]).1, Some(2));
+    assert_eq!(records(&shop, &["settle", &id, "done", "--answer", file]).1, Some(0));
+    fs::write(&answer, "[]").unwrap();
+    assert_eq!(records(&shop, &["settle", &id, "done", "--answer", file]).1, Some(2));
+    fs::remove_file(answer).unwrap();
+    let mut client = shop.open(&[]);
+    let order = json!({ "order": "o-1", "then": "hang" });
+    pay(&mut client, 1, &meta, order);
+    assert_eq!(text(&client.answer(1)), "paid by hand");
+
+    let (shop, id) = unknown_payment(&meta);
+    assert_eq!(records(&shop, &["settle", &id, "did-not-run"]).1, Some(0));
+    let mut client = shop.open(&[]);
+    pay(&mut client, 1, &meta, json!({ "order": "o-1", "then": "hang" }));
+    until("it pays", || (shop.paid() == 1).then_some(()));
+}
+
+#[test]
+fn records_say_what_is_wrong_with_what_they_are_asked() {
+    let shop = Shop::new();
+    let (said, code) = records(&shop, &["list"]);
+    assert!(said.contains("there are no records") && code == Some(1), "{said}");
+    let client = shop.open(&[]);
+    until("the file is there", || shop.records.exists().then_some(()));
+    drop(client);
+    let (said, code) = records(&shop, &["show", "abcdef"]);
+    assert!(said.contains("no record has the ID abcdef") && code == Some(4), "{said}");
+    assert_eq!(records(&shop, &["show", "ab"]).1, Some(4));
+}

@@ -1,0 +1,249 @@
+//! Which breaker a call has: by its hint, or by the one origin that its params name.
+use super::{CallParts, ToolCall};
+use crate::{BreakerHint, KeyRef, Params, ToolId, origin};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+use std::{borrow::Cow, fmt, ops::Range};
+
+impl ToolCall {
+    /// The key of the call's breaker: what the call's hint says, or else its manifest's. Without
+    /// either it is the tool and the [origin](KeyRef::origin) that the params name, where all
+    /// absolute URLs among the strings at their top level have the same; else the tool.
+    #[inline]
+    #[must_use]
+    pub fn breaker_key(&self) -> KeyRef<'_> {
+        let parts = self.parts();
+        let hint = parts.breaker.or_else(|| self.manifest()?.breaker_hint);
+        match hint {
+            None => self.target().unwrap_or_else(|| parts.tool.key()),
+            Some(BreakerHint::Tool) => parts.tool.key(),
+            Some(BreakerHint::Dependency) => {
+                let dependency = self.manifest().and_then(|tool| tool.dependency.as_deref());
+                dependency.map_or_else(|| parts.tool.key(), KeyRef::new)
+            }
+            Some(BreakerHint::Global) => KeyRef::new("global"),
+        }
+    }
+
+    #[inline]
+    fn target(&self) -> Option<KeyRef<'_>> {
+        // Nearly all params that name no origin are told by this alone.
+        if may_name_origin(&self.parts().params) { self.find_target() } else { None }
+    }
+
+    #[cold]
+    fn find_target(&self) -> Option<KeyRef<'_>> {
+        let CallParts { tool, params, .. } = self.parts();
+        let target = self.body.target.get_or_init(|| {
+            let sensitive = self.manifest().map_or(&[][..], |tool| &tool.sensitive);
+            Target::find(tool, params, sensitive).map(Box::new)
+        });
+        Some(target.as_ref()?.key(tool, params))
+    }
+}
+
+/// Longer than any host and port; a key keeps its own.
+const MAX_AUTHORITY: usize = 300;
+
+/// Where in a call's params an origin stands, and the hash of its key.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    hash: u64,
+    scheme: Range<usize>,
+    host_and_port: Range<usize>,
+}
+
+impl Target {
+    /// The origin that the params name: that of all strings at their top level which are absolute
+    /// URLs with a host. `None` if there is no such string, or they name several origins. Members
+    /// whose values nobody may see are not looked at.
+    pub(super) fn find(tool: &ToolId, params: &Params, sensitive: &[Box<str>]) -> Option<Self> {
+        let text = params.get();
+        let found = serde_json::Deserializer::from_str(text).deserialize_map(Members { sensitive });
+        let (scheme, authority) = found.ok()??;
+        let host_and_port = origin::without_user(authority);
+        let place = |part: &str| {
+            let start = part.as_ptr().addr() - text.as_ptr().addr();
+            start..start + part.len()
+        };
+        Some(Self {
+            hash: KeyRef::target_of(tool, scheme, authority).hash,
+            scheme: place(scheme),
+            host_and_port: place(host_and_port),
+        })
+    }
+
+    /// The key of the tool's calls that name this origin in these params.
+    pub(super) fn key<'r>(&self, tool: &'r ToolId, params: &'r Params) -> KeyRef<'r> {
+        let part = |place: &Range<usize>| &params.get()[place.clone()];
+        KeyRef::known_target(self.hash, tool, part(&self.scheme), part(&self.host_and_port))
+    }
+}
+
+/// Whether a `:` stands before a `/` somewhere, which JSON may write as `\/`.
+#[inline]
+pub(super) fn may_name_origin(params: &Params) -> bool {
+    let text = params.get().as_bytes();
+    memchr::memchr(b'/', text).is_some_and(|first| is_slash_after_colon(text, first))
+}
+
+#[cold]
+fn is_slash_after_colon(text: &[u8], first: usize) -> bool {
+    let is_after_colon = |at: usize| {
+        let before = &text[..first + at];
+        before.strip_suffix(b"\\").unwrap_or(before).ends_with(b":")
+    };
+    memchr::memchr_iter(b'/', &text[first..]).any(is_after_colon)
+}
+
+/// Reads the members of an object for the one origin that they name.
+struct Members<'m> {
+    sensitive: &'m [Box<str>],
+}
+
+#[derive(Deserialize)]
+struct Name<'n>(#[serde(borrow)] Cow<'n, str>);
+
+impl<'de> Visitor<'de> for Members<'_> {
+    type Value = Option<(&'de str, &'de str)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut one: Self::Value = None;
+        while let Some((name, value)) = map.next_entry::<Name<'de>, &'de RawValue>()? {
+            if self.sensitive.iter().any(|hidden| **hidden == *name.0) {
+                continue;
+            }
+            match Url::read(value.get()) {
+                Url::None => {}
+                Url::Unclear => return Err(A::Error::custom("an authority with escapes")),
+                Url::Of(scheme, authority) => {
+                    let is_other = |(known, host)| {
+                        KeyRef::origin(known, host) != KeyRef::origin(scheme, authority)
+                    };
+                    if one.is_some_and(is_other) {
+                        return Err(A::Error::custom("several origins"));
+                    }
+                    one = Some((scheme, authority));
+                }
+            }
+        }
+        Ok(one)
+    }
+}
+
+/// Whether a value is an absolute URL with a host.
+enum Url<'r> {
+    None,
+    /// It is, and its authority is spelled with escapes or longer than any.
+    Unclear,
+    /// Its scheme and its authority.
+    Of(&'r str, &'r str),
+}
+
+impl<'r> Url<'r> {
+    /// Reads a JSON value as it is written.
+    fn read(value: &'r str) -> Self {
+        Self::try_read(value).unwrap_or(Self::None)
+    }
+
+    fn try_read(value: &'r str) -> Option<Self> {
+        let text = value.strip_prefix('"')?.strip_suffix('"')?;
+        let (scheme, rest) = text.split_once(':')?;
+        let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+        // JSON may write `/` as `\/`.
+        let slash = |text: &'r str| text.strip_prefix('/').or_else(|| text.strip_prefix("\\/"));
+        let rest = slash(slash(rest)?)?;
+        // Text with a URL at its beginning is no URL.
+        let has_space = rest.contains(char::is_whitespace)
+            || ["\\n", "\\r", "\\t"].iter().any(|space| rest.contains(space));
+        if !is_scheme || has_space {
+            return None;
+        }
+        let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+        let (authority, rest) = rest.split_at(end);
+        let has_host = !matches!(origin::without_user(authority).as_bytes(), [] | [b':', ..]);
+        let is_escaped = rest.starts_with('\\') && !rest.starts_with("\\/");
+        Some(match () {
+            () if is_escaped || authority.len() > MAX_AUTHORITY => Self::Unclear,
+            () if has_host => Self::Of(scheme, authority),
+            () => Self::None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(params: &str) -> Option<String> {
+        let (tool, params) = (ToolId::new("fetch"), Params::from_text(params).unwrap());
+        let target = Target::find(&tool, &params, &["hidden".into()])?;
+        assert!(may_name_origin(&params), "{}", params.get());
+        Some(target.key(&tool, &params).to_string())
+    }
+
+    #[test]
+    fn the_one_origin_of_all_urls_is_the_target() {
+        let key = Some("fetch https://api.example.com".to_owned());
+        for params in [
+            r#"{"url":"https://api.example.com/v1?x=http://other/"}"#,
+            r#"{"url":"HTTPS://ada:secret@API.example.com.:443"}"#,
+            r#"{"url":"https:\/\/api.example.com\/v1"}"#,
+            r#"{"n":1,"text":"see http://other/ for more","url":"https://api.example.com#x"}"#,
+            r#"{"from":"https://api.example.com/a","to":"https://api.example.com:443/b"}"#,
+            r#"{"hidden":"https://secret.example","url":"https://api.example.com/"}"#,
+            r#"{"deep":{"url":"http://other/"},"url":"https://api.example.com/a\"b"}"#,
+        ] {
+            assert_eq!(named(params), key, "{params}");
+        }
+        assert_eq!(named(r#"{"u":"http://[::1]:80/"}"#).as_deref(), Some("fetch http://[::1]"));
+        assert_eq!(named(r#"{"u":"s3://b\u00fc/x"}"#), None);
+    }
+
+    #[test]
+    fn what_names_no_one_origin_has_no_target() {
+        let long = format!(r#"{{"url":"http://{}/"}}"#, "a".repeat(301));
+        for params in [
+            "{}",
+            "[]",
+            r#""http://a/""#,
+            r#"["http://a/"]"#,
+            r#"{"from":"http://a/","to":"http://b/"}"#,
+            r#"{"from":"http://a/","to":"https://a/"}"#,
+            r#"{"from":"http://a/","to":"http://\u0062/"}"#,
+            r#"{"deep":{"url":"http://a/"}}"#,
+            r#"{"urls":["http://a/"]}"#,
+            r#"{"path":"/etc/hosts","at":"10:/x"}"#,
+            r#"{"url":"file:///etc/hosts"}"#,
+            r#"{"url":"http://:80/"}"#,
+            r#"{"url":"http://ada@/"}"#,
+            r#"{"url":"mailto:ada@example.org"}"#,
+            r#"{"url":"//example.org/x"}"#,
+            r#"{"url":"1http://example.org/x"}"#,
+            r#"{"text":"http://a/ is down"}"#,
+            r#"{"text":"http://a/\nis down"}"#,
+            r#"{"hidden":"http://a/"}"#,
+            &long,
+        ] {
+            assert_eq!(named(params), None, "{params}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_no_part_of_it() {
+        let tool = ToolId::new("fetch");
+        let params = Params::from_text(r#"{"u":"https://ada:secret@a.example/"}"#).unwrap();
+        let target = Target::find(&tool, &params, &[]).unwrap();
+        let key = target.key(&tool, &params);
+        assert_eq!(key, KeyRef::target_of(&tool, "https", "a.example"));
+        assert!(!format!("{key:?} {target:?}").contains("secret"));
+    }
+}

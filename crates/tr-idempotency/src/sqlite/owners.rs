@@ -1,0 +1,141 @@
+//! Which of the processes that share a file still live.
+//!
+//! Each holds a lock of the operating system on a file of its own, whose name stands in the records
+//! of its claims. The system frees the lock when the process ends, however it ends, so a claim whose
+//! file is gone or not locked is nobody's, whatever its lease says.
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    hash::{BuildHasher, RandomState},
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// For how long a file may be there without a lock: its process is about to take it.
+const NEW: Duration = Duration::from_secs(60);
+
+/// This process among those that share a file.
+#[derive(Debug)]
+pub(super) struct Owners {
+    folder: PathBuf,
+    own: i64,
+    /// Locked for as long as this lives.
+    _lock: File,
+}
+
+impl Owners {
+    /// Joins the processes of this folder, which is made if it is not there. Removes what those have
+    /// left that ended without a word.
+    pub(super) fn join(folder: PathBuf) -> io::Result<Self> {
+        make(&folder)?;
+        loop {
+            let own = (RandomState::new().hash_one("owner") >> 1).cast_signed();
+            let lock = match new(&path(&folder, own)) {
+                Ok(lock) => lock,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(error),
+            };
+            lock.lock()?;
+            clean(&folder, &lock);
+            return Ok(Self { folder, own, _lock: lock });
+        }
+    }
+
+    /// Stands in the records of this process's claims.
+    pub(super) const fn own(&self) -> i64 {
+        self.own
+    }
+
+    /// Whether this process has ended for certain. Where that cannot be seen, its lease tells.
+    pub(super) fn is_dead(&self, owner: i64) -> bool {
+        owner != self.own && is_free(&path(&self.folder, owner))
+    }
+}
+
+impl Drop for Owners {
+    fn drop(&mut self) {
+        // What cannot be removed is, by the next process.
+        let _ = fs::remove_file(path(&self.folder, self.own));
+    }
+}
+
+fn path(folder: &Path, owner: i64) -> PathBuf {
+    folder.join(format!("{owner:016x}"))
+}
+
+fn is_free(path: &Path) -> bool {
+    match File::open(path).map(|file| file.try_lock_shared()) {
+        Ok(Ok(())) => true,
+        Ok(Err(TryLockError::WouldBlock | TryLockError::Error(_))) => false,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// Removes the files of processes that have ended, as seen by one that has just begun.
+fn clean(folder: &Path, begun: &File) {
+    let age = |path: &Path| {
+        let then = path.metadata()?.modified()?;
+        Ok::<_, io::Error>(begun.metadata()?.modified()?.duration_since(then).unwrap_or_default())
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_ours = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| {
+            name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+        });
+        if is_ours && age(&path).is_ok_and(|age| age > NEW) && is_free(&path) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn make(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(not(unix))]
+fn make(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)
+}
+
+#[cfg(unix)]
+fn new(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+#[cfg(not(unix))]
+fn new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_ended_is_known_and_who_lives_is() {
+        let folder = std::env::temp_dir().join(format!("tr-owners-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let (one, other) =
+            (Owners::join(folder.clone()).unwrap(), Owners::join(folder.clone()).unwrap());
+        assert!(!one.is_dead(one.own()) && !one.is_dead(other.own()) && !other.is_dead(one.own()));
+
+        // As the system leaves it after a kill: the file without its lock.
+        let killed = path(&folder, 7);
+        drop(new(&killed).unwrap());
+        assert!(one.is_dead(7));
+        let old = File::open(&killed).unwrap().metadata().unwrap().modified().unwrap() - 2 * NEW;
+        File::options().write(true).open(&killed).unwrap().set_modified(old).unwrap();
+        let third = Owners::join(folder.clone()).unwrap();
+        assert!(!killed.exists() && third.is_dead(7));
+
+        let gone = other.own();
+        drop(other);
+        assert!(one.is_dead(gone));
+        drop((one, third));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        fs::remove_dir(folder).unwrap();
+    }
+}

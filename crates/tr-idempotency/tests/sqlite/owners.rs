@@ -1,0 +1,84 @@
+//! An owner that has ended is known to have, whatever its lease says.
+use crate::subject::{Folder, HOUR, claim};
+use std::time::Duration;
+use tokio::time::timeout;
+use tr_idempotency::{
+    protocol::Phase,
+    sqlite::{Database, Sqlite},
+    store::{ClaimRequest, Claimed, Query, RecordStore, Which, Whose},
+};
+
+const SOON: Duration = Duration::from_secs(30);
+
+async fn store(folder: &Folder) -> Sqlite {
+    let database = Database::open(folder.file()).await.unwrap();
+    Sqlite::builder().owners(folder.file().with_extension("owners")).on(database).await.unwrap()
+}
+
+fn mutating(name: &str) -> ClaimRequest {
+    let mut claim = claim(name);
+    claim.mutating = true;
+    claim.ttls.inflight = HOUR;
+    claim
+}
+
+#[tokio::test]
+async fn a_call_of_a_process_that_has_ended_is_unknown_at_once() {
+    let folder = Folder::new();
+    let (ends, stays) = (store(&folder).await, store(&folder).await);
+    let (paid, lives) = (mutating("paid"), mutating("lives"));
+    assert!(matches!(ends.claim(&paid).await.unwrap(), Claimed::Run(_)));
+    assert!(matches!(stays.claim(&lives).await.unwrap(), Claimed::Run(_)));
+
+    let mut again = paid.clone();
+    again.owner += 1;
+    let Claimed::Busy { seen, .. } = stays.claim(&again).await.unwrap() else { panic!() };
+    let watching = stays.watch(&paid.key, seen);
+    let ending = async {
+        tokio::task::yield_now().await;
+        drop(ends);
+    };
+    let (watched, ()) = tokio::join!(timeout(SOON, watching), ending);
+    watched.expect("its end is seen").unwrap();
+
+    let unknown = Query { whose: Whose::All, which: Which::Unknown };
+    assert_eq!(stays.count(&unknown).await.unwrap(), 1);
+    let listed = stays.list(&unknown, 10).await.unwrap();
+    assert_eq!(listed.iter().map(|it| it.key).collect::<Vec<_>>(), [paid.key]);
+    assert!(matches!(stays.claim(&again).await.unwrap(), Claimed::Unknown(_)));
+    // The other's owner is this very process.
+    let lives = stays.read(&lives.key).await.unwrap().unwrap();
+    assert_eq!(lives.record.state.phase(), Phase::Inflight);
+    assert_eq!(stays.flush(&Query::ALL).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_claim_that_named_no_process_waits_for_its_lease() {
+    let folder = Folder::new();
+    let paid = mutating("paid");
+    let plain = Sqlite::open(folder.file()).await.unwrap();
+    assert!(matches!(plain.claim(&paid).await.unwrap(), Claimed::Run(_)));
+    plain.close().await;
+    drop(plain);
+    let mut again = paid.clone();
+    again.owner += 1;
+    let claimed = store(&folder).await.claim(&again).await.unwrap();
+    assert!(matches!(claimed, Claimed::Busy { .. }), "{claimed:?}");
+}
+
+#[tokio::test]
+async fn a_file_of_the_format_before_owners_is_taken_over_with_its_records() {
+    let folder = Folder::new();
+    let paid = mutating("paid");
+    let plain = Sqlite::open(folder.file()).await.unwrap();
+    assert!(matches!(plain.claim(&paid).await.unwrap(), Claimed::Run(_)));
+    plain.close().await;
+    let by_hand = tr_sqlite::rusqlite::Connection::open(folder.file()).unwrap();
+    let before = "ALTER TABLE calls DROP COLUMN holder; \
+                  UPDATE tr_schema SET format = 1 WHERE part = 'calls'";
+    by_hand.execute_batch(before).unwrap();
+    drop(by_hand);
+    let store = store(&folder).await;
+    assert!(store.read(&paid.key).await.unwrap().is_some());
+    assert!(matches!(store.claim(&mutating("other")).await.unwrap(), Claimed::Run(_)));
+}

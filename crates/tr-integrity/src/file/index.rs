@@ -1,0 +1,325 @@
+//! What must be known of a whole file to repair its damaged parts alone: where it can be cut.
+//!
+//! About a hundred bytes for each record. A cut stands before a record of the active branch, and
+//! nothing but the branch itself leads over it: no other link, no tool id, no message.
+use super::{
+    entry::{Entry, FirstKept, Link, What},
+    form::FileForm,
+    outline,
+    records::{Piece, Record, Records},
+};
+use crate::message::{Message, Role};
+use std::hash::{BuildHasher as _, RandomState};
+
+/// A file's records, as far as links and names go.
+pub(super) struct Index {
+    /// Others choose the names.
+    hasher: RandomState,
+    nodes: Vec<Node>,
+    /// Every name that stands in the file and where, in their order.
+    names: Vec<(Key, u32)>,
+    /// What each compaction keeps.
+    compactions: Vec<(u32, Option<Key>)>,
+    /// Records that say which entry is the last.
+    leaves: Vec<(u32, Key)>,
+}
+
+/// A name by its hash. Two names of one hash only make for fewer cuts.
+pub(super) type Key = u64;
+
+/// What a name is of: an entry, a tool use, or lines that are one message.
+#[derive(Clone, Copy, Hash)]
+pub(super) enum Name<'t> {
+    Entry(&'t str),
+    Tool(&'t str),
+    Group(&'t str),
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    offset: u64,
+    line: u64,
+    link: Up,
+    is: Is,
+}
+
+/// What an entry follows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Up {
+    Before,
+    Root,
+    To(Key),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Is {
+    Outside,
+    Hidden,
+    Unread,
+    Reset,
+    Compaction,
+    Message { role: Role, has_results: bool },
+}
+
+/// Where a file can be cut: before the record at `offset`, which begins a line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    pub(super) offset: usize,
+    pub(super) line: u64,
+    /// Where the record begins that it follows on the branch.
+    pub(super) parent: usize,
+    /// Who speaks in it: the user, or the model.
+    pub(super) role: Role,
+    /// Whether a later compaction or reset hides what stands before it.
+    pub(super) is_hidden: bool,
+}
+
+impl Index {
+    /// Reads a file of this form; `None` where what is said of records depends on their number.
+    pub(super) fn read(
+        form: FileForm,
+        bytes: &[u8],
+        mut progress: impl FnMut(u64),
+    ) -> Option<Self> {
+        let mut index = Self {
+            hasher: RandomState::new(),
+            nodes: Vec::new(),
+            names: Vec::new(),
+            compactions: Vec::new(),
+            leaves: Vec::new(),
+        };
+        let mut records = Records::new(bytes).max_record(usize::MAX);
+        records.trust();
+        // A slice can always be read.
+        while let Ok(Some(piece)) = records.next() {
+            let Piece::Record(record) = piece else { continue };
+            let Record { offset, length, is_glued, .. } = record;
+            let Some(entry) = read(form, &record.text) else {
+                records.distrust(offset, length, is_glued);
+                continue;
+            };
+            index.push(&entry, offset, record.line)?;
+            progress(records.position());
+        }
+        index.names.sort_unstable();
+        index.names.dedup();
+        Some(index)
+    }
+
+    /// Whether the file says this name.
+    pub(super) fn has(&self, name: Name<'_>) -> bool {
+        !self.places(self.key(name)).is_empty()
+    }
+
+    fn push(&mut self, entry: &Entry, offset: u64, line: u64) -> Option<()> {
+        let at = u32::try_from(self.nodes.len()).ok()?;
+        let is = match &entry.what {
+            What::Header | What::Outside => Is::Outside,
+            What::Leaf(id) => {
+                self.leaves.push((at, self.key(Name::Entry(id))));
+                Is::Outside
+            }
+            What::Hidden => Is::Hidden,
+            What::Unread => Is::Unread,
+            What::Reset | What::Rewritten => Is::Reset,
+            What::Compaction(kept) => {
+                let kept = match kept {
+                    FirstKept::Id(id) => Some(self.key(Name::Entry(id))),
+                    FirstKept::Number(_) => return None,
+                    FirstKept::Nothing => None,
+                };
+                self.compactions.push((at, kept));
+                Is::Compaction
+            }
+            What::Message { message, group } => {
+                self.note(message, group.as_deref(), at);
+                let has_results = message.tool_results().next().is_some();
+                Is::Message { role: message.role(), has_results }
+            }
+        };
+        let id = entry.id.as_deref().map(|id| self.key(Name::Entry(id)));
+        self.names.extend(id.map(|id| (id, at)));
+        let link = match &entry.link {
+            Link::Before => Up::Before,
+            Link::Root => Up::Root,
+            Link::To(id) => Up::To(self.key(Name::Entry(id))),
+        };
+        self.nodes.push(Node { offset, line, link, is });
+        Some(())
+    }
+
+    fn note(&mut self, message: &Message, group: Option<&str>, at: u32) {
+        let tools = message.tool_uses().chain(message.tool_results()).map(Name::Tool);
+        let names = tools.chain(group.map(Name::Group)).map(|name| (self.key(name), at));
+        let names: Vec<_> = names.collect();
+        self.names.extend(names);
+    }
+
+    fn key(&self, name: Name<'_>) -> Key {
+        self.hasher.hash_one(name)
+    }
+
+    fn places(&self, key: Key) -> &[(Key, u32)] {
+        let from = self.names.partition_point(|(name, _)| *name < key);
+        let to = self.names.partition_point(|(name, _)| *name <= key);
+        &self.names[from..to]
+    }
+
+    /// The nearest entry of this id before `child`, else the first behind it.
+    fn parent(&self, key: Key, child: usize) -> Option<usize> {
+        let places = self.places(key);
+        let behind = places.partition_point(|&(_, at)| (at as usize) < child);
+        let nearest = behind.checked_sub(1).unwrap_or(behind);
+        places.get(nearest).map(|&(_, at)| at as usize)
+    }
+
+    fn is_linked(&self) -> bool {
+        let mut links = self.nodes.iter().filter_map(|node| match node.link {
+            Up::To(key) => Some(key),
+            _ => None,
+        });
+        links.any(|key| !self.places(key).is_empty())
+    }
+
+    fn entry_before(&self, at: usize) -> Option<usize> {
+        (0..at).rev().find(|&before| self.nodes[before].is != Is::Outside)
+    }
+
+    /// The active branch from its first entry on, each with the one before it.
+    fn branch(&self, form: FileForm) -> Vec<(usize, Option<usize>)> {
+        let mut branch = Vec::new();
+        if !self.is_linked() {
+            let mut before = None;
+            for at in (0..self.nodes.len()).filter(|&at| self.nodes[at].is != Is::Outside) {
+                branch.push((at, before.replace(at)));
+            }
+            return branch;
+        }
+        let is_leaf = |node: &Node| match form {
+            FileForm::ClaudeCode => matches!(node.is, Is::Message { .. } | Is::Unread),
+            _ => node.is != Is::Outside,
+        };
+        let mut visited = vec![false; self.nodes.len()];
+        let newest = self.nodes.iter().rposition(is_leaf);
+        let mut next = self.pointed(newest).map(|(leaf, _)| leaf).or(newest);
+        while let Some(at) = next {
+            visited[at] = true;
+            let parent = match self.nodes[at].link {
+                Up::Root => None,
+                Up::Before => self.entry_before(at),
+                Up::To(key) => self
+                    .parent(key, at)
+                    .filter(|&parent| !visited[parent])
+                    .or_else(|| self.entry_before(at)),
+            };
+            next = parent.filter(|&parent| !visited[parent]);
+            branch.push((at, next));
+        }
+        branch.reverse();
+        branch
+    }
+
+    /// The entry that is said to be the last, and the record that says so, if none is newer.
+    fn pointed(&self, newest: Option<usize>) -> Option<(usize, usize)> {
+        let leaves = self.leaves.iter().rev().map(|&(at, key)| (at as usize, key));
+        let mut newer = leaves.take_while(|&(at, _)| newest.is_none_or(|newest| newest < at));
+        newer.find_map(|(at, key)| Some((self.parent(key, at)?, at)))
+    }
+
+    /// Where the file can be cut, in their order.
+    pub(super) fn cuts(&self, form: FileForm, bytes: &[u8]) -> Vec<Cut> {
+        let branch = self.branch(form);
+        let crossed = self.crossed(&branch);
+        let visible = self.visible(&branch);
+        let mut before: Option<Role> = None;
+        let mut cuts = Vec::new();
+        for &(at, parent) in &branch {
+            let node = &self.nodes[at];
+            let Is::Message { role, has_results } = node.is else {
+                before = before.filter(|_| node.is == Is::Hidden);
+                continue;
+            };
+            let begins = match before.replace(role) {
+                Some(Role::Assistant) => role == Role::User && !has_results,
+                Some(Role::User | Role::Tool) => role == Role::Assistant,
+                _ => false,
+            };
+            let is_cut = begins && !crossed[at];
+            let Some(parent) = parent.filter(|&parent| is_cut && parent < at) else { continue };
+            let start = node.offset as usize;
+            let offset = memchr::memrchr(b'\n', &bytes[..start]).map_or(0, |end| end + 1);
+            if !bytes[offset..start].iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let parent = self.nodes[parent].offset as usize;
+            let (line, is_hidden) = (node.line, at <= visible);
+            cuts.push(Cut { offset, line, parent, role, is_hidden });
+        }
+        cuts
+    }
+
+    /// Before which records something else than the branch itself leads from one side to the other.
+    fn crossed(&self, branch: &[(usize, Option<usize>)]) -> Vec<bool> {
+        let mut change = vec![0_i32; self.nodes.len() + 2];
+        let mut cross = |one: usize, other: usize| {
+            let (from, to) = (one.min(other), one.max(other));
+            change[from + 1] += 1;
+            change[to + 1] -= 1;
+        };
+        let mut is_on_branch = vec![false; self.nodes.len()];
+        for &(at, parent) in branch {
+            is_on_branch[at] = true;
+            match parent {
+                // The branch itself leads to the entry.
+                Some(parent) if parent < at => cross(parent, at - 1),
+                Some(parent) => cross(at, parent),
+                None => {}
+            }
+        }
+        for (at, node) in self.nodes.iter().enumerate() {
+            if let (false, Up::To(key)) = (is_on_branch[at], node.link)
+                && let Some(parent) = self.parent(key, at)
+            {
+                cross(at, parent);
+            }
+        }
+        for &(at, kept) in &self.compactions {
+            if let Some(first) = kept.and_then(|kept| self.parent(kept, at as usize)) {
+                cross(first, at as usize);
+            }
+        }
+        if let Some((leaf, at)) = self.pointed(None) {
+            cross(leaf, at);
+        }
+        for same in self.names.chunk_by(|(one, _), (other, _)| one == other) {
+            if let [(_, first), .., (_, last)] = same {
+                cross(*first as usize, *last as usize);
+            }
+        }
+        let mut over = 0;
+        let crossed = change.iter().take(self.nodes.len()).map(|change| {
+            over += change;
+            over > 0
+        });
+        crossed.collect()
+    }
+
+    /// The first record that the model sees, but for what a compaction says of those before.
+    fn visible(&self, branch: &[(usize, Option<usize>)]) -> usize {
+        let hides = |(at, _): &&(usize, Option<usize>)| {
+            matches!(self.nodes[*at].is, Is::Reset | Is::Compaction)
+        };
+        let Some(&(last, _)) = branch.iter().rfind(hides) else { return 0 };
+        let kept = self.compactions.iter().find(|&&(at, _)| at as usize == last);
+        let first = kept.and_then(|&(_, kept)| self.parent(kept?, last));
+        first.unwrap_or(last)
+    }
+}
+
+/// Reads a record that may be no JSON.
+fn read(form: FileForm, record: &str) -> Option<Entry> {
+    outline::read(form, record).or_else(|| {
+        serde_json::from_str::<serde::de::IgnoredAny>(record).ok()?;
+        Some(Entry::read(form, record))
+    })
+}

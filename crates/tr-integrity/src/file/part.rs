@@ -1,0 +1,347 @@
+//! A damaged part of a file, repaired alone: between lines that stand for what is around it.
+use super::{
+    check::{FileCheck, FileReport},
+    finding::FileFinding,
+    form::FileForm,
+    index::{Cut, Index, Name},
+    plan::Done,
+    records::{Piece, Records},
+    session_file::SessionFile,
+};
+use crate::{
+    format::Format,
+    json::quote,
+    message::{Message, Role},
+    repair::Repair,
+};
+use std::{collections::HashSet, ops::Range};
+
+/// The ids of the lines behind a part. No harness gives such.
+const HIDES: &str = "tool-guard:hides";
+const ENDS: &str = "tool-guard:ends";
+
+/// A file whose damaged parts are repaired alone.
+pub(super) struct Parts<'f> {
+    pub(super) bytes: &'f [u8],
+    pub(super) form: FileForm,
+    /// Whether what is refused on its own is damage.
+    members: bool,
+    index: Index,
+    /// Between them are the stretches; the first one begins the file, the last one ends it.
+    pub(super) cuts: Vec<Cut>,
+    pub(super) findings: Vec<FileFinding>,
+    /// Some stretches, and how many messages stand before each.
+    messages: Vec<(usize, usize)>,
+}
+
+/// A part of a file, and what comes in its place.
+pub(super) struct Repaired {
+    pub(super) at: Range<usize>,
+    pub(super) bytes: Vec<u8>,
+    pub(super) done: Done,
+}
+
+/// A part with lines around it: a file of its own.
+struct Alone {
+    bytes: Box<[u8]>,
+    /// How long what was put before it and behind it is.
+    head: usize,
+    tail: usize,
+    /// On which line of the whole file it begins, from 0, counted without what was put before it.
+    line: u64,
+    /// How many messages the model sees of what was put before it and behind it.
+    messages_before: usize,
+    messages_behind: usize,
+}
+
+/// Whether parts of such a file can be repaired alone: a name pairs only what is near, and no
+/// message is known by what the provider keeps.
+pub(super) const fn may_cut(form: FileForm) -> bool {
+    matches!(
+        form,
+        FileForm::ClaudeCode
+            | FileForm::OpenClaw { .. }
+            | FileForm::Messages(Format::AnthropicMessages | Format::OpenAiChat)
+    )
+}
+
+impl<'f> Parts<'f> {
+    /// Looks for damage, in pieces of about `at_once` bytes; `None` if the file has to be looked at
+    /// as a whole.
+    pub(super) fn find(
+        form: FileForm,
+        bytes: &'f [u8],
+        at_once: usize,
+        members: bool,
+        mut progress: impl FnMut(u64),
+    ) -> Option<Self> {
+        let index = Index::read(form, bytes, &mut progress)?;
+        let cuts = index.cuts(form, bytes);
+        let (findings, messages) = (Vec::new(), Vec::new());
+        let mut parts = Self { bytes, form, members, index, cuts, findings, messages };
+        let (mut first, mut before) = (0, 0);
+        while first <= parts.cuts.len() {
+            let start = parts.start(first);
+            let is_enough = |cut: &Cut| cut.offset >= start + at_once;
+            let last = first + parts.cuts[first..].partition_point(|cut| !is_enough(cut));
+            parts.messages.push((first, before));
+            before += parts.look(first, last, before)?;
+            first = last + 1;
+            progress((bytes.len() + parts.start(first)) as u64);
+        }
+        Some(parts)
+    }
+
+    /// Where a stretch begins.
+    fn start(&self, stretch: usize) -> usize {
+        match stretch.checked_sub(1) {
+            None => 0,
+            Some(cut) => self.cuts.get(cut).map_or(self.bytes.len(), |cut| cut.offset),
+        }
+    }
+
+    /// Notes what is wrong in stretches with so many messages before them; how many they have.
+    fn look(&mut self, first: usize, last: usize, before: usize) -> Option<usize> {
+        let alone = self.alone(first, last)?;
+        let report = self.check(&alone)?;
+        let lines = alone.line as i64 - i64::from(alone.head > 0);
+        let bytes = self.start(first) as i64 - alone.head as i64;
+        let messages = before as i64 - alone.messages_before as i64;
+        let found = report.findings.into_iter();
+        self.findings.extend(found.map(|found| found.shifted(lines, bytes, messages)));
+        Some(report.messages.saturating_sub(alone.messages_before + alone.messages_behind))
+    }
+
+    fn check(&self, alone: &Alone) -> Option<FileReport> {
+        let check = FileCheck::new().form(self.form).whole();
+        let check = if self.members { check.with_members() } else { check };
+        check.run(&*alone.bytes, |_| {}).ok()
+    }
+
+    /// Repairs the stretches from `first` to `last`; `None` if what is outside of them has a part
+    /// in it.
+    pub(super) fn repair(&self, first: usize, last: usize, repair: Repair) -> Option<Repaired> {
+        let form = self.form;
+        let (start, end) = (self.start(first), self.start(last + 1));
+        let at = start..end;
+        let alone = self.alone(first, last)?;
+        let report = self.check(&alone)?;
+        let shift = self.is_seen_alike(first, &at, &alone, &report)?;
+
+        let before = SessionFile::read_as(Some(form), alone.bytes.clone());
+        let names = names(&before);
+        let (after, mut done) = before.repaired(repair, Some(form));
+        let is_new = |name: &Owned| !names.contains(name) && self.index.has(name.as_name());
+        if names_of(&after).any(|name| is_new(&name)) {
+            return None;
+        }
+        let (bytes, was) = (&after.bytes, &alone.bytes);
+        let first_line = alone.head + line_len(&was[alone.head..]);
+        let first_line = if alone.head > 0 { first_line } else { 0 };
+        let last_line = was.len() - alone.tail - last_line_len(&was[..was.len() - alone.tail]);
+        let last_line = if alone.tail > 0 { last_line } else { was.len() };
+        let stays = bytes.starts_with(&was[..first_line]) && bytes.ends_with(&was[last_line..]);
+        if !stays || bytes.len() < first_line + (was.len() - last_line) {
+            return None;
+        }
+        done.shift(alone.line, start as u64, alone.head as u64, shift);
+        let bytes = bytes[alone.head..bytes.len() - alone.tail].to_vec();
+        Some(Repaired { at, bytes, done })
+    }
+
+    /// The stretches from `first` to `last` as a file of their own.
+    fn alone(&self, first: usize, last: usize) -> Option<Alone> {
+        let (from, to) = (first.checked_sub(1).map(|cut| &self.cuts[cut]), self.cuts.get(last));
+        let form = self.form;
+        let end = if self.bytes[..line_len(self.bytes)].ends_with(b"\r\n") { "\r\n" } else { "\n" };
+        let mut head = String::new();
+        if let Some(cut) = from {
+            let other = if cut.role == Role::User { Role::Assistant } else { Role::User };
+            let id = self.id_at(cut.parent)?;
+            head = stub(form, other, id.as_deref(), Some(None))? + end;
+        }
+        let mut tail = String::new();
+        if let Some(cut) = to {
+            let mut parent = self.id_at(cut.parent)?;
+            let has_ids = parent.is_some();
+            if cut.is_hidden {
+                tail = hides(form, parent.as_deref())? + end;
+                parent = has_ids.then(|| HIDES.into());
+            }
+            let id = has_ids.then_some(ENDS);
+            tail += &stub(form, cut.role, id, parent.as_deref().map(Some))?;
+            tail += end;
+        }
+        let at = self.start(first)..self.start(last + 1);
+        let bytes = [head.as_bytes(), &self.bytes[at], tail.as_bytes()].concat();
+        let line = from.map_or(0, |cut| cut.line - 1);
+        let messages_before = usize::from(from.is_some_and(|cut| !cut.is_hidden));
+        let messages_behind = usize::from(to.is_some());
+        let (head, tail) = (head.len(), tail.len());
+        Some(Alone { bytes: bytes.into(), head, tail, line, messages_before, messages_behind })
+    }
+
+    /// The id of the record at `offset`.
+    fn id_at(&self, offset: usize) -> Option<Option<Box<str>>> {
+        let mut records = Records::new(&self.bytes[offset..]).max_record(usize::MAX);
+        while let Ok(Some(piece)) = records.next() {
+            let Piece::Record(record) = piece else { continue };
+            return Some(super::entry::Entry::read(self.form, &record.text).id);
+        }
+        None
+    }
+
+    /// Whether the same is found in the part alone as in the whole file; and how many messages of
+    /// the whole stand before the part's.
+    fn is_seen_alike(
+        &self,
+        first: usize,
+        at: &Range<usize>,
+        alone: &Alone,
+        report: &FileReport,
+    ) -> Option<i64> {
+        let lines = i64::try_from(alone.line).ok()? - i64::from(alone.head > 0);
+        let bytes = i64::try_from(at.start).ok()? - i64::try_from(alone.head).ok()?;
+        let from = self.findings.partition_point(|found| (found.offset as usize) < at.start);
+        let found = self.findings[from..].iter();
+        let mut whole: Vec<_> = found
+            .take_while(|finding| (finding.offset as usize) < at.end || at.end == self.bytes.len())
+            .map(|finding| (Seen::of(finding, 0, 0), finding))
+            .collect();
+        let mut part: Vec<_> = report
+            .findings
+            .iter()
+            .map(|finding| (Seen::of(finding, lines, bytes), finding))
+            .collect();
+        whole.sort_by(|(one, _), (other, _)| one.cmp(other));
+        part.sort_by(|(one, _), (other, _)| one.cmp(other));
+        if !whole.iter().map(|(seen, _)| seen).eq(part.iter().map(|(seen, _)| seen)) {
+            return None;
+        }
+        let index = |finding: &FileFinding| finding.message_index.map(|at| at as i64);
+        let shifts = whole.iter().zip(&part);
+        let mut shifts =
+            shifts.filter_map(|((_, whole), (_, part))| Some(index(whole)? - index(part)?));
+        match shifts.next() {
+            Some(shift) if shifts.all(|other| other == shift) => Some(shift),
+            Some(_) => None,
+            None => Some(self.messages_before(first)? - alone.messages_before as i64),
+        }
+    }
+
+    /// How many messages stand before a stretch.
+    fn messages_before(&self, stretch: usize) -> Option<i64> {
+        let behind = self.messages.partition_point(|(first, _)| *first <= stretch);
+        let &(first, before) = self.messages.get(behind.checked_sub(1)?)?;
+        if first == stretch {
+            return Some(before as i64);
+        }
+        let alone = self.alone(first, stretch - 1)?;
+        let stubs = alone.messages_before + alone.messages_behind;
+        let between = self.check(&alone)?.messages.saturating_sub(stubs);
+        Some((before + between) as i64)
+    }
+}
+
+/// What a finding says, wherever it stands.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Seen {
+    offset: i64,
+    line: i64,
+    length: u64,
+    fault: String,
+    tool_use_id: Option<Box<str>>,
+}
+
+impl Seen {
+    fn of(finding: &FileFinding, lines: i64, bytes: i64) -> Self {
+        Self {
+            offset: finding.offset as i64 + bytes,
+            line: finding.line as i64 + lines,
+            length: finding.length,
+            fault: format!("{:?} {:?}", finding.severity, finding.fault),
+            tool_use_id: finding.tool_use_id.clone(),
+        }
+    }
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Owned {
+    Entry(Box<str>),
+    Tool(Box<str>),
+}
+
+impl Owned {
+    fn as_name(&self) -> Name<'_> {
+        match self {
+            Self::Entry(id) => Name::Entry(id),
+            Self::Tool(id) => Name::Tool(id),
+        }
+    }
+}
+
+fn names(file: &SessionFile) -> HashSet<Owned> {
+    names_of(file).collect()
+}
+
+fn names_of(file: &SessionFile) -> impl Iterator<Item = Owned> {
+    file.entries.iter().flat_map(|located| {
+        let id = located.entry.id.iter().map(|id| Owned::Entry(id.clone()));
+        let messages = located.entry.as_message().into_iter();
+        let tools = messages.flat_map(Message::tool_uses).map(|id| Owned::Tool(id.into()));
+        id.chain(tools)
+    })
+}
+
+/// A line in the place of others. `parent` is the id that it names, if it is to name any.
+fn stub(
+    form: FileForm,
+    role: Role,
+    id: Option<&str>,
+    parent: Option<Option<&str>>,
+) -> Option<String> {
+    let role = if role == Role::User { "user" } else { "assistant" };
+    let message = match form {
+        FileForm::OpenClaw { .. } | FileForm::ClaudeCode => {
+            format!(r#"{{"role":"{role}","content":[{{"type":"text","text":"…"}}]}}"#)
+        }
+        FileForm::Messages(Format::AnthropicMessages | Format::OpenAiChat) => {
+            return Some(format!(r#"{{"role":"{role}","content":"…"}}"#));
+        }
+        _ => return None,
+    };
+    let links = links(form, id, parent);
+    let kind = if form == FileForm::ClaudeCode { role } else { "message" };
+    Some(format!(r#"{{"type":"{kind}"{links},"message":{message}}}"#))
+}
+
+/// A line that hides what stands before it from the model.
+fn hides(form: FileForm, parent: Option<&str>) -> Option<String> {
+    let links = links(form, parent.map(|_| HIDES), parent.map(Some));
+    match form {
+        FileForm::ClaudeCode => {
+            Some(format!(r#"{{"type":"system","subtype":"compact_boundary"{links}}}"#))
+        }
+        FileForm::OpenClaw { .. } => Some(format!(r#"{{"type":"reset"{links}}}"#)),
+        _ => None,
+    }
+}
+
+fn links(form: FileForm, id: Option<&str>, parent: Option<Option<&str>>) -> String {
+    use super::new_line::{id_member, parent_member};
+    let Some(id) = id else { return String::new() };
+    let parent = parent.map(|parent| parent.map_or_else(|| "null".to_owned(), quote));
+    let parent = parent.map(|parent| format!(r#","{}":{parent}"#, parent_member(form)));
+    format!(r#","{}":{}{}"#, id_member(form), quote(id), parent.unwrap_or_default())
+}
+
+/// How long the first line is, with its end.
+fn line_len(bytes: &[u8]) -> usize {
+    memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1)
+}
+
+/// How long the last line is, with its end.
+fn last_line_len(bytes: &[u8]) -> usize {
+    let inside = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    bytes.len() - memchr::memrchr(b'\n', inside).map_or(0, |end| end + 1)
+}

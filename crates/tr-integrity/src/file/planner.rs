@@ -1,0 +1,125 @@
+//! Plans the repair of a file that may be large: where it can be cut, only its damaged parts are held.
+use super::{
+    part::{self, Parts, Repaired},
+    plan::{Done, FilePlan},
+    session_file::SessionFile,
+};
+use crate::repair::Repair;
+
+/// Plans the repair of a session file that is held once: of a large one, only the damaged parts are
+/// looked at closely.
+///
+/// # Memory
+///
+/// About the file once more, the new one included, where it can be cut near what is wrong: before a
+/// turn or a step, with all that belongs together on one side. Else about eight times the file.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct FilePlanner {
+    repair: Repair,
+    whole_up_to: usize,
+}
+
+impl FilePlanner {
+    /// Plans this repair.
+    pub const fn new(repair: Repair) -> Self {
+        Self { repair, whole_up_to: 1 << 20 }
+    }
+
+    /// Files of up to this many bytes are looked at as a whole; 1 MiB by default. What is planned is
+    /// the same, but for the order in which it is told, and for the message indexes in mode
+    /// `remove`, which are counted in each part on its own.
+    pub const fn whole_up_to(mut self, bytes: usize) -> Self {
+        self.whole_up_to = bytes;
+        self
+    }
+
+    /// Plans the repair of a file.
+    pub fn plan(&self, bytes: &[u8]) -> FilePlan {
+        self.plan_with(bytes, |_| {})
+    }
+
+    /// The same. `progress` is told how much is done, of twice the file's length.
+    pub fn plan_with(&self, bytes: &[u8], mut progress: impl FnMut(u64)) -> FilePlan {
+        let before = blake3::hash(bytes);
+        let parts =
+            if bytes.len() > self.whole_up_to { self.parts(bytes, &mut progress) } else { None };
+        let (after, done) = match parts {
+            Some(parts) => joined(bytes, parts),
+            None => {
+                let (after, done) = SessionFile::read(bytes).repaired(self.repair, None);
+                (after.bytes.into_vec(), done)
+            }
+        };
+        let after = (!done.actions.is_empty()).then_some(after);
+        progress(2 * bytes.len() as u64);
+        FilePlan { before, after, done }
+    }
+
+    /// The damaged parts repaired; `None` if the file has to be looked at as a whole.
+    fn parts(&self, bytes: &[u8], progress: &mut impl FnMut(u64)) -> Option<Vec<Repaired>> {
+        let form = SessionFile::form_of(bytes);
+        if self.repair.waives_thoughts() || !part::may_cut(form) {
+            return None;
+        }
+        let parts =
+            Parts::find(form, bytes, self.whole_up_to, self.repair.has_members(), progress)?;
+        let Parts { cuts, findings, .. } = &parts;
+        let stretch = |offset| cuts.partition_point(|cut| cut.offset <= offset);
+        let damaged = findings.iter().map(|finding| finding.offset as usize);
+        let tail = self.repair.closes_tail().then_some(bytes.len());
+        // One healthy stretch on each side: what comes at a part's edge changes lines beyond it.
+        let stretches = damaged.chain(tail).map(stretch);
+        let around = |at: usize| (at.saturating_sub(1), (at + 1).min(cuts.len()));
+        let mut open: Vec<(usize, usize)> = merged(stretches.map(around).collect());
+        open.reverse();
+        let mut done: Vec<((usize, usize), Repaired)> = Vec::new();
+        while let Some((first, last)) = open.pop() {
+            // One that has become wider takes in those beside it.
+            if let Some(((from, _), _)) = done.pop_if(|((_, end), _)| first <= *end) {
+                open.push((first.min(from), last));
+            } else if let Some((_, end)) = open.pop_if(|(from, _)| *from <= last) {
+                open.push((first, last.max(end)));
+            } else if let Some(repaired) = parts.repair(first, last, self.repair) {
+                done.push(((first, last), repaired));
+            } else if (first, last) == (0, cuts.len()) {
+                return None;
+            } else {
+                let wider = last - first + 1;
+                open.push((first.saturating_sub(wider), (last + wider).min(cuts.len())));
+            }
+        }
+        Some(done.into_iter().map(|(_, repaired)| repaired).collect())
+    }
+}
+
+/// The ranges in their order; those that overlap or touch are one.
+fn merged(mut ranges: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+    ranges.sort_unstable();
+    let mut merged: Vec<(usize, usize)> = Vec::with_capacity(ranges.len());
+    for (first, last) in ranges {
+        match merged.last_mut() {
+            Some((_, end)) if first <= *end => *end = last.max(*end),
+            _ => merged.push((first, last)),
+        }
+    }
+    merged
+}
+
+/// The file with its parts repaired, and what was done to them.
+fn joined(bytes: &[u8], parts: Vec<Repaired>) -> (Vec<u8>, Done) {
+    if parts.is_empty() {
+        return (Vec::new(), Done::default());
+    }
+    let more: usize = parts.iter().map(|part| part.bytes.len().saturating_sub(part.at.len())).sum();
+    let mut after = Vec::with_capacity(bytes.len() + more);
+    let (mut from, mut done) = (0, Done::default());
+    for Repaired { at, bytes: part, done: more } in parts {
+        after.extend_from_slice(&bytes[from..at.start]);
+        after.extend_from_slice(&part);
+        from = at.end;
+        done.extend(more);
+    }
+    after.extend_from_slice(&bytes[from..]);
+    (after, done)
+}

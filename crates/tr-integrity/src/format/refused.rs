@@ -1,0 +1,178 @@
+//! Members that a provider refuses on their own, whatever stands around them: the names of tools,
+//! ids, what a call is given, contents.
+use crate::{json, validate::Fault};
+use serde_json::value::RawValue;
+
+/// A member that its provider refuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) fault: Fault,
+    /// The member, as the provider names it in its block or its message.
+    pub(crate) member: &'static str,
+    pub(crate) why: Why,
+}
+
+/// Why it is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    Missing,
+    Empty,
+    EmptyList,
+    /// It has more characters than `most`.
+    Long {
+        most: usize,
+        len: usize,
+    },
+    /// It has other characters than letters, digits, `_` and `-`.
+    Pattern,
+    /// It is of another type than the provider expects.
+    Type {
+        expected: &'static str,
+        got: &'static str,
+    },
+    /// It stands in a place or in a role where the provider takes none.
+    Place,
+}
+
+/// The pattern of ids and names.
+pub(crate) const PATTERN: &str = "^[a-zA-Z0-9_-]+$";
+
+/// What a provider takes of a string.
+#[derive(Clone, Copy)]
+pub(super) struct Text {
+    pub(super) fault: Fault,
+    pub(super) member: &'static str,
+    pub(super) most: usize,
+    pub(super) is_plain: bool,
+}
+
+impl Refused {
+    pub(super) const fn new(fault: Fault, member: &'static str, why: Why) -> Self {
+        Self { fault, member, why }
+    }
+
+    /// Whether other providers that speak this form may take it.
+    pub(crate) const fn is_limit(&self) -> bool {
+        matches!(self.why, Why::Long { .. } | Why::Pattern)
+            || matches!(self.fault, Fault::RefusedContent)
+    }
+
+    /// For a person: what is refused of it.
+    pub(crate) fn told(&self) -> String {
+        match &self.why {
+            Why::Missing => "missing".into(),
+            Why::Empty | Why::EmptyList => "empty".into(),
+            Why::Long { most, len } => format!("{len} characters, at most {most} are taken"),
+            Why::Pattern => "other characters than letters, digits, _ and -".into(),
+            Why::Type { expected, got } => format!("{got} in the place of {expected}"),
+            Why::Place => "not in this place".into(),
+        }
+    }
+}
+
+impl Text {
+    /// A name of at most so many characters.
+    pub(super) const fn name(member: &'static str, most: usize, is_plain: bool) -> Self {
+        Self { fault: Fault::RefusedName, member, most, is_plain }
+    }
+
+    /// An id of at most so many characters.
+    pub(super) const fn id(member: &'static str, most: usize, is_plain: bool) -> Self {
+        Self { fault: Fault::RefusedId, member, most, is_plain }
+    }
+
+    /// What of a member is refused.
+    pub(super) fn refused(self, member: Option<&RawValue>) -> Option<Refused> {
+        let why = match member {
+            None => Why::Missing,
+            Some(raw) if !raw.get().starts_with('"') => {
+                Why::Type { expected: "a string", got: type_of(raw) }
+            }
+            // A lone surrogate: what its provider makes of it is not known.
+            Some(raw) => self.why(&json::string(raw)?)?,
+        };
+        Some(Refused::new(self.fault, self.member, why))
+    }
+
+    /// The same of an id. That one is missing or empty is found where uses are paired.
+    pub(super) fn refused_id(self, id: &str) -> Option<Refused> {
+        if id.is_empty() || is_of_other_server(id) {
+            return None;
+        }
+        Some(Refused::new(self.fault, self.member, self.why(id)?))
+    }
+
+    fn why(self, text: &str) -> Option<Why> {
+        // A string of so many bytes has no more characters.
+        let len = if text.len() > self.most { text.chars().count() } else { 0 };
+        match text {
+            "" => Some(Why::Empty),
+            _ if len > self.most => Some(Why::Long { most: self.most, len }),
+            text if self.is_plain && !is_plain(text) => Some(Why::Pattern),
+            _ => None,
+        }
+    }
+}
+
+/// Whether an id is as vLLM or Kimi make it: who writes such ids is not the form's own provider.
+fn is_of_other_server(id: &str) -> bool {
+    id.starts_with("chatcmpl-tool-") || id.starts_with("functions.")
+}
+
+pub(crate) fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+/// What of a member is refused that must be an object.
+pub(super) fn object(
+    fault: Fault,
+    member: &'static str,
+    value: Option<&RawValue>,
+) -> Option<Refused> {
+    let why = match value {
+        None => Why::Missing,
+        Some(raw) if raw.get().starts_with('{') => return None,
+        Some(raw) => Why::Type { expected: "an object", got: type_of(raw) },
+    };
+    Some(Refused::new(fault, member, why))
+}
+
+/// What kind of value this is.
+pub(super) fn type_of(raw: &RawValue) -> &'static str {
+    match raw.get().as_bytes().first() {
+        Some(b'{') => "an object",
+        Some(b'[') => "an array",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        _ if raw.get().contains(['.', 'e', 'E']) => "a decimal",
+        _ => "an integer",
+    }
+}
+
+/// How `OpenAI` refuses a member that stands at this place.
+pub(super) fn openai(refused: &Refused, place: &str) -> String {
+    match &refused.why {
+        Why::Missing => format!("Missing required parameter: '{place}'."),
+        Why::Empty => format!(
+            "Invalid '{place}': empty string. Expected a string with minimum length 1, but got an \
+             empty string instead."
+        ),
+        Why::EmptyList => format!(
+            "Invalid '{place}': empty array. Expected an array with minimum length 1, but got an \
+             empty array instead."
+        ),
+        Why::Long { most, len } => format!(
+            "Invalid '{place}': string too long. Expected a string with maximum length {most}, but \
+             got a string with length {len} instead."
+        ),
+        Why::Pattern => format!(
+            "Invalid '{place}': string does not match pattern. Expected a string that matches the \
+             pattern '{PATTERN}'."
+        ),
+        Why::Type { expected, got } => {
+            format!("Invalid type for '{place}': expected {expected}, but got {got} instead.")
+        }
+        Why::Place => format!("Invalid value: '{place}'."),
+    }
+}

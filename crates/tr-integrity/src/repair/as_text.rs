@@ -1,0 +1,54 @@
+//! What a result that answers nothing says, as text.
+use super::pairs::{Found, Pairs};
+use crate::{format::Format, json, message::Message};
+use serde_json::{Value, value::RawValue};
+use std::{borrow::Cow, collections::BTreeMap};
+
+type Members<'t> = BTreeMap<Cow<'t, str>, &'t RawValue>;
+
+impl Found<'_> {
+    /// It as text: blocks, or the message. It says that it failed, if it did, and keeps its mark for
+    /// the provider's cache.
+    pub(super) fn as_text(
+        &self,
+        format: Format,
+        messages: &[&Message],
+        pairs: &Pairs<'_>,
+    ) -> Vec<String> {
+        let message = messages[self.at];
+        let whole = message.text(&message.blocks()[self.block].span);
+        let members = json::members(whole).unwrap_or_default();
+        let mut texts =
+            format.result_as_text(&self.title(&members, pairs), self.id, whole, self.content);
+        if let (Some(mark), Some(last)) = (members.get(CACHE), texts.last_mut())
+            && json::members(last).is_ok_and(|members| !members.contains_key(CACHE))
+        {
+            *last = json::set_member(last, CACHE, mark.get());
+        }
+        texts
+    }
+
+    fn title(&self, members: &Members<'_>, pairs: &Pairs<'_>) -> String {
+        let failed = if has_failed(members) { "failed " } else { "" };
+        let id = if self.id.is_empty() { String::new() } else { format!(": {}", self.id) };
+        match pairs.answers_of(self) {
+            None => format!("[{failed}result of a tool call that is not in this session{id}]"),
+            Some(false) => format!("[{failed}result of a tool call{id}]"),
+            Some(true) => format!("[further {failed}result of a tool call{id}]"),
+        }
+    }
+}
+
+const CACHE: &str = "cache_control";
+
+/// Whether a result says beside its content that the tool failed.
+fn has_failed(members: &Members<'_>) -> bool {
+    let says = |name: &str, values: &[Value]| {
+        let value = members.get(name).and_then(|raw| serde_json::from_str(raw.get()).ok());
+        value.is_some_and(|value: Value| values.contains(&value))
+    };
+    says("is_error", &[true.into()])
+        || says("isError", &[true.into()])
+        || says("success", &[false.into()])
+        || says("status", &["incomplete".into(), "failed".into()])
+}

@@ -1,0 +1,84 @@
+//! Whether what a repair makes up stands in the place of an answer that may be there.
+use super::{names::Names, zone};
+use crate::{
+    json,
+    keys::Key,
+    message::{Kind, Message, Role},
+    transcript::Transcript,
+};
+use std::collections::{HashMap, HashSet};
+
+impl Transcript {
+    /// The first message that may hold the answer to a call of which `after` says for the first
+    /// time that its outcome is unknown: it names the call, and not all of it is understood; or it
+    /// is the only result of the only call of a step, under the name of another tool. Such a repair
+    /// may say what is not so.
+    #[must_use]
+    pub fn first_doubtful_answer(&self, after: &Self) -> Option<usize> {
+        let mut unknown = made_up(after);
+        for (id, count) in made_up(self) {
+            let left = unknown.get(id).copied().unwrap_or_default().saturating_sub(count);
+            unknown.insert(id, left);
+        }
+        unknown.retain(|id, left| *left > 0 && !id.is_empty());
+        if unknown.is_empty() {
+            return None;
+        }
+        let ids: Vec<&str> = unknown.keys().copied().collect();
+        let quoted: Vec<_> = ids.iter().map(|id| json::quote(id)).collect();
+        let names = Names::of(&quoted);
+        let may_answer = |(at, message): (usize, &Message)| {
+            may_name(message, &ids, &names)
+                || self.misnamed_in(at).is_some_and(|id| unknown.contains_key(id))
+        };
+        self.messages().iter().enumerate().position(may_answer)
+    }
+
+    /// The id of the only call before the only result in this message, if the two have no ids, and
+    /// names that differ.
+    fn misnamed_in(&self, at: usize) -> Option<&str> {
+        let (format, messages) = (self.format(), self.messages());
+        if !format.rules().names_pair {
+            return None;
+        }
+        let asked = at.checked_sub(1).filter(|&asked| messages[asked].role() == Role::Assistant)?;
+        let (id, call) = only(&messages[asked], false)?;
+        let (_, result) = only(&messages[at], true)?;
+        let is_misnamed = zone(format, messages, asked).contains(&at)
+            && !call.has_id()
+            && !result.has_id()
+            && !call.pairs(&result);
+        is_misnamed.then_some(id)
+    }
+}
+
+/// How many made-up results there are for each id.
+fn made_up(transcript: &Transcript) -> HashMap<&str, usize> {
+    let mut count = HashMap::new();
+    for block in transcript.messages().iter().flat_map(Message::blocks) {
+        if let Kind::Result { id, synthetic: true, .. } = &block.kind {
+            *count.entry(&**id).or_default() += 1;
+        }
+    }
+    count
+}
+
+/// Whether something in a message that is not understood names one of these ids, other than the call.
+fn may_name(message: &Message, ids: &[&str], names: &Names<'_>) -> bool {
+    let mut named = message.not_understood().flat_map(|text| names.find(text)).peekable();
+    if named.peek().is_none() {
+        return false;
+    }
+    let calls: HashSet<&str> = message.tool_uses().collect();
+    named.any(|name| !calls.contains(ids[name]))
+}
+
+/// The one result of a message, or its one call.
+fn only(message: &Message, result: bool) -> Option<(&str, Key)> {
+    let mut found = message.blocks().iter().filter_map(|block| match &block.kind {
+        Kind::Use { id, .. } if !result => Some((&**id, block.kind.key(true)?)),
+        Kind::Result { id, .. } if result => Some((&**id, block.kind.key(true)?)),
+        _ => None,
+    });
+    found.next().filter(|_| found.next().is_none())
+}

@@ -1,0 +1,63 @@
+//! What is left of a list from which elements are removed, and where each of them was at first.
+
+/// What is left of a list.
+///
+/// Sums of how many are left in stretches whose lengths are powers of two (Fenwick's tree): so each
+/// question takes as many steps as the list's length has bits.
+#[derive(Debug)]
+pub(super) struct Left {
+    sums: Vec<usize>,
+}
+
+impl Left {
+    /// A list of this length, all there.
+    pub(super) fn of(len: usize) -> Self {
+        Self { sums: (1..=len).map(|end| end & end.wrapping_neg()).collect() }
+    }
+
+    /// Where the `nth` of those that are left was at first.
+    pub(super) fn place(&self, nth: usize) -> Option<usize> {
+        let (mut place, mut left) = (0, nth);
+        let mut step = self.sums.len().checked_ilog2().map_or(0, |bits| 1 << bits);
+        while step > 0 {
+            if let Some(&sum) = self.sums.get(place + step - 1)
+                && sum <= left
+            {
+                place += step;
+                left -= sum;
+            }
+            step /= 2;
+        }
+        (place < self.sums.len()).then_some(place)
+    }
+
+    /// Removes the `nth` of those that are left; where it was at first.
+    pub(super) fn remove(&mut self, nth: usize) -> Option<usize> {
+        let place = self.place(nth)?;
+        let mut end = place + 1;
+        while let Some(sum) = self.sums.get_mut(end - 1) {
+            *sum -= 1;
+            end += end & end.wrapping_neg();
+        }
+        Some(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Left;
+    use proptest::{collection::vec, prelude::*};
+
+    proptest! {
+        /// As a list from which they are taken one by one.
+        #[test]
+        fn what_is_left_is_found(len in 0..40_usize, removed in vec(0..44_usize, 0..50)) {
+            let (mut left, mut list) = (Left::of(len), (0..len).collect::<Vec<_>>());
+            for nth in removed {
+                prop_assert_eq!(left.place(nth), list.get(nth).copied());
+                let gone = (nth < list.len()).then(|| list.remove(nth));
+                prop_assert_eq!(left.remove(nth), gone);
+            }
+        }
+    }
+}

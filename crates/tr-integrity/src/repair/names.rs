@@ -1,0 +1,110 @@
+//! Finds many ids in a text at once, each as JSON quotes it.
+use std::collections::{HashMap, VecDeque};
+
+/// Ids, quoted as in JSON.
+///
+/// A quoted id stands in a text where the parts between its quotes stand between quotes there. Most
+/// have one part; one with escaped quotes has several. They make a tree, and a text is led through it
+/// once (Aho and Corasick's way).
+#[derive(Debug, Default)]
+pub(super) struct Names<'n> {
+    nodes: Vec<Node>,
+    next: HashMap<(usize, &'n str), usize>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Node {
+    /// Which id ends here.
+    name: Option<usize>,
+    /// The node of the longest end of what leads here that also leads somewhere.
+    back: usize,
+    /// The nearest node that way at which an id ends.
+    shorter: usize,
+}
+
+impl<'n> Names<'n> {
+    /// Of ids that are quoted already.
+    pub(super) fn of(quoted: &'n [String]) -> Self {
+        let mut names = Self { nodes: vec![Node::default()], next: HashMap::new() };
+        let mut children: Vec<Vec<(&str, usize)>> = vec![Vec::new()];
+        for (name, quoted) in quoted.iter().enumerate() {
+            let mut node = 0;
+            for part in quoted[1..quoted.len() - 1].split('"') {
+                let fresh = names.nodes.len();
+                let child = *names.next.entry((node, part)).or_insert(fresh);
+                if child == fresh {
+                    names.nodes.push(Node::default());
+                    children.push(Vec::new());
+                    children[node].push((part, child));
+                }
+                node = child;
+            }
+            names.nodes[node].name = Some(name);
+        }
+        let mut open = VecDeque::from([0]);
+        while let Some(node) = open.pop_front() {
+            for &(part, child) in &children[node] {
+                let back = if node == 0 { 0 } else { names.step(names.nodes[node].back, part) };
+                let at_back = &names.nodes[back];
+                let shorter = if at_back.name.is_some() { back } else { at_back.shorter };
+                names.nodes[child] = Node { back, shorter, ..names.nodes[child] };
+                open.push_back(child);
+            }
+        }
+        names
+    }
+
+    /// The ids that stand in a text.
+    pub(super) fn find(&self, text: &str) -> impl Iterator<Item = usize> {
+        let mut parts = text.split('"');
+        // What stands before the first quote and behind the last is between none.
+        parts.next();
+        parts.next_back();
+        let mut node = 0;
+        parts.flat_map(move |part| {
+            node = self.step(node, part);
+            let ends = std::iter::successors(Some(node), |&at| {
+                Some(self.nodes[at].shorter).filter(|&shorter| shorter != 0)
+            });
+            ends.filter_map(|at| self.nodes[at].name)
+        })
+    }
+
+    fn step(&self, mut node: usize, part: &str) -> usize {
+        loop {
+            if let Some(&next) = self.next.get(&(node, part)) {
+                return next;
+            }
+            if node == 0 {
+                return 0;
+            }
+            node = self.nodes[node].back;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Names;
+    use crate::json;
+    use proptest::{collection::vec, prelude::*};
+
+    proptest! {
+        /// As looking for each alone would.
+        #[test]
+        fn all_that_stand_in_a_text_are_found(
+            ids in vec("[ab\"]{0,3}", 1..8),
+            text in "[ab\"\\\\]{0,30}",
+        ) {
+            let mut quoted: Vec<_> = ids.iter().map(|id| json::quote(id)).collect();
+            quoted.sort();
+            quoted.dedup();
+            let names = Names::of(&quoted);
+            let mut found: Vec<_> = names.find(&text).collect();
+            found.sort_unstable();
+            found.dedup();
+            let within = (0..quoted.len()).filter(|&name| text.contains(&quoted[name]));
+            prop_assert_eq!(found, within.collect::<Vec<_>>());
+        }
+    }
+}

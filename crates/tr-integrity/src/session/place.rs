@@ -1,0 +1,270 @@
+//! Where the result of a cycle goes: to the use that it answers, and to no other of the same id.
+use super::{
+    CycleId, CycleState, Done, Session, ToolCycleTransaction, ToolResult, ToolUse,
+    used::{Used, text_of},
+};
+use crate::{
+    format::{Asked, Results},
+    json::Piece,
+    message::{Kind, Message},
+    repair::{Repair, zone},
+    transcript::Transcript,
+};
+use std::mem;
+
+/// A use, where it stands, and its result.
+type Answered<'s> = (&'s ToolUse, Used, &'s ToolResult);
+
+impl Session {
+    /// Gives a result its place in the transcript, or keeps it until the step is complete.
+    pub(super) fn place(&mut self, mut cycle: ToolCycleTransaction, result: ToolResult) {
+        if self.is_awaited(&cycle) {
+            if self.makes_way_for(&cycle, &result) {
+                (cycle.state, cycle.held, cycle.abandoned) =
+                    (CycleState::Recording, Some(result), false);
+                self.keep_cycle(cycle);
+            } else {
+                self.ended(cycle.id, CycleState::RolledBack);
+            }
+            return self.flush_tail();
+        }
+        let ToolCycleTransaction { id, used, tool_use, refused, .. } = cycle;
+        match used {
+            // The session went on without it.
+            Used::At(step) => {
+                let at = self.place_late(step, &tool_use, &result);
+                self.done(Done { id, at, used, tool_use, result, refused });
+            }
+            Used::Nowhere | Used::Gone => self.append_pair(id, tool_use, result, refused),
+        }
+    }
+
+    /// Puts a result behind the use in the message `used`, in the place that was kept for it; says
+    /// where it is. A second result, which the use cannot have, is kept as text.
+    fn place_late(&mut self, used: usize, tool_use: &ToolUse, result: &ToolResult) -> usize {
+        let format = self.transcript.format();
+        let text = self.written(&(tool_use, Used::At(used), result));
+        let Some((at, block)) = self.answer(used, &tool_use.id) else {
+            self.insert(used + 1, format.hold_results(&[text]));
+            self.mend(self.step_of(used));
+            return used + 1;
+        };
+        let message = &self.transcript.messages()[at];
+        if !is_placeholder(message, block) {
+            return self.keep_as_text(at, &text);
+        }
+        let piece = |n: usize| {
+            let part = &message.blocks()[n];
+            let text = if n == block { text.clone() } else { format.listed(message, part, None) };
+            Piece { was: Some(n), text }
+        };
+        let pieces: Vec<_> = (0..message.blocks().len()).map(piece).collect();
+        let message = format.rewrite(message, &pieces).expect("its blocks are there");
+        self.exchange(at, message);
+        // What came meanwhile may not stand there.
+        if !self.validator.is_valid() {
+            self.mend(self.step_of(used));
+        }
+        at
+    }
+
+    /// Where the step begins to which the message at `used` belongs.
+    fn step_of(&self, used: usize) -> usize {
+        self.transcript.format().last_step(&self.transcript.messages()[..=used])
+    }
+
+    /// Keeps a result whose use has one already as text, unless that says the same; says where.
+    fn keep_as_text(&mut self, answer: usize, result: &str) -> usize {
+        let format = self.transcript.format();
+        let mut alone = Transcript::new(format);
+        format.hold_results(&[result.to_owned()]).into_iter().for_each(|it| alone.push(it));
+        let says = |message: &Message| {
+            let content = message.blocks().iter().find_map(|block| match &block.kind {
+                Kind::Result { content, .. } => content.clone(),
+                _ => None,
+            });
+            content.map(|span| message.text(&span).to_owned())
+        };
+        let said = self.transcript.messages()[answer].raw();
+        if alone.messages().iter().filter_map(says).any(|content| said.contains(&content)) {
+            return answer;
+        }
+        let at = self.validator.live_step().unwrap_or(self.transcript.len());
+        self.insert(at, Repair::preserve().plan(&alone).messages().to_vec());
+        at
+    }
+
+    /// The result of the use of `id` in a message: one that keeps the place, if there is one.
+    fn answer(&self, used: usize, id: &str) -> Option<(usize, usize)> {
+        let format = self.transcript.format();
+        let messages = self.transcript.messages();
+        let uses = messages[used].blocks().iter();
+        let names_pair = format.rules().names_pair;
+        let keys =
+            uses.filter(|block| matches!(&block.kind, Kind::Use { id: used, .. } if **used == *id));
+        let key = keys.into_iter().find_map(|block| block.kind.key(names_pair))?;
+        let zone = match format.rules().results {
+            Results::Items => {
+                let at = self.validator.answer_to(used, id)?;
+                at..at + 1
+            }
+            _ => zone(format, messages, used),
+        };
+        let blocks = zone.flat_map(|at| (0..messages[at].blocks().len()).map(move |n| (at, n)));
+        let mut answers = blocks.filter(|&(at, block)| {
+            let kind = &messages[at].blocks()[block].kind;
+            kind.is_result() && kind.key(names_pair).is_some_and(|result| key.pairs(&result))
+        });
+        let first = answers.next()?;
+        let keeps = |&(at, block): &(usize, usize)| is_placeholder(&messages[at], block);
+        Some([first].into_iter().chain(answers).find(keeps).unwrap_or(first))
+    }
+
+    /// Whether the use of `id` in a message has a result that keeps the place of the real one.
+    pub(super) fn has_placeholder(&self, used: usize, id: &str) -> bool {
+        let answer = self.answer(used, id);
+        answer.is_some_and(|(at, block)| is_placeholder(&self.transcript.messages()[at], block))
+    }
+
+    /// Whether a result of a use that waits is kept: one result for each use. Where the use was called
+    /// more than once, an answer beats an error, and that beats a refusal; of equals the later counts.
+    fn makes_way_for(&mut self, cycle: &ToolCycleTransaction, result: &ToolResult) -> bool {
+        let id = &cycle.tool_use.id;
+        let uses = self.validator.pending().filter(|pending| *pending == &**id).count();
+        let worth = |refused: bool, result: &ToolResult| (!refused, !result.is_error);
+        let rivals = self.cycles.iter().filter(|other| other.tool_use.id == *id);
+        let held: Vec<_> = rivals
+            .filter_map(|other| Some((worth(other.refused, other.held.as_ref()?), other.id)))
+            .collect();
+        let Some(&(least, loser)) = held.iter().min().filter(|_| held.len() >= uses) else {
+            return true;
+        };
+        let is_kept = worth(cycle.refused, result) >= least;
+        if is_kept {
+            self.drop_cycles(|other| other.id == loser);
+        }
+        is_kept
+    }
+
+    /// Records a cycle that is over: in the step that waits for it, else as a pair of messages.
+    pub(super) fn record(&mut self, done: Done) {
+        self.cycles_begun += 1;
+        let id = CycleId(self.cycles_begun);
+        let Done { used, tool_use, result, refused, .. } = done;
+        if !self.waits(used, &tool_use.id) {
+            return self.append_pair(id, tool_use, result, refused);
+        }
+        self.keep_cycle(ToolCycleTransaction {
+            id,
+            checkpoint: Box::default(),
+            tool_use,
+            state: CycleState::Recording,
+            abandoned: false,
+            used,
+            held: Some(result),
+            refused,
+            starts_once_written: false,
+            driver: self.driver,
+        });
+        self.flush_tail();
+    }
+
+    /// Use and result as two messages, before a live tail if there is one.
+    fn append_pair(&mut self, id: CycleId, tool_use: ToolUse, result: ToolResult, refused: bool) {
+        let format = self.transcript.format();
+        let used_before = self.validator.last_use_of(&tool_use.id);
+        let mut pair = format.write_uses(&[tool_use.to_write()]);
+        pair.extend(self.hold(&[(&tool_use, Used::Nowhere, &result)]));
+        let at = self.validator.live_step().unwrap_or(self.transcript.len());
+        let was_valid = self.validator.is_valid();
+        self.insert(at, pair);
+        let repeats = used_before.filter(|_| format.refuses_repeated_ids());
+        match repeats.map(|step| step.min(at)) {
+            Some(step) => self.mend(step),
+            // It may not stand there, or may not begin a session.
+            None if was_valid && !self.validator.is_valid() => self.mend(at),
+            None => {}
+        }
+        self.done(Done { id, at, used: Used::Nowhere, tool_use, result, refused });
+    }
+
+    /// Adds the results of the live tail once all of them are here.
+    pub(super) fn flush_tail(&mut self) {
+        let mut waiting: Vec<&ToolCycleTransaction> =
+            self.cycles.iter().filter(|cycle| cycle.held.is_some()).collect();
+        for id in self.validator.pending() {
+            let Some(at) = waiting.iter().position(|cycle| *cycle.tool_use.id == *id) else {
+                return;
+            };
+            waiting.swap_remove(at);
+        }
+        let results = self.release_held();
+        results.into_iter().for_each(|message| self.append(message));
+    }
+
+    /// Takes out the results that wait for others of a step that is not the live tail any more.
+    fn take_unawaited(&mut self) -> Vec<ToolCycleTransaction> {
+        let (gone, stay) = self
+            .cycles
+            .iter()
+            .cloned()
+            .partition(|cycle| cycle.held.is_some() && !self.is_awaited(cycle));
+        self.cycles = stay;
+        gone
+    }
+
+    /// What they answer went, and they with it.
+    pub(super) fn drop_unawaited(&mut self) {
+        let gone = self.take_unawaited();
+        gone.into_iter().for_each(|cycle| self.ended(cycle.id, CycleState::RolledBack));
+    }
+
+    /// What they answer is another message now.
+    pub(super) fn place_unawaited(&mut self) {
+        for mut cycle in self.take_unawaited() {
+            if let Some(result) = cycle.held.take() {
+                self.place(cycle, result);
+            }
+        }
+    }
+
+    /// The messages with all results that wait, in the order of their uses.
+    pub(super) fn release_held(&mut self) -> Vec<Message> {
+        let (mut held, rest): (Vec<_>, Vec<_>) =
+            mem::take(&mut self.cycles).into_iter().partition(|cycle| cycle.held.is_some());
+        self.cycles = rest;
+        let order: Vec<&str> = self.validator.pending().collect();
+        held.sort_by_key(|cycle| order.iter().position(|id| *id == &*cycle.tool_use.id));
+        let at = self.transcript.len();
+        let held = held.into_iter().filter_map(|cycle| {
+            let ToolCycleTransaction { id, used, tool_use, held, refused, .. } = cycle;
+            Some(Done { id, at, used, tool_use, result: held?, refused })
+        });
+        let held: Vec<Done> = held.collect();
+        let results: Vec<_> =
+            held.iter().map(|done| (&done.tool_use, done.used, &done.result)).collect();
+        let messages = self.hold(&results);
+        held.into_iter().for_each(|done| self.done(done));
+        messages
+    }
+
+    fn hold(&self, results: &[Answered<'_>]) -> Vec<Message> {
+        if results.is_empty() {
+            return Vec::new();
+        }
+        let written: Vec<_> = results.iter().map(|result| self.written(result)).collect();
+        self.transcript.format().hold_results(&written)
+    }
+
+    fn written(&self, &(tool_use, used, result): &Answered<'_>) -> String {
+        let message = used.at().map(|at| &self.transcript.messages()[at]);
+        let text = message.map_or("", |message| text_of(message, &tool_use.id));
+        let asked = Asked { id: &tool_use.id, name: &tool_use.name, text };
+        self.transcript.format().form().write_result(&asked, &result.content, result.is_error)
+    }
+}
+
+/// Whether a block is a result that a repair or a recovery made up.
+fn is_placeholder(message: &Message, block: usize) -> bool {
+    matches!(message.blocks()[block].kind, Kind::Result { synthetic: true, .. })
+}

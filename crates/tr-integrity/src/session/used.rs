@@ -1,0 +1,165 @@
+//! Which use a cycle answers: some providers' sessions use an id again, so an id alone may mean
+//! the use of another turn.
+use super::{CycleId, Session};
+use crate::message::{Kind, Message};
+use blake3::Hash;
+
+/// Where the use stands that a cycle answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Used {
+    /// The agent has not put it into the transcript.
+    #[default]
+    Nowhere,
+    /// In this message.
+    At(usize),
+    /// It was there, and went.
+    Gone,
+}
+
+/// Names the use of a cycle so that it is found in another copy of the session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Occurrence {
+    /// How many uses of its id stand before it.
+    nth: usize,
+    /// The hash of the messages up to its own, if the agent has put it there.
+    prefix: Option<Hash>,
+}
+
+impl Used {
+    /// The message where it stands.
+    pub(super) const fn at(self) -> Option<usize> {
+        match self {
+            Self::At(at) => Some(at),
+            Self::Nowhere | Self::Gone => None,
+        }
+    }
+
+    /// The same after a change that puts what was in a message elsewhere.
+    fn then(self, place: impl FnOnce(usize) -> Self) -> Self {
+        self.at().map_or(self, place)
+    }
+
+    /// Of a cycle that is over it does not count whether its use was ever there.
+    fn forgotten(self) -> Self {
+        if self == Self::Gone { Self::Nowhere } else { self }
+    }
+
+    /// As a log has it.
+    pub(super) fn of(at: Option<usize>, gone: bool) -> Self {
+        at.map_or(if gone { Self::Gone } else { Self::Nowhere }, Self::At)
+    }
+}
+
+impl Session {
+    /// The use of this id that waits for its result.
+    pub(super) fn pending_use(&self, id: &str) -> Used {
+        self.validator.pending_at(id).map_or(Used::Nowhere, Used::At)
+    }
+
+    /// Whether a use of this id waits for its result in the live tail, and it is this one.
+    pub(super) fn waits(&self, used: Used, id: &str) -> bool {
+        let Used::At(at) = used else { return false };
+        self.validator.live_step().is_some_and(|step| step <= at) && self.is_pending(id)
+    }
+
+    /// The agent has pushed the message at `at`: what it uses may be what cycles were begun for.
+    pub(super) fn adopt(&mut self, at: usize) {
+        let message = &self.transcript.messages()[at];
+        let waiting = self.cycles.iter_mut().filter(|cycle| cycle.used == Used::Nowhere);
+        for cycle in waiting.filter(|cycle| message.tool_uses().any(|id| *id == *cycle.tool_use.id))
+        {
+            cycle.used = Used::At(at);
+        }
+    }
+
+    /// The messages from `len` on went, and their uses.
+    pub(super) fn lose_uses(&mut self, len: usize) {
+        self.move_uses(|at| if at < len { Used::At(at) } else { Used::Gone });
+    }
+
+    /// Messages were put in at `from`.
+    pub(super) fn shift_uses(&mut self, from: usize, by: usize) {
+        self.move_uses(|at| Used::At(if at < from { at } else { at + by }));
+    }
+
+    /// The messages from `from` on are now `after`. A use is the one that reads the same, in their
+    /// order; where some of these went, nobody can tell which.
+    pub(super) fn follow_uses(&mut self, from: usize, after: &[Message]) {
+        let before = &self.transcript.messages()[from..];
+        let follow = |id: &str, at: usize| {
+            let Some(at) = at.checked_sub(from) else { return Used::At(at) };
+            let text = text_of(&before[at], id);
+            let places = |messages: &[Message]| -> Vec<usize> {
+                let uses = |(at, message)| vec![at; uses_of(message, id, text)];
+                messages.iter().enumerate().flat_map(uses).collect()
+            };
+            let (old, new) = (places(before), places(after));
+            let nth = old.iter().position(|place| *place == at).filter(|_| old.len() == new.len());
+            nth.map_or(Used::Gone, |nth| Used::At(from + new[nth]))
+        };
+        for cycle in &mut self.cycles {
+            cycle.used = cycle.used.then(|at| follow(&cycle.tool_use.id, at));
+        }
+        for done in &mut self.done {
+            done.used = done.used.then(|at| follow(&done.tool_use.id, at)).forgotten();
+        }
+    }
+
+    fn move_uses(&mut self, place: impl Fn(usize) -> Used) {
+        for cycle in &mut self.cycles {
+            cycle.used = cycle.used.then(&place);
+        }
+        for done in &mut self.done {
+            done.used = done.used.then(&place).forgotten();
+        }
+    }
+
+    /// Names the use of a cycle for another copy of the session.
+    pub(crate) fn occurrence(&self, id: CycleId) -> Option<Occurrence> {
+        let cycle = self.cycles.iter().find(|cycle| cycle.id == id)?;
+        let uses = self.validator.uses_of(&cycle.tool_use.id);
+        Some(match cycle.used {
+            Used::At(at) => Occurrence {
+                nth: uses.filter(|&used| used < at).count(),
+                prefix: Some(self.chain.prefix(at + 1)),
+            },
+            _ => Occurrence { nth: uses.count(), prefix: None },
+        })
+    }
+
+    /// Whether that use of this id waits for its result.
+    pub(crate) fn is_pending_there(&self, id: &str, occurrence: Occurrence) -> bool {
+        self.waits(self.find_use(id, occurrence), id)
+    }
+
+    /// Where a use of this id stands that another copy has named. One that the agent did not put
+    /// there is that of a recorded pair, as long as no real result answers it.
+    pub(super) fn find_use(&self, id: &str, occurrence: Occurrence) -> Used {
+        let mut uses: Vec<usize> = self.validator.uses_of(id).collect();
+        uses.reverse();
+        let nth = uses.get(occurrence.nth).copied();
+        let Some(prefix) = occurrence.prefix else {
+            let is_open =
+                |at: &usize| self.has_placeholder(*at, id) || self.waits(Used::At(*at), id);
+            return nth.filter(is_open).map_or(Used::Nowhere, Used::At);
+        };
+        let same = uses.into_iter().find(|&at| self.chain.prefix(at + 1) == prefix);
+        same.or(nth).map_or(Used::Gone, Used::At)
+    }
+}
+
+/// The texts of the uses of `id` in a message.
+fn texts<'m>(message: &'m Message, id: &str) -> impl Iterator<Item = &'m str> {
+    let is_meant = move |kind: &Kind| matches!(kind, Kind::Use { id: used, .. } if **used == *id);
+    let uses = message.blocks().iter().filter(move |block| is_meant(&block.kind));
+    uses.map(|block| message.text(&block.span))
+}
+
+/// The text of the use of `id` in a message; empty if there is none.
+pub(super) fn text_of<'m>(message: &'m Message, id: &str) -> &'m str {
+    texts(message, id).next().unwrap_or_default()
+}
+
+fn uses_of(message: &Message, id: &str, text: &str) -> usize {
+    texts(message, id).filter(|used| *used == text).count()
+}

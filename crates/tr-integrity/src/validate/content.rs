@@ -1,0 +1,49 @@
+//! What is not understood, and what a provider refuses because nothing is in it.
+use super::{Fault, Validator};
+use crate::{
+    format::Blanks,
+    message::{Blank, Kind, Message, Role, Unknown},
+};
+
+impl Validator {
+    /// Names what is not understood.
+    pub(super) fn check_blocks(&mut self, message: &Message) {
+        if message.unknown() == Some(Unknown::Content) {
+            self.find(Fault::UnknownMessage, self.len, None, None);
+        }
+        for (at, block) in message.blocks().iter().enumerate() {
+            if matches!(block.kind, Kind::Unread) {
+                self.find(Fault::UnreadBlock, self.len, Some(at), None);
+            } else if block.unknown == Some(Unknown::Content) {
+                self.find(Fault::UnknownBlock, self.len, Some(at), None);
+            }
+        }
+    }
+
+    pub(super) fn check_blanks(&mut self, message: &Message, refused: Blanks) {
+        if message.unknown() == Some(Unknown::Content) {
+            return;
+        }
+        let blocks = message.blocks();
+        let is_refused = match refused {
+            Blanks::Nothing => return,
+            Blanks::Messages => true,
+            Blanks::Texts => message.role() == Role::User,
+        };
+        if blocks.is_empty() && is_refused {
+            self.find(Fault::EmptyMessage, self.len, None, None);
+        }
+        if refused == Blanks::Messages {
+            return;
+        }
+        for (at, block) in blocks.iter().enumerate() {
+            if block.kind == Kind::Text(Blank::Empty) {
+                self.find(Fault::EmptyText, self.len, Some(at), None);
+            }
+        }
+        let is_white = blocks.iter().any(|block| block.kind == Kind::Text(Blank::White));
+        if is_white && message.is_blank() {
+            self.find(Fault::BlankMessage, self.len, None, None);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What a provider refuses on its own: members, and how a request begins and ends.
+use super::{Fault, Finding, Validator, finding::WHITE};
+use crate::{
+    format::{Blanks, Refused, Rules},
+    message::{Blank, Kind, Message, Role, Unknown},
+    transcript::Transcript,
+};
+
+/// What a validator remembers of messages whose members it looks at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Members {
+    /// Whether the form's own provider is asked: others may have other limits.
+    has_limits: bool,
+    /// The last message, if it is the model's and says nothing: no other may follow it.
+    empty: Option<usize>,
+}
+
+impl Default for Members {
+    fn default() -> Self {
+        Self { has_limits: true, empty: None }
+    }
+}
+
+impl Members {
+    /// The same before the first message.
+    pub(super) fn fresh(self) -> Self {
+        Self { empty: None, ..self }
+    }
+
+    pub(super) fn first_waiting(&self) -> Option<usize> {
+        self.empty
+    }
+}
+
+impl Validator {
+    /// Also looks at what is refused on its own: names, ids, what calls are given, contents, and
+    /// texts of white space. A session in use asks for that its results are paired; who wonders why
+    /// a provider refuses it asks for this.
+    ///
+    /// ```
+    /// use tr_integrity::{Fault, Transcript, Validator};
+    ///
+    /// let transcript = Transcript::read(r#"[
+    ///     {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"","input":{}}]}
+    /// ]"#)?;
+    /// assert!(Validator::of(&transcript).is_valid());
+    /// let validator = Validator::with_members_of(&transcript);
+    /// assert_eq!(validator.findings()[0].fault, Fault::RefusedName);
+    /// # Ok::<_, tr_integrity::ReadError>(())
+    /// ```
+    #[must_use]
+    pub fn with_members(mut self) -> Self {
+        self.members = Some(Members::default());
+        self
+    }
+
+    /// After all messages of `transcript`, with their members; and with how it ends, if it is a
+    /// request that is sent as it stands.
+    #[must_use]
+    pub fn with_members_of(transcript: &Transcript) -> Self {
+        let mut validator = Self::new(transcript.format());
+        let has_limits = transcript.has_limits();
+        validator.members = Some(Members { has_limits, ..Members::default() });
+        validator.items.continues = transcript.continues();
+        transcript.messages().iter().for_each(|message| validator.push(message));
+        if transcript.is_request() {
+            validator.check_request(transcript.messages());
+        }
+        validator
+    }
+
+    pub(super) fn check_members(&mut self, message: &Message, rules: Rules) {
+        let Some(members) = &mut self.members else { return };
+        let has_limits = members.has_limits;
+        let counts = |refused: &&Refused| has_limits || !refused.is_limit();
+        let (at, model) = (self.len, message.role() == Role::Assistant);
+        let says_nothing =
+            message.blocks().is_empty() && message.unknown() != Some(Unknown::Content);
+        let asks_content = rules.blanks == Blanks::Texts && says_nothing;
+        let is_empty = asks_content && model;
+        if let Some(empty) = std::mem::replace(&mut members.empty, is_empty.then_some(at)) {
+            self.find(Fault::EmptyAnswer, empty, None, None);
+        }
+        // What is found of it otherwise is not found twice, and what is not understood not judged.
+        let is_found = asks_content && message.role() == Role::User
+            || message.unknown() == Some(Unknown::Content);
+        if let Some(refused) = message.refused().filter(|_| !is_found).filter(counts) {
+            self.refuse(refused, None, None);
+        }
+        for (block, part) in message.blocks().iter().enumerate() {
+            let id = match &part.kind {
+                Kind::Use { id, .. } => Some(&**id),
+                _ => None,
+            };
+            if let Some(refused) = part.refused.as_deref().filter(counts) {
+                self.refuse(refused, Some(block), id);
+            }
+            if id.is_some() && matches!(message.role(), Role::User | Role::System) {
+                self.find(Fault::MisplacedBlock, at, Some(block), id);
+            }
+        }
+        if rules.blanks == Blanks::Texts {
+            self.check_texts(message);
+        }
+    }
+
+    /// Texts of white space are refused beside others, too; and a text behind a use.
+    fn check_texts(&mut self, message: &Message) {
+        let at = self.len;
+        let mut used = None;
+        for (block, part) in message.blocks().iter().enumerate() {
+            match &part.kind {
+                Kind::Text(Blank::White) if !message.is_blank() => {
+                    self.find(Fault::BlankText, at, Some(block), None);
+                }
+                Kind::Use { id, .. } => used = Some((block, id)),
+                _ => {}
+            }
+            if let (Some((use_block, id)), Kind::Text(Blank::No | Blank::White)) =
+                (used, &part.kind)
+            {
+                self.find(Fault::ContentAfterUse, at, Some(use_block), Some(id));
+                used = None;
+            }
+        }
+    }
+
+    /// How a request begins and ends: it is sent as it stands.
+    pub(super) fn check_request(&mut self, messages: &[Message]) {
+        let rules = self.format.rules();
+        if rules.blanks != Blanks::Texts {
+            return;
+        }
+        if messages.first().is_some_and(|first| first.role() == Role::System) {
+            self.find(Fault::RefusedRole, 0, None, None);
+        }
+        let last = messages.iter().enumerate().rfind(|(_, message)| !message.is_aside(rules));
+        let Some((at, last)) = last.filter(|(_, last)| last.role() == Role::Assistant) else {
+            return;
+        };
+        let Some((block, part)) = last.blocks().iter().enumerate().next_back() else { return };
+        if last.is_thought(block) {
+            self.find(Fault::RefusedEnd, at, Some(block), None);
+        } else if matches!(part.kind, Kind::Text(Blank::No)) && last.ends_in_space(block) {
+            self.find_about(Fault::RefusedEnd, at, Some(block), None, WHITE.into());
+        }
+    }
+
+    fn refuse(&mut self, refused: &Refused, block: Option<usize>, id: Option<&str>) {
+        let finding = self.finding(refused.fault, self.len, block, id);
+        self.findings.push(Finding { refused: Some(Box::new(refused.clone())), ..finding });
+    }
+}

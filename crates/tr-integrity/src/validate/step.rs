@@ -1,0 +1,114 @@
+//! The last step of a session, while results may still come: which of its uses wait.
+use crate::keys::{Key, Keys, Place};
+
+/// The last step, while results may still come.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    /// Where it begins.
+    pub(super) message: usize,
+    /// The model may add to it.
+    pub(super) grows: bool,
+    uses: Vec<OpenUse>,
+    /// How many of its uses wait, and up to where none does.
+    waiting: usize,
+    first: usize,
+    /// What finds the use of a result, where there are many.
+    keys: Option<Box<Keys>>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct OpenUse {
+    pub(super) message: usize,
+    pub(super) block: usize,
+    pub(super) key: Key,
+    pub(super) noun: &'static str,
+    waits: bool,
+}
+
+/// So many uses are looked through as quickly as they are looked up.
+const FEW: usize = 8;
+
+impl OpenUse {
+    pub(super) const fn new(message: usize, block: usize, key: Key, noun: &'static str) -> Self {
+        Self { message, block, key, noun, waits: true }
+    }
+}
+
+impl Step {
+    /// One that begins at `message`.
+    pub(super) const fn new(message: usize, grows: bool) -> Self {
+        Self { message, grows, uses: Vec::new(), waiting: 0, first: 0, keys: None }
+    }
+
+    pub(super) fn extend(&mut self, uses: Vec<OpenUse>) {
+        self.waiting += uses.len();
+        if let Some(keys) = &mut self.keys {
+            uses.iter().for_each(|open| keys.push(&open.key));
+        }
+        self.uses.extend(uses);
+    }
+
+    /// The first use of the step.
+    pub(super) fn first(&self) -> Option<&OpenUse> {
+        self.uses.first()
+    }
+
+    /// Whether a use waits.
+    pub(super) const fn waits(&self) -> bool {
+        self.waiting > 0
+    }
+
+    /// The uses that wait.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &OpenUse> {
+        self.uses[self.first..].iter().filter(|open| open.waits)
+    }
+
+    /// The same, and no more.
+    pub(super) fn into_waiting(self) -> impl Iterator<Item = OpenUse> {
+        self.uses.into_iter().skip(self.first).filter(|open| open.waits)
+    }
+
+    /// Gives a result to the first use of its id that has none: pairs are made by occurrence. Says
+    /// which it is.
+    pub(super) fn matching(&mut self, key: &Key) -> Place {
+        let place = if self.uses.len() <= FEW {
+            let mut same = (0..self.uses.len()).filter(|&at| self.uses[at].key.pairs(key));
+            let last = same.clone().next_back().map_or(Place::None, Place::Answered);
+            same.find(|&at| self.uses[at].waits).map_or(last, Place::Waits)
+        } else {
+            let uses = &self.uses;
+            let keys = self.keys.get_or_insert_with(|| {
+                let mut keys = Keys::of(uses.iter().map(|open| &open.key));
+                let answered = uses.iter().enumerate().filter(|(_, open)| !open.waits);
+                answered.for_each(|(at, open)| keys.answer(at, &open.key));
+                Box::new(keys)
+            });
+            keys.find(key)
+        };
+        if let Place::Waits(at) = place {
+            self.answer(at);
+        }
+        place
+    }
+
+    /// The uses in a message of it have their results.
+    pub(super) fn answer_in(&mut self, message: usize) {
+        let from = self.uses.partition_point(|open| open.message < message);
+        let to = self.uses.partition_point(|open| open.message <= message);
+        (from..to).for_each(|at| self.answer(at));
+    }
+
+    fn answer(&mut self, at: usize) {
+        let open = &mut self.uses[at];
+        if !std::mem::replace(&mut open.waits, false) {
+            return;
+        }
+        self.waiting -= 1;
+        if let Some(keys) = &mut self.keys {
+            keys.answer(at, &open.key);
+        }
+        while self.uses.get(self.first).is_some_and(|open| !open.waits) {
+            self.first += 1;
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! A file of JSON lines for which no call waits: a thread of its own writes them.
+use crate::attribution::{Attribution, AttributionLog};
+use serde_json::{Map, Value};
+use std::{
+    env,
+    fmt::{self, Debug},
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write as _},
+    path::{Component, Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    thread,
+    time::Duration,
+};
+use tr_core::printable_json;
+
+/// Where the tool guard's specification has its log.
+pub const LOG_PATH: &str = "~/.openclaw/tool-guard.log";
+
+/// A log of this size is put aside as `….1`, and a new one begun.
+const MAX_BYTES: u64 = 10 * 1024 * 1024;
+/// Lines that wait to be written; of further ones nothing is kept.
+const MAX_WAITING: usize = 1024;
+/// How long the end of a log waits for what is not written yet.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Longer texts are cut, and longer names of args.
+const TEXT: usize = 256;
+const NAME: usize = 64;
+
+/// Takes secrets out of a text.
+#[derive(Clone)]
+pub(crate) struct Cleaner(Arc<dyn Fn(&str) -> String + Send + Sync>);
+
+impl Cleaner {
+    pub(crate) fn new(clean: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        Self(Arc::new(clean))
+    }
+}
+
+impl Debug for Cleaner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Cleaner")
+    }
+}
+
+/// A file of JSON lines. It is opened at the first entry, or by [`open`](Self::open), and put aside
+/// at 10 MiB (one old file is kept).
+///
+/// It must be a regular file and no link. A new one is its user's alone (0600), as is a folder that
+/// is made for it (0700), which happens under the home folder only. Several processes may write to
+/// one file.
+///
+/// A thread of its own writes. What cannot be written is lost, as is an entry that comes while 1,024
+/// others wait; the first time is said on standard error. Dropped, it waits for at most 1 s until
+/// what waits is written.
+#[derive(Debug)]
+pub struct FileLog {
+    path: PathBuf,
+    cleaner: Option<Cleaner>,
+    /// To the thread, once there is one.
+    writer: Mutex<Option<SyncSender<Order>>>,
+    complaint: Arc<Complaint>,
+}
+
+enum Order {
+    Write(String),
+    /// All that came before is written, or lost.
+    Answer(SyncSender<()>),
+}
+
+impl FileLog {
+    /// Writes to `path`; `~/` is the home folder.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        let path: PathBuf = path.into();
+        let path = match path.strip_prefix("~") {
+            Ok(rest) => home().map_or_else(|| path.clone(), |home| home.join(rest)),
+            Err(_) => path,
+        };
+        let complaint = Arc::new(Complaint { path: path.clone(), is_made: AtomicBool::new(false) });
+        Self { path, cleaner: None, writer: Mutex::default(), complaint }
+    }
+
+    /// Has `clean` take secrets out of every text of an entry and every name of an arg. Without it
+    /// they are written as they are, but for what acts on a terminal.
+    #[must_use]
+    pub fn cleaning(mut self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        self.cleaner = Some(Cleaner::new(clean));
+        self
+    }
+
+    pub(crate) fn cleaned_by(mut self, cleaner: Option<Cleaner>) -> Self {
+        self.cleaner = cleaner;
+        self
+    }
+
+    /// Where it writes.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens the file now, so that what is wrong with it is known before the first entry.
+    ///
+    /// # Errors
+    /// If the file cannot be opened, or is a link or no regular file.
+    pub fn open(&self) -> io::Result<()> {
+        let file = open(&self.path)?;
+        self.writer(Some(file)).map(drop)
+    }
+
+    /// Adds an entry, and does not wait until it is written.
+    pub fn append(&self, entry: Map<String, Value>) {
+        let mut line = printable_json(&self.clean(entry).to_string()).into_owned();
+        line.push('\n');
+        let sent = self.writer(None).and_then(|writer| {
+            writer.try_send(Order::Write(line)).map_err(|_| io::ErrorKind::WouldBlock.into())
+        });
+        if let Err(error) = sent {
+            self.complaint.make(&error);
+        }
+    }
+
+    /// Waits until what was added is written, or lost, but no longer than `at_most`.
+    pub fn flush(&self, at_most: Duration) {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(writer) = writer else { return };
+        let (answer, done) = sync_channel(1);
+        if writer.try_send(Order::Answer(answer)).is_ok() {
+            let _ = done.recv_timeout(at_most);
+        }
+    }
+
+    /// Whoever writes to `file`, or to what is opened at the first entry.
+    fn writer(&self, file: Option<File>) -> io::Result<SyncSender<Order>> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(writer) = &*writer {
+            return Ok(writer.clone());
+        }
+        let (sender, orders) = sync_channel(MAX_WAITING);
+        let (path, complaint) = (self.path.clone(), self.complaint.clone());
+        let run = move || Writing { path, file, complaint }.run(&orders);
+        thread::Builder::new().name("attribution-log".into()).spawn(run)?;
+        *writer = Some(sender.clone());
+        Ok(sender)
+    }
+
+    fn clean(&self, entry: Map<String, Value>) -> Value {
+        let clean = |text: &str, most| {
+            let text = self.cleaner.as_ref().map_or_else(|| text.to_owned(), |by| by.0(text));
+            cut(text, most)
+        };
+        let members = entry.into_iter().map(|(name, value)| {
+            let value = match value {
+                Value::String(text) => clean(&text, TEXT).into(),
+                Value::Object(members) => {
+                    members.into_iter().map(|(name, value)| (clean(&name, NAME), value)).collect()
+                }
+                other => other,
+            };
+            (name, value)
+        });
+        members.collect()
+    }
+}
+
+impl AttributionLog for FileLog {
+    fn write(&self, entry: &Attribution<'_>) {
+        self.append(entry.to_map());
+    }
+}
+
+impl Drop for FileLog {
+    fn drop(&mut self) {
+        self.flush(PATIENCE);
+    }
+}
+
+/// Says once that something is lost, and why.
+#[derive(Debug)]
+struct Complaint {
+    path: PathBuf,
+    is_made: AtomicBool,
+}
+
+impl Complaint {
+    fn make(&self, error: &io::Error) {
+        if !self.is_made.swap(true, Ordering::Relaxed) {
+            let path = self.path.to_string_lossy();
+            eprintln!("tr-loopguard: cannot write {}: {error}", tr_core::printable(&path));
+        }
+    }
+}
+
+/// The thread's side.
+struct Writing {
+    path: PathBuf,
+    file: Option<File>,
+    complaint: Arc<Complaint>,
+}
+
+impl Writing {
+    fn run(mut self, orders: &Receiver<Order>) {
+        for order in orders {
+            match order {
+                Order::Write(line) => {
+                    if let Err(error) = self.write(&line) {
+                        self.complaint.make(&error);
+                    }
+                }
+                Order::Answer(asker) => {
+                    let _ = asker.try_send(());
+                }
+            }
+        }
+    }
+
+    /// One write for each line, at the end of the file: several processes may do so.
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        let mut file = self.file.take().map_or_else(|| open(&self.path), Ok)?;
+        if file.metadata()?.len() >= MAX_BYTES {
+            put_aside(&file, &self.path)?;
+            file = open(&self.path)?;
+        }
+        file.write_all(line.as_bytes())?;
+        self.file = Some(file);
+        Ok(())
+    }
+}
+
+fn home() -> Option<PathBuf> {
+    env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        make_folder(folder)?;
+    }
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    let opened = {
+        use rustix::{fs::OFlags, io::Errno};
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let opened = options.mode(0o600).custom_flags(flags.bits().cast_signed()).open(path);
+        opened.map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::LOOP) => io::Error::new(io::ErrorKind::InvalidInput, "is a link"),
+            Some(Errno::NXIO) => not_regular(),
+            _ => error,
+        })
+    };
+    #[cfg(not(unix))]
+    let opened = options.open(path);
+    let file = opened?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "is no regular file")
+}
+
+/// Makes `folder` if it is missing and within the home folder.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let is_home_s = home().is_some_and(|home| folder.starts_with(home))
+        && !folder.components().any(|part| part == Component::ParentDir);
+    if !is_home_s || folder.exists() {
+        return Ok(());
+    }
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
+}
+
+/// Gives the long `file` the name `….1`, unless another process has done so meanwhile.
+fn put_aside(file: &File, path: &Path) -> io::Result<()> {
+    // Until the file is closed. Who waits for it finds that the name is another file's.
+    file.lock()?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let place = |it: &fs::Metadata| (it.dev(), it.ino());
+        let here = fs::symlink_metadata(path);
+        if here.ok().as_ref().map(place) != Some(place(&file.metadata()?)) {
+            return Ok(());
+        }
+    }
+    let mut old = path.to_owned().into_os_string();
+    old.push(".1");
+    fs::rename(path, old)
+}
+
+fn cut(text: String, most: usize) -> String {
+    if text.len() <= most {
+        return text;
+    }
+    let most = most - '…'.len_utf8();
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    format!("{}…", &text[..end])
+}

@@ -1,0 +1,124 @@
+//! Certificates of an authority of a test's own.
+//!
+//! # When to use
+//!
+//! To show whom a client trusts: a server with a certificate of the right authority, of another one, for another host.
+//!
+//! # Example
+//!
+//! ```
+//! use tr_testkit::tls::Authority;
+//!
+//! let authority = Authority::new();
+//! let server = authority.issue(["localhost", "127.0.0.1"]);
+//! assert!(authority.pem().contains("BEGIN CERTIFICATE"));
+//! assert!(server.key().contains("PRIVATE KEY"));
+//! ```
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use std::fmt;
+#[cfg(all(unix, any(feature = "postgres", feature = "redis")))]
+use std::{
+    fs, io,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+/// An authority that nobody trusts yet.
+pub struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+/// A certificate and its key, as PEM texts.
+#[derive(Clone)]
+pub struct Issued {
+    certificate: String,
+    key: String,
+    authority: String,
+}
+
+impl Authority {
+    /// One of its own.
+    ///
+    /// # Panics
+    ///
+    /// There is no randomness for its key.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "each is another one")]
+    pub fn new() -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("there is randomness");
+        // Each has a name of its own: clients look for issuers by name.
+        let name = format!("authority {:x?}", &key.public_key_raw()[1..9]);
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        Self(CertifiedIssuer::self_signed(params, key).expect("the parameters are sound"))
+    }
+
+    /// Its certificate as a PEM text: what a client is given that is to trust it.
+    #[must_use]
+    pub fn pem(&self) -> String {
+        self.0.pem()
+    }
+
+    /// A certificate for a server under these names or addresses, or for a client.
+    ///
+    /// # Panics
+    ///
+    /// A name is none.
+    #[must_use]
+    pub fn issue<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Issued {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        let mut params = CertificateParams::new(names).expect("they are names of hosts");
+        // PostgreSQL goes by it, where a client shows one.
+        params.distinguished_name.push(rcgen::DnType::CommonName, "postgres");
+        let key = KeyPair::generate().expect("there is randomness");
+        let certificate = params.signed_by(&key, &self.0).expect("the parameters are sound");
+        let (certificate, key) = (certificate.pem(), key.serialize_pem());
+        Issued { certificate, key, authority: self.pem() }
+    }
+}
+
+impl Issued {
+    /// The certificate.
+    #[must_use]
+    pub fn certificate(&self) -> &str {
+        &self.certificate
+    }
+
+    /// Its private key.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Its authority's certificate.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// The files of a server: its certificate, its key, its authority's certificate. Only their owner reads them.
+    #[cfg(all(unix, any(feature = "postgres", feature = "redis")))]
+    pub(crate) fn write(&self, folder: &Path) -> io::Result<[PathBuf; 3]> {
+        let files = ["tls.crt", "tls.key", "tls-authority.crt"].map(|name| folder.join(name));
+        for (file, text) in files.iter().zip([&self.certificate, &self.key, &self.authority]) {
+            let mut options = fs::OpenOptions::new();
+            let mut file =
+                options.write(true).create(true).truncate(true).mode(0o600).open(file)?;
+            io::Write::write_all(&mut file, text.as_bytes())?;
+        }
+        Ok(files)
+    }
+}
+
+/// Without the key.
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authority").finish_non_exhaustive()
+    }
+}
+
+/// Without the key.
+impl fmt::Debug for Issued {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Issued").finish_non_exhaustive()
+    }
+}

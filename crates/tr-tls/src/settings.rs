@@ -1,0 +1,159 @@
+//! Whom a client trusts, and what it shows.
+use crate::Error;
+use rustls::{
+    ClientConfig, RootCertStore,
+    crypto::{CryptoProvider, ring},
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+};
+use std::{fmt, sync::Arc};
+
+/// Whom a client trusts, and what it shows. By default it trusts the system's authorities, and
+/// shows nothing.
+#[derive(Clone, Default)]
+pub struct Settings {
+    roots: Option<Vec<u8>>,
+    certificate: Option<Shown>,
+}
+
+#[derive(Clone)]
+struct Shown {
+    chain: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl Settings {
+    /// Trusts the authorities of this PEM text, and not the system's.
+    pub fn set_roots(&mut self, pem: impl Into<Vec<u8>>) {
+        self.roots = Some(pem.into());
+    }
+
+    /// Shows this certificate, with those that lead to its authority, to servers that ask for one.
+    /// Both are PEM texts.
+    pub fn set_certificate(&mut self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) {
+        self.certificate = Some(Shown { chain: chain.into(), key: key.into() });
+    }
+
+    /// Whether nothing was set.
+    #[must_use]
+    pub const fn is_default(&self) -> bool {
+        self.roots.is_none() && self.certificate.is_none()
+    }
+
+    /// The authorities, if they are not the system's.
+    #[must_use]
+    pub fn roots(&self) -> Option<&[u8]> {
+        self.roots.as_deref()
+    }
+
+    /// The certificate that is shown, and its key.
+    #[must_use]
+    pub fn certificate(&self) -> Option<(&[u8], &[u8])> {
+        self.certificate.as_ref().map(|shown| (&*shown.chain, &*shown.key))
+    }
+
+    /// What rustls makes of them.
+    ///
+    /// # Errors
+    /// A text is no PEM of what it has to be, an authority's certificate cannot be used, the
+    /// certificate and its key are not a pair, or the system has no authorities.
+    pub fn client_config(&self) -> Result<ClientConfig, Error> {
+        let provider = provider();
+        let config =
+            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = config.map_err(|error| Error(format!("TLS: {error}")))?;
+        let config = config.with_root_certificates(self.trusted()?);
+        let Some(Shown { chain, key }) = &self.certificate else {
+            return Ok(config.with_no_client_auth());
+        };
+        let chain = certificates(chain, "the client's certificate")?;
+        let key = PrivateKeyDer::from_pem_slice(key)
+            .map_err(|_| Error("the client's key: it is no private key in PEM".into()))?;
+        let config = config.with_client_auth_cert(chain, key);
+        config.map_err(|error| Error(format!("the client's certificate and key: {error}")))
+    }
+
+    fn trusted(&self) -> Result<RootCertStore, Error> {
+        let mut store = RootCertStore::empty();
+        if let Some(pem) = &self.roots {
+            for root in certificates(pem, "the authorities")? {
+                store.add(root).map_err(|error| Error(format!("the authorities: {error}")))?;
+            }
+            return Ok(store);
+        }
+        let system = rustls_native_certs::load_native_certs();
+        // Systems keep some that rustls does not read.
+        store.add_parsable_certificates(system.certs);
+        if store.is_empty() {
+            let why = system.errors.first().map(|error| format!(": {error}")).unwrap_or_default();
+            return Err(Error(format!(
+                "the system's authorities: there are none{why}; install them, or give your own"
+            )));
+        }
+        Ok(store)
+    }
+}
+
+/// The process's provider of cryptography. Where it has none, ring becomes it, as rustls does by itself where ring
+/// is the only one built in.
+fn provider() -> Arc<CryptoProvider> {
+    if CryptoProvider::get_default().is_none() {
+        // Somebody else may have been first.
+        let _ = ring::default_provider().install_default();
+    }
+    let provider = CryptoProvider::get_default().cloned();
+    provider.unwrap_or_else(|| Arc::new(ring::default_provider()))
+}
+
+fn certificates(pem: &[u8], what: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let all = all.map_err(|error| Error(format!("{what}: {error}")))?;
+    if all.is_empty() {
+        return Err(Error(format!("{what}: there is no certificate in the PEM text")));
+    }
+    Ok(all)
+}
+
+/// Without the key.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("has_own_roots", &self.roots.is_some())
+            .field("has_certificate", &self.certificate.is_some())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tr_testkit::tls::Authority;
+
+    #[test]
+    fn what_cannot_work_is_told_before_any_connection() {
+        let authority = Authority::new();
+        let (one, other) = (authority.issue(["a"]), authority.issue(["b"]));
+        let mut good = Settings::default();
+        assert!(good.is_default());
+        good.set_roots(authority.pem());
+        good.set_certificate(one.certificate(), one.key());
+        good.client_config().unwrap();
+        assert!(!format!("{good:?}").contains("KEY"));
+
+        let wrong = |change: &dyn Fn(&mut Settings)| {
+            let mut settings = good.clone();
+            change(&mut settings);
+            settings.client_config().unwrap_err().to_string()
+        };
+        for pem in ["", "no PEM", one.key()] {
+            assert!(wrong(&|it| it.set_roots(pem)).contains("no certificate"), "{pem}");
+        }
+        let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        assert!(wrong(&|it| it.set_roots(broken)).starts_with("the authorities: "));
+        let cut = &authority.pem()[..100];
+        assert!(wrong(&|it| it.set_roots(cut)).starts_with("the authorities: "));
+        let no_key = wrong(&|it| it.set_certificate(one.certificate(), "no key"));
+        assert!(no_key.starts_with("the client's key: "), "{no_key}");
+        let not_a_pair = wrong(&|it| it.set_certificate(one.certificate(), other.key()));
+        assert!(not_a_pair.starts_with("the client's certificate and key: "), "{not_a_pair}");
+    }
+}
