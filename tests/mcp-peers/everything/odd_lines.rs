@@ -2,7 +2,7 @@
 use super::with_hello;
 use crate::{
     compare,
-    peer::Server,
+    peer::{Server, Way},
     session::{Session, answers},
 };
 use serde_json::{Value, json};
@@ -10,6 +10,33 @@ use serde_json::{Value, json};
 #[test]
 fn odd_lines_are_taken_as_the_server_takes_them() {
     compare::in_every_mode(&Server::everything(), |session| with_hello(session, script));
+}
+
+/// A call that names no tool goes no further: some servers read `Name` as `name`, and would run it
+/// past every rule. The server refuses it too, in words of its own.
+#[test]
+fn a_call_without_a_name_is_refused_on_both_sides() {
+    const NAMELESS: &[&[u8]] = &[
+        br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{}}}"#,
+        br#"{"jsonrpc":"2.0","id":2,"method":"tools/call"}"#,
+    ];
+    let refusals = |way| {
+        let steps = with_hello(Session::start(&Server::everything(), way), |session| {
+            for (line, id) in NAMELESS.iter().zip(1..) {
+                let line = [line, b"\n".as_slice()].concat();
+                session.step(&line, |message| answers(message, &json!(id)));
+            }
+        });
+        let answers = steps.iter().flat_map(|step| &step.received);
+        answers
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
+            .filter(|answer| answer["error"].is_object())
+            .map(|answer| (answer["id"].clone(), answer["error"]["code"].clone()))
+            .collect::<Vec<_>>()
+    };
+    let both = |code: i32| vec![(json!(1), json!(code)), (json!(2), json!(code))];
+    assert_eq!(refusals(Way::Direct), both(-32603));
+    assert_eq!(refusals(Way::Enforce), both(-32602));
 }
 
 /// Lines with an answer, and its id.
@@ -25,8 +52,6 @@ const ANSWERED: &[(&[u8], &str)] = &[
     (br#"{"jsonrpc":"2.0","id":103,"method":"p\u0069ng"}"#, "103"),
     (br#"{"jsonrpc":"2.0","id":104,"method":"ping","params":{"x":"\ud83d"}}"#, "104"),
     (b"{\"jsonrpc\":\"2.0\",\"id\":105,\"method\":\"ping\",\"params\":{\"x\":\"\xff\"}}", "105"),
-    (br#"{"jsonrpc":"2.0","id":106,"method":"tools/call","params":{"arguments":{}}}"#, "106"),
-    (br#"{"jsonrpc":"2.0","id":107,"method":"tools/call"}"#, "107"),
     (br#"{"jsonrpc":"2.0","id":108,"method":"tools/call","params":{"name":"get-tiny-image"}}"#, "108"),
 ];
 
