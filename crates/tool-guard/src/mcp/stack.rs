@@ -4,7 +4,7 @@ use super::{
     records::UNKNOWN,
 };
 use anyhow::Context as _;
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 use tool_reliability::{
     Builder,
     config::{Config, Live},
@@ -17,6 +17,14 @@ use tool_reliability::{
     timeout::AttemptTimeoutBuilder,
 };
 use tr_core::catalog::ToolCatalog;
+
+/// A failure that did not run frees the call's id: what refused it (a server that has ended) need not be
+/// there any more when the next guard asks. Failures that ran are kept as successes are.
+const FREED: Duration = Duration::from_millis(1);
+
+/// For how long a killed guard's claims bind where nobody can see its end (Redis): clients give up at
+/// 60 s.
+const LEASE: Duration = Duration::from_secs(30);
 
 /// Where records are that outlive the guard.
 #[derive(Debug, Default)]
@@ -38,6 +46,8 @@ pub(crate) fn live(
     watch: impl FnOnce(Builder) -> Builder,
 ) -> anyhow::Result<Live> {
     let unknown = config.idempotency.unknown_ttl_ms.is_none().then_some(UNKNOWN);
+    let failed = config.idempotency.failed_ttl_ms.is_none().then_some(FREED);
+    let lease = config.idempotency.inflight_ttl_ms.is_none().then_some(LEASE);
     let signals = signals(loops, config.loops.signals);
     let told = Signals::builder().build()?;
     // Nothing of what these calls' events tell is done.
@@ -50,6 +60,12 @@ pub(crate) fn live(
                 let mut idempotency = idempotency.derived_keys(keys);
                 if let Some(unknown) = unknown {
                     idempotency = idempotency.unknown_ttl(unknown);
+                }
+                if let Some(failed) = failed {
+                    idempotency = idempotency.failed_ttl(failed);
+                }
+                if let Some(lease) = lease {
+                    idempotency = idempotency.inflight_ttl(lease);
                 }
                 if let Some(store) = records.store {
                     idempotency = idempotency

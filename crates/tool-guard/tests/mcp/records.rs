@@ -109,6 +109,25 @@ fn a_payment_that_was_answered_is_answered_again_by_the_next_guard() {
 }
 
 #[test]
+fn a_payment_that_its_dead_server_refused_is_made_by_the_next_guard() {
+    for meta in strong() {
+        let shop = Shop::new();
+        let mut client = shop.open(&["--on-server-exit", "stay"]);
+        pay(&mut client, 1, &json!({}), json!({ "order": "o-0", "then": "crash" }));
+        client.answer(1);
+        pay(&mut client, 2, &meta, json!({ "order": "o-1" }));
+        let refused = client.answer(2);
+        assert_eq!(code(&refused), "server_gone", "{refused}");
+        assert_eq!(refused["result"]["_meta"]["tool-reliability/error"]["ran"], "no", "{refused}");
+        kill(&mut client);
+        let mut client = shop.open(&[]);
+        pay(&mut client, 1, &meta, json!({ "order": "o-1" }));
+        assert_eq!(text(&client.answer(1)), "charged order o-1", "{meta}");
+        assert_eq!(shop.paid(), 2);
+    }
+}
+
+#[test]
 fn an_unknown_payment_bars_its_equals_in_its_conversation_also_after_a_restart() {
     let shop = Shop::new();
     let order = json!({ "order": "o-1", "then": "hang" });
