@@ -11,7 +11,7 @@ use crate::{
     repo::Repo,
     shell,
     tally::Tally,
-    test::{Foreign, count},
+    test::{Foreign, GUARD, count, release_guard},
 };
 
 /// What asks for the full number of rounds, as `tr_testkit::SOAK` says.
@@ -40,14 +40,20 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         .into_iter()
         .filter(|name| binaries.iter().any(|binary| binary.package == *name))
         .collect();
-    let parts = if soaked.is_empty() { None } else { Some(Foreign::ensure(repo, &soaked)?) };
+    let parts = if soaked.is_empty() {
+        None
+    } else {
+        Some((Foreign::ensure(repo, &soaked)?, release_guard(repo)?))
+    };
     let mut rows = Vec::new();
     for binary in binaries {
         let mut cargo = repo.cargo();
         cargo.args(["test", "--release", "--all-features", "--package", &binary.package]);
         cargo.args(&binary.target).env(SOAK.0, SOAK.1);
-        if let Some(parts) = parts.as_ref().filter(|_| soaked.contains(&&*binary.package)) {
+        if let Some((parts, guard)) = parts.as_ref().filter(|_| soaked.contains(&&*binary.package))
+        {
             parts.tell(&mut cargo);
+            cargo.env(GUARD, guard);
         }
         let start = shell::now();
         let end = count(&mut cargo);

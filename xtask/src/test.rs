@@ -70,6 +70,12 @@ pub(crate) fn guard(repo: &Repo) -> Result<PathBuf> {
     Ok(repo.target.join("debug").join(format!("tool-guard{EXE_SUFFIX}")))
 }
 
+/// Builds it optimised, for tests that start it thousands of times.
+pub(crate) fn release_guard(repo: &Repo) -> Result<PathBuf> {
+    shell::run(repo.cargo().args(["build", "--release", "--package", "tool-guard"]))?;
+    Ok(repo.target.join("release").join(format!("tool-guard{EXE_SUFFIX}")))
+}
+
 /// Builds the example with the features that the tests are built with, so that both share what they depend on.
 fn killed_payment(repo: &Repo) -> Result<PathBuf> {
     let mut build = repo.cargo();

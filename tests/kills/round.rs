@@ -1,0 +1,238 @@
+//! One round: payments, kills at random moments, and what must hold afterwards.
+use crate::{
+    call::{Answer, Call},
+    process::{Heard, PATIENCE, Process, kill, now},
+    shop::Shop,
+    tally::Tally,
+};
+use fastrand::Rng;
+use serde_json::Value;
+use std::{collections::HashMap, time::Duration};
+
+/// How long things take here while nobody is killed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    start: Duration,
+    calls: Duration,
+}
+
+/// Who is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Victim {
+    Guard,
+    Server,
+    Client,
+}
+
+impl Victim {
+    pub(crate) const ALL: [Self; 3] = [Self::Guard, Self::Server, Self::Client];
+}
+
+impl Pace {
+    /// Measures one calm round in this shop.
+    pub(crate) fn of(shop: &Shop) -> Result<Self, String> {
+        let mut rng = Rng::with_seed(0);
+        let call = Call::random(&mut rng, format!("calm-{}", Shop::mark()));
+        let mut round = Round::new(shop, rng, vec![call]);
+        let begin = now();
+        let mut guard = round.start(false);
+        round.greet(&guard)?;
+        let start = begin.elapsed();
+        let begin = now();
+        let mut open = round.send(&mut guard, true);
+        round.answers(&guard, &mut open)?;
+        let pace = Self { start, calls: begin.elapsed() };
+        guard.leave();
+        Ok(pace)
+    }
+
+    /// A random moment of a guard's start, or of its calls, and a while after.
+    fn moment(self, rng: &mut Rng, in_start: bool) -> Duration {
+        let span = if in_start { self.start } else { self.calls };
+        rng.u32(0..1_500) * span / 1_000
+    }
+}
+
+struct Round<'a> {
+    shop: &'a Shop,
+    mark: String,
+    rng: Rng,
+    calls: Vec<Call>,
+    /// Which call each JSON-RPC ID asks for.
+    asked: HashMap<u64, usize>,
+    last_id: u64,
+    starts: usize,
+    tally: Tally,
+}
+
+/// Plays the round with this number.
+///
+/// # Errors
+/// If a payment was made twice, an answer is missing or another than before, or the file is damaged.
+pub(crate) fn play(shop: &Shop, pace: Pace, seed: u64, number: u64) -> Result<Tally, String> {
+    let mut rng = Rng::with_seed(seed.wrapping_mul(1_000_003).wrapping_add(number));
+    let count = rng.usize(1..=4);
+    let calls = (0..count).map(|call| Call::random(&mut rng, format!("{number}-{call}")));
+    let calls: Vec<_> = calls.collect();
+    let mut round = Round::new(shop, rng, calls);
+    match round.run(pace) {
+        Ok(()) => Ok(round.tally),
+        Err(wrong) => Err(format!("round {number}: {wrong}\n{:#?}", round.calls)),
+    }
+}
+
+impl<'a> Round<'a> {
+    fn new(shop: &'a Shop, rng: Rng, calls: Vec<Call>) -> Self {
+        let tally = Tally { rounds: 1, calls: calls.len() as u64, ..Tally::default() };
+        let asked = HashMap::new();
+        Self { shop, mark: Shop::mark(), rng, calls, asked, last_id: 0, starts: 0, tally }
+    }
+
+    fn run(&mut self, pace: Pace) -> Result<(), String> {
+        self.kill_one(pace)?;
+        while self.rng.u8(0..3) == 0 {
+            self.kill_one(pace)?;
+        }
+        self.settle()?;
+        self.shop.until_empty(&self.mark);
+        self.shop.check()?;
+        for call in &self.calls {
+            let end = match (&call.read, call.unknown) {
+                (Some(_), false) => "paid",
+                (Some(_), true) => "unknown, then paid",
+                (None, true) => "unknown",
+                (None, false) => return Err(format!("{} was never answered", call.order)),
+            };
+            let made = self.shop.paid(&call.order);
+            let right = if call.read.is_some() { made == 1 } else { made <= 1 };
+            if !right {
+                return Err(format!("{} was made {made} times, and ended as {end}", call.order));
+            }
+            *self.tally.ends.entry((end, made)).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    /// Starts a guard, sends all payments, and kills somebody at a random moment.
+    fn kill_one(&mut self, pace: Pace) -> Result<(), String> {
+        let victim = Victim::ALL[self.rng.usize(0..3)];
+        let early = self.rng.u8(0..5) == 0;
+        let mut guard = self.start(victim == Victim::Client);
+        let server = (victim == Victim::Server).then(|| self.server());
+        if !early {
+            self.greet(&guard)?;
+        }
+        let sent = self.send(&mut guard, true);
+        let moment = now() + pace.moment(&mut self.rng, early && server.is_none());
+        let mut open = sent.clone();
+        while let Heard::Line(line) = guard.hear(moment) {
+            self.take(&line, &mut open)?;
+        }
+        match (victim, server) {
+            (Victim::Server, Some(server)) => kill(server),
+            _ => guard.kill(),
+        }
+        let when = if early { "as it starts" } else { "in its calls" };
+        *self.tally.kills.entry((victim, when)).or_default() += 1;
+        // What was written before the end is read, and so binds the guards to come.
+        let in_flight = open.len();
+        let end = now() + PATIENCE;
+        while victim != Victim::Server || !open.is_empty() {
+            match guard.hear(end) {
+                Heard::Line(line) => self.take(&line, &mut open)?,
+                Heard::End => break,
+                Heard::Nothing => return Err(format!("no end after the {victim:?}'s")),
+            }
+        }
+        if victim == Victim::Server {
+            if !open.is_empty() {
+                return Err(format!("{open:?} were in flight, and the guard did not answer"));
+            }
+            self.tally.answered += in_flight as u64;
+            guard.leave();
+        }
+        if self.rng.u8(0..4) == 0 {
+            self.shop.check()?;
+        }
+        Ok(())
+    }
+
+    /// Starts a guard that lives, and sends payments until each has its answer.
+    fn settle(&mut self) -> Result<(), String> {
+        let begin = now();
+        let mut guard = self.start(false);
+        let mut open = self.send(&mut guard, true);
+        self.tally.kept += self.calls.iter().filter(|call| call.read.is_some()).count() as u64;
+        loop {
+            self.answers(&guard, &mut open)?;
+            open = self.send(&mut guard, false);
+            if open.is_empty() {
+                break;
+            }
+            self.tally.not_run += open.len() as u64;
+        }
+        self.tally.longest = begin.elapsed();
+        guard.leave();
+        Ok(())
+    }
+
+    /// Waits until each of these requests is answered.
+    fn answers(&mut self, guard: &Process, open: &mut Vec<u64>) -> Result<(), String> {
+        let end = now() + PATIENCE;
+        while !open.is_empty() {
+            match guard.hear(end) {
+                Heard::Line(line) => self.take(&line, open)?,
+                heard => return Err(format!("{heard:?}, and {open:?} are not answered")),
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, by_client: bool) -> Process {
+        self.starts += 1;
+        self.shop.open(&self.mark, self.starts, by_client)
+    }
+
+    fn server(&self) -> u32 {
+        self.shop.server(&self.mark, self.starts)
+    }
+
+    /// Waits until the guard and its server are there.
+    fn greet(&mut self, guard: &Process) -> Result<(), String> {
+        match guard.hear(now() + PATIENCE) {
+            Heard::Line(line) if line["id"] == "hello" => Ok(()),
+            heard => Err(format!("no answer to initialize: {heard:?}")),
+        }
+    }
+
+    /// Sends all payments, or those that have no answer yet, and gives the IDs of the requests.
+    fn send(&mut self, guard: &mut Process, all: bool) -> Vec<u64> {
+        let mut due: Vec<_> = (0..self.calls.len()).collect();
+        due.retain(|&at| all || (self.calls[at].read.is_none() && !self.calls[at].unknown));
+        self.rng.shuffle(&mut due);
+        let mut ids = Vec::new();
+        let mut requests = Vec::new();
+        for at in due {
+            self.last_id += 1;
+            self.asked.insert(self.last_id, at);
+            ids.push(self.last_id);
+            requests.push(self.calls[at].request(self.last_id));
+        }
+        guard.send(&requests);
+        ids
+    }
+
+    /// Takes a line of the guard's in.
+    fn take(&mut self, line: &Value, open: &mut Vec<u64>) -> Result<(), String> {
+        if line["id"] == "hello" || line.get("method").is_some() {
+            return Ok(());
+        }
+        let id = line["id"].as_u64().unwrap_or_default();
+        let at = *self.asked.get(&id).ok_or_else(|| format!("who asked for {line}?"))?;
+        if !open.contains(&id) {
+            return Err(format!("a second answer: {line}"));
+        }
+        open.retain(|other| *other != id);
+        self.calls[at].hear(&Answer::of(line)?)
+    }
+}
