@@ -19,19 +19,30 @@ fn the_guard_pays_once_and_spares_the_agent_and_the_backend() {
         let found = scenes.iter().find(|found| found["scene"] == scene).unwrap();
         found[side][what].as_u64().unwrap()
     };
-    assert_eq!(figure("flaky_read", "without", "failures"), 3);
-    assert_eq!(figure("flaky_read", "with", "failures"), 0);
+    let find = |name: &str| scenes.iter().find(|found| found["scene"] == name).unwrap();
+    // Its guard is killed between the second payment and its answer.
+    assert_eq!(scenes[0]["scene"], "killed_guard");
+    assert_eq!(figure("killed_guard", "without", "duplicates"), 2);
+    assert_eq!(figure("killed_guard", "with", "executions"), 2);
+    assert_eq!(figure("killed_guard", "with", "duplicates"), 0);
+    assert_eq!(figure("killed_guard", "with", "failures"), 2);
+    let told = find("killed_guard")["with"]["told"].as_str().unwrap();
+    assert!(told.contains("do not repeat it") && told.contains("[record "), "{told}");
 
     assert_eq!(figure("lost_payment", "without", "duplicates"), 2);
     assert_eq!(figure("lost_payment", "with", "executions"), 1);
 
+    assert_eq!(figure("flaky_read", "without", "failures"), 3);
+    assert_eq!(figure("flaky_read", "with", "failures"), 0);
+
     assert_eq!(figure("malformed_loop", "without", "executions"), 12);
     assert_eq!(figure("malformed_loop", "with", "executions"), 2);
 
-    assert_eq!(figure("outage", "without", "executions"), 15);
-    assert_eq!(figure("outage", "with", "executions"), 8);
-    let outage = scenes.iter().find(|found| found["scene"] == "outage").unwrap();
-    assert_eq!(outage["with"]["breakers"], serde_json::json!(["OPEN"]));
+    assert_eq!(figure("outage", "without", "executions"), 40);
+    assert!(figure("outage", "with", "executions") <= 10);
+    assert!(figure("outage", "without", "medianMs") >= 80);
+    assert!(figure("outage", "with", "medianMs") < 80);
+    assert_eq!(find("outage")["with"]["breakers"], serde_json::json!(["OPEN"]));
 
     let turn = scenes.iter().find(|found| found["scene"] == "turn").unwrap();
     assert_eq!(

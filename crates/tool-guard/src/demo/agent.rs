@@ -11,12 +11,14 @@ use std::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     process::{Child, ChildStdin, ChildStdout, Command},
-    time::{Instant, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 /// What an MCP client's or the guard's patience is in the demonstration.
 const PATIENCE: &str = "400ms";
 const CLIENT_PATIENCE: Duration = Duration::from_millis(400);
+/// Between two looks at the ledger.
+const LOOK: Duration = Duration::from_millis(2);
 /// A client that trusts its guard to answer.
 const TRUSTING: Duration = Duration::from_secs(30);
 
@@ -31,14 +33,20 @@ pub(crate) enum Guarding {
 #[derive(Debug)]
 pub(crate) struct Agent {
     guarding: Guarding,
+    connection: Connection,
+    /// What outlives its processes: the ledger and the guard's records.
+    folder: PathBuf,
+    started: Instant,
+    next_id: u64,
+    replies: Vec<(Reply, Duration)>,
+}
+
+/// A server, behind a guard if there is one, and the way to it.
+#[derive(Debug)]
+struct Connection {
     process: Child,
     input: ChildStdin,
     output: LineReader<ChildStdout>,
-    ledger: PathBuf,
-    started: Instant,
-    next_id: u64,
-    calls: usize,
-    failures: usize,
 }
 
 /// What the model is told.
@@ -66,6 +74,10 @@ pub(crate) struct Figures {
     pub(crate) executions: Vec<String>,
     /// How long it took.
     pub(crate) elapsed: Duration,
+    /// Half of the answers took at most so long.
+    pub(crate) median: Duration,
+    /// What the model was told last.
+    pub(crate) told: String,
     /// Transitions of breakers, as the guard logged them.
     pub(crate) breakers: Vec<String>,
 }
@@ -82,40 +94,51 @@ impl Figures {
 impl Agent {
     /// Starts a server, and a guard before it if there is to be one.
     pub(crate) async fn start(guarding: Guarding, name: &str) -> anyhow::Result<Self> {
-        let program = env::current_exe()?;
-        let ledger = ledger(name, &format!("{guarding:?}"));
-        let mut command = Command::new(&program);
-        if guarding == Guarding::With {
-            command.args(["mcp", "--records", "memory", "--timeout", PATIENCE, "--"]).arg(&program);
-        }
-        command.arg("__serve").arg("--ledger").arg(&ledger);
-        let mut process = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .context("cannot start the demonstration's server")?;
-        let input = process.stdin.take().context("piped")?;
-        let output = LineReader::new(process.stdout.take().context("piped")?, 1024 * 1024);
-        let mut agent = Self {
-            guarding,
-            process,
-            input,
-            output,
-            ledger,
-            started: Instant::now(),
-            next_id: 0,
-            calls: 0,
-            failures: 0,
-        };
+        let folder = folder(name, &format!("{guarding:?}"))?;
+        let connection = Connection::open(guarding, &folder)?;
+        let started = Instant::now();
+        let mut agent =
+            Self { guarding, connection, folder, started, next_id: 0, replies: Vec::new() };
+        agent.greet().await?;
+        agent.started = Instant::now();
+        Ok(agent)
+    }
+
+    async fn greet(&mut self) -> anyhow::Result<()> {
         let client = json!({ "name": "demo", "version": env!("CARGO_PKG_VERSION") });
         let hello =
             json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
-        agent.request("initialize", hello, TRUSTING).await?;
-        agent.request("tools/list", json!({}), TRUSTING).await?;
-        agent.started = Instant::now();
-        Ok(agent)
+        self.request("initialize", hello, TRUSTING).await?;
+        self.request("tools/list", json!({}), TRUSTING).await?;
+        Ok(())
+    }
+
+    /// Pays, and has what it talks to killed between the payment and its answer: the guard with its
+    /// server, or the server where there is no guard. Then both are started again.
+    pub(crate) async fn pay_and_be_cut_off(
+        &mut self,
+        arguments: Value,
+        key: &str,
+    ) -> anyhow::Result<()> {
+        let begin = Instant::now();
+        let made = self.payments()?;
+        self.send("tools/call", &params("charge_card", arguments, Some(key))).await?;
+        let paid = async {
+            while self.payments()? == made {
+                sleep(LOOK).await;
+            }
+            anyhow::Ok(())
+        };
+        timeout(TRUSTING, paid).await.context("the payment is not made")??;
+        self.connection.process.kill().await?;
+        let text = "MCP error -32000: Connection closed".to_owned();
+        self.replies.push((Reply { text, failed: true }, begin.elapsed()));
+        self.connection = Connection::open(self.guarding, &self.folder)?;
+        self.greet().await
+    }
+
+    fn payments(&self) -> anyhow::Result<usize> {
+        Ok(fs::read_to_string(ledger(&self.folder))?.matches("charge_card").count())
     }
 
     /// Calls a tool once, as a model's step does. `key` names what the call is meant to do.
@@ -125,19 +148,23 @@ impl Agent {
         arguments: Value,
         key: Option<&str>,
     ) -> anyhow::Result<Reply> {
-        let mut params = json!({ "name": tool, "arguments": arguments });
-        if let Some(key) = key {
-            params["_meta"] = json!({ "idempotencyKey": key });
-        }
-        self.calls += 1;
+        let begin = Instant::now();
         let patience = if self.guarding == Guarding::With { TRUSTING } else { CLIENT_PATIENCE };
-        let answer = self.request("tools/call", params, patience).await?;
+        let answer = self.request("tools/call", params(tool, arguments, key), patience).await?;
         let reply = match answer {
             None => Reply { text: "MCP error -32001: Request timed out".into(), failed: true },
             Some(answer) => reply(&answer),
         };
-        self.failures += usize::from(reply.failed);
+        self.replies.push((reply.clone(), begin.elapsed()));
         Ok(reply)
+    }
+
+    async fn send(&mut self, method: &str, params: &Value) -> anyhow::Result<u64> {
+        self.next_id += 1;
+        let id = self.next_id;
+        let line = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.connection.input.write_all(format!("{line}\n").as_bytes()).await?;
+        Ok(id)
     }
 
     /// The answer, or `None` if the client lost its patience.
@@ -147,11 +174,8 @@ impl Agent {
         params: Value,
         patience: Duration,
     ) -> anyhow::Result<Option<Value>> {
-        self.next_id += 1;
-        let id = self.next_id;
-        let line = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        self.input.write_all(format!("{line}\n").as_bytes()).await?;
-        let output = &mut self.output;
+        let id = self.send(method, &params).await?;
+        let output = &mut self.connection.output;
         let answer = async {
             loop {
                 let Some(Item::Line(line)) = output.next().await else {
@@ -169,22 +193,61 @@ impl Agent {
     /// Says goodbye and counts.
     pub(crate) async fn leave(mut self) -> anyhow::Result<Figures> {
         let elapsed = self.started.elapsed();
-        drop(self.input);
+        let Connection { mut process, input, output } = self.connection;
+        drop(input);
         let mut log = String::new();
-        if let Some(mut stderr) = self.process.stderr.take() {
+        if let Some(mut stderr) = process.stderr.take() {
             stderr.read_to_string(&mut log).await?;
         }
-        self.process.wait().await?;
-        let executions = fs::read_to_string(&self.ledger)?.lines().map(str::to_owned).collect();
-        let _ = fs::remove_file(&self.ledger);
+        process.wait().await?;
+        drop(output);
+        let executions = fs::read_to_string(ledger(&self.folder))?;
+        let _ = fs::remove_dir_all(&self.folder);
+        let mut waits: Vec<_> = self.replies.iter().map(|(_, wait)| *wait).collect();
+        waits.sort_unstable();
         Ok(Figures {
-            calls: self.calls,
-            failures: self.failures,
-            executions,
+            calls: self.replies.len(),
+            failures: self.replies.iter().filter(|(reply, _)| reply.failed).count(),
+            executions: executions.lines().map(str::to_owned).collect(),
             elapsed,
+            median: waits.get(waits.len() / 2).copied().unwrap_or_default(),
+            told: self.replies.pop().map(|(reply, _)| reply.text).unwrap_or_default(),
             breakers: transitions(&log),
         })
     }
+}
+
+impl Connection {
+    fn open(guarding: Guarding, folder: &Path) -> anyhow::Result<Self> {
+        let program = env::current_exe()?;
+        let mut command = Command::new(&program);
+        if guarding == Guarding::With {
+            let records = folder.join("records.db");
+            command.args(["mcp", "--timeout", PATIENCE, "--records"]).arg(records);
+            command.arg("--").arg(&program);
+        }
+        let mut process = command
+            .args(["__serve", "--ledger"])
+            .arg(ledger(folder))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("cannot start the demonstration's server")?;
+        let input = process.stdin.take().context("piped")?;
+        let output = LineReader::new(process.stdout.take().context("piped")?, 1024 * 1024);
+        Ok(Self { process, input, output })
+    }
+}
+
+/// A call; `key` names what it is meant to do.
+fn params(tool: &str, arguments: Value, key: Option<&str>) -> Value {
+    let mut params = json!({ "name": tool, "arguments": arguments });
+    if let Some(key) = key {
+        params["_meta"] = json!({ "idempotencyKey": key });
+    }
+    params
 }
 
 fn reply(answer: &Value) -> Reply {
@@ -206,10 +269,16 @@ fn transitions(log: &str) -> Vec<String> {
         .collect()
 }
 
-/// A file of this process's own for what really happened.
-pub(super) fn ledger(name: &str, side: &str) -> PathBuf {
-    let file = format!("tool-guard-demo-{}-{name}-{side}", std::process::id());
-    let path = Path::new(&env::temp_dir()).join(file);
-    let _ = fs::remove_file(&path);
-    path
+/// A folder of this process's own.
+pub(super) fn folder(name: &str, side: &str) -> anyhow::Result<PathBuf> {
+    let folder = format!("tool-guard-demo-{}-{name}-{side}", std::process::id());
+    let path = env::temp_dir().join(folder);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    Ok(path)
+}
+
+/// What really happened, a line for each execution.
+pub(super) fn ledger(folder: &Path) -> PathBuf {
+    folder.join("ledger")
 }

@@ -3,6 +3,7 @@ use super::{agent::Figures, scenes::Scene};
 use anstream::println;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const TITLE: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -33,7 +34,9 @@ impl Report {
                 "failures": figures.failures,
                 "executions": figures.executions.len(),
                 "duplicates": figures.duplicates(),
-                "elapsedMs": u64::try_from(figures.elapsed.as_millis()).unwrap_or(u64::MAX),
+                "elapsedMs": millis(figures.elapsed),
+                "medianMs": millis(figures.median),
+                "told": figures.told,
                 "breakers": figures.breakers,
             })
         };
@@ -61,10 +64,20 @@ impl Report {
             if without.duplicates() + with.duplicates() > 0 {
                 count("of these, a second payment", without.duplicates(), with.duplicates());
             }
+            if scene.shows_wait() {
+                let wait = |figures: &Figures| match millis(figures.median) {
+                    0 => "<1 ms".to_owned(),
+                    millis => format!("{millis} ms"),
+                };
+                line("half of its answers within", &wait(without), BAD, &wait(with), GOOD);
+            }
             line("time", &seconds(without), PLAIN, &seconds(with), PLAIN);
             if !with.breakers.is_empty() {
                 let breakers = with.breakers.join(", ");
                 line("breaker", "none", PLAIN, &tr_core::printable(&breakers), PLAIN);
+            }
+            if scene.shows_told() {
+                println!("  the model reads: {}", tr_core::printable(&with.told));
             }
             println!("{DIM}  → {}{DIM:#}", scene.moral);
         }
@@ -90,6 +103,10 @@ fn count(what: &str, without: usize, with: usize) {
 
 fn line(what: &str, without: &str, left: Style, with: &str, right: Style) {
     println!("  {what:<36}{left}{without:>12}{left:#}{right}{with:>12}{right:#}");
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn seconds(figures: &Figures) -> String {

@@ -16,10 +16,11 @@ pub(crate) struct Scene {
     script: Script,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Script {
+    KilledGuard,
+    LatePayment,
     FlakyRead,
-    LostPayment,
     MalformedLoop,
     Outage,
 }
@@ -27,16 +28,22 @@ enum Script {
 /// The scenes, in order.
 pub(crate) const SCENES: &[Scene] = &[
     Scene {
-        name: "flaky_read",
-        title: "Three files over a network that resets every first read",
-        moral: "reads change nothing, so the guard retries them itself",
-        script: Script::FlakyRead,
+        name: "killed_guard",
+        title: "Two payments; kill -9 hits between the second one and its answer, and the agent asks again",
+        moral: "records outlive the guard: the first payment gets its answer again, the second is not repeated",
+        script: Script::KilledGuard,
     },
     Scene {
         name: "lost_payment",
         title: "One payment whose answer comes too late",
         moral: "a payment is never repeated: its late answer settles the record, and the agent gets it",
-        script: Script::LostPayment,
+        script: Script::LatePayment,
+    },
+    Scene {
+        name: "flaky_read",
+        title: "Three files over a network that resets every first read",
+        moral: "reads change nothing, so the guard retries them itself",
+        script: Script::FlakyRead,
     },
     Scene {
         name: "malformed_loop",
@@ -46,8 +53,8 @@ pub(crate) const SCENES: &[Scene] = &[
     },
     Scene {
         name: "outage",
-        title: "Five questions to a backend that is down",
-        moral: "the breaker opens, and a broken backend is left in peace",
+        title: "Forty questions to a backend that is down",
+        moral: "the breaker opens: the agent is answered at once, and the backend is left alone",
         script: Script::Outage,
     },
 ];
@@ -56,20 +63,40 @@ pub(crate) const SCENES: &[Scene] = &[
 const BLIND_RETRIES: usize = 3;
 /// How long it thinks before it does.
 const PAUSE: Duration = Duration::from_millis(200);
+/// How much an agent wants to know of a backend.
+const QUESTIONS: usize = 40;
 /// How often a looping model repeats itself before its context is full.
 const CONTEXT: usize = 12;
 
 impl Scene {
+    /// Whether how long an answer takes is what it shows.
+    pub(crate) fn shows_wait(self) -> bool {
+        self.script == Script::Outage
+    }
+
+    /// Whether what the model reads in the end is what it shows.
+    pub(crate) fn shows_told(self) -> bool {
+        self.script == Script::KilledGuard
+    }
+
     /// Plays the scene.
     pub(crate) async fn play(self, guarding: Guarding) -> anyhow::Result<Figures> {
         let mut agent = Agent::start(guarding, self.name).await?;
         match self.script {
+            Script::KilledGuard => {
+                let first = json!({ "order": "order-41" });
+                let second = json!({ "order": "order-42", "then": "soon" });
+                agent.call("charge_card", first.clone(), Some("order-41")).await?;
+                agent.pay_and_be_cut_off(second.clone(), "order-42").await?;
+                agent.call("charge_card", first, Some("order-41")).await?;
+                agent.call("charge_card", second, Some("order-42")).await?;
+            }
             Script::FlakyRead => {
                 for path in ["plan.md", "budget.csv", "notes.txt"] {
                     blindly(&mut agent, "read_file", &json!({ "path": path }), None).await?;
                 }
             }
-            Script::LostPayment => {
+            Script::LatePayment => {
                 let order = json!({ "order": "order-42", "then": "late" });
                 blindly(&mut agent, "charge_card", &order, Some("order-42")).await?;
             }
@@ -81,8 +108,9 @@ impl Scene {
                 }
             }
             Script::Outage => {
-                for pair in ["EUR/USD", "EUR/JPY", "EUR/GBP", "EUR/CHF", "USD/JPY"] {
-                    blindly(&mut agent, "exchange_rate", &json!({ "pair": pair }), None).await?;
+                for question in 1..=QUESTIONS {
+                    let pair = format!("EUR to currency {question}");
+                    agent.call("exchange_rate", json!({ "pair": pair }), None).await?;
                 }
             }
         }

@@ -21,6 +21,8 @@ use tokio::{
     time::sleep,
 };
 
+/// How long a bank takes between a payment and its answer.
+const SOON: Duration = Duration::from_millis(200);
 /// How long a payment takes whose answer is too late.
 const LATE: Duration = Duration::from_millis(500);
 /// How long a backend that is down takes to say so.
@@ -168,6 +170,10 @@ impl Server {
         match arguments["then"].as_str() {
             Some("crash") => End::Crash,
             Some("hang") => End::Never,
+            Some("soon") => {
+                sleep(SOON).await;
+                End::Text(format!("charged order {order}"))
+            }
             // Later than anybody waits for it.
             Some("late") => {
                 sleep(LATE).await;

@@ -1,5 +1,5 @@
 //! A whole turn: some of its calls go wrong, and it ends all the same.
-use super::agent::ledger;
+use super::agent::{folder, ledger};
 use crate::turn::{Client, play};
 use std::{env, ffi::OsString, fs};
 use tr_core::ToolCatalog;
@@ -23,16 +23,16 @@ const PLAN: &str = r#"{
 
 /// Runs it against the demonstration's server.
 pub(crate) async fn run() -> anyhow::Result<Report> {
-    let ledger = ledger("turn", "Guarded");
+    let folder = folder("turn", "Guarded")?;
     let command: Vec<OsString> = vec![
         env::current_exe()?.into(),
         "__serve".into(),
         "--ledger".into(),
-        ledger.clone().into(),
+        ledger(&folder).into(),
     ];
     let (mut client, effects) = Client::connect(&command).await?;
     let report = play(&mut client, &effects, &ToolCatalog::default(), PLAN).await;
     client.end().await;
-    let _ = fs::remove_file(ledger);
+    let _ = fs::remove_dir_all(folder);
     report
 }
