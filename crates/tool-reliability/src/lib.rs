@@ -46,16 +46,16 @@
 //! | 5 | [`checked`] | params that fail their tool's schema are no call |
 //! | 6 | [`idempotency`] | one claim covers all attempts |
 //! | 7 | [deadline](timeout), [`retry`] | each attempt goes through what is below |
-//! | 8 | telemetry of the attempt, attempt hooks | once per attempt |
+//! | 8 | attempt hooks, telemetry of the attempt | once per attempt |
 //! | 9 | [`breaker`] | sees attempts, and timeouts among them |
 //! | 10 | [attempt timeout](timeout) | the tool, and its readiness, within bounds |
 //! | 11 | [`adapter`] | judges the tool's own errors, and answers that are failures, once for all |
 //!
 //! # Defaults
 //!
-//! Those of the `tool_reliability` preset: 10 s for an attempt, 4 attempts within 30 s with full
-//! jitter between 200 ms and 4 s, a breaker that opens on 5 failures in a row or half of the last
-//! 20, records for 24 h, loops broken at the second identical failure. Whoever repeats a call that
+//! Those of the `tool_reliability` preset: 10 s for an attempt, 4 attempts within 30 s with delays
+//! drawn from 0 up to 200, 400 and 800 ms, a breaker that opens on 5 failures in a row or half of the
+//! last 20 (8 for a tool declared to only read, 30 % for one declared mutating), records for 24 h, loops broken at the second identical failure. Whoever repeats a call that
 //! is in flight waits for it, for 30 s at most. All calls are guarded; a
 //! [`Rollout`] says which are only watched or left alone. `TOOL_RELIABILITY_ENABLED` set to `false`
 //! turns a stack off when it is built; [`KillSwitch`] does while it runs. The other switches of the

@@ -3,8 +3,9 @@
 //! # When to use
 //!
 //! Inside retry, so that an open breaker ends retrying, and outside the attempt timeout, so that
-//! timeouts count as failures and probes come to an end. There is one breaker for each tool (or
-//! dependency, or for all calls, as the call's breaker hint says).
+//! timeouts count as failures and probes come to an end. There is one breaker for each tool, one for
+//! each tool and origin where the params name an origin, or one for a dependency or for all calls,
+//! as the call's breaker hint says.
 //!
 //! # Example
 //!
@@ -70,7 +71,7 @@
 //! | `CLOSED` | pass and are counted | at 5 failures in a row, or 50 % of the last 20 calls if there are 10, all within 120 s |
 //! | `OPEN` | are refused | 30 s later, by the clock |
 //! | `HALF_OPEN` | one at a time passes as a probe | to `CLOSED` after 2 successes, to `OPEN` at a failure or when a probe's lease ends |
-//! | `FORCED_OPEN` | are refused | by [`BreakerHandle::reset`] |
+//! | `FORCED_OPEN` | are refused | by [`BreakerHandle::reset`] or [`BreakerHandle::disable`] |
 //!
 //! A transient end is a failure, timeouts and rate limits too. A permanent one is none, since the
 //! tool answered: it ends a run of failures and stays out of the rate. A cancelled or dropped call
@@ -95,7 +96,7 @@
 //!
 //! # Knows nothing of
 //!
-//! other layers, stores, exporters. It spawns nothing and never sleeps: sharing is a future that its user spawns.
+//! other layers, stores, exporters. It spawns nothing, and sleeps only in sharing, a future that its user spawns.
 mod builder;
 mod clock;
 mod decision;
