@@ -77,6 +77,14 @@
 //! that what is further in knows that it is not sampled; within one that is not sampled, not even
 //! that.
 //!
+//! # Features
+//!
+//! None is on by default.
+//!
+//! - `json`: `JsonLines`, events as JSON lines.
+//! - `bound`: instruments bound to their labels.
+//! - `http`: what telemetry says of `http::Request`.
+//!
 //! # Knows nothing of
 //!
 //! the other layers, exporters, stores. What a layer moves to a task of its own is told by the

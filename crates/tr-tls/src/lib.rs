@@ -27,6 +27,8 @@
 //!   provider of rustls' before.
 //! - Settings that cannot work are found by [`Settings::client_config`], before any connection.
 //!
+//! The feature `redis`, off by default, has the same for addresses of Redis.
+//!
 //! This crate knows nothing of any store or layer, and connects to nothing.
 
 mod error;
