@@ -1,13 +1,18 @@
 //! `tool-guard records`: what is recorded of calls, and how a person settles what nobody knows.
 //!
 //! It works on the store itself, whether or not a guard runs.
-use crate::mcp::records::{self, Place};
+use crate::mcp::{
+    read_config,
+    recording::Recording,
+    records::{self, Place},
+};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::value::RawValue;
 use std::{fmt::Write as _, fs, path::PathBuf, process::ExitCode};
-use tool_reliability::idempotency::{
-    DedupeRecord, IdempotencyLayer, RecordState, Settlement, StoreHandle,
+use tool_reliability::{
+    config::variables,
+    idempotency::{DedupeRecord, IdempotencyLayer, RecordState, Settlement, StoreHandle},
 };
 use tr_core::{
     Json, SystemClock, ToolOutcome, WallClock, canonical::Key, printable, printable_json,
@@ -32,6 +37,12 @@ const UNUSABLE: u8 = 2;
 /// More than a store holds.
 const ALL: usize = 10_000_000;
 
+/// As many records with the same beginning are named.
+const NAMED: usize = 5;
+
+/// As many digits of an ID are shown.
+const SHOWN: usize = 12;
+
 /// As few digits of an ID as are taken.
 const FEWEST: usize = 6;
 
@@ -39,14 +50,18 @@ const FEWEST: usize = 6;
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Options {
-    /// Where they are: a file, or redis://HOST:PORT [default: tool-guard/records.db in the user's
-    /// state folder]
+    /// Where they are: a file, or redis://HOST:PORT [default: the configuration's, or
+    /// tool-guard/records.db in the user's state folder]
     #[arg(long, global = true, value_name = "WHERE")]
     records: Option<Place>,
 
     /// The key with which they are encrypted
     #[arg(long, global = true, value_name = "FILE")]
     records_key_file: Option<PathBuf>,
+
+    /// The guard's configuration, which may say where they are
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
 
     #[command(subcommand)]
     what: What,
@@ -141,7 +156,9 @@ enum Act {
 
 /// The store, which must be there.
 async fn open(options: &Options) -> anyhow::Result<Records> {
-    let place = match options.records.clone() {
+    let config = read_config(options.config.as_deref(), variables())?;
+    let configured = Recording::configured(&config.records).map_err(anyhow::Error::msg)?;
+    let place = match options.records.clone().or(configured.place) {
         Some(place) => place,
         None => Place::File(records::default_file()?),
     };
@@ -156,8 +173,8 @@ async fn open(options: &Options) -> anyhow::Result<Records> {
     }
     let store = records::open(Some(place)).await?.context("a place has a store")?;
     let mut layer = IdempotencyLayer::builder().shared_store(store);
-    if let Some(file) = &options.records_key_file {
-        layer = layer.sealed_with(records::key(file)?);
+    if let Some(file) = options.records_key_file.clone().or(configured.key_file) {
+        layer = layer.sealed_with(records::key(&file)?);
     }
     layer.build()?.handle().in_store().context("the layer has a store")
 }
@@ -188,13 +205,33 @@ async fn find(records: &Records, id: &str) -> anyhow::Result<Result<DedupeRecord
     if id.len() < FEWEST {
         return Ok(Err(format!("give at least {FEWEST} digits of the ID")));
     }
-    let mut found = all(records, false).await?;
-    found.retain(|record| record.key.starts_with(&id));
+    let found = records.beginning(&id, NAMED + 1).await;
+    let mut found = found.context("the records cannot be read")?;
     Ok(match found.len() {
         0 => Err(format!("no record has the ID {id}: tool-guard records list shows them")),
         1 => Ok(found.remove(0)),
-        several => Err(format!("{several} records have IDs that begin with {id}: give more of it")),
+        several => {
+            found.sort_by(|a, b| a.key.cmp(&b.key));
+            let more = if several > NAMED { ", …" } else { "" };
+            // As much of each as tells it from its neighbours.
+            let keys: Vec<_> = found.iter().map(|record| &*record.key).collect();
+            let named: Vec<_> = (0..several.min(NAMED)).map(|at| apart(&keys, at)).collect();
+            let named = named.join(", ");
+            Err(format!(
+                "several records have IDs that begin with {id}: {named}{more}; give more of it"
+            ))
+        }
     })
+}
+
+/// The beginning of one of these sorted IDs, as long as it is shown, or longer where others share that.
+fn apart<'k>(keys: &[&'k str], at: usize) -> &'k str {
+    let key = keys[at];
+    let shared = |other: &&str| key.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
+    let shared = beside.filter_map(|at| keys.get(at)).map(|other| shared(other)).max();
+    let length = shared.map_or(SHOWN, |shared| SHOWN.max(shared + 1));
+    key.get(..length).unwrap_or(key)
 }
 
 async fn list(records: &Records, unknown: bool, json: bool) -> anyhow::Result<ExitCode> {
@@ -222,7 +259,7 @@ fn id(record: &DedupeRecord) -> anyhow::Result<Key> {
 
 /// A record in one line.
 fn line(record: &DedupeRecord, now: u64) -> String {
-    let short = record.key.get(..12).unwrap_or(&record.key);
+    let short = record.key.get(..SHOWN).unwrap_or(&record.key);
     let call = record.request.tool_call_id.as_deref().unwrap_or(&record.idempotency_key);
     // A derived key's ID says nothing twice.
     let call = if call == record.key { "-" } else { call };
@@ -274,7 +311,7 @@ fn whole(record: &DedupeRecord, now: u64) -> String {
     let rows = rows.map(|(name, said)| format!("{name:<14}{}\n", printable(said)));
     let mut text = rows.collect::<String>();
     if record.state == RecordState::Unknown {
-        let short = record.key.get(..12).unwrap_or(&record.key);
+        let short = record.key.get(..SHOWN).unwrap_or(&record.key);
         let _ = write!(
             text,
             "\nIt may have run. Find out at the other end whether it did, then say so:\n  \
@@ -337,7 +374,14 @@ async fn settle(
 
 #[cfg(test)]
 mod tests {
-    use super::ago;
+    use super::{ago, apart};
+
+    #[test]
+    fn ids_are_named_as_far_as_they_differ() {
+        let keys = ["3fa91c0be27d00aa", "3fa91c0be27d00ab", "3fa91c7777777777"];
+        let named: Vec<_> = (0..keys.len()).map(|at| apart(&keys, at)).collect();
+        assert_eq!(named, ["3fa91c0be27d00aa", "3fa91c0be27d00ab", "3fa91c777777"]);
+    }
 
     #[test]
     fn ages() {

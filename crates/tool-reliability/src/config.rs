@@ -36,6 +36,7 @@
 //! |---|---|
 //! | `rollout` | at once, for calls that are made from then on |
 //! | `tools`, `defaults`, `undeclared_effect` | at once, for calls that get their manifest from then on; a breaker that exists keeps the limits that it was made with |
+//! | `records`, `identity` | nothing: they are for `tool-guard`, which reads them at its start |
 //! | all else | with the next start: breakers, records and turns would be lost with the layers that hold them |
 use crate::{Builder, ConfigError, ToolStack, breaker, idempotency, loopguard, retry::Policy};
 use std::{
@@ -48,7 +49,7 @@ pub use tr_core::{
     catalog::CatalogError,
     config::{
         BreakerConfig, BreakerMode, BreakerRules, Config, Conflicts, DeriveKeys, IdempotencyConfig,
-        LoopConfig, LoopMode, PREFIX, RetryOptIn,
+        IdentityConfig, LoopConfig, LoopMode, PREFIX, RecordBodies, RecordsConfig, RetryOptIn,
     },
 };
 
@@ -252,6 +253,8 @@ impl Live {
             ("breaker", started.breaker != config.breaker),
             ("idempotency", started.idempotency != config.idempotency),
             ("loops", started.loops != config.loops),
+            ("records", started.records != config.records),
+            ("identity", started.identity != config.identity),
         ];
         let differs = differs.into_iter().filter(|(_, differs)| *differs);
         let needs_restart = differs.map(|(section, _)| section).collect();

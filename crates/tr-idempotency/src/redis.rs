@@ -174,9 +174,9 @@ impl Redis {
         format!("{}{{{key}}}", self.0.prefix).into_bytes()
     }
 
-    /// What all names look like.
-    fn pattern(&self) -> String {
-        format!("{}{{*}}", self.0.prefix)
+    /// What the names of keys that begin so look like.
+    fn pattern(&self, beginning: &str) -> String {
+        format!("{}{{{beginning}*}}", self.0.prefix)
     }
 
     fn key_of(&self, name: &[u8]) -> Option<Key> {

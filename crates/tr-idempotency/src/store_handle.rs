@@ -9,8 +9,11 @@ use crate::{
     remote::Remote,
     store::{End, Query, StoreError, Stored, Which, Whose},
 };
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
 use tr_core::canonical::Key;
+
+/// So many hexadecimal digits has a key.
+const DIGITS: usize = 64;
 
 /// Looks after the records that a layer keeps in a [store](crate::Builder::store).
 ///
@@ -63,6 +66,19 @@ impl<V> StoreHandle<V> {
     pub async fn record(&self, key: &Key) -> Result<Option<DedupeRecord>, StoreError> {
         let stored = self.remote.store.read(key).await?;
         Ok(stored.map(|stored| self.shown(&stored)))
+    }
+
+    /// Up to `limit` records whose keys begin with these hexadecimal digits, for operators who know the
+    /// beginning of one; none where it is no beginning of a key.
+    pub async fn beginning(
+        &self,
+        digits: &str,
+        limit: usize,
+    ) -> Result<Vec<DedupeRecord>, StoreError> {
+        let Some(keys) = beginning(digits) else { return Ok(Vec::new()) };
+        let query = Query { whose: Whose::Keys(keys), which: Which::Any };
+        let stored = self.remote.store.list(&query, limit).await?;
+        Ok(stored.iter().map(|stored| self.shown(stored)).collect())
     }
 
     /// Up to `limit` records, in no order.
@@ -185,6 +201,15 @@ impl<V> StoreHandle<V> {
     }
 }
 
+/// The first and the last key that begin so.
+fn beginning(digits: &str) -> Option<RangeInclusive<Key>> {
+    let filled = |digit: &str| {
+        let rest = DIGITS.checked_sub(digits.len())?;
+        format!("{}{}", digits.to_ascii_lowercase(), digit.repeat(rest)).parse().ok()
+    };
+    Some(filled("0")?..=filled("f")?)
+}
+
 impl<V> Clone for StoreHandle<V> {
     fn clone(&self) -> Self {
         Self::new(self.remote.clone(), self.front.clone())
@@ -194,5 +219,24 @@ impl<V> Clone for StoreHandle<V> {
 impl<V> fmt::Debug for StoreHandle<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoreHandle").field("remote", &self.remote).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::beginning;
+
+    #[test]
+    fn a_beginning_means_the_keys_between_its_zeros_and_its_fs() {
+        let keys = beginning("3Fa").unwrap();
+        assert_eq!(keys.start().to_string(), format!("3fa{}", "0".repeat(61)));
+        assert_eq!(keys.end().to_string(), format!("3fa{}", "f".repeat(61)));
+        let whole = "7".repeat(64);
+        let keys = beginning(&whole).unwrap();
+        assert_eq!((keys.start(), keys.start().to_string()), (keys.end(), whole));
+        assert!(beginning("").is_some());
+        for none in ["3g", "é3", &"7".repeat(65)] {
+            assert!(beginning(none).is_none(), "{none}");
+        }
     }
 }

@@ -1,6 +1,9 @@
 //! Whose model made a malformed call, for the attribution log: what the client says of itself, of
 //! its turn and of the call. Nothing of it changes a byte that passes.
-use super::message::{self, Message};
+use super::{
+    message::{self, Message},
+    meta::{self, Said},
+};
 use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -27,41 +30,10 @@ pub(crate) struct ClientLog {
     client: Mutex<Option<String>>,
 }
 
-/// What clients say of a call in `_meta`. Values of another kind than expected say nothing.
-#[derive(Default, Deserialize)]
-struct Said<'l> {
-    /// Codex's description of its turn.
-    #[serde(borrow, rename = "x-codex-turn-metadata")]
-    codex_turn: Option<&'l RawValue>,
-    /// The id that the model gave to the call, as Codex has it.
-    #[serde(borrow, rename = "callId")]
-    codex_call: Option<&'l RawValue>,
-    /// The same, as Claude Code has it.
-    #[serde(borrow, rename = "claudecode/toolUseId")]
-    claude_code_call: Option<&'l RawValue>,
-    /// What MCP 2026-07-28 has in place of `initialize`.
-    #[serde(borrow, rename = "io.modelcontextprotocol/clientInfo")]
-    client: Option<&'l RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-struct Turn<'l> {
-    #[serde(borrow)]
-    model: Option<&'l RawValue>,
-}
-
 #[derive(Default, Deserialize)]
 struct Initialize<'l> {
     #[serde(borrow, rename = "clientInfo")]
     client: Option<&'l RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-struct Client<'l> {
-    #[serde(borrow)]
-    name: Option<&'l RawValue>,
-    #[serde(borrow)]
-    version: Option<&'l RawValue>,
 }
 
 impl ClientLog {
@@ -76,18 +48,16 @@ impl ClientLog {
     /// The client has sent a request: `initialize` names it.
     pub(crate) fn on_request(&self, message: &Message<'_>) {
         if message.method.as_deref() == Some("initialize") {
-            let said: Initialize<'_> = read(message.params);
-            self.know(said.client);
+            let params = message.params.and_then(|raw| message::object(raw.get()).ok());
+            let said: Initialize<'_> = params.unwrap_or_default();
+            self.know(said.client.and_then(meta::client).as_deref());
         }
     }
 
-    /// Tells the call what its `_meta` says of its model.
-    pub(crate) fn attribute(&self, parts: &mut CallParts, meta: Option<&str>) {
-        let said: Said<'_> = meta.and_then(|meta| message::object(meta).ok()).unwrap_or_default();
-        self.know(said.client);
-        let id = text(said.codex_call).or_else(|| text(said.claude_code_call));
-        parts.tool_call_id = parts.tool_call_id.take().or(id.map(Into::into));
-        parts.model = model(said.codex_turn).map(Into::into);
+    /// Tells the call what its client says of its model.
+    pub(crate) fn attribute(&self, parts: &mut CallParts, said: &Said) {
+        self.know(said.client.as_deref());
+        parts.model = said.model.as_deref().map(|model| shortened(model).into());
     }
 
     /// Waits until all is written, if that takes no longer than it should.
@@ -95,13 +65,9 @@ impl ClientLog {
         self.file.flush(PATIENCE);
     }
 
-    fn know(&self, client: Option<&RawValue>) {
-        let client: Client<'_> = read(client);
-        let Some(name) = text(client.name) else { return };
-        let client = match text(client.version) {
-            Some(version) => format!("{name}/{version}"),
-            None => name,
-        };
+    fn know(&self, client: Option<&str>) {
+        let Some(client) = client else { return };
+        let client = shortened(client);
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client);
     }
 }
@@ -115,68 +81,17 @@ impl AttributionLog for ClientLog {
     }
 }
 
-/// The model that Codex's description of a turn names. That is an object, or a text that holds one.
-fn model(turn: Option<&RawValue>) -> Option<String> {
-    let raw = turn?.get();
-    let inner: Option<String> = serde_json::from_str(raw).ok();
-    let turn: Turn<'_> = message::object(inner.as_deref().unwrap_or(raw)).ok()?;
-    text(turn.model)
-}
-
-fn read<'l, T: Deserialize<'l> + Default>(raw: Option<&'l RawValue>) -> T {
-    raw.and_then(|raw| message::object(raw.get()).ok()).unwrap_or_default()
-}
-
-/// A text that says something.
-fn text(raw: Option<&RawValue>) -> Option<String> {
-    let text: String = serde_json::from_str(raw?.get()).ok()?;
-    let text: String = text.chars().take(MOST).collect();
-    Some(text).filter(|text| !text.is_empty())
+fn shortened(text: &str) -> String {
+    text.chars().take(MOST).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
     use tr_core::Json;
 
     fn log() -> ClientLog {
         ClientLog { file: FileLog::new("/no/such/log"), client: Mutex::default() }
-    }
-
-    /// The model and the id of a call.
-    fn said(meta: &Value) -> (Option<String>, Option<String>) {
-        let mut parts = CallParts::new("read", Json::empty_object());
-        log().attribute(&mut parts, Some(&meta.to_string()));
-        (parts.model.map(Into::into), parts.tool_call_id.map(Into::into))
-    }
-
-    fn some(text: &str) -> Option<String> {
-        Some(text.into())
-    }
-
-    #[test]
-    fn a_client_says_what_its_model_is_and_how_it_calls_the_call() {
-        let turn = json!({ "turn_id": "t", "model": "gpt-5.4", "reasoning_effort": "high" });
-        let codex = json!({ "x-codex-turn-metadata": turn, "callId": "call_1", "threadId": "t" });
-        assert_eq!(said(&codex), (some("gpt-5.4"), some("call_1")));
-        let header = json!({ "x-codex-turn-metadata": turn.to_string() });
-        assert_eq!(said(&header), (some("gpt-5.4"), None));
-        let claude_code = json!({ "claudecode/toolUseId": "toolu_1", "progressToken": 1 });
-        assert_eq!(said(&claude_code), (None, some("toolu_1")));
-    }
-
-    #[test]
-    fn what_is_not_said_is_not_guessed() {
-        for meta in [
-            json!({}),
-            json!([]),
-            json!({ "x-codex-turn-metadata": "t1", "callId": 7, "claudecode/toolUseId": "" }),
-            json!({ "x-codex-turn-metadata": { "model": ["gpt"] }, "callId": null }),
-            json!({ "x-codex-turn-metadata": [{ "model": "gpt" }], "model": "other" }),
-        ] {
-            assert_eq!(said(&meta), (None, None), "{meta}");
-        }
     }
 
     #[test]
@@ -187,18 +102,26 @@ mod tests {
             let message::Line::One(message) = message::read(line.as_bytes()) else { panic!() };
             log.on_request(&message);
         };
+        let attributed = |client: Option<&str>, model: &str| {
+            let mut parts = CallParts::new("read", Json::empty_object());
+            let said = Said {
+                client: client.map(Into::into),
+                model: Some(model.into()),
+                ..Said::default()
+            };
+            log.attribute(&mut parts, &said);
+            parts.model
+        };
         hear(r#"{"id":1,"method":"ping","params":{"clientInfo":{"name":"other"}}}"#);
         hear(r#"{"id":1,"method":"initialize","params":{"clientInfo":[]}}"#);
         assert_eq!(known(), None);
         hear(
             r#"{"id":1,"method":"initialize","params":{"clientInfo":{"name":"claude-code","version":"2.1"}}}"#,
         );
-        assert_eq!(known(), some("claude-code/2.1"));
-        let mut parts = CallParts::new("read", Json::empty_object());
-        log.attribute(&mut parts, Some("{}"));
-        assert_eq!(known(), some("claude-code/2.1"));
-        let meta = json!({ "io.modelcontextprotocol/clientInfo": { "name": "codex" } });
-        log.attribute(&mut parts, Some(&meta.to_string()));
-        assert_eq!(known(), some("codex"));
+        assert_eq!(known().as_deref(), Some("claude-code/2.1"));
+        assert_eq!(attributed(None, "gpt-5.4").as_deref(), Some("gpt-5.4"));
+        assert_eq!(known().as_deref(), Some("claude-code/2.1"));
+        assert_eq!(attributed(Some("codex"), &"m".repeat(1000)).unwrap().len(), MOST);
+        assert_eq!(known().as_deref(), Some("codex"));
     }
 }

@@ -1,7 +1,8 @@
 //! A `tools/call` request of the client's, and what becomes of it.
 use super::{
     identity::{Client, Identity},
-    message::{self, CallParams, Message, Meta, Token},
+    message::{self, CallParams, Message, Token},
+    meta::{Meta, Said},
 };
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -25,7 +26,6 @@ pub(crate) struct McpCall {
     id: Token,
     id_range: Range<usize>,
     token: Option<(Token, Range<usize>)>,
-    meta: Option<Range<usize>>,
     own_id_used: AtomicBool,
     answer: Mutex<Option<Answer>>,
     /// How its end is told of where nobody waits for it any more.
@@ -76,8 +76,8 @@ pub(crate) struct Request {
     /// What a call that continues another one carries on: under one key, another call.
     pub(crate) continues: Option<Digest>,
     pub(crate) traceparent: Option<Box<str>>,
-    /// The client's turn, if it names one.
-    pub(crate) turn: Option<Box<str>>,
+    /// What else the client says of it.
+    pub(crate) said: Said,
 }
 
 /// Why a `tools/call` request is refused before anybody looks at the tool.
@@ -114,7 +114,6 @@ impl Request {
             id,
             id_range: message::range(line, raw_id),
             token,
-            meta: params.meta.map(|raw| message::range(line, raw)),
             own_id_used: AtomicBool::new(false),
             answer: Mutex::new(None),
             trace: Trace::default(),
@@ -130,7 +129,7 @@ impl Request {
                 client.identify(tool, key(&meta)?.as_deref(), &meta, params.meta)
             },
             continues: continues(&params),
-            turn: meta.turn(),
+            said: meta.said(),
             traceparent: meta.traceparent.map(|text| text.into_owned().into()),
         })
     }
@@ -182,12 +181,6 @@ impl McpCall {
 
     pub(crate) const fn line(&self) -> &Bytes {
         &self.line
-    }
-
-    /// Its `_meta` as JSON text.
-    pub(crate) fn meta(&self) -> Option<&str> {
-        let range = self.meta.clone()?;
-        Some(std::str::from_utf8(&self.line[range]).expect("a part of JSON text"))
     }
 
     /// The client's progress token, and its JSON text.

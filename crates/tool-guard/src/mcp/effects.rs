@@ -3,7 +3,7 @@ use super::{message, options::Trust};
 use hashbrown::HashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use tool_reliability::telemetry::TARGET;
 use tr_core::{Effect, ToolManifest};
 
@@ -23,6 +23,8 @@ pub(crate) struct Effects {
 /// What a server says of a tool.
 #[derive(Debug)]
 struct Listed {
+    /// It was said to do harm, and nobody's word for tools of which nothing is said holds for it.
+    is_harmful: bool,
     /// With the most harmful effect that was ever said of it in this connection.
     manifest: Arc<ToolManifest>,
     /// The list that it stands in still holds.
@@ -32,22 +34,38 @@ struct Listed {
 /// From the user's catalogue and configuration: these hold whatever the server says. A clone is
 /// another handle of the same.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Declared(Arc<RwLock<Tools>>);
+pub(crate) struct Declared(Arc<RwLock<Words>>);
+
+/// The user's words.
+#[derive(Debug, Default)]
+struct Words {
+    tools: Tools,
+    /// For tools of which nobody says it.
+    undeclared: Effect,
+}
 
 impl Declared {
-    /// Takes these in place of all that were declared before.
-    pub(crate) fn replace<'m>(&self, manifests: impl Iterator<Item = &'m Arc<ToolManifest>>) {
+    /// Takes these in place of all that were declared before, and this effect for all other tools.
+    pub(crate) fn replace<'m>(
+        &self,
+        manifests: impl Iterator<Item = &'m Arc<ToolManifest>>,
+        undeclared: Effect,
+    ) {
         let tools = manifests.map(|tool| (tool.tool.name().into(), tool.clone())).collect();
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = tools;
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Words { tools, undeclared };
     }
 
     /// All of them.
     pub(crate) fn all(&self) -> Vec<Arc<ToolManifest>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.read().tools.values().cloned().collect()
     }
 
     fn get(&self, name: &str) -> Option<Arc<ToolManifest>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.read().tools.get(name).cloned()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Words> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -86,6 +104,13 @@ impl Annotations {
     }
 }
 
+impl Annotations {
+    /// Whether the server says itself that it changes something for good.
+    const fn is_harmful(&self) -> bool {
+        matches!((self.destructive, self.read_only), (Some(true), _) | (_, Some(false)))
+    }
+}
+
 impl Trust {
     /// As much of what a server says as is believed.
     fn of(self, said: Option<Effect>) -> Option<Effect> {
@@ -119,7 +144,8 @@ impl Effects {
         let Ok(list) = message::object::<List<'_>>(result.get()) else { return };
         for tool in list.tools {
             let Ok(tool) = message::object::<Tool<'_>>(tool.get()) else { continue };
-            let annotations = tool.annotations.and_then(|raw| message::object(raw.get()).ok());
+            let annotations: Option<Annotations> =
+                tool.annotations.and_then(|raw| message::object(raw.get()).ok());
             let said = self.trust.of(annotations.as_ref().and_then(Annotations::effect));
             let effect = match self.listed.get(&tool.name) {
                 None if self.listed.len() >= MAX_TOOLS => break,
@@ -134,9 +160,12 @@ impl Effects {
                 }
                 _ => said,
             };
+            let was_harmful = self.listed.get(&tool.name).is_some_and(|known| known.is_harmful);
+            let is_harmful =
+                was_harmful || annotations.as_ref().is_some_and(Annotations::is_harmful);
             let mut manifest = ToolManifest::new(&*tool.name);
             manifest.effect = effect;
-            let listed = Listed { manifest: Arc::new(manifest), is_current: true };
+            let listed = Listed { is_harmful, manifest: Arc::new(manifest), is_current: true };
             self.listed.insert(tool.name, listed);
         }
     }
@@ -151,6 +180,18 @@ impl Effects {
     /// What the server says of its tools.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &Arc<ToolManifest>> {
         self.listed.values().filter(|tool| tool.is_current).map(|tool| &tool.manifest)
+    }
+
+    /// Whether the server says of a tool itself that it changes something for good.
+    pub(crate) fn is_harmful(&self, name: &str) -> bool {
+        self.listed.get(name).is_some_and(|tool| tool.is_harmful)
+    }
+
+    /// What the user says that tools do of which nobody says it. Whether anybody does is known of those
+    /// that stand in a list that still holds.
+    pub(crate) fn undeclared(&self, name: &str) -> Option<Effect> {
+        let is_silent = |tool: &&Listed| tool.is_current && !tool.is_harmful;
+        self.listed.get(name).filter(is_silent).map(|_| self.declared.read().undeclared)
     }
 
     /// What is known of a tool, and what the server says of its effect where what the user declared
@@ -236,7 +277,7 @@ mod tests {
             (Arc::new(says), Trust::All, Some(Effect::Mutating)),
         ] {
             let declared = Declared::default();
-            declared.replace([&entry].into_iter());
+            declared.replace([&entry].into_iter(), Effect::Mutating);
             let mut effects = Effects::beside(declared, trust);
             assert_eq!(effect(&effects), entry.effect, "before the list");
             learn(&mut effects, r#"{"readOnlyHint":true}"#);
@@ -247,6 +288,28 @@ mod tests {
             );
             effects.forget();
             assert_eq!(effect(&effects), entry.effect, "the list has changed");
+        }
+    }
+
+    #[test]
+    fn what_the_user_says_of_all_other_tools_holds_for_those_that_the_list_is_silent_on() {
+        let declared = Declared::default();
+        declared.replace([].into_iter(), Effect::ReadOnly);
+        for (annotations, expected) in [
+            ("{}", Some(Effect::ReadOnly)),
+            ("null", Some(Effect::ReadOnly)),
+            (r#"{"destructiveHint":true}"#, None),
+            (r#"{"readOnlyHint":false}"#, None),
+        ] {
+            let mut effects = Effects::beside(declared.clone(), Trust::All);
+            assert_eq!(effects.undeclared("t"), None, "before the list");
+            learn(&mut effects, annotations);
+            assert_eq!(effects.undeclared("t"), expected, "{annotations}");
+            // A later list takes no harm back.
+            learn(&mut effects, "{}");
+            assert_eq!(effects.undeclared("t"), expected, "{annotations}");
+            effects.forget();
+            assert_eq!(effects.undeclared("t"), None, "the list has changed");
         }
     }
 

@@ -6,12 +6,16 @@
 //! | `_meta.idempotencyKey` | none | strong |
 //! | Codex's `_meta.callId` | `threadId` | strong; weak without a thread |
 //! | Claude Code's `_meta["claudecode/toolUseId"]` | the variable `CLAUDE_CODE_SESSION_ID` of the guard | strong with 20 random characters, else weak |
-//! | what an [`IdentityRule`] names; no configuration gives any yet | as named | as named |
+//! | what an [`IdentityRule`] of the configuration names | as named | as named |
 //!
 //! A strong id names one call for ever: it holds across connections, restarts and guards. A weak one
 //! (`functions.pay:0`) comes again in the next conversation, so it holds for this connection and ten
 //! minutes.
-use super::message::Meta;
+mod rules;
+
+pub(crate) use self::rules::{IdentityRule, rules};
+
+use super::meta::{Meta, text};
 use serde_json::value::RawValue;
 use std::{env, time::Duration};
 use tr_core::{
@@ -32,15 +36,6 @@ const WEAK: Duration = Duration::from_secs(600);
 /// The record of a read ends with its call.
 const AT_ONCE: Duration = Duration::ZERO;
 
-/// Which members of `_meta` name a call and its conversation, by the operator's word.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct IdentityRule {
-    pub(crate) call: Option<Box<str>>,
-    pub(crate) conversation: Option<Box<str>>,
-    /// Whether an id names one call for ever; where nobody says it, by its length.
-    pub(crate) strong: Option<bool>,
-}
-
 /// What the guard knows of its client before any call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Client {
@@ -50,12 +45,16 @@ pub(crate) struct Client {
     connection: Box<str>,
     claude_session: Option<Box<str>>,
     rules: Vec<IdentityRule>,
+    /// How long failures of calls with a strong id hold; `None` if the stack's time does.
+    failures: Option<Duration>,
 }
 
 /// Who a call is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     call: Option<CallId>,
+    /// What the client calls the call, whatever it is recognised by.
+    client_id: Option<Box<str>>,
     conversation: Option<Box<str>>,
 }
 
@@ -83,7 +82,14 @@ impl Client {
             connection: connection.into(),
             claude_session: claude_session.map(Into::into),
             rules,
+            failures: None,
         }
+    }
+
+    /// Failures of mutating calls with a strong id hold for so long.
+    pub(crate) const fn keeping_failures(mut self, failures: Option<Duration>) -> Self {
+        self.failures = failures;
+        self
     }
 
     /// Who the call is, by its key, if it has one, and the other members of its `_meta`.
@@ -94,7 +100,7 @@ impl Client {
         meta: &Meta<'_>,
         raw: Option<&RawValue>,
     ) -> Identity {
-        let thread = text(meta.codex_thread);
+        let (codex, thread) = (text(meta.codex_call), text(meta.codex_thread));
         let (named, named_conversation) = self.named(tool, raw);
         let claude = text(meta.claude_call);
         let claude_session = self.claude_session.clone().filter(|_| claude.is_some());
@@ -104,12 +110,11 @@ impl Client {
             strong,
             conversation,
         };
+        let named_id = || named.as_ref().map(|named| named.id.clone());
+        let client_id = codex.clone().or_else(|| claude.clone()).or_else(named_id);
         let id = key
             .map(|key| call(KEY, key.into(), true, None))
-            .or_else(|| {
-                let id = text(meta.codex_call)?;
-                Some(call(CODEX, id, thread.is_some(), thread.clone()))
-            })
+            .or_else(|| Some(call(CODEX, codex?, thread.is_some(), thread.clone())))
             .or_else(|| {
                 let strong = is_random(claude.as_deref()?, tool);
                 Some(call(CLAUDE, claude?, strong, claude_session.clone()))
@@ -119,7 +124,7 @@ impl Client {
             .or(claude_session)
             .or(named_conversation)
             .or_else(|| others.into_iter().find_map(text));
-        Identity { call: id.or(named), conversation }
+        Identity { call: id.or(named), client_id, conversation }
     }
 
     /// What the configuration has of it.
@@ -182,10 +187,8 @@ impl Identity {
     pub(crate) fn put_into(self, call: &mut ToolCall, client: &Client, effect: Effect) {
         let session = self.conversation.as_ref().unwrap_or(&client.connection);
         call.parts_mut().context.session = Some(session.clone());
+        call.parts_mut().tool_call_id = self.client_id;
         let Some(id) = self.call else { return };
-        if &*id.kind != KEY {
-            call.parts_mut().tool_call_id = Some(id.id.clone());
-        }
         // A call whose params have no canonical form is refused for it by the layer, if it has a
         // key of its own, and else runs as one without an id.
         let Ok(digest) = call.digest() else {
@@ -207,7 +210,8 @@ impl Identity {
                 (ttls.done, ttls.failed) = (Some(WEAK), Some(WEAK));
                 ttls.unknown = Some(WEAK);
             }
-            _ => {}
+            (Effect::Mutating, true) => ttls.failed = client.failures,
+            (Effect::Idempotent, true) => {}
         }
         let parts = &mut call.parts_mut().idempotency;
         parts.id = Some(Id { key, digest });
@@ -222,12 +226,6 @@ impl Identity {
     pub(crate) fn is_keyed(&self) -> bool {
         self.call.as_ref().is_some_and(|call| &*call.kind == KEY)
     }
-}
-
-/// A name that a member holds; clients put what they like into `_meta`, so anything else is none.
-fn text(raw: Option<&RawValue>) -> Option<Box<str>> {
-    let text: String = serde_json::from_str(raw?.get()).ok()?;
-    (!text.is_empty()).then(|| text.into())
 }
 
 /// Whether an id is long enough by what nobody chose: all but the tool's name and the word in front.
@@ -290,7 +288,10 @@ mod tests {
         for meta in strong {
             assert_eq!(key("a", meta), key("b", meta), "{meta}");
             assert!(key("a", meta).is_some());
-            assert!(!call(&client("a"), meta, Effect::Mutating).parts().idempotency.in_process);
+            let client_a = client("a").keeping_failures(Some(WEAK * 2));
+            let strong = call(&client_a, meta, Effect::Mutating);
+            let parts = &strong.parts().idempotency;
+            assert!(!parts.in_process && parts.ttls.failed == Some(WEAK * 2), "{meta}");
             // A read is joined while it runs, and no longer.
             let read = call(&client("a"), meta, Effect::ReadOnly);
             let parts = &read.parts().idempotency;

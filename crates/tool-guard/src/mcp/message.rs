@@ -36,58 +36,6 @@ pub(crate) struct CallParams<'l> {
     pub(crate) request_state: Option<&'l RawValue>,
 }
 
-/// What we look for in `_meta`.
-#[derive(Debug, Default, Deserialize)]
-pub(crate) struct Meta<'l> {
-    #[serde(borrow, rename = "progressToken")]
-    pub(crate) progress_token: Option<&'l RawValue>,
-    #[serde(borrow, rename = "idempotencyKey")]
-    pub(crate) idempotency_key: Option<&'l RawValue>,
-    #[serde(borrow)]
-    pub(crate) traceparent: Option<Cow<'l, str>>,
-    /// Codex names its turns in it.
-    #[serde(borrow, rename = "x-codex-turn-metadata")]
-    pub(crate) codex_turn: Option<&'l RawValue>,
-    #[serde(borrow, rename = "callId")]
-    pub(crate) codex_call: Option<&'l RawValue>,
-    #[serde(borrow, rename = "threadId")]
-    pub(crate) codex_thread: Option<&'l RawValue>,
-    #[serde(borrow, rename = "claudecode/toolUseId")]
-    pub(crate) claude_call: Option<&'l RawValue>,
-    // Conversations, and no calls.
-    #[serde(borrow, rename = "vscode.conversationId")]
-    pub(crate) vscode: Option<&'l RawValue>,
-    #[serde(borrow, rename = "ai.opencode/sessionID")]
-    pub(crate) opencode: Option<&'l RawValue>,
-    #[serde(borrow, rename = "agent-session-id")]
-    pub(crate) goose: Option<&'l RawValue>,
-    #[serde(borrow, rename = "antigravity.google/conversation_id")]
-    pub(crate) antigravity: Option<&'l RawValue>,
-}
-
-/// What we look for in Codex's description of a turn.
-#[derive(Debug, Default, Deserialize)]
-struct CodexTurn<'l> {
-    #[serde(borrow)]
-    turn_id: Option<Cow<'l, str>>,
-}
-
-impl Meta<'_> {
-    /// The client's turn, if it names one: the `turn_id` of an object, also where that is written
-    /// into a string as in the header of the same name; else the string. What is neither names none.
-    pub(crate) fn turn(&self) -> Option<Box<str>> {
-        let raw = self.codex_turn?.get();
-        let id = |text: &str| Some(object::<CodexTurn<'_>>(text).ok()?.turn_id?.into());
-        let named: Option<Box<str>> = if raw.starts_with('"') {
-            let text: String = serde_json::from_str(raw).ok()?;
-            if text.starts_with('{') { id(&text) } else { Some(text.into()) }
-        } else {
-            id(raw)
-        };
-        named.filter(|id| !id.is_empty())
-    }
-}
-
 /// The params of `notifications/cancelled` and `notifications/progress`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct NoteParams<'l> {
@@ -292,24 +240,10 @@ pub(crate) fn splice(line: &[u8], parts: &[(Range<usize>, &str)]) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::meta::Meta;
 
     fn raw(text: &str) -> &RawValue {
         serde_json::from_str(text).unwrap()
-    }
-
-    #[test]
-    fn a_turn_is_named_by_codex() {
-        let turn = |value: &str| {
-            let text = format!(r#"{{"x-codex-turn-metadata":{value}}}"#);
-            serde_json::from_str::<Meta<'_>>(&text).unwrap().turn()
-        };
-        let named = r#"{"session_id":"s","turn_id":"t1","turn_started_at_unix_ms":1}"#;
-        assert_eq!(turn(named).as_deref(), Some("t1"));
-        assert_eq!(turn(&serde_json::to_string(named).unwrap()).as_deref(), Some("t1"));
-        assert_eq!(turn(r#""t2""#).as_deref(), Some("t2"));
-        for none in ["7", "null", "{}", r#"{"turn_id":7}"#, r#"{"turn_id":null}"#, r#""""#, "[]"] {
-            assert_eq!(turn(none), None, "{none}");
-        }
     }
 
     #[test]

@@ -14,11 +14,13 @@ mod lines;
 mod log;
 pub(crate) mod mark;
 pub(crate) mod message;
+mod meta;
 mod notes;
 mod options;
 mod out;
 mod patrol;
 mod proxy;
+pub(crate) mod recording;
 pub(crate) mod records;
 mod run;
 mod scan;
@@ -39,6 +41,6 @@ pub(crate) use self::{
     options::{Mode, Options},
     run::run,
     server::Server,
-    stack::read_catalog,
+    stack::{read_catalog, read_config},
     stdio::{Input, Output},
 };

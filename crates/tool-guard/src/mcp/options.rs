@@ -1,6 +1,6 @@
 //! The command line of `tool-guard mcp`.
-use super::records::Place;
-use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
+use super::recording::RecordOptions;
+use clap::{Args, ValueEnum};
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 use tool_reliability::{
     idempotency::DerivedKeys,
@@ -66,23 +66,8 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = OnServerExit::Exit, value_name = "WHAT")]
     pub(crate) on_server_exit: OnServerExit,
 
-    /// Where mutating calls that have an id are recorded, so that none runs twice although the guard
-    /// ends: a file, redis://HOST:PORT or memory [default: tool-guard/records.db in the user's state
-    /// folder]
-    #[arg(long, value_name = "WHERE")]
-    pub(crate) records: Option<Place>,
-
-    /// What is kept of their answers
-    #[arg(long, value_enum, default_value_t = Bodies::Full, value_name = "WHAT")]
-    pub(crate) record_bodies: Bodies,
-
-    /// Encrypts what is kept of calls: 64 hexadecimal digits in a file that is yours alone
-    #[arg(long, value_name = "FILE")]
-    pub(crate) records_key_file: Option<PathBuf>,
-
-    /// Names the server in the records, which several servers may share [default: by the command]
-    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) recording: RecordOptions,
 
     /// Which events are logged on standard error, as JSON lines or for people; all but off end with a
     /// summary

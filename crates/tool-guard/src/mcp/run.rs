@@ -6,9 +6,8 @@ use super::{
     identity::Client,
     line_reader::LineReader,
     log,
-    options::{Bodies, OnServerExit, signals},
+    options::{OnServerExit, signals},
     proxy::{Parts, Proxy},
-    records,
     server::{self, Server},
     setup::Files,
     signals::{Signals, reload},
@@ -74,18 +73,16 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         eprintln!("tool-guard: {deprecated}");
     }
     let compares = signals(loops, setup.config.loops.signals).is_some();
-    let server = options.name.unwrap_or_else(|| records::name_of(&options.command));
+    let recording = setup.recording.clone().under(options.recording);
+    let server = recording.server(&options.command);
     let connection = format!("mcp-{:016x}", fastrand::u64(..));
     let records = match options.mode {
-        Mode::Enforce => Records {
-            store: records::open(options.records).await?,
-            key: options.records_key_file.as_deref().map(records::key).transpose()?,
-            keep_answers: options.record_bodies == Bodies::Full,
-            instance: server.as_str().into(),
-        },
+        Mode::Enforce => recording.open(&server).await?,
         // Nothing is recorded of calls that are only looked at.
         Mode::Off | Mode::Shadow => Records::default(),
     };
+    let client = Client::new(&server, &connection, setup.identity.clone());
+    let client = client.keeping_failures(setup.failures());
     let log_path = options.attribution_log.or_else(|| setup.attribution_log());
     let guards_loops = options.mode != Mode::Off && setup.guards_loops(loops);
     if log_path.is_some() && !guards_loops {
@@ -116,7 +113,6 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         None => None,
     };
     let effects = Effects::beside(declared, options.trust_annotations);
-    let client = Client::new(&server, &connection, Vec::new());
     let proxy = Proxy::new(Parts { mode: options.mode, wire, stack, client, effects });
     let proxy = proxy.watched_by(watching.clone());
 

@@ -2,16 +2,21 @@
 use super::{
     Options,
     effects::Declared,
+    identity::{self, IdentityRule},
     options::Loops,
+    recording::Recording,
     stack::{read_catalog, read_config},
 };
-use std::{env, path::PathBuf};
+use std::{env, path::PathBuf, time::Duration};
 use tool_reliability::{
     Environment,
     config::{Config, DeriveKeys, Live, LoopMode, Reloaded, variables},
     idempotency::DerivedKeys,
     loopguard,
 };
+
+/// How long successes of recorded calls hold where nobody says it.
+const DONE: Duration = Duration::from_secs(24 * 3600);
 
 /// The files that say how the guard is set up.
 #[derive(Clone, Debug)]
@@ -23,6 +28,8 @@ pub(crate) struct Files {
 /// What they and the environment say.
 pub(crate) struct Setup {
     pub(crate) config: Config,
+    pub(crate) recording: Recording,
+    pub(crate) identity: Vec<IdentityRule>,
     declared: tr_core::ToolCatalog,
 }
 
@@ -44,12 +51,27 @@ impl Files {
         let mut faults = Environment::faults(|name| env::var(name).ok());
         let config = faults.take(read_config(self.config.as_deref(), variables()));
         let declared = faults.take(self.catalog.as_deref().map(read_catalog).transpose());
-        match (config, declared) {
-            (Some(config), Some(declared)) if faults.is_empty() => {
-                Ok(Setup { config, declared: declared.unwrap_or_default() })
+        let config = config.unwrap_or_default();
+        let (recording, identity) =
+            (Recording::configured(&config.records), identity::rules(&config.identity));
+        let found = recording
+            .as_ref()
+            .err()
+            .into_iter()
+            .chain(identity.as_ref().err().into_iter().flatten());
+        faults.extend(found.map(|fault| format!("{} cannot be used: {fault}", self.said_in())));
+        match (recording, identity, declared) {
+            (Ok(recording), Ok(identity), Some(declared)) if faults.is_empty() => {
+                Ok(Setup { config, recording, identity, declared: declared.unwrap_or_default() })
             }
             _ => Err(faults.join("\n")),
         }
+    }
+
+    /// Where a configuration's mistake is.
+    fn said_in(&self) -> String {
+        let file = self.config.as_deref().map(|file| file.display().to_string());
+        file.unwrap_or_else(|| "the environment".into())
     }
 
     /// Reads them again, and has the stack take over what can change.
@@ -67,7 +89,9 @@ impl Files {
 impl Setup {
     /// Declares what is known of tools: what the catalogue says beats the configuration.
     pub(crate) fn declare(&self, declared: &Declared) {
-        declared.replace(self.config.catalog.iter().chain(self.declared.iter()));
+        let undeclared = self.declared.said_of_undeclared();
+        let undeclared = undeclared.unwrap_or_else(|| self.config.catalog.undeclared_effect());
+        declared.replace(self.config.catalog.iter().chain(self.declared.iter()), undeclared);
     }
 
     /// What becomes of loops, and what to say of an option whose name will go: an option beats the
@@ -80,6 +104,14 @@ impl Setup {
             LoopMode::Strict => loopguard::Mode::Strict,
         });
         option.map_or_else(|| (configured.unwrap_or_default(), None), Loops::mode)
+    }
+
+    /// How long failures of recorded calls hold where nobody says it: as long as their successes, which a
+    /// client repeats for the same reasons.
+    pub(crate) fn failures(&self) -> Option<Duration> {
+        let records = &self.config.idempotency;
+        let done = records.done_ttl_ms.map_or(DONE, Duration::from_millis);
+        records.failed_ttl_ms.is_none().then_some(done)
     }
 
     /// Where malformed calls are written down.

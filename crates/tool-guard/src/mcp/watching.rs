@@ -4,6 +4,7 @@ use super::{
     attribution::ClientLog,
     call::McpCall,
     message::Message,
+    meta::Said,
     summary::{Counted, Counts},
 };
 use std::{path::Path, sync::Arc};
@@ -47,9 +48,9 @@ impl Watching {
     }
 
     /// Tells the call what its client says of its model.
-    pub(crate) fn attribute(&self, parts: &mut CallParts, mcp: &McpCall) {
+    pub(crate) fn attribute(&self, parts: &mut CallParts, said: &Said) {
         if let Some(log) = &self.attribution {
-            log.attribute(parts, mcp.meta());
+            log.attribute(parts, said);
         }
     }
 

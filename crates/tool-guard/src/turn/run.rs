@@ -13,7 +13,7 @@ use std::{
 use tokio::signal::unix::{SignalKind, signal};
 use tool_reliability::{Environment, ToolStack, breaker, retry::Policy};
 use tower::Layer as _;
-use tr_core::{ToolCatalog, ToolManifest, printable_lines};
+use tr_core::{Effect, ToolCatalog, ToolManifest, printable_lines};
 use tr_turn::{CancelLayer, Plan, Recorder, Report, Tools, Turns};
 
 /// How long an attempt may take where nobody says otherwise.
@@ -139,6 +139,11 @@ fn completed(catalog: &ToolCatalog, effects: &Effects) -> anyhow::Result<ToolCat
     }
     let rest = listed.iter().filter(|(name, _)| !declared.contains(*name));
     all.extend(rest.map(|(_, manifest)| ToolManifest::clone(manifest)));
+    for manifest in &mut all {
+        if effects.is_harmful(manifest.tool.name()) {
+            manifest.effect = manifest.effect.or(Some(Effect::Mutating));
+        }
+    }
     Ok(ToolCatalog::new(all)?.with_undeclared_effect(catalog.undeclared_effect()))
 }
 

@@ -6,6 +6,7 @@ mod attribution;
 mod bad_input;
 mod client;
 mod command_line;
+mod configured;
 mod evidence;
 mod lines;
 mod log_file;

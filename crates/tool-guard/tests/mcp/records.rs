@@ -362,6 +362,29 @@ fn a_person_s_answer_is_given_again_and_what_did_not_run_runs() {
 }
 
 #[test]
+fn records_with_the_same_beginning_are_named_and_left_alone() {
+    let (shop, id) = unknown_payment(&json!({ "idempotencyKey": "k" }));
+    let beginning = &id[..6];
+    let twin = format!("{beginning}{}", "0".repeat(58));
+    let file = rusqlite::Connection::open(&shop.records).unwrap();
+    let columns = "digest, mutating, state, epoch, owner, version, runs, claimed_at, changed_at, \
+                   until, unknown_ttl, tool, session, notes, body, holder";
+    let copy = format!("INSERT INTO calls (key, {columns}) SELECT x'{twin}', {columns} FROM calls");
+    assert_eq!(file.execute(&copy, []).unwrap(), 1);
+    for order in
+        [vec!["show", beginning], vec!["settle", beginning, "done"], vec!["forget", beginning]]
+    {
+        let (said, code) = records(&shop, &order);
+        let named = format!("several records have IDs that begin with {beginning}: ");
+        assert!(said.contains(&named) && code == Some(4), "{said}");
+        assert!(said.contains(&id) && said.contains(&twin[..12]), "{said}");
+    }
+    assert_eq!(records(&shop, &["settle", &id, "done"]).1, Some(0));
+    let (listed, _) = records(&shop, &["list", "--unknown"]);
+    assert!(listed.starts_with(&twin[..12]) && listed.lines().count() == 1, "{listed}");
+}
+
+#[test]
 fn records_say_what_is_wrong_with_what_they_are_asked() {
     let shop = Shop::new();
     let (said, code) = records(&shop, &["list"]);

@@ -1,6 +1,7 @@
 //! What is retried, and what a retry does to ids, progress and loops.
-use crate::client::{Client, text};
+use crate::client::{Client, ledger, text};
 use serde_json::json;
+use std::fs;
 
 #[test]
 fn a_read_is_retried_once_the_tools_were_listed() {
@@ -91,4 +92,39 @@ fn what_the_server_says_of_a_cancelled_call_is_heard() {
         assert_eq!(client.receive()["params"]["progress"], step);
     }
     assert_eq!(text(&client.answer(1)), "done");
+}
+
+/// The server's part: the first call of each tool is reset by the peer.
+const RESETS: &str = r#"
+    while read -r line; do
+        id=$(printf %s "$line" | sed 's/.*"id":\([^,}]*\).*/\1/')
+        name=$(printf %s "$line" | sed 's/.*"name":"\([a-z]*\)".*/\1/')
+        case "$line" in
+            *tools/list*)
+                printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"plain"},{"name":"harm","annotations":{"destructiveHint":true}}]}}\n' "$id" ;;
+            *tools/call*)
+                echo "$name" >>"$LEDGER"
+                if [ "$(grep -c "$name" "$LEDGER")" = 1 ]; then
+                    printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"read ECONNRESET"}}\n' "$id"
+                else
+                    printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"there"}]}}\n' "$id"
+                fi ;;
+        esac
+    done"#;
+
+#[test]
+fn a_catalogue_says_what_all_other_tools_do_but_not_over_the_server_s_own_warning() {
+    let catalog = ledger().with_extension("catalog.toml");
+    fs::write(&catalog, "undeclared_effect = \"read_only\"\n").unwrap();
+    for (options, plain) in [(&["--catalog", catalog.to_str().unwrap()][..], 2), (&[], 1)] {
+        let mut client = Client::script(options, RESETS);
+        client.list_tools();
+        for (id, tool, times) in [(1, "plain", plain), (2, "harm", 1)] {
+            client.call(id, tool, json!({}));
+            let answer = client.answer(id);
+            assert_eq!(client.executions(tool), times, "{tool} {options:?}: {answer}");
+            assert_eq!(answer.get("error").is_none(), times == 2, "{answer}");
+        }
+    }
+    fs::remove_file(catalog).unwrap();
 }

@@ -6,7 +6,7 @@ use super::{
     relations::{Declared, relate},
     shape::{At, Spot},
 };
-use crate::{Effect, ToolManifest, wire::fault::Faults};
+use crate::{ToolManifest, wire::fault::Faults};
 
 pub(super) fn catalog(manifests: Vec<ToolManifest>) -> Result<ToolCatalog, CatalogError> {
     let mut faults = Faults::of_configuration("");
@@ -23,7 +23,7 @@ pub(super) fn catalog(manifests: Vec<ToolManifest>) -> Result<ToolCatalog, Catal
     });
     let entries = entries.collect();
     match faults.is_empty() {
-        true => Ok(ToolCatalog::of(entries, Effect::default())),
+        true => Ok(ToolCatalog::of(entries, None)),
         false => Err(CatalogError::new(faults, "")),
     }
 }

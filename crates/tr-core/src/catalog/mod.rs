@@ -79,7 +79,7 @@ pub const MAX_TOOLS: usize = 10_000;
 pub struct ToolCatalog {
     /// In the order of their identities.
     entries: Arc<[Entry]>,
-    undeclared_effect: Effect,
+    undeclared_effect: Option<Effect>,
 }
 
 #[derive(Debug)]
@@ -122,11 +122,11 @@ impl ToolCatalog {
     /// Sets the effect of tools of which nobody says it; [`Effect::Mutating`] by default.
     #[must_use]
     pub fn with_undeclared_effect(mut self, effect: Effect) -> Self {
-        self.undeclared_effect = effect;
+        self.undeclared_effect = Some(effect);
         self
     }
 
-    fn of(mut entries: Vec<Entry>, undeclared_effect: Effect) -> Self {
+    fn of(mut entries: Vec<Entry>, undeclared_effect: Option<Effect>) -> Self {
         entries.sort_by(|a, b| order(parts(&a.manifest.tool), parts(&b.manifest.tool)));
         Self { entries: entries.into(), undeclared_effect }
     }
@@ -162,6 +162,15 @@ impl ToolCatalog {
     /// The effect of tools of which nobody says it.
     #[must_use]
     pub const fn undeclared_effect(&self) -> Effect {
+        match self.undeclared_effect {
+            Some(effect) => effect,
+            None => Effect::Mutating,
+        }
+    }
+
+    /// The same, `None` where nothing was said of it: for who joins two catalogues.
+    #[must_use]
+    pub const fn said_of_undeclared(&self) -> Option<Effect> {
         self.undeclared_effect
     }
 
@@ -172,8 +181,9 @@ impl ToolCatalog {
         if let Some(manifest) = self.get(&call.parts().tool) {
             call = call.manifested(manifest.clone());
         }
-        if !call.parts().effect_declared && call.parts().effect != self.undeclared_effect {
-            call.parts_mut().effect = self.undeclared_effect;
+        let undeclared = self.undeclared_effect();
+        if !call.parts().effect_declared && call.parts().effect != undeclared {
+            call.parts_mut().effect = undeclared;
         }
         call
     }

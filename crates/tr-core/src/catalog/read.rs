@@ -114,5 +114,5 @@ pub(crate) fn build(form: Catalog, faults: &mut Faults) -> ToolCatalog {
         manifest.alternatives = related.alternatives;
         entries.push(super::Entry::new(manifest, schema_spot.as_ref(), faults));
     }
-    ToolCatalog::of(entries, form.undeclared_effect.unwrap_or_default())
+    ToolCatalog::of(entries, form.undeclared_effect)
 }

@@ -42,6 +42,11 @@ object! { strict
         "idempotency" => idempotency: Option<IdempotencyConfig>, Lenient<IdempotencyConfig>;
         /// Changes to the loop guard.
         "loops" => loops: Option<LoopConfig>, Lenient<LoopConfig>;
+        /// Where `tool-guard` records calls, so that the records outlive it.
+        "records" => records: Option<RecordsConfig>, Lenient<RecordsConfig>;
+        /// By which members of `_meta` `tool-guard mcp` recognises the calls of clients that it does not
+        /// know. The names are free.
+        "identity" => identity: Option<Identities>, Lenient<Map<Lenient<IdentityConfig>>>;
         /// What tools of which nobody says it do to the world; `mutating` where it is absent.
         "undeclared_effect" => undeclared_effect: Option<Effect>, Lenient<Word<Effect>>;
         /// What holds for each tool under `tools` that says nothing else. Tools that are not listed go by
@@ -51,6 +56,9 @@ object! { strict
         "tools" => tools: Option<Tools>, Lenient<Map<Lenient<Located<Tool>>>>;
     }
 }
+
+/// Rules by the operator's names for them; those that could not be read are only names.
+pub(super) type Identities = Vec<(Box<str>, Option<IdentityConfig>)>;
 
 /// Stages by the names of tools; those that could not be read are only names.
 pub(super) type Stages = Vec<(Box<str>, Option<Stage>)>;
@@ -289,7 +297,46 @@ object! { strict
     }
 }
 
+object! { strict
+    /// Where `tool-guard` records calls, so that the records outlive it. A program gives its stack a store
+    /// of its own. How long records are kept is in `idempotency`.
+    pub struct RecordsConfig {
+        /// A SQLite file (`~/` is the home folder), `redis://HOST:PORT` or `memory`;
+        /// `tool-guard/records.db` in the user's state folder.
+        "where" => place: Option<Box<str>>, Lenient<Name>;
+        /// What is kept of answers; `full`.
+        "bodies" => bodies: Option<RecordBodies>, Lenient<Word<RecordBodies>>;
+        /// A file with the key by which records are encrypted: 64 hexadecimal digits. `~/` is the home
+        /// folder.
+        "key_file" => key_file: Option<Box<str>>, Lenient<Name>;
+        /// Names the server in the records; by its command.
+        "name" => name: Option<Box<str>>, Lenient<Name>;
+    }
+}
+
+/// What a record keeps of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordBodies {
+    /// All of it.
+    Full,
+    /// Nothing.
+    Digest,
+}
+
+object! { strict
+    /// By which members of `_meta` calls of a client are recognised.
+    pub struct IdentityConfig {
+        /// The member that names the call: another one for each call, and the same when it comes again.
+        "call" => call: Option<Box<str>>, Lenient<Name>;
+        /// The member that names the conversation.
+        "conversation" => conversation: Option<Box<str>>, Lenient<Name>;
+        /// Whether the call's name never comes again for another call; by its length where it is absent.
+        "strong" => strong: Option<bool>, Lenient<Flag>;
+    }
+}
+
 words! {
+    RecordBodies { Full = "full", Digest = "digest" }
     Mode { Off = "off", Shadow = "shadow", Enforce = "enforce" }
     BreakerMode { Enforce = "enforce", Shadow = "shadow", Disabled = "disabled" }
     LoopMode { Off = "off", Note = "note", Block = "block", Strict = "strict" }

@@ -62,8 +62,8 @@ mod vars;
 #[cfg(feature = "schema")]
 pub(crate) use self::form::ConfigForm;
 pub use self::form::{
-    BreakerConfig, BreakerMode, BreakerRules, Conflicts, DeriveKeys, IdempotencyConfig, LoopConfig,
-    LoopMode, RetryOptIn,
+    BreakerConfig, BreakerMode, BreakerRules, Conflicts, DeriveKeys, IdempotencyConfig,
+    IdentityConfig, LoopConfig, LoopMode, RecordBodies, RecordsConfig, RetryOptIn,
 };
 pub use self::vars::PREFIX;
 
@@ -112,6 +112,10 @@ pub struct Config {
     pub idempotency: IdempotencyConfig,
     /// Changes to the loop guard.
     pub loops: LoopConfig,
+    /// Where `tool-guard` records calls.
+    pub records: RecordsConfig,
+    /// By which members of `_meta` `tool-guard mcp` recognises calls, with the operator's names.
+    pub identity: Vec<(Box<str>, IdentityConfig)>,
     /// What is known of single tools.
     pub catalog: ToolCatalog,
 }
@@ -181,6 +185,7 @@ fn finish(form: Option<ConfigForm>, faults: &mut Faults) -> Option<Config> {
         defaults: form.defaults,
         tools: form.tools,
     };
+    let identities = form.identity.into_iter().flatten();
     let config = Config {
         rollout: form.rollout.map(rollout),
         normalise: form.normalise,
@@ -191,6 +196,8 @@ fn finish(form: Option<ConfigForm>, faults: &mut Faults) -> Option<Config> {
         breaker: form.breaker.unwrap_or_default(),
         idempotency: form.idempotency.unwrap_or_default(),
         loops: form.loops.unwrap_or_default(),
+        records: form.records.unwrap_or_default(),
+        identity: identities.filter_map(|(name, rule)| Some((name, rule?))).collect(),
         catalog: read::build(catalog, faults),
     };
     faults.is_empty().then_some(config)

@@ -67,6 +67,8 @@ fn every_member_has_a_title_and_what_the_example_says_as_its_example() {
         "BreakerConfig",
         "IdempotencyConfig",
         "LoopConfig",
+        "RecordsConfig",
+        "IdentityConfig",
     ] {
         for (name, member) in defs[form]["properties"].as_object().unwrap() {
             assert!(member["title"].is_string() && member["examples"].is_array(), "{form} {name}");

@@ -86,6 +86,29 @@ pub(super) async fn records_are_found_by_key_session_and_tool<S: Subject>(
     Ok(())
 }
 
+pub(super) async fn records_are_found_by_a_range_of_keys<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+    let all = ["a", "b", "c", "d"];
+    for name in all {
+        cx.end(&cx.claim(name), done("x")).await?;
+    }
+    let mut keys: Vec<_> = all.iter().map(|name| cx.key(name)).collect();
+    keys.sort_unstable();
+    for first in 0..keys.len() {
+        for last in first..keys.len() {
+            let query = query(Whose::Keys(keys[first]..=keys[last]), Which::Any);
+            let listed = ok(cx.other.list(&query, 1_000).await)?;
+            let found: HashSet<_> = listed.iter().map(|stored| stored.key).collect();
+            // Others' keys may lie between them.
+            let own = keys.iter().filter(|key| found.contains(key)).copied().collect::<Vec<_>>();
+            let expected = &keys[first..=last];
+            must!(own == expected => "{query:?} finds {own:?}, not {expected:?}");
+            let beyond = found.iter().find(|key| !(keys[first]..=keys[last]).contains(key));
+            must!(beyond.is_none() => "{query:?} finds {beyond:?}");
+        }
+    }
+    Ok(())
+}
+
 pub(super) async fn stale_and_unknown_calls_are_found<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
     let old = cx.claim("old");
     cx.run(&old).await?;

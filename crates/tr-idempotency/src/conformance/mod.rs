@@ -125,6 +125,7 @@ macro_rules! conformance_cases {
             a_renewal_is_no_change
             a_record_reads_as_it_stands
             records_are_found_by_key_session_and_tool
+            records_are_found_by_a_range_of_keys
             stale_and_unknown_calls_are_found
             a_flush_spares_what_may_run_twice
             a_sweep_forgets_only_what_is_over

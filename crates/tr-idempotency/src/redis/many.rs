@@ -1,4 +1,5 @@
-//! Many records: for operators. Goes through all keys under the prefix, unless one is named.
+//! Many records: for operators. Goes through all keys under the prefix, unless one is named; of a range
+//! of keys the server sends no more than those with the same beginning.
 use super::{
     Redis,
     fault::store_error,
@@ -10,7 +11,15 @@ use crate::{
     store::{Query, StoreError, Stored, Whose},
 };
 use redis::Value;
+use std::ops::RangeInclusive;
 use tr_core::canonical::Key;
+
+/// What all keys of a range begin with, as names spell them.
+fn beginning(keys: &RangeInclusive<Key>) -> String {
+    let (first, last) = (keys.start().to_string(), keys.end().to_string());
+    let same = first.chars().zip(last.chars()).take_while(|(a, b)| a == b);
+    same.map(|(digit, _)| digit).collect()
+}
 
 /// Keys that one step goes through.
 const AT_ONCE: usize = 500;
@@ -29,10 +38,14 @@ impl Redis {
             }
             return Ok(());
         }
+        let pattern = match &query.whose {
+            Whose::Keys(keys) => self.pattern(&beginning(keys)),
+            _ => self.pattern(""),
+        };
         let mut cursor = b"0".to_vec();
         loop {
             let mut scan = redis::cmd("SCAN");
-            scan.arg(&cursor).arg("MATCH").arg(self.pattern()).arg("COUNT").arg(AT_ONCE);
+            scan.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(AT_ONCE);
             let found = self.looks().send(&scan).await.map_err(store_error)?;
             let (next, names) = match parts(found)? {
                 [Value::BulkString(next), Value::Array(names)] => (next, names),

@@ -35,6 +35,11 @@ impl Meant {
                 sql += " AND key = :key";
                 params.push((":key", Value::Key(*key)));
             }
+            Whose::Keys(keys) => {
+                sql += " AND key BETWEEN :first AND :last";
+                params.push((":first", Value::Key(*keys.start())));
+                params.push((":last", Value::Key(*keys.end())));
+            }
             Whose::Session(session) => {
                 sql += " AND session = :session";
                 params.push((":session", Value::Text(session.clone())));

@@ -49,8 +49,10 @@ fn room_is_made_without_a_search() {
 fn operators_questions_have_an_index() {
     let connection = calls();
     let session = || Whose::Session("s".into());
+    let key = |byte| Key::from_bytes([byte; 32]);
     for (whose, which, index) in [
-        (Whose::Key(Key::from_bytes([7; 32])), Which::Any, "sqlite_autoindex_calls_1"),
+        (Whose::Key(key(7)), Which::Any, "sqlite_autoindex_calls_1"),
+        (Whose::Keys(key(7)..=key(8)), Which::Any, "sqlite_autoindex_calls_1"),
         (session(), Which::Any, "calls_by_session"),
         (Whose::Tool("pay.".into()), Which::Any, "calls_by_tool"),
         (Whose::All, Which::Unknown, "calls_open"),

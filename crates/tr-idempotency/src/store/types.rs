@@ -1,6 +1,6 @@
 //! What a store is asked, and what it answers.
 use crate::protocol::{Ask, Millis, Phase, Record, Reply, State, Token, Ttls};
-use std::fmt;
+use std::{fmt, ops::RangeInclusive};
 use tr_core::canonical::{Digest, Key};
 
 /// A state with what is kept of the call, as bytes.
@@ -131,6 +131,8 @@ pub enum Whose {
     All,
     /// That of this key.
     Key(Key),
+    /// Those whose keys lie in this range: for operators, who know the beginning of one.
+    Keys(RangeInclusive<Key>),
     /// Those of this session, as [`ClaimRequest::session`] spells it.
     Session(String),
     /// Those of the tools whose label starts so.
@@ -233,6 +235,7 @@ impl Query {
         let theirs = match &self.whose {
             Whose::All => true,
             Whose::Key(key) => stored.key == *key,
+            Whose::Keys(keys) => keys.contains(&stored.key),
             Whose::Session(session) => stored.session.as_ref() == Some(session),
             Whose::Tool(prefix) => stored.tool.starts_with(prefix),
         };

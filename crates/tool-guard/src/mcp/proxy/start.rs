@@ -22,14 +22,14 @@ where
         + 'static,
 {
     pub(super) fn start(&mut self, request: Request) {
-        let Request { call: mut mcp, tool, arguments, identity, continues, traceparent, turn } =
+        let Request { call: mut mcp, tool, arguments, identity, continues, traceparent, said } =
             request;
         let mut parts = CallParts::new(&*tool, arguments);
         parts.request_id = Some(mcp.id().to_string().into());
         parts.idempotency.continues = continues;
         parts.trace.traceparent = traceparent;
-        parts.turn = turn;
-        self.watching.attribute(&mut parts, &mcp);
+        self.watching.attribute(&mut parts, &said);
+        parts.turn = said.turn;
         let mut call = ToolCall::from(parts);
         if let Some((manifest, said)) = self.effects.of(&tool) {
             call = call.manifested(manifest);
@@ -37,6 +37,11 @@ where
                 let parts = call.parts_mut();
                 (parts.effect, parts.effect_declared) = (effect, true);
             }
+        }
+        if !call.parts().effect_declared
+            && let Some(effect) = self.effects.undeclared(&tool)
+        {
+            call.parts_mut().effect = effect;
         }
         let effect = Standard.effect_of(&call);
         let is_keyed = identity.is_keyed();

@@ -1,0 +1,160 @@
+//! What a client says of a call in `_meta`, read once.
+use super::message;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// What we look for in `_meta`. Values of another kind than expected say nothing.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Meta<'l> {
+    #[serde(borrow, rename = "progressToken")]
+    pub(crate) progress_token: Option<&'l RawValue>,
+    #[serde(borrow, rename = "idempotencyKey")]
+    pub(crate) idempotency_key: Option<&'l RawValue>,
+    #[serde(borrow)]
+    pub(crate) traceparent: Option<Cow<'l, str>>,
+    /// Codex's description of its turn.
+    #[serde(borrow, rename = "x-codex-turn-metadata")]
+    codex_turn: Option<&'l RawValue>,
+    /// The id that the model gave to the call, as Codex has it.
+    #[serde(borrow, rename = "callId")]
+    pub(crate) codex_call: Option<&'l RawValue>,
+    #[serde(borrow, rename = "threadId")]
+    pub(crate) codex_thread: Option<&'l RawValue>,
+    /// The same, as Claude Code has it.
+    #[serde(borrow, rename = "claudecode/toolUseId")]
+    pub(crate) claude_call: Option<&'l RawValue>,
+    /// What MCP 2026-07-28 has in place of `initialize`.
+    #[serde(borrow, rename = "io.modelcontextprotocol/clientInfo")]
+    client: Option<&'l RawValue>,
+    // Conversations, and no calls.
+    #[serde(borrow, rename = "vscode.conversationId")]
+    pub(crate) vscode: Option<&'l RawValue>,
+    #[serde(borrow, rename = "ai.opencode/sessionID")]
+    pub(crate) opencode: Option<&'l RawValue>,
+    #[serde(borrow, rename = "agent-session-id")]
+    pub(crate) goose: Option<&'l RawValue>,
+    #[serde(borrow, rename = "antigravity.google/conversation_id")]
+    pub(crate) antigravity: Option<&'l RawValue>,
+}
+
+/// What we look for in Codex's description of a turn.
+#[derive(Debug, Default, Deserialize)]
+struct CodexTurn<'l> {
+    #[serde(borrow)]
+    turn_id: Option<&'l RawValue>,
+    #[serde(borrow)]
+    model: Option<&'l RawValue>,
+}
+
+/// What a client says of itself, as it introduces itself.
+#[derive(Default, Deserialize)]
+struct Client<'l> {
+    #[serde(borrow)]
+    name: Option<&'l RawValue>,
+    #[serde(borrow)]
+    version: Option<&'l RawValue>,
+}
+
+/// What else a client says of a call.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// Its turn.
+    pub(crate) turn: Option<Box<str>>,
+    /// The model that makes the call.
+    pub(crate) model: Option<Box<str>>,
+    /// The client, as `name/version`.
+    pub(crate) client: Option<Box<str>>,
+}
+
+impl Meta<'_> {
+    /// The turn is the `turn_id` of Codex's description, also where that is written into a string as
+    /// in the header of the same name; else the string. What is neither names none.
+    pub(crate) fn said(&self) -> Said {
+        let client = self.client.and_then(client);
+        let Some(raw) = self.codex_turn.map(RawValue::get) else {
+            return Said { client, ..Said::default() };
+        };
+        let inner: Option<String> =
+            raw.starts_with('"').then(|| serde_json::from_str(raw).ok()).flatten();
+        let described = inner.as_deref().unwrap_or(raw);
+        if described.starts_with('{') {
+            let turn: CodexTurn<'_> = message::object(described).unwrap_or_default();
+            return Said { turn: text(turn.turn_id), model: text(turn.model), client };
+        }
+        let turn = inner.filter(|turn| !turn.is_empty()).map(Into::into);
+        Said { turn, model: None, client }
+    }
+}
+
+/// The client, as `name/version`.
+pub(crate) fn client(raw: &RawValue) -> Option<Box<str>> {
+    let client: Client<'_> = message::object(raw.get()).ok()?;
+    let name = text(client.name)?;
+    Some(match text(client.version) {
+        Some(version) => format!("{name}/{version}").into(),
+        None => name,
+    })
+}
+
+/// A text that a member holds; clients put what they like into `_meta`, so anything else is none.
+pub(crate) fn text(raw: Option<&RawValue>) -> Option<Box<str>> {
+    let text: String = serde_json::from_str(raw?.get()).ok()?;
+    (!text.is_empty()).then(|| text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn said(meta: &str) -> Said {
+        message::object::<Meta<'_>>(meta).unwrap().said()
+    }
+
+    #[test]
+    fn a_turn_is_named_by_codex() {
+        let turn = |value: &str| said(&format!(r#"{{"x-codex-turn-metadata":{value}}}"#)).turn;
+        let named = r#"{"session_id":"s","turn_id":"t1","turn_started_at_unix_ms":1}"#;
+        assert_eq!(turn(named).as_deref(), Some("t1"));
+        assert_eq!(turn(&serde_json::to_string(named).unwrap()).as_deref(), Some("t1"));
+        assert_eq!(turn(r#""t2""#).as_deref(), Some("t2"));
+        for none in ["7", "null", "{}", r#"{"turn_id":7}"#, r#"{"turn_id":null}"#, r#""""#, "[]"] {
+            assert_eq!(turn(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn codex_says_which_model_it_runs() {
+        let turn = json!({ "turn_id": "t", "model": "gpt-5.4", "reasoning_effort": "high" });
+        for value in [turn.clone(), Value::from(turn.to_string())] {
+            let said = said(&json!({ "x-codex-turn-metadata": value }).to_string());
+            assert_eq!(said.model.as_deref(), Some("gpt-5.4"));
+            assert_eq!(said.turn.as_deref(), Some("t"));
+        }
+    }
+
+    #[test]
+    fn a_client_introduces_itself_with_a_call() {
+        let client = |value: Value| {
+            said(&json!({ "io.modelcontextprotocol/clientInfo": value }).to_string()).client
+        };
+        let both = json!({ "name": "claude-code", "version": "2.1" });
+        assert_eq!(client(both).as_deref(), Some("claude-code/2.1"));
+        assert_eq!(client(json!({ "name": "codex" })).as_deref(), Some("codex"));
+        for none in [json!([]), json!({ "version": "1" }), json!({ "name": 7 }), json!(null)] {
+            assert_eq!(client(none.clone()), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_said_is_not_guessed() {
+        for meta in [
+            json!({}),
+            json!({ "x-codex-turn-metadata": { "model": ["gpt"] } }),
+            json!({ "x-codex-turn-metadata": [{ "model": "gpt" }], "model": "other" }),
+        ] {
+            assert_eq!(said(&meta.to_string()), Said::default(), "{meta}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What is recorded and where: the command line, and the configuration below it.
+use super::{
+    options::Bodies,
+    records::{self, Place},
+    stack::Records,
+};
+use clap::{Args, builder::NonEmptyStringValueParser};
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+use tool_reliability::config::{RecordBodies, RecordsConfig};
+
+/// What the command line says of records.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct RecordOptions {
+    /// Where mutating calls that have an id are recorded, so that none runs twice although the guard
+    /// ends: a file, redis://HOST:PORT or memory [default: the configuration's, or
+    /// tool-guard/records.db in the user's state folder]
+    #[arg(long, value_name = "WHERE")]
+    records: Option<Place>,
+
+    /// What is kept of their answers [default: full, or the configuration's]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    record_bodies: Option<Bodies>,
+
+    /// Encrypts what is kept of calls: 64 hexadecimal digits in a file that is yours alone
+    #[arg(long, value_name = "FILE")]
+    records_key_file: Option<PathBuf>,
+
+    /// Names the server in the records, which several servers may share [default: by the command]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    name: Option<String>,
+}
+
+/// What is recorded and where.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recording {
+    pub(crate) place: Option<Place>,
+    pub(crate) key_file: Option<PathBuf>,
+    bodies: Option<Bodies>,
+    name: Option<String>,
+}
+
+impl Recording {
+    /// What a configuration says.
+    ///
+    /// # Errors
+    /// Says what is expected in place of a `where` that names none.
+    pub(crate) fn configured(config: &RecordsConfig) -> Result<Self, String> {
+        let place = config.place.as_deref().map(str::parse).transpose();
+        let place = place.map_err(|error| format!("/records/where: {error}"))?;
+        Ok(Self {
+            place: place.map(|place| match place {
+                Place::File(file) => Place::File(at_home(&file)),
+                other => other,
+            }),
+            key_file: config.key_file.as_deref().map(|file| at_home(Path::new(file))),
+            bodies: config.bodies.map(|bodies| match bodies {
+                RecordBodies::Full => Bodies::Full,
+                RecordBodies::Digest => Bodies::Digest,
+            }),
+            name: config.name.as_deref().map(str::to_owned),
+        })
+    }
+
+    /// With what the command line says in its place.
+    pub(crate) fn under(self, options: RecordOptions) -> Self {
+        Self {
+            place: options.records.or(self.place),
+            key_file: options.records_key_file.or(self.key_file),
+            bodies: options.record_bodies.or(self.bodies),
+            name: options.name.or(self.name),
+        }
+    }
+
+    /// What the server that this command starts is called in records.
+    pub(crate) fn server(&self, command: &[OsString]) -> String {
+        self.name.clone().unwrap_or_else(|| records::name_of(command))
+    }
+
+    /// Opens the place.
+    ///
+    /// # Errors
+    /// If a place that was named, or the key, cannot be used.
+    pub(crate) async fn open(self, server: &str) -> anyhow::Result<Records> {
+        Ok(Records {
+            store: records::open(self.place).await?,
+            key: self.key_file.as_deref().map(records::key).transpose()?,
+            keep_answers: self.bodies != Some(Bodies::Digest),
+            instance: server.into(),
+        })
+    }
+}
+
+/// A path of a configuration, which no shell has looked at.
+fn at_home(path: &Path) -> PathBuf {
+    let home = env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_stands_over_the_configuration_and_nothing_else_of_it_is_lost() {
+        let mut config = RecordsConfig::default();
+        config.place = Some("memory".into());
+        config.bodies = Some(RecordBodies::Digest);
+        config.name = Some("shop".into());
+        let options = RecordOptions {
+            records: Some(Place::File("calls.db".into())),
+            ..RecordOptions::default()
+        };
+        let recording = Recording::configured(&config).unwrap().under(options);
+        assert_eq!(recording.place, Some(Place::File("calls.db".into())));
+        assert_eq!(recording.bodies, Some(Bodies::Digest));
+        assert_eq!(recording.server(&["npx".into()]), "shop");
+        assert_ne!(Recording::default().server(&["npx".into()]), "shop");
+    }
+
+    #[test]
+    fn a_place_of_no_known_kind_is_named_with_what_to_write() {
+        let mut config = RecordsConfig::default();
+        config.place = Some("postgres://h/db".into());
+        let error = Recording::configured(&config).unwrap_err();
+        assert!(error.starts_with("/records/where: "), "{error}");
+        assert!(error.contains("redis://HOST:PORT or memory"), "{error}");
+    }
+}
