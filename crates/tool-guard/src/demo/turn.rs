@@ -1,6 +1,9 @@
 //! A whole turn: some of its calls go wrong, and it ends all the same.
 use super::agent::{folder, ledger};
-use crate::turn::{Client, play};
+use crate::{
+    mcp::stack::Records,
+    turn::{Client, Keys, Run, play},
+};
 use std::{env, ffi::OsString, fs};
 use tr_core::ToolCatalog;
 use tr_turn::Report;
@@ -31,7 +34,10 @@ pub(crate) async fn run() -> anyhow::Result<Report> {
         ledger(&folder).into(),
     ];
     let (mut client, effects) = Client::connect(&command).await?;
-    let report = play(&mut client, &effects, &ToolCatalog::default(), PLAN).await;
+    let keys = Keys::new("demo", None);
+    let run =
+        Run { plan: PLAN, catalog: &ToolCatalog::default(), keys, records: Records::default() };
+    let report = play(&mut client, &effects, run).await;
     client.end().await;
     let _ = fs::remove_dir_all(folder);
     report

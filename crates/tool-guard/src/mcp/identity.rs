@@ -162,6 +162,11 @@ impl Client {
         Ok(self.key("equals", parts.context.session.as_deref(), parts, KeySource::Derived(&digest)))
     }
 
+    /// The key of a call that its caller gives this one.
+    pub(crate) fn own_key(&self, parts: &CallParts, key: &str) -> Key {
+        self.key(KEY, None, parts, KeySource::Caller(key))
+    }
+
     fn key(
         &self,
         kind: &str,

@@ -75,6 +75,11 @@ impl Recording {
         }
     }
 
+    /// Whether somebody named a place, which has to be one then.
+    pub(crate) const fn is_named(&self) -> bool {
+        self.place.is_some()
+    }
+
     /// What the server that this command starts is called in records.
     pub(crate) fn server(&self, command: &[OsString]) -> String {
         self.name.clone().unwrap_or_else(|| records::name_of(command))

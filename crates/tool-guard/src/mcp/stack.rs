@@ -9,7 +9,7 @@ use tool_reliability::{
     Builder,
     config::{Config, Live},
     idempotency::{
-        DerivedKeys,
+        self, DerivedKeys,
         store::{RecordStore, SealingKey},
     },
     loopguard,
@@ -20,11 +20,11 @@ use tr_core::catalog::ToolCatalog;
 
 /// A failure that did not run frees the call's id: what refused it (a server that has ended) need not be
 /// there any more when the next guard asks. Failures that ran are kept as successes are.
-const FREED: Duration = Duration::from_millis(1);
+pub(crate) const FREED: Duration = Duration::from_millis(1);
 
 /// For how long a killed guard's claims bind where nobody can see its end (Redis): clients give up at
 /// 60 s.
-const LEASE: Duration = Duration::from_secs(30);
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
 /// Where records are that outlive the guard.
 #[derive(Debug, Default)]
@@ -34,6 +34,20 @@ pub(crate) struct Records {
     pub(crate) keep_answers: bool,
     /// Of calls that name no conversation.
     pub(crate) instance: Box<str>,
+}
+
+impl Records {
+    /// Has a layer keep its records there.
+    pub(crate) fn keep(self, mut layer: idempotency::Builder) -> idempotency::Builder {
+        if let Some(store) = self.store {
+            layer =
+                layer.shared_store(store).instance(self.instance).keep_answers(self.keep_answers);
+        }
+        match self.key {
+            Some(key) => layer.sealed_with(key),
+            None => layer,
+        }
+    }
 }
 
 /// The stack as `config` has it, but for what the proxy decides itself.
@@ -67,16 +81,7 @@ pub(crate) fn live(
                 if let Some(lease) = lease {
                     idempotency = idempotency.inflight_ttl(lease);
                 }
-                if let Some(store) = records.store {
-                    idempotency = idempotency
-                        .shared_store(store)
-                        .instance(records.instance)
-                        .keep_answers(records.keep_answers);
-                }
-                if let Some(key) = records.key {
-                    idempotency = idempotency.sealed_with(key);
-                }
-                idempotency
+                records.keep(idempotency)
             })
             .loop_guard(|guard| guard.mode(loops).signals(signals))
             // What MCP says of a failure is `isError`; any other member is the server's answer.

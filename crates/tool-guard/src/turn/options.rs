@@ -1,16 +1,18 @@
 //! The command line of `tool-guard turn`.
-use clap::Args;
+use crate::mcp::recording::RecordOptions;
+use clap::{Args, builder::NonEmptyStringValueParser};
 use std::{ffi::OsString, path::PathBuf};
 
 /// What it ends with.
 const EXIT_CODES: &str = "\
 Exit codes:
   0  every call has a result
-  1  the server cannot be used
+  1  the server cannot be used, or calls cannot be recorded
   2  the plan, the catalogue or a variable cannot be used; no tool was called
   3  something is missing that the turn can do without
-  4  something is missing of which you have to know; calls may have run all the same,
-     and running the plan again runs all of its calls again: records are in memory only";
+  4  something is missing of which you have to know; calls may have run all the same.
+     Run again with the same --run, the plan makes no call again that ended; without it
+     only calls with an idempotency_key are recognised, and all others run again";
 
 /// Runs a plan of tool calls against the MCP server COMMAND.
 #[derive(Debug, Args)]
@@ -30,6 +32,14 @@ pub(crate) struct Options {
     /// Write what the tools gave back there, as JSON by the calls' names
     #[arg(long, value_name = "FILE")]
     pub(crate) results: Option<PathBuf>,
+
+    /// Names this run of the plan: run again under the same name, each call that ended is answered from
+    /// its record. Without it only calls with an idempotency_key are recorded
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) run: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) recording: RecordOptions,
 
     /// The MCP server and its arguments; what follows its name belongs to it
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]

@@ -1,7 +1,12 @@
 //! Runs the turn, and says what came of it.
-use super::{Client, Options, tool::RemoteTool};
-use crate::mcp::{Effects, answer, read_catalog};
-use anyhow::Context as _;
+use super::{Client, Keys, Options, tool::RemoteTool};
+use crate::mcp::{
+    Effects, answer, read_catalog,
+    recording::Recording,
+    records::{Place, UNKNOWN},
+    stack::Records,
+};
+use anyhow::{Context as _, bail};
 use serde_json::Value;
 use std::{
     collections::{HashMap, HashSet},
@@ -12,7 +17,7 @@ use std::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tool_reliability::{Environment, ToolStack, breaker, retry::Policy};
-use tower::Layer as _;
+use tower::{Layer as _, util::MapRequest};
 use tr_core::{Effect, ToolCatalog, ToolManifest, printable_lines};
 use tr_turn::{CancelLayer, Plan, Recorder, Report, Tools, Turns};
 
@@ -27,9 +32,25 @@ const PARTIAL: u8 = 3;
 const ESCALATED: u8 = 4;
 
 /// What to know before the plan is run once more.
-const RUNS_AGAIN: &str = "tool-guard: the turn is not complete, and calls of it may have run. Running this plan again \
-     runs all of its calls again, those that succeeded included: this command keeps no records. Check what was \
-     done, and take it out of the plan.";
+const INCOMPLETE: &str = "tool-guard: the turn is not complete, and calls of it may have run.";
+/// In a run with a name.
+const GOES_ON: &str = "Run again with the same --run, the plan makes no call again that ended, and none \
+     that may have run before a person has settled it.";
+/// In one without.
+const RUNS_AGAIN: &str = "Run again, the plan makes all of its calls again but those with an idempotency_key, those \
+     that succeeded included: check what was done, and take it out of the plan. With --run ID the next run \
+     under the same ID would make none again that ended.";
+/// Where nothing outlives the command.
+const RUNS_ALL_AGAIN: &str = "Run again, the plan makes all of its calls again, those that succeeded included, since \
+     nothing was recorded beyond this run: check what was done, and take it out of the plan.";
+
+/// What is to be run, and how it is recorded.
+pub(crate) struct Run<'p> {
+    pub(crate) plan: &'p str,
+    pub(crate) catalog: &'p ToolCatalog,
+    pub(crate) keys: Keys,
+    pub(crate) records: Records,
+}
 
 /// Runs a turn.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
@@ -54,11 +75,33 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         Ok(ExitCode::from(UNUSABLE))
     };
     // The plan's own mistakes are told before a server runs, which only knows what it has not.
-    if let Err(error) = Plan::from_json(&text, &Tools::any().catalog(catalog.clone())) {
-        return unusable(&error.into());
+    let plan = match Plan::from_json(&text, &Tools::any().catalog(catalog.clone())) {
+        Ok(plan) => plan,
+        Err(error) => return unusable(&error.into()),
+    };
+    let run = options.run.as_deref();
+    let recording = Recording::default().under(options.recording);
+    let server = recording.server(&options.command);
+    if run.is_some() && recording.place == Some(Place::Memory) {
+        eprintln!(
+            "tool-guard: --run needs records that outlive the command: leave out --records memory"
+        );
+        return Ok(ExitCode::from(UNUSABLE));
     }
+    // Where no call can be recognised, nothing is to be kept, and no file is made.
+    let is_recorded = run.is_some() || plan.has_keys();
+    let records = match is_recorded || recording.is_named() {
+        true => recording.open(&server).await?,
+        false => Records::default(),
+    };
+    if run.is_some() && records.store.is_none() {
+        bail!("--run needs records that outlive the command: name a place for them with --records");
+    }
+    let is_kept = records.store.is_some();
+    let keys = Keys::new(&server, run);
     let (mut client, effects) = Client::connect(&options.command).await?;
-    let report = play(&mut client, &effects, &catalog, &text).await;
+    let run = Run { plan: &text, catalog: &catalog, keys: keys.clone(), records };
+    let report = play(&mut client, &effects, run).await;
     client.end().await;
     let report = match report {
         Ok(report) => report,
@@ -79,7 +122,15 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         (false, Some(_)) => ESCALATED,
     };
     if code == ESCALATED {
-        eprintln!("{RUNS_AGAIN}");
+        let again = match (&options.run, is_kept && is_recorded) {
+            (Some(_), _) => GOES_ON,
+            (None, true) => RUNS_AGAIN,
+            (None, false) => RUNS_ALL_AGAIN,
+        };
+        eprintln!("{INCOMPLETE} {again}");
+        if is_kept {
+            eprint!("{}", printable_lines(&keys.unknown(&report)));
+        }
     }
     Ok(ExitCode::from(code))
 }
@@ -88,12 +139,12 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
 pub(crate) async fn play(
     client: &mut Client,
     effects: &Effects,
-    catalog: &ToolCatalog,
-    plan: &str,
+    run: Run<'_>,
 ) -> anyhow::Result<Report> {
+    let Run { plan, catalog, keys, records } = run;
     let catalog = completed(catalog, effects)?;
     let names = effects.listed().map(|tool| tool.tool.name().to_owned());
-    let plan = Plan::from_json(plan, &Tools::any().catalog(catalog).offered(names))?;
+    let plan = keys.plan(Plan::from_json(plan, &Tools::any().catalog(catalog).offered(names))?);
     let recorder = Recorder::default();
     let stack = ToolStack::builder()
         .attempt_timeout(|timeout| timeout.after(ATTEMPT))
@@ -103,11 +154,14 @@ pub(crate) async fn play(
         .loop_guard(|guard| guard.enabled(false))
         // What MCP says of a failure is `isError`; any other member is the server's answer.
         .silent_failures(false)
+        .idempotency(|layer| records.keep(layer.unknown_ttl(UNKNOWN)))
         .hook(recorder.clone())
         .observer(Arc::new(recorder.clone()))
         .build()?;
     let tool = CancelLayer::new().layer(RemoteTool(client.link.clone()));
-    let turn = Turns::new(stack.service(tool)).recorder(recorder).run(plan);
+    let _janitor = stack.records().spawn_janitor();
+    let keyed = MapRequest::new(stack.service(tool), move |call| keys.tell(call));
+    let turn = Turns::new(keyed).recorder(recorder).run(plan);
     let canceller = turn.canceller();
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;

@@ -25,6 +25,7 @@ use tr_core::{Effect, Json, Priority, ToolId, ToolManifest};
 #[derive(Clone)]
 pub struct Plan(Arc<Body>);
 
+#[derive(Clone)]
 struct Body {
     turn: Option<Box<str>>,
     session: Option<Box<str>>,
@@ -34,7 +35,7 @@ struct Body {
 }
 
 /// A call of a plan.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) name: Arc<str>,
     /// The tool itself and its alternatives, those that there are, best first.
@@ -56,7 +57,7 @@ pub(crate) struct Node {
 }
 
 /// One call's need of another.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Need {
     pub(crate) of: usize,
     /// What to take instead if it fails.
@@ -64,7 +65,7 @@ pub(crate) struct Need {
 }
 
 /// A tool that can do what a call is for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Way {
     pub(crate) tool: ToolId,
     pub(crate) label: Arc<str>,
@@ -116,6 +117,23 @@ impl Plan {
     #[must_use]
     pub fn agent(&self) -> Option<&str> {
         self.0.agent.as_deref()
+    }
+
+    /// Gives each call that has no idempotency key of its own one, by its name.
+    #[must_use]
+    pub fn keyed(mut self, key: impl Fn(&str) -> Box<str>) -> Self {
+        for node in &mut Arc::make_mut(&mut self.0).nodes {
+            if node.idempotency_key.is_none() {
+                node.idempotency_key = Some(key(&node.name));
+            }
+        }
+        self
+    }
+
+    /// Whether a call has an idempotency key.
+    #[must_use]
+    pub fn has_keys(&self) -> bool {
+        self.0.nodes.iter().any(|node| node.idempotency_key.is_some())
     }
 
     /// The names of the calls, in the plan's order.

@@ -1,4 +1,6 @@
 //! `tool-guard turn` against a server whose tools fail as tools do.
+mod records;
+
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::{
@@ -89,7 +91,7 @@ fn a_plan_and_a_catalogue_run_without_a_line_of_rust() {
     let output = folder.turn(plan, &["--catalog", catalog, "--results", results.to_str().unwrap()]);
     let shown = text(&output.stdout);
     assert_eq!(output.status.code(), Some(4), "{shown}{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("Running this plan again runs all of its calls again"));
+    assert!(text(&output.stderr).contains("Run again, the plan makes all of its calls again"));
     for part in [
         "Completed itinerary and quote, but booking timed out, rates failed, receipt was skipped",
         "Tool succeeded on retry 2",

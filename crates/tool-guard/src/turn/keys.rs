@@ -1,0 +1,151 @@
+//! By which keys the calls of a plan are recorded, and which record belongs to which call.
+use crate::mcp::identity::Client;
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tr_core::{
+    Effect, EffectOf, Id, Ran, Standard, ToolCall, canonical::Key, manifest::TtlOverride,
+};
+use tr_turn::{Plan, Report};
+
+/// How long the end of a recorded call holds.
+const KEPT: Duration = Duration::from_secs(24 * 3600);
+
+/// Gives the calls of a turn their records.
+#[derive(Clone, Debug)]
+pub(crate) struct Keys {
+    client: Client,
+    run: Option<Box<str>>,
+    /// The records of the calls that were made, by their names.
+    made: Arc<Mutex<HashMap<Box<str>, Key>>>,
+}
+
+impl Keys {
+    /// For calls to this server, in this run of the plan.
+    pub(crate) fn new(server: &str, run: Option<&str>) -> Self {
+        // What names its own key needs no connection.
+        let client = Client::new(server, "turn", Vec::new());
+        Self { client, run: run.map(Into::into), made: Arc::default() }
+    }
+
+    /// The plan with a key for each call, if the run has a name. A key of the plan's own stays: it says
+    /// that the call is the same in every run.
+    pub(crate) fn plan(&self, plan: Plan) -> Plan {
+        match &self.run {
+            Some(run) => plan.keyed(|call| key_in(run, call)),
+            None => plan,
+        }
+    }
+
+    /// Tells a call its record, if it has a key: the same that `tool-guard mcp` has for it.
+    pub(crate) fn tell(&self, mut call: ToolCall) -> ToolCall {
+        let effect = Standard.effect_of(&call);
+        let parts = call.parts();
+        let Some(key) = parts.idempotency.key.as_deref() else { return call };
+        let key = self.client.own_key(parts, key);
+        // Without a canonical form of its params the layer refuses it, and says so.
+        let Ok(digest) = call.digest() else { return call };
+        if effect == Effect::Mutating
+            && let Some(name) = name_of(&call)
+        {
+            self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(name.into(), key);
+        }
+        let mut ttls = TtlOverride::default();
+        match effect {
+            Effect::Mutating => (ttls.done, ttls.failed) = (Some(KEPT), Some(KEPT)),
+            // What did not go well is read again by the next run of this name.
+            _ if self.run.is_some() => {
+                (ttls.done, ttls.failed) = (Some(KEPT), Some(Duration::ZERO))
+            }
+            _ => {}
+        }
+        let parts = &mut call.parts_mut().idempotency;
+        (parts.id, parts.ttls) = (Some(Id { key, digest }), ttls);
+        parts.in_process = effect != Effect::Mutating && self.run.is_none();
+        call
+    }
+
+    /// What a person can settle, as text; nothing where every call's end is known.
+    pub(crate) fn unknown(&self, report: &Report) -> String {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let unknown = report.calls.iter().filter(|call| call.ran == Ran::Unknown);
+        let mut text = String::new();
+        for (call, key) in unknown.filter_map(|call| Some((call, made.get(&*call.name)?))) {
+            let short = crate::mcp::records::short(key);
+            let name = &call.name;
+            let _ = writeln!(
+                text,
+                "{name} may have run [record {short}]: find out whether it did, then write tool-guard records settle {short} done, or did-not-run"
+            );
+        }
+        text
+    }
+}
+
+/// The key of a call in a run.
+fn key_in(run: &str, call: &str) -> Box<str> {
+    serde_json::json!(["run", run, call]).to_string().into()
+}
+
+/// The call's name in its plan, which its request's id has between the turn's and a number.
+fn name_of(call: &ToolCall) -> Option<&str> {
+    let parts = call.parts();
+    let id = parts.request_id.as_deref()?.strip_prefix(parts.turn.as_deref()?)?;
+    Some(id.strip_prefix('/')?.rsplit_once('/')?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tr_core::CallParts;
+
+    fn call(key: Option<&str>, effect: Effect) -> ToolCall {
+        let mut parts = CallParts::new("pay", tr_core::Json::empty_object());
+        parts.idempotency.key = key.map(Into::into);
+        (parts.effect, parts.effect_declared) = (effect, true);
+        (parts.turn, parts.request_id) = (Some("a/b".into()), Some("a/b/pay/the bill/7".into()));
+        parts.into()
+    }
+
+    #[test]
+    fn a_key_names_one_call_of_a_server_and_runs_and_calls_are_told_apart() {
+        let of = |server: &str, key: &str| {
+            let keys = Keys::new(server, None);
+            keys.tell(call(Some(key), Effect::Mutating)).parts().idempotency.id.unwrap().key
+        };
+        assert_eq!(of("shop", "k"), of("shop", "k"));
+        assert_ne!(of("shop", "k"), of("bank", "k"));
+        assert_ne!(key_in("1", "2"), key_in("1\",\"2", ""));
+        assert_ne!(key_in("a", "b"), key_in("b", "a"));
+        assert!(
+            Keys::new("shop", None)
+                .tell(call(None, Effect::Mutating))
+                .parts()
+                .idempotency
+                .id
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn reads_are_recorded_in_a_run_with_a_name_only() {
+        let parts = |run, effect| {
+            let call = Keys::new("shop", run).tell(call(Some("k"), effect));
+            let parts = &call.parts().idempotency;
+            (parts.in_process, parts.ttls.failed)
+        };
+        assert_eq!(parts(None, Effect::ReadOnly), (true, None));
+        assert_eq!(parts(Some("r"), Effect::ReadOnly), (false, Some(Duration::ZERO)));
+        for run in [None, Some("r")] {
+            assert_eq!(parts(run, Effect::Mutating), (false, Some(KEPT)));
+        }
+    }
+
+    #[test]
+    fn a_call_is_known_by_its_name_in_the_plan() {
+        assert_eq!(name_of(&call(None, Effect::Mutating)), Some("pay/the bill"));
+    }
+}
