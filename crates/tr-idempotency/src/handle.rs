@@ -9,7 +9,7 @@ use crate::{
     store_handle::StoreHandle,
 };
 use std::{collections::HashMap, error::Error, fmt, time::Duration};
-use tr_core::{Scope, Striped, canonical::Key};
+use tr_core::{Codec, Scope, Standard, Striped, canonical::Key};
 
 /// Looks after the records of one layer.
 pub struct Handle<V> {
@@ -183,31 +183,26 @@ impl<V> Handle<V> {
         all.into_iter().map(holding).collect()
     }
 
-    /// Says how a call of unknown outcome ended. Its answer does not count in
-    /// [`max_kept_bytes`](crate::Builder::max_kept_bytes): a large one goes through
-    /// [`settle_run_sized`](Self::settle_run_sized).
+    /// Says how a call of unknown outcome ended, with an answer of `size` bytes, which counts as those of
+    /// calls do ([`max_kept_bytes`](crate::Builder::max_kept_bytes)): where there is no room for it, the
+    /// record says that the call has ended, without the answer.
     ///
     /// # Errors
     /// If there is no record of unknown outcome under this key.
-    pub fn settle(&self, key: &Key, how: Settlement<V>) -> Result<(), NotUnknown> {
-        self.settle_if(key, None, how, 0)
+    pub fn settle_sized(
+        &self,
+        key: &Key,
+        how: Settlement<V>,
+        size: usize,
+    ) -> Result<(), NotUnknown> {
+        self.settle_if(key, None, how, size)
     }
 
-    /// Says how the run of this [epoch](DedupeRecord::epoch) ended: for who found that out by what a
+    /// The same for the run of this [epoch](DedupeRecord::epoch): for who found out how it ended by what a
     /// record said, so that a later run of the same call is not settled instead.
     ///
     /// # Errors
     /// If there is no record of unknown outcome under this key, or it is another run's.
-    pub fn settle_run(&self, key: &Key, epoch: u64, how: Settlement<V>) -> Result<(), NotUnknown> {
-        self.settle_if(key, Some(epoch), how, 0)
-    }
-
-    /// The same with an answer of `size` bytes. It counts as those of calls do
-    /// ([`max_kept_bytes`](crate::Builder::max_kept_bytes)): where there is no room for it, the record
-    /// says that the call has ended, without the answer.
-    ///
-    /// # Errors
-    /// As [`settle_run`](Self::settle_run).
     pub fn settle_run_sized(
         &self,
         key: &Key,
@@ -297,6 +292,42 @@ impl<V> Handle<V> {
             let gone = shard.lock().sweep(now);
             drop(gone);
         }
+    }
+}
+
+/// Of answers whose size is known without the layer's codec: [`ToolOutcome`](tr_core::ToolOutcome)s.
+impl<V> Handle<V>
+where
+    Standard: Codec<V, Stored = V>,
+{
+    /// Says how a call of unknown outcome ended. Its answer counts in
+    /// [`max_kept_bytes`](crate::Builder::max_kept_bytes), as with [`settle_sized`](Self::settle_sized).
+    ///
+    /// # Errors
+    /// If there is no record of unknown outcome under this key.
+    pub fn settle(&self, key: &Key, how: Settlement<V>) -> Result<(), NotUnknown> {
+        let size = size_of(&how);
+        self.settle_if(key, None, how, size)
+    }
+
+    /// Says how the run of this [epoch](DedupeRecord::epoch) ended, as
+    /// [`settle_run_sized`](Self::settle_run_sized).
+    ///
+    /// # Errors
+    /// If there is no record of unknown outcome under this key, or it is another run's.
+    pub fn settle_run(&self, key: &Key, epoch: u64, how: Settlement<V>) -> Result<(), NotUnknown> {
+        let size = size_of(&how);
+        self.settle_if(key, Some(epoch), how, size)
+    }
+}
+
+fn size_of<V>(how: &Settlement<V>) -> usize
+where
+    Standard: Codec<V, Stored = V>,
+{
+    match how {
+        Settlement::Done(answer) => Codec::<V>::size_of(&Standard, answer),
+        _ => 0,
     }
 }
 

@@ -24,9 +24,7 @@ use tool_reliability::{
     telemetry::TARGET,
 };
 use tower_service::Service;
-use tr_core::{
-    BoxError, Codec, Derive, Fence, Ran, Standard, ToolCall, ToolOutcome, Verdict, canonical::Key,
-};
+use tr_core::{BoxError, Derive, Fence, Ran, ToolCall, ToolOutcome, Verdict, canonical::Key};
 
 /// What the service and the proxy's loop share. Nobody else locks it.
 #[derive(Debug)]
@@ -131,7 +129,6 @@ impl Wire {
         }
         let Some(Claim { fence, in_store }) = owed.claim else { return };
         let did_not_run = outcome.error().is_some_and(|error| error.ran == Ran::No);
-        let size = Codec::<ToolOutcome>::size_of(&Standard, &outcome);
         let how = match outcome {
             _ if did_not_run => Settlement::DidNotRun,
             outcome if outcome.can_be_kept() => Settlement::Done(outcome),
@@ -141,7 +138,7 @@ impl Wire {
             Some(store) => drop(tokio::spawn(settle_in_store(store, fence, how))),
             // A record that is settled already, gone, or another run's by now needs nothing.
             None => {
-                let _ = self.records.settle_run_sized(&fence.key, fence.epoch, how, size);
+                let _ = self.records.settle_run(&fence.key, fence.epoch, how);
             }
         }
     }

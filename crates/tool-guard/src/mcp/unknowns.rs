@@ -4,15 +4,15 @@ use super::records;
 use hashbrown::HashMap;
 use std::{
     error::Error,
-    fmt,
+    fmt::{self, Write as _},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 use tokio::time::Instant;
-use tool_reliability::idempotency::{DedupeRecord, StoreHandle};
+use tool_reliability::idempotency::{DedupeRecord, RecordState, StoreHandle};
 use tr_core::{
     BoxError, Facts, Ran, SystemClock, ToolCall, ToolOutcome, Verdict, WallClock, canonical::Key,
-    classify, code,
+    classify, code, printable,
 };
 
 /// For how long.
@@ -40,18 +40,51 @@ struct Since {
 pub(crate) struct Barred {
     facts: Facts,
     /// Of the call that bars it.
-    pub(crate) key: Option<Key>,
+    key: Option<Key>,
+    /// For how long it still does.
+    left: Duration,
+    /// The tool, where nobody has said what it does to the world.
+    undeclared: Option<Box<str>>,
 }
 
 impl Barred {
-    fn by(key: Option<Key>) -> Self {
-        Self { facts: Facts::new(code::OUTCOME_UNKNOWN, Ran::Unknown, Verdict::Permanent), key }
+    fn by(key: Option<Key>, left: Duration) -> Self {
+        let facts = Facts::new(code::OUTCOME_UNKNOWN, Ran::Unknown, Verdict::Permanent);
+        Self { facts, key, left, undeclared: None }
+    }
+
+    /// Nobody has said what this call's tool does to the world, if that is so.
+    pub(crate) fn of(mut self, call: &ToolCall) -> Self {
+        let parts = call.parts();
+        self.undeclared = (!parts.effect_declared).then(|| parts.tool.label().into());
+        self
+    }
+
+    /// What can be done about it.
+    fn advice(&self) -> String {
+        let mut advice = match &self.key {
+            Some(key) => settles(key),
+            None => {
+                let minutes = self.left.as_secs().div_ceil(60).max(1);
+                format!(
+                    " [it has no record: calls equal to it are refused for another {minutes} min]"
+                )
+            }
+        };
+        if let Some(tool) = &self.undeclared {
+            let tool = printable(tool);
+            let _ = write!(
+                advice,
+                " [if {tool} changes nothing, a person can declare it: effect = \"read_only\" for it in the guard's --catalog, or readOnlyHint in the server's list of tools]"
+            );
+        }
+        advice
     }
 }
 
 impl fmt::Display for Barred {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the same call with the same arguments may have run before, and nobody knows how it ended; this one did not run")
+        f.write_str("the same call with the same arguments was sent before, and cancelled, given up or cut off before its answer came: it may have run; this one did not run")
     }
 }
 
@@ -61,13 +94,20 @@ impl Error for Barred {
     }
 }
 
-/// By which record a person finds a call that may have run; nothing where it has none.
+/// What a person can do about a call that may have run; nothing where it has no record and bars itself.
 pub(crate) fn told(error: &BoxError, ran: Ran, own: Option<Key>) -> String {
-    let barred = error.downcast_ref::<Barred>().map(|barred| barred.key);
-    match barred.unwrap_or(own).filter(|_| ran == Ran::Unknown) {
-        Some(key) => format!(" [record {}: a person can settle it]", records::short(&key)),
-        None => String::new(),
+    match (error.downcast_ref::<Barred>(), own) {
+        (Some(barred), _) => barred.advice(),
+        (None, Some(own)) if ran == Ran::Unknown => settles(&own),
+        _ => String::new(),
     }
+}
+
+fn settles(key: &Key) -> String {
+    let short = records::short(key);
+    format!(
+        " [record {short}: a person can settle it: tool-guard records settle {short} done, or did-not-run]"
+    )
 }
 
 impl Unknowns {
@@ -93,8 +133,36 @@ impl Unknowns {
     /// What bars this call, unless that is its own record.
     pub(crate) fn bars(&self, equals: &Key, own: Option<Key>) -> Option<Barred> {
         let since = *self.lock().get(equals)?;
-        let bars = since.until > Instant::now() && (own.is_none() || own != since.key);
-        bars.then(|| Barred::by(since.key))
+        let left = since.until.saturating_duration_since(Instant::now());
+        let bars = !left.is_zero() && (own.is_none() || own != since.key);
+        bars.then(|| Barred::by(since.key, left))
+    }
+
+    /// The same, unless the store knows by now how the call that bars it ended: a person may have
+    /// settled it there, or another guard heard its answer. What the store cannot say still bars.
+    pub(crate) async fn still(
+        &self,
+        barred: Barred,
+        equals: &Key,
+        store: &StoreHandle<ToolOutcome>,
+    ) -> Option<Barred> {
+        let Some(key) = barred.key else { return Some(barred) };
+        let is_open = match store.record(&key).await {
+            Ok(Some(record)) => {
+                matches!(record.state, RecordState::Inflight | RecordState::Unknown)
+            }
+            Ok(None) => false,
+            Err(_) => true,
+        };
+        if is_open {
+            return Some(barred);
+        }
+        let mut all = self.lock();
+        // Another call may have come to bar it meanwhile.
+        if all.get(equals).is_some_and(|since| since.key == Some(key)) {
+            all.remove(equals);
+        }
+        None
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Since>> {
@@ -124,8 +192,10 @@ pub(crate) async fn in_store(
             && record.request.params_digest == digest
             && record.updated_at_ms >= after
     };
-    let mut keys = unknown.iter().filter(is_equal).filter_map(|record| record.key.parse().ok());
-    keys.find(|key| Some(*key) != own).map(|key| Barred::by(Some(key)))
+    let equals = unknown.iter().filter(is_equal);
+    let mut equals = equals.filter_map(|it| Some((it.key.parse().ok()?, it.updated_at_ms)));
+    let (key, since) = equals.find(|(key, _)| Some(*key) != own)?;
+    Some(Barred::by(Some(key), Duration::from_millis(since.saturating_sub(after))))
 }
 
 #[cfg(test)]
@@ -148,6 +218,26 @@ mod tests {
         all.note(key(1), None);
         tokio::time::advance(BARS).await;
         assert!(all.bars(&key(1), None).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_barred_call_tells_what_to_do_about_it() {
+        let all = Unknowns::default();
+        let call = ToolCall::new("look\u{1b}up", tr_core::Params::empty_object());
+        let advice = |all: &Unknowns, call: &ToolCall| {
+            told(&all.bars(&key(1), None).unwrap().of(call).into(), Ran::Unknown, None)
+        };
+        all.note(key(1), None);
+        tokio::time::advance(Duration::from_secs(61)).await;
+        let said = advice(&all, &call);
+        assert!(said.contains("for another 9 min") && !said.contains("record 0"), "{said}");
+        assert!(said.contains("effect = \"read_only\" for it in the guard's --catalog"), "{said}");
+        assert!(said.contains("readOnlyHint") && !said.contains('\u{1b}'), "{said}");
+        all.note(key(1), Some(key(9)));
+        let said = advice(&all, &call.effect(tr_core::Effect::Mutating));
+        let short = &key(9).to_string()[..12];
+        assert!(said.contains(&format!("tool-guard records settle {short} done")), "{said}");
+        assert!(!said.contains("--catalog"), "what it does was declared: {said}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -52,6 +52,16 @@ fn a_payment_after_a_cancelled_one_runs_only_as_a_call_that_is_meant() {
     client.call(2, "charge_card", json!({ "order": "o-1", "then": "hang" }));
     let answer = client.answer(2);
     assert_eq!(answer["result"]["_meta"]["tool-reliability/error"]["code"], "outcome_unknown");
+    // It reached the server, and no answer came: what the guard does not know it does not repeat.
+    let said = text(&answer);
+    for part in [
+        "was sent before, and cancelled, given up or cut off before its answer came",
+        "this one did not run",
+        "calls equal to it are refused for another 10 min",
+        "effect = \"read_only\" for it in the guard's --catalog, or readOnlyHint",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
     assert_eq!(client.executions("charge_card"), 1);
     keyed(&mut client, 3, "meant", json!({ "order": "o-1", "then": "hang" }));
     until("it has paid", || (client.executions("charge_card") == 2).then_some(()));

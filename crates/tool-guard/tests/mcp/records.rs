@@ -1,4 +1,6 @@
 //! What is recorded of a call outlives the guard.
+mod command;
+
 use crate::client::{BIN, Client, ledger, text, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -290,109 +292,4 @@ fn a_file_that_is_locked_refuses_payments_and_lets_reads_pass() {
     other.execute_batch("COMMIT").unwrap();
     pay(&mut client, 3, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
     assert_eq!(text(&client.answer(3)), "charged order o-1");
-}
-
-/// What `tool-guard records` says, and its exit code.
-fn records(shop: &Shop, args: &[&str]) -> (String, Option<i32>) {
-    let mut command = Command::new(BIN);
-    command.args(["records", "--records"]).arg(&shop.records).args(args);
-    let output = command.output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (String::from_utf8(said).unwrap(), output.status.code())
-}
-
-/// A shop with a payment of unknown outcome, and the record's ID.
-fn unknown_payment(meta: &Value) -> (Shop, String) {
-    let shop = Shop::new();
-    let mut client = shop.open(&[]);
-    pay(&mut client, 1, meta, json!({ "order": "o-1", "then": "hang" }));
-    until("it has paid", || (shop.paid() == 1).then_some(()));
-    client.signal(Signal::KILL);
-    client.wait();
-    // The ledger goes with its client.
-    let (listed, code) = records(&shop, &["list", "--unknown"]);
-    assert_eq!(code, Some(0), "{listed}");
-    assert!(listed.contains("unknown") && listed.contains("charge_card"), "{listed}");
-    (shop, listed[..12].to_owned())
-}
-
-#[test]
-fn a_person_settles_what_nobody_knows_while_no_guard_runs_or_one_does() {
-    let meta = json!({ "callId": "call_7", "threadId": "t" });
-    let (shop, id) = unknown_payment(&meta);
-    let (shown, _) = records(&shop, &["show", &id]);
-    assert!(shown.contains("call_7") && shown.contains(&format!("settle {id} done")), "{shown}");
-    let mut client = shop.open(&[]);
-    let order = json!({ "order": "o-1", "then": "hang" });
-    pay(&mut client, 1, &meta, order.clone());
-    assert_eq!(code(&client.answer(1)), "outcome_unknown");
-    let (said, code) = records(&shop, &["settle", &id, "done"]);
-    assert_eq!(code, Some(0), "{said}");
-    pay(&mut client, 2, &meta, order);
-    assert!(text(&client.answer(2)).contains("has ended"));
-    assert_eq!(records(&shop, &["settle", &id, "done"]).1, Some(0));
-    assert_eq!(records(&shop, &["settle", &id, "did-not-run"]).1, Some(3));
-    assert_eq!(records(&shop, &["forget", &id]).1, Some(0));
-    assert_eq!(records(&shop, &["show", &id]).1, Some(4));
-    assert_eq!(records(&shop, &["list"]).0, "no records\n");
-}
-
-#[test]
-fn a_person_s_answer_is_given_again_and_what_did_not_run_runs() {
-    let meta = json!({ "idempotencyKey": "k" });
-    let (shop, id) = unknown_payment(&meta);
-    let answer = shop.ledger.with_extension("answer");
-    fs::write(&answer, r#"{"content":[{"type":"text","text":"paid by hand"}]}"#).unwrap();
-    let file = answer.to_str().unwrap();
-    assert_eq!(records(&shop, &["settle", &id, "did-not-run", "--answer", file]).1, Some(2));
-    assert_eq!(records(&shop, &["settle", &id, "done", "--answer", file]).1, Some(0));
-    fs::write(&answer, "[]").unwrap();
-    assert_eq!(records(&shop, &["settle", &id, "done", "--answer", file]).1, Some(2));
-    fs::remove_file(answer).unwrap();
-    let mut client = shop.open(&[]);
-    let order = json!({ "order": "o-1", "then": "hang" });
-    pay(&mut client, 1, &meta, order);
-    assert_eq!(text(&client.answer(1)), "paid by hand");
-
-    let (shop, id) = unknown_payment(&meta);
-    assert_eq!(records(&shop, &["settle", &id, "did-not-run"]).1, Some(0));
-    let mut client = shop.open(&[]);
-    pay(&mut client, 1, &meta, json!({ "order": "o-1", "then": "hang" }));
-    until("it pays", || (shop.paid() == 1).then_some(()));
-}
-
-#[test]
-fn records_with_the_same_beginning_are_named_and_left_alone() {
-    let (shop, id) = unknown_payment(&json!({ "idempotencyKey": "k" }));
-    let beginning = &id[..6];
-    let twin = format!("{beginning}{}", "0".repeat(58));
-    let file = rusqlite::Connection::open(&shop.records).unwrap();
-    let columns = "digest, mutating, state, epoch, owner, version, runs, claimed_at, changed_at, \
-                   until, unknown_ttl, tool, session, notes, body, holder";
-    let copy = format!("INSERT INTO calls (key, {columns}) SELECT x'{twin}', {columns} FROM calls");
-    assert_eq!(file.execute(&copy, []).unwrap(), 1);
-    for order in
-        [vec!["show", beginning], vec!["settle", beginning, "done"], vec!["forget", beginning]]
-    {
-        let (said, code) = records(&shop, &order);
-        let named = format!("several records have IDs that begin with {beginning}: ");
-        assert!(said.contains(&named) && code == Some(4), "{said}");
-        assert!(said.contains(&id) && said.contains(&twin[..12]), "{said}");
-    }
-    assert_eq!(records(&shop, &["settle", &id, "done"]).1, Some(0));
-    let (listed, _) = records(&shop, &["list", "--unknown"]);
-    assert!(listed.starts_with(&twin[..12]) && listed.lines().count() == 1, "{listed}");
-}
-
-#[test]
-fn records_say_what_is_wrong_with_what_they_are_asked() {
-    let shop = Shop::new();
-    let (said, code) = records(&shop, &["list"]);
-    assert!(said.contains("there are no records") && code == Some(1), "{said}");
-    let client = shop.open(&[]);
-    until("the file is there", || shop.records.exists().then_some(()));
-    drop(client);
-    let (said, code) = records(&shop, &["show", "abcdef"]);
-    assert!(said.contains("no record has the ID abcdef") && code == Some(4), "{said}");
-    assert_eq!(records(&shop, &["show", "ab"]).1, Some(4));
 }

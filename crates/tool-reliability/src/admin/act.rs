@@ -9,7 +9,7 @@ use http::StatusCode;
 use serde_json::json;
 use std::net::SocketAddr;
 use tr_core::{
-    Codec, KeyRef, Standard, ToolOutcome,
+    KeyRef, ToolOutcome,
     canonical::{FingerprintKey, Key},
 };
 use tr_idempotency::{Filter, Settlement, store::StoreError};
@@ -141,13 +141,9 @@ async fn settle(
     };
     let settled = match records.in_store() {
         Some(store) => store.settle(key, epoch, how).await?.is_ok(),
-        None => epoch.or_else(|| records.epoch(key)).is_some_and(|epoch| {
-            let size = match &how {
-                Settlement::Done(outcome) => Codec::<ToolOutcome>::size_of(&Standard, outcome),
-                _ => 0,
-            };
-            records.settle_run_sized(key, epoch, how, size).is_ok()
-        }),
+        None => epoch
+            .or_else(|| records.epoch(key))
+            .is_some_and(|epoch| records.settle_run(key, epoch, how).is_ok()),
     };
     Ok(match settled {
         true => Answer::ok(json!({ "settled": true })),

@@ -1,8 +1,12 @@
 //! The store's bounds, and what it forgets.
 use crate::support::*;
 use std::{sync::Arc, time::Duration};
-use tr_core::{Effect, Ran, Scope, Stamp, ToolError, ToolManifest, ToolOutcome, Verdict};
-use tr_idempotency::{Filter, IdempotencyLayer, Settlement, error::AnswerNotKept, store::Memory};
+use tr_core::{
+    Effect, Ran, Scope, Stamp, ToolError, ToolManifest, ToolOutcome, Verdict, canonical::Key,
+};
+use tr_idempotency::{
+    Filter, Handle, IdempotencyLayer, Settlement, error::AnswerNotKept, store::Memory,
+};
 use tr_testkit::tool::{Scripted, Step};
 
 fn layer(capacity: usize) -> IdempotencyLayer {
@@ -73,9 +77,32 @@ async fn an_answer_that_is_too_large_is_shared_and_not_kept() {
     }
 }
 
-/// An answer that comes after its call was given up takes as much room as any other.
+/// How an answer that came late is told: by whoever knows its size, or not; of the run, or of whatever
+/// has its key.
+type Settle = fn(&Handle<ToolOutcome>, &Key, u64, ToolOutcome, usize);
+
+const SETTLES: [Settle; 4] = [
+    |records, key, epoch, late, size| {
+        records.settle_run_sized(key, epoch, Settlement::Done(late), size).unwrap();
+    },
+    |records, key, epoch, late, _| {
+        records.settle_run(key, epoch, Settlement::Done(late)).unwrap();
+    },
+    |records, key, _, late, size| {
+        records.settle_sized(key, Settlement::Done(late), size).unwrap();
+    },
+    |records, key, _, late, _| records.settle(key, Settlement::Done(late)).unwrap(),
+];
+
 #[tokio::test(start_paused = true)]
 async fn answers_that_come_late_are_bounded_by_bytes_too() {
+    for settle in SETTLES {
+        late_answers_are_bounded(settle).await;
+    }
+}
+
+/// An answer that comes after its call was given up takes as much room as any other.
+async fn late_answers_are_bounded(settle: Settle) {
     let layer = IdempotencyLayer::builder()
         .max_record_bytes(10_000)
         .max_kept_bytes(100_000)
@@ -89,7 +116,7 @@ async fn answers_that_come_late_are_bounded_by_bytes_too() {
         let late = ToolOutcome::success(serde_json::json!("x".repeat(size - 2)));
         let key = key_of(&pay(&format!("k{n}")));
         let epoch = records.epoch(&key).unwrap();
-        records.settle_run_sized(&key, epoch, Settlement::Done(late), size).unwrap();
+        settle(&records, &key, epoch, late, size);
     }
     let mut kept = 0;
     for n in 0..101 {

@@ -69,20 +69,24 @@ where
         }
         // Whoever gives it a key of its own says that it is meant.
         let barring = mcp.trace.equals.filter(|_| self.mode == Mode::Enforce && !is_keyed);
-        if let Some(barred) = barring.and_then(|it| self.wire.unknowns.bars(&it, own)) {
-            let refused = Err(barred.into());
-            watched.end(&refused);
-            return self.on_step(Some((mcp, repeatable, refused)));
-        }
-        let stack = self.stack.clone();
-        let asks = store.filter(|_| barring.is_some() && self.client.is_in_conversation(&call));
+        let bars = barring.and_then(|it| Some((it, self.wire.unknowns.bars(&it, own)?)));
+        let (stack, wire) = (self.stack.clone(), self.wire.clone());
+        let is_in_conversation = self.client.is_in_conversation(&call);
         let run = async move {
-            let barred = match asks {
-                Some(store) => unknowns::in_store(&store, &call).await,
-                None => None,
-            };
+            let mut barred = None;
+            if let Some((equals, by)) = bars {
+                barred = match &store {
+                    Some(store) => wire.unknowns.still(by, &equals, store).await,
+                    None => Some(by),
+                };
+            }
+            if let Some(store) = store.filter(|_| barring.is_some() && is_in_conversation)
+                && barred.is_none()
+            {
+                barred = unknowns::in_store(&store, &call).await;
+            }
             let end = match barred {
-                Some(barred) => Err(barred.into()),
+                Some(barred) => Err(barred.of(&call).into()),
                 None => stack.oneshot(call).await,
             };
             watched.end(&end);
