@@ -45,8 +45,6 @@ pub(crate) struct Client {
     connection: Box<str>,
     claude_session: Option<Box<str>>,
     rules: Vec<IdentityRule>,
-    /// How long failures of calls with a strong id hold; `None` if the stack's time does.
-    failures: Option<Duration>,
 }
 
 /// Who a call is.
@@ -82,14 +80,7 @@ impl Client {
             connection: connection.into(),
             claude_session: claude_session.map(Into::into),
             rules,
-            failures: None,
         }
-    }
-
-    /// Failures of mutating calls with a strong id hold for so long.
-    pub(crate) const fn keeping_failures(mut self, failures: Option<Duration>) -> Self {
-        self.failures = failures;
-        self
     }
 
     /// Who the call is, by its key, if it has one, and the other members of its `_meta`.
@@ -215,8 +206,7 @@ impl Identity {
                 (ttls.done, ttls.failed) = (Some(WEAK), Some(WEAK));
                 ttls.unknown = Some(WEAK);
             }
-            (Effect::Mutating, true) => ttls.failed = client.failures,
-            (Effect::Idempotent, true) => {}
+            _ => {}
         }
         let parts = &mut call.parts_mut().idempotency;
         parts.id = Some(Id { key, digest });
@@ -293,10 +283,7 @@ mod tests {
         for meta in strong {
             assert_eq!(key("a", meta), key("b", meta), "{meta}");
             assert!(key("a", meta).is_some());
-            let client_a = client("a").keeping_failures(Some(WEAK * 2));
-            let strong = call(&client_a, meta, Effect::Mutating);
-            let parts = &strong.parts().idempotency;
-            assert!(!parts.in_process && parts.ttls.failed == Some(WEAK * 2), "{meta}");
+            assert!(!call(&client("a"), meta, Effect::Mutating).parts().idempotency.in_process);
             // A read is joined while it runs, and no longer.
             let read = call(&client("a"), meta, Effect::ReadOnly);
             let parts = &read.parts().idempotency;

@@ -82,7 +82,6 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         Mode::Off | Mode::Shadow => Records::default(),
     };
     let client = Client::new(&server, &connection, setup.identity.clone());
-    let client = client.keeping_failures(setup.failures());
     let log_path = options.attribution_log.or_else(|| setup.attribution_log());
     let guards_loops = options.mode != Mode::Off && setup.guards_loops(loops);
     if log_path.is_some() && !guards_loops {

@@ -7,16 +7,13 @@ use super::{
     recording::Recording,
     stack::{read_catalog, read_config},
 };
-use std::{env, path::PathBuf, time::Duration};
+use std::{env, path::PathBuf};
 use tool_reliability::{
     Environment,
     config::{Config, DeriveKeys, Live, LoopMode, Reloaded, variables},
     idempotency::DerivedKeys,
     loopguard,
 };
-
-/// How long successes of recorded calls hold where nobody says it.
-const DONE: Duration = Duration::from_secs(24 * 3600);
 
 /// The files that say how the guard is set up.
 #[derive(Clone, Debug)]
@@ -104,14 +101,6 @@ impl Setup {
             LoopMode::Strict => loopguard::Mode::Strict,
         });
         option.map_or_else(|| (configured.unwrap_or_default(), None), Loops::mode)
-    }
-
-    /// How long failures of recorded calls hold where nobody says it: as long as their successes, which a
-    /// client repeats for the same reasons.
-    pub(crate) fn failures(&self) -> Option<Duration> {
-        let records = &self.config.idempotency;
-        let done = records.done_ttl_ms.map_or(DONE, Duration::from_millis);
-        records.failed_ttl_ms.is_none().then_some(done)
     }
 
     /// Where malformed calls are written down.

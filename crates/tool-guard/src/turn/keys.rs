@@ -4,15 +4,9 @@ use std::{
     collections::HashMap,
     fmt::Write as _,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
-use tr_core::{
-    Effect, EffectOf, Id, Ran, Standard, ToolCall, canonical::Key, manifest::TtlOverride,
-};
+use tr_core::{Effect, EffectOf, Id, Ran, Standard, ToolCall, canonical::Key};
 use tr_turn::{Plan, Report};
-
-/// How long the end of a recorded call holds.
-const KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// Gives the calls of a turn their records.
 #[derive(Clone, Debug)]
@@ -53,17 +47,8 @@ impl Keys {
         {
             self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(name.into(), key);
         }
-        let mut ttls = TtlOverride::default();
-        match effect {
-            Effect::Mutating => (ttls.done, ttls.failed) = (Some(KEPT), Some(KEPT)),
-            // What did not go well is read again by the next run of this name.
-            _ if self.run.is_some() => {
-                (ttls.done, ttls.failed) = (Some(KEPT), Some(Duration::ZERO))
-            }
-            _ => {}
-        }
         let parts = &mut call.parts_mut().idempotency;
-        (parts.id, parts.ttls) = (Some(Id { key, digest }), ttls);
+        parts.id = Some(Id { key, digest });
         parts.in_process = effect != Effect::Mutating && self.run.is_none();
         call
     }
@@ -132,16 +117,12 @@ mod tests {
 
     #[test]
     fn reads_are_recorded_in_a_run_with_a_name_only() {
-        let parts = |run, effect| {
+        let in_process = |run, effect| {
             let call = Keys::new("shop", run).tell(call(Some("k"), effect));
-            let parts = &call.parts().idempotency;
-            (parts.in_process, parts.ttls.failed)
+            call.parts().idempotency.in_process
         };
-        assert_eq!(parts(None, Effect::ReadOnly), (true, None));
-        assert_eq!(parts(Some("r"), Effect::ReadOnly), (false, Some(Duration::ZERO)));
-        for run in [None, Some("r")] {
-            assert_eq!(parts(run, Effect::Mutating), (false, Some(KEPT)));
-        }
+        assert!(in_process(None, Effect::ReadOnly) && !in_process(Some("r"), Effect::ReadOnly));
+        assert!(!in_process(None, Effect::Mutating) && !in_process(Some("r"), Effect::Mutating));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::mcp::{
     Effects, answer, read_catalog,
     recording::Recording,
     records::{Place, UNKNOWN},
-    stack::Records,
+    stack::{FREED, LEASE, Records},
 };
 use anyhow::{Context as _, bail};
 use serde_json::Value;
@@ -154,7 +154,9 @@ pub(crate) async fn play(
         .loop_guard(|guard| guard.enabled(false))
         // What MCP says of a failure is `isError`; any other member is the server's answer.
         .silent_failures(false)
-        .idempotency(|layer| records.keep(layer.unknown_ttl(UNKNOWN)))
+        .idempotency(|layer| {
+            records.keep(layer.failed_ttl(FREED).inflight_ttl(LEASE).unknown_ttl(UNKNOWN))
+        })
         .hook(recorder.clone())
         .observer(Arc::new(recorder.clone()))
         .build()?;
