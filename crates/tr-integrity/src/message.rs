@@ -52,6 +52,8 @@ pub(crate) struct Body {
     pub(crate) unknown: Option<Unknown>,
     /// What its provider refuses of it on its own, beside its blocks.
     pub(crate) refused: Option<Box<Refused>>,
+    /// The form of the provider that answered it, in a form that several may answer.
+    pub(crate) answered_in: Option<Format>,
 }
 
 /// What of a message or of a block is not understood. A repair may put something beside it, and
@@ -66,7 +68,7 @@ pub(crate) enum Unknown {
 }
 
 /// The id by which a provider knows an item.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) id: Box<str>,
     /// Where its JSON string lies.
@@ -143,7 +145,8 @@ impl Body {
     pub(crate) fn of(raw: Box<str>) -> Self {
         let (list, blocks, is_system, item) = (None, Vec::new(), false, None);
         let (role, is_signed, unknown, refused) = (Role::Other, false, None, None);
-        Self { raw, role, list, blocks, is_system, item, is_signed, unknown, refused }
+        let answered_in = None;
+        Self { raw, role, list, blocks, is_system, item, is_signed, unknown, refused, answered_in }
     }
 }
 
@@ -205,6 +208,11 @@ impl Message {
         rules.passes_over_system && self.role() == Role::System && self.blocks().is_empty()
     }
 
+    /// The form of the provider that answered it, if it names one.
+    pub(crate) fn answered_in(&self) -> Option<Format> {
+        self.body.answered_in
+    }
+
     pub(crate) fn is_signed(&self) -> bool {
         self.body.is_signed
     }
@@ -235,14 +243,15 @@ impl Message {
         self.blocks().iter().all(blank)
     }
 
-    /// The same without its text: who speaks, and the blocks.
+    /// The same without its text: who speaks, the blocks, and the item's id.
     pub(crate) fn without_text(&self) -> Self {
-        let Body { role, blocks, is_system, is_signed, unknown, refused, .. } = &*self.body;
+        let Body { role, blocks, is_system, item, is_signed, unknown, refused, .. } = &*self.body;
         let blocks = blocks.iter().map(Block::without_text).collect();
         let raw = Box::default();
         let (role, is_system, is_signed) = (*role, *is_system, *is_signed);
-        let (unknown, refused) = (*unknown, refused.clone());
-        Self::new(Body { role, blocks, is_system, is_signed, unknown, refused, ..Body::of(raw) })
+        let (item, unknown, refused) = (item.clone(), *unknown, refused.clone());
+        let body = Body { answered_in: self.answered_in(), ..Body::of(raw) };
+        Self::new(Body { role, blocks, is_system, item, is_signed, unknown, refused, ..body })
     }
 
     /// Its text with its blocks made of `pieces`.

@@ -35,6 +35,8 @@ pub struct Transcript {
     is_request: bool,
     /// Whether the form's own provider is asked with it, as far as is known.
     has_limits: bool,
+    /// The form of the provider that is asked, if that is known from elsewhere.
+    asked: Option<Format>,
 }
 
 impl Transcript {
@@ -43,13 +45,24 @@ impl Transcript {
     pub fn new(format: Format) -> Self {
         let (head, tail) = ("[".into(), "]".into());
         let (messages, words, continues) = (Messages::default(), None, false);
-        let (is_request, has_limits) = (false, true);
-        Self { format, head, messages, tail, words, continues, is_request, has_limits }
+        let (is_request, has_limits, asked) = (false, true, None);
+        Self { format, head, messages, tail, words, continues, is_request, has_limits, asked }
     }
 
     /// Behind messages that are not known.
     pub(crate) fn after_unknown(self) -> Self {
         Self { continues: true, ..self }
+    }
+
+    /// Asked of a provider that takes this form, if that is known.
+    pub(crate) fn asked(self, asked: Option<Format>) -> Self {
+        Self { asked, ..self }
+    }
+
+    /// The form in which the provider is asked, where its messages are in an agent's own: that of
+    /// the last answer.
+    pub(crate) fn asked_in(&self) -> Option<Format> {
+        self.asked.or_else(|| self.messages.iter().rev().find_map(Message::answered_in))
     }
 
     /// No messages yet, between these texts.

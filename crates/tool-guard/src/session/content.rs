@@ -143,15 +143,25 @@ impl Content {
         (before.first_changed_unknown(&after), before.first_doubtful_answer(&after))
     }
 
-    /// Why what is left would be taken for another provider's, which refuses it.
+    /// Why what is left would be taken for another provider's, if one of the two refuses it.
     fn other_form(&self, after: &Self) -> Option<String> {
-        let (Self::Whole(before), Self::Whole(after)) = (self, after) else { return None };
-        let other = after.in_other_form()?;
-        let (before, after) = (before.about().form, other.about().form);
-        (other.health().verdict() != Verdict::Clean).then(|| {
+        let (form, is_valid) = match (self, after) {
+            (Self::Whole(_), Self::Whole(after)) => {
+                let other = after.in_other_form()?;
+                (other.about().form, other.health().verdict() == Verdict::Clean)
+            }
+            (Self::Lines(before), Self::Lines(after)) if before.form() != after.form() => {
+                let judged = [after.health(), after.health_as(before.form())];
+                let is_valid = judged.iter().all(|health| health.verdict() == Verdict::Clean);
+                (after.about().form, is_valid)
+            }
+            _ => return None,
+        };
+        let before = self.about().form;
+        (!is_valid).then(|| {
             format!(
                 "nothing but what a repair would change says that it is of the form {before}: \
-                 what is left would be taken for {after}, and is not valid there"
+                 what is left would be taken for {form}, and is not valid in both"
             )
         })
     }

@@ -88,6 +88,16 @@ impl Lines {
         health(&self.report)
     }
 
+    pub(crate) fn form(&self) -> FileForm {
+        self.report.form
+    }
+
+    /// What is wrong with it as a file of this form.
+    pub(crate) fn health_as(&self, form: FileForm) -> Health {
+        let check = FileCheck::in_memory(self.bytes.len()).with_members().form(form);
+        health(&check.run(&*self.bytes, |_| {}).expect("a slice can always be read"))
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }

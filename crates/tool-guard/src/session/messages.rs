@@ -27,13 +27,8 @@ pub(crate) struct Planned {
 }
 
 /// What is wrong; `line` says at which line of a file a message begins, if there is one.
-pub(crate) fn health(
-    transcript: &Transcript,
-    validator: &Validator,
-    line: impl Fn(usize) -> Option<u64>,
-) -> Health {
-    let format = transcript.format();
-    let found = |finding: &Finding| Found::of_message(finding, format, line(finding.message_index));
+pub(crate) fn health(validator: &Validator, line: impl Fn(usize) -> Option<u64>) -> Health {
+    let found = |finding: &Finding| Found::of_message(finding, line(finding.message_index));
     let findings: Vec<_> = validator.findings().iter().map(found).collect();
     Health {
         pending: validator.pending().map(str::to_owned).collect(),
@@ -75,9 +70,7 @@ pub(crate) fn told(
 
 /// How many messages from the first on the provider takes at most, all calls answered.
 pub(crate) fn clean(transcript: &Transcript) -> usize {
-    let mut beginning = transcript.clone();
-    beginning.truncate(0);
-    let mut validator = Validator::with_members_of(&beginning);
+    let mut validator = Validator::with_members_of(transcript).restarted();
     let mut clean = 0;
     for message in transcript.messages() {
         validator.push(message);

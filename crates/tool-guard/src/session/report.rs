@@ -11,8 +11,8 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use tr_core::printable;
 use tr_integrity::{
-    Fault, FileAction, FileActionKind, FileFault, FileFinding, FileForm, Finding, Format, Loss,
-    LossKind, RepairAction, Severity, SkipReason,
+    Fault, FileAction, FileActionKind, FileFault, FileFinding, FileForm, Finding, Loss, LossKind,
+    RepairAction, Severity, SkipReason,
 };
 
 /// How many findings of a file, or lines of a plan, are shown to a person.
@@ -107,7 +107,7 @@ pub(crate) struct Lost {
 }
 
 impl Found {
-    pub(crate) fn of_message(finding: &Finding, format: Format, line: Option<u64>) -> Self {
+    pub(crate) fn of_message(finding: &Finding, line: Option<u64>) -> Self {
         Self {
             line,
             message: Some(finding.message_index),
@@ -117,7 +117,7 @@ impl Found {
             fault: key(&finding.fault),
             tool_use_id: finding.tool_use_id.clone(),
             what: finding.to_string(),
-            provider: provider(Some(format)),
+            provider: provider(Some(finding.format())),
             provider_error: finding.provider_error(),
             on_resume: None,
             is_not_judged: finding.fault.is_not_judged(),
@@ -127,6 +127,7 @@ impl Found {
     pub(crate) fn of_file(finding: &FileFinding, form: FileForm) -> Self {
         let is_unanswered = finding.fault == FileFault::Message(Fault::IncompleteUse);
         let on_resume = OnResume::of(form).filter(|_| is_unanswered);
+        let asked = finding.finding().map(Finding::format).or(form.messages());
         Self {
             line: Some(finding.line),
             message: finding.message_index,
@@ -144,7 +145,7 @@ impl Found {
             },
             tool_use_id: finding.tool_use_id.clone(),
             what: finding.to_string(),
-            provider: on_resume.map_or_else(|| provider(form.messages()), |it| it.agent),
+            provider: on_resume.map_or_else(|| provider(asked), |it| it.agent),
             provider_error: finding.provider_error().filter(|_| on_resume.is_none()),
             on_resume,
             is_not_judged: finding.fault.is_not_judged(),

@@ -89,7 +89,7 @@ impl Stored {
         let running = cycles.map(|cycle| cycle.tool_use.id.to_string()).collect();
         let transcript = self.session.transcript();
         let validator = Validator::with_members_of(transcript);
-        Health { running, ..messages::health(transcript, &validator, |_| None) }
+        Health { running, ..messages::health(&validator, |_| None) }
     }
 
     pub(crate) fn plan(&self, repair: Repair, mode: RepairMode) -> Planned {

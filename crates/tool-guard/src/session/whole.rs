@@ -76,7 +76,7 @@ impl Whole {
 
     pub(crate) fn health(&self) -> Health {
         let validator = Validator::with_members_of(&self.transcript);
-        messages::health(&self.transcript, &validator, |at| self.line(at))
+        messages::health(&validator, |at| self.line(at))
     }
 
     pub(crate) fn plan(&self, repair: Repair, mode: RepairMode) -> Planned {

@@ -15,6 +15,7 @@ mod mutation;
 mod no_sessions;
 mod not_judged;
 mod other_agents;
+mod pi;
 mod printable;
 mod property;
 mod provider;

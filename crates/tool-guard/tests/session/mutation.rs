@@ -10,6 +10,7 @@ mod verdict;
 
 use crate::provider::{Form, judge};
 use session::Session;
+use std::ops::Range;
 use story::Words;
 use verdict::{Case, Tally};
 
@@ -20,10 +21,14 @@ const REAL: [&str; 3] = [
     include_str!("../../../tr-integrity/tests/it/data/session_b.jsonl"),
 ];
 
-/// How many mutations: some 2,000, or as many as asked for.
-fn wanted() -> u64 {
-    let asked = std::env::var("TR_MUTATIONS").ok();
-    asked.map_or(2_000, |asked| asked.parse().expect("a number"))
+/// Which mutations: the first 2,000, or those that are asked for, as `N` or as `FROM..TO`.
+fn wanted() -> Range<u64> {
+    let Ok(asked) = std::env::var("TR_MUTATIONS") else { return 0..2_000 };
+    let number = |text: &str| text.parse().expect("a number");
+    match asked.split_once("..") {
+        Some((from, to)) => number(from)..number(to),
+        None => 0..number(&asked),
+    }
 }
 
 fn seed(words: &mut Words) -> Session {
@@ -58,7 +63,7 @@ fn case(number: u64) -> Case {
 #[test]
 fn what_is_mended_is_taken_by_its_provider_and_nothing_is_lost_untold() {
     let mut tally = Tally::default();
-    let numbers: Vec<_> = (0..wanted()).collect();
+    let numbers: Vec<_> = wanted().collect();
     for batch in numbers.chunks(4_000) {
         let cases: Vec<_> = batch.iter().map(|number| case(*number)).collect();
         tally.play(&cases);

@@ -8,7 +8,7 @@ use super::{
     walk::Walk,
 };
 use crate::{
-    message::{Body, Message, Role, Unknown},
+    message::{Blank, Block, Body, Kind, Message, Role, Unknown},
     validate::Severity,
 };
 
@@ -99,8 +99,7 @@ impl Branch {
         for draft in drafts {
             let message = draft.to_skeleton(&self.entries);
             walk.push(&message, |block| {
-                let node = block.and_then(|block| draft.blocks.get(block)).map(|&(node, _)| node);
-                let at = &self.entries[node.unwrap_or(draft.nodes[0])];
+                let at = &self.entries[draft.node(&self.entries, block)];
                 (at.line, at.offset)
             });
         }
@@ -196,6 +195,15 @@ fn cost(entry: &Entry) -> usize {
 }
 
 impl Draft {
+    /// The entry that a block of it stands in, or the message.
+    fn node(&self, entries: &[Located], block: Option<usize>) -> usize {
+        let node = block.and_then(|block| {
+            let blank = || self.blanks(entries).nth(block - self.blocks.len());
+            self.blocks.get(block).map(|&(node, _)| node).or_else(blank)
+        });
+        node.unwrap_or(self.nodes[0])
+    }
+
     /// Whether it is an entry's message as it stands.
     pub(super) fn is_one_entry(&self) -> bool {
         self.nodes.len() == 1 && self.blocks.is_sorted()
@@ -207,12 +215,17 @@ impl Draft {
         if self.is_summary {
             return entry::said();
         }
+        if self.is_filled {
+            return entry::filled();
+        }
         if let Some(only) = message(self.nodes[0]).filter(|_| self.is_one_entry()) {
             return only.clone();
         }
         let blocks = self.blocks.iter().filter_map(|&(node, block)| {
             message(node).map(|message| message.blocks()[block].clone())
         });
+        let blank = |_| Block::new(0..0, Kind::Text(Blank::Empty));
+        let blocks = blocks.chain(self.blanks(entries).map(blank));
         let (role, blocks) = (self.role, blocks.collect());
         // What one of them says stands in it unread, and so in what they are together.
         let mut all = self.nodes.iter().filter_map(|&node| message(node)?.unknown());

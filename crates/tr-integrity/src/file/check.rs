@@ -10,7 +10,7 @@ use super::{
     records::{Piece, Record, Records},
     shared_line::SharedLine,
 };
-use crate::validate::Severity;
+use crate::{format::Format, validate::Severity};
 use serde::de::IgnoredAny;
 use std::{
     io::{self, Read},
@@ -56,6 +56,7 @@ pub struct FileCheck {
     max_findings: usize,
     window: usize,
     members: bool,
+    asked: Option<Format>,
 }
 
 /// What came of a check.
@@ -105,7 +106,7 @@ pub struct FileBytes {
 impl Default for FileCheck {
     fn default() -> Self {
         let (max_record, max_findings, window) = (16 << 20, 10_000, DEFAULT_WINDOW);
-        Self { form: None, max_record, max_findings, window, members: false }
+        Self { form: None, max_record, max_findings, window, members: false, asked: None }
     }
 }
 
@@ -143,7 +144,8 @@ impl FileCheck {
         let half = len / 2;
         let window = if half < DEFAULT_WINDOW { DEFAULT_WINDOW } else { half };
         let (max_record, max_findings) = (usize::MAX, 10_000);
-        Self { form: None, max_record, max_findings, window, members: false }
+        let (form, members, asked) = (None, false, None);
+        Self { form, max_record, max_findings, window, members, asked }
     }
 
     /// However much memory it takes.
@@ -151,9 +153,15 @@ impl FileCheck {
         self.max_record(usize::MAX).max_findings(usize::MAX).window(usize::MAX)
     }
 
-    /// The file's form is known.
-    pub(super) const fn form(mut self, form: FileForm) -> Self {
+    /// Takes the file for one of this form, whatever its content says.
+    pub const fn form(mut self, form: FileForm) -> Self {
         self.form = Some(form);
+        self
+    }
+
+    /// The form in which the provider is asked is known.
+    pub(super) const fn asked(mut self, asked: Option<Format>) -> Self {
+        self.asked = asked;
         self
     }
 
@@ -338,7 +346,8 @@ impl<'c> Run<'c> {
         if let Some(mut walk) = walk {
             messages = walk.len();
             pending.extend(walk.pending().map(Into::into));
-            walk.take_findings().for_each(|finding| self.findings.add(finding));
+            let found = walk.take_findings(self.check.asked);
+            found.for_each(|finding| self.findings.add(finding));
         }
         self.findings.kept.sort_by_key(|finding| finding.offset);
         let FileBytes { records, skipped, .. } = self.bytes;

@@ -19,6 +19,8 @@ pub(super) struct Draft {
     results: usize,
     /// Whether it is a summary, which stands for entries that are not shown.
     pub(super) is_summary: bool,
+    /// Whether it is an answer without blocks, for which Claude Code sends a text of its own.
+    pub(super) is_filled: bool,
 }
 
 /// The messages of a path.
@@ -34,11 +36,6 @@ pub(super) fn drafts(form: FileForm, entries: &[Located], path: &Path) -> Vec<Dr
     for node in nodes {
         let What::Message { message, group } = &entries[node].entry.what else { continue };
         let role = message.role();
-        // Claude Code sends no answer in which nothing is.
-        let is_empty = message.blocks().is_empty() && message.unknown() != Some(Unknown::Content);
-        if is_empty && role == Role::Assistant && form.is_claude_code() {
-            continue;
-        }
         let open = match form {
             form if form.is_claude_code() => Draft::to_join(&mut drafts, role, group.as_deref()),
             _ => None,
@@ -51,6 +48,17 @@ pub(super) fn drafts(form: FileForm, entries: &[Located], path: &Path) -> Vec<Dr
                 draft.join(node, message, form);
                 drafts.push(draft);
             }
+        }
+    }
+    if form.is_claude_code() {
+        let is_nothing = |&node: &usize| {
+            let message = entries[node].entry.as_message();
+            message
+                .is_some_and(|it| it.unknown() != Some(Unknown::Content) && it.refused().is_none())
+        };
+        for draft in &mut drafts {
+            let is_empty = draft.role == Role::Assistant && draft.blocks.is_empty();
+            draft.is_filled = is_empty && draft.nodes.iter().all(is_nothing);
         }
     }
     for draft in drafts.iter_mut().filter(|draft| draft.results > 0) {
@@ -66,7 +74,7 @@ pub(super) fn drafts(form: FileForm, entries: &[Located], path: &Path) -> Vec<Dr
 impl Draft {
     fn new(role: Role, group: Option<Box<str>>, node: usize) -> Self {
         let (blocks, nodes) = (Vec::new(), vec![node]);
-        Self { role, group, blocks, nodes, results: 0, is_summary: false }
+        Self { role, group, blocks, nodes, results: 0, is_summary: false, is_filled: false }
     }
 
     /// The draft that a message belongs to: a user's to the user's before it, the model's to that
@@ -91,6 +99,16 @@ impl Draft {
         }
     }
 
+    /// Its lines of the text `""`: beside others, Claude Code sends that as a block.
+    pub(super) fn blanks<'e>(&self, entries: &'e [Located]) -> impl Iterator<Item = usize> {
+        let is_blank = |node: &usize| {
+            let message = entries[*node].entry.as_message();
+            message.is_some_and(|it| it.blocks().is_empty() && it.unknown().is_none())
+        };
+        let is_asked = self.role == Role::User && self.nodes.len() > 1;
+        self.nodes.iter().copied().filter(move |node| is_asked && is_blank(node))
+    }
+
     /// Claude Code's results go to the head, where the harness puts them too.
     fn join(&mut self, node: usize, message: &Message, form: FileForm) {
         self.nodes.push(node);
@@ -102,66 +120,59 @@ impl Draft {
     }
 }
 
-/// Claude Code links each of several results of a step to the line of its own use, so that the
-/// branch passes by all but one of them. The path's nodes with those.
+/// The path's nodes with what Claude Code puts beside them: the other lines of each answer, wherever
+/// they are linked, and the results that are linked to any of its lines. Of several results of a step
+/// each is linked to the line of its own use, so that the branch passes by all but one.
 fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
     let mut is_on_path = vec![false; entries.len()];
     path.nodes.iter().for_each(|&node| is_on_path[node] = true);
-    let mut beside: Vec<(usize, &str)> = Vec::new();
+    let mut beside = Beside::default();
+    let (mut results, mut answered) = (Vec::new(), HashSet::<&str>::new());
     for (at, located) in entries.iter().enumerate() {
-        if let (Link::To(parent), Some(_)) = (&located.entry.link, located.entry.as_message())
-            && !is_on_path[at]
-        {
-            beside.push((at, parent));
+        let entry = &located.entry;
+        let mut found = entry.as_message().into_iter().flat_map(Message::tool_results).peekable();
+        match (entry.answer(), &entry.link) {
+            _ if is_on_path[at] => answered.extend(found),
+            (Some(answer), _) => beside.lines.entry(answer).or_default().push(at),
+            (None, Link::To(parent)) if found.peek().is_some() => results.push((at, &**parent)),
+            _ => {}
         }
     }
-    if beside.is_empty() {
+    if beside.lines.is_empty() && results.is_empty() {
         return path.nodes.clone();
     }
-    let mut answered: HashSet<&str> = HashSet::new();
-    for &node in &path.nodes {
-        answered
-            .extend(entries[node].entry.as_message().into_iter().flat_map(Message::tool_results));
-    }
-    let parents: HashSet<&str> = beside.iter().map(|&(_, parent)| parent).collect();
+    let parents: HashSet<&str> = results.iter().map(|&(_, parent)| parent).collect();
     let ids = Ids::among(entries, |id| parents.contains(id));
-    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
-    for (at, parent) in beside {
+    for (at, parent) in results {
         if let Some(parent) = ids.parent(parent, at) {
-            children.entry(parent).or_default().push(at);
+            beside.results.entry(parent).or_default().push(at);
         }
     }
     let mut nodes = Vec::with_capacity(path.nodes.len());
     for &node in &path.nodes {
         nodes.push(node);
-        let What::Message { message, group: Some(group) } = &entries[node].entry.what else {
-            continue;
-        };
-        if message.role() != Role::Assistant {
-            continue;
-        }
-        let mut found = vec![node];
-        while let Some(of) = found.pop() {
-            for child in children.remove(&of).unwrap_or_default() {
-                let What::Message { message, group: other } = &entries[child].entry.what else {
-                    continue;
-                };
-                let is_of_group =
-                    message.role() == Role::Assistant && other.as_ref() == Some(group);
-                let brings_results = message.role() == Role::User
-                    && message.tool_results().next().is_some()
-                    && message.tool_results().all(|id| !answered.contains(id));
-                if is_of_group {
-                    found.push(child);
-                }
-                if brings_results {
-                    answered.extend(message.tool_results());
-                }
-                if is_of_group || brings_results {
-                    nodes.push(child);
+        let Some(answer) = entries[node].entry.answer() else { continue };
+        let lines = beside.lines.remove(answer).unwrap_or_default();
+        nodes.extend(&lines);
+        for line in [node].into_iter().chain(lines) {
+            for result in beside.results.remove(&line).unwrap_or_default() {
+                let results = || entries[result].entry.as_message().into_iter();
+                let mut ids = results().flat_map(Message::tool_results);
+                if ids.all(|id| !answered.contains(id)) {
+                    answered.extend(results().flat_map(Message::tool_results));
+                    nodes.push(result);
                 }
             }
         }
     }
     nodes
+}
+
+/// What is not on the path, in the order of the file.
+#[derive(Default)]
+struct Beside<'e> {
+    /// The lines of each answer.
+    lines: HashMap<&'e str, Vec<usize>>,
+    /// What brings results, by the entry that it is linked to.
+    results: HashMap<usize, Vec<usize>>,
 }

@@ -36,6 +36,8 @@ pub(super) enum What {
     Outside,
     /// The model does not see it.
     Hidden,
+    /// An answer that the agent leaves out, since nothing is in it; and its group.
+    Empty(Option<Box<str>>),
     /// A message that cannot be read, so that nobody knows what the model sees of it.
     Unread,
     Message {
@@ -91,11 +93,22 @@ impl Entry {
         }
     }
 
+    /// The answer of which it is a line, in a form in which one has several.
+    pub(super) fn answer(&self) -> Option<&str> {
+        match &self.what {
+            What::Message { message, group } if message.role() == Role::Assistant => {
+                group.as_deref()
+            }
+            What::Empty(group) => group.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Whether a branch may end with it: the last such entry of the file ends the active one.
     pub(super) fn is_leaf(&self, form: FileForm) -> bool {
         match form {
             form if form.is_claude_code() => {
-                matches!(self.what, What::Message { .. } | What::Unread)
+                matches!(self.what, What::Message { .. } | What::Empty(_) | What::Unread)
             }
             _ => !self.is_outside(),
         }
@@ -158,7 +171,11 @@ fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
                     let inner =
                         wire.message.and_then(|raw| json::object::<Inner<'_>>(raw.get()).ok());
                     let group = inner.and_then(|inner| owned(inner.id));
-                    What::Message { message, group }
+                    if is_empty(&message) {
+                        What::Empty(group)
+                    } else {
+                        What::Message { message, group }
+                    }
                 }
             }
         }
@@ -291,6 +308,13 @@ fn read(format: Format, raw: &str) -> Option<Message> {
     Some(message)
 }
 
+/// Whether it is an answer of the text `""`, which Claude Code does not send. One without blocks it
+/// does.
+fn is_empty(message: &Message) -> bool {
+    let list = message.body.list.as_ref().map(|list| message.text(list));
+    message.role() == Role::Assistant && message.blocks().is_empty() && list == Some(r#""""#)
+}
+
 /// Whether it is an answer that failed or was broken off, which OpenClaw does not send.
 fn is_broken_off(message: &Message) -> bool {
     #[derive(Default, Deserialize)]
@@ -313,9 +337,17 @@ fn is_of_its_types(item: &Message) -> bool {
 
 /// Something that the model sees as a user's text.
 pub(super) fn said() -> Message {
+    text_of(Role::User, r#"{"role":"user","content":"…"}"#)
+}
+
+/// What Claude Code sends for an answer without blocks.
+pub(super) fn filled() -> Message {
+    text_of(Role::Assistant, r#"{"role":"assistant","content":"(no content)"}"#)
+}
+
+fn text_of(role: Role, raw: &str) -> Message {
     let text = Block::new(0..0, Kind::Text(Blank::No));
-    let raw = r#"{"role":"user","content":"…"}"#.into();
-    Message::new(Body { role: Role::User, blocks: vec![text], ..Body::of(raw) })
+    Message::new(Body { role, blocks: vec![text], ..Body::of(raw.into()) })
 }
 
 fn owned(raw: Option<&RawValue>) -> Option<Box<str>> {

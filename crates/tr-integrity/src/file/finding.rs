@@ -1,6 +1,9 @@
 //! What is wrong with a session file, and where.
 use super::records::{SkipReason, Skipped};
-use crate::validate::{Fault, Finding, Severity};
+use crate::{
+    format::Format,
+    validate::{Fault, Finding, Severity},
+};
 use std::fmt;
 
 /// What is wrong with a session file.
@@ -69,6 +72,16 @@ impl FileFinding {
             tool_use_id: finding.tool_use_id.clone(),
             finding: Some(finding),
         }
+    }
+
+    /// The same where the provider is asked in this form.
+    pub(super) fn asked(mut self, asked: Option<Format>) -> Self {
+        if let Some(finding) = self.finding.take() {
+            let finding = finding.asked(asked);
+            self.severity = finding.severity;
+            self.finding = Some(finding);
+        }
+        self
     }
 
     /// The same of a file in which more stands before it, or less.

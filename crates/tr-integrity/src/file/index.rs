@@ -120,7 +120,7 @@ impl Index {
                 Is::Outside
             }
             What::Hidden => Is::Hidden,
-            What::Unread => Is::Unread,
+            What::Empty(_) | What::Unread => Is::Unread,
             What::Reset | What::Rewritten => Is::Reset,
             What::Compaction(kept) => {
                 let kept = match kept {
@@ -217,6 +217,15 @@ impl Index {
         }
         branch.reverse();
         branch
+    }
+
+    /// Where the last answer of the active branch begins, in a form that several providers answer.
+    pub(super) fn last_answer(&self, form: FileForm) -> Option<usize> {
+        let is_asked = matches!(form, FileForm::OpenClaw { .. });
+        let branch = if is_asked { self.branch(form) } else { Vec::new() };
+        let is_answer = |node: &Node| matches!(node.is, Is::Message { role: Role::Assistant, .. });
+        let mut nodes = branch.iter().rev().map(|&(at, _)| &self.nodes[at]);
+        nodes.find(|node| is_answer(node)).map(|node| node.offset as usize)
     }
 
     /// The entry that is said to be the last, and the record that says so, if none is newer.

@@ -88,6 +88,8 @@ struct Said<'t> {
     tool_call_id: Option<&'t str>,
     #[serde(borrow, default, rename = "stopReason")]
     stop_reason: Option<&'t str>,
+    #[serde(borrow, default)]
+    api: Option<&'t str>,
     /// Members in which other forms say something, of which some may be there twice.
     #[serde(
         default,
@@ -200,7 +202,10 @@ impl Said<'_> {
                     return None;
                 }
                 let blocks = parts.into_iter().map(|Object(part)| part.openclaw());
-                Some(message(Role::Assistant, blocks.collect::<Option<_>>()?))
+                let blocks = blocks.collect::<Option<_>>()?;
+                let answered_in = self.api.and_then(format::form_of_api);
+                let body = Body { role: Role::Assistant, blocks, answered_in, ..empty() };
+                Some(Message::new(body))
             }
             "toolResult" => {
                 let is_synthetic = match &self.content {
@@ -296,7 +301,11 @@ const fn block(kind: Kind) -> Block {
 }
 
 fn message(role: Role, blocks: Vec<Block>) -> Message {
-    Message::new(Body { role, blocks, ..Body::of(Box::default()) })
+    Message::new(Body { role, blocks, ..empty() })
+}
+
+fn empty() -> Body {
+    Body::of(Box::default())
 }
 
 impl Parent<'_> {

@@ -1,6 +1,7 @@
 //! A damaged part of a file, repaired alone: between lines that stand for what is around it.
 use super::{
     check::{FileCheck, FileReport},
+    entry::Entry,
     finding::FileFinding,
     form::FileForm,
     index::{Cut, Index, Name},
@@ -26,6 +27,8 @@ pub(super) struct Parts<'f> {
     pub(super) form: FileForm,
     /// Whether what is refused on its own is damage.
     members: bool,
+    /// The form in which the provider is asked, where the last answer names it.
+    asked: Option<Format>,
     index: Index,
     /// Between them are the stretches; the first one begins the file, the last one ends it.
     pub(super) cuts: Vec<Cut>,
@@ -78,7 +81,8 @@ impl<'f> Parts<'f> {
         let index = Index::read(form, bytes, &mut progress)?;
         let cuts = index.cuts(form, bytes);
         let (findings, messages) = (Vec::new(), Vec::new());
-        let mut parts = Self { bytes, form, members, index, cuts, findings, messages };
+        let asked = index.last_answer(form).and_then(|at| asked(form, bytes, at));
+        let mut parts = Self { bytes, form, members, asked, index, cuts, findings, messages };
         let (mut first, mut before) = (0, 0);
         while first <= parts.cuts.len() {
             let start = parts.start(first);
@@ -113,7 +117,7 @@ impl<'f> Parts<'f> {
     }
 
     fn check(&self, alone: &Alone) -> Option<FileReport> {
-        let check = FileCheck::new().form(self.form).whole();
+        let check = FileCheck::new().form(self.form).asked(self.asked).whole();
         let check = if self.members { check.with_members() } else { check };
         check.run(&*alone.bytes, |_| {}).ok()
     }
@@ -128,7 +132,7 @@ impl<'f> Parts<'f> {
         let report = self.check(&alone)?;
         let shift = self.is_seen_alike(first, &at, &alone, &report)?;
 
-        let before = SessionFile::read_as(Some(form), alone.bytes.clone());
+        let before = SessionFile::read_as(Some(form), alone.bytes.clone()).asked(self.asked);
         let names = names(&before);
         let (after, mut done) = before.repaired(repair, Some(form));
         let is_new = |name: &Owned| !names.contains(name) && self.index.has(name.as_name());
@@ -183,12 +187,7 @@ impl<'f> Parts<'f> {
 
     /// The id of the record at `offset`.
     fn id_at(&self, offset: usize) -> Option<Option<Box<str>>> {
-        let mut records = Records::new(&self.bytes[offset..]).max_record(usize::MAX);
-        while let Ok(Some(piece)) = records.next() {
-            let Piece::Record(record) = piece else { continue };
-            return Some(super::entry::Entry::read(self.form, &record.text).id);
-        }
-        None
+        Some(entry_at(self.form, self.bytes, offset)?.id)
     }
 
     /// Whether the same is found in the part alone as in the whole file; and how many messages of
@@ -241,6 +240,21 @@ impl<'f> Parts<'f> {
         let between = self.check(&alone)?.messages.saturating_sub(stubs);
         Some((before + between) as i64)
     }
+}
+
+/// What the record at `offset` says.
+fn entry_at(form: FileForm, bytes: &[u8], offset: usize) -> Option<Entry> {
+    let mut records = Records::new(&bytes[offset..]).max_record(usize::MAX);
+    while let Ok(Some(piece)) = records.next() {
+        let Piece::Record(record) = piece else { continue };
+        return Some(Entry::read(form, &record.text));
+    }
+    None
+}
+
+/// The form in which the provider of the answer at `offset` was asked.
+fn asked(form: FileForm, bytes: &[u8], offset: usize) -> Option<Format> {
+    entry_at(form, bytes, offset)?.as_message()?.answered_in()
 }
 
 /// What a finding says, wherever it stands.

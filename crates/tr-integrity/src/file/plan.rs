@@ -114,7 +114,7 @@ impl SessionFile {
 
     /// It as it is after a repair, and what that did. The form may be known by what stands around it.
     pub(super) fn repaired(self, repair: Repair, form: Option<FileForm>) -> (Self, Done) {
-        let (mut file, mut done) = (self, Done::default());
+        let (asked, mut file, mut done) = (self.asked, self, Done::default());
         let before = file.transcript();
         // Where each record was at first.
         let mut lines: Vec<_> = file.entries.iter().map(|located| Some(located.line)).collect();
@@ -129,7 +129,7 @@ impl SessionFile {
             lines = origins.into_iter().map(|record| record.and_then(|at| lines[at])).collect();
             let bytes = edits.write(&file);
             drop(file);
-            file = Self::read_as(form, bytes.into());
+            file = Self::read_as(form, bytes.into()).asked(asked);
             // A record that could not be read before is new.
             lines.resize(file.entries.len(), None);
         }

@@ -7,7 +7,7 @@ use super::{
     path::{self, Located, Path},
     records::{Piece, Records, Skipped},
 };
-use crate::{message::Message, transcript::Transcript};
+use crate::{format::Format, message::Message, transcript::Transcript};
 use std::{borrow::Cow, fmt, io, ops::Range};
 
 /// A session file in memory, for edits.
@@ -40,6 +40,8 @@ pub struct SessionFile {
     /// What the records say, one for each.
     pub(super) entries: Vec<Located>,
     is_linked: bool,
+    /// The form in which the provider is asked, if that is known from elsewhere.
+    pub(super) asked: Option<Format>,
 }
 
 /// A stretch of the file.
@@ -97,7 +99,12 @@ impl SessionFile {
         let entries: Vec<_> = (0..spans.len()).map(located).collect();
         let is_linked = path::is_linked(entries.iter().map(|located| &located.entry));
         drop(texts);
-        Self { bytes, form, parts, spans, entries, is_linked }
+        Self { bytes, form, parts, spans, entries, is_linked, asked: None }
+    }
+
+    /// Asked of a provider that takes this form, if that is known from elsewhere.
+    pub(super) fn asked(self, asked: Option<Format>) -> Self {
+        Self { asked, ..self }
     }
 
     /// The form of a file.
@@ -173,7 +180,7 @@ impl SessionFile {
     }
 
     pub(super) fn transcript_of(&self, path: &Path, drafts: &[Draft]) -> Option<Transcript> {
-        let mut transcript = Transcript::new(self.form.messages()?);
+        let mut transcript = Transcript::new(self.form.messages()?).asked(self.asked);
         if path.rewritten.is_some() {
             transcript = transcript.after_unknown();
         }
@@ -183,11 +190,13 @@ impl SessionFile {
 
     /// The message that a draft is.
     fn message(&self, draft: &Draft) -> Message {
-        if draft.is_summary || draft.is_one_entry() {
+        if draft.is_summary || draft.is_filled || draft.is_one_entry() {
             return draft.to_skeleton(&self.entries);
         }
         let role = if draft.role == crate::Role::User { "user" } else { "assistant" };
-        let blocks: Vec<_> = draft.blocks.iter().map(|&at| self.block(at)).collect();
+        let blocks = draft.blocks.iter().map(|&at| self.block(at));
+        let blank = |_| r#"{"type":"text","text":""}"#.to_owned();
+        let blocks: Vec<_> = blocks.chain(draft.blanks(&self.entries).map(blank)).collect();
         let raw = format!(r#"{{"role":"{role}","content":[{}]}}"#, blocks.join(","));
         // It was put together from blocks that were read.
         crate::Format::AnthropicMessages.own(raw)

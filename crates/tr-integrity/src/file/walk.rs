@@ -29,6 +29,8 @@ pub(super) struct Walk {
     /// What was found, and is still so.
     findings: Vec<Option<FileFinding>>,
     found: usize,
+    /// The form in which the last answer was asked for, in a form that several providers answer.
+    asked: Option<Format>,
     /// Where the findings are of uses without their results, once one of them is healed.
     incomplete: Option<HashMap<usize, usize>>,
 }
@@ -38,7 +40,8 @@ impl Walk {
         let validator = Validator::new(format);
         let validator = if members { validator.with_members() } else { validator };
         let (places, findings) = (VecDeque::new(), Vec::new());
-        Self { validator, places, first: 0, findings, found: 0, incomplete: None }
+        let (first, found, asked, incomplete) = (0, 0, None, None);
+        Self { validator, places, first, findings, found, asked, incomplete }
     }
 
     /// Behind messages that are not known: they may have the uses of results.
@@ -55,6 +58,7 @@ impl Walk {
             self.first = self.validator.len();
         }
         self.places.push_back(Places { message: at, blocks });
+        self.asked = message.answered_in().or(self.asked);
         self.validator.push(message);
         for finding in self.validator.take_findings() {
             let at = finding.message_index.checked_sub(self.first);
@@ -97,10 +101,16 @@ impl Walk {
         (self.findings, self.incomplete, self.found) = (Vec::new(), None, 0);
     }
 
-    /// What was found, and is still so.
-    pub(super) fn take_findings(&mut self) -> impl Iterator<Item = FileFinding> {
+    /// What was found, and is still so; with `asked`, as the provider has it that takes this form,
+    /// else the one of the last answer.
+    pub(super) fn take_findings(
+        &mut self,
+        asked: Option<Format>,
+    ) -> impl Iterator<Item = FileFinding> {
         (self.incomplete, self.found) = (None, 0);
-        std::mem::take(&mut self.findings).into_iter().flatten()
+        let asked = asked.or(self.asked);
+        let found = std::mem::take(&mut self.findings).into_iter().flatten();
+        found.map(move |finding| finding.asked(asked))
     }
 
     /// Whether nothing was found that is still so.

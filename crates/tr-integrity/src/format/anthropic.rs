@@ -1,7 +1,10 @@
 //! Anthropic's Messages API: uses and results are blocks of a message's content.
 use super::{
     ReadError,
-    form::{Asked, Blanks, Form, NewUse, Results, Rules, as_text, is_synthetic, role, text},
+    form::{
+        Asked, Blanks, Form, NewUse, Results, Rules, as_text, is_synthetic, role, text,
+        with_mark_of,
+    },
     known,
     refused::{PATTERN, Refused, Text, Why, object, type_of},
 };
@@ -176,13 +179,18 @@ impl Form for Anthropic {
         for part in parts {
             let wire: WireBlock<'_> = json::object(part).unwrap_or_default();
             match wire.kind.and_then(json::string).as_deref() {
-                Some("text") if wire.text.is_some_and(|text| text.get() == r#""""#) => {}
+                Some("text") if wire.text.is_some_and(|text| text.get() == r#""""#) => {
+                    let last = blocks.pop().map(|last| with_mark_of(last, part));
+                    blocks.extend(last);
+                }
                 // Without a text it is damaged: what it says is somewhere else in it.
-                Some("text") if !wire.text.is_some_and(is_string) => blocks.push(text_block(part)),
+                Some("text") if !wire.text.is_some_and(is_string) => {
+                    blocks.push(with_mark_of(text_block(part), part));
+                }
                 Some("text" | "image" | "document" | "search_result") => {
                     blocks.push(part.to_owned());
                 }
-                _ => blocks.push(text_block(part)),
+                _ => blocks.push(with_mark_of(text_block(part), part)),
             }
         }
         blocks

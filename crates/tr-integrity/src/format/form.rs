@@ -181,6 +181,17 @@ fn plain_text(content: &RawValue) -> String {
     }
 }
 
+/// `text` with the mark for the provider's cache that `was` has, which it takes the place of.
+pub(crate) fn with_mark_of(text: String, was: &str) -> String {
+    const MARK: &str = "cache_control";
+    let marks = json::members(was).unwrap_or_default();
+    let Some(mark) = marks.get(MARK) else { return text };
+    match json::members(&text) {
+        Ok(members) if !members.contains_key(MARK) => json::set_member(&text, MARK, mark.get()),
+        _ => text,
+    }
+}
+
 /// The content as one text: of a string its own, of anything else the JSON.
 pub(super) fn as_text(content: &str) -> String {
     serde_json::from_str(content).unwrap_or_else(|_| content.to_owned())

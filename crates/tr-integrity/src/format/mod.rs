@@ -13,7 +13,8 @@ mod tests;
 
 pub(crate) use self::anthropic::is_untouched;
 pub use self::form::OUTCOME_UNKNOWN;
-pub(crate) use self::form::is_synthetic_text;
+pub(crate) use self::form::{is_synthetic_text, with_mark_of};
+pub(crate) use self::openclaw::form_of as form_of_api;
 pub(crate) use self::{
     form::{Asked, Blanks, Form, NewUse, Results, Rules},
     refused::{Refused, Why, is_plain},
@@ -96,6 +97,15 @@ impl Format {
     #[must_use]
     pub fn refuses_repeated_ids(self) -> bool {
         self.rules().refuses_repeated_ids
+    }
+
+    /// The rules with a provider that takes messages in the form `asked`, if that is known. Its
+    /// agent puts them into that form: only what it passes on as it is counts.
+    pub(crate) fn rules_of(self, asked: Option<Self>) -> Rules {
+        let rules = self.rules();
+        let refuses = |asked: Self| asked.rules().refuses_repeated_ids;
+        let refuses_repeated_ids = asked.map_or(rules.refuses_repeated_ids, refuses);
+        Rules { refuses_repeated_ids, ..rules }
     }
 
     /// Where the last step begins, with all that stands behind it, and its turn where that

@@ -1,7 +1,7 @@
 //! OpenClaw's and pi's own messages, as their session files hold them: uses are `toolCall` blocks
 //! of an assistant message, a result is a message of the role `toolResult`.
 use super::{
-    ReadError,
+    Format, ReadError,
     form::{Asked, Form, NewUse, Rules, is_synthetic, text},
     known,
     openai_chat::Chat,
@@ -24,6 +24,9 @@ struct Wire<'t> {
     content: Option<&'t RawValue>,
     #[serde(borrow, rename = "toolCallId")]
     tool_call_id: Option<&'t RawValue>,
+    /// Who answered.
+    #[serde(borrow)]
+    api: Option<&'t RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -108,7 +111,9 @@ impl Form for OpenClaw {
                 .filter(|unknown| *unknown == Unknown::Content),
             _ => None,
         };
-        Ok(Body { role, list, blocks, is_system, unknown, ..Body::of(raw) })
+        let api = text(wire.api.filter(|_| role == Role::Assistant));
+        let answered_in = form_of(&api);
+        Ok(Body { role, list, blocks, is_system, unknown, answered_in, ..Body::of(raw) })
     }
 
     fn evidence(&self, message: &str) -> usize {
@@ -161,6 +166,19 @@ impl Form for OpenClaw {
 
     fn error(&self, finding: &Finding) -> String {
         Chat.error(finding)
+    }
+}
+
+/// The form in which an API of pi's takes messages, as far as that is known.
+pub(crate) fn form_of(api: &str) -> Option<Format> {
+    match api {
+        "anthropic-messages" => Some(Format::AnthropicMessages),
+        "openai-completions" => Some(Format::OpenAiChat),
+        "openai-responses" | "openai-codex-responses" | "azure-openai-responses" => {
+            Some(Format::OpenAiResponses)
+        }
+        "google-gemini-cli" | "google-generative-ai" | "google-vertex" => Some(Format::Gemini),
+        _ => None,
     }
 }
 

@@ -1,6 +1,10 @@
 //! What a result that answers nothing says, as text.
 use super::pairs::{Found, Pairs};
-use crate::{format::Format, json, message::Message};
+use crate::{
+    format::{Format, with_mark_of},
+    json,
+    message::Message,
+};
 use serde_json::{Value, value::RawValue};
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -20,10 +24,8 @@ impl Found<'_> {
         let members = json::members(whole).unwrap_or_default();
         let mut texts =
             format.result_as_text(&self.title(&members, pairs), self.id, whole, self.content);
-        if let (Some(mark), Some(last)) = (members.get(CACHE), texts.last_mut())
-            && json::members(last).is_ok_and(|members| !members.contains_key(CACHE))
-        {
-            *last = json::set_member(last, CACHE, mark.get());
+        if let Some(last) = texts.pop() {
+            texts.push(with_mark_of(last, whole));
         }
         texts
     }
@@ -38,8 +40,6 @@ impl Found<'_> {
         }
     }
 }
-
-const CACHE: &str = "cache_control";
 
 /// Whether a result says beside its content that the tool failed.
 fn has_failed(members: &Members<'_>) -> bool {

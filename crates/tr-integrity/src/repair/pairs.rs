@@ -1,9 +1,10 @@
 //! Which result answers which use, wherever in the transcript they stand.
 mod ids;
+mod strays;
 
 use super::zone;
 use crate::{
-    format::{Blanks, Format, Results},
+    format::{Blanks, Format, Results, Rules},
     json,
     keys::{Calls, Key, Keys, Place},
     message::{Kind, Message, Role},
@@ -12,7 +13,7 @@ use serde::de::IgnoredAny;
 use std::{
     borrow::Cow,
     cell::OnceCell,
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque},
 };
 
 /// What stands beside the content of a result, and what holds the content where it is not `null`.
@@ -75,6 +76,8 @@ pub(super) struct Found<'t> {
     pub(super) given: Option<Box<str>>,
     /// Other content stands before it in its message.
     is_behind: bool,
+    /// Results in whose place it stands.
+    instead_of: Vec<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -134,6 +137,7 @@ impl<'t> Found<'t> {
             is_moved,
             given,
             is_behind,
+            instead_of: Vec::new(),
         })
     }
 
@@ -150,10 +154,11 @@ fn says_more(result: &str) -> bool {
 }
 
 impl<'t> Pairs<'t> {
-    /// Pairs the results in `messages`; `is_live` says whether a step may still get results, and
+    /// Pairs the results in `messages`, by these rules; `is_live` says whether a step may still get results, and
     /// `is_refused` whether the provider refuses a use's id.
     pub(super) fn of(
         format: Format,
+        rules: Rules,
         messages: &[&'t Message],
         is_live: impl Fn(&Step) -> bool,
         is_refused: impl Fn(&Message, usize) -> bool,
@@ -183,7 +188,7 @@ impl<'t> Pairs<'t> {
             pairs.keep_tail_whole();
         }
         pairs.settle_strays();
-        pairs.rename(format.rules());
+        pairs.rename(rules);
         pairs
     }
 
@@ -287,17 +292,20 @@ impl<'t> Pairs<'t> {
             chosen.sort_by_key(|&result| self.found[result].is_synthetic);
             chosen.truncate(uses.len());
             chosen.sort_unstable();
-            let mut paired = HashSet::new();
+            let mut paired = HashMap::new();
             for (place, result) in uses.into_iter().zip(chosen) {
                 self.steps[number].uses[place].answer = Some(result);
                 self.found[result].fate = Fate::Answers;
-                paired.insert(self.found[result].content);
+                paired.entry(self.found[result].content).or_insert(result);
             }
             // Said twice in one place is said once, and must not answer another use.
             for result in results {
                 let found = &mut self.found[result];
-                if found.fate == Fate::Stray && paired.contains(&found.content) {
+                if found.fate == Fate::Stray
+                    && let Some(&same) = paired.get(&found.content)
+                {
                     found.fate = Fate::Drop;
+                    self.found[same].instead_of.push(result);
                 }
             }
         }
@@ -335,6 +343,7 @@ impl<'t> Pairs<'t> {
             let used = &mut self.steps[step].uses[place];
             if let Some(synthetic) = used.answer.replace(result) {
                 self.found[synthetic].fate = Fate::Drop;
+                self.found[result].instead_of.push(synthetic);
             }
             self.found[result].fate = Fate::Answers;
             self.found[result].is_moved = self.found[result].home != Some(step);
@@ -353,27 +362,6 @@ impl<'t> Pairs<'t> {
                     self.found[result].fate = Fate::Text;
                 }
             }
-        }
-    }
-
-    /// What answers nothing becomes text, unless it is said elsewhere.
-    fn settle_strays(&mut self) {
-        let answers: HashSet<(&str, Option<&str>)> = self
-            .found
-            .iter()
-            .filter(|found| found.fate == Fate::Answers)
-            .map(|found| (found.id, found.content))
-            .collect();
-        for found in self.found.iter_mut().filter(|found| found.fate == Fate::Stray) {
-            let is_said = found.is_synthetic || answers.contains(&(found.id, found.content));
-            found.fate = if is_said { Fate::Drop } else { Fate::Text };
-        }
-    }
-
-    /// What stands at no use here answers one that only the provider knows.
-    pub(super) fn keep_strays(&mut self) {
-        for found in self.found.iter_mut().filter(|found| found.home.is_none()) {
-            found.fate = Fate::Answers;
         }
     }
 

@@ -9,7 +9,7 @@ use super::{
     pairs::{Fate, Found, Pairs, Step, Use},
 };
 use crate::{
-    format::{Asked, Blanks, Format, OUTCOME_UNKNOWN, Results},
+    format::{Asked, Blanks, Format, OUTCOME_UNKNOWN, Results, with_mark_of},
     json::Piece,
     message::{Blank, Kind, Message, Role},
     transcript::Transcript,
@@ -41,17 +41,18 @@ pub(super) fn repair(transcript: &Transcript, repair: Repair, log: &mut Log) -> 
     let has_limits = transcript.has_limits();
     let is_refused =
         |message: &Message, block: usize| members && message.refuses_id(block, has_limits);
-    let mut pairs = Pairs::of(format, &messages, is_live, is_refused);
+    let rules = format.rules_of(transcript.asked_in());
+    let mut pairs = Pairs::of(format, rules, &messages, is_live, is_refused);
     if elsewhere.uses {
         pairs.keep_strays();
     }
     let places = pairs.found.iter().enumerate().map(|(n, found)| ((found.at, found.block), n));
     let places = places.collect();
     let steps = pairs.steps.iter().enumerate().map(|(n, step)| (step.at, n)).collect();
-    let new_ids = pairs.new_ids();
+    let (new_ids, marked) = (pairs.new_ids(), pairs.marked(&messages));
     let out = Out::default();
     let mut writer =
-        Writer { format, members, was, messages, pairs, places, steps, new_ids, log, out };
+        Writer { format, members, was, messages, pairs, places, steps, new_ids, marked, log, out };
     writer.report();
     match results {
         Results::Blocks => writer.write_blocks(),
@@ -121,6 +122,8 @@ struct Writer<'t, 'l> {
     steps: HashMap<usize, usize>,
     /// What uses and their results are called now, by message and block.
     new_ids: HashMap<(usize, usize), Box<str>>,
+    /// In whose place a result stands, by message and block: it keeps the marks of those.
+    marked: HashMap<(usize, usize), Vec<&'t str>>,
     log: &'l mut Log,
     out: Out,
 }
@@ -285,14 +288,20 @@ impl Writer<'_, '_> {
     fn listed(&self, at: usize, block: usize) -> String {
         let message = self.messages[at];
         let new_id = self.new_ids.get(&(at, block)).map(|id| &**id);
-        self.format.listed(message, &message.blocks()[block], new_id)
+        let text = self.format.listed(message, &message.blocks()[block], new_id);
+        let marks = self.marked.get(&(at, block)).into_iter().flatten();
+        marks.fold(text, |text, was| with_mark_of(text, was))
     }
 
     /// A message with the new ids of its uses, or of its result.
     fn renamed(&self, at: usize) -> Message {
         let message = self.messages[at];
         let blocks = 0..message.blocks().len();
-        if !blocks.clone().any(|block| self.new_ids.contains_key(&(at, block))) {
+        let is_same = |block: usize| {
+            let place = (at, block);
+            !self.new_ids.contains_key(&place) && !self.marked.contains_key(&place)
+        };
+        if blocks.clone().all(is_same) {
             return message.clone();
         }
         let piece = |block: usize| Piece { was: Some(block), text: self.listed(at, block) };

@@ -114,6 +114,10 @@ pub struct Finding {
     pub(crate) refused: Option<Box<Refused>>,
     /// The message at which it showed.
     pub(crate) noticed: usize,
+    /// The form in which the provider is asked, where that is another.
+    pub(super) asked: Option<Format>,
+    /// Which message and block it is there, where tools' results are one message.
+    pub(super) place: (usize, Option<usize>),
 }
 
 impl Fault {
@@ -157,13 +161,13 @@ impl Fault {
         )
     }
 
-    pub(super) fn severity(self, format: Format) -> Severity {
-        let rules = format.rules();
+    pub(super) fn severity(self, format: Format, asked: Option<Format>) -> Severity {
+        let (rules, results) = (format.rules_of(asked), asked.unwrap_or(format).rules().results);
         match self {
             Self::DuplicateId if !rules.refuses_repeated_ids => Severity::Warning,
             Self::MissingSignature => Severity::Warning,
             fault if fault.is_not_judged() => Severity::Warning,
-            Self::SeveralResults if rules.results != Results::Blocks => Severity::Warning,
+            Self::SeveralResults if results != Results::Blocks => Severity::Warning,
             _ => Severity::Error,
         }
     }
@@ -189,6 +193,20 @@ impl Finding {
         self.fault == Fault::MissingId && *self.about == *EMPTY
     }
 
+    /// It where the provider is asked in this form.
+    pub(crate) fn asked(mut self, asked: Option<Format>) -> Self {
+        self.severity = self.fault.severity(self.format, asked);
+        self.asked = asked;
+        self
+    }
+
+    /// The form of the provider that refuses it: of messages in an agent's own form, that of the
+    /// last answer, if it is known.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.asked.unwrap_or(self.format)
+    }
+
     /// The text with which the provider would refuse it; `None` for a warning, but for one of which
     /// only some of its models take no notice.
     #[must_use]
@@ -196,7 +214,16 @@ impl Finding {
         if self.severity == Severity::Warning && self.fault != Fault::MissingSignature {
             return None;
         }
-        Some(self.format.form().error(self))
+        let Some(asked) = self.asked.filter(|asked| *asked != self.format) else {
+            return Some(self.format.form().error(self));
+        };
+        let (message_index, block_index) = match asked {
+            Format::AnthropicMessages | Format::Gemini => self.place,
+            _ => (self.message_index, self.block_index),
+        };
+        // OpenAI names the kind of call.
+        let about = if self.about.is_empty() { "function call".into() } else { self.about.clone() };
+        Some(asked.form().error(&Self { message_index, block_index, about, ..self.clone() }))
     }
 }
 

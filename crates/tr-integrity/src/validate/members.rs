@@ -13,18 +13,29 @@ pub(super) struct Members {
     has_limits: bool,
     /// The last message, if it is the model's and says nothing: no other may follow it.
     empty: Option<usize>,
+    /// How many messages there are where the tools' results that follow one another are one, and how
+    /// many results stand before the last one in its message.
+    sent: usize,
+    results: usize,
 }
 
 impl Default for Members {
     fn default() -> Self {
-        Self { has_limits: true, empty: None }
+        Self { has_limits: true, empty: None, sent: 0, results: 0 }
     }
 }
 
 impl Members {
     /// The same before the first message.
     pub(super) fn fresh(self) -> Self {
-        Self { empty: None, ..self }
+        Self { has_limits: self.has_limits, ..Self::default() }
+    }
+
+    /// Counts the next message.
+    pub(super) fn count(&mut self, role: Role, last: Option<Role>) {
+        let is_more = role == Role::Tool && last == Some(Role::Tool);
+        self.sent += usize::from(!is_more);
+        self.results = if is_more { self.results + 1 } else { 0 };
     }
 
     pub(super) fn first_waiting(&self) -> Option<usize> {
@@ -61,12 +72,33 @@ impl Validator {
         let mut validator = Self::new(transcript.format());
         let has_limits = transcript.has_limits();
         validator.members = Some(Members { has_limits, ..Members::default() });
+        validator.asked = transcript.asked_in();
         validator.items.continues = transcript.continues();
         transcript.messages().iter().for_each(|message| validator.push(message));
         if transcript.is_request() {
             validator.check_request(transcript.messages());
         }
         validator
+    }
+
+    /// The same before the first message.
+    #[must_use]
+    pub fn restarted(&self) -> Self {
+        let (members, asked) = (self.members.map(Members::fresh), self.asked);
+        let mut validator = Self { members, asked, ..Self::new(self.format) };
+        validator.items.continues = self.items.continues;
+        validator
+    }
+
+    /// Which message and block it is where the tools' results that follow one another are one
+    /// message: of the message that is checked, or of the step that it closes.
+    pub(super) fn place(&self, message: usize, block: Option<usize>) -> (usize, Option<usize>) {
+        let Some(Members { sent, results, .. }) = self.members else { return (message, block) };
+        if message == self.len {
+            return (sent.saturating_sub(1), block.or(Some(results)));
+        }
+        let are_before = usize::from(self.last == Some(Role::Tool));
+        (sent.saturating_sub(2 + are_before), block)
     }
 
     pub(super) fn check_members(&mut self, message: &Message, rules: Rules) {

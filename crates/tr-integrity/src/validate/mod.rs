@@ -57,6 +57,8 @@ pub struct Validator {
     turn: Turn,
     /// What it remembers of members; `None` if they are not looked at.
     members: Option<Members>,
+    /// The form in which the provider is asked, if it is known that it is another.
+    asked: Option<Format>,
 }
 
 impl Validator {
@@ -73,6 +75,7 @@ impl Validator {
             items: Items::default(),
             turn: Turn::default(),
             members: None,
+            asked: None,
         }
     }
 
@@ -97,6 +100,9 @@ impl Validator {
         if message.is_aside(rules) {
             self.len += 1;
             return;
+        }
+        if let Some(members) = &mut self.members {
+            members.count(message.role(), self.last);
         }
         self.check_blocks(message);
         self.check_blanks(message, rules.blanks);
@@ -190,7 +196,13 @@ impl Validator {
 
         // What the last step waits for is found by giving it to a fresh validator.
         let from = self.format.last_step(&messages[..len]);
-        let members = self.members.map(Members::fresh);
+        let mut members = self.members.map(Members::fresh);
+        if let Some(members) = &mut members {
+            let mut last = None;
+            for message in messages[..from].iter().filter(|it| !it.is_aside(self.format.rules())) {
+                members.count(message.role(), last.replace(message.role()));
+            }
+        }
         let mut replay = Self { len: from, members, ..Self::new(self.format) };
         messages[from..len].iter().for_each(|message| replay.push(message));
         self.step = replay.step;
@@ -229,7 +241,7 @@ impl Validator {
     ) -> Finding {
         Finding {
             fault,
-            severity: fault.severity(self.format),
+            severity: fault.severity(self.format, self.asked),
             message_index: message,
             block_index: block,
             tool_use_id: id.map(Into::into),
@@ -237,6 +249,8 @@ impl Validator {
             about: Box::default(),
             refused: None,
             noticed: self.len,
+            asked: self.asked,
+            place: self.place(message, block),
         }
     }
 

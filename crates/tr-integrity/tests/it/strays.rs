@@ -91,6 +91,49 @@ fn text_in_the_place_of_a_result_keeps_its_mark_for_the_cache() {
     assert_eq!(text.matches("cache_control").count(), 1, "{text}");
 }
 
+const MARK: &str = r#""cache_control":{"type":"ephemeral"}"#;
+
+/// Whatever a repair writes or keeps in the place of a marked block has its mark, once.
+#[test]
+fn what_takes_the_place_of_a_marked_block_keeps_its_mark_for_the_cache() {
+    let ask = r#"{"role":"user","content":"Pay."}"#;
+    let call =
+        r#"{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"pay","input":{}}]}"#;
+    let result = |content: &str, mark: &str| {
+        format!(r#"{{"type":"tool_result","tool_use_id":"t1","content":"{content}"{mark}}}"#)
+    };
+    let (mark, unknown) = (format!(",{MARK}"), "outcome unknown, may have run");
+    let user = |blocks: &[String]| format!(r#"{{"role":"user","content":[{}]}}"#, blocks.join(","));
+    let damaged = format!(
+        r#"{{"type":"tool_result","tool_use_id":"t7","content":[{{"type":"chart","data":[1]{mark}}}]}}"#
+    );
+    let cases = [
+        // The real result comes home to the place of the made-up one.
+        (vec![user(&[result(unknown, &mark)]), user(&[result("paid", "")])], "paid"),
+        // Said twice, the second time with a mark: side by side, and elsewhere.
+        (vec![user(&[result("paid", ""), result("paid", &mark)])], "paid"),
+        (
+            vec![
+                user(&[result("paid", "")]),
+                ask.into(),
+                ask.into(),
+                user(&[result("paid", &mark)]),
+            ],
+            "paid",
+        ),
+        // A part of an orphan's content that no user may send.
+        (vec![user(&[result("paid", "")]), user(&[damaged])], "chart"),
+    ];
+    for (behind, says) in cases {
+        let messages = [&[ask.to_owned(), call.to_owned()][..], &behind].concat().join(",");
+        let (_, text) = repaired(Format::AnthropicMessages, &format!("[{messages}]"));
+        assert_eq!(text.matches(MARK).count(), 1, "{text}");
+        let marked = text.split('{').find(|object| object.starts_with(r#""cache_control"#));
+        let has_mark = |block: &str| block.contains(MARK) && block.contains(says);
+        assert!(marked.is_some() && text.split(r#"},{"#).any(has_mark), "{text}");
+    }
+}
+
 #[test]
 fn a_user_may_say_the_same_twice_under_one_item_id() {
     let said = r#"{"type":"message","id":"msg_1","role":"user","content":"yes"}"#;

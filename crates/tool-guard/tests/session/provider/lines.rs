@@ -90,7 +90,7 @@ fn with_parallel<'a>(ours: &[&'a Value], path: &[&'a Value]) -> Vec<&'a Value> {
         let of_it = path.iter().filter(is_of_it).chain(beside.filter(is_of_it)).chain([record]);
         let of_it: Vec<_> = of_it.copied().collect();
         let hangs = |other: &&&Value| {
-            other["message"]["content"][0]["type"] == "tool_result"
+            brings_results(other)
                 && of_it
                     .iter()
                     .any(|one| one["type"] == "assistant" && one["uuid"] == other["parentUuid"])
@@ -102,15 +102,35 @@ fn with_parallel<'a>(ours: &[&'a Value], path: &[&'a Value]) -> Vec<&'a Value> {
     taken
 }
 
-/// Turns of one role in a row as one message; of the user's, results first. What is empty is not sent.
+fn brings_results(record: &Value) -> bool {
+    let blocks = record["message"]["content"].as_array();
+    blocks.is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_result"))
+}
+
+/// Turns of one role in a row as one message; of the user's, results first.
+///
+/// Of answers, from Claude Code 2.1.330: one whose content is `""` reads `(no content)`, and one that
+/// says no more than this is left out (`tengu_assistant_string_content_promoted`,
+/// `tengu_filtered_whitespace_only_assistant`); one without blocks, `[]`, is sent as `(no content)`
+/// (`tengu_fixed_empty_assistant_content`).
 fn merged<'a>(records: impl Iterator<Item = &'a Value>) -> Vec<Value> {
+    let records: Vec<_> = records.collect();
+    let is_alone = |record: &Value| {
+        let answer = text(&record["message"], "id");
+        let of_it = records.iter().filter(|it| text(&it["message"], "id") == answer);
+        answer.is_empty() || of_it.count() == 1
+    };
     let mut merged: Vec<Value> = Vec::new();
-    for record in records {
+    for record in &records {
         let message = &record["message"];
         // One that lost its role is no message to anybody.
         let Some(role) = message.get("role") else { continue };
         let mut blocks = match &message["content"] {
+            Value::String(said) if said.is_empty() && role == "assistant" => continue,
             Value::String(said) => vec![json!({"type": "text", "text": said})],
+            Value::Array(none) if none.is_empty() && role == "assistant" && is_alone(record) => {
+                vec![json!({"type": "text", "text": "(no content)"})]
+            }
             other => other.as_array().cloned().unwrap_or_default(),
         };
         if blocks.is_empty() {
@@ -149,9 +169,13 @@ fn pi(records: &[Value]) -> Told {
 }
 
 fn pi_messages<'a>(messages: impl Iterator<Item = &'a Value>) -> Told {
+    let messages: Vec<_> = messages.collect();
+    // All of them go to the provider of the last answer.
+    let last = messages.iter().rfind(|message| message["role"] == "assistant");
+    let is_anthropics = last.is_some_and(|last| last["api"] == "anthropic-messages");
     let mut told = Told::default();
     let (mut called, mut ids) = (Vec::<&str>::new(), HashSet::new());
-    for (at, message) in messages.enumerate() {
+    for (at, message) in messages.into_iter().enumerate() {
         match text(message, "role") {
             "toolResult" => {
                 let id = text(message, "toolCallId");
@@ -179,7 +203,7 @@ fn pi_messages<'a>(messages: impl Iterator<Item = &'a Value>) -> Told {
             if id.is_empty() || text(call, "name").is_empty() || !call["arguments"].is_object() {
                 told.member(at, "a call wants an id, a name and an object of arguments");
             }
-            if message["api"] == "anthropic-messages" && !ids.insert(id) {
+            if is_anthropics && !ids.insert(id) {
                 told.member(at, &format!("tool_use ids must be unique: {id}"));
             }
         }

@@ -85,7 +85,13 @@ impl Mend<'_> {
     fn change_line(&mut self, node: usize, pieces: &[Piece], at: usize) {
         let Some(message) = self.file.entries[node].entry.as_message() else { return };
         let stays = |(at, piece): (usize, &Piece)| piece.was == Some(at);
-        if pieces.len() == message.blocks().len() && pieces.iter().enumerate().all(stays) {
+        // A user's line of the text `""` goes with what it was sent as.
+        let is_blank = message.blocks().is_empty() && message.unknown().is_none();
+        let is_blank = is_blank && message.role() == Role::User;
+        if !is_blank
+            && pieces.len() == message.blocks().len()
+            && pieces.iter().enumerate().all(stays)
+        {
             return;
         }
         if pieces.is_empty() {
