@@ -164,10 +164,11 @@ pub(crate) fn each<T: Outcome>(
     tally.worst
 }
 
-fn no_session(what: &str) -> Trouble {
-    let help = "give an array of messages, a request with messages, an agent's JSON lines, or a \
-                database of tr-integrity's";
-    Trouble::new(format!("is no session: {what}"), help)
+/// Of a file that was named, it is said that nothing was looked for in it.
+fn no_session(what: &str) -> NotJudged {
+    let help = "it is left as it is; give an array of messages, a request with messages, an agent's \
+                JSON lines, or a database of tr-integrity's";
+    NotJudged { reason: format!("it is no session: {what}"), agent: None, help: help.into() }
 }
 
 impl Tally {
@@ -177,7 +178,7 @@ impl Tally {
 
     fn failed(&mut self, target: &Target, failure: Failure, is_named: bool) {
         match failure {
-            Failure::NoSession(what) if is_named => self.unreadable(target, &no_session(&what)),
+            Failure::NoSession(what) if is_named => self.not_judged(target, &no_session(&what)),
             Failure::NoSession(reason) => self.skip(&target.file, &reason),
             Failure::NotJudged(why) => self.not_judged(target, &why),
             Failure::Trouble(trouble) => self.unreadable(target, &trouble),

@@ -48,9 +48,11 @@ impl Target {
     pub(crate) fn of(file: &Path, which: Which<'_>) -> Result<Vec<Self>, Failure> {
         if !is_database(file) {
             return match which {
-                Which::Named(_) => Err(Failure::NoSession(
-                    "it is no database, and --session names a session in one".into(),
-                )),
+                Which::Named(_) => Err(Trouble::new(
+                    "is no database, and --session names a session in one",
+                    "leave --session out: the file is one session, or none",
+                )
+                .into()),
                 _ => Ok(vec![Self::file(file.into())]),
             };
         }

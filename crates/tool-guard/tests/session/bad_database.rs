@@ -1,6 +1,6 @@
 //! Databases that cannot be used: each is named with what to do about it, and stays as it is.
 use crate::{
-    bad_input::{refused, refused_as, set_mode, unprivileged},
+    bad_input::{no_session, refused, refused_as, set_mode, unprivileged},
     folder::Folder,
 };
 use std::{fs, path::Path, sync::mpsc::channel};
@@ -41,9 +41,9 @@ async fn databases_without_sessions() {
     Sqlite::open(folder.path("none.db")).await.unwrap().close().await;
     database(&folder.path("other.db")).await.close().await;
     tamper(&folder.path("other.db"), "PRAGMA application_id = 42").await;
-    refused(&folder, "calls.db", "is no session: it is a database without sessions");
-    refused(&folder, "none.db", "is no session: it is a database without sessions");
-    refused(&folder, "other.db", "is no session: it is another program's database");
+    no_session(&folder, "calls.db", "it is a database without sessions");
+    no_session(&folder, "none.db", "it is a database without sessions");
+    no_session(&folder, "other.db", "it is another program's database");
     let done = folder.session(&["check", "."]);
     assert_eq!(done.code, 2);
     assert!(done.out.contains("./calls.db (it is a database without sessions)"), "{}", done.out);

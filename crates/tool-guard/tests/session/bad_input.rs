@@ -12,18 +12,19 @@ pub(crate) fn refused(folder: &Folder, name: &str, what: &str) {
     refused_as(folder, name, &format!("{name} {what}"));
 }
 
+const COMMANDS: [&[&str]; 6] = [
+    &["check"],
+    &["repair", "--write"],
+    &["diff"],
+    &["checkpoints", "--create"],
+    &["rollback", "--before-fault", "--write"],
+    &["reset", "--write"],
+];
+
 /// The same where what is printed begins otherwise.
 pub(crate) fn refused_as(folder: &Folder, name: &str, what: &str) {
-    let commands: [&[&str]; 6] = [
-        &["check"],
-        &["repair", "--write"],
-        &["diff"],
-        &["checkpoints", "--create"],
-        &["rollback", "--before-fault", "--write"],
-        &["reset", "--write"],
-    ];
     let before = folder.names();
-    for command in commands {
+    for command in COMMANDS {
         let done = folder.session(&[command, &[name]].concat());
         assert_eq!((done.code, &*done.out), (2, ""), "{command:?} {name}");
         assert!(done.err.starts_with(&format!("✗ {what}")), "{command:?}: {}", done.err);
@@ -35,6 +36,23 @@ pub(crate) fn refused_as(folder: &Folder, name: &str, what: &str) {
     assert_eq!(folder.names(), before);
 }
 
+/// No command looks for anything in a file that is no session, or changes it.
+pub(crate) fn no_session(folder: &Folder, name: &str, why: &str) {
+    let before = folder.names();
+    let bytes = std::fs::read(folder.path(name)).unwrap();
+    for command in COMMANDS {
+        let done = folder.session(&[command, &[name]].concat());
+        assert_eq!((done.code, &*done.err), (3, ""), "{command:?} {name}");
+        let said =
+            format!("? {name}\n  not judged: it is no session: {why}\n  → it is left as it is");
+        assert!(done.out.starts_with(&said), "{command:?}: {}", done.out);
+        let (lines, code) = folder.json(&[command, &[name]].concat());
+        assert_eq!((&lines[0]["status"], code), (&"notJudged".into(), 3));
+    }
+    assert_eq!(folder.names(), before);
+    assert!(std::fs::read(folder.path(name)).unwrap() == bytes, "{name}");
+}
+
 #[test]
 fn files_that_are_no_sessions() {
     let folder = Folder::new();
@@ -42,17 +60,19 @@ fn files_that_are_no_sessions() {
     folder.write("blank.json", " \n\n");
     folder.write("binary.json", b"\x7fELF\0\0\0");
     folder.write("text.json", "Dear diary");
+    folder.write("app.log", "2026-01-01T00:00:00Z INFO it has begun\n");
     folder.write("other.json", r#"{"name":"x","version":"1.0.0"}"#);
     folder.write("cut.json", &ORPHANED[..200]);
     folder.write("latin.json", b"[{\"role\":\"user\",\"content\":\"caf\xe9\"}]");
     refused(&folder, "none.json", "cannot be read: No such file");
-    refused(&folder, "empty.json", "is no session: it is empty");
-    refused(&folder, "blank.json", "is no session: it is empty");
-    refused(&folder, "binary.json", "is no session: there is no JSON in it");
-    refused(&folder, "text.json", "is no session: there is no JSON in it");
-    refused(&folder, "other.json", "is no session: there are no messages in it");
+    no_session(&folder, "empty.json", "it is empty");
+    no_session(&folder, "blank.json", "it is empty");
+    no_session(&folder, "binary.json", "there is no JSON in it");
+    no_session(&folder, "text.json", "there is no JSON in it");
+    no_session(&folder, "app.log", "there is no JSON in it");
+    no_session(&folder, "other.json", "there are no messages in it");
     refused(&folder, "cut.json", "is no whole JSON text: EOF");
-    refused(&folder, "latin.json", "is no session: line 1 is not UTF-8");
+    no_session(&folder, "latin.json", "line 1 is not UTF-8");
     refused(&folder, "/dev/null", "is no regular file");
 }
 

@@ -264,7 +264,7 @@ async fn one_session_has_to_be_named_where_there_are_several() {
     folder.write("a.json", "[]");
     let done = folder.session(&["check", "--session", "fine", "a.json"]);
     assert_eq!(done.code, 2);
-    assert!(done.err.contains("it is no database, and --session names a session in one"));
+    assert!(done.err.contains("is no database, and --session names a session in one"));
 
     let agent = Agent::on(&path).await;
     assert!(agent.sessions.delete("s/1").await.unwrap());

@@ -124,10 +124,10 @@ impl Seen {
         }
         for command in ["checkpoints", "reset"] {
             self.run(&folder, &[command, "s/gemini.jsonl"]);
-            self.run(&folder, &[command, "s/notes.md"]);
+            self.run(&folder, &[command, "s/torn.json"]);
         }
         self.run(&folder, &["rollback", "--before-fault", "s/gemini.jsonl"]);
-        self.run(&folder, &["rollback", "--before-fault", "s/notes.md"]);
+        self.run(&folder, &["rollback", "--before-fault", "s/torn.json"]);
 
         fs::hard_link(folder.path("s/a.json"), folder.path("s/other")).unwrap();
         self.run(&folder, &["checkpoints", "--create", "--note", "as it was", "s/a.json"]);

@@ -80,13 +80,19 @@ See what it loses:  tool-guard session repair agent.json
     let repaired = folder.session(&["repair", "--write", "agent.json"]);
     assert_eq!(repaired.code, 0, "{}", repaired.err);
     assert!(repaired.out.contains("  mended: 1 change; the old file is "), "{}", repaired.out);
-    assert_eq!(folder.read(&folder.only("agent.json.bak-")), ORPHANED);
+    let backup = folder.only("agent.json.bak-");
+    assert_eq!(folder.read(&backup), ORPHANED);
+    let (path, guides) = (folder.path(&backup), "/home/me/agent.json.bak-20260221T112000Z");
+    let shown = repaired.out.replace(&*path.to_string_lossy(), guides);
+    assert_ne!(shown, repaired.out, "it names the backup");
+    is_in_the_guide("repair --write agent.json", &shown);
     assert!(folder.read("agent.json").contains("receipt ch_1"));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
 
     let checked = folder.session(&["check", "agent.json"]);
     assert_eq!(checked.code, 0);
     assert_eq!(checked.out, "✓ agent.json  Anthropic Messages · 4 messages · 421 bytes\n");
+    is_in_the_guide("check agent.json", &checked.out);
     assert_eq!(folder.session(&["repair", "--write", "agent.json"]).code, 0);
     assert_eq!(folder.names().len(), 2, "what is clean is not written again");
 }
