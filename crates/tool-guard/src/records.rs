@@ -229,7 +229,7 @@ fn apart<'k>(keys: &[&'k str], at: usize) -> &'k str {
     let key = keys[at];
     let shared = |other: &&str| key.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
     let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
-    let shared = beside.filter_map(|at| keys.get(at)).map(|other| shared(other)).max();
+    let shared = beside.filter_map(|at| keys.get(at)).map(shared).max();
     let length = shared.map_or(SHOWN, |shared| SHOWN.max(shared + 1));
     key.get(..length).unwrap_or(key)
 }

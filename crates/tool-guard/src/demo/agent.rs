@@ -243,7 +243,8 @@ impl Connection {
 
 /// A call; `key` names what it is meant to do.
 fn params(tool: &str, arguments: Value, key: Option<&str>) -> Value {
-    let mut params = json!({ "name": tool, "arguments": arguments });
+    let mut params = json!({ "name": tool });
+    params["arguments"] = arguments;
     if let Some(key) = key {
         params["_meta"] = json!({ "idempotencyKey": key });
     }
