@@ -79,7 +79,7 @@ fn play(rounds: u64, lanes: u64, open: impl Fn() -> Shop + Sync) -> Tally {
 #[test]
 fn a_payment_recorded_in_sqlite_survives_random_kills() {
     let rounds = rounds(300, 10_000);
-    let total = play(rounds, 6, || Shop::with_sqlite());
+    let total = play(rounds, 6, Shop::with_sqlite);
     total.assert_meaningful(rounds);
 }
 

@@ -100,7 +100,7 @@ impl Draft {
     }
 
     /// Its lines of the text `""`: beside others, Claude Code sends that as a block.
-    pub(super) fn blanks<'e>(&self, entries: &'e [Located]) -> impl Iterator<Item = usize> {
+    pub(super) fn blanks(&self, entries: &[Located]) -> impl Iterator<Item = usize> {
         let is_blank = |node: &usize| {
             let message = entries[*node].entry.as_message();
             message.is_some_and(|it| it.blocks().is_empty() && it.unknown().is_none())
