@@ -4,6 +4,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::{
     fs,
+    io::{BufRead as _, BufReader, Write as _},
     process::{Command, Output, Stdio},
     thread,
     time::Duration,
@@ -155,6 +156,28 @@ fn a_payment_that_was_given_up_is_told_with_its_record_and_settled_as_not_run_ru
     assert_eq!(folder.settle(&short, &["did-not-run"]), Some(0));
     folder.run(&plan, &["--run", "r-1"]);
     assert_eq!(folder.charged("o-1"), 2);
+}
+
+#[test]
+fn a_key_means_the_same_call_in_a_turn_and_in_a_session_of_mcp() {
+    let folder = Folder::new("both");
+    let mut mcp = Command::new(GUARD);
+    mcp.env("XDG_STATE_HOME", folder.0.join("state"))
+        .args(["mcp", "--", GUARD, "__serve", "--ledger"]);
+    let mut mcp =
+        mcp.arg(folder.ledger()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let line = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"charge_card","arguments":{"order":"o-1"},"_meta":{"idempotencyKey":"order-1"}}}"#;
+    let mut input = mcp.stdin.take().unwrap();
+    writeln!(input, "{line}").unwrap();
+    let mut said = String::new();
+    BufReader::new(mcp.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    drop(input);
+    mcp.wait().unwrap();
+    assert!(said.contains("charged order o-1"), "{said}");
+    let plan = r#"{"calls": [{"tool": "charge_card", "params": {"order": "o-1"}, "idempotency_key": "order-1"}]}"#;
+    let (output, said) = folder.run(plan, &[]);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!(folder.charged("o-1"), 1);
 }
 
 #[test]
