@@ -38,11 +38,16 @@ impl Agent {
     /// Lets the agent do a turn in which its model asks for `steps`, one after the other.
     /// The server's payments fail with `mail`.
     pub(crate) fn play(self, steps: &[Value], mail: &str) -> Turn {
-        let room = Room::new(mail);
+        self.turn(&Room::new(mail), steps, Begin::New)
+    }
+
+    /// One turn in this room.
+    pub(crate) fn turn(self, room: &Room, steps: &[Value], begin: Begin) -> Turn {
+        let _ = fs::remove_file(room.path("asked"));
         let (mut model, port) = room.model(steps);
         let mut agent = match self {
-            Self::ClaudeCode => room.claude_code(port),
-            Self::Codex => room.codex(port),
+            Self::ClaudeCode => room.claude_code(port, begin),
+            Self::Codex => room.codex(port, begin),
         };
         let end = agent.status().unwrap_or_else(|error| panic!("{self:?}: {error}"));
         model.kill().unwrap();
@@ -57,18 +62,31 @@ impl Agent {
     }
 }
 
+/// Whether a turn is a session's first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begin {
+    New,
+    /// By a process of its own, which resumes the last session.
+    Resumed,
+}
+
 /// A folder with the agent's home, its work, and what everybody wrote down.
-struct Room {
+pub(crate) struct Room {
     folder: TempDir,
     mail: String,
 }
 
 impl Room {
-    fn new(mail: &str) -> Self {
+    pub(crate) fn new(mail: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("home")).unwrap();
         fs::create_dir(folder.path().join("work")).unwrap();
         Self { folder, mail: mail.into() }
+    }
+
+    /// Has the bank kill its guard in the next payment.
+    pub(crate) fn kill_the_guard(&self) {
+        fs::write(self.path("kill"), "").unwrap();
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -116,21 +134,24 @@ impl Room {
     }
 
     /// The server behind the guard, as an agent is told of it.
-    fn bank(&self) -> (PathBuf, [PathBuf; 6], [(&'static str, PathBuf); 2]) {
+    fn bank(&self) -> (PathBuf, [PathBuf; 6], [(&'static str, PathBuf); 3]) {
         let catalog = self.path("catalog.toml");
         fs::write(&catalog, "[tools.pay]\neffect = \"mutating\"\n").unwrap();
         let [mcp, option, end, node] = ["mcp", "--catalog", "--", "node"].map(PathBuf::from);
         let arguments = [mcp, option, catalog, end, node, here("bank.cjs")];
-        let env = [("LEDGER", self.path("ledger")), ("MAIL", self.mail.clone().into())];
+        let mail = self.mail.clone().into();
+        let env = [("LEDGER", self.path("ledger")), ("MAIL", mail), ("KILL", self.path("kill"))];
         (variable("TR_TOOL_GUARD"), arguments, env)
     }
 
-    fn claude_code(&self, port: u16) -> Command {
-        let (command, args, [ledger, mail]) = self.bank();
-        let env = json!({ ledger.0: ledger.1, mail.0: mail.1 });
+    fn claude_code(&self, port: u16, begin: Begin) -> Command {
+        let (command, args, env) = self.bank();
+        let env: serde_json::Map<_, _> =
+            env.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
         let bank = json!({ "command": command, "args": args, "env": env });
         let servers = json!({ "mcpServers": { "bank": bank } });
         let mut claude = self.agent(claude());
+        claude.args((begin == Begin::Resumed).then_some("--continue"));
         claude
             .args(["-p", "go on", "--strict-mcp-config", "--allowedTools", "mcp__bank"])
             .arg(format!("--mcp-config={servers}"))
@@ -140,26 +161,27 @@ impl Room {
         claude
     }
 
-    fn codex(&self, port: u16) -> Command {
-        let (command, args, [ledger, mail]) = self.bank();
+    fn codex(&self, port: u16, begin: Begin) -> Command {
+        let (command, args, env) = self.bank();
+        let env = env.map(|(name, value)| format!("{name} = {}\n", json!(value))).concat();
         // JSON's strings and arrays are TOML's, too.
         let settings = format!(
             "model = 'scripted'\nmodel_provider = 'script'\napproval_policy = 'never'\n\
              [model_providers.script]\nname = 'script'\nwire_api = 'responses'\n\
              base_url = 'http://127.0.0.1:{port}/v1'\n\
              [mcp_servers.bank]\ncommand = {}\nargs = {}\n\
-             [mcp_servers.bank.env]\n{} = {}\n{} = {}\n",
+             [mcp_servers.bank.env]\n{env}",
             json!(command),
             json!(args),
-            ledger.0,
-            json!(ledger.1),
-            mail.0,
-            json!(mail.1)
         );
         fs::write(self.path("home/config.toml"), settings).unwrap();
         let mut codex = self.agent(variable("TR_CLIENTS").join("node_modules/.bin/codex"));
+        codex.arg("exec");
+        if begin == Begin::Resumed {
+            codex.args(["resume", "--last"]);
+        }
         codex
-            .args(["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"])
+            .args(["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"])
             .arg("go on")
             .env("CODEX_HOME", self.path("home"));
         codex

@@ -2,10 +2,14 @@
 // Responses, prints its port, and writes what it was asked to a file. Steps are `{"tool": …, "arguments": {…}}`.
 "use strict";
 const { appendFileSync } = require("node:fs");
+const { randomBytes } = require("node:crypto");
 const { createServer } = require("node:http");
 
 const steps = JSON.parse(process.env.SCRIPT);
 let asked = 0;
+
+// As long and as random as the providers' own.
+const random = () => randomBytes(12).toString("hex").slice(0, 22);
 
 // Agents also ask for titles and the like, and offer no tools then.
 const next = (body) => ((body.tools ?? []).length > 0 ? steps[asked++] : undefined);
@@ -18,7 +22,7 @@ const messages = (body, send) => {
   send("message_start", { message: { ...message, stop_reason: null, stop_sequence: null, usage } });
   const name = step && `mcp__bank__${step.tool}`;
   const block = step
-    ? { type: "tool_use", id: `toolu_${asked}`, name, input: {} }
+    ? { type: "tool_use", id: `toolu_01${random()}`, name, input: {} }
     : { type: "text", text: "" };
   const delta = step
     ? { type: "input_json_delta", partial_json: JSON.stringify(step.arguments) }
@@ -37,7 +41,7 @@ const responses = (body, send) => {
   const call = step && {
     type: "function_call",
     id: `fc_${asked}`,
-    call_id: `call_${asked}`,
+    call_id: `call_${random()}`,
     namespace: "mcp__bank",
     name: step.tool,
     arguments: JSON.stringify(step.arguments),
