@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask bench` calls it.
 mod files;
+mod guard;
 mod measure;
 mod proxy;
 mod report;

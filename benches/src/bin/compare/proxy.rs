@@ -1,9 +1,13 @@
-//! Round trips of an MCP tool call: through `tool-guard mcp`, and through a bare line pump.
-use crate::measure::{Effort, median};
+//! Sessions with an echo server: through `tool-guard mcp`, and through a bare line pump.
+use crate::{
+    guard::Call,
+    measure::{Effort, median},
+};
 use std::{
     env,
+    ffi::OsString,
     io::{BufRead as _, BufReader, Write as _},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 use tokio::time::Instant;
@@ -12,28 +16,36 @@ use tr_core::BoxError;
 /// Calls in a batch.
 const BATCH: u64 = 100;
 
+/// The programs, which lie beside this one.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) guard: PathBuf,
+    pub(crate) pump: PathBuf,
+    pub(crate) echo: PathBuf,
+}
+
+impl Program {
+    /// All of them; `None` if the guard is not built.
+    pub(crate) fn all() -> Result<Option<Self>, BoxError> {
+        let own = env::current_exe()?;
+        let folder = own.parent().ok_or("this program lies nowhere")?;
+        let [guard, pump, echo] = ["tool-guard", "pump", "echo"].map(|name| folder.join(name));
+        Ok(guard.exists().then_some(Self { guard, pump, echo }))
+    }
+}
+
 /// Nanoseconds per round trip through the guard and through the pump; `None` if the guard is not built.
 pub(crate) fn round_trips(effort: Effort) -> Result<Option<[f64; 2]>, BoxError> {
-    let own = env::current_exe()?;
-    let folder = own.parent().ok_or("this program lies nowhere")?;
-    let guard = folder.join("tool-guard");
-    if !guard.exists() {
-        return Ok(None);
-    }
-    let echo = folder.join("echo");
-    let mut ways = [
-        Session::open(
-            &guard,
-            &["mcp".as_ref(), "--records".as_ref(), "memory".as_ref(), "--".as_ref(), &echo],
-        )?,
-        Session::open(&folder.join("pump"), &[&echo])?,
-    ];
+    let Some(Program { guard, pump, echo }) = Program::all()? else { return Ok(None) };
+    let words = ["mcp", "--records", "memory", "--"].map(OsString::from);
+    let guard = [&[guard.into()], &words[..], &[echo.clone().into()]].concat();
+    let mut ways = [Session::open(&guard)?, Session::open(&[pump.into(), echo.into()])?];
     let mut taken = [Vec::new(), Vec::new()];
     for batch in 0..effort.batches + 3 {
         for (way, taken) in ways.iter_mut().zip(&mut taken) {
             let since = Instant::now();
             for _ in 0..BATCH {
-                way.call()?;
+                way.calls(Call::Read, 1)?;
             }
             // The first batches warm caches.
             if batch >= 3 {
@@ -45,7 +57,7 @@ pub(crate) fn round_trips(effort: Effort) -> Result<Option<[f64; 2]>, BoxError> 
 }
 
 /// A client's session with the echo server.
-struct Session {
+pub(crate) struct Session {
     child: Child,
     /// `None` once it is closed.
     to: Option<ChildStdin>,
@@ -55,7 +67,9 @@ struct Session {
 }
 
 impl Session {
-    fn open(program: &PathBuf, args: &[&Path]) -> Result<Self, BoxError> {
+    /// Starts a program, and says hello.
+    pub(crate) fn open(words: &[OsString]) -> Result<Self, BoxError> {
+        let (program, args) = words.split_first().ok_or("no program")?;
         let mut child = Command::new(program)
             .args(args)
             .stdin(Stdio::piped())
@@ -65,28 +79,51 @@ impl Session {
         let to = child.stdin.take();
         let from = BufReader::new(child.stdout.take().ok_or("no standard output")?);
         let mut session = Self { child, to, from, id: 0, line: String::new() };
-        session.ask(
+        session.say(
             r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#,
         )?;
-        session.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)?;
-        session.ask(r#"{"jsonrpc":"2.0","id":0,"method":"tools/list"}"#)?;
+        session.hear()?;
         Ok(session)
     }
 
-    /// Has 16 bytes echoed.
-    fn call(&mut self) -> Result<(), BoxError> {
-        self.id += 1;
-        let id = self.id;
-        let call = format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{id:016}"}}}}}}"#
-        );
-        self.ask(&call)?;
-        let wanted = format!(r#""{id:016}""#);
-        if self.line.contains(&wanted) { Ok(()) } else { Err(self.line.clone().into()) }
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
-    fn ask(&mut self, line: &str) -> Result<(), BoxError> {
-        self.say(line)?;
+    /// Tells the guard which tools there are.
+    pub(crate) fn list(&mut self) -> Result<(), BoxError> {
+        self.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)?;
+        self.say(r#"{"jsonrpc":"2.0","id":0,"method":"tools/list"}"#)?;
+        self.hear()
+    }
+
+    /// Has 16 bytes echoed, so many times at once.
+    pub(crate) fn calls(&mut self, call: Call, at_once: u64) -> Result<(), BoxError> {
+        if self.id == 0 {
+            self.list()?;
+        }
+        let first = self.id + 1;
+        self.id += at_once;
+        let lines: Vec<_> =
+            (first..=self.id).map(|id| request(call, self.child.id(), id)).collect();
+        self.say(&lines.join("\n"))?;
+        for id in first..=self.id {
+            self.hear()?;
+            // Answers of calls that are made at once come in any order.
+            let wanted = format!(r#""{id:016}""#);
+            let is_right = if at_once == 1 { self.line.contains(&wanted) } else { self.is_echo() };
+            if !is_right {
+                return Err(self.line.clone().into());
+            }
+        }
+        Ok(())
+    }
+
+    fn is_echo(&self) -> bool {
+        self.line.contains(r#""text":"00"#) && !self.line.contains("isError")
+    }
+
+    fn hear(&mut self) -> Result<(), BoxError> {
         self.line.clear();
         match self.from.read_line(&mut self.line)? {
             0 => Err("the session ended".into()),
@@ -99,6 +136,17 @@ impl Session {
         to.write_all(format!("{line}\n").as_bytes())?;
         Ok(())
     }
+}
+
+fn request(call: Call, session: u32, id: u64) -> String {
+    // Of a tool that no list has, nobody says that it only reads.
+    let (tool, meta) = match call {
+        Call::Read => ("echo", String::new()),
+        Call::Pay => ("pay", format!(r#","_meta":{{"idempotencyKey":"{session}-{id}"}}"#)),
+    };
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"text":"{id:016}"}}{meta}}}}}"#
+    )
 }
 
 impl Drop for Session {

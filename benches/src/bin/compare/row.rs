@@ -52,6 +52,8 @@ pub(crate) enum How {
     BesideBlocking,
     /// Real nanoseconds of both, with programs of their own.
     Real(fn(Effort) -> Result<Option<[f64; 2]>, BoxError>),
+    /// Ours alone, in this unit.
+    Counted(&'static str, fn(Effort) -> Result<Option<f64>, BoxError>),
     /// Real nanoseconds of ours alone.
     OwnReal(fn(Effort) -> Result<f64, BoxError>),
 }
@@ -91,6 +93,7 @@ impl Row {
                 Some([ours, peer]) => (Some(ours), Some(peer), "ns"),
                 None => (None, None, "ns"),
             },
+            How::Counted(unit, ours) => (ours(effort)?, None, unit),
             How::OwnReal(ours) => (Some(ours(effort)?), None, "ns"),
         };
         Ok(Measured { row: self, ours, peer, unit })

@@ -15,6 +15,10 @@ use tracing::{Level, level_filters::LevelFilter};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{filter::filter_fn, prelude::*};
 
+/// So many lines wait to be written. Their places are made at the start: those of the crate's own limit
+/// (128,000) are 4 MB and take longer than all else that a start does.
+const WAITING: usize = 8_192;
+
 /// Logs to `file`, or else to standard error, for as long as the result lives; `None` if nothing is
 /// to be logged. A client that reads no standard error must not stop the guard, so what cannot be
 /// written at once waits, and what waits too long is lost.
@@ -33,7 +37,7 @@ pub(crate) fn start(log: Log, file: Option<&Path>) -> anyhow::Result<Option<Work
         });
         open.with_context(|| format!("cannot log to {}", file.display()))
     });
-    let lossy = NonBlockingBuilder::default().lossy(true);
+    let lossy = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(WAITING);
     let (out, worker) = match file.transpose()? {
         Some(file) => lossy.finish(file),
         None => lossy.finish(io::stderr()),

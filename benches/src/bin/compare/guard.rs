@@ -1,0 +1,264 @@
+//! What a user of `tool-guard mcp` feels, beside a bare line pump: round trips, syncs, start and size.
+use crate::{
+    files::Folder,
+    measure::{Effort, median},
+    proxy::{Program, Session},
+};
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    os::unix::fs::FileExt as _,
+    path::Path,
+    process::{Command, Stdio},
+};
+use tokio::time::Instant;
+use tr_core::BoxError;
+
+/// Requests that are sent before the first answer is read.
+const PIPELINED: u64 = 64;
+
+/// What a call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// A read without an ID.
+    Read,
+    /// A mutating call with a key.
+    Pay,
+}
+
+/// Where the guard's records are.
+#[derive(Clone, Copy, Debug)]
+enum Records {
+    Memory,
+    Sqlite,
+}
+
+type Both = Result<Option<[f64; 2]>, BoxError>;
+
+/// Nanoseconds of a read, the middle one: with records in SQLite, and through the pump.
+pub(crate) fn read(effort: Effort) -> Both {
+    beside_pump(effort, Call::Read, 1, 0.5)
+}
+
+/// The same, of a hundred the slowest but one.
+pub(crate) fn read_p99(effort: Effort) -> Both {
+    beside_pump(effort, Call::Read, 1, 0.99)
+}
+
+/// The same for each of 64 reads at once.
+pub(crate) fn reads(effort: Effort) -> Both {
+    beside_pump(effort, Call::Read, PIPELINED, 0.5)
+}
+
+/// Reads with records in SQLite, and with records in memory.
+pub(crate) fn read_beside_memory(effort: Effort) -> Both {
+    let Some(programs) = Program::all()? else { return Ok(None) };
+    let folder = Folder::new()?;
+    let ways = [
+        guard(&programs, Records::Sqlite, &folder, &[])?,
+        guard(&programs, Records::Memory, &folder, &[])?,
+    ];
+    side_by_side(ways, effort, (Call::Read, 1), 0.5, || Ok(())).map(Some)
+}
+
+/// A keyed payment with records in SQLite, and through the pump with two syncs more.
+pub(crate) fn pay(effort: Effort) -> Both {
+    beside_pump_and_syncs(effort, 1)
+}
+
+/// The same for each of 64 payments at once.
+pub(crate) fn pays(effort: Effort) -> Both {
+    beside_pump_and_syncs(effort, PIPELINED)
+}
+
+/// Syncs of a keyed payment; `None` without strace.
+pub(crate) fn syncs_of_pay(effort: Effort) -> Result<Option<f64>, BoxError> {
+    syncs(effort, 1)
+}
+
+/// The same, 64 at once.
+pub(crate) fn syncs_of_pays(effort: Effort) -> Result<Option<f64>, BoxError> {
+    syncs(effort, PIPELINED)
+}
+
+fn syncs(effort: Effort, at_once: u64) -> Result<Option<f64>, BoxError> {
+    let Some(programs) = Program::all()? else { return Ok(None) };
+    if Command::new("strace").arg("--version").stdout(Stdio::null()).status().is_err() {
+        return Ok(None);
+    }
+    let folder = Folder::new()?;
+    let counts = folder.file("strace");
+    let traced: [OsString; 5] = [
+        "strace".into(),
+        "-fqqe".into(),
+        "fsync,fdatasync".into(),
+        "-o".into(),
+        counts.clone().into(),
+    ];
+    let count = || fs::read_to_string(&counts).map(|text| text.matches("sync(").count());
+    let mut session = guard(&programs, Records::Sqlite, &folder, &traced)?;
+    session.calls(Call::Pay, at_once)?;
+    let (before, batches) = (count()?, effort.batches as u64 / 4);
+    for _ in 0..batches {
+        session.calls(Call::Pay, at_once)?;
+    }
+    Ok(Some((count()? - before) as f64 / (batches * at_once) as f64))
+}
+
+/// Nanoseconds from the start to the first answer: guard and pump.
+pub(crate) fn start(effort: Effort) -> Both {
+    let Some(programs) = Program::all()? else { return Ok(None) };
+    let folder = Folder::new()?;
+    let mut taken = [Vec::new(), Vec::new()];
+    for round in 0..effort.batches / 4 + 1 {
+        let begin = Instant::now();
+        let ours = guard(&programs, Records::Sqlite, &folder, &[])?;
+        let between = Instant::now();
+        drop(ours);
+        let again = Instant::now();
+        let pump = pump(&programs)?;
+        let times = [between - begin, again.elapsed()];
+        drop(pump);
+        // The first makes the file, and warms caches.
+        if round > 0 {
+            for (taken, time) in taken.iter_mut().zip(times) {
+                taken.push(time.as_nanos() as f64);
+            }
+        }
+    }
+    Ok(Some(taken.map(|mut taken| median(&mut taken))))
+}
+
+/// The guard's resident memory after its first answers, in MiB.
+pub(crate) fn idle_memory(_: Effort) -> Result<Option<f64>, BoxError> {
+    let Some(programs) = Program::all()? else { return Ok(None) };
+    let folder = Folder::new()?;
+    let mut session = guard(&programs, Records::Sqlite, &folder, &[])?;
+    session.calls(Call::Read, 1)?;
+    session.calls(Call::Pay, 1)?;
+    let status = fs::read_to_string(format!("/proc/{}/status", session.id()))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib: f64 =
+        line.and_then(|line| line.split_whitespace().next()).ok_or("no VmRSS")?.parse()?;
+    Ok(Some(kib / 1024.0))
+}
+
+/// The size of the binary without its symbols, in MB; `None` without strip.
+pub(crate) fn stripped(_: Effort) -> Result<Option<f64>, BoxError> {
+    let Some(programs) = Program::all()? else { return Ok(None) };
+    let folder = Folder::new()?;
+    let file = folder.file("stripped");
+    let strip = Command::new("strip").arg("-o").arg(&file).arg(&programs.guard).status();
+    if !strip.is_ok_and(|end| end.success()) {
+        return Ok(None);
+    }
+    Ok(Some(fs::metadata(&file)?.len() as f64 / 1e6))
+}
+
+/// A session with the guard, started by other programs' words if there are any.
+fn guard(
+    programs: &Program,
+    records: Records,
+    folder: &Folder,
+    by: &[OsString],
+) -> Result<Session, BoxError> {
+    let place = match records {
+        Records::Memory => "memory".into(),
+        Records::Sqlite => folder.file("records"),
+    };
+    let words: [OsString; 6] = [
+        programs.guard.clone().into(),
+        "mcp".into(),
+        "--records".into(),
+        place.into(),
+        "--".into(),
+        programs.echo.clone().into(),
+    ];
+    Session::open(&[by, &words].concat())
+}
+
+fn pump(programs: &Program) -> Result<Session, BoxError> {
+    Session::open(&[programs.pump.clone().into(), programs.echo.clone().into()])
+}
+
+fn beside_pump(effort: Effort, call: Call, at_once: u64, quantile: f64) -> Both {
+    let Some(programs) = Program::all()? else { return Ok(None) };
+    let folder = Folder::new()?;
+    let ways = [guard(&programs, Records::Sqlite, &folder, &[])?, pump(&programs)?];
+    side_by_side(ways, effort, (call, at_once), quantile, || Ok(())).map(Some)
+}
+
+/// The syncs are measured in the same turns.
+fn beside_pump_and_syncs(effort: Effort, at_once: u64) -> Both {
+    const SYNCS: usize = 10;
+    let Some(programs) = Program::all()? else { return Ok(None) };
+    let folder = Folder::new()?;
+    let ways = [guard(&programs, Records::Sqlite, &folder, &[])?, pump(&programs)?];
+    let mut page = Page::new(&folder.file("plain"))?;
+    let mut taken = Vec::new();
+    let between = || {
+        for _ in 0..SYNCS {
+            taken.push(page.sync()?);
+        }
+        Ok(())
+    };
+    let [ours, bare] = side_by_side(ways, effort, (Call::Pay, at_once), 0.5, between)?;
+    Ok(Some([ours, bare + 2.0 * median(&mut taken)]))
+}
+
+/// Pages of a file on the same disk that does not grow, as SQLite's log does not once it is in use.
+struct Page {
+    file: File,
+    next: u64,
+}
+
+impl Page {
+    const BYTES: [u8; 4096] = [1; 4096];
+    const PAGES: u64 = 256;
+
+    fn new(file: &Path) -> Result<Self, BoxError> {
+        fs::write(file, Self::BYTES.repeat(Self::PAGES as usize))?;
+        let file = File::options().write(true).open(file)?;
+        file.sync_all()?;
+        Ok(Self { file, next: 0 })
+    }
+
+    /// Nanoseconds of one sync.
+    fn sync(&mut self) -> Result<f64, BoxError> {
+        self.file.write_all_at(&Self::BYTES, self.next * Self::BYTES.len() as u64)?;
+        self.next = (self.next + 1) % Self::PAGES;
+        let begin = Instant::now();
+        self.file.sync_data()?;
+        Ok(begin.elapsed().as_nanos() as f64)
+    }
+}
+
+/// Nanoseconds per call of each way, from batches that take turns.
+fn side_by_side(
+    mut ways: [Session; 2],
+    effort: Effort,
+    (call, at_once): (Call, u64),
+    quantile: f64,
+    mut between: impl FnMut() -> Result<(), BoxError>,
+) -> Result<[f64; 2], BoxError> {
+    /// Calls of one way before it is the other's turn.
+    const TURN: u64 = 50;
+    let mut taken = [Vec::new(), Vec::new()];
+    for batch in 0..effort.batches + 3 {
+        between()?;
+        for (way, taken) in ways.iter_mut().zip(&mut taken) {
+            for _ in 0..TURN.div_ceil(at_once) {
+                let since = Instant::now();
+                way.calls(call, at_once)?;
+                // The first batches warm caches.
+                if batch >= 3 {
+                    taken.push(since.elapsed().as_nanos() as f64 / at_once as f64);
+                }
+            }
+        }
+    }
+    Ok(taken.map(|mut taken| {
+        taken.sort_by(f64::total_cmp);
+        taken[((taken.len() - 1) as f64 * quantile) as usize]
+    }))
+}
