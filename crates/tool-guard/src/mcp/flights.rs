@@ -43,6 +43,8 @@ struct CallState {
     /// The id of the attempt that is on the wire now.
     current: Option<Token>,
     cancelled: bool,
+    /// It has had an attempt.
+    sent: bool,
     /// The client's progress token as JSON text, if it gave one.
     progress_token: Option<Box<str>>,
     /// The highest progress that the client has seen.
@@ -191,8 +193,13 @@ impl Flights {
             owed,
         };
         self.attempts.insert(wire_id.clone(), attempt);
-        state.current = Some(wire_id.clone());
+        (state.current, state.sent) = (Some(wire_id.clone()), true);
         Some(Launched { wire_id, line, ending })
+    }
+
+    /// Whether a call has begun that nothing was sent of, and may still be.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.calls.values().any(|call| !call.sent && !call.cancelled)
     }
 
     /// The client uses `id` anew, and its line is on the wire already.

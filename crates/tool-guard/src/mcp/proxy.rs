@@ -159,6 +159,12 @@ where
         self.mode
     }
 
+    /// Whether the server is still to get a call that has begun: its claim may be on the way to the disk.
+    pub(crate) fn has_unsent(&self) -> bool {
+        let wire = self.wire.lock();
+        !wire.gone && wire.flights.has_unsent()
+    }
+
     /// Calls went on.
     pub(crate) fn on_step(&mut self, finished: Option<Finished>) {
         self.collect();

@@ -184,6 +184,8 @@ impl Streams {
         // waited for.
         let (mut exited, mut code) = (false, None);
         let (mut exits_by, mut silent_at): (Option<Instant>, Option<Instant>) = (None, None);
+        // How long the server's input stays open for calls of a client that has left.
+        let mut held_until: Option<Instant> = None;
         loop {
             let client_open = self.from_client.is_open();
             // Refusals pile up too where a client writes and does not read.
@@ -191,8 +193,13 @@ impl Streams {
                 && proxy.to_server.len() < HIGH_WATER
                 && proxy.to_client.len() < HIGH_WATER;
             let reading_server = from_server.is_open() && proxy.to_client.len() < HIGH_WATER;
+            let mut held = false;
             if !client_open && proxy.to_server.is_empty() {
-                self.server.close_input();
+                let until = *held_until.get_or_insert_with(|| Instant::now() + GRACE);
+                held = proxy.has_unsent() && Instant::now() < until;
+                if !held {
+                    self.server.close_input();
+                }
             }
             let drained = proxy.calls.is_empty() && proxy.to_client.is_empty();
             let is_over = gone && (exited || exits_by.is_some_and(|by| Instant::now() >= by));
@@ -252,6 +259,7 @@ impl Streams {
                 }
                 () = until(silent_at), if reading_server => from_server.close(),
                 () = until(exits_by), if !is_over => {}
+                () = until(held_until), if held => {}
                 () = until(patience) => break,
                 signal = &mut self.ended => {
                     self.server.end().await;

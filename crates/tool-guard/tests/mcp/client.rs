@@ -166,6 +166,11 @@ impl Client {
         ledger.lines().filter(|line| line.starts_with(what)).count()
     }
 
+    /// Says that nothing more will come.
+    pub(crate) fn close(&mut self) {
+        self.input = None;
+    }
+
     /// Leaves, and waits for the end.
     pub(crate) fn leave(mut self) -> ExitStatus {
         self.input = None;

@@ -67,6 +67,20 @@ fn a_payment_after_a_cancelled_one_runs_only_as_a_call_that_is_meant() {
     until("it has paid", || (client.executions("charge_card") == 2).then_some(()));
 }
 
+/// As in `printf … | tool-guard mcp …`: the claim of the last call is not on the disk yet.
+#[test]
+fn the_last_call_before_the_end_of_the_input_reaches_the_server() {
+    for _ in 0..3 {
+        let answers = r#"while read -r line; do echo paid >>"$LEDGER"; printf '{"id":1,"result":{}}\n'; done"#;
+        let mut client = Client::script(&[], answers);
+        keyed(&mut client, 1, "k", json!({ "order": "o-1" }));
+        client.close();
+        assert_eq!(client.answer(1), json!({ "id": 1, "result": {} }));
+        assert_eq!(client.executions("paid"), 1);
+        assert_eq!(client.wait().code(), Some(0));
+    }
+}
+
 fn keyed(client: &mut Client, id: u32, key: &str, arguments: serde_json::Value) {
     let params = json!({ "name": "charge_card", "arguments": arguments, "_meta": { "idempotencyKey": key } });
     client.request(id, "tools/call", params);
