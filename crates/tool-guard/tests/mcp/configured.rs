@@ -201,6 +201,15 @@ fn each_key_of_records_and_identity_has_a_row() {
     assert_eq!(shown, known);
 }
 
+/// How long a record holds is said once, for those in memory and in stores.
+#[test]
+fn the_times_of_idempotency_hold_for_records() {
+    let does = "pay:k again pay:k paid";
+    assert_eq!(Stage::new(&json!({})).play(does), "charged charged 1");
+    let short = json!({ "idempotency": { "done_ttl_ms": 1 } });
+    assert_eq!(Stage::new(&short).play(does), "charged charged 2");
+}
+
 #[test]
 fn the_command_line_stands_over_variables_and_these_over_the_file() {
     let mut stage = Stage::new(&json!({ "records": { "where": "@/file.db", "bodies": "digest" } }));
