@@ -56,7 +56,8 @@
 //! Params and results. Their shape is, if asked for ([`Builder::params_shape`]). The idempotency
 //! key is told as a keyed hash. Everything else that comes from outside passes the
 //! [redactor](redact). Ids, sessions and keys are never labels of metrics; tools past a bound
-//! share the label `_other`, as do codes that nobody knows.
+//! share the label `_other`, as do codes that nobody knows. A tool's label has 128 bytes at most, and
+//! longer names that begin alike share one; one word of more than 1 KiB is counted as `_other`.
 //!
 //! # Defaults
 //!

@@ -38,8 +38,11 @@ struct Entry {
 /// Keys remembered per label: tools of several namespaces may have one label.
 const KEYS_PER_LABEL: usize = 4;
 
-/// Longer labels are cut.
+/// Longer labels are cut, and tools whose labels read the same then share their series.
 const LABEL: usize = 128;
+
+/// Longer names are looked up by their label at each call: they are not kept.
+const NAME: usize = 512;
 
 impl Tools {
     pub(super) fn new(
@@ -83,13 +86,14 @@ impl Tools {
     #[cold]
     fn meet(&self, key: KeyRef<'_>, label: &str, action: Option<&str>) -> Striped<Series> {
         let series = self.of_label(label, action);
+        let name = Some(key).filter(|key| key.name.len() <= NAME).map(|key| key.to_string());
+        let Some(name) = name.filter(|name| name.len() <= NAME) else { return series };
         let most = KEYS_PER_LABEL * self.known().by_label.len();
         let mut met = self.met[stripe()].0.write().unwrap_or_else(PoisonError::into_inner);
         // A tool without series of its own is not remembered: there is no end of them.
         let is_there = met.find(key.hash, |entry| key.is_named(&entry.name)).is_some();
         if !is_there && met.len() < most && !self.is_other(&series) {
-            let entry =
-                Entry { hash: key.hash, name: key.to_string().into(), series: series.clone() };
+            let entry = Entry { hash: key.hash, name: name.into(), series: series.clone() };
             met.insert_unique(key.hash, entry, |entry| entry.hash);
         }
         series
@@ -97,17 +101,21 @@ impl Tools {
 
     /// The series with this label, made if there is room.
     pub(crate) fn of_label(&self, label: &str, action: Option<&str>) -> Striped<Series> {
+        let cut = || redact::cut(&*self.redactor, label, LABEL);
+        let kept = if label.len() > LABEL { cut() } else { label.into() };
+        if kept.is_empty() {
+            return self.other.clone();
+        }
         let mut known = self.known();
-        if let Some(series) = known.by_label.get(label) {
+        if let Some(series) = known.by_label.get(&*kept) {
             return series.clone();
         }
         if known.room == 0 {
             return self.other.clone();
         }
         known.room -= 1;
-        let shown = redact::cut(&*self.redactor, label, LABEL);
-        let series = Striped::new(Series::new(self.instruments.clone(), &shown, action));
-        known.by_label.insert(label.into(), series.whole());
+        let series = Striped::new(Series::new(self.instruments.clone(), &cut(), action));
+        known.by_label.insert(kept.into(), series.whole());
         series
     }
 

@@ -164,6 +164,32 @@ async fn ten_thousand_unknown_tools_share_one_label_past_the_bound() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn long_names_are_cut_and_share_series_where_they_read_the_same() {
+    let metered = Metered::new();
+    let signals = signals(&metered, [Names::OpenClaw, Names::Utee, Names::GenAi]);
+    let mut tool = TelemetryLayer::call(&signals).layer(tower::service_fn(async |_| ok()));
+    let names = |len| ["a", "b"].map(|end| "t".repeat(len) + end);
+    for name in names(300).iter().chain(&names(300)).chain(&names(1_000_000)) {
+        let id = ToolId::from_parts(Some("tools"), "read", Some(name));
+        tool.ready().await.unwrap().call(ToolCall::new(id, Params::empty_object())).await.unwrap();
+        tool.ready().await.unwrap().call(call(name)).await.unwrap();
+        let (delay, latency) = (Duration::ZERO, Duration::ZERO);
+        let event = Event::Retry { attempt: 0, delay, reason: name, latency };
+        signals.observer().on_event(&CallInfo::of(name), &event);
+    }
+    let metrics = metered.read();
+    let longest = metrics.keys().max_by_key(|series| series.len()).unwrap();
+    assert!(longest.len() < 400, "{longest}");
+    let calls = |tool: &str| {
+        metrics[&format!("openclaw_tool_calls{{scope=session,status=success,tool={tool}}}")]
+    };
+    let read = format!("read.{}…", "t".repeat(120));
+    assert_eq!((calls(&format!("{}…", "t".repeat(125))), calls(&read)), (4.0, 4.0));
+    // What of such a word may be a secret nobody can tell.
+    assert_eq!(calls("_other"), 4.0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_label_that_is_shared_by_namespaces_is_one_series() {
     let metered = Metered::new();
     let signals = Signals::builder().meter(metered.meter()).max_unknown_tools(1).build().unwrap();
