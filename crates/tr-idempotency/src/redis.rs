@@ -54,7 +54,7 @@
 //!
 //! | the server, or the way to it | [`StoreErrorKind`](crate::store::StoreErrorKind) |
 //! |---|---|
-//! | refuses the connection; is loading, a replica, busy; sentinels that know no primary; shows a certificate that is not trusted | `Unreachable`: nothing has changed |
+//! | refuses the connection; is loading, a replica, busy; sentinels that know no primary; no connection, or no TLS, comes about | `Unreachable`: nothing has changed |
 //! | does not answer in time; breaks the connection; too few replicas have it | `Uncertain` |
 //! | out of memory | a claim is [`Full`](crate::store::Claimed::Full), an end is written all the same |
 //! | wrong password, no permission, a disk it cannot write, a part of a cluster | `Refused` |

@@ -1,7 +1,7 @@
 //! What the server's and the connection's errors mean for a record.
 use crate::store::{StoreError, StoreErrorKind};
 use redis::{ErrorKind, RedisError};
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, io, sync::Arc};
 
 /// An error of Redis, with what to do about it where that is known.
 #[derive(Debug)]
@@ -17,6 +17,25 @@ struct Fault {
 pub(super) fn store_error(cause: RedisError) -> StoreError {
     let (kind, advice) = meaning(&cause);
     StoreError::new(kind, Fault { cause, advice })
+}
+
+/// An error before anything was sent that changes something.
+#[derive(Debug)]
+struct Unsent(RedisError);
+
+/// Says of the error of a connection that no server has answered on it yet.
+pub(super) fn unsent(error: RedisError) -> RedisError {
+    match meaning(&error) {
+        (StoreErrorKind::Uncertain, _) => io::Error::other(Unsent(error)).into(),
+        _ => error,
+    }
+}
+
+fn is_unsent(error: &RedisError) -> bool {
+    let cause =
+        error.source().and_then(|cause| cause.downcast_ref::<Arc<dyn Error + Send + Sync>>());
+    let cause = cause.and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.and_then(io::Error::get_ref).is_some_and(|held| held.is::<Unsent>())
 }
 
 /// Whether the server has no room for another record.
@@ -48,6 +67,7 @@ fn meaning(error: &RedisError) -> (StoreErrorKind, Option<&'static str>) {
             return (Unreachable, Some("check the certificate, its names and `tls_roots`"));
         }
         return match error.kind() {
+            ErrorKind::Io if is_unsent(error) => (Unreachable, None),
             ErrorKind::Io if error.is_connection_refusal() => (Unreachable, None),
             ErrorKind::MasterNameNotFoundBySentinel => {
                 (Unreachable, Some("in a failover, wait; else check the sentinels and the name"))
@@ -82,6 +102,18 @@ fn meaning(error: &RedisError) -> (StoreErrorKind, Option<&'static str>) {
             (Unreadable, Some("something else writes under the same prefix: choose another"))
         }
         _ => (Refused, None),
+    }
+}
+
+impl fmt::Display for Unsent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no connection came about: {}", self.0)
+    }
+}
+
+impl Error for Unsent {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
     }
 }
 
@@ -130,6 +162,14 @@ mod tests {
             let text = error.to_string();
             assert_eq!(store_error(error).kind(), kind, "{text}");
         }
+        // Before a server has answered, the same have changed nothing.
+        for kind in [io::ErrorKind::ConnectionReset, io::ErrorKind::TimedOut] {
+            let told = store_error(unsent(io(kind)));
+            assert_eq!(told.kind(), Unreachable, "{told}");
+            assert!(told.to_string().contains(&kind.to_string()), "{told}");
+        }
+        let refused = (ErrorKind::AuthenticationFailed, "x").into();
+        assert_eq!(store_error(unsent(refused)).kind(), Refused);
         assert!(is_full(&server("OOM")) && !is_full(&server("ODD")));
         assert!(is_stale(&io(io::ErrorKind::TimedOut)) && !is_stale(&server("OOM")));
         let read_only = (ErrorKind::Server(ServerErrorKind::ReadOnly), "x").into();

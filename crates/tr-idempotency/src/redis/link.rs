@@ -45,6 +45,9 @@ struct Current {
     is_doubted: bool,
     /// Counts connections.
     number: u64,
+    /// A server has answered, and nothing has happened to the connection since: TLS and passwords are
+    /// settled, so what fails now may fail behind a command.
+    is_met: bool,
 }
 
 impl Link {
@@ -63,7 +66,8 @@ impl Link {
             Way::Address(client) => Some(connect(client, timeout, &watchers)?),
             Way::Sentinels(_) => None,
         };
-        let current = Current { manager, addr: String::new(), is_doubted: false, number: 0 };
+        let (addr, is_doubted) = (String::new(), false);
+        let current = Current { manager, addr, is_doubted, number: 0, is_met: false };
         Ok(Self { way, timeout, durability, watchers, current: Mutex::new(current) })
     }
 
@@ -174,7 +178,28 @@ impl Link {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A connection over which a server has answered. Where there is none, nothing was sent but a
+    /// question that changes nothing, and the error says so.
     async fn manager(&self) -> Result<(ConnectionManager, u64), RedisError> {
+        let (mut manager, number) = self.found().await?;
+        if self.current().knows(number) {
+            return Ok((manager, number));
+        }
+        // `PING` is none of the rights that a user needs.
+        let reply = manager.send_packed_command(redis::cmd("INFO").arg("server")).await;
+        match self.heed(reply.and_then(Value::extract_error), number) {
+            // Also a server that refuses it has answered.
+            Err(error) if error.code().is_none() => Err(fault::unsent(error)),
+            _ => {
+                let mut current = self.current();
+                current.is_met |= current.number == number;
+                drop(current);
+                Ok((manager, number))
+            }
+        }
+    }
+
+    async fn found(&self) -> Result<(ConnectionManager, u64), RedisError> {
         if let Some(manager) = self.current().trusted() {
             return Ok(manager);
         }
@@ -207,6 +232,10 @@ impl Link {
 
     /// Gives up a connection that no longer answers, or no longer leads to a primary.
     fn heed<T>(&self, reply: Result<T, RedisError>, number: u64) -> Result<T, RedisError> {
+        if reply.as_ref().is_err_and(|error| error.code().is_none()) {
+            let mut current = self.current();
+            current.is_met &= current.number != number;
+        }
         match (&reply, &self.way) {
             (Err(error), Way::Address(client)) if fault::is_stale(error) => {
                 let mut current = self.current();
@@ -237,9 +266,13 @@ impl Current {
         Some((manager.clone(), self.number))
     }
 
+    const fn knows(&self, number: u64) -> bool {
+        self.is_met && self.number == number
+    }
+
     const fn followed_by(&self, manager: ConnectionManager, addr: String) -> Self {
         let number = self.number + 1;
-        Self { manager: Some(manager), addr, is_doubted: false, number }
+        Self { manager: Some(manager), addr, is_doubted: false, number, is_met: false }
     }
 }
 
