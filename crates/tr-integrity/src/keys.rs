@@ -157,6 +157,12 @@ impl Keys {
         }
     }
 
+    /// The first use with this id that waits.
+    pub(crate) fn waiting_with(&self, id: &str) -> Option<usize> {
+        let list = self.lists.get(&self.hasher.hash_one(Under::Id(id)))?;
+        self.links.get(list.first as usize).map(|link| link.used as usize)
+    }
+
     /// The use with this key is answered.
     pub(crate) fn answer(&mut self, used: usize, key: &Key) {
         self.answered[used] = true;
@@ -233,6 +239,9 @@ mod tests {
                     (None, None) => Place::None,
                 };
                 prop_assert_eq!(keys.find(key), place);
+                let mut waiting = (0..uses.len()).filter(|&used| waits[used]);
+                let first = waiting.find(|&used| uses[used].id == key.id);
+                prop_assert_eq!(keys.waiting_with(&key.id), first);
                 if let (Place::Waits(used), true) = (place, answers) {
                     waits[used] = false;
                     keys.answer(used, &uses[used]);

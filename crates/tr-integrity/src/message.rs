@@ -269,14 +269,31 @@ impl Message {
     }
 }
 
+/// More blocks than a message has that a model or an agent wrote.
+pub(crate) const MANY: usize = 1_000;
+
 impl Block {
     pub(crate) const fn new(span: Range<usize>, kind: Kind) -> Self {
         Self { span, kind, unknown: None, refused: None }
     }
 
+    /// Adds it to those before it. Where these are many, what says nothing to us becomes a part of what
+    /// says nothing before it: a message of millions of them takes no more room than it has letters.
+    pub(crate) fn add_to(self, blocks: &mut Vec<Self>) {
+        let is_one_of_many = blocks.len() >= MANY && !self.says_something();
+        match blocks.last_mut().filter(|last| is_one_of_many && !last.says_something()) {
+            Some(last) => last.span.end = self.span.end,
+            None => blocks.push(self),
+        }
+    }
+
     /// Whether its type and all of its members are known.
     pub(crate) fn is_understood(&self) -> bool {
         self.unknown.is_none() && self.kind != Kind::Unread
+    }
+
+    fn says_something(&self) -> bool {
+        self.kind != Kind::Unread && self.unknown != Some(Unknown::Content)
     }
 
     fn without_text(&self) -> Self {

@@ -118,7 +118,7 @@ impl Form for Anthropic {
                     let refused = refused_in(element, &kind, role);
                     let refused = refused.filter(|it| is_ours || !it.is_limit()).map(Box::new);
                     let block = Block::new(json::span(&raw, element), kind);
-                    blocks.push(Block { unknown, refused, ..block });
+                    Block { unknown, refused, ..block }.add_to(&mut blocks);
                 }
             }
         }

@@ -113,14 +113,14 @@ impl Form for Gemini {
         let is_list = known::has_shape(wire.parts, false);
         let list = wire.parts.filter(|_| is_list).map(|parts| json::span(&raw, parts.get()));
         let parts = wire.parts.and_then(|parts| json::elements(parts.get()).ok());
-        let blocks = parts.unwrap_or_default().into_iter().map(|part| {
+        let mut blocks = Vec::new();
+        for part in parts.unwrap_or_default() {
             let wire = json::object(part).ok();
             let refused = wire.as_ref().and_then(|wire| refused_in(part, wire)).map(Box::new);
             let kind = wire.map_or(Kind::Unread, |part| kind(&raw, &part));
             let block = Block::new(json::span(&raw, part), kind);
-            Block { unknown: unknown(part), refused, ..block }
-        });
-        let blocks: Vec<_> = blocks.collect();
+            Block { unknown: unknown(part), refused, ..block }.add_to(&mut blocks);
+        }
         let is_signed = blocks.iter().any(|block| is_signed(&raw[block.span.clone()]));
         let is_system = role == Role::System;
         let unknown = match role {

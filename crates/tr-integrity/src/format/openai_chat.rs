@@ -127,7 +127,7 @@ impl Form for Chat {
                 });
                 let unknown = known::block(element, &CALL);
                 let block = Block::new(json::span(&raw, element), kind);
-                blocks.push(Block { unknown, refused, ..block });
+                Block { unknown, refused, ..block }.add_to(&mut blocks);
             }
         }
         let is_system = role == Role::System;

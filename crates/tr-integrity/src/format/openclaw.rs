@@ -99,7 +99,7 @@ impl Form for OpenClaw {
                 let refused = wire.as_ref().and_then(refused_in).map(Box::new);
                 let kind = wire.map_or(Kind::Unread, kind);
                 let block = Block::new(json::span(&raw, element), kind);
-                blocks.push(Block { unknown, refused, ..block });
+                Block { unknown, refused, ..block }.add_to(&mut blocks);
             }
         }
         let is_system = role == Role::System;

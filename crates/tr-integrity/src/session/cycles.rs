@@ -186,7 +186,7 @@ impl Session {
     }
 
     pub(crate) fn is_pending(&self, id: &str) -> bool {
-        self.validator.pending().any(|pending| pending == id)
+        self.validator.pending_at(id).is_some()
     }
 
     pub(super) fn tail_has_cycles(&self) -> bool {

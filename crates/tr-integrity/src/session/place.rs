@@ -10,7 +10,7 @@ use crate::{
     repair::{Repair, zone},
     transcript::Transcript,
 };
-use std::mem;
+use std::{collections::HashMap, mem};
 
 /// A use, where it stands, and its result.
 type Answered<'s> = (&'s ToolUse, Used, &'s ToolResult);
@@ -190,13 +190,15 @@ impl Session {
 
     /// Adds the results of the live tail once all of them are here.
     pub(super) fn flush_tail(&mut self) {
-        let mut waiting: Vec<&ToolCycleTransaction> =
-            self.cycles.iter().filter(|cycle| cycle.held.is_some()).collect();
+        let mut held: HashMap<&str, usize> = HashMap::new();
+        for cycle in self.cycles.iter().filter(|cycle| cycle.held.is_some()) {
+            *held.entry(&cycle.tool_use.id).or_default() += 1;
+        }
         for id in self.validator.pending() {
-            let Some(at) = waiting.iter().position(|cycle| *cycle.tool_use.id == *id) else {
-                return;
-            };
-            waiting.swap_remove(at);
+            match held.get_mut(id) {
+                Some(left) if *left > 0 => *left -= 1,
+                _ => return,
+            }
         }
         let results = self.release_held();
         results.into_iter().for_each(|message| self.append(message));
@@ -233,8 +235,11 @@ impl Session {
         let (mut held, rest): (Vec<_>, Vec<_>) =
             mem::take(&mut self.cycles).into_iter().partition(|cycle| cycle.held.is_some());
         self.cycles = rest;
-        let order: Vec<&str> = self.validator.pending().collect();
-        held.sort_by_key(|cycle| order.iter().position(|id| *id == &*cycle.tool_use.id));
+        let mut order: HashMap<&str, usize> = HashMap::new();
+        for (at, id) in self.validator.pending().enumerate() {
+            order.entry(id).or_insert(at);
+        }
+        held.sort_by_key(|cycle| order.get(&*cycle.tool_use.id).copied());
         let at = self.transcript.len();
         let held = held.into_iter().filter_map(|cycle| {
             let ToolCycleTransaction { id, used, tool_use, held, refused, .. } = cycle;

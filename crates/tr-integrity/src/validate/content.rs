@@ -2,7 +2,7 @@
 use super::{Fault, Validator};
 use crate::{
     format::Blanks,
-    message::{Blank, Kind, Message, Role, Unknown},
+    message::{Blank, Kind, MANY, Message, Role, Unknown},
 };
 
 impl Validator {
@@ -11,12 +11,16 @@ impl Validator {
         if message.unknown() == Some(Unknown::Content) {
             self.find(Fault::UnknownMessage, self.len, None, None);
         }
-        for (at, block) in message.blocks().iter().enumerate() {
-            if matches!(block.kind, Kind::Unread) {
-                self.find(Fault::UnreadBlock, self.len, Some(at), None);
-            } else if block.unknown == Some(Unknown::Content) {
-                self.find(Fault::UnknownBlock, self.len, Some(at), None);
+        let faults = message.blocks().iter().enumerate().filter_map(|(at, block)| {
+            let is_unknown = block.unknown == Some(Unknown::Content);
+            match block.kind {
+                Kind::Unread => Some((at, Fault::UnreadBlock)),
+                _ => is_unknown.then_some((at, Fault::UnknownBlock)),
             }
+        });
+        // Of a message it is known by then that it is not judged.
+        for (at, fault) in faults.take(MANY) {
+            self.find(fault, self.len, Some(at), None);
         }
     }
 

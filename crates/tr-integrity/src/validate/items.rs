@@ -211,8 +211,7 @@ impl Validator {
 
     /// The message of the live tail whose use of `id` waits for its result.
     pub(crate) fn pending_at(&self, id: &str) -> Option<usize> {
-        let mut uses = self.step.iter().flat_map(Step::waiting);
-        uses.find(|open| *open.key.id == *id).map(|open| open.message)
+        self.step.as_ref()?.waiting_with(id).map(|open| open.message)
     }
 
     /// The messages that use `id`, the last first.

@@ -1,5 +1,6 @@
 //! The last step of a session, while results may still come: which of its uses wait.
 use crate::keys::{Key, Keys, Place};
+use std::sync::OnceLock;
 
 /// The last step, while results may still come.
 #[derive(Clone, Debug)]
@@ -13,7 +14,7 @@ pub(super) struct Step {
     waiting: usize,
     first: usize,
     /// What finds the use of a result, where there are many.
-    keys: Option<Box<Keys>>,
+    keys: OnceLock<Box<Keys>>,
 }
 
 #[derive(Clone, Debug)]
@@ -37,12 +38,12 @@ impl OpenUse {
 impl Step {
     /// One that begins at `message`.
     pub(super) const fn new(message: usize, grows: bool) -> Self {
-        Self { message, grows, uses: Vec::new(), waiting: 0, first: 0, keys: None }
+        Self { message, grows, uses: Vec::new(), waiting: 0, first: 0, keys: OnceLock::new() }
     }
 
     pub(super) fn extend(&mut self, uses: Vec<OpenUse>) {
         self.waiting += uses.len();
-        if let Some(keys) = &mut self.keys {
+        if let Some(keys) = self.keys.get_mut() {
             uses.iter().for_each(|open| keys.push(&open.key));
         }
         self.uses.extend(uses);
@@ -76,19 +77,29 @@ impl Step {
             let last = same.clone().next_back().map_or(Place::None, Place::Answered);
             same.find(|&at| self.uses[at].waits).map_or(last, Place::Waits)
         } else {
-            let uses = &self.uses;
-            let keys = self.keys.get_or_insert_with(|| {
-                let mut keys = Keys::of(uses.iter().map(|open| &open.key));
-                let answered = uses.iter().enumerate().filter(|(_, open)| !open.waits);
-                answered.for_each(|(at, open)| keys.answer(at, &open.key));
-                Box::new(keys)
-            });
-            keys.find(key)
+            self.keys().find(key)
         };
         if let Place::Waits(at) = place {
             self.answer(at);
         }
         place
+    }
+
+    /// The first use with this id that waits.
+    pub(super) fn waiting_with(&self, id: &str) -> Option<&OpenUse> {
+        if self.uses.len() <= FEW {
+            return self.waiting().find(|open| *open.key.id == *id);
+        }
+        self.keys().waiting_with(id).map(|at| &self.uses[at])
+    }
+
+    fn keys(&self) -> &Keys {
+        self.keys.get_or_init(|| {
+            let mut keys = Keys::of(self.uses.iter().map(|open| &open.key));
+            let answered = self.uses.iter().enumerate().filter(|(_, open)| !open.waits);
+            answered.for_each(|(at, open)| keys.answer(at, &open.key));
+            Box::new(keys)
+        })
     }
 
     /// The uses in a message of it have their results.
@@ -104,11 +115,41 @@ impl Step {
             return;
         }
         self.waiting -= 1;
-        if let Some(keys) = &mut self.keys {
+        if let Some(keys) = self.keys.get_mut() {
             keys.answer(at, &open.key);
         }
         while self.uses.get(self.first).is_some_and(|open| !open.waits) {
             self.first += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OpenUse, Step};
+    use crate::{Format, Transcript};
+
+    /// With a look through all of them for each, this would take hours.
+    #[test]
+    fn a_use_that_waits_is_found_at_once() {
+        let uses = (0..200_000)
+            .map(|n| format!(r#"{{"type":"tool_use","id":"t{n}","name":"read","input":{{}}}}"#));
+        let uses = uses.collect::<Vec<_>>().join(",");
+        let text = format!(r#"[{{"role":"assistant","content":[{uses}]}}]"#);
+        let transcript = Transcript::read_as(Format::AnthropicMessages, &text).unwrap();
+        let blocks = transcript.messages()[0].blocks();
+        let keys = || blocks.iter().filter_map(|block| block.kind.key(false)).enumerate();
+
+        let mut step = Step::new(0, false);
+        step.extend(keys().map(|(at, key)| OpenUse::new(0, at, key, "use")).collect());
+        for (at, key) in keys().skip(1).step_by(2) {
+            assert_eq!(step.waiting_with(&key.id).map(|open| open.block), Some(at));
+            step.matching(&key);
+        }
+        for (at, key) in keys() {
+            let waits = (at % 2 == 0).then_some(at);
+            assert_eq!(step.waiting_with(&key.id).map(|open| open.block), waits);
+        }
+        assert!(step.waiting_with("another").is_none());
     }
 }

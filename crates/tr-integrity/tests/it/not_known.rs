@@ -214,3 +214,39 @@ fn a_model_tells_the_form_where_messages_do_not() {
         assert_eq!(Format::detect(&text), Some(Format::OpenAiChat), "{member}");
     }
 }
+
+/// A list of millions takes no more room than its text, and none of it is lost.
+#[test]
+fn many_blocks_that_are_not_known_stay_as_they_are() {
+    let odd = ["1", "{}", r#"{"type":"spell"}"#, "[2]"].map(|it| vec![it; 2_500].join(","));
+    let odd = odd.join(",");
+    for (format, call) in [
+        (
+            Format::AnthropicMessages,
+            r#"{"role":"assistant","content":[CALL,ODD,{"type":"text","text":"so"}]}"#,
+        ),
+        (Format::OpenClaw, r#"{"role":"assistant","content":[CALL,ODD]}"#),
+        (Format::Gemini, r#"{"role":"model","parts":[CALL,ODD]}"#),
+    ] {
+        let used = match format {
+            Format::OpenClaw => r#"{"type":"toolCall","id":"t7","name":"pay","arguments":{}}"#,
+            Format::Gemini => r#"{"functionCall":{"id":"t7","name":"pay","args":{}}}"#,
+            _ => r#"{"type":"tool_use","id":"t7","name":"pay","input":{}}"#,
+        };
+        let call = call.replace("CALL", used).replace("ODD", &odd);
+        let go = of(format, &[user("go")]).to_json();
+        let go = go.trim_start_matches('[').trim_end_matches(']');
+        let text = format!("[{go},{call},{go}]");
+        let transcript = Transcript::read_as(format, &text).unwrap();
+        let found = faults(&transcript);
+        let lacks = found.iter().filter(|(_, fault)| *fault == Fault::IncompleteUse).count();
+        assert!(lacks == 1 && found.len() <= 1_001, "{format:?} {}", found.len());
+        for repair in [Repair::preserve(), Repair::remove()] {
+            let mut mended = transcript.clone();
+            let _ = repair.plan(&transcript).apply(&mut mended).unwrap();
+            assert!(mended.to_json().contains(&odd), "{format:?}");
+            assert!(faults(&mended).len() <= 1_000, "{format:?}");
+            assert!(Validator::of(&mended).is_valid(), "{format:?}");
+        }
+    }
+}

@@ -36,6 +36,9 @@ impl From<ReadError> for Unfit {
     }
 }
 
+/// A session counts no further: it would take longer than computers last.
+const MOST: u64 = u64::MAX / 2;
+
 impl Session {
     /// The session that these changes make.
     pub(crate) fn replay(
@@ -48,7 +51,22 @@ impl Session {
         };
         let mut session = Self::load(id, Transcript::with_around(format, head, tail));
         changes.try_for_each(|change| session.again(change))?;
+        session.check_places()?;
         Ok(session)
+    }
+
+    /// Who can write the log can have it say anything, and its numbers lead to messages.
+    fn check_places(&self) -> Result<(), Unfit> {
+        let len = self.transcript.len();
+        let uses =
+            self.cycles.iter().map(|cycle| cycle.used).chain(self.done.iter().map(|it| it.used));
+        if uses.filter_map(Used::at).any(|at| at >= len) {
+            return Err(Unfit::new("a cycle's use is behind the last message"));
+        }
+        if self.checkpoints_made.max(self.cycles_begun) > MOST {
+            return Err(Unfit::new("more is counted than can have been"));
+        }
+        Ok(())
     }
 
     /// What happened then.
