@@ -24,8 +24,9 @@ mod soak;
 mod tally;
 mod test;
 mod tidy;
+mod worst;
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -38,7 +39,7 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 enum Command {
     /// Install what the tests need and run all of them.
     Test,
@@ -104,6 +105,18 @@ enum Command {
         #[arg(long)]
         bless: bool,
     },
+    /// Compare what hostile input costs the guard with what ordinary input of the same size does.
+    Worst {
+        /// Bytes of each input.
+        #[arg(long, default_value_t = worst::BYTES)]
+        bytes: usize,
+        /// Measure cases with this in their names only.
+        #[arg(long, default_value = "")]
+        only: String,
+        /// Measure this `tool-guard`, and build none.
+        #[arg(long)]
+        guard: Option<PathBuf>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -135,5 +148,6 @@ fn act(command: Command) -> Result<()> {
         Command::Soak => soak::run(&repo),
         Command::Simulate { quick } => simulate::run(&repo, quick),
         Command::Gate { bless } => gate::run(&repo, bless).map(drop),
+        Command::Worst { bytes, only, guard } => worst::run(&repo, bytes, &only, guard),
     }
 }

@@ -28,6 +28,8 @@ pub(crate) const PYTHON: Need = Need {
     ..Need::program("python3", &["python3", "python3-venv"])
 };
 pub(crate) const VALGRIND: Need = Need::program("valgrind", &["valgrind"]);
+/// GNU's, which tells what a program took.
+pub(crate) const TIME: Need = Need::program("time", &["time"]);
 pub(crate) const CPP: Need = Need::program("c++", &["g++"]);
 /// Debian keeps it out of the PATH.
 const POSTGRES: Need = Need {

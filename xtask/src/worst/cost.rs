@@ -1,0 +1,119 @@
+//! Runs one case, and has `time` say what it cost.
+
+use std::{
+    fs,
+    io::{self, BufRead as _, BufReader, Write as _},
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::Input;
+
+/// What a process took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cost {
+    /// Of the CPU, in the program and in the system.
+    pub(super) seconds: f64,
+    /// The most that it held.
+    pub(super) megabytes: f64,
+}
+
+impl Cost {
+    /// Times what plain input took.
+    pub(super) fn times(self, plain: Self) -> (f64, f64) {
+        (self.seconds / plain.seconds, self.megabytes / plain.megabytes)
+    }
+
+    pub(super) const fn least(self, other: Self) -> Self {
+        Self {
+            seconds: self.seconds.min(other.seconds),
+            megabytes: self.megabytes.min(other.megabytes),
+        }
+    }
+}
+
+pub(super) fn of(guard: &Path, work: &Path, action: &str, input: &Input) -> Result<Cost> {
+    let told = work.join("time");
+    let _ = fs::remove_file(&told);
+    let mut command = Command::new("time");
+    command.args(["--format", "%U %S %M", "--output"]).arg(&told).arg(guard);
+    match input {
+        Input::File(name, bytes) => session(command, work, action, name, bytes)?,
+        Input::Answer(asked, bytes) => answered(command, work, asked.as_bytes(), bytes)?,
+        Input::Sent(bytes) => answered(command, work, bytes, ANSWER)?,
+    }
+    read(&fs::read_to_string(&told)?)
+}
+
+/// What is answered to a line that is itself the case.
+const ANSWER: &[u8] = br#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+
+fn session(
+    mut command: Command,
+    work: &Path,
+    action: &str,
+    name: &str,
+    bytes: &[u8],
+) -> Result<()> {
+    let path = work.join(name);
+    fs::write(&path, bytes)?;
+    let out = fs::File::create(work.join("told"))?;
+    let status = command
+        .args(["session", action])
+        .arg(&path)
+        .stdout(out)
+        .stderr(Stdio::null())
+        .status()
+        .context("`time` does not start")?;
+    fs::remove_file(path)?;
+    ensure!(status.code().is_some_and(|code| code < 4), "{status}");
+    Ok(())
+}
+
+/// Sends a line, and waits for what the server answers to it.
+fn answered(mut command: Command, work: &Path, line: &[u8], answer: &[u8]) -> Result<()> {
+    let file = work.join("answer");
+    fs::write(&file, [answer, b"\n"].concat())?;
+    let script = format!("head -n 1 >/dev/null; cat '{}'; cat >/dev/null", file.display());
+    let mut child = command
+        .args(["mcp", "--log", "off", "--records", "memory", "--", "sh", "-c", &script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("`time` does not start")?;
+    let mut input = child.stdin.take().context("it has an input")?;
+    let mut output = BufReader::with_capacity(1 << 20, child.stdout.take().context("an output")?);
+    input.write_all(&[line, b"\n"].concat())?;
+    let mut told = Vec::new();
+    while !is_last(&told) {
+        told.clear();
+        ensure!(output.read_until(b'\n', &mut told)? > 0, "it ended without an answer");
+    }
+    drop(told);
+    drop(input);
+    io::copy(&mut output, &mut io::sink())?;
+    let status = child.wait()?;
+    ensure!(status.success(), "{status}");
+    Ok(())
+}
+
+/// Every case's last line has the request's id at one of its ends.
+fn is_last(line: &[u8]) -> bool {
+    let ends = [&line[..line.len().min(60)], &line[line.len().saturating_sub(60)..]];
+    ends.iter().any(|end| contains(end, br#""id":1,"#) || contains(end, br#""id":1}"#))
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+/// `0.10 0.02 50000`: seconds in the program, in the system, KiB.
+fn read(told: &str) -> Result<Cost> {
+    let last = told.lines().last().context("`time` told nothing")?;
+    let mut parts = last.split(' ').map(str::parse::<f64>);
+    let mut next = || parts.next().and_then(Result::ok).context("`time` told something else");
+    Ok(Cost { seconds: next()? + next()?, megabytes: next()? * 1.024e-3 })
+}
