@@ -4,6 +4,7 @@
 
 #[path = "../../src/mcp"]
 mod mcp {
+    pub(crate) mod batch;
     pub(crate) mod lines;
     pub(crate) mod mark;
     pub(crate) mod message;
@@ -13,12 +14,14 @@ mod mcp {
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use mcp::{
+    batch,
     lines::{Item, Lines},
     mark,
     message::{self, Guess, Line, Token},
     scan::IdScan,
 };
 use serde_json::Value;
+use std::ops::ControlFlow;
 
 fuzz_target!(|bytes: &[u8]| {
     let line = Bytes::copy_from_slice(bytes);
@@ -41,13 +44,21 @@ fn reads(line: &Bytes) {
                 assert!(again.is_string() || again.is_number());
             }
         }
-        Line::Batch { .. } => {
-            let parts = message::parts(line).expect("an array in JSON is one to any reader");
-            assert_eq!(parts.count(), message::members(line).len().max(1));
+        Line::Batch => {
+            let parts = batch::parts(line).expect("an array in JSON is one to any reader");
+            let text = std::str::from_utf8(line).expect("JSON is text");
+            let mut members = 0;
+            batch::each(text, |_| {
+                members += 1;
+                ControlFlow::Continue(())
+            });
+            assert_eq!(parts.count(), members.max(1));
+            let asked = batch::asked(line);
+            assert!(asked.len() <= members);
+            assert!(asked.iter().filter(|id| **id == "null").count() <= 100);
         }
         Line::Unreadable { .. } => {}
     }
-    let _ = message::asked(line);
     if let Some(guess) = Guess::of(line) {
         for place in [Some(guess.place), guess.error, guess.result.map(|(place, _)| place)] {
             assert!(place.is_none_or(|place| line.get(place).is_some()));

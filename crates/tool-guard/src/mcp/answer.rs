@@ -287,18 +287,24 @@ pub(crate) fn refusal(id: &str, code: i64, message: &str) -> Bytes {
     error_line(id, &json!({ "code": code, "message": message }).to_string())
 }
 
+/// So many requests of one batch are each told why.
+const MANY: usize = 100;
+const BRIEF: &str = "refused with the first of its batch";
+
 /// The answer to a batch: the same error for each of the `ids`, `None` if there are none.
 pub(crate) fn refusals(ids: &[&str], code: i64, message: &str) -> Option<Bytes> {
-    let error = json!({ "code": code, "message": message }).to_string();
     let (first, rest) = ids.split_first()?;
-    // A batch of many ids is answered by a line that is longer: it is made in one piece.
-    let each = error_message("", &error).len() + 1;
-    let mut line = String::with_capacity(ids.iter().map(|id| id.len() + each).sum::<usize>() + 2);
-    line.push('[');
-    line.push_str(&error_message(first, &error));
+    let error = |message: &str| json!({ "code": code, "message": message }).to_string();
+    // The answer to many is several times as long as the batch: the reason is given once.
+    let (whole, other) = (error(message), error(if rest.len() < MANY { message } else { BRIEF }));
+    let each = error_message("", &other).len() + 1;
+    let ids = rest.iter().map(|id| id.len() + each).sum::<usize>();
+    let mut line = error_message(first, &whole);
+    line.reserve_exact(ids + 3);
+    line.insert(0, '[');
     for id in rest {
         line.push(',');
-        line.push_str(&error_message(id, &error));
+        line.push_str(&error_message(id, &other));
     }
     line.push_str("]\n");
     Some(line.into())

@@ -1,9 +1,12 @@
 //! What the server's own `tools/list` says of its tools, and how far it is believed.
-use super::{message, options::Trust};
-use hashbrown::HashMap;
+use super::{batch, message, options::Trust};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::{
+    collections::HashMap,
+    ops::ControlFlow,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+};
 use tool_reliability::telemetry::TARGET;
 use tr_core::{Effect, ToolManifest};
 
@@ -71,8 +74,8 @@ impl Declared {
 
 #[derive(Deserialize)]
 struct List<'l> {
-    #[serde(borrow, default)]
-    tools: Vec<&'l RawValue>,
+    #[serde(borrow)]
+    tools: &'l RawValue,
 }
 
 #[derive(Deserialize)]
@@ -142,13 +145,15 @@ impl Effects {
     /// whole connection.
     pub(crate) fn learn(&mut self, result: &RawValue) {
         let Ok(list) = message::object::<List<'_>>(result.get()) else { return };
-        for tool in list.tools {
-            let Ok(tool) = message::object::<Tool<'_>>(tool.get()) else { continue };
+        batch::each(list.tools.get(), |tool| {
+            let Ok(tool) = message::object::<Tool<'_>>(tool.get()) else {
+                return ControlFlow::Continue(());
+            };
             let annotations: Option<Annotations> =
                 tool.annotations.and_then(|raw| message::object(raw.get()).ok());
             let said = self.trust.of(annotations.as_ref().and_then(Annotations::effect));
             let effect = match self.listed.get(&tool.name) {
-                None if self.listed.len() >= MAX_TOOLS => break,
+                None if self.listed.len() >= MAX_TOOLS => return ControlFlow::Break(()),
                 Some(known) if rank(known.manifest.effect) < rank(said) => {
                     tracing::warn!(
                         target: TARGET,
@@ -167,7 +172,8 @@ impl Effects {
             manifest.effect = effect;
             let listed = Listed { is_harmful, manifest: Arc::new(manifest), is_current: true };
             self.listed.insert(tool.name, listed);
-        }
+            ControlFlow::Continue(())
+        });
     }
 
     /// The list has changed: until it passes by again, no tool counts as harmless.

@@ -9,9 +9,8 @@ use super::{
     tool::{Limits, Owed},
 };
 use bytes::Bytes;
-use hashbrown::HashMap;
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -21,7 +20,7 @@ use tokio::sync::oneshot;
 const LATE: usize = 4096;
 
 /// More calls than any client has under way.
-const MAX_CALLS: usize = 10_000;
+pub(crate) const MAX_CALLS: usize = 10_000;
 
 /// The calls and attempts that are under way.
 #[derive(Debug)]

@@ -35,6 +35,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
+    /// The next item, if it was read already.
+    pub(crate) fn buffered(&mut self) -> Option<Item> {
+        self.lines.next()
+    }
+
     /// Whether more may come.
     pub(crate) const fn is_open(&self) -> bool {
         self.reader.is_some()

@@ -20,7 +20,7 @@ pub(crate) struct Lines {
 /// What a stream consists of.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Item {
-    /// A line with its newline, as it came.
+    /// A line with its newline, as it came; or several that have no string in them.
     Line(Bytes),
     /// A part of a line over the limit, where such lines pass.
     Part(Bytes),
@@ -79,6 +79,7 @@ impl Lines {
         match (end, self.skipping.take()) {
             (Some(end), None) if end <= self.limit => {
                 self.scanned = 0;
+                let end = self.bare_lines().max(end);
                 Some(Item::Line(self.buffer.split_to(end).freeze()))
             }
             (Some(end), skipped) => {
@@ -101,6 +102,14 @@ impl Lines {
                 part
             }
         }
+    }
+
+    /// Where the lines end that come next and have no string in them. No message is among them, and
+    /// of millions of them none is worth a look.
+    fn bare_lines(&self) -> usize {
+        let within = &self.buffer[..self.buffer.len().min(self.limit)];
+        let bare = &within[..memchr::memchr(b'"', within).unwrap_or(within.len())];
+        memchr::memrchr(b'\n', bare).map_or(0, |last| last + 1)
     }
 
     /// What is left when the stream has ended: a last line without newline, as it came.

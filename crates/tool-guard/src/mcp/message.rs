@@ -1,7 +1,7 @@
 //! JSON-RPC lines, looked at without being changed: every part is a slice of the line.
 use super::scan::{self, IdScan};
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt, ops::Range};
 
@@ -51,11 +51,8 @@ pub(crate) struct NoteParams<'l> {
 pub(crate) enum Line<'l> {
     /// One message.
     One(Message<'l>),
-    /// An array of messages.
-    Batch {
-        /// One of them calls a tool.
-        calls_tool: bool,
-    },
+    /// An array, perhaps of messages.
+    Batch,
     /// Not JSON-RPC, or not unambiguously so.
     Unreadable {
         /// Some reader might find a tool call in it.
@@ -70,13 +67,8 @@ pub(crate) fn read(line: &[u8]) -> Line<'_> {
         return Line::Unreadable { may_call_tool: may_call_tool(line) };
     };
     if text.trim_ascii_start().starts_with('[') {
-        return match serde_json::from_str::<Vec<&RawValue>>(text) {
-            Ok(all) => Line::Batch {
-                calls_tool: all.iter().any(|one| match object::<Message<'_>>(one.get()) {
-                    Ok(message) => message.is_tool_call(),
-                    Err(_) => may_call_tool(one.get().as_bytes()),
-                }),
-            },
+        return match serde_json::from_str::<IgnoredAny>(text) {
+            Ok(_) => Line::Batch,
             Err(_) => Line::Unreadable { may_call_tool: may_call_tool(line) },
         };
     }
@@ -139,31 +131,8 @@ pub(crate) fn repaired(line: &[u8]) -> Option<Bytes> {
     Some(Bytes::from(String::from_utf8_lossy(line).into_owned()))
 }
 
-/// The messages of a batch, which need not be JSON; `None` if the line is none, or not a whole one.
-pub(crate) fn parts(line: &Bytes) -> Option<impl Iterator<Item = Bytes>> {
-    let all = scan::elements(line)?;
-    Some(all.map(|part| line.slice_ref(part)))
-}
-
-/// The messages of a batch.
-pub(crate) fn members(line: &[u8]) -> Vec<&RawValue> {
-    serde_json::from_slice(line).unwrap_or_default()
-}
-
-/// The ids under which a batch is to be answered, as JSON text: those of its requests, and `null` for
-/// a member that has none that can be used, or is no message at all. Its notifications and answers
-/// wait for nothing.
-pub(crate) fn asked(line: &[u8]) -> Vec<&str> {
-    let id = |raw| match object::<Message<'_>>(RawValue::get(raw)) {
-        Ok(message) if message.result.or(message.error).is_some() => None,
-        Ok(message) => message.id.map(|id| Token::read(id).map_or("null", |_| id.get())),
-        Err(_) => Some("null"),
-    };
-    members(line).into_iter().filter_map(id).collect()
-}
-
 /// Escapes could spell the method in many ways, so any escape counts as a maybe.
-fn may_call_tool(text: &[u8]) -> bool {
+pub(super) fn may_call_tool(text: &[u8]) -> bool {
     memchr::memmem::find(text, b"tools/call").is_some() || memchr::memchr(b'\\', text).is_some()
 }
 
@@ -271,18 +240,6 @@ mod tests {
             assert!(matches!(read(line), Line::Unreadable { may_call_tool: true }));
         }
         assert!(matches!(read(b"{nonsense"), Line::Unreadable { may_call_tool: false }));
-    }
-
-    #[test]
-    fn a_batch_tells_whether_it_calls_a_tool() {
-        assert!(matches!(
-            read(br#" [{"method":"ping","id":1}]"#),
-            Line::Batch { calls_tool: false }
-        ));
-        assert!(matches!(
-            read(br#"[{"method":"tools/call","id":1}]"#),
-            Line::Batch { calls_tool: true }
-        ));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod admin;
 pub(crate) mod answer;
 mod attribution;
+pub(crate) mod batch;
 mod call;
 mod effects;
 mod failure;

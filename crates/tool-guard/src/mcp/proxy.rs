@@ -5,6 +5,7 @@ mod start;
 use super::{
     Mode,
     answer::{self, Repeatable},
+    batch,
     call::{McpCall, Refused, Request},
     effects::Effects,
     flights::{Relay, Unopened, token},
@@ -19,8 +20,8 @@ use super::{
 };
 use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use hashbrown::HashSet;
 use std::{
+    collections::HashSet,
     future::{Future, poll_fn},
     pin::Pin,
     sync::Arc,
@@ -232,9 +233,9 @@ where
         match message::read(line) {
             Line::One(message) if message.is_tool_call() => self.on_call(line, &message),
             Line::One(message) => self.on_client_message(line, &message),
-            Line::Batch { calls_tool: true } => self.refuse_batch(line),
+            Line::Batch if batch::calls_tool(line) => self.refuse_batch(line),
             Line::Unreadable { may_call_tool: true } => self.refuse_unreadable(line),
-            Line::Batch { .. } | Line::Unreadable { .. } => self.pass_to_server(line),
+            Line::Batch | Line::Unreadable { .. } => self.pass_to_server(line),
         }
     }
 
@@ -259,7 +260,7 @@ where
 
     fn refuse_batch(&mut self, line: &[u8]) {
         const WHY: &str = "tools/call in a batch cannot be guarded, and nothing of it was done: send each message by itself";
-        let ids = message::asked(line);
+        let ids = batch::asked(line);
         match answer::refusals(&ids, INVALID_REQUEST, WHY) {
             Some(answers) => self.pass_to_client(&answers),
             None => tracing::warn!(target: TARGET, event = "call_without_id_dropped"),

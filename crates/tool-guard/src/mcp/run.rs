@@ -38,6 +38,8 @@ use tool_reliability::admin::Admin;
 
 /// A side whose lines pile up to so many bytes is not read from until they are written.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
+/// As many bytes gather for the client before they are written, while there are more lines.
+const AT_ONCE: usize = 64 * 1024;
 /// How long a call may take without an answer or progress where nobody says it: clients give up at
 /// about 60 s.
 const IDLE: Duration = Duration::from_secs(50);
@@ -245,6 +247,7 @@ impl Streams {
                         heard = true;
                         silent_at = exited.then(|| Instant::now() + LINGER);
                         proxy.on_server(&item);
+                        go_on(&mut proxy, &mut from_server);
                     }
                     // The output may end with a line, so its end is seen below.
                     None => {
@@ -284,6 +287,30 @@ impl Streams {
     async fn not_started(&mut self) -> Option<ExitCode> {
         let code = self.server.wait().await?;
         matches!(code, NOT_FOUND | NOT_STARTED).then(|| ExitCode::from(code))
+    }
+}
+
+/// Takes what was read of the server already, so that not all else is looked at for each of many small
+/// lines.
+fn go_on<S, R>(proxy: &mut Proxy<S>, from_server: &mut LineReader<R>)
+where
+    S: tower_service::Service<
+            tr_core::ToolCall,
+            Response = tr_core::ToolOutcome,
+            Error = tr_core::BoxError,
+            Future: Send,
+        > + Clone
+        + Send
+        + 'static,
+    R: AsyncRead + Unpin,
+{
+    while proxy.to_client.len() < AT_ONCE {
+        let Some(item) = from_server.buffered() else { return };
+        // What ended with the line before comes before this one.
+        if let Some(finished) = proxy.calls.step().now_or_never() {
+            proxy.on_step(finished);
+        }
+        proxy.on_server(&item);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Calls whose outcome is unknown bar their equals: a model that repeats one under a new id is
 //! stopped, too.
 use super::records;
-use hashbrown::HashMap;
 use std::{
+    collections::HashMap,
     error::Error,
     fmt::{self, Write as _},
     sync::{Mutex, PoisonError},

@@ -15,6 +15,7 @@ mod folder;
 mod form;
 mod kind;
 mod lines;
+mod lock;
 mod messages;
 mod nfs4;
 mod options;

@@ -1,7 +1,10 @@
 //! Checkpoints: of a file, kept beside it as JSON lines; of a session in a database, its own.
+mod kept;
+
+pub(crate) use self::kept::{Checkpoint, Kept};
+
 use super::{Trouble, file::File, folder::Folder, private::refuse_others, writers::beside};
 use rustix::{fs::OFlags, process::geteuid};
-use serde::{Deserialize, Serialize};
 use std::{
     ffi::OsStr,
     fs::{self, TryLockError},
@@ -9,48 +12,12 @@ use std::{
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
-use tr_integrity::Operation;
 
 /// How the name of the file with the checkpoints of another ends.
 pub(crate) const ENDING: &str = ".checkpoints";
 
 /// A file of checkpoints that is longer is none of ours.
 const LONGEST: u64 = 16 << 20;
-
-/// A checkpoint: 002's fields, and of a file, how far into it it reaches.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Checkpoint {
-    pub(crate) id: String,
-    pub(crate) session_id: String,
-    /// In milliseconds since the Unix epoch.
-    pub(crate) timestamp: u64,
-    /// How many messages stand before it.
-    pub(crate) message_index: usize,
-    /// BLAKE3 of the bytes of the file before it, or the session's own hash.
-    pub(crate) content_hash: String,
-    pub(crate) operation: Operation,
-    /// How many bytes of the file stand before it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) length: Option<u64>,
-    /// What [`SessionFile::rollback`](tr_integrity::SessionFile::rollback) calls this place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) point: Option<Box<str>>,
-    /// Whether the operation of a session in a database succeeded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) committed: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) note: Option<String>,
-}
-
-/// What stands in a file of checkpoints.
-#[derive(Debug, Default)]
-pub(crate) struct Kept {
-    pub(crate) checkpoints: Vec<Checkpoint>,
-    /// Lines that are no checkpoints: torn, or of another program. They stay.
-    pub(crate) unreadable: Vec<usize>,
-    ends_torn: bool,
-}
 
 /// The file with the checkpoints of `file`.
 pub(crate) fn path(file: &Path) -> PathBuf {
@@ -144,61 +111,13 @@ fn read_from(open: &fs::File, path: &Path) -> Result<Kept, Trouble> {
     if read.map_err(|error| unusable(path, &error))? as u64 > LONGEST {
         return Err(unusable(path, &io::Error::other("is longer than 16 MiB")));
     }
-    let mut kept =
-        Kept { ends_torn: bytes.last().is_some_and(|last| *last != b'\n'), ..Kept::default() };
-    for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
-        match serde_json::from_slice::<Checkpoint>(line) {
-            Ok(checkpoint) if checkpoint.length.is_some() => kept.checkpoints.push(checkpoint),
-            _ if line.iter().all(u8::is_ascii_whitespace) => {}
-            _ => kept.unreadable.push(at + 1),
-        }
-    }
-    Ok(kept)
-}
-
-impl Checkpoint {
-    /// One of a session in a database.
-    pub(crate) fn of_session(checkpoint: &tr_integrity::Checkpoint) -> Self {
-        Self {
-            id: checkpoint.id.to_string(),
-            session_id: checkpoint.session_id.to_string(),
-            timestamp: checkpoint.timestamp,
-            message_index: checkpoint.message_index,
-            content_hash: checkpoint.content_hash.to_string(),
-            operation: checkpoint.operation,
-            length: None,
-            point: None,
-            committed: Some(checkpoint.is_committed()),
-            note: None,
-        }
-    }
-}
-
-impl Kept {
-    /// Those of a session in a database.
-    pub(crate) fn of_session(checkpoints: Vec<Checkpoint>) -> Self {
-        Self { checkpoints, ..Self::default() }
-    }
-
-    /// The checkpoint of this id, or of this point, or of this number at the id's end; the last one
-    /// if there are two.
-    pub(crate) fn get(&self, id: &str) -> Option<&Checkpoint> {
-        let is_named = |checkpoint: &&Checkpoint| {
-            checkpoint.id == id || checkpoint.point.as_deref() == Some(id)
-        };
-        let named = self.checkpoints.iter().rfind(is_named);
-        named.or_else(|| {
-            let ends = |checkpoint: &&Checkpoint| {
-                checkpoint.id.rsplit_once('#').is_some_and(|(_, number)| number == id)
-            };
-            self.checkpoints.iter().rfind(ends)
-        })
-    }
+    Ok(Kept::read(&bytes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tr_integrity::Operation;
 
     fn checkpoint(number: usize) -> Checkpoint {
         Checkpoint {

@@ -1,5 +1,5 @@
 //! Who else has a file in hand: programs that can write it, and locks beside it.
-use super::{Trouble, folder::Folder};
+use super::{Trouble, folder::Folder, lock};
 use rustix::fs::OFlags;
 use std::{
     fs,
@@ -44,15 +44,11 @@ fn refuse(proc: &Path, file: &Path) -> Result<(), Trouble> {
 
 /// The living process that `FILE.lock` names: OpenClaw's way.
 fn locked_by(proc: &Path, file: &Path) -> Option<u32> {
-    #[derive(serde::Deserialize)]
-    struct Lock {
-        pid: u32,
-    }
     let (folder, name) = Folder::of(&beside(file, ".lock")).ok()?;
     let open = folder.open_file(&name, OFlags::RDONLY).ok()?;
     let mut text = Vec::new();
     open.take(LONGEST).read_to_end(&mut text).ok()?;
-    let Lock { pid } = serde_json::from_slice(&text).ok()?;
+    let pid = lock::holder(&text)?;
     (pid != std::process::id() && proc.join(pid.to_string()).exists()).then_some(pid)
 }
 

@@ -1,6 +1,6 @@
 //! An MCP client over a server process: requests by their ids, nothing else.
 use crate::mcp::{
-    Effects, Item, LineReader, Server, guessed, mark,
+    Effects, Item, LineReader, Server, batch, guessed, mark,
     message::{self, Guess, Line, Token},
     server,
 };
@@ -90,7 +90,7 @@ impl Link {
         let line = repaired.as_ref().unwrap_or(line);
         let message = match message::read(line) {
             Line::One(message) => message,
-            Line::Batch { .. } => return self.take_each(line),
+            Line::Batch => return self.take_each(line),
             Line::Unreadable { .. } => {
                 return match Guess::of(line).filter(|guess| guess.is_answer) {
                     Some(guess) => self.answered(&guess.id, line),
@@ -115,7 +115,7 @@ impl Link {
 
     /// Takes the messages of a batch; a batch within a batch is none.
     fn take_each(&self, line: &Bytes) {
-        for part in message::parts(line).into_iter().flatten() {
+        for part in batch::parts(line).into_iter().flatten() {
             if part.starts_with(b"{") {
                 self.take(&part);
             }

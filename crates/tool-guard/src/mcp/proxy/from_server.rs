@@ -1,7 +1,7 @@
 //! What the guard does with the lines of the server.
 use super::{CONNECTION_CLOSED, Proxy, relayed, too_long};
 use crate::mcp::{
-    Mode, answer,
+    Mode, answer, batch,
     call::{Answer, Ending},
     flights::{Answered, Relay, token},
     guessed,
@@ -11,6 +11,7 @@ use crate::mcp::{
     scan,
 };
 use bytes::Bytes;
+use std::ops::Range;
 use tokio::time::Instant;
 use tool_reliability::telemetry::TARGET;
 use tower_service::Service;
@@ -44,7 +45,7 @@ where
     fn on_server_line(&mut self, line: &Bytes) {
         match message::read(line) {
             Line::One(message) => self.on_server_message(line, &message),
-            Line::Batch { .. } => self.on_server_batch(line),
+            Line::Batch => self.on_server_batch(line),
             // One of a batch's messages may be no JSON, and the others are.
             Line::Unreadable { .. } if scan::bare(line).starts_with(b"[") => {
                 self.on_server_batch(line);
@@ -66,25 +67,39 @@ where
     }
 
     /// A batch passes whole, unless something in it belongs to a call: then its messages pass one
-    /// by one.
+    /// by one. What stands between them and is no message passes together: there may be millions.
     fn on_server_batch(&mut self, line: &Bytes) {
-        let parts = || message::parts(line).into_iter().flatten();
+        let parts = || batch::parts(line).into_iter().flatten();
         if !parts().any(|part| self.concerns_call(&part)) {
             return self.pass_to_client(line);
         }
+        let place = |part: &Bytes| part.as_ptr().addr() - line.as_ptr().addr();
+        let mut others: Option<Range<usize>> = None;
         for part in parts() {
-            let line = [&*part, b"\n"].concat();
-            // A batch within a batch is no message.
-            match part.starts_with(b"{") {
-                true => self.on_server_line(&line.into()),
-                false => self.pass_to_client(&line),
+            if batch::may_be_message(&part) {
+                self.pass_others(line, others.take());
+                self.on_server_line(&[&*part, b"\n"].concat().into());
+            } else {
+                let begun = others.map_or_else(|| place(&part), |it| it.start);
+                others = Some(begun..place(&part) + part.len());
             }
+        }
+        self.pass_others(line, others);
+    }
+
+    /// What is no message is a batch again, or stands alone.
+    fn pass_others(&mut self, line: &[u8], others: Option<Range<usize>>) {
+        let Some(others) = others.map(|others| &line[others]) else { return };
+        if memchr::memchr(b',', others).is_some() {
+            self.pass_to_client(&[b"[", others, b"]\n"].concat());
+        } else {
+            self.pass_to_client(&[others, b"\n"].concat());
         }
     }
 
     /// Whether a message of a batch answers a call, or is about its progress.
     fn concerns_call(&self, part: &[u8]) -> bool {
-        if !scan::bare(part).starts_with(b"{") {
+        if !batch::may_be_message(part) {
             return false;
         }
         let answered = match message::read(part) {
@@ -95,7 +110,7 @@ where
             Line::Unreadable { .. } => {
                 Guess::of(part).filter(|guess| guess.is_answer).map(|guess| guess.id)
             }
-            Line::Batch { .. } => None,
+            Line::Batch => None,
         };
         answered.is_some_and(|id| self.wire.lock().flights.knows(&id))
     }

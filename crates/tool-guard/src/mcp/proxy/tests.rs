@@ -1,4 +1,5 @@
 //! The proxy without processes: lines in, lines out.
+mod bounds;
 mod ends;
 mod fuzz;
 mod refused;

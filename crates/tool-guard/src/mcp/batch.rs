@@ -1,0 +1,105 @@
+//! Batches: lines of several messages. None of their members is kept, for there may be millions.
+use super::{
+    message::{self, Message, Token},
+    scan,
+};
+use bytes::Bytes;
+use serde::{
+    Deserializer as _,
+    de::{SeqAccess, Visitor},
+};
+use serde_json::value::RawValue;
+use std::{fmt, marker::PhantomData, ops::ControlFlow};
+
+/// Goes through the elements of an array in JSON, until one is the last that is wanted.
+pub(crate) fn each<'l>(text: &'l str, take: impl FnMut(&'l RawValue) -> ControlFlow<()>) {
+    struct Each<'l, F>(F, PhantomData<&'l ()>);
+
+    impl<'l, F: FnMut(&'l RawValue) -> ControlFlow<()>> Visitor<'l> for Each<'l, F> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an array")
+        }
+
+        fn visit_seq<A: SeqAccess<'l>>(mut self, mut all: A) -> Result<(), A::Error> {
+            while let Some(one) = all.next_element()? {
+                if (self.0)(one).is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    // Where it goes no further, all that comes before was taken.
+    let _ = serde_json::Deserializer::from_str(text).deserialize_seq(Each(take, PhantomData));
+}
+
+/// Whether a batch in JSON has a call of a tool in it, or what could be one.
+pub(crate) fn calls_tool(line: &[u8]) -> bool {
+    let mut calls = false;
+    each(str::from_utf8(line).unwrap_or_default(), |one| {
+        calls = match message::object::<Message<'_>>(one.get()) {
+            Ok(message) => message.is_tool_call(),
+            Err(_) => message::may_call_tool(one.get().as_bytes()),
+        };
+        if calls { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    calls
+}
+
+/// The messages of a batch, which need not be JSON; `None` if the line is none, or not a whole one.
+pub(crate) fn parts(line: &Bytes) -> Option<impl Iterator<Item = Bytes>> {
+    let all = scan::elements(line)?;
+    Some(all.map(|part| line.slice_ref(part)))
+}
+
+/// Whether a part of a batch may be a message: nothing is read but members of an object.
+pub(crate) fn may_be_message(part: &[u8]) -> bool {
+    scan::bare(part).starts_with(b"{") && memchr::memchr(b'"', part).is_some()
+}
+
+/// So many members without an id are answered each.
+const MANY: usize = 100;
+
+/// The ids under which a batch is to be answered, as JSON text: those of its requests, and `null` for
+/// a member that has none that can be used, or is no message at all: there may be millions of these,
+/// and the first hundred are answered. Its notifications and answers wait for nothing.
+pub(crate) fn asked(line: &[u8]) -> Vec<&str> {
+    let (mut ids, mut nulls) = (Vec::new(), 0);
+    each(str::from_utf8(line).unwrap_or_default(), |one| {
+        let id = match message::object::<Message<'_>>(one.get()) {
+            Ok(message) if message.result.or(message.error).is_some() => None,
+            Ok(message) => message.id.map(|id| Token::read(id).map_or("null", |_| id.get())),
+            Err(_) => Some("null"),
+        };
+        nulls += usize::from(id == Some("null"));
+        ids.extend(id.filter(|id| *id != "null" || nulls <= MANY));
+        ControlFlow::Continue(())
+    });
+    ids
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_tells_whether_it_calls_a_tool() {
+        assert!(!calls_tool(br#" [{"method":"ping","id":1}]"#));
+        assert!(!calls_tool(br#"[1,"tools",[],{}]"#));
+        assert!(calls_tool(br#"[{"method":"ping"},{"method":"tools/call","id":1}]"#));
+        assert!(calls_tool(br#"[{"method":"tools\/call","id":1}]"#));
+        assert!(calls_tool(br#"[[{"method":"tools/call","id":1}]]"#));
+    }
+
+    #[test]
+    fn of_millions_that_ask_nothing_a_hundred_are_answered() {
+        let line = br#"[{"method":"a","id":1},7,{"method":"b"},{"id":8,"result":{}},{"method":"c","id":[]}]"#;
+        assert_eq!(asked(line), ["1", "null", "null"]);
+        let line = format!(r#"[{},{{"method":"a","id":"x"}}]"#, vec!["7"; 1_000].join(","));
+        let asked = asked(line.as_bytes());
+        assert_eq!((asked.len(), asked.last()), (101, Some(&"\"x\"")));
+    }
+}
