@@ -346,3 +346,30 @@ fn changes_that_do_not_fit_are_refused() {
         assert_eq!(Session::replay("s", wrong).unwrap_err().to_string(), why);
     }
 }
+
+/// Who can write in a store can have a log say anything.
+#[test]
+fn a_log_whose_numbers_lead_nowhere_is_refused() {
+    let replayed = |changes: &str| {
+        let opened = r#"{"opened":{"format":"anthropic_messages","head":"[","tail":"]"}}"#;
+        let message = r#"{"message":{"json":{"role":"user","content":"go"}}}"#;
+        let text = format!("[{opened},{message},{changes}]");
+        Session::replay("s", serde_json::from_str::<Vec<Change>>(&text).unwrap())
+    };
+    let cycle = |used: u64| {
+        format!(
+            r#"{{"cycle":{{"checkpoint":"s#1","tool_use":{{"id":"t","name":"a","input":"{{}}"}},"driver":1,"id":1,"state":"pending","used":{used}}}}}"#
+        )
+    };
+    assert!(replayed(&cycle(0)).is_ok());
+    for changes in [
+        cycle(1),
+        format!(r#"{},{{"moved":{{"id":1,"state":"executing","used":9}}}}"#, cycle(0)),
+        format!(r#"{},{{"cut":0}}"#, cycle(0)),
+        r#"{"done":{"id":1,"at":0,"used":7,"tool_use":{"id":"t","name":"a","input":"{}"},"result":{"tool_use_id":"t","content":"","is_error":false}}}"#.to_owned(),
+        r#"{"counted":{"checkpoints":18446744073709551615,"cycles":0}}"#.to_owned(),
+        r#"{"counted":{"checkpoints":0,"cycles":18446744073709551615}}"#.to_owned(),
+    ] {
+        assert!(replayed(&changes).is_err(), "{changes}");
+    }
+}
