@@ -3,6 +3,7 @@
 //! `cargo xtask bench` calls it.
 mod files;
 mod guard;
+mod guard_rows;
 mod measure;
 mod proxy;
 mod report;
@@ -71,7 +72,8 @@ fn run() -> Result<(), BoxError> {
     let options = Options::parse();
     let mut results = Vec::new();
     let is_wanted = |id: &str| options.only.is_empty() || options.only.iter().any(|one| one == id);
-    for row in rows::ROWS.iter().filter(|row| is_wanted(row.id)) {
+    let rows = rows::ROWS.iter().chain(guard_rows::ROWS);
+    for row in rows.filter(|row| is_wanted(row.id)) {
         let result = row.measure(&options)?;
         println!("{}", report::line(&result));
         results.push(result);

@@ -1,12 +1,12 @@
 //! The rows: what is compared with what, and what is aimed at.
 use crate::{
-    guard, proxy,
+    proxy,
     row::{How, Row, Target},
     scaling, servers, sessions, transcripts,
 };
 use benches::{ours, peers, peers::telemetry};
 
-const fn row(
+pub(crate) const fn row(
     id: &'static str,
     what: &'static str,
     peer: &'static str,
@@ -19,8 +19,8 @@ const fn row(
 const TR: &str = "tower-resilience 0.13";
 
 use How::{
-    Allocations, BesideBlocking, Counted, Instructions, OwnAllocations, OwnReal, OwnTime, Real,
-    Scaling, Syncs, Time,
+    Allocations, BesideBlocking, Instructions, OwnAllocations, OwnReal, OwnTime, Real, Scaling,
+    Syncs, Time,
 };
 use Target::{Most, Nothing, Ratio, Scale};
 
@@ -348,75 +348,4 @@ pub(crate) const ROWS: &[Row] = &[
         Most(3_000.0),
         OwnTime(telemetry::redaction),
     ),
-    row(
-        "M1",
-        "guard with records in SQLite: a read, the middle one",
-        "bare line pump",
-        Ratio(1.15),
-        Real(guard::read),
-    ),
-    row(
-        "M1",
-        "guard with records in SQLite: a read, of a hundred the slowest but one",
-        "bare line pump",
-        Nothing,
-        Real(guard::read_p99),
-    ),
-    row(
-        "M1",
-        "guard with records in SQLite: each of 64 reads at once",
-        "bare line pump",
-        Ratio(1.25),
-        Real(guard::reads),
-    ),
-    row(
-        "M1",
-        "guard with records in SQLite: a read without an id",
-        "the same with records in memory",
-        Ratio(1.05),
-        Real(guard::read_beside_memory),
-    ),
-    row(
-        "M3",
-        "guard with records in SQLite: a keyed mutating call",
-        "bare line pump, and 2 syncs",
-        Ratio(1.0),
-        Real(guard::pay),
-    ),
-    row(
-        "M3",
-        "guard with records in SQLite: each of 64 keyed mutating calls at once",
-        "bare line pump, and 2 syncs",
-        Ratio(1.0),
-        Real(guard::pays),
-    ),
-    row(
-        "M3",
-        "guard with records in SQLite: a keyed mutating call",
-        "",
-        Most(2.0),
-        Counted("syncs", guard::syncs_of_pay),
-    ),
-    row(
-        "M3",
-        "guard with records in SQLite: each of 64 keyed mutating calls at once",
-        "",
-        Most(0.1),
-        Counted("syncs", guard::syncs_of_pays),
-    ),
-    row(
-        "M6",
-        "guard with records in SQLite: from the start to the first answer",
-        "bare line pump",
-        Ratio(3.0),
-        Real(guard::start),
-    ),
-    row(
-        "M6",
-        "guard: resident memory while idle",
-        "",
-        Most(12.0),
-        Counted("MiB", guard::idle_memory),
-    ),
-    row("M6", "guard: the stripped binary", "", Most(20.0), Counted("MB", guard::stripped)),
 ];
