@@ -11,7 +11,7 @@ use crate::{
 };
 use std::borrow::Cow;
 use tokio::time::Instant;
-use tr_core::{BoxError, CallInfo, Event, Feedback, Held, LoopOf, LoopRef, classify};
+use tr_core::{BoxError, CallInfo, Event, Feedback, Held, LoopOf, LoopRef, classify, code, facts};
 
 /// What is kept of a call until it ends.
 #[derive(Debug)]
@@ -60,6 +60,7 @@ impl<A, Subject> Watch<A, Subject> {
     {
         let failure = match &end {
             Ok(res) => self.answers.failure(Ok(res)),
+            Err(error) if is_of_records(error) => return end,
             Err(error) => self.answers.failure(Err(&**error)),
         };
         let notes = match failure {
@@ -185,6 +186,18 @@ impl<A, Subject> Watch<A, Subject> {
             observer.on_event(&call, &Event::Loop { rule, count, blocked });
         }
     }
+}
+
+/// Whether the records of calls refused this one: the tool did not fail. A refusal as a loop would say
+/// that it did not run, though the call whose record it is may have, and would keep a repeat from the
+/// recorded answer.
+fn is_of_records(error: &BoxError) -> bool {
+    facts(&**error).is_some_and(|facts| {
+        let code = facts.code();
+        facts.is_by_layer()
+            && [code::IDEMPOTENCY_CONFLICT, code::IDEMPOTENCY_IN_FLIGHT, code::OUTCOME_UNKNOWN]
+                .contains(&code)
+    })
 }
 
 fn now() -> std::time::Instant {

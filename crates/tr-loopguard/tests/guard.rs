@@ -6,8 +6,8 @@ use std::{
 use tokio::time::advance;
 use tower::{Layer, ServiceExt};
 use tr_core::{
-    CallInfo, Event, Observer, Params, Ran, SetClock, ToolCall, ToolManifest, ToolOutcome, Verdict,
-    facts,
+    CallInfo, Event, Facts, Observer, Params, Ran, SetClock, ToolCall, ToolManifest, ToolOutcome,
+    Verdict, code, facts,
 };
 use tr_loopguard::{
     Attribution, AttributionLog, Builder, LoopDetected, LoopGuard, LoopGuardLayer, Mode,
@@ -54,6 +54,33 @@ async fn tg_1_identical_failure_loop() {
     // Another call of the same tool is another matter.
     notes(&guard, call("read", r#"{"path": "a"}"#)).await;
     assert_eq!(tool.calls(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_records_refuse_is_no_failure_of_the_tool() {
+    for code in [code::IDEMPOTENCY_CONFLICT, code::IDEMPOTENCY_IN_FLIGHT, code::OUTCOME_UNKNOWN] {
+        let refused = || Facts::new(code, Ran::Unknown, Verdict::Permanent);
+        let script = [
+            fails(code::TIMEOUT, Verdict::TRANSIENT, Ran::Unknown),
+            Step::err(refused().by_layer()),
+            Step::err(refused().by_layer()),
+            answers("receipt"),
+        ];
+        let (payments, tool) = guard(LoopGuardLayer::builder(), script);
+        let pay = || call("pay", r#"{"cents": 5}"#);
+        for _ in 0..3 {
+            payments.clone().oneshot(pay()).await.unwrap_err();
+        }
+        // The late answer is recorded now, and reaches who asks again.
+        payments.clone().oneshot(pay()).await.unwrap();
+        assert_eq!(tool.calls(), 4);
+        // The same code by the tool's own word is a failure of the tool.
+        let (own, tool) = guard(LoopGuardLayer::builder(), [Step::err(refused())]);
+        for _ in 0..3 {
+            own.clone().oneshot(pay()).await.unwrap_err();
+        }
+        assert_eq!(tool.calls(), 2, "{code}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
