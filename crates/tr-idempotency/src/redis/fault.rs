@@ -35,7 +35,7 @@ fn is_unsent(error: &RedisError) -> bool {
     let cause =
         error.source().and_then(|cause| cause.downcast_ref::<Arc<dyn Error + Send + Sync>>());
     let cause = cause.and_then(|cause| cause.downcast_ref::<io::Error>());
-    cause.and_then(io::Error::get_ref).is_some_and(|held| held.is::<Unsent>())
+    cause.and_then(io::Error::get_ref).is_some_and(<dyn Error + Send + Sync>::is::<Unsent>)
 }
 
 /// Whether the server has no room for another record.
