@@ -1,10 +1,7 @@
 //! What a repair leaves out without saying so: looked for in what was and what comes, whatever the
 //! repair says of itself.
 use super::content::Content;
-use std::{
-    collections::{BTreeSet, HashMap},
-    hash::{BuildHasher as _, RandomState},
-};
+use std::collections::{BTreeSet, HashMap};
 
 /// Of so many bytes of a hundred may be taken out that belong to no record.
 const MOST_PERCENT: u64 = 1;
@@ -31,46 +28,46 @@ pub(crate) enum Refusal {
 impl Balance {
     /// Compares a session with what a repair makes of it; `reported` are the records that it names.
     pub(crate) fn of(before: &Content, after: &Content, reported: &BTreeSet<u64>) -> Self {
-        let texts = |content: &Content| {
-            let mut all = Vec::new();
-            content.each_record(|at, text| all.push((at, text.to_vec())));
-            all
-        };
-        if let (Content::Lines(_), Content::Lines(_)) = (before, after) {
-            return Self::of_many(before, after, reported);
-        }
-        let (before, after) = (texts(before), texts(after));
-        let after: Vec<_> = after.iter().map(|(_, text)| &**text).collect();
-        of_texts(before.iter().map(|(at, text)| (*at, &**text)), &after, reported)
+        let (before, after) = (before.numbered(), after.numbered());
+        let after: Vec<_> = after.into_iter().map(|(_, text)| text).collect();
+        let (missing, new) = apart(&before, &after, reported);
+        of_texts(missing.into_iter(), &new, reported)
     }
+}
 
-    /// The same without a copy of what is in both.
-    fn of_many(before: &Content, after: &Content, reported: &BTreeSet<u64>) -> Self {
-        let hasher = RandomState::new();
-        let mut there: HashMap<u64, u64> = HashMap::new();
-        after.each_record(|_, text| *there.entry(hasher.hash_one(text)).or_default() += 1);
-        let mut missing: Vec<(u64, Vec<u8>)> = Vec::new();
-        before.each_record(|at, text| match there.get_mut(&hasher.hash_one(text)) {
-            _ if reported.contains(&at) => {}
-            Some(left) if *left > 0 => *left -= 1,
-            _ => missing.push((at, text.to_vec())),
-        });
-        // Of equal ones, those that are named are not those that stay.
-        before.each_record(|at, text| match there.get_mut(&hasher.hash_one(text)) {
-            Some(left) if *left > 0 && reported.contains(&at) => *left -= 1,
-            _ => {}
-        });
-        let mut new: Vec<Vec<u8>> = Vec::new();
-        after.each_record(|_, text| {
-            let left = there.entry(hasher.hash_one(text)).or_default();
-            if *left > 0 {
-                *left -= 1;
-                new.push(text.to_vec());
-            }
-        });
-        let new: Vec<_> = new.iter().map(Vec::as_slice).collect();
-        of_texts(missing.iter().map(|(at, text)| (*at, &**text)), &new, reported)
+/// How far ahead the next record that stays is looked for.
+const AHEAD: usize = 64;
+
+type Numbered<'t> = (u64, &'t [u8]);
+
+/// Without what stands in both in the same order, but for what a repair names: of equal records,
+/// those are not the ones that stay.
+fn apart<'t>(
+    before: &[Numbered<'t>],
+    after: &[&'t [u8]],
+    reported: &BTreeSet<u64>,
+) -> (Vec<Numbered<'t>>, Vec<&'t [u8]>) {
+    let (mut missing, mut new) = (Vec::new(), Vec::new());
+    let (mut old, mut now) = (before, after);
+    while let (Some((&(at, text), rest)), Some((next, others))) =
+        (old.split_first(), now.split_first())
+    {
+        if reported.contains(&at) {
+            missing.push((at, text));
+            old = rest;
+        } else if text == *next {
+            (old, now) = (rest, others);
+        } else if let Some(come) = now.iter().take(AHEAD).position(|other| *other == text) {
+            new.extend(&now[..come]);
+            now = &now[come..];
+        } else {
+            missing.push((at, text));
+            old = rest;
+        }
     }
+    missing.extend(old);
+    new.extend(now);
+    (missing, new)
 }
 
 /// What becomes of records of which each is its place and its text.

@@ -62,15 +62,13 @@ impl Content {
     }
 
     /// Each line that is not empty with its number, or each message with its own.
-    pub(crate) fn each_record(&self, mut each: impl FnMut(u64, &[u8])) {
+    pub(crate) fn numbered(&self) -> Vec<(u64, &[u8])> {
         match self {
             Self::Whole(whole) => {
-                (0..).zip(whole.records()).for_each(|(at, (_, text))| each(at, text.as_bytes()));
+                (0..).zip(whole.records().map(|(_, text)| text.as_bytes())).collect()
             }
-            Self::Lines(lines) => lines.lines().for_each(|(at, line)| each(at, line)),
-            Self::Stored(stored) => {
-                (0..).zip(stored.messages()).for_each(|(at, text)| each(at, text.as_bytes()));
-            }
+            Self::Lines(lines) => lines.lines().collect(),
+            Self::Stored(stored) => (0..).zip(stored.messages().map(str::as_bytes)).collect(),
         }
     }
 

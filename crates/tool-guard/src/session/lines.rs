@@ -108,8 +108,13 @@ impl Lines {
 
     /// The lines that are not empty, with their numbers.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        let lines = (1..).zip(self.bytes().split(|byte| *byte == b'\n'));
-        lines.filter(|(_, line)| !line.trim_ascii().is_empty())
+        let ends = memchr::memchr_iter(b'\n', &self.bytes).chain([self.bytes.len()]);
+        let lines = ends.scan(0, |from, end| {
+            let line = &self.bytes[*from..end];
+            *from = end + 1;
+            Some(line)
+        });
+        (1..).zip(lines).filter(|(_, line)| !line.trim_ascii().is_empty())
     }
 
     pub(crate) fn plan(&self, repair: Repair) -> Planned {

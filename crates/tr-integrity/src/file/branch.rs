@@ -55,7 +55,10 @@ impl Branch {
         if located.entry.is_outside() && !matches!(located.entry.what, What::Leaf(_)) {
             return;
         }
-        if let What::Message { message, .. } = &mut located.entry.what {
+        // What was read as an outline has none.
+        if let What::Message { message, .. } = &mut located.entry.what
+            && !message.raw().is_empty()
+        {
             *message = message.without_text();
         }
         self.cost += cost(&located.entry);

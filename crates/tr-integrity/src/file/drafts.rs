@@ -127,20 +127,20 @@ fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
     let mut is_on_path = vec![false; entries.len()];
     path.nodes.iter().for_each(|&node| is_on_path[node] = true);
     let mut beside = Beside::default();
-    let (mut results, mut answered) = (Vec::new(), HashSet::<&str>::new());
-    for (at, located) in entries.iter().enumerate() {
-        let entry = &located.entry;
-        let mut found = entry.as_message().into_iter().flat_map(Message::tool_results).peekable();
-        match (entry.answer(), &entry.link) {
-            _ if is_on_path[at] => answered.extend(found),
+    let found =
+        |at: usize| entries[at].entry.as_message().into_iter().flat_map(Message::tool_results);
+    let mut results = Vec::new();
+    for at in (0..entries.len()).filter(|&at| !is_on_path[at]) {
+        match (entries[at].entry.answer(), &entries[at].entry.link) {
             (Some(answer), _) => beside.lines.entry(answer).or_default().push(at),
-            (None, Link::To(parent)) if found.peek().is_some() => results.push((at, &**parent)),
+            (None, Link::To(parent)) if found(at).next().is_some() => results.push((at, &**parent)),
             _ => {}
         }
     }
     if beside.lines.is_empty() && results.is_empty() {
         return path.nodes.clone();
     }
+    let mut answered: HashSet<&str> = path.nodes.iter().flat_map(|&node| found(node)).collect();
     let parents: HashSet<&str> = results.iter().map(|&(_, parent)| parent).collect();
     let ids = Ids::among(entries, |id| parents.contains(id));
     for (at, parent) in results {
@@ -156,10 +156,8 @@ fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
         nodes.extend(&lines);
         for line in [node].into_iter().chain(lines) {
             for result in beside.results.remove(&line).unwrap_or_default() {
-                let results = || entries[result].entry.as_message().into_iter();
-                let mut ids = results().flat_map(Message::tool_results);
-                if ids.all(|id| !answered.contains(id)) {
-                    answered.extend(results().flat_map(Message::tool_results));
+                if found(result).all(|id| !answered.contains(id)) {
+                    answered.extend(found(result));
                     nodes.push(result);
                 }
             }

@@ -9,7 +9,10 @@ use super::{
     records::{Piece, Record, Records},
 };
 use crate::message::{Message, Role};
-use std::hash::{BuildHasher as _, RandomState};
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    num::NonZeroU64,
+};
 
 /// A file's records, as far as links and names go.
 pub(super) struct Index {
@@ -25,7 +28,7 @@ pub(super) struct Index {
 }
 
 /// A name by its hash. Two names of one hash only make for fewer cuts.
-pub(super) type Key = u64;
+pub(super) type Key = NonZeroU64;
 
 /// What a name is of: an entry, a tool use, or lines that are one message.
 #[derive(Clone, Copy, Hash)]
@@ -39,6 +42,7 @@ pub(super) enum Name<'t> {
 struct Node {
     offset: u64,
     line: u64,
+    id: Option<Key>,
     link: Up,
     is: Is,
 }
@@ -144,7 +148,7 @@ impl Index {
             Link::Root => Up::Root,
             Link::To(id) => Up::To(self.key(Name::Entry(id))),
         };
-        self.nodes.push(Node { offset, line, link, is });
+        self.nodes.push(Node { offset, line, id, link, is });
         Some(())
     }
 
@@ -156,7 +160,7 @@ impl Index {
     }
 
     fn key(&self, name: Name<'_>) -> Key {
-        self.hasher.hash_one(name)
+        NonZeroU64::new(self.hasher.hash_one(name)).unwrap_or(NonZeroU64::MIN)
     }
 
     fn places(&self, key: Key) -> &[(Key, u32)] {
@@ -167,6 +171,11 @@ impl Index {
 
     /// The nearest entry of this id before `child`, else the first behind it.
     fn parent(&self, key: Key, child: usize) -> Option<usize> {
+        // Most follow the one that stands before them: then it is the nearest.
+        let before = child.checked_sub(1).filter(|&before| self.nodes[before].id == Some(key));
+        if before.is_some() {
+            return before;
+        }
         let places = self.places(key);
         let behind = places.partition_point(|&(_, at)| (at as usize) < child);
         let nearest = behind.checked_sub(1).unwrap_or(behind);
