@@ -1,6 +1,6 @@
 //! The rows of what a user of the guard feels.
 use crate::{
-    guard,
+    guard, million,
     row::{
         How::{Counted, Real},
         Row,
@@ -82,4 +82,20 @@ pub(crate) const ROWS: &[Row] = &[
         Counted("MiB", guard::idle_memory),
     ),
     row("M6", "guard: the stripped binary", "", Most(20.0), Counted("MB", guard::stripped)),
+    row(
+        "M8",
+        "tool-guard session check of 1,000,000 lines",
+        "serde_json: parse its lines",
+        Ratio(0.8),
+        Real(million::check),
+    ),
+    row("M8", "the same: memory", "", Most(30.0), Counted("MB", million::check_holds)),
+    row(
+        "M8",
+        "tool-guard session repair of 1,000,000 lines, 10 faults",
+        "serde_json: parse its lines",
+        Ratio(4.0),
+        Real(million::repair),
+    ),
+    row("M8", "the same: memory", "", Most(4.0), Counted("× the file", million::repair_holds)),
 ];

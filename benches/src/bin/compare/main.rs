@@ -5,6 +5,7 @@ mod files;
 mod guard;
 mod guard_rows;
 mod measure;
+mod million;
 mod proxy;
 mod report;
 mod row;

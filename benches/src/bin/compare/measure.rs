@@ -20,7 +20,7 @@ impl Effort {
 }
 
 /// Nanoseconds that this thread has worked. Other programs on the machine don't count.
-fn worked() -> f64 {
+pub(crate) fn worked() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
