@@ -190,12 +190,12 @@ impl Said<'_> {
                 blocks.collect::<Option<_>>()?
             }
         };
-        Some(message(role, blocks))
+        Some(message(role, blocks, None))
     }
 
     fn openclaw(self) -> Option<Message> {
         match self.role {
-            "user" => Some(message(Role::User, Vec::new())),
+            "user" => Some(message(Role::User, Vec::new(), None)),
             "assistant" if !matches!(self.stop_reason, Some("error" | "aborted")) => {
                 let Content::Parts(parts) = self.content else { return None };
                 if self.says_more.is_some() {
@@ -204,8 +204,7 @@ impl Said<'_> {
                 let blocks = parts.into_iter().map(|Object(part)| part.openclaw());
                 let blocks = blocks.collect::<Option<_>>()?;
                 let answered_in = self.api.and_then(format::form_of_api);
-                let body = Body { role: Role::Assistant, blocks, answered_in, ..empty() };
-                Some(Message::new(body))
+                Some(message(Role::Assistant, blocks, answered_in))
             }
             "toolResult" => {
                 let is_synthetic = match &self.content {
@@ -217,7 +216,7 @@ impl Said<'_> {
                     Content::Absent => false,
                 };
                 let result = result(self.tool_call_id, is_synthetic);
-                Some(message(Role::Tool, vec![block(result)]))
+                Some(message(Role::Tool, vec![block(result)], None))
             }
             _ => None,
         }
@@ -300,12 +299,10 @@ const fn block(kind: Kind) -> Block {
     Block::new(0..0, kind)
 }
 
-fn message(role: Role, blocks: Vec<Block>) -> Message {
-    Message::new(Body { role, blocks, ..empty() })
-}
-
-fn empty() -> Body {
-    Body::of(Box::default())
+fn message(role: Role, mut blocks: Vec<Block>, answered_in: Option<Format>) -> Message {
+    // It may have the room of what it was made of, and is kept.
+    blocks.shrink_to_fit();
+    Message::new(Body { role, blocks, answered_in, ..Body::of(Box::default()) })
 }
 
 impl Parent<'_> {
