@@ -37,14 +37,14 @@ fn codex_is_without_its_tools_until_it_resumes_and_then_the_payment_is_not_made_
     assert_once_and_told(&turn);
 }
 
-/// It gives its servers another `CLAUDE_CODE_SESSION_ID` than the session has that it resumes, so nothing
-/// says that both calls are of one conversation. docs/clients.md tells of it.
+/// It gives its servers another `CLAUDE_CODE_SESSION_ID` than the session has that it resumes, and the
+/// same `CLAUDE_PROJECT_DIR`.
 #[test]
-fn a_resumed_session_of_claude_code_is_a_new_conversation_to_the_guard() {
+fn a_resumed_session_of_claude_code_does_not_pay_again() {
     let room = Room::new("");
     room.kill_the_guard();
     let turn = Agent::ClaudeCode.turn(&room, &pay_twice()[..1], Begin::New);
     assert_eq!(turn.calls.len(), 1, "{:?}", turn.calls);
     let turn = Agent::ClaudeCode.turn(&room, &pay_twice()[..1], Begin::Resumed);
-    assert_eq!(turn.calls.len(), 2, "{:?}", turn.calls);
+    assert_once_and_told(&turn);
 }

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | `_meta.idempotencyKey` | none | strong |
 //! | Codex's `_meta.callId` | `threadId` | strong; weak without a thread |
-//! | Claude Code's `_meta["claudecode/toolUseId"]` | the variable `CLAUDE_CODE_SESSION_ID` of the guard | strong with 20 random characters, else weak |
+//! | Claude Code's `_meta["claudecode/toolUseId"]` | the variable `CLAUDE_PROJECT_DIR` of the guard, else `CLAUDE_CODE_SESSION_ID` | strong with 20 random characters, else weak |
 //! | what an [`IdentityRule`] of the configuration names | as named | as named |
 //!
 //! A strong id names one call for ever: it holds across connections, restarts and guards. A weak one
@@ -17,12 +17,16 @@ pub(crate) use self::rules::{IdentityRule, rules};
 
 use super::meta::{Meta, text};
 use serde_json::value::RawValue;
-use std::{env, time::Duration};
+use std::{env, ffi::OsString, time::Duration};
 use tr_core::{
     CallParts, Effect, Id, InvalidKey, ToolCall,
-    canonical::{Key, KeyParts, KeySource, Scope},
+    canonical::{Digest, Key, KeyParts, KeySource, Scope},
     manifest::TtlOverride,
 };
+
+/// Where Claude Code was started. A session that is resumed (`claude --continue`) has a
+/// [`CLAUDE_SESSION`] of its own, and only this tells that both are about the same.
+const CLAUDE_PROJECT: &str = "CLAUDE_PROJECT_DIR";
 
 /// The conversation, by Claude Code's word to the servers that it starts.
 const CLAUDE_SESSION: &str = "CLAUDE_CODE_SESSION_ID";
@@ -74,11 +78,11 @@ const CLAUDE: &str = "claudecode/toolUseId";
 impl Client {
     /// The client of a guard in front of `server`.
     pub(crate) fn new(server: &str, connection: &str, rules: Vec<IdentityRule>) -> Self {
-        let claude_session = env::var(CLAUDE_SESSION).ok().filter(|id| !id.is_empty());
+        let named = |name| env::var_os(name).filter(|value| !value.is_empty());
         Self {
             server: server.into(),
             connection: connection.into(),
-            claude_session: claude_session.map(Into::into),
+            claude_session: claude_session(named(CLAUDE_PROJECT), named(CLAUDE_SESSION)),
             rules,
         }
     }
@@ -223,6 +227,17 @@ impl Identity {
     }
 }
 
+/// The conversation, by what Claude Code says to the servers that it starts. The folder's name need
+/// not be known to who reads the records, so its digest stands for it.
+fn claude_session(project: Option<OsString>, session: Option<OsString>) -> Option<Box<str>> {
+    let of_project = |folder: OsString| {
+        let digest = Digest::of_bytes(folder.as_encoded_bytes()).to_string();
+        format!("project-{}", &digest[..32]).into_boxed_str()
+    };
+    let of_session = |id: OsString| id.into_string().ok().map(String::into_boxed_str);
+    project.map(of_project).or_else(|| of_session(session?))
+}
+
 /// Whether an id is long enough by what nobody chose: all but the tool's name and the word in front.
 fn is_random(id: &str, tool: &str) -> bool {
     let rest = if tool.is_empty() { id.to_owned() } else { id.replace(tool, ".") };
@@ -296,6 +311,17 @@ mod tests {
             let parts = &weak.parts().idempotency;
             assert!(parts.in_process && parts.ttls.done == Some(WEAK), "{meta}");
         }
+    }
+
+    #[test]
+    fn sessions_of_claude_code_in_one_project_are_one_conversation() {
+        let session = |project: Option<&str>, session: &str| {
+            claude_session(project.map(Into::into), Some(session.into()))
+        };
+        assert_eq!(session(Some("/shop"), "1"), session(Some("/shop"), "2"));
+        assert_ne!(session(Some("/shop"), "1"), session(Some("/bank"), "1"));
+        assert_eq!(session(None, "1").as_deref(), Some("1"));
+        assert_eq!(claude_session(None, None), None);
     }
 
     #[test]
