@@ -59,7 +59,8 @@ fn cuts(line: &[u8]) -> Vec<(Range<usize>, &'static str)> {
                 if let Some(name) = name.take() {
                     match inside {
                         Some(meta) if spells(&line[name.clone()], NAME) => {
-                            meta.mark = Some(name.start);
+                            // In what is no JSON one may begin within another.
+                            meta.mark.get_or_insert(name.start);
                         }
                         Some(_) => {}
                         None => is_meta = meta.is_none() && spells(&line[name], "_meta"),
@@ -129,6 +130,15 @@ mod tests {
     fn stripped(text: &str) -> String {
         let line = without(&Bytes::copy_from_slice(text.as_bytes()));
         String::from_utf8(line.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_mark_within_a_mark_goes_with_it() {
+        let mark = r#""tool-reliability/guard":"#;
+        let text = format!(r#"{{"_meta":{{{mark}tr{mark}true,"a":0}}}}"#);
+        assert_eq!(stripped(&text), r#"{"_meta":{"a":0}}"#);
+        let text = format!(r#"{{"_meta":{{"a":0,{mark}tr{mark}true}}}}"#);
+        assert_eq!(stripped(&text), r#"{"_meta":{"a":0}}"#);
     }
 
     #[test]
