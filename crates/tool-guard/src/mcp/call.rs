@@ -3,6 +3,7 @@ use super::{
     identity::{Client, Identity},
     message::{self, CallParams, Message, Token},
     meta::{Meta, Said},
+    unknowns::Equals,
 };
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -38,7 +39,7 @@ pub(crate) struct Trace {
     /// The record that outlives the guard, if it has one there.
     pub(crate) record: Option<Key>,
     /// What its equals have in common with it, if it may do harm.
-    pub(crate) equals: Option<Key>,
+    pub(crate) equals: Option<Equals>,
 }
 
 /// The server's answer to an attempt, as it came.

@@ -11,15 +11,17 @@
 //! A strong id names one call for ever: it holds across connections, restarts and guards. A weak one
 //! (`functions.pay:0`) comes again in the next conversation, so it holds for this connection and ten
 //! minutes.
+mod random;
 mod rules;
 
 pub(crate) use self::rules::{IdentityRule, rules};
 
+use self::random::is_random;
 use super::meta::{Meta, text};
 use serde_json::value::RawValue;
 use std::{env, ffi::OsString, time::Duration};
 use tr_core::{
-    CallParts, Effect, Id, InvalidKey, ToolCall,
+    CallParts, Effect, Id, ToolCall,
     canonical::{Digest, Key, KeyParts, KeySource, Scope},
     manifest::TtlOverride,
 };
@@ -30,9 +32,6 @@ const CLAUDE_PROJECT: &str = "CLAUDE_PROJECT_DIR";
 
 /// The conversation, by Claude Code's word to the servers that it starts.
 const CLAUDE_SESSION: &str = "CLAUDE_CODE_SESSION_ID";
-
-/// From so many characters on that nobody chose, an id does not come again by chance.
-const RANDOM: usize = 20;
 
 /// How long a weak id holds.
 const WEAK: Duration = Duration::from_secs(600);
@@ -151,10 +150,10 @@ impl Client {
     }
 
     /// What calls of this tool and conversation are equal by: their params, whatever their ids.
-    pub(crate) fn equals(&self, call: &ToolCall) -> Result<Key, InvalidKey> {
-        let digest = call.digest()?;
+    pub(crate) fn equals(&self, call: &ToolCall) -> Key {
+        let digest = digest(call);
         let parts = call.parts();
-        Ok(self.key("equals", parts.context.session.as_deref(), parts, KeySource::Derived(&digest)))
+        self.key("equals", parts.context.session.as_deref(), parts, KeySource::Derived(&digest))
     }
 
     /// The key of a call that its caller gives this one.
@@ -181,6 +180,12 @@ impl Client {
     }
 }
 
+/// By what two calls have the same params: params without a canonical form (half a surrogate pair, a
+/// name twice, `1e400`) are the same only byte for byte.
+pub(crate) fn digest(call: &ToolCall) -> Digest {
+    call.digest().unwrap_or_else(|_| Digest::of_bytes(call.parts().params.get()))
+}
+
 impl Identity {
     /// Tells the call who it is: what the loop guard and the logs go by, and its record. That of a
     /// mutating call with a strong id goes to the store, if there is one.
@@ -189,14 +194,17 @@ impl Identity {
         call.parts_mut().context.session = Some(session.clone());
         call.parts_mut().tool_call_id = self.client_id;
         let Some(id) = self.call else { return };
-        // A call whose params have no canonical form is refused for it by the layer, if it has a
-        // key of its own, and else runs as one without an id.
-        let Ok(digest) = call.digest() else {
+        if call.digest().is_err() {
+            // The layer refuses it for its params, as it refuses any call with a key of its own.
             if &*id.kind == KEY {
                 call.parts_mut().idempotency.key = Some(id.id);
+                return;
             }
-            return;
-        };
+            if effect == Effect::ReadOnly {
+                return;
+            }
+        }
+        let digest = digest(call);
         let scope = if id.strong { id.conversation.as_deref() } else { Some(&*client.connection) };
         let kind = if id.strong { &*id.kind } else { "weak" };
         let mut key = client.key(kind, scope, call.parts(), KeySource::Caller(&id.id));
@@ -238,16 +246,6 @@ fn claude_session(project: Option<OsString>, session: Option<OsString>) -> Optio
     project.map(of_project).or_else(|| of_session(session?))
 }
 
-/// Whether an id is long enough by what nobody chose: all but the tool's name and the word in front.
-fn is_random(id: &str, tool: &str) -> bool {
-    let rest = if tool.is_empty() { id.to_owned() } else { id.replace(tool, ".") };
-    let mut parts = rest.split(|c: char| !c.is_ascii_alphanumeric()).filter(|it| !it.is_empty());
-    let first = parts.next().unwrap_or_default();
-    let others: Vec<_> = parts.collect();
-    let random = if others.is_empty() { first.len() } else { others.concat().len() };
-    random >= RANDOM
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,11 +260,15 @@ mod tests {
 
     /// A call of `pay` with this `_meta`, over this connection.
     fn call(client: &Client, meta: &str, effect: Effect) -> ToolCall {
+        call_with(client, meta, effect, r#"{"amount":5}"#)
+    }
+
+    fn call_with(client: &Client, meta: &str, effect: Effect, params: &str) -> ToolCall {
         let raw: &RawValue = serde_json::from_str(meta).unwrap();
         let meta: Meta<'_> = message::object(meta).unwrap();
         let key = text(meta.idempotency_key);
         let identity = client.identify("pay", key.as_deref(), &meta, Some(raw));
-        let params = tr_core::Params::from_text(r#"{"amount":5}"#).unwrap();
+        let params = tr_core::Params::from_text(params).unwrap();
         let mut call = ToolCall::new("pay", params);
         identity.put_into(&mut call, client, effect);
         call
@@ -361,31 +363,10 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_random_by_what_nobody_chose() {
-        for random in [
-            TOOLU,
-            "call_8f14e45fceea467f9b0cab12",
-            "8f14e45f-ceea-467f-9b0c-ab12cd34ef56",
-            "a1b2c3d4e5f6a7b8c9d0",
-        ] {
-            assert!(is_random(random, "pay"), "{random}");
-        }
-        let long = "create_payment_for_customer_with_receipt";
-        for chosen in [
-            "functions.pay:0",
-            "call_1",
-            "",
-            "functions.create_payment_for_customer_with_receipt:0",
-        ] {
-            assert!(!is_random(chosen, if chosen.len() > 30 { long } else { "pay" }), "{chosen}");
-        }
-    }
-
-    #[test]
     fn equals_differ_in_nothing_but_their_ids() {
         let equals = |connection: &str, meta: &str| {
             let client = client(connection);
-            client.equals(&call(&client, meta, Effect::Mutating)).unwrap()
+            client.equals(&call(&client, meta, Effect::Mutating))
         };
         let thread =
             |id: &str, thread: &str| format!(r#"{{"callId":"{id}","threadId":"{thread}"}}"#);
@@ -393,5 +374,35 @@ mod tests {
         assert_ne!(equals("a", &thread("1", "t")), equals("a", &thread("1", "u")));
         assert_eq!(equals("a", "{}"), equals("a", "{}"));
         assert_ne!(equals("a", "{}"), equals("b", "{}"));
+    }
+
+    #[test]
+    fn params_without_a_canonical_form_are_the_same_byte_for_byte() {
+        let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(130), "]".repeat(130));
+        let client = client("a");
+        for params in [r#"{"a":"\ud83d"}"#, r#"{"a":1,"a":1}"#, r#"{"a":1e400}"#, &deep] {
+            for meta in [
+                format!(r#"{{"claudecode/toolUseId":"{TOOLU}"}}"#),
+                r#"{"callId":"c","threadId":"t"}"#.into(),
+                r#"{"callId":"c"}"#.into(),
+            ] {
+                let other = params.replace("\"a\":", "\"a\": ");
+                let call = |params: &str| call_with(&client, &meta, Effect::Mutating, params);
+                let id = |params: &str| call(params).parts().idempotency.id.unwrap();
+                assert_eq!(
+                    (id(params).key, id(params).digest),
+                    (id(params).key, digest(&call(params)))
+                );
+                assert_eq!(id(params).key, id(&other).key, "{params}");
+                assert_ne!(id(params).digest, id(&other).digest, "{params}");
+                assert_eq!(client.equals(&call(params)), client.equals(&call(params)));
+                assert_ne!(client.equals(&call(params)), client.equals(&call(&other)));
+                let read = call_with(&client, &meta, Effect::ReadOnly, params);
+                assert!(read.parts().idempotency.id.is_none(), "{params}");
+            }
+            let keyed = r#"{"idempotencyKey":"k"}"#;
+            let keyed = call_with(&client, keyed, Effect::Mutating, params);
+            assert!(keyed.id().is_err(), "{params}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use super::{
     failure::Failure,
     flights::Flights,
     message::Token,
-    unknowns::Unknowns,
+    unknowns::{Equals, Unknowns},
 };
 use bytes::Bytes;
 use std::{
@@ -24,7 +24,9 @@ use tool_reliability::{
     telemetry::TARGET,
 };
 use tower_service::Service;
-use tr_core::{BoxError, Derive, Fence, Ran, ToolCall, ToolOutcome, Verdict, canonical::Key};
+use tr_core::{
+    BoxError, Derive, Fence, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict, classify,
+};
 
 /// What the service and the proxy's loop share. Nobody else locks it.
 #[derive(Debug)]
@@ -52,11 +54,13 @@ pub(crate) struct Claim {
 }
 
 /// Who is to be told when the server answers a call that was given up.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Owed {
     pub(crate) claim: Option<Claim>,
     /// By which it bars its equals.
-    pub(crate) equals: Option<Key>,
+    pub(crate) equals: Option<Equals>,
+    /// Where it names codes by which the tool says that it did not run.
+    pub(crate) codes: Option<Arc<ToolManifest>>,
 }
 
 /// How long an attempt may take.
@@ -122,8 +126,13 @@ impl Wire {
         self.records.in_store()
     }
 
-    /// The server has answered a call after it was given up.
+    /// The server has answered a call after it was given up. A failure that does not say whether the
+    /// call ran, such as one that answers the guard's own cancellation, leaves it unknown.
     pub(crate) fn settle(&self, owed: Owed, outcome: ToolOutcome) {
+        let outcome = judged(outcome, owed.codes.as_deref());
+        if leaves_unknown(&outcome) {
+            return;
+        }
         if let Some(equals) = &owed.equals {
             self.unknowns.settled(equals);
         }
@@ -159,6 +168,23 @@ impl Wire {
     pub(crate) fn lock(&self) -> MutexGuard<'_, WireState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The outcome, with what the tool's codes say of it.
+fn judged(mut outcome: ToolOutcome, codes: Option<&ToolManifest>) -> ToolOutcome {
+    if codes.is_some_and(|tool| answer::says_not_run(&outcome, &tool.not_run))
+        && let Some(error) = &mut outcome.parts_mut().error
+    {
+        (error.verdict, error.ran) = (Some(Verdict::TRANSIENT), Ran::No);
+    }
+    outcome
+}
+
+/// Whether the answer leaves a mutating call unknown, by the rule of the layer that records it.
+fn leaves_unknown(outcome: &ToolOutcome) -> bool {
+    let Some(error) = outcome.error() else { return false };
+    let end = classify::tool_error(error).end;
+    end.ran == Ran::Unknown || (end.verdict == Verdict::Cancelled && end.ran != Ran::No)
 }
 
 /// Tries again while the guard's own giving up is not recorded yet, and while the store is busy.
@@ -210,7 +236,9 @@ impl Service<ToolCall> for ServerTool {
 
     fn call(&mut self, call: ToolCall) -> Attempt {
         let mcp = McpCall::of(&call).expect("the proxy attaches what it read");
-        let owed = Owed { claim: self.0.claim_of(&call), equals: mcp.trace.equals };
+        let codes = call.parts().manifest.clone().filter(|tool| !tool.not_run.is_empty());
+        let claim = self.0.claim_of(&call);
+        let owed = Owed { claim, equals: mcp.trace.equals, codes: codes.clone() };
         let mut wire = self.0.lock();
         if wire.gone {
             return Attempt::Refused(Some(Failure::SERVER_GONE_BEFORE));
@@ -233,7 +261,7 @@ impl Service<ToolCall> for ServerTool {
             mcp: mcp.clone(),
             wire_id: Some(launched.wire_id),
             ending: launched.ending,
-            call: call.manifest().is_some_and(|tool| !tool.not_run.is_empty()).then_some(call),
+            codes,
         })
     }
 }
@@ -254,8 +282,8 @@ pub(crate) struct Waiting {
     /// Until the attempt has ended.
     wire_id: Option<Token>,
     ending: oneshot::Receiver<Ending>,
-    /// The call, where its tool's manifest names codes by which the tool says that it did not run.
-    call: Option<ToolCall>,
+    /// Where it names codes by which the tool says that it did not run.
+    codes: Option<Arc<ToolManifest>>,
 }
 
 impl Waiting {
@@ -265,15 +293,9 @@ impl Waiting {
     ) -> Result<ToolOutcome, BoxError> {
         self.wire_id = None;
         match ending {
-            Ok(Ending::Answered(answer, mut outcome)) => {
+            Ok(Ending::Answered(answer, outcome)) => {
                 self.mcp.keep(answer);
-                let codes = self.call.as_ref().and_then(ToolCall::manifest);
-                if codes.is_some_and(|tool| answer::says_not_run(&outcome, &tool.not_run))
-                    && let Some(error) = &mut outcome.parts_mut().error
-                {
-                    (error.verdict, error.ran) = (Some(Verdict::TRANSIENT), Ran::No);
-                }
-                Ok(outcome)
+                Ok(judged(outcome, self.codes.as_deref()))
             }
             Ok(Ending::Oversized(bytes)) => Err(Failure::oversized(bytes).into()),
             Ok(Ending::Overdue(after)) => Err(Failure::timeout(after).into()),

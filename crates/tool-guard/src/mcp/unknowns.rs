@@ -1,11 +1,14 @@
 //! Calls whose outcome is unknown bar their equals: a model that repeats one under a new id is
 //! stopped, too.
-use super::records;
+use super::{identity, records};
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     error::Error,
     fmt::{self, Write as _},
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 use tokio::time::Instant;
@@ -24,9 +27,35 @@ const MOST: usize = 10_000;
 /// More of one conversation than anybody looks through.
 const LISTED: usize = 256;
 
-/// Calls of this process that may have run, by what makes their equals.
+/// Calls of this process that may have run, by what makes their equals. Several calls may be equal: each
+/// of them bars the others until its own end is known.
 #[derive(Debug, Default)]
-pub(crate) struct Unknowns(Mutex<HashMap<Key, Since>>);
+pub(crate) struct Unknowns {
+    calls: Mutex<BTreeMap<(Key, Who), Since>>,
+    numbers: AtomicU64,
+}
+
+/// A call among those that it is equal to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Equals {
+    /// What they have in common.
+    pub(crate) key: Key,
+    who: Who,
+}
+
+/// Which of several equal calls one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Who {
+    /// One without an id.
+    Numbered(u64),
+    /// All calls with this id are one.
+    Known(Key),
+}
+
+impl Who {
+    const FIRST: Self = Self::Numbered(0);
+    const LAST: Self = Self::Known(Key::from_bytes([u8::MAX; 32]));
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Since {
@@ -111,62 +140,69 @@ fn settles(key: &Key) -> String {
 }
 
 impl Unknowns {
-    /// The call under `key` may have run.
-    pub(crate) fn note(&self, equals: Key, key: Option<Key>) {
+    /// The call under the key `own`, or one without an id, among its equals.
+    pub(crate) fn equals(&self, key: Key, own: Option<Key>) -> Equals {
+        let number = || Who::Numbered(self.numbers.fetch_add(1, Ordering::Relaxed));
+        Equals { key, who: own.map_or_else(number, Who::Known) }
+    }
+
+    /// The call, which has this record, may have run.
+    pub(crate) fn note(&self, equals: Equals, key: Option<Key>) {
         let mut all = self.lock();
         let now = Instant::now();
         if all.len() >= MOST {
             all.retain(|_, since| since.until > now);
-            let first = all.iter().min_by_key(|(_, since)| since.until).map(|(equals, _)| *equals);
+            let first = all.iter().min_by_key(|(_, since)| since.until).map(|(call, _)| *call);
             if let Some(first) = first.filter(|_| all.len() >= MOST) {
                 all.remove(&first);
             }
         }
-        all.insert(equals, Since { until: now + BARS, key });
+        all.insert((equals.key, equals.who), Since { until: now + BARS, key });
     }
 
     /// It is known how the call ended.
-    pub(crate) fn settled(&self, equals: &Key) {
-        self.lock().remove(equals);
+    pub(crate) fn settled(&self, equals: &Equals) {
+        self.lock().remove(&(equals.key, equals.who));
     }
 
-    /// What bars this call, unless that is its own record.
+    /// What bars this call for the longest time, unless that is its own record.
     pub(crate) fn bars(&self, equals: &Key, own: Option<Key>) -> Option<Barred> {
-        let since = *self.lock().get(equals)?;
-        let left = since.until.saturating_duration_since(Instant::now());
-        let bars = !left.is_zero() && (own.is_none() || own != since.key);
-        bars.then(|| Barred::by(since.key, left))
+        let now = Instant::now();
+        let all = self.lock();
+        let equals = all.range((*equals, Who::FIRST)..=(*equals, Who::LAST)).map(|(_, it)| it);
+        let others = equals.filter(|since| own.is_none() || own != since.key);
+        let since = others.max_by_key(|since| since.until).filter(|since| since.until > now)?;
+        Some(Barred::by(since.key, since.until - now))
     }
 
-    /// The same, unless the store knows by now how the call that bars it ended: a person may have
-    /// settled it there, or another guard heard its answer. What the store cannot say still bars.
+    /// The same, unless the store knows by now how the calls that bar it ended: a person may have
+    /// settled them there, or another guard heard their answers. What the store cannot say still bars.
     pub(crate) async fn still(
         &self,
-        barred: Barred,
+        mut barred: Barred,
         equals: &Key,
+        own: Option<Key>,
         store: &StoreHandle<ToolOutcome>,
     ) -> Option<Barred> {
-        let Some(key) = barred.key else { return Some(barred) };
-        let is_open = match store.record(&key).await {
-            Ok(Some(record)) => {
-                matches!(record.state, RecordState::Inflight | RecordState::Unknown)
+        loop {
+            let Some(key) = barred.key else { return Some(barred) };
+            let is_open = match store.record(&key).await {
+                Ok(Some(record)) => {
+                    matches!(record.state, RecordState::Inflight | RecordState::Unknown)
+                }
+                Ok(None) => false,
+                Err(_) => true,
+            };
+            if is_open {
+                return Some(barred);
             }
-            Ok(None) => false,
-            Err(_) => true,
-        };
-        if is_open {
-            return Some(barred);
+            self.lock().remove(&(*equals, Who::Known(key)));
+            barred = self.bars(equals, own)?;
         }
-        let mut all = self.lock();
-        // Another call may have come to bar it meanwhile.
-        if all.get(equals).is_some_and(|since| since.key == Some(key)) {
-            all.remove(equals);
-        }
-        None
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Since>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<(Key, Who), Since>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -181,11 +217,11 @@ pub(crate) async fn in_store(
     call: &ToolCall,
 ) -> Option<Barred> {
     let parts = call.parts();
-    let (session, digest) = (parts.context.session.as_deref()?, call.digest().ok()?);
+    let session = parts.context.session.as_deref()?;
     // Who cannot ask the store is not granted a claim either, where one is needed.
     let unknown = records.unknown_of(session, LISTED).await.ok()?;
     let own = parts.idempotency.id.map(|id| id.key);
-    let digest = digest.to_string();
+    let digest = identity::digest(call).to_string();
     let after = SystemClock.unix_ms().saturating_sub(BARS.as_millis() as u64);
     let is_equal = |record: &&DedupeRecord| {
         record.tool == parts.tool.label()
@@ -209,15 +245,38 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_unknown_call_bars_its_equals_for_ten_minutes_and_not_itself() {
         let all = Unknowns::default();
-        all.note(key(1), Some(key(9)));
+        let call = all.equals(key(1), Some(key(9)));
+        all.note(call, Some(key(9)));
         assert!(all.bars(&key(1), None).is_some_and(|barred| barred.key == Some(key(9))));
         assert!(all.bars(&key(1), Some(key(8))).is_some());
         assert!(all.bars(&key(1), Some(key(9))).is_none() && all.bars(&key(2), None).is_none());
-        all.settled(&key(1));
+        all.settled(&call);
         assert!(all.bars(&key(1), None).is_none());
-        all.note(key(1), None);
+        all.note(all.equals(key(1), None), None);
         tokio::time::advance(BARS).await;
         assert!(all.bars(&key(1), None).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_of_several_equal_calls_bars_until_its_own_end_is_known() {
+        for records in [[None, None], [Some(key(8)), Some(key(9))], [None, Some(key(9))]] {
+            for order in [[0, 1], [1, 0]] {
+                let all = Unknowns::default();
+                let calls = records.map(|record| (all.equals(key(1), record), record));
+                for (call, record) in calls {
+                    all.note(call, record);
+                }
+                if records[1].is_some() {
+                    // A call that comes again under its id is the same one.
+                    all.note(all.equals(key(1), records[1]), records[1]);
+                }
+                all.settled(&calls[order[0]].0);
+                let (_, left) = calls[order[1]];
+                assert!(all.bars(&key(1), None).is_some_and(|barred| barred.key == left));
+                all.settled(&calls[order[1]].0);
+                assert!(all.bars(&key(1), None).is_none(), "{records:?}");
+            }
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -227,13 +286,13 @@ mod tests {
         let advice = |all: &Unknowns, call: &ToolCall| {
             told(&all.bars(&key(1), None).unwrap().of(call).into(), Ran::Unknown, None)
         };
-        all.note(key(1), None);
+        all.note(all.equals(key(1), None), None);
         tokio::time::advance(Duration::from_secs(61)).await;
         let said = advice(&all, &call);
         assert!(said.contains("for another 9 min") && !said.contains("record 0"), "{said}");
         assert!(said.contains("effect = \"read_only\" for it in the guard's --catalog"), "{said}");
         assert!(said.contains("readOnlyHint") && !said.contains('\u{1b}'), "{said}");
-        all.note(key(1), Some(key(9)));
+        all.note(all.equals(key(1), Some(key(9))), Some(key(9)));
         let said = advice(&all, &call.effect(tr_core::Effect::Mutating));
         let short = &key(9).to_string()[..12];
         assert!(said.contains(&format!("tool-guard records settle {short} done")), "{said}");
@@ -246,7 +305,7 @@ mod tests {
         for number in 0..=MOST as u32 {
             let mut bytes = [0; 32];
             bytes[..4].copy_from_slice(&number.to_le_bytes());
-            all.note(Key::from_bytes(bytes), None);
+            all.note(all.equals(Key::from_bytes(bytes), None), None);
             tokio::time::advance(Duration::from_micros(1)).await;
         }
         assert_eq!(all.lock().len(), MOST);

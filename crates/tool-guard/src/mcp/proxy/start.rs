@@ -50,7 +50,8 @@ where
         let store = self.wire.store().filter(|_| effect == Effect::Mutating);
         mcp.trace = Trace {
             record: own.filter(|_| store.is_some() && !call.parts().idempotency.in_process),
-            equals: (effect == Effect::Mutating).then(|| self.client.equals(&call).ok()).flatten(),
+            equals: (effect == Effect::Mutating)
+                .then(|| self.wire.unknowns.equals(self.client.equals(&call), own)),
         };
         let mcp = Arc::new(mcp);
         call.parts_mut().attachment = Attachment::new(mcp.clone());
@@ -69,14 +70,14 @@ where
         }
         // Whoever gives it a key of its own says that it is meant.
         let barring = mcp.trace.equals.filter(|_| self.mode == Mode::Enforce && !is_keyed);
-        let bars = barring.and_then(|it| Some((it, self.wire.unknowns.bars(&it, own)?)));
+        let bars = barring.and_then(|it| Some((it.key, self.wire.unknowns.bars(&it.key, own)?)));
         let (stack, wire) = (self.stack.clone(), self.wire.clone());
         let is_in_conversation = self.client.is_in_conversation(&call);
         let run = async move {
             let mut barred = None;
             if let Some((equals, by)) = bars {
                 barred = match &store {
-                    Some(store) => wire.unknowns.still(by, &equals, store).await,
+                    Some(store) => wire.unknowns.still(by, &equals, own, store).await,
                     None => Some(by),
                 };
             }

@@ -2,6 +2,7 @@
 mod bounds;
 mod ends;
 mod fuzz;
+mod late;
 mod refused;
 
 use super::*;
@@ -266,10 +267,7 @@ async fn a_late_answer_settles_its_own_run_only() {
         assert!(id == "2" || bench.records.clear(&key));
     }
     for (id, unknown) in [("1", 1), ("2", 0)] {
-        let late = format!(
-            "{{\"id\":{id},\"error\":{{\"code\":-32000,\"message\":\"429 Too Many Requests\"}}}}\n"
-        );
-        bench.server(late.as_bytes());
+        bench.server(done(id).as_bytes());
         assert_eq!(bench.records.unknown().len(), unknown, "after the answer to {id}");
     }
 }

@@ -1,0 +1,77 @@
+//! Answers that come after their call was given up.
+use super::*;
+
+impl Bench {
+    /// A call that was sent and given up.
+    async fn given_up(&mut self, line: &str) {
+        self.client(line.as_bytes());
+        self.settle().await;
+        self.server_gets();
+        tokio::time::advance(Duration::from_secs(51)).await;
+        self.settle().await;
+        assert!(self.client_gets().contains("Tool timeout"));
+        self.server_gets();
+    }
+}
+
+fn failed(text: &str, meta: &str) -> String {
+    let content = format!(r#"[{{"type":"text","text":"{text}"}}]"#);
+    format!("{{\"id\":1,\"result\":{{\"isError\":true,\"content\":{content},\"_meta\":{meta}}}}}\n")
+}
+
+/// The same failure in time and late leaves the same record.
+#[tokio::test(start_paused = true)]
+async fn a_late_failure_settles_no_more_than_one_in_time() {
+    let cancelled = "{\"id\":1,\"error\":{\"code\":0,\"message\":\"Request cancelled\"}}\n";
+    let word = |ran: &str| format!(r#"{{"tool-reliability/error":{{"ran":"{ran}"}}}}"#);
+    for (answer, is_unknown) in [
+        (cancelled.to_owned(), true),
+        ("{\"id\":1,\"error\":{\"code\":-32603,\"data\":NaN}}\n".into(), true),
+        (failed("503 Service Unavailable", "{}"), true),
+        (failed("read ECONNRESET", "{}"), true),
+        (failed("no such seat", &word("unknown")), true),
+        (failed("no such seat", "{}"), false),
+        (failed("503 Service Unavailable", &word("yes")), false),
+    ] {
+        let mut bench = Bench::new(Mode::Enforce);
+        bench.client(keyed("1").as_bytes());
+        bench.settle().await;
+        bench.server(answer.as_bytes());
+        bench.settle().await;
+        let in_time = bench.records.records()[0].state;
+        assert_eq!(in_time == RecordState::Unknown, is_unknown, "{answer}");
+
+        let mut bench = Bench::new(Mode::Enforce);
+        bench.given_up(&keyed("1")).await;
+        bench.server(answer.as_bytes());
+        bench.settle().await;
+        let late = bench.records.records()[0].state;
+        assert_eq!(late == RecordState::Unknown, is_unknown, "{answer}");
+        bench.client(keyed("2").as_bytes());
+        bench.settle().await;
+        let said = bench.client_gets();
+        assert_eq!(said.contains("\"ran\":\"unknown\""), is_unknown, "{answer}: {said}");
+        assert_eq!(bench.server_gets(), "", "it does not run again");
+
+        let mut bench = Bench::new(Mode::Enforce);
+        bench.given_up(&call("1", "pay")).await;
+        bench.server(answer.as_bytes());
+        bench.client(call("2", "pay").as_bytes());
+        bench.settle().await;
+        let said = bench.client_gets();
+        assert_eq!(said.contains("it may have run; this one did not"), is_unknown, "{said}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_of_two_equal_calls_that_is_answered_late_does_not_free_the_other() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.client(call("1", "pay").as_bytes());
+    bench.given_up(&call("2", "pay")).await;
+    bench.server(done("2").as_bytes());
+    bench.client(call("3", "pay").as_bytes());
+    bench.settle().await;
+    let said = bench.client_gets();
+    assert!(said.contains("it may have run; this one did not run"), "{said}");
+    assert_eq!(bench.server_gets(), "");
+}
