@@ -41,6 +41,7 @@ mod id;
 pub mod manifest;
 mod not_sent;
 mod observer;
+mod one_line;
 mod origin;
 mod outcome;
 mod overrides;
@@ -70,6 +71,7 @@ pub use self::{
     manifest::{Capability, ToolManifest},
     not_sent::NotSent,
     observer::{CallInfo, Event, Observer, Sensitive, SessionAction},
+    one_line::one_line,
     outcome::{Chunk, MatchedOn, OutcomeParts, Replay, Retried, ToolError, ToolOutcome},
     overrides::{
         BreakerHint, BreakerState, DedupeMode, Priority, RetryOverride, RetryOverrides, Scope,
