@@ -6,11 +6,12 @@ use super::{
 };
 use crate::ToolStack;
 use http::StatusCode;
-use serde_json::json;
+use serde_json::{json, value::RawValue};
 use std::net::SocketAddr;
 use tr_core::{
     KeyRef, ToolOutcome,
     canonical::{FingerprintKey, Key},
+    one_line,
 };
 use tr_idempotency::{Filter, Settlement, store::StoreError};
 use tr_telemetry::{
@@ -137,7 +138,7 @@ async fn settle(
     let records = stack.records();
     let how = match how {
         How::DidNotRun => Settlement::DidNotRun,
-        How::Done(output) => Settlement::Done(ToolOutcome::success(output)),
+        How::Done(output) => Settlement::Done(given(&output)),
     };
     let settled = match records.in_store() {
         Some(store) => store.settle(key, epoch, how).await?.is_ok(),
@@ -153,4 +154,22 @@ async fn settle(
             Answer::error(StatusCode::NOT_FOUND, why)
         }
     })
+}
+
+/// What a person gives as an answer: a replay of it goes to clients in one line.
+fn given(output: &RawValue) -> ToolOutcome {
+    let line = one_line(output.get()).into_owned();
+    ToolOutcome::success(RawValue::from_string(line).expect("JSON without its white space is JSON"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_given_answer_is_kept_on_one_line() {
+        let pretty = format!("{:#}", json!({ "content": [{ "text": "a  b" }] }));
+        let given = given(&RawValue::from_string(pretty).unwrap());
+        assert_eq!(given.content().unwrap().get(), r#"{"content":[{"text":"a  b"}]}"#);
+    }
 }

@@ -1,7 +1,7 @@
 //! What can be ordered.
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tr_core::canonical::Key;
+use tr_core::canonical::{self, Key};
 
 /// An order that is understood.
 #[derive(Debug)]
@@ -176,7 +176,10 @@ impl Form {
             (Some("did_not_run"), Some(_)) => {
                 members.refuse("`output`: a call that did not run has none")
             }
-            (Some("done"), Some(output)) => Some(How::Done(output)),
+            (Some("done"), Some(output)) => match canonical::to_string(output.get()) {
+                Ok(_) => Some(How::Done(output)),
+                Err(why) => members.refuse(format!("`output`: {why}")),
+            },
             (Some("done"), None) => {
                 members.refuse("`output`: what repeats of the call get as its answer")
             }
@@ -226,6 +229,8 @@ mod tests {
             faults(&json!({"action": "settle", "key": "xyz", "outcome": "done"})),
             "`key`: expected 64 hexadecimal digits, as GET shows them; `output`: what repeats of the call get as its answer"
         );
+        let doubled = r#"{"action":"settle","key":"xyz","outcome":"done","output":{"a":1,"a":2}}"#;
+        assert!(read(doubled.as_bytes()).unwrap_err().contains("`output`: duplicate member name"));
         assert_eq!(faults(&json!({"action": "switch"})), "`on`: expected true or false");
     }
 }
