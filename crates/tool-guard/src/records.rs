@@ -1,6 +1,8 @@
 //! `tool-guard records`: what is recorded of calls, and how a person settles what nobody knows.
 //!
 //! It works on the store itself, whether or not a guard runs.
+mod given;
+
 use crate::mcp::{
     read_config,
     recording::Recording,
@@ -8,15 +10,16 @@ use crate::mcp::{
 };
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::value::RawValue;
-use std::{fmt::Write as _, fs, path::PathBuf, process::ExitCode};
+use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
 use tool_reliability::{
     config::variables,
-    idempotency::{DedupeRecord, IdempotencyLayer, RecordState, Settlement, StoreHandle},
+    idempotency::{
+        DedupeRecord, IdempotencyLayer, RecordState, Settlement, StoreHandle,
+        store::{StoreError, StoreErrorKind},
+    },
 };
 use tr_core::{
-    Json, SystemClock, ToolOutcome, WallClock, canonical::Key, printable, printable_json,
-    printable_lines,
+    SystemClock, ToolOutcome, WallClock, canonical::Key, printable, printable_json, printable_lines,
 };
 
 /// What it ends with.
@@ -33,6 +36,9 @@ const OTHERWISE: u8 = 3;
 /// The ID names no record, or several.
 const NOT_FOUND: u8 = 4;
 const UNUSABLE: u8 = 2;
+
+/// Where the record cannot be read.
+const ADVICE: &str = ": give the guard's key with --records-key-file, or `forget` it";
 
 /// More than a store holds.
 const ALL: usize = 10_000_000;
@@ -121,7 +127,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
             eprintln!("tool-guard: --answer is for `settle ID done`: what did not run has none");
             return Ok(ExitCode::from(UNUSABLE));
         }
-        What::Settle { answer: Some(file), .. } => match read(file) {
+        What::Settle { answer: Some(file), .. } => match given::read(file) {
             Ok(answer) => Some(answer),
             Err(error) => {
                 eprintln!("tool-guard: {}", printable_lines(&format!("{error:#}")));
@@ -177,19 +183,6 @@ async fn open(options: &Options) -> anyhow::Result<Records> {
         layer = layer.sealed_with(records::key(&file)?);
     }
     layer.build()?.handle().in_store().context("the layer has a store")
-}
-
-fn read(file: &std::path::Path) -> anyhow::Result<ToolOutcome> {
-    let what = || format!("the answer {} cannot be used", file.display());
-    let text = fs::read_to_string(file).with_context(what)?;
-    let json: Option<&RawValue> = serde_json::from_str(text.trim()).ok();
-    let json = json
-        .filter(|json| json.get().starts_with('{'))
-        .context(
-            "a JSON object expected, such as {\"content\":[{\"type\":\"text\",\"text\":\"…\"}]}",
-        )
-        .with_context(what)?;
-    Ok(ToolOutcome::success(Json::from(json.to_owned())))
 }
 
 async fn all(records: &Records, unknown: bool) -> anyhow::Result<Vec<DedupeRecord>> {
@@ -357,7 +350,10 @@ async fn settle(
         (How::DidNotRun, _) => Settlement::DidNotRun,
     };
     let settled = records.settle(key, Some(record.epoch), settlement).await;
-    if settled.context("the record cannot be settled")?.is_ok() {
+    // What is said of a sealed record without the key, no guard would believe.
+    let no_key = |error: &StoreError| error.kind() == StoreErrorKind::Unreadable;
+    let advice = if settled.as_ref().is_err_and(no_key) { ADVICE } else { "" };
+    if settled.with_context(|| format!("the record cannot be settled{advice}"))?.is_ok() {
         println!("{says}");
         return Ok(ExitCode::SUCCESS);
     }

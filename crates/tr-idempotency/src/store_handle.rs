@@ -1,7 +1,7 @@
 //! Looking after the records in a store: for operators, who can wait for it.
 use crate::{
     clock::millis,
-    codec::{Place, notes::RequestNote},
+    codec::{Place, Unreadable, notes::RequestNote},
     end::State,
     handle::{Filter, Handle, NotUnknown, Settlement},
     protocol::Millis,
@@ -127,7 +127,7 @@ impl<V> StoreHandle<V> {
     ///
     /// Who settles by what a record said passes its [epoch](DedupeRecord::epoch) as `of`, so that
     /// a later run of the same call is not settled instead. In a sealed store a record whose request
-    /// cannot be opened is not settled: `Unreadable`; [`clear`](Self::clear) forgets it.
+    /// cannot be opened is not settled, nor one that is sealed where there is no key: `Unreadable`; [`clear`](Self::clear) forgets it.
     pub async fn settle(
         &self,
         key: &Key,
@@ -141,9 +141,10 @@ impl<V> StoreHandle<V> {
         if of.is_some_and(|epoch| epoch != token.epoch) {
             return Ok(Err(NotUnknown::new()));
         }
-        // Else an answer would be sealed for whatever params somebody has put there.
+        // Else an answer would be sealed for whatever params somebody has put there; and of what is
+        // said without the key nobody who has it would believe a word.
         if let Err(why) = RequestNote::read(&stored, &self.remote.format.frames)
-            && self.remote.format.frames.is_sealed()
+            && (self.remote.format.frames.is_sealed() || why == Unreadable::Sealed)
         {
             return Err(StoreError::unreadable(why));
         }

@@ -3,7 +3,7 @@ use super::{Shop, code, pay};
 use crate::client::{BIN, HANGS, text, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::{fs, process::Command};
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
 
 /// What `tool-guard records` says, and its exit code.
 fn records(shop: &Shop, args: &[&str]) -> (String, Option<i32>) {
@@ -55,8 +55,13 @@ fn a_person_s_answer_is_given_again_and_what_did_not_run_runs() {
     let meta = json!({ "idempotencyKey": "k" });
     let (shop, id) = unknown_payment(&meta);
     let answer = shop.ledger.with_extension("answer");
-    fs::write(&answer, r#"{"content":[{"type":"text","text":"paid by hand"}]}"#).unwrap();
     let file = answer.to_str().unwrap();
+    fs::write(&answer, r#"{"content":[],"content":[]}"#).unwrap();
+    let (said, code) = records(&shop, &["settle", &id, "done", "--answer", file]);
+    assert!(said.contains("duplicate member name") && code == Some(2), "{said}");
+    // As editors write it.
+    let pretty = json!({ "content": [{ "type": "text", "text": "paid by hand" }] });
+    fs::write(&answer, format!("{pretty:#}\n")).unwrap();
     assert_eq!(records(&shop, &["settle", &id, "did-not-run", "--answer", file]).1, Some(2));
     assert_eq!(records(&shop, &["settle", &id, "done", "--answer", file]).1, Some(0));
     fs::write(&answer, "[]").unwrap();
@@ -131,4 +136,54 @@ fn a_payment_settled_from_outside_frees_its_equals_in_a_guard_that_runs() {
     pay(&mut client, 4, &id("call_4"), order);
     assert_eq!(code(&client.answer(4)), "outcome_unknown");
     assert_eq!(shop.paid(), 2);
+}
+
+#[test]
+fn what_is_encrypted_is_settled_with_its_key_and_not_without() {
+    let shop = Shop::new();
+    let key = shop.ledger.with_extension("key");
+    fs::write(&key, "0".repeat(64)).unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    let with_key = ["--records-key-file", key.to_str().unwrap()];
+    let (meta, order) = (json!({ "idempotencyKey": "k" }), json!({ "order": "o", "then": "hang" }));
+    let mut client = shop.open(&with_key);
+    pay(&mut client, 1, &meta, order.clone());
+    until("it has paid", || (shop.paid() == 1).then_some(()));
+    client.signal(Signal::KILL);
+    client.wait();
+    let id = records(&shop, &["list", "--unknown"]).0[..12].to_owned();
+    for how in ["done", "did-not-run"] {
+        let (said, code) = records(&shop, &["settle", &id, how]);
+        assert!(said.contains("--records-key-file") && code == Some(1), "{said}");
+    }
+    let listed = records(&shop, &["list", "--unknown"]).0;
+    assert!(listed.starts_with(&id), "nothing was written: {listed}");
+    let settle = [&["settle", &id, "did-not-run"][..], &with_key].concat();
+    assert_eq!(records(&shop, &settle).1, Some(0));
+    let mut client = shop.open(&with_key);
+    pay(&mut client, 1, &meta, order);
+    until("it pays", || (shop.paid() == 1).then_some(()));
+    fs::remove_file(key).unwrap();
+}
+
+#[test]
+fn a_call_whose_equal_still_runs_is_told_to_ask_again() {
+    let shop = Shop::new();
+    let config = shop.ledger.with_extension("toml");
+    fs::write(&config, "[idempotency]\nmax_wait_ms = 100\n").unwrap();
+    let mut client = shop.open(&["--config", config.to_str().unwrap()]);
+    let (meta, order) = (json!({ "idempotencyKey": "k" }), json!({ "order": "o", "then": "hang" }));
+    pay(&mut client, 1, &meta, order.clone());
+    until("it has paid", || (shop.paid() == 1).then_some(()));
+    pay(&mut client, 2, &meta, order);
+    let answer = client.answer(2);
+    let error = &answer["result"]["_meta"]["tool-reliability/error"];
+    assert_eq!(
+        (&error["code"], &error["retriable"]),
+        (&json!("idempotency_in_flight"), &json!(true))
+    );
+    let said = text(&answer);
+    assert!(said.contains("the first call still runs; this one was not made"), "{said}");
+    assert!(!said.contains("do not repeat") && !said.contains("settle"), "{said}");
+    fs::remove_file(config).unwrap();
 }
