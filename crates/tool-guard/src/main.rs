@@ -10,7 +10,9 @@ mod turn;
 mod usage;
 
 use clap::{Parser, Subcommand};
+use rustix::process::Signal;
 use std::{env, ffi::OsString, process::ExitCode};
+use tokio::signal::unix::{SignalKind, signal};
 use tool_reliability::Environment;
 use tr_core::{printable, printable_lines};
 
@@ -65,6 +67,9 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = runtime.map_err(Into::into).and_then(|runtime| {
         runtime.block_on(async {
+            // Unheard, it ends the process: heard, a write beyond `ulimit -f` fails as one to a full disk.
+            // Being heard, and not ignored, it is not inherited by the server.
+            let _heard = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?;
             match cli.command {
                 Command::Mcp(options) => mcp::run(options).await,
                 Command::Turn(options) => turn::run(options).await,

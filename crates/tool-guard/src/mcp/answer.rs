@@ -2,7 +2,7 @@
 use super::{
     call::McpCall,
     message::{self, Message},
-    notes, unknowns,
+    notes, pending, unknowns,
 };
 use bytes::Bytes;
 use serde::{
@@ -18,7 +18,7 @@ use std::{
 use tool_reliability::loopguard::Noted;
 use tr_core::{
     BoxError, Classification, Effect, EffectOf, Json, Ran, Standard, ToolCall, ToolError,
-    ToolOutcome, Verdict, classify,
+    ToolOutcome, Verdict, classify, code, one_line,
 };
 
 /// How much of an error's text is classified and kept, in bytes.
@@ -33,6 +33,8 @@ struct CallResult<'l> {
     meta: Option<&'l RawValue>,
     #[serde(borrow, default)]
     content: Option<&'l RawValue>,
+    #[serde(borrow, default, rename = "resultType")]
+    kind: Option<&'l RawValue>,
 }
 
 /// What a guard, or a tool with the same manners, says of a failure in `_meta`.
@@ -72,7 +74,8 @@ pub(crate) fn outcome(answer: &Message<'_>, kept: bool) -> ToolOutcome {
     if let Some(raw) = answer.error {
         let error: RpcError<'_> = message::object(raw.get())
             .unwrap_or(RpcError { code: 0, message: Cow::Borrowed(raw.get()) });
-        let end = classify::json_rpc(error.code, &error.message).end;
+        let pending = pending::error(error.code);
+        let end = pending.unwrap_or_else(|| classify::json_rpc(error.code, &error.message).end);
         let mut failure = ToolError::new(end.code, bounded(&error.message)).classified(end);
         failure.details = Some(raw.to_owned().into());
         return ToolOutcome::failure(failure);
@@ -91,6 +94,7 @@ pub(crate) fn outcome(answer: &Message<'_>, kept: bool) -> ToolOutcome {
             outcome.parts_mut().content = Some(raw.to_owned().into());
             outcome
         }
+        Ok(result) if pending::is_asked(result.kind) => pending::result(raw),
         _ if kept => ToolOutcome::success(Json::from(raw.to_owned())),
         _ => ToolOutcome::default(),
     }
@@ -191,6 +195,10 @@ impl Repeatable {
 const MAY_HAVE_RUN: &str = "[MAY HAVE RUN] The call failed in a way that may pass, and it may have \
                             run all the same: do not repeat it; check first.";
 
+/// What a model must know of a call whose equal under the same id has not ended.
+const STILL_RUNS: &str = " (the first call still runs; this one was not made; ask again later with \
+                          the same id)";
+
 /// The line that answers the client's call: the server's own wherever there is one.
 pub(crate) fn line(
     call: &McpCall,
@@ -219,8 +227,12 @@ pub(crate) fn line(
             let found = classify::error(&**error).end;
             let noted = error.downcast_ref::<Noted>();
             let mut text = noted.map_or_else(|| in_full(&**error), |noted| in_full(noted.inner()));
-            text.push_str(repeatable.warning(found.ran));
-            text.push_str(&unknowns::told(error, found.ran, call.trace.record));
+            if found.code == code::IDEMPOTENCY_IN_FLIGHT {
+                text.push_str(STILL_RUNS);
+            } else {
+                text.push_str(repeatable.warning(found.ran));
+                text.push_str(&unknowns::told(error, found.ran, call.trace.record));
+            }
             let notes = noted.map(Noted::notes).unwrap_or_default().iter().map(|note| &**note);
             failed(id, found, repeatable, iter::once(&*text).chain(notes).map(notes::block))
         }
@@ -271,6 +283,8 @@ fn made(id: &str, outcome: &ToolOutcome, notes: &[&str]) -> Bytes {
 }
 
 fn result_line(id: &str, result: &str) -> Bytes {
+    // What comes from a store may have been written there by hand.
+    let result = one_line(result);
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").into()
 }
 
@@ -279,7 +293,7 @@ fn error_line(id: &str, error: &str) -> Bytes {
 }
 
 fn error_message(id: &str, error: &str) -> String {
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}")
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{}}}", one_line(error))
 }
 
 /// A JSON-RPC error of our own; `id` is JSON text, `null` where there is none.
@@ -333,6 +347,25 @@ mod tests {
             let answer = noted(&format!(r#"{{"id":1,"error":{error}}}"#));
             let answer: Value = serde_json::from_str(&answer).unwrap();
             assert_eq!(answer["error"]["message"], format!("{error}\nnote"));
+        }
+    }
+
+    #[test]
+    fn what_is_kept_on_several_lines_is_answered_on_one() {
+        let text = "{\n  \"content\": [\r\n{ \"type\": \"text\", \"text\": \"a  b\" }]\n}";
+        let kept = || Json::from(RawValue::from_string(text.to_owned()).unwrap());
+        let mut failed = ToolOutcome::failure(ToolError::new("x", "y"));
+        failed.parts_mut().error.as_mut().unwrap().details = Some(kept());
+        for (outcome, notes) in [
+            (ToolOutcome::success(kept()), &[][..]),
+            (ToolOutcome::success(kept()), &["n"]),
+            (failed, &[]),
+        ] {
+            let line = made("1", &outcome, notes);
+            let (breaks, last) = (memchr::memchr_iter(b'\n', &line).count(), line.last());
+            assert_eq!((breaks, last, line.contains(&b'\r')), (1, Some(&b'\n'), false));
+            let line = String::from_utf8(line.to_vec()).unwrap();
+            assert!(line.contains("\"text\":\"a  b\""), "{line}");
         }
     }
 }

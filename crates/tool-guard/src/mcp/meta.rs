@@ -1,5 +1,5 @@
 //! What a client says of a call in `_meta`, read once.
-use super::message;
+use super::message::{self, present};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -9,7 +9,8 @@ use std::borrow::Cow;
 pub(crate) struct Meta<'l> {
     #[serde(borrow, rename = "progressToken")]
     pub(crate) progress_token: Option<&'l RawValue>,
-    #[serde(borrow, rename = "idempotencyKey")]
+    /// `null` is one too, if none that can be used.
+    #[serde(borrow, default, rename = "idempotencyKey", deserialize_with = "present")]
     pub(crate) idempotency_key: Option<&'l RawValue>,
     #[serde(borrow)]
     pub(crate) traceparent: Option<Cow<'l, str>>,

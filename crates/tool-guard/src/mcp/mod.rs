@@ -20,6 +20,7 @@ mod notes;
 mod options;
 mod out;
 mod patrol;
+mod pending;
 mod proxy;
 pub(crate) mod recording;
 pub(crate) mod records;

@@ -326,9 +326,7 @@ where
         drop(wire);
         match opened {
             Ok(()) => self.start(request),
-            Err(Unopened::InUse) => {
-                self.refuse(id_text, INVALID_REQUEST, "a call with this id is still under way");
-            }
+            Err(Unopened::InUse) => self.refuse(id_text, INVALID_REQUEST, IN_USE),
             Err(Unopened::TooMany) => {
                 self.refuse(
                     id_text,
@@ -339,6 +337,8 @@ where
         }
     }
 }
+
+const IN_USE: &str = "a call with this id is still under way: this call was not made; send it under an id of its own";
 
 /// The line as `relay` has it, `None` if it goes no further.
 fn relayed(

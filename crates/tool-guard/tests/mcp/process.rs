@@ -278,3 +278,27 @@ fn a_server_that_has_closed_its_output_is_gone() {
         assert!(said.contains("server_gone"), "{said}");
     }
 }
+
+/// Unless it is heard, the signal that comes with it ends a process.
+#[test]
+fn a_file_that_may_not_grow_fails_calls_and_does_not_end_the_guard() {
+    let ledger = ledger();
+    let mut command = Command::new("sh");
+    // In blocks of 512 bytes: room for the tables, and not for many payments.
+    command.args(["-c", "ulimit -f 400; exec \"$@\"", "sh", BIN, "mcp", "--", BIN, "__serve"]);
+    command.arg("--ledger").arg(&ledger);
+    let mut client = Client::start(command, ledger);
+    let refused = (1..2_000).find(|id| {
+        let meta = json!({ "idempotencyKey": format!("k{id}") });
+        let arguments = json!({ "order": format!("o-{id}"), "pad": "x".repeat(2_000) });
+        let params = json!({ "name": "charge_card", "arguments": arguments, "_meta": meta });
+        client.request(*id, "tools/call", params);
+        let answer = client.answer(*id);
+        answer["result"]["_meta"]["tool-reliability/error"]["code"] == "store_unavailable"
+    });
+    let refused = refused.expect("the file is full at some time");
+    assert_eq!(client.executions("charge_card"), refused as usize - 1);
+    client.request("ping", "ping", json!({}));
+    client.answer("ping");
+    assert_eq!(client.leave().code(), Some(0));
+}

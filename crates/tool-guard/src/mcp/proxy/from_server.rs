@@ -7,7 +7,7 @@ use crate::mcp::{
     guessed,
     lines::{Item, Oversized},
     mark,
-    message::{self, Guess, Line, Message, NoteParams},
+    message::{self, Guess, Line, Message, NoteParams, Token},
     scan,
 };
 use bytes::Bytes;
@@ -16,6 +16,9 @@ use tokio::time::Instant;
 use tool_reliability::telemetry::TARGET;
 use tower_service::Service;
 use tr_core::{BoxError, ToolCall, ToolOutcome};
+
+/// From now on the list that was read says nothing of the tools.
+const LIST_CHANGED: &str = "notifications/tools/list_changed";
 
 impl<S> Proxy<S>
 where
@@ -58,7 +61,7 @@ where
         match message.method.as_deref() {
             None if message.id.is_some() => self.on_answer(line, message),
             Some("notifications/progress") => self.on_progress(line, message),
-            Some("notifications/tools/list_changed") => {
+            Some(LIST_CHANGED) => {
                 self.effects.forget();
                 self.pass_to_client(line);
             }
@@ -71,6 +74,7 @@ where
     fn on_server_batch(&mut self, line: &Bytes) {
         let parts = || batch::parts(line).into_iter().flatten();
         if !parts().any(|part| self.concerns_call(&part)) {
+            parts().for_each(|part| self.learn_from(&part));
             return self.pass_to_client(line);
         }
         let place = |part: &Bytes| part.as_ptr().addr() - line.as_ptr().addr();
@@ -85,6 +89,29 @@ where
             }
         }
         self.pass_others(line, others);
+    }
+
+    /// What a message says of the tools, in a batch that passes whole.
+    fn learn_from(&mut self, part: &[u8]) {
+        if !batch::may_be_message(part) {
+            return;
+        }
+        let Line::One(message) = message::read(part) else { return };
+        match (message.method.as_deref(), token(message.id)) {
+            (Some(LIST_CHANGED), _) => self.effects.forget(),
+            (None, Some(id)) => self.on_others_answer(&id, &message),
+            _ => {}
+        }
+    }
+
+    /// An answer to anything but a call.
+    fn on_others_answer(&mut self, id: &Token, message: &Message<'_>) {
+        self.requests.remove(id);
+        if self.lists.remove(id)
+            && let Some(result) = message.result
+        {
+            self.effects.learn(result);
+        }
     }
 
     /// What is no message is a batch again, or stands alone.
@@ -190,12 +217,7 @@ where
                 }
             }
             Answered::Stranger => {
-                self.requests.remove(&id);
-                if self.lists.remove(&id)
-                    && let Some(result) = message.result
-                {
-                    self.effects.learn(result);
-                }
+                self.on_others_answer(&id, message);
                 self.pass_to_client(line);
             }
         }

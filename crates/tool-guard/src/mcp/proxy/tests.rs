@@ -3,6 +3,7 @@ mod bounds;
 mod ends;
 mod fuzz;
 mod late;
+mod pending;
 mod refused;
 
 use super::*;

@@ -56,3 +56,24 @@ async fn a_line_too_long_is_refused_to_whoever_sent_it() {
     bench.settle().await;
     assert!(bench.client_gets().contains("The tool ran, but its answer has 99 bytes"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_is_none_is_refused() {
+    for key in ["null", "7", "\"\"", "[\"k\"]"] {
+        let mut bench = Bench::new(Mode::Enforce);
+        bench.client(keyed("1").replace("\"k\"", key).as_bytes());
+        bench.settle().await;
+        assert!(bench.client_gets().contains("-32602"), "{key}");
+        assert_eq!(bench.server_gets(), "", "{key}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_under_an_id_in_use_is_told_that_it_was_not_made() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.client(call("1", "pay").as_bytes());
+    bench.client(call("1", "other").as_bytes());
+    bench.settle().await;
+    assert_eq!(bench.server_gets(), call("1", "pay"));
+    assert!(bench.client_gets().contains("still under way: this call was not made"));
+}
