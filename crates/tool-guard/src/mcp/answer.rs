@@ -67,14 +67,19 @@ struct RpcError<'l> {
     code: i64,
     #[serde(borrow, default)]
     message: Cow<'l, str>,
+    #[serde(borrow, default)]
+    data: Option<&'l RawValue>,
 }
 
 /// What the server's answer says. A success is copied only if it is to be `kept`.
 pub(crate) fn outcome(answer: &Message<'_>, kept: bool) -> ToolOutcome {
     if let Some(raw) = answer.error {
-        let error: RpcError<'_> = message::object(raw.get())
-            .unwrap_or(RpcError { code: 0, message: Cow::Borrowed(raw.get()) });
-        let pending = pending::error(error.code);
+        let error: RpcError<'_> = message::object(raw.get()).unwrap_or(RpcError {
+            code: 0,
+            message: Cow::Borrowed(raw.get()),
+            data: None,
+        });
+        let pending = pending::error(error.code, error.data);
         let end = pending.unwrap_or_else(|| classify::json_rpc(error.code, &error.message).end);
         let mut failure = ToolError::new(end.code, bounded(&error.message)).classified(end);
         failure.details = Some(raw.to_owned().into());

@@ -1,4 +1,6 @@
 //! Answers that ask the client for something first: no end of a call.
+use super::message;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use tr_core::{Classification, Ran, ToolError, ToolOutcome, Verdict, classify};
 
@@ -30,7 +32,15 @@ pub(super) fn result(raw: &RawValue) -> ToolOutcome {
     outcome
 }
 
-/// How a JSON-RPC error with this code ends, if it is no end.
-pub(super) fn error(code: i64) -> Option<Classification<'static>> {
-    (code == URL_ELICITATION).then(end)
+/// What the user is asked to open.
+#[derive(Deserialize)]
+struct Asked {
+    elicitations: Vec<IgnoredAny>,
+}
+
+/// How a JSON-RPC error ends that is no end: the code alone is none, as no code is.
+pub(super) fn error(code: i64, data: Option<&RawValue>) -> Option<Classification<'static>> {
+    let data = data.filter(|_| code == URL_ELICITATION)?;
+    let asked: Asked = message::object(data.get()).ok()?;
+    (!asked.elicitations.is_empty()).then(end)
 }

@@ -3,7 +3,7 @@ use super::*;
 
 /// What a server answers to id 1 that needs something of its user first.
 const ASKS: [&str; 2] = [
-    "{\"id\":1,\"error\":{\"code\":-32042,\"message\":\"URL elicitation required\",\"data\":{\"elicitations\":[]}}}\n",
+    "{\"id\":1,\"error\":{\"code\":-32042,\"message\":\"URL elicitation required\",\"data\":{\"elicitations\":[{\"mode\":\"url\",\"elicitationId\":\"e\",\"url\":\"https://x\",\"message\":\"m\"}]}}}\n",
     "{\"id\":1,\"result\":{\"resultType\":\"input_required\",\"inputRequests\":{},\"requestState\":\"s\"}}\n",
 ];
 
@@ -30,6 +30,22 @@ async fn an_answer_that_asks_for_something_first_is_no_end_of_its_call() {
         bench.client(keyed("3").as_bytes());
         bench.settle().await;
         assert_eq!((bench.server_gets(), bench.client_gets().is_empty()), (String::new(), false));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_code_alone_asks_for_nothing() {
+    for data in ["", ",\"data\":null", ",\"data\":{}", ",\"data\":{\"elicitations\":[]}"] {
+        let mut bench = Bench::new(Mode::Enforce);
+        bench.client(keyed("1").as_bytes());
+        bench.settle().await;
+        bench.server_gets();
+        let error = format!("{{\"id\":1,\"error\":{{\"code\":-32042,\"message\":\"m\"{data}}}}}\n");
+        bench.server(error.as_bytes());
+        bench.settle().await;
+        bench.client(keyed("2").as_bytes());
+        bench.settle().await;
+        assert_eq!(bench.server_gets(), "", "{data}");
     }
 }
 
