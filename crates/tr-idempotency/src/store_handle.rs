@@ -10,7 +10,7 @@ use crate::{
     store::{End, Query, StoreError, Stored, Which, Whose},
 };
 use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
-use tr_core::canonical::Key;
+use tr_core::canonical::{Digest, Key};
 
 /// So many hexadecimal digits has a key.
 const DIGITS: usize = 64;
@@ -108,6 +108,19 @@ impl<V> StoreHandle<V> {
         limit: usize,
     ) -> Result<Vec<DedupeRecord>, StoreError> {
         let query = Query { which: Which::Unknown, ..self.query(Filter::Session(session)) };
+        let stored = self.remote.store.list(&query, limit).await?;
+        Ok(stored.iter().map(|stored| self.shown(stored)).collect())
+    }
+
+    /// Those of this session that have these params, whatever their keys.
+    pub async fn unknown_equals(
+        &self,
+        session: &str,
+        params: &Digest,
+        limit: usize,
+    ) -> Result<Vec<DedupeRecord>, StoreError> {
+        let whose = Whose::Equal(self.remote.format.frames.session(session), *params);
+        let query = Query { whose, which: Which::Unknown };
         let stored = self.remote.store.list(&query, limit).await?;
         Ok(stored.iter().map(|stored| self.shown(stored)).collect())
     }

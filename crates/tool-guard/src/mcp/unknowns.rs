@@ -24,7 +24,7 @@ const BARS: Duration = Duration::from_secs(600);
 /// More than happen in that time; past it the first to end makes room.
 const MOST: usize = 10_000;
 
-/// More of one conversation than anybody looks through.
+/// More calls with the same params in one conversation than anybody looks through.
 const LISTED: usize = 256;
 
 /// Calls of this process that may have run, by what makes their equals. Several calls may be equal: each
@@ -219,15 +219,12 @@ pub(crate) async fn in_store(
     let parts = call.parts();
     let session = parts.context.session.as_deref()?;
     // Who cannot ask the store is not granted a claim either, where one is needed.
-    let unknown = records.unknown_of(session, LISTED).await.ok()?;
+    let digest = identity::digest(call);
+    let unknown = records.unknown_equals(session, &digest, LISTED).await.ok()?;
     let own = parts.idempotency.id.map(|id| id.key);
-    let digest = identity::digest(call).to_string();
     let after = SystemClock.unix_ms().saturating_sub(BARS.as_millis() as u64);
-    let is_equal = |record: &&DedupeRecord| {
-        record.tool == parts.tool.label()
-            && record.request.params_digest == digest
-            && record.updated_at_ms >= after
-    };
+    let is_equal =
+        |record: &&DedupeRecord| record.tool == parts.tool.label() && record.updated_at_ms >= after;
     let equals = unknown.iter().filter(is_equal);
     let mut equals = equals.filter_map(|it| Some((it.key.parse().ok()?, it.updated_at_ms)));
     let (key, since) = equals.find(|(key, _)| Some(*key) != own)?;

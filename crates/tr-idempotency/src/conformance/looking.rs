@@ -5,6 +5,7 @@ use crate::{
     store::{Claimed, Query, Which, Whose},
 };
 use std::collections::HashSet;
+use tr_core::canonical::Digest;
 
 type Cx<'c, 's, S> = &'c Case<'s, S>;
 
@@ -61,6 +62,7 @@ pub(super) async fn records_are_found_by_key_session_and_tool<S: Subject>(
     ] {
         let mut claim = cx.claim(key);
         claim.session = session.map(|session| cx.name(session));
+        claim.digest = Digest::of_bytes(key);
         claim.tool = format!("{}.{tool}", cx.name("x"));
         cx.end(&claim, done("x")).await?;
     }
@@ -72,6 +74,8 @@ pub(super) async fn records_are_found_by_key_session_and_tool<S: Subject>(
         (Whose::Session(cx.name("one")), &["a", "b"]),
         (Whose::Session(cx.name("two")), &["c"]),
         (Whose::Session(cx.name("three")), &[]),
+        (Whose::Equal(cx.name("one"), Digest::of_bytes("a")), &["a"]),
+        (Whose::Equal(cx.name("two"), Digest::of_bytes("a")), &[]),
         (tool("mail"), &["a", "b", "d"]),
         (tool("mail.send"), &["a"]),
         (tool("mail.%"), &["d"]),

@@ -1,7 +1,7 @@
 //! Which records are meant, as a condition on the rows of `calls`.
 use super::row::time;
 use crate::store::{Query, Which, Whose};
-use tr_core::canonical::Key;
+use tr_core::canonical::{Digest, Key};
 use tr_sqlite::rusqlite::ToSql;
 
 /// What the index of open calls holds: said in full, or SQLite does not use it.
@@ -17,6 +17,7 @@ pub(super) struct Meant {
 #[derive(Debug)]
 enum Value {
     Key(Key),
+    Digest(Digest),
     Text(String),
     Whole(i64),
 }
@@ -43,6 +44,11 @@ impl Meant {
             Whose::Session(session) => {
                 sql += " AND session = :session";
                 params.push((":session", Value::Text(session.clone())));
+            }
+            Whose::Equal(session, digest) => {
+                sql += " AND session = :session AND digest = :digest";
+                params.push((":session", Value::Text(session.clone())));
+                params.push((":digest", Value::Digest(*digest)));
             }
             Whose::Tool(prefix) => {
                 sql += " AND tool >= :tool";
@@ -79,6 +85,7 @@ impl Meant {
         params.extend(self.params.iter().map(|(name, value)| {
             let value: &dyn ToSql = match value {
                 Value::Key(key) => key.as_bytes(),
+                Value::Digest(digest) => digest.as_bytes(),
                 Value::Text(text) => text,
                 Value::Whole(whole) => whole,
             };

@@ -1,7 +1,7 @@
 //! Every statement finds its rows by an index: a million records must not slow a claim.
 use super::{layout::CALLS, meant::Meant, table::evictions};
 use crate::store::{Query, Which, Whose};
-use tr_core::canonical::Key;
+use tr_core::canonical::{Digest, Key};
 use tr_sqlite::rusqlite::Connection;
 
 fn calls() -> Connection {
@@ -54,6 +54,7 @@ fn operators_questions_have_an_index() {
         (Whose::Key(key(7)), Which::Any, "sqlite_autoindex_calls_1"),
         (Whose::Keys(key(7)..=key(8)), Which::Any, "sqlite_autoindex_calls_1"),
         (session(), Which::Any, "calls_by_session"),
+        (Whose::Equal("s".into(), Digest::of_bytes("p")), Which::Unknown, "calls_by_session"),
         (Whose::Tool("pay.".into()), Which::Any, "calls_by_tool"),
         (Whose::All, Which::Unknown, "calls_open"),
         (Whose::All, Which::Inflight { at_least: 1 }, "calls_open"),

@@ -135,6 +135,8 @@ pub enum Whose {
     Keys(RangeInclusive<Key>),
     /// Those of this session, as [`ClaimRequest::session`] spells it.
     Session(String),
+    /// Those of this session that have these params.
+    Equal(String, Digest),
     /// Those of the tools whose label starts so.
     Tool(String),
 }
@@ -237,6 +239,9 @@ impl Query {
             Whose::Key(key) => stored.key == *key,
             Whose::Keys(keys) => keys.contains(&stored.key),
             Whose::Session(session) => stored.session.as_ref() == Some(session),
+            Whose::Equal(session, digest) => {
+                stored.session.as_ref() == Some(session) && stored.record.digest == *digest
+            }
             Whose::Tool(prefix) => stored.tool.starts_with(prefix),
         };
         theirs && self.which.means(&stored.record, stored.now)
