@@ -25,7 +25,7 @@ use std::{
     future::{Future, poll_fn},
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, Waker, ready},
+    task::{Context, Poll, Waker},
 };
 use tool_reliability::telemetry::TARGET;
 use tower_service::Service;
@@ -51,7 +51,6 @@ type Running = Pin<Box<dyn Future<Output = Finished> + Send>>;
 pub(crate) struct Calls {
     wire: Arc<Wire>,
     running: FuturesUnordered<Running>,
-    patrol: Patrol,
 }
 
 impl Calls {
@@ -78,15 +77,10 @@ impl Calls {
     /// Waits until a call has ended, or an attempt has something to send.
     pub(crate) async fn step(&mut self) -> Option<Finished> {
         poll_fn(|cx| {
-            loop {
-                if let Poll::Ready(Some(finished)) = self.running.poll_next_unpin(cx) {
-                    return Poll::Ready(Some(finished));
-                }
-                if !self.wire.lock().outbox.is_empty() {
-                    return Poll::Ready(None);
-                }
-                ready!(self.patrol.poll_round(cx));
+            if let Poll::Ready(Some(finished)) = self.running.poll_next_unpin(cx) {
+                return Poll::Ready(Some(finished));
             }
+            if self.wire.lock().outbox.is_empty() { Poll::Pending } else { Poll::Ready(None) }
         })
         .await
     }
@@ -103,6 +97,8 @@ pub(crate) struct Proxy<S> {
     watching: Watching,
     /// The calls that are under way.
     pub(crate) calls: Calls,
+    /// What ends those that wait for too long.
+    pub(crate) patrol: Patrol,
     /// Requests of the client that are no tool calls, by id.
     requests: HashSet<Token>,
     /// Those of them that ask for the list of tools.
@@ -132,11 +128,8 @@ where
     pub(crate) fn new(parts: Parts<S>) -> Self {
         let Parts { mode, wire, stack, client, effects } = parts;
         Self {
-            calls: Calls {
-                wire: wire.clone(),
-                running: FuturesUnordered::new(),
-                patrol: Patrol::new(wire.clone()),
-            },
+            calls: Calls { wire: wire.clone(), running: FuturesUnordered::new() },
+            patrol: Patrol::new(wire.clone()),
             mode,
             wire,
             stack,

@@ -40,6 +40,8 @@ use tool_reliability::admin::Admin;
 const HIGH_WATER: usize = 4 * 1024 * 1024;
 /// As many bytes gather for the client before they are written, while there are more lines.
 const AT_ONCE: usize = 64 * 1024;
+/// In so many passes of the loop what has been overdue for long is looked for once.
+const BETWEEN_LOOKS: u32 = 256;
 /// How long a call may take without an answer or progress where nobody says it: clients give up at
 /// about 60 s.
 const IDLE: Duration = Duration::from_secs(50);
@@ -188,7 +190,12 @@ impl Streams {
         let (mut exits_by, mut silent_at): (Option<Instant>, Option<Instant>) = (None, None);
         // How long the server's input stays open for calls of a client that has left.
         let mut held_until: Option<Instant> = None;
+        let mut passes = 0_u32;
         loop {
+            passes = passes.wrapping_add(1);
+            if passes.is_multiple_of(BETWEEN_LOOKS) {
+                proxy.patrol.end_late();
+            }
             let client_open = self.from_client.is_open();
             // Refusals pile up too where a client writes and does not read.
             let reading_client = client_open
@@ -256,6 +263,7 @@ impl Streams {
                         }
                     }
                 },
+                () = proxy.patrol.round() => {}
                 ended = server::exit(&mut self.server.supervisor), if !exited => {
                     (exited, code) = (true, ended);
                     silent_at = Some(Instant::now() + LINGER);

@@ -66,6 +66,7 @@ impl Bench {
                     self.proxy.on_step(finished);
                     idle = 0;
                 }
+                None if self.proxy.patrol.round().now_or_never().is_some() => idle = 0,
                 None => idle += 1,
             }
             yield_now().await;

@@ -75,3 +75,31 @@ async fn one_of_two_equal_calls_that_is_answered_late_does_not_free_the_other() 
     assert!(said.contains("it may have run; this one did not run"), "{said}");
     assert_eq!(bench.server_gets(), "");
 }
+
+/// A guard that was stopped finds the answer and the timer's end at once.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_came_in_time_is_read_before_its_call_is_ended() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.client(call("1", "pay").as_bytes());
+    bench.settle().await;
+    tokio::time::advance(Duration::from_secs(51)).await;
+    assert!(bench.proxy.calls.step().now_or_never().flatten().is_none());
+    assert!(bench.proxy.patrol.round().now_or_never().is_none());
+    bench.server(done("1").as_bytes());
+    bench.settle().await;
+    assert_eq!(bench.client_gets(), done("1"));
+}
+
+/// The server writes all the time, and answers nothing.
+#[tokio::test(start_paused = true)]
+async fn what_is_overdue_for_long_is_ended_although_there_is_more_to_read() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.client(call("1", "pay").as_bytes());
+    assert!(bench.proxy.calls.step().now_or_never().flatten().is_none());
+    for (seconds, is_ended) in [(50, false), (1, true)] {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+        bench.proxy.patrol.end_late();
+        let finished = bench.proxy.calls.step().now_or_never().flatten();
+        assert_eq!(finished.is_some(), is_ended, "after {seconds} s more");
+    }
+}
