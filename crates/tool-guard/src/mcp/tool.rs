@@ -129,14 +129,15 @@ impl Wire {
     /// The server has answered a call after it was given up. A failure that does not say whether the
     /// call ran, such as one that answers the guard's own cancellation, leaves it unknown.
     pub(crate) fn settle(&self, owed: Owed, outcome: ToolOutcome) {
-        let outcome = judged(outcome, owed.codes.as_deref());
+        let Owed { claim, equals, codes } = owed;
+        let outcome = judged(outcome, codes.as_deref());
         if leaves_unknown(&outcome) {
             return;
         }
-        if let Some(equals) = &owed.equals {
+        if let Some(equals) = &equals {
             self.unknowns.settled(equals);
         }
-        let Some(Claim { fence, in_store }) = owed.claim else { return };
+        let Some(Claim { fence, in_store }) = claim else { return };
         let did_not_run = outcome.error().is_some_and(|error| error.ran == Ran::No);
         let how = match outcome {
             _ if did_not_run => Settlement::DidNotRun,
