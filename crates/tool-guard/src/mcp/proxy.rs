@@ -27,6 +27,7 @@ use std::{
     sync::Arc,
     task::{Context, Poll, Waker},
 };
+use tokio::task::coop::unconstrained;
 use tool_reliability::telemetry::TARGET;
 use tower_service::Service;
 use tr_core::{BoxError, ToolCall, ToolOutcome};
@@ -74,15 +75,16 @@ impl Calls {
         }
     }
 
-    /// Waits until a call has ended, or an attempt has something to send.
+    /// Waits until a call has ended, or an attempt has something to send. Where the runtime's budget is
+    /// used up, calls would be put off and come back in the reverse order, so it is not counted here.
     pub(crate) async fn step(&mut self) -> Option<Finished> {
-        poll_fn(|cx| {
+        let step = poll_fn(|cx| {
             if let Poll::Ready(Some(finished)) = self.running.poll_next_unpin(cx) {
                 return Poll::Ready(Some(finished));
             }
             if self.wire.lock().outbox.is_empty() { Poll::Pending } else { Poll::Ready(None) }
-        })
-        .await
+        });
+        unconstrained(step).await
     }
 }
 
