@@ -1,5 +1,5 @@
 //! What is retried, and what a retry does to ids, progress and loops.
-use crate::client::{Client, ledger, text};
+use crate::client::{Client, ledger, text, until};
 use serde_json::json;
 use std::fs;
 
@@ -76,6 +76,7 @@ fn a_cancelled_call_is_not_answered_and_not_repeated() {
     client.call(2, "charge_card", json!({ "order": "o", "then": "hang" }));
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 2 } }));
     assert!(client.is_quiet());
+    until("the payment is made", || (client.executions("charge_card") > 0).then_some(()));
     assert_eq!(client.executions("charge_card"), 1);
 }
 
