@@ -10,13 +10,29 @@ const UUID: [usize; 5] = [8, 4, 4, 4, 12];
 /// bytes in Base64url, as Bedrock has them.
 const PREFIXES: [&str; 4] = ["", "call_", "toolu_", "tooluse_"];
 
+/// What stands before 24 letters and digits in Anthropic's ids, their version `01` included; who hosts
+/// the model may stand between.
+const ANTHROPIC: [&str; 3] = ["toolu_", "toolu_bdrk_", "toolu_vrtx_"];
+
 /// Whether the id has a part that was drawn: 20 letters and digits in a row, a UUID, or a Nano ID.
 /// Names are chosen, however many words of them `_` joins: in doubt nothing was drawn.
 pub(super) fn is_random(id: &str, tool: &str) -> bool {
     // A shorter name is no part of its own.
     let id = if tool.len() < RANDOM { id.to_owned() } else { id.replace(tool, ".") };
     let mut runs = id.split(|c: char| !c.is_ascii_alphanumeric());
-    runs.any(|run| run.len() >= RANDOM && is_mixed(run)) || has_uuid(&id) || has_nano_id(&id)
+    runs.any(|run| run.len() >= RANDOM && is_mixed(run))
+        || is_of_anthropic(&id)
+        || has_uuid(&id)
+        || has_nano_id(&id)
+}
+
+/// One in a hundred of these is mixed too little to be told by that.
+fn is_of_anthropic(id: &str) -> bool {
+    ANTHROPIC.iter().filter_map(|prefix| id.strip_prefix(prefix)).any(|drawn| {
+        drawn.len() == 24
+            && drawn.starts_with("01")
+            && drawn.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
 }
 
 fn has_uuid(id: &str) -> bool {
@@ -56,6 +72,7 @@ mod tests {
     fn ids_that_were_drawn_are_random() {
         for drawn in [
             "toolu_01A09q90qw90lq917835lq9",
+            "toolu_01TfEJqmSUNCWdhXmBqwhCxz",
             "toolu_bdrk_01TfEJ7qmSUNCWdhXmBq3Cx4",
             "toolu_vrtx_01KzH8nUBxr5VpVhYtsM2dQe",
             "call_8f14e45fceea467f9b0cab12",
@@ -89,6 +106,8 @@ mod tests {
             "functions.mcp__acmecorporatepayments2024__pay:0",
             "tool_0_mcp__acme_corporate_payments__pay",
             "create_payment_orders",
+            "toolu_create_payment_orders01",
+            "toolu_01",
             "call_create_payment_orders",
             "12345678901234567890",
             "20261123055242123456",
