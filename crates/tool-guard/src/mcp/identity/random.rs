@@ -10,8 +10,8 @@ const UUID: [usize; 5] = [8, 4, 4, 4, 12];
 /// bytes in Base64url, as Bedrock has them.
 const PREFIXES: [&str; 4] = ["", "call_", "toolu_", "tooluse_"];
 
-/// What stands before 24 letters and digits in Anthropic's ids, their version `01` included; who hosts
-/// the model may stand between.
+/// What stands before the 24 letters and digits of Anthropic's ids; who hosts the model may stand
+/// between.
 const ANTHROPIC: [&str; 3] = ["toolu_", "toolu_bdrk_", "toolu_vrtx_"];
 
 /// Whether the id has a part that was drawn: 20 letters and digits in a row, a UUID, or a Nano ID.
@@ -26,13 +26,12 @@ pub(super) fn is_random(id: &str, tool: &str) -> bool {
         || has_nano_id(&id)
 }
 
-/// One in a hundred of these is mixed too little to be told by that.
+/// Two in a hundred of these are mixed too little to be told by that.
 fn is_of_anthropic(id: &str) -> bool {
-    ANTHROPIC.iter().filter_map(|prefix| id.strip_prefix(prefix)).any(|drawn| {
-        drawn.len() == 24
-            && drawn.starts_with("01")
-            && drawn.bytes().all(|byte| byte.is_ascii_alphanumeric())
-    })
+    ANTHROPIC
+        .iter()
+        .filter_map(|prefix| id.strip_prefix(prefix))
+        .any(|drawn| drawn.len() == 24 && drawn.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
 fn has_uuid(id: &str) -> bool {
@@ -73,6 +72,7 @@ mod tests {
         for drawn in [
             "toolu_01A09q90qw90lq917835lq9",
             "toolu_01TfEJqmSUNCWdhXmBqwhCxz",
+            "toolu_AmwMBPxevaKFAkEUDONX17Se",
             "toolu_bdrk_01TfEJ7qmSUNCWdhXmBq3Cx4",
             "toolu_vrtx_01KzH8nUBxr5VpVhYtsM2dQe",
             "call_8f14e45fceea467f9b0cab12",
