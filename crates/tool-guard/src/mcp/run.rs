@@ -254,7 +254,12 @@ impl Streams {
                         heard = true;
                         silent_at = exited.then(|| Instant::now() + LINGER);
                         proxy.on_server(&item);
-                        go_on(&mut proxy, &mut from_server);
+                        // Many small lines are taken at once, not with a look at all else for each.
+                        while proxy.to_client.len() < AT_ONCE
+                            && let Some(item) = from_server.buffered()
+                        {
+                            proxy.on_next_of_server(&item);
+                        }
                     }
                     // The output may end with a line, so its end is seen below.
                     None => {
@@ -295,30 +300,6 @@ impl Streams {
     async fn not_started(&mut self) -> Option<ExitCode> {
         let code = self.server.wait().await?;
         matches!(code, NOT_FOUND | NOT_STARTED).then(|| ExitCode::from(code))
-    }
-}
-
-/// Takes what was read of the server already, so that not all else is looked at for each of many small
-/// lines.
-fn go_on<S, R>(proxy: &mut Proxy<S>, from_server: &mut LineReader<R>)
-where
-    S: tower_service::Service<
-            tr_core::ToolCall,
-            Response = tr_core::ToolOutcome,
-            Error = tr_core::BoxError,
-            Future: Send,
-        > + Clone
-        + Send
-        + 'static,
-    R: AsyncRead + Unpin,
-{
-    while proxy.to_client.len() < AT_ONCE {
-        let Some(item) = from_server.buffered() else { return };
-        // What ended with the line before comes before this one.
-        if let Some(finished) = proxy.calls.step().now_or_never() {
-            proxy.on_step(finished);
-        }
-        proxy.on_server(&item);
     }
 }
 

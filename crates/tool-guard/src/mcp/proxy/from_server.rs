@@ -11,6 +11,7 @@ use crate::mcp::{
     scan,
 };
 use bytes::Bytes;
+use futures_util::FutureExt;
 use std::ops::Range;
 use tokio::time::Instant;
 use tool_reliability::telemetry::TARGET;
@@ -43,6 +44,15 @@ where
             Item::Oversized(_) if self.mode == Mode::Off => {}
             Item::Oversized(line) => self.on_oversized(line),
         }
+    }
+
+    /// A line of the server's that was read together with the one before it. A call that this one ended
+    /// is answered first, so that answers keep their order.
+    pub(crate) fn on_next_of_server(&mut self, item: &Item) {
+        if let Some(finished) = self.calls.step().now_or_never() {
+            self.on_step(finished);
+        }
+        self.on_server(item);
     }
 
     fn on_server_line(&mut self, line: &Bytes) {
