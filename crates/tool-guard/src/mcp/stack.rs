@@ -19,7 +19,8 @@ use tool_reliability::{
 use tr_core::catalog::ToolCatalog;
 
 /// A failure that did not run frees the call's id: what refused it (a server that has ended) need not be
-/// there any more when the next guard asks. Failures that ran are kept as successes are.
+/// there any more when the next guard asks. A mutating call's failure that ran is kept as a success is,
+/// whatever this says.
 pub(crate) const FREED: Duration = Duration::from_millis(1);
 
 /// For how long a killed guard's claims bind where nobody can see its end (Redis): clients give up at

@@ -227,11 +227,13 @@ object! { strict
         "max_kept_bytes" => max_kept_bytes: Option<u32>, Lenient<Count<MAX_BYTES>>;
         /// How long successes are replayed, in milliseconds; 24 h.
         "done_ttl_ms" => done_ttl_ms: Option<u64>, Lenient<Millis<1>>;
-        /// How long failures are replayed, in milliseconds; 5 min.
+        /// How long failures are replayed, in milliseconds; 5 min, in `tool-guard` not at all. A failure of a
+        /// mutating call that may have run is kept as a success is.
         "failed_ttl_ms" => failed_ttl_ms: Option<u64>, Lenient<Millis<1>>;
-        /// The lease of a call in flight, in milliseconds; 2 min.
+        /// The lease of a call in flight, in milliseconds; 2 min, in `tool-guard` 30 s.
         "inflight_ttl_ms" => inflight_ttl_ms: Option<u64>, Lenient<Millis<1>>;
-        /// How long a mutating call of unknown outcome bars a repeat, in milliseconds; 24 h.
+        /// How long a mutating call of unknown outcome bars a repeat, in milliseconds; 24 h, in
+        /// `tool-guard` 30 days.
         "unknown_ttl_ms" => unknown_ttl_ms: Option<u64>, Lenient<Millis<1>>;
         /// How long the end of a call that was cut off waits for its repeat, in milliseconds; 60 s.
         "cut_off_grace_ms" => cut_off_grace_ms: Option<u64>, Lenient<Millis<1>>;
