@@ -111,7 +111,7 @@ fn line(statuses: &[&str]) -> Vec<Member> {
         always("version", "Which report this is.", json!({ "const": 1 })),
         always("file", "The file, as the command line or its folder names it.", text()),
         maybe("session", "Which session of a database.", text()),
-        always("status", "What came of it.", one_of(statuses)),
+        always("status", "The verdict on the file.", one_of(statuses)),
     ]
 }
 

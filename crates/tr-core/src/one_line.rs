@@ -2,7 +2,7 @@
 use std::borrow::Cow;
 
 /// The JSON without its white space, if it has line breaks; names, strings and numbers stay as they are
-/// written. Of what is no JSON, everything up to there counts.
+/// written. It is for JSON: other text keeps what stands in quotes.
 ///
 /// ```
 /// assert_eq!(tr_core::one_line("{\r\n  \"a b\": [1.0,\n 2]\n}"), "{\"a b\":[1.0,2]}");

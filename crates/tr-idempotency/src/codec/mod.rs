@@ -62,7 +62,7 @@ impl std::fmt::Display for Unreadable {
             ),
             #[cfg(feature = "encryption")]
             Self::Elsewhere(what) => {
-                write!(f, "it was sealed for another {what}: somebody has changed the store")
+                write!(f, "it was sealed for another {what}: the store was changed from outside")
             }
             Self::Foreign(why) => write!(f, "its answer has another form: {why}"),
         }
