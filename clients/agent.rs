@@ -133,7 +133,7 @@ impl Room {
         (model, port.trim().parse().unwrap())
     }
 
-    /// The server behind the guard, as an agent is told of it.
+    /// The server behind the guard, as an agent's configuration names it.
     fn bank(&self) -> (PathBuf, [PathBuf; 6], [(&'static str, PathBuf); 3]) {
         let catalog = self.path("catalog.toml");
         fs::write(&catalog, "[tools.pay]\neffect = \"mutating\"\n").unwrap();

@@ -48,7 +48,11 @@ enum Command {
     /// Check licences, sources and bans of the dependencies.
     Deny,
     /// Check the rules of this repository that no other tool knows.
-    Tidy,
+    Tidy {
+        /// Count the refused phrases of each crate and folder, and show those in paths that contain PATH.
+        #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = "")]
+        phrases: Option<String>,
+    },
     /// Show the test of each acceptance case.
     Cases {
         /// Run these tests too and show their results.
@@ -135,7 +139,8 @@ fn act(command: Command) -> Result<()> {
         Command::Test => test::run(&repo).map(drop),
         Command::Ci => ci::run(&repo),
         Command::Deny => deny::run(&repo),
-        Command::Tidy => tidy::run(&repo),
+        Command::Tidy { phrases: None } => tidy::run(&repo),
+        Command::Tidy { phrases: Some(path) } => tidy::phrases(&repo, &path),
         Command::Cases { run, all } => cases::run(&repo, run, all),
         Command::Schemas { check: false } => schemas::write(&repo),
         Command::Schemas { check: true } => schemas::check(&repo),

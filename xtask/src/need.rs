@@ -17,7 +17,7 @@ pub(crate) struct Need {
     probe: &'static [&'static str],
     /// Debian's packages that bring it.
     debian: &'static [&'static str],
-    /// The service that comes with them, which nobody here wants to run.
+    /// The service that the packages would start; it is kept from starting.
     service: Option<&'static str>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn of<'p>(packages: impl Iterator<Item = &'p Package>) -> Result<Vec<
 
 fn known(program: &str) -> Result<&'static Need> {
     let need = BY_PACKAGES.iter().find(|need| need.program == program).copied();
-    need.with_context(|| format!("nobody knows how to get {program}: add it to xtask/src/need.rs"))
+    need.with_context(|| format!("no package is known for {program}: add it to xtask/src/need.rs"))
 }
 
 /// What to do about programs that are missing.
@@ -150,6 +150,6 @@ mod tests {
     fn a_package_asks_for_what_is_known() {
         assert_eq!(known("redis-server").unwrap().debian, ["redis-server"]);
         let error = known("memcached").unwrap_err().to_string();
-        assert_eq!(error, "nobody knows how to get memcached: add it to xtask/src/need.rs");
+        assert_eq!(error, "no package is known for memcached: add it to xtask/src/need.rs");
     }
 }

@@ -24,7 +24,7 @@ const TESTKIT: &str = "tr-testkit";
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Binary {
     package: String,
-    /// Which one, as cargo is told.
+    /// The arguments with which cargo selects it.
     target: Vec<String>,
 }
 

@@ -6,6 +6,7 @@ mod absence;
 mod allow;
 mod links;
 mod marks;
+mod phrases;
 mod rooms;
 mod shape;
 mod threats;
@@ -55,6 +56,7 @@ const RULES: &[Rule] = &[
     marks::unfinished,
     marks::hosts,
     links::links,
+    phrases::phrases,
     threats::tests,
 ];
 
@@ -70,6 +72,18 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         1 => bail!("1 place breaks a rule of the repository"),
         many => bail!("{many} places break rules of the repository"),
     }
+}
+
+/// Shows how many refused phrases each crate or folder has, and where those are whose path contains `only`.
+pub(crate) fn phrases(repo: &Repo, only: &str) -> Result<()> {
+    let faults = phrases::all(&Tree::read(repo)?);
+    for fault in faults.iter().filter(|fault| !only.is_empty() && fault.path.contains(only)) {
+        println!("{fault}");
+    }
+    for (scope, count) in phrases::counts(&faults) {
+        println!("{count:5} {scope}");
+    }
+    Ok(())
 }
 
 fn faults(tree: &Tree, rules: &[Rule], allowed: &[Allowed]) -> Vec<Fault> {

@@ -37,10 +37,37 @@ impl Tokens {
             .windows(pattern.len())
             .filter(|window| window.iter().zip(&pattern).all(|(token, text)| token.text == *text))
             .map(|window| &window[0])
-            .filter(|token| look == Look::Everywhere || token.test == (look == Look::InTests))
+            .filter(|token| token.is_seen(look))
             .map(|token| token.line)
             .collect()
     }
+
+    /// Line and content of each string literal; comments that are docs are none.
+    pub(super) fn strings(&self, look: Look) -> impl Iterator<Item = (usize, &str)> {
+        let is_doc = |at: usize| at >= 2 && self.0[at - 2].text == "doc";
+        let tokens =
+            self.0.iter().enumerate().filter(move |(at, it)| it.is_seen(look) && !is_doc(*at));
+        tokens.filter_map(|(_, token)| Some((token.line, content(&token.text)?)))
+    }
+
+    /// Whether the first token at or after a line is compiled for tests only.
+    pub(super) fn is_test(&self, line: usize) -> bool {
+        let next = self.0.partition_point(|token| token.line < line);
+        self.0.get(next).is_some_and(|token| token.test)
+    }
+}
+
+impl Token {
+    fn is_seen(&self, look: Look) -> bool {
+        look == Look::Everywhere || self.test == (look == Look::InTests)
+    }
+}
+
+/// What stands between the quotes, if it is a string literal.
+fn content(literal: &str) -> Option<&str> {
+    let hashes = literal.trim_start_matches(['b', 'c', 'r']);
+    let text = hashes.trim_start_matches('#').strip_prefix('"')?;
+    Some(text.trim_end_matches('#').strip_suffix('"').unwrap_or(text))
 }
 
 /// Whether the whole file is compiled for tests only, as far as its path tells.
@@ -138,6 +165,21 @@ mod tests {
         assert!(is_test_file("crates/a/src/tests.rs"));
         assert!(is_test_file("crates/a/src/state/tests/window.rs"));
         assert!(!is_test_file("crates/a/src/contests.rs"));
+    }
+
+    #[test]
+    fn strings_are_literals_of_any_kind_but_no_docs() {
+        let text = "/// doc\nfn f() { g(\"a\", r#\"b\"#, b\"c\", '\"', 1) }\n#[cfg(test)]\nfn h() { g(\"d\") }\n#[doc = \"e\"]\nfn i() {}\n";
+        let tokens = Tokens::of("src/lib.rs", text).unwrap();
+        let strings: Vec<_> = tokens.strings(Look::OutsideTests).collect();
+        assert_eq!(strings, [(2, "a"), (2, "b"), (2, "c")]);
+    }
+
+    #[test]
+    fn a_line_is_a_test_if_what_follows_it_is() {
+        let text = "// a\nfn f() {}\n#[cfg(test)]\nmod tests {\n    // b\n    fn g() {}\n}\n// c\n";
+        let tokens = Tokens::of("src/lib.rs", text).unwrap();
+        assert_eq!([1, 5, 8].map(|line| tokens.is_test(line)), [false, true, false]);
     }
 
     #[test]
