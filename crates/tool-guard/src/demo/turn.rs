@@ -5,6 +5,7 @@ use crate::{
     turn::{Client, Keys, Run, play},
 };
 use std::{env, ffi::OsString, fs};
+use tool_reliability::config::Config;
 use tr_core::ToolCatalog;
 use tr_turn::Report;
 
@@ -35,8 +36,9 @@ pub(crate) async fn run() -> anyhow::Result<Report> {
     ];
     let (mut client, effects) = Client::connect(&command).await?;
     let keys = Keys::new("demo", None);
-    let run =
-        Run { plan: PLAN, catalog: &ToolCatalog::default(), keys, records: Records::default() };
+    let (config, catalog) = (Config::default(), ToolCatalog::default());
+    let records = Records::default();
+    let run = Run { plan: PLAN, config: &config, catalog: &catalog, keys, records };
     let report = play(&mut client, &effects, run).await;
     client.end().await;
     let _ = fs::remove_dir_all(folder);

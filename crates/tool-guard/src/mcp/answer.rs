@@ -18,7 +18,7 @@ use std::{
 use tool_reliability::loopguard::Noted;
 use tr_core::{
     BoxError, Classification, Effect, EffectOf, Json, Ran, Standard, ToolCall, ToolError,
-    ToolOutcome, Verdict, classify, code, one_line,
+    ToolManifest, ToolOutcome, Verdict, classify, code, one_line,
 };
 
 /// How much of an error's text is classified and kept, in bytes.
@@ -148,10 +148,20 @@ impl<'de> Visitor<'de> for Texts {
 
 /// Whether the JSON-RPC error that `outcome` tells of has one of these codes, by which its tool says
 /// that it did not run.
-pub(crate) fn says_not_run(outcome: &ToolOutcome, codes: &[Box<str>]) -> bool {
+fn says_not_run(outcome: &ToolOutcome, codes: &[Box<str>]) -> bool {
     let details = outcome.error().and_then(|error| error.details.as_ref());
     let code = details.and_then(|raw| message::object::<RpcError<'_>>(raw.get()).ok());
     code.is_some_and(|error| codes.iter().any(|code| code.parse() == Ok(error.code)))
+}
+
+/// The outcome, with what the tool's codes say of it.
+pub(crate) fn judged(mut outcome: ToolOutcome, codes: Option<&ToolManifest>) -> ToolOutcome {
+    if codes.is_some_and(|tool| says_not_run(&outcome, &tool.not_run))
+        && let Some(error) = &mut outcome.parts_mut().error
+    {
+        (error.verdict, error.ran) = (Some(Verdict::TRANSIENT), Ran::No);
+    }
+    outcome
 }
 
 /// What decides whether a failed call may be repeated as it is.

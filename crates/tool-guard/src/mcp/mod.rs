@@ -27,7 +27,7 @@ pub(crate) mod records;
 mod run;
 mod scan;
 pub(crate) mod server;
-mod setup;
+pub(crate) mod setup;
 mod signals;
 pub(crate) mod stack;
 mod stdio;
@@ -43,6 +43,6 @@ pub(crate) use self::{
     options::{Mode, Options},
     run::run,
     server::Server,
-    stack::{read_catalog, read_config},
+    stack::read_config,
     stdio::{Input, Output},
 };

@@ -56,7 +56,7 @@ const LINGER: Duration = Duration::from_millis(200);
 /// Runs the guard until the client leaves, or the server ends.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let logging = log::start(options.log, options.log_file.as_deref())?;
-    let files = Files::of(&options);
+    let files = Files::new(options.config.as_deref(), options.catalog.as_deref());
     let setup = files.read().map_err(anyhow::Error::msg)?;
     let declared = Declared::default();
     setup.declare(&declared);

@@ -1,19 +1,23 @@
 //! How the guard is set up: options, variables and files, and files once more.
 use super::{
-    Options,
     effects::Declared,
     identity::{self, IdentityRule},
     options::Loops,
     recording::Recording,
     stack::{read_catalog, read_config},
 };
-use std::{env, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+};
 use tool_reliability::{
     Environment,
     config::{Config, DeriveKeys, Live, LoopMode, Reloaded, variables},
     idempotency::DerivedKeys,
     loopguard,
 };
+use tr_core::{ToolCatalog, ToolManifest, catalog::CatalogError};
 
 /// The files that say how the guard is set up.
 #[derive(Clone, Debug)]
@@ -27,12 +31,12 @@ pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) recording: Recording,
     pub(crate) identity: Vec<IdentityRule>,
-    declared: tr_core::ToolCatalog,
+    declared: ToolCatalog,
 }
 
 impl Files {
-    pub(crate) fn of(options: &Options) -> Self {
-        Self { config: options.config.clone(), catalog: options.catalog.clone() }
+    pub(crate) fn new(config: Option<&Path>, catalog: Option<&Path>) -> Self {
+        Self { config: config.map(Path::to_owned), catalog: catalog.map(Path::to_owned) }
     }
 
     /// Whether there are any.
@@ -66,7 +70,7 @@ impl Files {
     }
 
     /// Where a configuration's mistake is.
-    fn said_in(&self) -> String {
+    pub(crate) fn said_in(&self) -> String {
         let file = self.config.as_deref().map(|file| file.display().to_string());
         file.unwrap_or_else(|| "the environment".into())
     }
@@ -89,6 +93,22 @@ impl Setup {
         let undeclared = self.declared.said_of_undeclared();
         let undeclared = undeclared.unwrap_or_else(|| self.config.catalog.undeclared_effect());
         declared.replace(self.config.catalog.iter().chain(self.declared.iter()), undeclared);
+    }
+
+    /// What is known of tools, as one catalogue: what the catalogue says beats the configuration.
+    ///
+    /// # Errors
+    /// If the two name more tools than a catalogue can hold.
+    pub(crate) fn catalog(&self) -> Result<ToolCatalog, CatalogError> {
+        let all = self.config.catalog.iter().chain(self.declared.iter());
+        let tools: BTreeMap<_, _> = all.map(|tool| (tool.tool.name(), tool)).collect();
+        let catalog = ToolCatalog::new(tools.into_values().map(|tool| ToolManifest::clone(tool)))?;
+        let undeclared = self.declared.said_of_undeclared();
+        let undeclared = undeclared.or_else(|| self.config.catalog.said_of_undeclared());
+        Ok(match undeclared {
+            Some(effect) => catalog.with_undeclared_effect(effect),
+            None => catalog,
+        })
     }
 
     /// What becomes of loops, and what to say of an option whose name will go: an option beats the

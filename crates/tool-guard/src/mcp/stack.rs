@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use std::{fs, path::Path, sync::Arc, time::Duration};
 use tool_reliability::{
     Builder,
-    config::{Config, Live},
+    config::{Config, IdempotencyConfig, Live},
     idempotency::{
         self, DerivedKeys,
         store::{RecordStore, SealingKey},
@@ -21,11 +21,43 @@ use tr_core::catalog::ToolCatalog;
 /// A failure that did not run frees the call's id: what refused it (a server that has ended) need not be
 /// there any more when the next guard asks. A mutating call's failure that ran is kept as a success is,
 /// whatever this says.
-pub(crate) const FREED: Duration = Duration::from_millis(1);
+const FREED: Duration = Duration::from_millis(1);
 
 /// For how long a killed guard's claims bind where nobody can see its end (Redis): clients give up at
 /// 60 s.
-pub(crate) const LEASE: Duration = Duration::from_secs(30);
+const LEASE: Duration = Duration::from_secs(30);
+
+/// How long records hold where the configuration does not say it.
+pub(crate) struct Times {
+    unknown: Option<Duration>,
+    failed: Option<Duration>,
+    lease: Option<Duration>,
+}
+
+impl Times {
+    /// What this configuration leaves open.
+    pub(crate) fn beside(config: &IdempotencyConfig) -> Self {
+        Self {
+            unknown: config.unknown_ttl_ms.is_none().then_some(UNKNOWN),
+            failed: config.failed_ttl_ms.is_none().then_some(FREED),
+            lease: config.inflight_ttl_ms.is_none().then_some(LEASE),
+        }
+    }
+
+    /// Sets them.
+    pub(crate) fn set(&self, mut layer: idempotency::Builder) -> idempotency::Builder {
+        if let Some(unknown) = self.unknown {
+            layer = layer.unknown_ttl(unknown);
+        }
+        if let Some(failed) = self.failed {
+            layer = layer.failed_ttl(failed);
+        }
+        if let Some(lease) = self.lease {
+            layer = layer.inflight_ttl(lease);
+        }
+        layer
+    }
+}
 
 /// Where records are that outlive the guard.
 #[derive(Debug, Default)]
@@ -60,9 +92,7 @@ pub(crate) fn live(
     mode: Mode,
     watch: impl FnOnce(Builder) -> Builder,
 ) -> anyhow::Result<Live> {
-    let unknown = config.idempotency.unknown_ttl_ms.is_none().then_some(UNKNOWN);
-    let failed = config.idempotency.failed_ttl_ms.is_none().then_some(FREED);
-    let lease = config.idempotency.inflight_ttl_ms.is_none().then_some(LEASE);
+    let times = Times::beside(&config.idempotency);
     let signals = signals(loops, config.loops.signals);
     let told = Signals::builder().build()?;
     // Nothing of what these calls' events tell is done.
@@ -71,19 +101,7 @@ pub(crate) fn live(
         watch(builder)
             // The tool bounds its attempts itself, since progress prolongs them.
             .attempt_timeout(AttemptTimeoutBuilder::only_as_requested)
-            .idempotency(|idempotency| {
-                let mut idempotency = idempotency.derived_keys(keys);
-                if let Some(unknown) = unknown {
-                    idempotency = idempotency.unknown_ttl(unknown);
-                }
-                if let Some(failed) = failed {
-                    idempotency = idempotency.failed_ttl(failed);
-                }
-                if let Some(lease) = lease {
-                    idempotency = idempotency.inflight_ttl(lease);
-                }
-                records.keep(idempotency)
-            })
+            .idempotency(|layer| records.keep(times.set(layer.derived_keys(keys))))
             .loop_guard(|guard| guard.mode(loops).signals(signals))
             // What MCP says of a failure is `isError`; any other member is the server's answer.
             .silent_failures(false)

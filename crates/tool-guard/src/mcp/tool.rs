@@ -130,7 +130,7 @@ impl Wire {
     /// call ran, such as one that answers the guard's own cancellation, leaves it unknown.
     pub(crate) fn settle(&self, owed: Owed, outcome: ToolOutcome) {
         let Owed { claim, equals, codes } = owed;
-        let outcome = judged(outcome, codes.as_deref());
+        let outcome = answer::judged(outcome, codes.as_deref());
         if leaves_unknown(&outcome) {
             return;
         }
@@ -169,16 +169,6 @@ impl Wire {
     pub(crate) fn lock(&self) -> MutexGuard<'_, WireState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The outcome, with what the tool's codes say of it.
-fn judged(mut outcome: ToolOutcome, codes: Option<&ToolManifest>) -> ToolOutcome {
-    if codes.is_some_and(|tool| answer::says_not_run(&outcome, &tool.not_run))
-        && let Some(error) = &mut outcome.parts_mut().error
-    {
-        (error.verdict, error.ran) = (Some(Verdict::TRANSIENT), Ran::No);
-    }
-    outcome
 }
 
 /// Whether the answer leaves a mutating call unknown, by the rule of the layer that records it.
@@ -296,7 +286,7 @@ impl Waiting {
         match ending {
             Ok(Ending::Answered(answer, outcome)) => {
                 self.mcp.keep(answer);
-                Ok(judged(outcome, self.codes.as_deref()))
+                Ok(answer::judged(outcome, self.codes.as_deref()))
             }
             Ok(Ending::Oversized(bytes)) => Err(Failure::oversized(bytes).into()),
             Ok(Ending::Overdue(after)) => Err(Failure::timeout(after).into()),

@@ -8,7 +8,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  every call has a result
   1  the server cannot be used, or calls cannot be recorded
-  2  the plan, the catalogue or a variable cannot be used; no tool was called
+  2  the plan, the configuration, the catalogue or a variable cannot be used; no tool was called
   3  something is missing that the turn can do without
   4  something is missing of which you have to know; calls may have run all the same.
      Run again with the same --run, the plan makes no call again that ended; without it
@@ -20,6 +20,11 @@ Exit codes:
 pub(crate) struct Options {
     /// The plan, as JSON
     pub(crate) plan: PathBuf,
+
+    /// How the stack is set up, as TOML or JSON, as for `tool-guard mcp`; options given here and
+    /// variables beat it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 
     /// What is known of the server's tools, as TOML or JSON; it beats what the server says itself
     #[arg(long, value_name = "FILE")]

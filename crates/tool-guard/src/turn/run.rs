@@ -1,22 +1,23 @@
 //! Runs the turn, and says what came of it.
 use super::{Client, Keys, Options, tool::RemoteTool};
 use crate::mcp::{
-    Effects, answer, read_catalog,
-    recording::Recording,
-    records::{Place, UNKNOWN},
-    stack::{FREED, LEASE, Records},
+    Effects, answer,
+    records::Place,
+    setup::{Files, Setup},
+    stack::{Records, Times},
 };
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 use std::{
     collections::{HashMap, HashSet},
-    env, fs,
+    fmt::Display,
+    fs,
     process::ExitCode,
     sync::Arc,
     time::Duration,
 };
 use tokio::signal::unix::{SignalKind, signal};
-use tool_reliability::{Environment, ToolStack, breaker, retry::Policy};
+use tool_reliability::{Builder, Mode, ToolStack, breaker, config::Config, retry::Policy};
 use tower::{Layer as _, util::MapRequest};
 use tr_core::{Effect, ToolCatalog, ToolManifest, printable_lines};
 use tr_turn::{CancelLayer, Plan, Recorder, Report, Tools, Turns};
@@ -47,6 +48,7 @@ const RUNS_ALL_AGAIN: &str = "Run again, the plan makes all of its calls again, 
 /// What is to be run, and how it is recorded.
 pub(crate) struct Run<'p> {
     pub(crate) plan: &'p str,
+    pub(crate) config: &'p Config,
     pub(crate) catalog: &'p ToolCatalog,
     pub(crate) keys: Keys,
     pub(crate) records: Records,
@@ -54,16 +56,15 @@ pub(crate) struct Run<'p> {
 
 /// Runs a turn.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
-    let variables = Environment::faults(|name| env::var(name).ok());
-    let catalog = options.catalog.as_deref().map(read_catalog).transpose();
+    let files = Files::new(options.config.as_deref(), options.catalog.as_deref());
     let text = fs::read_to_string(&options.plan)
         .with_context(|| format!("cannot read {}", options.plan.display()));
-    let (catalog, text) = match (catalog, text) {
-        (Ok(catalog), Ok(text)) if variables.is_empty() => (catalog.unwrap_or_default(), text),
-        (catalog, text) => {
+    let text = text.map_err(|error| format!("{error:#}"));
+    let (setup, catalog, text) = match (usable(&files), text) {
+        (Ok((setup, catalog)), Ok(text)) => (setup, catalog, text),
+        (setup, text) => {
             // All, so that nobody mends one and hears of the next then.
-            let errors = catalog.err().into_iter().chain(text.err());
-            for said in variables.into_iter().chain(errors.map(|error| format!("{error:#}"))) {
+            for said in setup.err().into_iter().chain(text.err()) {
                 eprintln!("tool-guard: {}", printable_lines(&said));
             }
             return Ok(ExitCode::from(UNUSABLE));
@@ -80,11 +81,18 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         Err(error) => return unusable(&error.into()),
     };
     let run = options.run.as_deref();
-    let recording = Recording::default().under(options.recording);
+    let recording = setup.recording.clone().under(options.recording);
     let server = recording.server(&options.command);
     if run.is_some() && recording.place == Some(Place::Memory) {
         eprintln!(
             "tool-guard: --run needs records that outlive the command: leave out --records memory"
+        );
+        return Ok(ExitCode::from(UNUSABLE));
+    }
+    let rollout = setup.config.rollout.as_ref();
+    if run.is_some() && rollout.is_some_and(|rollout| rollout.uniform() != Some(Mode::Enforce)) {
+        eprintln!(
+            "tool-guard: --run records every call, and [rollout] lets calls pass by the records: leave out --run, or set mode = \"enforce\" for all calls"
         );
         return Ok(ExitCode::from(UNUSABLE));
     }
@@ -100,7 +108,8 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let is_kept = records.store.is_some();
     let keys = Keys::new(&server, run);
     let (mut client, effects) = Client::connect(&options.command).await?;
-    let run = Run { plan: &text, catalog: &catalog, keys: keys.clone(), records };
+    let (config, keys_of_run) = (&setup.config, keys.clone());
+    let run = Run { plan: &text, config, catalog: &catalog, keys: keys_of_run, records };
     let report = play(&mut client, &effects, run).await;
     client.end().await;
     let report = match report {
@@ -135,28 +144,46 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
+/// What the files say, if a stack can be built by it.
+fn usable(files: &Files) -> Result<(Setup, ToolCatalog), String> {
+    let setup = files.read()?;
+    let unusable = |error: &dyn Display| format!("{} cannot be used: {error}", files.said_in());
+    builder(&setup.config).build().map_err(|error| unusable(&error))?;
+    let catalog = setup.catalog().map_err(|error| unusable(&error))?;
+    Ok((setup, catalog))
+}
+
+/// The preset `error_handling`, with what the configuration says over it.
+fn builder(config: &Config) -> Builder {
+    let mut policy = Policy::error_handling();
+    if let Some(changes) = &config.retry {
+        policy.apply(changes);
+    }
+    ToolStack::builder()
+        .attempt_timeout(|timeout| timeout.after(ATTEMPT))
+        .breaker(|_| breaker::Builder::error_handling())
+        .config(config)
+        .retry(|retry| retry.policy(policy))
+        // A plan is no model that loops, and each of its calls may fail by itself.
+        .loop_guard(|guard| guard.enabled(false))
+        // What MCP says of a failure is `isError`; any other member is the server's answer.
+        .silent_failures(false)
+        .idempotency(|layer| Times::beside(&config.idempotency).set(layer))
+}
+
 /// Runs the plan over `client`'s tools. A signal withdraws what has not ended.
 pub(crate) async fn play(
     client: &mut Client,
     effects: &Effects,
     run: Run<'_>,
 ) -> anyhow::Result<Report> {
-    let Run { plan, catalog, keys, records } = run;
+    let Run { plan, config, catalog, keys, records } = run;
     let catalog = completed(catalog, effects)?;
     let names = effects.listed().map(|tool| tool.tool.name().to_owned());
     let plan = keys.plan(Plan::from_json(plan, &Tools::any().catalog(catalog).offered(names))?);
     let recorder = Recorder::default();
-    let stack = ToolStack::builder()
-        .attempt_timeout(|timeout| timeout.after(ATTEMPT))
-        .retry(|retry| retry.policy(Policy::error_handling()))
-        .breaker(|_| breaker::Builder::error_handling())
-        // A plan is no model that loops, and each of its calls may fail by itself.
-        .loop_guard(|guard| guard.enabled(false))
-        // What MCP says of a failure is `isError`; any other member is the server's answer.
-        .silent_failures(false)
-        .idempotency(|layer| {
-            records.keep(layer.failed_ttl(FREED).inflight_ttl(LEASE).unknown_ttl(UNKNOWN))
-        })
+    let stack = builder(config)
+        .idempotency(|layer| records.keep(layer))
         .hook(recorder.clone())
         .observer(Arc::new(recorder.clone()))
         .build()?;

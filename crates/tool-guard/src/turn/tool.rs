@@ -1,6 +1,6 @@
 //! The server's tools as a service: a call is a request.
 use super::client::{Link, Pending};
-use crate::mcp::guessed;
+use crate::mcp::{answer, guessed};
 use serde_json::json;
 use std::{
     error::Error,
@@ -11,7 +11,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tower_service::Service;
-use tr_core::{BoxError, Facts, Ran, ToolCall, ToolOutcome, Verdict};
+use tr_core::{BoxError, Facts, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict};
 
 /// Calls the tools of a server.
 #[derive(Clone, Debug)]
@@ -38,25 +38,31 @@ impl Service<ToolCall> for RemoteTool {
             serde_json::Value::from(parts.tool.name()),
             parts.params.get()
         );
-        RemoteCall(self.0.request("tools/call", &params))
+        let codes = call.parts().manifest.clone().filter(|tool| !tool.not_run.is_empty());
+        RemoteCall { pending: self.0.request("tools/call", &params), codes }
     }
 }
 
-/// A call under way; `None` if the server was gone before.
+/// A call under way.
 #[derive(Debug)]
-pub(crate) struct RemoteCall(Option<Pending>);
+pub(crate) struct RemoteCall {
+    /// `None` if the server was gone before.
+    pending: Option<Pending>,
+    /// By which its tool says that it did not run.
+    codes: Option<Arc<ToolManifest>>,
+}
 
 impl Future for RemoteCall {
     type Output = Result<ToolOutcome, BoxError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(pending) = &mut self.0 else {
+        let Some(pending) = &mut self.pending else {
             return Poll::Ready(Err(ServerGone::new(Ran::No).into()));
         };
         let Ok(line) = ready!(Pin::new(&mut pending.answer).poll(cx)) else {
             return Poll::Ready(Err(ServerGone::new(Ran::Unknown).into()));
         };
-        Poll::Ready(Ok(guessed::of_line(&line)))
+        Poll::Ready(Ok(answer::judged(guessed::of_line(&line), self.codes.as_deref())))
     }
 }
 

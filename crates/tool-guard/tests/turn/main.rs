@@ -1,4 +1,5 @@
 //! `tool-guard turn` against a server whose tools fail as tools do.
+mod configured;
 mod records;
 
 use rustix::process::{Pid, Signal, kill_process};

@@ -25,7 +25,7 @@ const HANGS: &str = r#"{"calls": [
 
 impl Folder {
     /// A turn whose default place for records is this folder's.
-    fn command(&self, plan: &str, options: &[&str]) -> Command {
+    pub(crate) fn command(&self, plan: &str, options: &[&str]) -> Command {
         let plan = self.file("plan.json", plan);
         let mut turn = Command::new(GUARD);
         turn.env("XDG_STATE_HOME", self.0.join("state")).arg("turn").arg(plan).args(options);
