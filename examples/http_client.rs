@@ -10,7 +10,7 @@ use std::{
 };
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 use tr_breaker::BreakerLayer;
-use tr_core::{BoxError, KeyRef, facts};
+use tr_core::{BoxError, KeyRef, failure_info};
 use tr_retry::{Policy, RetryLayer};
 use tr_timeout::AttemptTimeoutLayer;
 
@@ -64,7 +64,7 @@ async fn main() -> Result<(), BoxError> {
 
     let refused = client.ready().await?.call(get("http://slow.example/hangs")?).await;
     let error = refused.expect_err("the breaker is open");
-    let ran = facts(&*error).map(tr_core::Facts::ran);
+    let ran = failure_info(&*error).map(tr_core::FailureInfo::ran);
     println!("GET  /hangs   refused, ran: {ran:?}: {error}");
     assert_eq!(REQUESTS.load(Relaxed), 0, "nobody was asked");
 

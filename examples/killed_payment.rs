@@ -17,7 +17,7 @@ use std::{
 };
 use tokio::time::{Instant, sleep};
 use tower::{ServiceBuilder, ServiceExt as _, service_fn};
-use tr_core::{BoxError, Effect, Params, ToolCall, ToolOutcome, facts};
+use tr_core::{BoxError, Effect, Params, ToolCall, ToolOutcome, failure_info};
 use tr_idempotency::{IdempotencyLayer, Settlement, redis::Redis};
 use tr_testkit::{ledger::Ledger, redis::Server};
 
@@ -56,7 +56,7 @@ async fn agent(name: &str, redis: &str, bank: Ledger) -> Result<(), BoxError> {
             println!("{name}: has {receipt}, from the record: {}", paid.from_cache());
         }
         Err(error) => {
-            let facts = facts(&*error).ok_or("every error says whether the tool ran")?;
+            let facts = failure_info(&*error).ok_or("every error says whether the tool ran")?;
             println!("{name}: after {waited:.1} s {}: {error}", facts.code());
         }
     }
@@ -72,7 +72,7 @@ fn payment() -> Result<ToolCall, BoxError> {
 
 /// The tool. What it passes on as the payment's name is the same in every process.
 async fn charge(call: ToolCall, bank: Ledger) -> Result<ToolOutcome, BoxError> {
-    let payment = call.fence().ok_or("the records give every run a claim")?.provider_key();
+    let payment = call.fencing_token().ok_or("the records give every run a claim")?.provider_key();
     bank.append(&payment)?;
     println!("{CHARGED}");
     sleep(Duration::from_secs(60)).await;

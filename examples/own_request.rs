@@ -8,8 +8,8 @@ use std::{
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 use tr_breaker::BreakerLayer;
 use tr_core::{
-    BoxError, Classification, Classify, Effect, EffectOf, End, KeyOf, KeyRef, Progress, Ran,
-    Repeat, Standard, Verdict,
+    BoxError, Classification, Classify, DefaultPolicy, Effect, EffectOf, End, KeyOf, KeyRef,
+    Progress, Ran, Repeat, Verdict,
 };
 use tr_retry::{Policy, RetryLayer};
 
@@ -29,30 +29,30 @@ enum Answer {
 }
 
 /// Each shard has a breaker of its own.
-impl KeyOf<Query> for Standard {
+impl KeyOf<Query> for DefaultPolicy {
     fn key_of<'r>(&self, query: &'r Query) -> KeyRef<'r> {
         KeyRef::new(query.shard)
     }
 }
 
 /// What only reads may be repeated whatever happened to it.
-impl EffectOf<Query> for Standard {
+impl EffectOf<Query> for DefaultPolicy {
     fn effect_of(&self, query: &Query) -> Effect {
         if query.sql.starts_with("SELECT") { Effect::ReadOnly } else { Effect::Mutating }
     }
 }
 
-impl Repeat<Query> for Standard {
+impl Repeat<Query> for DefaultPolicy {
     fn repeat(&self, query: &Query) -> Option<Query> {
         Some(query.clone())
     }
 }
 
 /// No deadline, no attempt number: the defaults do.
-impl Progress<Query> for Standard {}
+impl Progress<Query> for DefaultPolicy {}
 
 /// A lock passes, and nothing was done. All other errors are read by their texts and codes.
-impl Classify<Answer> for Standard {
+impl Classify<Answer> for DefaultPolicy {
     fn classify<'r>(&self, end: End<'r, Answer>) -> Classification<'r> {
         match end {
             Ok(Answer::Rows(_)) => Classification::SUCCESS,

@@ -7,7 +7,7 @@ use std::{
 };
 use tool_reliability::{ToolStack, idempotency::Settlement};
 use tower::{Service, ServiceExt, service_fn};
-use tr_core::{BoxError, Effect, Params, ToolCall, ToolOutcome, facts};
+use tr_core::{BoxError, Effect, Params, ToolCall, ToolOutcome, failure_info};
 
 static CHARGES: AtomicU32 = AtomicU32::new(0);
 
@@ -56,7 +56,7 @@ async fn main() -> Result<(), BoxError> {
 
     println!("── an answer that is lost");
     let lost = pay.ready().await?.call(payment(43, 500)?).await.expect_err("it times out");
-    println!("first:  {lost}, ran: {:?}", facts(&*lost).map(tr_core::Facts::ran));
+    println!("first:  {lost}, ran: {:?}", failure_info(&*lost).map(tr_core::FailureInfo::ran));
     let again = pay.ready().await?.call(payment(43, 500)?).await.expect_err("nobody knows");
     println!("again:  {again}");
     assert_eq!(CHARGES.load(Relaxed), 2, "it was not charged again to find out");

@@ -8,7 +8,7 @@ use std::{
 };
 use tower::Service;
 use tr_core::{
-    Effect, Id, Params, ToolCall, ToolOutcome,
+    DedupeKey, Effect, Params, ToolCall, ToolOutcome,
     canonical::{Digest, Key},
 };
 
@@ -98,8 +98,8 @@ pub fn various() -> impl FnMut() -> ToolCall {
     }
 }
 
-fn nth_id(n: u64) -> Id {
-    Id { key: Key::from_bytes(nth_key(n)), digest: Digest::from_bytes(nth_key(n)) }
+fn nth_id(n: u64) -> DedupeKey {
+    DedupeKey { key: Key::from_bytes(nth_key(n)), digest: Digest::from_bytes(nth_key(n)) }
 }
 
 /// Succeeds at once and says nothing.

@@ -10,7 +10,7 @@ use tool_reliability::{Guarded, ToolStack};
 use tower::{Layer, Service, ServiceBuilder, ServiceExt};
 use tr_breaker::{Breaker, BreakerLayer, Builder};
 use tr_core::{
-    BoxError, Stamp,
+    BoxError, CoarseInstant,
     canonical::{Digest, Key, KeyParts, KeySource, Rules, Scope},
 };
 use tr_idempotency::{Idempotency, IdempotencyLayer};
@@ -89,7 +89,7 @@ pub fn breaker_open() -> Run {
 /// If five failures don't open it.
 #[must_use]
 pub fn breaker_open_stamped() -> Run {
-    let answers = small::Stamped(Stamp::at(Instant::now().into_std() + HOUR / 2));
+    let answers = small::Stamped(CoarseInstant::at(Instant::now().into_std() + HOUR / 2));
     let service = opened(&slow_to_probe().answers(answers).build().expect("good settings"));
     Run::service(Comes::Refused, service, Small::same)
 }
@@ -127,7 +127,7 @@ pub fn breaker_open_stamped_call() -> Run {
             failed.expect_err("the leaf fails");
         }
     });
-    call.set_stamp(Some(Stamp::at(Instant::now().into_std())));
+    call.set_stamp(Some(CoarseInstant::at(Instant::now().into_std())));
     Run::service(Comes::Refused, layer.layer(call::Leaf), move || call.clone())
 }
 

@@ -9,8 +9,8 @@ use std::{
 };
 use tower::Service;
 use tr_core::{
-    Classification, Classify, Codec, Effect, EffectOf, End, Id, IdempotencyOf, InvalidKey, KeyOf,
-    KeyRef, Progress, Ran, Repeat, Replay, Stamp, Verdict,
+    Classification, Classify, CoarseInstant, Codec, DedupeKey, Effect, EffectOf, End,
+    IdempotencyOf, InvalidKey, KeyOf, KeyRef, Progress, Ran, Repeat, Replay, Verdict,
     canonical::{Digest, Key},
 };
 
@@ -144,7 +144,7 @@ impl Progress<Small> for Answers {}
 
 /// The same answers for requests that carry this time.
 #[derive(Clone, Copy, Debug)]
-pub struct Stamped(pub Stamp);
+pub struct Stamped(pub CoarseInstant);
 
 impl KeyOf<Small> for Stamped {
     #[inline]
@@ -169,16 +169,16 @@ impl EffectOf<Small> for Stamped {
 
 impl Progress<Small> for Stamped {
     #[inline]
-    fn stamp(&self, _: &Small) -> Option<Stamp> {
+    fn stamp(&self, _: &Small) -> Option<CoarseInstant> {
         Some(self.0)
     }
 }
 
 impl IdempotencyOf<Small> for Answers {
     #[inline]
-    fn id_of(&self, request: &Small) -> Result<Option<Id>, InvalidKey> {
+    fn id_of(&self, request: &Small) -> Result<Option<DedupeKey>, InvalidKey> {
         let digest = Digest::from_bytes(request.key);
-        Ok(Some(Id { key: Key::from_bytes(request.key), digest }))
+        Ok(Some(DedupeKey { key: Key::from_bytes(request.key), digest }))
     }
 }
 

@@ -19,7 +19,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 use tower::{ServiceBuilder, ServiceExt as _, service_fn, util::BoxCloneSyncService};
-use tr_core::{BoxError, Params, Ran, ToolCall, ToolOutcome, facts};
+use tr_core::{BoxError, Params, Ran, ToolCall, ToolOutcome, failure_info};
 use tr_idempotency::{IdempotencyLayer, redis::Redis};
 
 /// The call that may run once.
@@ -62,7 +62,7 @@ impl Process {
                         };
                         at(Point::AfterClaim).await;
                         runs.store(true, Relaxed);
-                        tool.run(call.fence().expect("it runs under a claim").epoch);
+                        tool.run(call.fencing_token().expect("it runs under a claim").epoch);
                         at(Point::AfterRun).await;
                     }
                     Ok::<_, BoxError>(ToolOutcome::success(serde_json::json!("paid")))
@@ -79,7 +79,7 @@ impl Process {
             Ok(outcome) if outcome.from_cache() => Told::Replayed,
             Ok(outcome) => Told::Ran { recorded: outcome.recorded() },
             Err(error) => {
-                let facts = facts(&*error).unwrap_or_else(|| panic!("not typed: {error:?}"));
+                let facts = failure_info(&*error).unwrap_or_else(|| panic!("not typed: {error:?}"));
                 let why = causes(&*error);
                 Told::Refused { code: facts.code().to_owned(), ran: facts.ran(), why }
             }

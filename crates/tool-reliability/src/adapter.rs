@@ -12,7 +12,7 @@ use std::{
 use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{
-    BoxError, Facts, Ran, ToolCall, ToolManifest, ToolOutcome, classify, code, facts,
+    BoxError, FailureInfo, Ran, ToolCall, ToolManifest, ToolOutcome, classify, code, failure_info,
     wire::Normaliser,
 };
 use tr_loopguard::Noted;
@@ -178,7 +178,7 @@ fn tool_failed(error: BoxError, manifest: Option<&ToolManifest>) -> BoxError {
         return error;
     }
     let message = error.to_string();
-    let facts = Facts::of(found.end).by_layer().because(error);
+    let facts = FailureInfo::of(found.end).by_layer().because(error);
     ToolFailed::new(message, facts).into()
 }
 
@@ -192,7 +192,7 @@ fn found_in<'e>(
 
 /// Whether all layers read out of the error as it is what was found. A replay is none of this call.
 fn says_the_same(error: &(dyn Error + 'static), found: &classify::Finding<'_>) -> bool {
-    let said = facts(error).filter(|said| said.replay().is_none());
+    let said = failure_info(error).filter(|said| said.replay().is_none());
     said.is_some_and(|said| said.classification() == found.end)
 }
 
@@ -219,7 +219,7 @@ pub(crate) fn own(error: BoxError) -> BoxError {
 
 /// `None` too if somebody who waited for the same run has it.
 fn taken(error: &(dyn Error + 'static)) -> Option<BoxError> {
-    let said = facts(error)?;
+    let said = failure_info(error)?;
     let failed = iter::successors(Some(error), |&error| error.source())
         .find_map(|error| error.downcast_ref::<ToolFailed>())?;
     let is_about_it = [code::RETRY_EXHAUSTED, failed.facts.code()].contains(&said.code());
@@ -233,13 +233,13 @@ fn taken(error: &(dyn Error + 'static)) -> Option<BoxError> {
 #[derive(Debug)]
 pub struct ToolFailed {
     message: String,
-    facts: Facts,
+    facts: FailureInfo,
     /// The error itself, put aside for the caller.
     own: Mutex<Option<BoxError>>,
 }
 
 impl ToolFailed {
-    const fn new(message: String, facts: Facts) -> Self {
+    const fn new(message: String, facts: FailureInfo) -> Self {
         Self { message, facts, own: Mutex::new(None) }
     }
 
@@ -248,7 +248,7 @@ impl ToolFailed {
         error: &(dyn Error + Send + Sync + 'static),
         manifest: Option<&ToolManifest>,
     ) -> Self {
-        Self::new(error.to_string(), Facts::of(found_in(error, manifest).end).by_layer())
+        Self::new(error.to_string(), FailureInfo::of(found_in(error, manifest).end).by_layer())
     }
 
     /// Whether the tool ran.

@@ -9,7 +9,9 @@ use std::{
 };
 use tower_service::Service;
 use tr_breaker::error::CircuitOpen;
-use tr_core::{BoxError, Facts, ToolCall, ToolError, ToolOutcome, classify, facts, find};
+use tr_core::{
+    BoxError, FailureInfo, ToolCall, ToolError, ToolOutcome, classify, failure_info, find,
+};
 use tr_retry::RetryExhausted;
 
 /// A service that never fails: an error of the inner service becomes an outcome with that error.
@@ -96,7 +98,7 @@ pub fn outcome(error: &(dyn std::error::Error + Send + Sync + 'static)) -> ToolO
     if let Some(exhausted) = find::<RetryExhausted>(error) {
         outcome.set_retried(exhausted.retried().to_vec());
     }
-    match facts(error).and_then(Facts::replay) {
+    match failure_info(error).and_then(FailureInfo::replay) {
         Some(replay) => outcome.replayed(replay),
         None => outcome,
     }

@@ -65,7 +65,7 @@
 //!
 //! [`Folded`] turns them into outcomes, for dispatchers that answer whatever happens; [`Measured`]
 //! writes envelopes, with the attempts counted and the time measured. Else they are
-//! the layers' own; every one of them says in its [`Facts`](tr_core::Facts) whether the tool ran.
+//! the layers' own; every one of them says in its [`FailureInfo`](tr_core::FailureInfo) whether the tool ran.
 //!
 //! # Features
 //!

@@ -13,7 +13,7 @@ use crate::{
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 use tower_layer::Layer;
 use tr_breaker::Registry;
-use tr_core::{BoxError, Observer, Striped, ToolOutcome};
+use tr_core::{BoxError, Observer, Sharded, ToolOutcome};
 use tr_idempotency::{DerivedKeys, Handle, IdempotencyLayer};
 use tr_integrity::{IntegrityLayer, Sessions};
 use tr_loopguard::{LoopGuardLayer, Turns};
@@ -33,7 +33,7 @@ pub type Guarded<T> = Switch<Stacked<T>, T>;
 pub struct ToolStack {
     layers: Layers,
     hooks: Hooks,
-    room: Striped<Room>,
+    room: Sharded<Room>,
 }
 
 impl Clone for ToolStack {
@@ -356,7 +356,7 @@ impl Builder {
         }
         signals.observe_cache(Records(layers.idempotency.handle()));
         let shadow = layers.beside(&shadow_signals);
-        Ok(ToolStack { layers, hooks, room: Striped::new(Room { switch, shadow }) })
+        Ok(ToolStack { layers, hooks, room: Sharded::new(Room { switch, shadow }) })
     }
 }
 

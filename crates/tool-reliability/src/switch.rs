@@ -14,7 +14,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tower_service::Service;
-use tr_core::{BoxError, Defer, DeferFuture, Striped, ToolCall, ToolOutcome};
+use tr_core::{BoxError, ReadyOnCall, ReadyOnCallFuture, Sharded, ToolCall, ToolOutcome};
 
 /// What all services of a stack share beside its layers.
 #[derive(Debug)]
@@ -27,8 +27,8 @@ pub(crate) struct Room {
 /// The stack and the bare tool, of which each call takes one.
 pub struct Switch<On, Tool> {
     on: On,
-    off: Defer<Hooked<Tool>>,
-    room: Striped<Room>,
+    off: ReadyOnCall<Hooked<Tool>>,
+    room: Sharded<Room>,
     /// Which of the two was asked for readiness since the last call.
     asked: Option<Side>,
 }
@@ -41,8 +41,8 @@ enum Side {
 
 impl<On, Tool> Switch<On, Tool> {
     /// Switches between `on` and `off`.
-    pub(crate) const fn new(on: On, off: Hooked<Tool>, room: Striped<Room>) -> Self {
-        Self { on, off: Defer::new(off), room, asked: None }
+    pub(crate) const fn new(on: On, off: Hooked<Tool>, room: Sharded<Room>) -> Self {
+        Self { on, off: ReadyOnCall::new(off), room, asked: None }
     }
 
     /// Gives back what `side` has reserved: both share the tool, and what one holds and does not
@@ -142,7 +142,7 @@ where
 }
 
 /// A call of the bare tool, with its hooks.
-type Off<Tool, F> = DeferFuture<Hooked<Tool>, HookedFuture<F>, ToolCall>;
+type Off<Tool, F> = ReadyOnCallFuture<Hooked<Tool>, HookedFuture<F>, ToolCall>;
 
 pin_project! {
     /// The response of a [`Switch`]. `On` is the stack's future, `F` the bare tool's.

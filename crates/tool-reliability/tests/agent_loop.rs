@@ -9,7 +9,8 @@ use tool_reliability::{
 };
 use tower::{Layer, ServiceExt};
 use tr_core::{
-    BoxError, CallInfo, Effect, Event, KeyRef, Observer, Params, SessionAction, ToolCall, facts,
+    BoxError, CallInfo, Effect, Event, KeyRef, Observer, Params, SessionAction, ToolCall,
+    failure_info,
 };
 use tr_testkit::{
     calls::{ScriptedTool, answers, reports},
@@ -80,7 +81,7 @@ fn call(name: &str, id: &str) -> ToolCall {
 }
 
 fn code_of(error: &BoxError) -> &str {
-    facts(&**error).unwrap().code()
+    failure_info(&**error).unwrap().code()
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use tool_reliability::{
 use tower::ServiceExt;
 use tr_core::{
     BoxError, BreakerState, Effect, Json, Params, Ran, ToolCall, ToolOutcome, Verdict, causes,
-    code, facts, find,
+    code, failure_info, find,
     wire::{Arrival, bs_tim_5::ToolCallEnvelope},
 };
 use tr_testkit::{
@@ -73,7 +73,7 @@ async fn tr_01_a_malformed_envelope_reaches_no_layer() {
     ];
     for envelope in &malformed {
         let error = dispatch(&tool, envelope).await.unwrap_err();
-        let found = facts(&*error).unwrap();
+        let found = failure_info(&*error).unwrap();
         assert_eq!(
             (found.code(), found.ran(), found.verdict()),
             (code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent),
@@ -93,7 +93,7 @@ async fn tr_07_retry_budget_exhausted_and_the_breaker_sees_it() {
     let (tool, handle) = around(&stack, [down()]);
     let started = Instant::now();
     let error = tool.oneshot(call("search")).await.unwrap_err();
-    assert_eq!(facts(&*error).unwrap().code(), code::RETRY_EXHAUSTED);
+    assert_eq!(failure_info(&*error).unwrap().code(), code::RETRY_EXHAUSTED);
     assert_eq!(handle.calls(), 4);
     // Timers have whole milliseconds.
     assert!(started.elapsed() <= Duration::from_millis(200 + 400 + 800 + 3));
@@ -107,12 +107,12 @@ async fn tr_08_consecutive_failures_open_and_the_stack_fails_fast() {
     let (tool, handle) = around(&stack, [fails("http_400x", Verdict::TRANSIENT, Ran::Unknown)]);
     for _ in 0..5 {
         let error = tool.clone().oneshot(call("pay").effect(Effect::Mutating)).await.unwrap_err();
-        assert_ne!(facts(&*error).unwrap().code(), code::CIRCUIT_OPEN);
+        assert_ne!(failure_info(&*error).unwrap().code(), code::CIRCUIT_OPEN);
     }
     assert_eq!((handle.calls(), state(&stack, "pay")), (5, BreakerState::Open));
     let started = Instant::now();
     let error = tool.oneshot(call("pay").effect(Effect::Mutating)).await.unwrap_err();
-    let found = facts(&*error).unwrap();
+    let found = failure_info(&*error).unwrap();
     assert_eq!((found.code(), found.ran()), (code::CIRCUIT_OPEN, Ran::No));
     assert_eq!((handle.calls(), started.elapsed()), (5, Duration::ZERO));
 }
@@ -125,7 +125,7 @@ async fn tr_11_an_open_breaker_stops_retries() {
     let started = Instant::now();
     let error = tool.clone().oneshot(call("search")).await.unwrap_err();
     assert_eq!(handle.calls(), 2);
-    let found = facts(&*error).unwrap();
+    let found = failure_info(&*error).unwrap();
     // The refusal did not run, but earlier attempts may have.
     assert_eq!((found.code(), found.ran()), (code::CIRCUIT_OPEN, Ran::Unknown));
     assert!(causes(&*error).any(|cause| cause.to_string().starts_with("timeout")), "{error:?}");
@@ -137,7 +137,7 @@ async fn tr_11_an_open_breaker_stops_retries() {
 
     let started = Instant::now();
     let error = tool.oneshot(call("search")).await.unwrap_err();
-    assert_eq!(facts(&*error).unwrap().ran(), Ran::No);
+    assert_eq!(failure_info(&*error).unwrap().ran(), Ran::No);
     assert_eq!((handle.calls(), started.elapsed()), (2, Duration::ZERO));
 }
 
@@ -165,7 +165,7 @@ impl Hook for Heard {
         let end = match end {
             Ok(outcome) if outcome.from_cache() => "replay".to_owned(),
             Ok(outcome) => outcome.error().map_or("success", |_| "failure").to_owned(),
-            Err(error) => facts(&**error).map_or("?", |facts| facts.code()).to_owned(),
+            Err(error) => failure_info(&**error).map_or("?", |facts| facts.code()).to_owned(),
         };
         self.0.lock().unwrap().push(format!("after {end}"));
     }
@@ -283,7 +283,7 @@ async fn eh_7_1_rapid_failures() {
     assert_eq!((handle.calls(), state(&stack, "flight_search")), (5, BreakerState::Open));
     for turn in 1..=5 {
         let error = tool.clone().oneshot(flight_search().turn(turn.to_string())).await.unwrap_err();
-        assert_eq!(facts(&*error).unwrap().code(), code::CIRCUIT_OPEN);
+        assert_eq!(failure_info(&*error).unwrap().code(), code::CIRCUIT_OPEN);
     }
     assert_eq!((handle.calls(), state(&stack, "flight_search")), (5, BreakerState::Open));
 }
@@ -305,7 +305,7 @@ async fn eh_7_2_mixed_transient_and_permanent() {
     let flight_search = || call("flight_search").effect(Effect::ReadOnly);
     // Error 1 is retried and meets error 2, which is not; error 3 is retried.
     let error = tool.clone().oneshot(flight_search()).await.unwrap_err();
-    assert_eq!((handle.calls(), facts(&*error).unwrap().verdict()), (2, Verdict::Permanent));
+    assert_eq!((handle.calls(), failure_info(&*error).unwrap().verdict()), (2, Verdict::Permanent));
     let breaker = stack.breakers().get(tr_core::KeyRef::new("flight_search")).unwrap();
     assert_eq!(breaker.counts().consecutive_failures, 0);
     tool.oneshot(flight_search()).await.unwrap();
@@ -332,7 +332,7 @@ async fn eh_7_3_timeout_during_retry() {
     assert_eq!(handle.starts(), [seconds(0), seconds(25), seconds(55)]);
     assert_eq!(handle.ends(), [seconds(25), seconds(55), seconds(60)]);
     assert_eq!(started.elapsed(), seconds(60));
-    assert_eq!(facts(&*error).unwrap().code(), code::TIMEOUT);
+    assert_eq!(failure_info(&*error).unwrap().code(), code::TIMEOUT);
 }
 
 #[tokio::test(start_paused = true)]
@@ -341,10 +341,10 @@ async fn a_mutating_tool_never_runs_twice_for_one_key() {
     let (tool, handle) = around(&stack, [Step::Hang]);
     let pay = || call("pay").effect(Effect::Mutating).idempotency_key("order-42");
     let error = tool.clone().oneshot(pay()).await.unwrap_err();
-    assert_eq!((handle.calls(), facts(&*error).unwrap().ran()), (1, Ran::Unknown));
+    assert_eq!((handle.calls(), failure_info(&*error).unwrap().ran()), (1, Ran::Unknown));
     for turn in ["1", "2", "3"] {
         let error = tool.clone().oneshot(pay().turn(turn)).await.unwrap_err();
-        assert_eq!(facts(&*error).unwrap().ran(), Ran::Unknown);
+        assert_eq!(failure_info(&*error).unwrap().ran(), Ran::Unknown);
         advance(Duration::from_secs(3600)).await;
     }
     assert_eq!(handle.calls(), 1);

@@ -9,7 +9,7 @@ use tool_reliability::{
 use tower::ServiceExt;
 use tr_core::{
     BreakerState, Effect, KeyRef, Params, Ran, RetryOverride, ToolCall, ToolManifest, Verdict,
-    code, facts, manifest::BreakerOverride,
+    code, failure_info, manifest::BreakerOverride,
 };
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails},
@@ -61,7 +61,7 @@ async fn each_layer_hears_its_section() {
     assert_eq!(handle.calls(), 1, "keys are derived");
     tokio::time::advance(Duration::from_secs(2)).await;
     let error = tool.oneshot(other()).await.unwrap_err();
-    assert_eq!((handle.calls(), facts(&*error).unwrap().code()), (2, code::TIMEOUT));
+    assert_eq!((handle.calls(), failure_info(&*error).unwrap().code()), (2, code::TIMEOUT));
 }
 
 /// Opens the breaker of a tool of that effect: after how many failures, and for how long.

@@ -17,7 +17,7 @@ use tool_reliability::{
 };
 use tower::ServiceExt;
 use tr_core::{
-    Effect, Params, Ran, ToolCall, ToolOutcome, Verdict, code, facts, find,
+    Effect, Params, Ran, ToolCall, ToolOutcome, Verdict, code, failure_info, find,
     wire::bs_tim_5::ToolResultEnvelope,
 };
 use tr_testkit::{
@@ -33,7 +33,7 @@ fn due_in(left: Duration) -> ToolCall {
 }
 
 fn said<'e>(error: &'e (dyn Error + 'static)) -> (&'e str, Ran) {
-    facts(error).map(|facts| (facts.code(), facts.ran())).unwrap()
+    failure_info(error).map(|facts| (facts.code(), facts.ran())).unwrap()
 }
 
 #[tokio::test(start_paused = true)]

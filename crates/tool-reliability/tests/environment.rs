@@ -10,7 +10,7 @@ use tool_reliability::{
 use tower::ServiceExt;
 use tr_core::{
     BoxError, BreakerState, Effect, KeyRef, Params, Ran, ToolCall, ToolOutcome, Verdict, code,
-    facts, find,
+    failure_info, find,
 };
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails, reports},
@@ -42,7 +42,7 @@ async fn open_mode_off_lets_breakers_count_and_never_refuse() {
     for turn in 0..9 {
         let call = call("s").effect(Effect::Mutating).turn(turn.to_string());
         let error = tool.clone().oneshot(call).await.unwrap_err();
-        assert_ne!(facts(&*error).unwrap().code(), code::CIRCUIT_OPEN);
+        assert_ne!(failure_info(&*error).unwrap().code(), code::CIRCUIT_OPEN);
     }
     assert_eq!(handle.calls(), 9);
     let breaker = stack.breakers().get(KeyRef::new("search")).unwrap();
@@ -161,7 +161,7 @@ async fn unnormalised_the_stack_says_what_the_tool_cannot() {
         [own("read ECONNRESET"), fails("refused", Verdict::TRANSIENT, Ran::No)],
     );
     let error = tool.oneshot(call("s")).await.unwrap_err();
-    assert_eq!(facts(&*error).unwrap().ran(), Ran::Unknown);
+    assert_eq!(failure_info(&*error).unwrap().ran(), Ran::Unknown);
     assert!(error.to_string().ends_with(": refused: the tool did not run"), "{error}");
 
     // The tool was not asked.
@@ -170,7 +170,7 @@ async fn unnormalised_the_stack_says_what_the_tool_cannot() {
     tool.clone().oneshot(call("s")).await.unwrap_err();
     stack.breakers().get(KeyRef::new("search")).unwrap().force_open();
     let error = tool.oneshot(call("s").turn("2")).await.unwrap_err();
-    assert_eq!((facts(&*error).unwrap().code(), handle.calls()), (code::CIRCUIT_OPEN, 4));
+    assert_eq!((failure_info(&*error).unwrap().code(), handle.calls()), (code::CIRCUIT_OPEN, 4));
 }
 
 #[derive(Clone, Debug, Default)]

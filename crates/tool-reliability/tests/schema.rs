@@ -5,7 +5,7 @@ use tool_reliability::{Folded, ToolStack, loopguard::LoopDetected};
 use tower::ServiceExt;
 use tr_core::{
     Effect, Json, KeyRef, Params, Ran, ToolCall, ToolManifest, Verdict, catalog::InvalidParams,
-    code, facts, find,
+    code, failure_info, find,
 };
 use tr_testkit::calls::{ScriptedTool, answers};
 
@@ -37,7 +37,7 @@ async fn params_that_fail_their_schema_are_refused_before_anything_runs() {
         "Missing required parameter: path; Expected integer but received string at /at/line\n[NON-RETRYABLE]"
     );
     assert_eq!(find::<InvalidParams>(&*error).unwrap().faults().len(), 2);
-    let found = facts(&*error).unwrap();
+    let found = failure_info(&*error).unwrap();
     assert_eq!(
         (found.code(), found.ran(), found.verdict()),
         (code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent)

@@ -5,7 +5,7 @@ use tower::ServiceExt;
 use tr_core::{
     Effect, Json, Params, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict, code,
     config::Config,
-    facts,
+    failure_info,
     wire::{EMPTY_RESULT, NONZERO_EXIT, NOT_OK},
 };
 use tr_testkit::{
@@ -61,7 +61,7 @@ async fn ut_03_the_loop_guard_counts_silent_failures() {
         tool.clone().oneshot(call(Effect::ReadOnly)).await.unwrap();
     }
     let error = tool.oneshot(call(Effect::ReadOnly)).await.unwrap_err();
-    assert_eq!(facts(&*error).unwrap().code(), code::LOOP_DETECTED);
+    assert_eq!(failure_info(&*error).unwrap().code(), code::LOOP_DETECTED);
     assert_eq!(handle.calls(), 2, "each once: nobody knows that a repeat would help");
 }
 

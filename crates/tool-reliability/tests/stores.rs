@@ -5,7 +5,7 @@ use std::{
 };
 use tool_reliability::{ToolStack, idempotency::store::Memory};
 use tower::{ServiceExt, service_fn};
-use tr_core::{BoxError, Facts, MatchedOn, Params, Ran, ToolCall, ToolOutcome, Verdict};
+use tr_core::{BoxError, FailureInfo, MatchedOn, Params, Ran, ToolCall, ToolOutcome, Verdict};
 
 fn stack(records: &Memory) -> ToolStack {
     ToolStack::builder().idempotency(|it| it.store(records.clone())).build().unwrap()
@@ -24,7 +24,7 @@ async fn one_stack_runs_the_call_and_the_other_gets_its_answer() {
     let tool = {
         let seen = seen.clone();
         service_fn(move |call: ToolCall| {
-            let fence = call.fence().expect("it runs under a claim");
+            let fence = call.fencing_token().expect("it runs under a claim");
             let first = {
                 let mut seen = seen.lock().unwrap();
                 seen.push((call.attempt(), fence));
@@ -33,7 +33,8 @@ async fn one_stack_runs_the_call_and_the_other_gets_its_answer() {
             async move {
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 if first {
-                    let refused = Facts::new("connection_refused", Ran::No, Verdict::TRANSIENT);
+                    let refused =
+                        FailureInfo::new("connection_refused", Ran::No, Verdict::TRANSIENT);
                     return Err(BoxError::from(refused));
                 }
                 Ok(ToolOutcome::success(serde_json::json!("paid")))

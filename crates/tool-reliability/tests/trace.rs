@@ -11,7 +11,7 @@ use tool_reliability::{
 };
 use tower::{ServiceExt, service_fn};
 use tr_core::{
-    BoxError, Effect, Facts, Ran, ToolCall, ToolOutcome, Verdict,
+    BoxError, Effect, FailureInfo, Ran, ToolCall, ToolOutcome, Verdict,
     call::CallContext,
     wire::{Arrival, bs_tim_5, utee},
 };
@@ -45,7 +45,11 @@ impl Traced {
             async move {
                 sent.lock().unwrap().push(traceparent().expect("a span is active"));
                 if call.attempt() == 0 {
-                    return Err(BoxError::from(Facts::new("busy", Ran::No, Verdict::TRANSIENT)));
+                    return Err(BoxError::from(FailureInfo::new(
+                        "busy",
+                        Ran::No,
+                        Verdict::TRANSIENT,
+                    )));
                 }
                 let mut outcome = ToolOutcome::default();
                 outcome.parts_mut().emitted_spans.push("1111111111111111".into());

@@ -11,7 +11,7 @@ use crate::{
     settings::{Mode, Rules, Slow},
 };
 use std::{sync::Arc, time::Duration};
-use tr_core::{Effect, Observer, Standard, manifest::BreakerOverride};
+use tr_core::{DefaultPolicy, Effect, Observer, manifest::BreakerOverride};
 
 /// Configures a [`BreakerLayer`].
 ///
@@ -37,7 +37,7 @@ use tr_core::{Effect, Observer, Standard, manifest::BreakerOverride};
 /// to 365 days, shares more than 0 and at most 1; [`build`](Self::build) names whatever is not.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Builder<A = Standard> {
+pub struct Builder<A = DefaultPolicy> {
     rules: Rules,
     /// A preset's, for those effects and settings of which the user has said nothing general.
     preset: [(Effect, BreakerOverride); 3],
@@ -88,7 +88,7 @@ impl Builder {
             forced_open: false,
             capacity: 10_000,
             observers: Vec::new(),
-            answers: Standard,
+            answers: DefaultPolicy,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The one place where the time is read.
 use std::time::{Duration, Instant};
-use tr_core::Stamp;
+use tr_core::CoarseInstant;
 
 /// Monotonic time: tokio's, so that tests can pause it.
 #[inline]
@@ -10,8 +10,8 @@ pub(crate) fn now() -> Instant {
 
 /// The time in a word.
 #[inline]
-pub(crate) fn stamp() -> Stamp {
-    Stamp::at(now())
+pub(crate) fn stamp() -> CoarseInstant {
+    CoarseInstant::at(now())
 }
 
 /// Wraps after 584 years.

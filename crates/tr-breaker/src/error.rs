@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, OnceLock},
     time::Duration,
 };
-use tr_core::{BreakerState, Facts, Ran, Verdict, code};
+use tr_core::{BreakerState, FailureInfo, Ran, Verdict, code};
 
 /// A breaker refused the call. The tool did not run.
 ///
@@ -18,7 +18,7 @@ pub struct CircuitOpen {
     state: BreakerState,
     retry_after: Option<Duration>,
     /// Made when somebody asks: most refusals are only counted.
-    facts: OnceLock<Box<Facts>>,
+    facts: OnceLock<Box<FailureInfo>>,
 }
 
 /// What the last call said that failed, somebody else's perhaps.
@@ -32,10 +32,11 @@ impl CircuitOpen {
         Self { gate, state, retry_after, facts: OnceLock::new() }
     }
 
-    fn facts(&self) -> &Facts {
+    fn failure_info(&self) -> &FailureInfo {
         self.facts.get_or_init(|| {
             let verdict = Verdict::Transient { retry_after: self.retry_after };
-            let facts = Facts::new(code::CIRCUIT_OPEN, Ran::No, verdict).exhausted().by_layer();
+            let facts =
+                FailureInfo::new(code::CIRCUIT_OPEN, Ran::No, verdict).exhausted().by_layer();
             Box::new(match self.gate.last_failure() {
                 Some(shared) => facts.because_shared(shared),
                 None => facts,
@@ -66,7 +67,7 @@ impl CircuitOpen {
     /// asked for first; none if it was closed by then.
     #[must_use]
     pub fn last_failure(&self) -> Option<&str> {
-        Some(&self.facts().source()?.downcast_ref::<LastFailure>()?.0)
+        Some(&self.failure_info().source()?.downcast_ref::<LastFailure>()?.0)
     }
 }
 
@@ -84,7 +85,7 @@ impl fmt::Display for CircuitOpen {
 
 impl Error for CircuitOpen {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(self.facts())
+        Some(self.failure_info())
     }
 }
 

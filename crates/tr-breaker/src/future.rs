@@ -7,13 +7,13 @@ use std::{
     pin::Pin,
     task::{Context, Poll},
 };
-use tr_core::{BoxError, Classification, Classify, Standard, Verdict};
+use tr_core::{BoxError, Classification, Classify, DefaultPolicy, Verdict};
 
 pin_project! {
     /// The response of a [`Breaker`](crate::Breaker). Dropped, its call counts for nothing, and a
     /// probe goes back.
     #[must_use = "futures do nothing unless polled"]
-    pub struct BreakerFuture<F, A = Standard> {
+    pub struct BreakerFuture<F, A = DefaultPolicy> {
         #[pin]
         state: State<F, A>,
     }

@@ -14,7 +14,7 @@ use crate::{
     word::Words,
 };
 use std::{fmt, sync::Arc, time::Instant};
-use tr_core::{BreakerState, KeyRef, Stamp};
+use tr_core::{BreakerState, CoarseInstant, KeyRef};
 
 /// One breaker.
 ///
@@ -78,7 +78,7 @@ impl Gate {
         lanes: Lanes,
     ) -> Arc<Self> {
         let gate = Arc::new(Self::new(key, label, ground, lanes));
-        if let Lanes::Striped(stand) = &gate.lanes {
+        if let Lanes::Sharded(stand) = &gate.lanes {
             stand.settle(Arc::downgrade(&gate));
         }
         gate
@@ -109,7 +109,7 @@ impl Gate {
     /// Where all calls of this breaker leave their successes, if it has such a place.
     pub(crate) const fn stand(&self) -> Option<&'static Stand> {
         match &self.lanes {
-            Lanes::Striped(lease) => Some(lease.stand()),
+            Lanes::Sharded(lease) => Some(lease.stand()),
             Lanes::One(..) => None,
         }
     }
@@ -135,7 +135,7 @@ impl Gate {
     /// Refuses a call where that takes no decision. `now` may be somewhat old: what it says of a
     /// time before the breaker opened is no matter.
     #[inline]
-    pub(crate) fn refuse(&self, now: impl FnOnce() -> Stamp) -> Option<Refusal> {
+    pub(crate) fn refuse(&self, now: impl FnOnce() -> CoarseInstant) -> Option<Refusal> {
         self.words.refusal(now)
     }
 
@@ -150,7 +150,7 @@ impl Gate {
             return Admission::Free;
         }
         let now = now();
-        match self.refuse(|| Stamp::at(now)) {
+        match self.refuse(|| CoarseInstant::at(now)) {
             Some(refusal) => Admission::Refused(refusal),
             None => self.ask(row, now),
         }
@@ -162,8 +162,8 @@ impl Gate {
         &self,
         ticket: Ticket,
         stripe: usize,
-        began: Option<Stamp>,
-        now: impl Fn() -> Stamp,
+        began: Option<CoarseInstant>,
+        now: impl Fn() -> CoarseInstant,
     ) -> bool {
         self.lanes.count(ticket.generation, stripe, began, now)
     }
@@ -171,7 +171,8 @@ impl Gate {
     /// Counts a success that was not slow.
     #[cfg(all(test, not(tr_loom)))]
     pub(crate) fn succeed(&self, ticket: Ticket, stripe: usize, now: impl Fn() -> Instant) {
-        if ticket.probe.is_some() || !self.count(ticket, stripe, None, || Stamp::at(now())) {
+        if ticket.probe.is_some() || !self.count(ticket, stripe, None, || CoarseInstant::at(now()))
+        {
             self.end(ticket, End::Success { slow: false }, now(), None);
         }
     }
@@ -308,7 +309,7 @@ impl Gate {
     /// Puts in words what calls go by; all of it, if the machine knows of so many successes only.
     fn publish(&self, machine: &Machine, now: Instant, plain: Option<u64>) {
         let lap_end = machine.fast_lane(now);
-        self.lanes.pace().set_lap_end(lap_end.map(Stamp::at));
+        self.lanes.pace().set_lap_end(lap_end.map(CoarseInstant::at));
         if lap_end.is_some() {
             // More than a window holds need not be known.
             let counted = plain.unwrap_or(0).min(self.settings().window.into()) as u32;
@@ -320,7 +321,7 @@ impl Gate {
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        if let Lanes::Striped(stand) = &self.lanes {
+        if let Lanes::Sharded(stand) = &self.lanes {
             stand.leave(self.words.word().generation());
         }
     }

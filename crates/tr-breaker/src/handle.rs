@@ -3,7 +3,7 @@ use crate::{
     clock, gate::Gate, registry::Breakers, settings::Mode, snapshot::Snapshot, state::Machine,
 };
 use std::{fmt, sync::Arc, time::Duration};
-use tr_core::{BreakerState, KeyRef, Observer, Striped, WallClock};
+use tr_core::{BreakerState, KeyRef, Observer, Sharded, WallClock};
 
 /// The breakers of one [`BreakerLayer`](crate::BreakerLayer), and of all services that it made.
 ///
@@ -19,15 +19,15 @@ use tr_core::{BreakerState, KeyRef, Observer, Striped, WallClock};
 /// assert_eq!(open.map(|b| b.name().to_owned()).collect::<Vec<_>>(), ["payments"]);
 /// ```
 pub struct Registry {
-    breakers: Striped<Breakers>,
+    breakers: Sharded<Breakers>,
 }
 
 impl Registry {
     pub(crate) fn new(breakers: Breakers) -> Self {
-        Self { breakers: Striped::new(breakers) }
+        Self { breakers: Sharded::new(breakers) }
     }
 
-    pub(crate) fn breakers(&self) -> Striped<Breakers> {
+    pub(crate) fn breakers(&self) -> Sharded<Breakers> {
         self.breakers.whole()
     }
 
@@ -118,7 +118,7 @@ impl fmt::Debug for Registry {
 /// [targets](KeyRef::is_target), too, and for targets that are still to be met.
 pub struct BreakerHandle {
     gate: Arc<Gate>,
-    breakers: Striped<Breakers>,
+    breakers: Sharded<Breakers>,
 }
 
 /// What a breaker has counted.

@@ -5,7 +5,7 @@ use crate::{
     stand::Lease,
     sync::{AtomicU64, Ordering::Relaxed},
 };
-use tr_core::Stamp;
+use tr_core::CoarseInstant;
 
 /// Successes of one generation, in one word: the generation above, the count below.
 ///
@@ -21,7 +21,7 @@ pub(crate) enum Lanes {
     /// All threads share one: the least memory.
     One(Pace, Lane),
     /// One for each stripe.
-    Striped(Lease),
+    Sharded(Lease),
 }
 
 impl Lanes {
@@ -30,7 +30,7 @@ impl Lanes {
     }
 
     pub(crate) fn striped(settings: &Settings) -> Self {
-        Self::Striped(Lease::new(settings))
+        Self::Sharded(Lease::new(settings))
     }
 
     /// Counts a success, or says that the machine has to be asked.
@@ -39,15 +39,15 @@ impl Lanes {
         &self,
         generation: u32,
         stripe: usize,
-        began: Option<Stamp>,
-        now: impl Fn() -> Stamp,
+        began: Option<CoarseInstant>,
+        now: impl Fn() -> CoarseInstant,
     ) -> bool {
         match self {
             Self::One(pace, lane) => {
                 (pace.is_timeless() || pace.allows(began, now()))
                     && lane.add(generation, pace.enough())
             }
-            Self::Striped(stand) => stand.count(generation, stripe, began, now),
+            Self::Sharded(stand) => stand.count(generation, stripe, began, now),
         }
     }
 
@@ -55,14 +55,14 @@ impl Lanes {
     pub(crate) fn first_generation(&self) -> u32 {
         match self {
             Self::One(..) => 0,
-            Self::Striped(stand) => stand.first_generation(),
+            Self::Sharded(stand) => stand.first_generation(),
         }
     }
 
     pub(crate) fn pace(&self) -> &Pace {
         match self {
             Self::One(pace, _) => pace,
-            Self::Striped(stand) => &stand.pace,
+            Self::Sharded(stand) => &stand.pace,
         }
     }
 
@@ -70,7 +70,7 @@ impl Lanes {
     pub(crate) fn shut(&self) -> u64 {
         match self {
             Self::One(_, lane) => lane.shut().into(),
-            Self::Striped(stand) => stand.lanes().map(|lane| u64::from(lane.shut())).sum(),
+            Self::Sharded(stand) => stand.lanes().map(|lane| u64::from(lane.shut())).sum(),
         }
     }
 
@@ -78,7 +78,7 @@ impl Lanes {
     pub(crate) fn open(&self, generation: u32, counted: u32) {
         match self {
             Self::One(_, lane) => lane.open(generation, counted),
-            Self::Striped(stand) => {
+            Self::Sharded(stand) => {
                 for (n, lane) in stand.lanes().enumerate() {
                     lane.open(generation, if n == 0 { counted } else { 0 });
                 }

@@ -1,11 +1,11 @@
 //! The layer.
 use crate::{builder::Builder, handle::Registry, service::Breaker};
 use tower_layer::Layer;
-use tr_core::Standard;
+use tr_core::DefaultPolicy;
 
 /// Applies a [`Breaker`]; all services that it makes share its breakers, one for each key.
 #[derive(Clone, Debug)]
-pub struct BreakerLayer<A = Standard> {
+pub struct BreakerLayer<A = DefaultPolicy> {
     answers: A,
     registry: Registry,
 }

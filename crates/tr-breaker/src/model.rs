@@ -9,7 +9,7 @@ use crate::{
     state::{End, Machine, Ticket},
 };
 use std::{sync::Arc, time::Duration, time::Instant};
-use tr_core::{BreakerState, KeyRef, Stamp};
+use tr_core::{BreakerState, CoarseInstant, KeyRef};
 
 /// A breaker that is told the time.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Model {
 
     /// For how long a call is refused, where it is and that is known.
     pub fn left(&self, ms: u64) -> Option<Duration> {
-        self.gate.refuse(|| Stamp::at(self.at(ms)))?.left
+        self.gate.refuse(|| CoarseInstant::at(self.at(ms)))?.left
     }
 
     /// The state.
@@ -95,7 +95,8 @@ impl Model {
 impl Call {
     /// It succeeded, on a thread of this stripe.
     pub fn succeed(self, stripe: usize, ms: u64) {
-        let (Ticket { generation, probe, .. }, now) = (self.ticket, || Stamp::at(self.at(ms)));
+        let (Ticket { generation, probe, .. }, now) =
+            (self.ticket, || CoarseInstant::at(self.at(ms)));
         let is_counted = probe.is_none()
             && match &self.held {
                 Held::Apart(stand) => stand.count(generation, stripe, None, now),

@@ -4,7 +4,7 @@ use crate::{
     settings::Settings,
     sync::{AtomicU64, Ordering::Relaxed},
 };
-use tr_core::Stamp;
+use tr_core::CoarseInstant;
 
 /// What a success has to look at before it may be counted without a lock.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Pace {
     }
 
     /// Whether this success is nothing new: it took no longer than it may and is as old as others.
-    pub(crate) fn allows(&self, began: Option<Stamp>, now: Stamp) -> bool {
+    pub(crate) fn allows(&self, began: Option<CoarseInstant>, now: CoarseInstant) -> bool {
         let rule = self.rule.load(Relaxed);
         let is_slow = || {
             let took = began.map(|began| now.nanos_since(began));
@@ -59,12 +59,12 @@ impl Pace {
         now.to_word() < self.lap_end.load(Relaxed) && (rule == AGE || !is_slow())
     }
 
-    pub(crate) fn lap_end(&self) -> Option<Stamp> {
-        Stamp::of_word(self.lap_end.load(Relaxed))
+    pub(crate) fn lap_end(&self) -> Option<CoarseInstant> {
+        CoarseInstant::of_word(self.lap_end.load(Relaxed))
     }
 
-    pub(crate) fn set_lap_end(&self, end: Option<Stamp>) {
-        self.lap_end.store(end.map_or(0, Stamp::to_word), Relaxed);
+    pub(crate) fn set_lap_end(&self, end: Option<CoarseInstant>) {
+        self.lap_end.store(end.map_or(0, CoarseInstant::to_word), Relaxed);
     }
 }
 
@@ -85,23 +85,26 @@ mod tests {
     #[test]
     fn each_rule_looks_at_no_more_than_it_asks_for() {
         let (now, second) = (clock::now(), Duration::from_secs(1));
-        let at = |instant| Some(Stamp::at(instant));
+        let at = |instant| Some(CoarseInstant::at(instant));
         let pace_of = |builder: Builder| {
             let pace = Pace::new(&builder.settings());
-            pace.set_lap_end(Some(Stamp::at(now + second)));
+            pace.set_lap_end(Some(CoarseInstant::at(now + second)));
             pace
         };
         for timeless in [Builder::new().failure_rate(None), Builder::new().rolling(None)] {
             assert!(pace_of(timeless).is_timeless());
         }
         let aged = pace_of(Builder::new());
-        assert!(!aged.is_timeless() && aged.allows(at(now - 9 * second), Stamp::at(now)));
-        assert!(!aged.allows(None, Stamp::at(now + second)), "the lap is over");
+        assert!(!aged.is_timeless() && aged.allows(at(now - 9 * second), CoarseInstant::at(now)));
+        assert!(!aged.allows(None, CoarseInstant::at(now + second)), "the lap is over");
 
         let timed = pace_of(Builder::new().rolling(None).slow_calls(second, 0.5));
-        assert!(!timed.is_timeless() && timed.allows(at(now - second), Stamp::at(now)));
-        assert!(!timed.allows(at(now - second - Duration::from_nanos(1)), Stamp::at(now)), "slow");
+        assert!(!timed.is_timeless() && timed.allows(at(now - second), CoarseInstant::at(now)));
+        assert!(
+            !timed.allows(at(now - second - Duration::from_nanos(1)), CoarseInstant::at(now)),
+            "slow"
+        );
         timed.begin(&Builder::new().settings());
-        assert!(!timed.allows(at(now), Stamp::at(now)), "nothing was seen yet");
+        assert!(!timed.allows(at(now), CoarseInstant::at(now)), "nothing was seen yet");
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     state::{End, Ticket},
 };
 use std::sync::Arc;
-use tr_core::{Stamp, code::RATE_LIMITED, stripe};
+use tr_core::{CoarseInstant, code::RATE_LIMITED, stripe};
 
 /// How a call holds its breaker.
 #[derive(Debug)]
@@ -23,14 +23,18 @@ pub(crate) struct Permit {
     /// `None`: it is spent, or counts for nothing.
     ticket: Option<Ticket>,
     /// When the call began, where somebody knows it or the breaker wants to.
-    began: Option<Stamp>,
+    began: Option<CoarseInstant>,
     /// It did not end at once, so that the time at which it began is not that of its end.
     has_waited: bool,
 }
 
 impl Permit {
     #[inline]
-    pub(crate) const fn new(held: Held, ticket: Option<Ticket>, began: Option<Stamp>) -> Self {
+    pub(crate) const fn new(
+        held: Held,
+        ticket: Option<Ticket>,
+        began: Option<CoarseInstant>,
+    ) -> Self {
         Self { held, ticket, began, has_waited: false }
     }
 
@@ -104,7 +108,7 @@ impl Permit {
     fn settle(&self, ticket: Ticket, end: impl FnOnce(bool) -> End, why: Option<Arc<str>>) {
         let Some(gate) = self.gate() else { return };
         let now = clock::now();
-        let took = self.began.map(|began| Stamp::at(now).since(began));
+        let took = self.began.map(|began| CoarseInstant::at(now).since(began));
         let limit = gate.settings().slow.map(|slow| slow.longer_than);
         let is_slow = limit.zip(took).is_some_and(|(limit, took)| took > limit);
         gate.end(ticket, end(is_slow), now, why);

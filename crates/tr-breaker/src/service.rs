@@ -4,7 +4,7 @@ use crate::{
 };
 use std::task::{Context, Poll};
 use tower_service::Service;
-use tr_core::{BoxError, Classify, EffectOf, KeyOf, Progress, Standard, Striped};
+use tr_core::{BoxError, Classify, DefaultPolicy, EffectOf, KeyOf, Progress, Sharded};
 
 /// Stops calling a tool that keeps failing. Made by a [`BreakerLayer`](crate::BreakerLayer).
 ///
@@ -12,14 +12,14 @@ use tr_core::{BoxError, Classify, EffectOf, KeyOf, Progress, Standard, Striped};
 /// `poll_ready` is the inner service's own. Do not put it directly on a capacity limit: a refused
 /// call leaves what `poll_ready` has reserved with the service, for its next call.
 #[derive(Clone, Debug)]
-pub struct Breaker<S, A = Standard> {
+pub struct Breaker<S, A = DefaultPolicy> {
     inner: S,
     answers: A,
-    breakers: Striped<Breakers>,
+    breakers: Sharded<Breakers>,
 }
 
 impl<S, A> Breaker<S, A> {
-    pub(crate) const fn new(inner: S, answers: A, breakers: Striped<Breakers>) -> Self {
+    pub(crate) const fn new(inner: S, answers: A, breakers: Sharded<Breakers>) -> Self {
         Self { inner, answers, breakers }
     }
 

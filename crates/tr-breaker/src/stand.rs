@@ -11,7 +11,7 @@ use std::{
     ops::Deref,
     sync::{Arc, Weak},
 };
-use tr_core::Stamp;
+use tr_core::CoarseInstant;
 
 /// Where the calls of one breaker leave their successes.
 ///
@@ -54,8 +54,8 @@ impl Stand {
         &self,
         generation: u32,
         stripe: usize,
-        began: Option<Stamp>,
-        now: impl Fn() -> Stamp,
+        began: Option<CoarseInstant>,
+        now: impl Fn() -> CoarseInstant,
     ) -> bool {
         (self.pace.is_timeless() || self.pace.allows(began, now()))
             && self.lanes[stripe].0.add(generation, self.pace.enough())

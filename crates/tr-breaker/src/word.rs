@@ -8,7 +8,7 @@ use crate::{
     },
 };
 use std::time::Duration;
-use tr_core::{BreakerState, Stamp};
+use tr_core::{BreakerState, CoarseInstant};
 
 /// What calls go by, as the machine published it last.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl Words {
     /// Why a call may not go through, where that takes no decision: it is open, and the time has
     /// not come. Asks for the time only if that matters.
     #[inline]
-    pub(crate) fn refusal(&self, now: impl FnOnce() -> Stamp) -> Option<Refusal> {
+    pub(crate) fn refusal(&self, now: impl FnOnce() -> CoarseInstant) -> Option<Refusal> {
         let word = self.word().0;
         if word & OPEN == 0 {
             return None;
@@ -130,7 +130,9 @@ impl Words {
 /// From when until when it refuses.
 fn times(machine: &Machine) -> (u64, u64) {
     match machine.refuses() {
-        Some(Some((since, until))) => (Stamp::at(since).to_word(), Stamp::at(until).to_word()),
+        Some(Some((since, until))) => {
+            (CoarseInstant::at(since).to_word(), CoarseInstant::at(until).to_word())
+        }
         Some(None) => (0, FOREVER),
         None => (0, 0),
     }

@@ -11,8 +11,8 @@ pub use self::runs::Runs;
 
 use self::target::Target;
 use crate::{
-    DedupeMode, Effect, Fence, Id, InvalidKey, Params, Sensitive, Stamp, ToolId, ToolManifest,
-    canonical::Digest,
+    CoarseInstant, DedupeKey, DedupeMode, Effect, FencingToken, InvalidKey, Params, Sensitive,
+    ToolId, ToolManifest, canonical::Digest,
 };
 use std::{
     sync::{
@@ -41,7 +41,7 @@ use std::{
 pub struct ToolCall {
     body: Arc<Body>,
     attempt: u32,
-    stamp: Option<Stamp>,
+    stamp: Option<CoarseInstant>,
 }
 
 /// The parts, and what is computed from them at most once.
@@ -49,12 +49,12 @@ pub struct ToolCall {
 struct Body {
     parts: CallParts,
     digest: OnceLock<Result<Digest, InvalidKey>>,
-    id: OnceLock<Result<Option<Id>, InvalidKey>>,
+    id: OnceLock<Result<Option<DedupeKey>, InvalidKey>>,
     /// Only where the params may name one.
     target: OnceLock<Option<Box<Target>>>,
     attempted: AtomicBool,
     /// The claim under which this copy runs.
-    fence: Option<Fence>,
+    fence: Option<FencingToken>,
     /// The call that this is a copy of.
     original: Option<Arc<Self>>,
 }
@@ -138,14 +138,14 @@ impl ToolCall {
     /// # Errors
     /// If there is a key, and the params have no canonical form.
     #[inline]
-    pub fn id(&self) -> Result<Option<Id>, InvalidKey> {
+    pub fn id(&self) -> Result<Option<DedupeKey>, InvalidKey> {
         match self.parts().idempotency.id {
             Some(id) => Ok(Some(id)),
             None => self.computed_id(),
         }
     }
 
-    fn computed_id(&self) -> Result<Option<Id>, InvalidKey> {
+    fn computed_id(&self) -> Result<Option<DedupeKey>, InvalidKey> {
         let id = || identity::id(self.parts(), || self.digest());
         self.body.id.get_or_init(id).clone()
     }
@@ -216,24 +216,24 @@ impl ToolCall {
 
     /// When the call came in, or its backoff ended, where somebody looked at the clock.
     #[must_use]
-    pub const fn stamp(&self) -> Option<Stamp> {
+    pub const fn stamp(&self) -> Option<CoarseInstant> {
         self.stamp
     }
 
     /// Notes the time, so that layers further in need not look at the clock again.
-    pub const fn set_stamp(&mut self, now: Option<Stamp>) {
+    pub const fn set_stamp(&mut self, now: Option<CoarseInstant>) {
         self.stamp = now;
     }
 
     /// The claim under which the call runs, where a store of records has granted one.
     #[must_use]
-    pub fn fence(&self) -> Option<Fence> {
+    pub fn fencing_token(&self) -> Option<FencingToken> {
         self.body.fence
     }
 
     /// Notes the claim under which this copy of the call runs: another copy may run under a later
     /// one. Copies the parts; the params stay shared.
-    pub fn set_fence(&mut self, fence: Fence) {
+    pub fn set_fencing_token(&mut self, fence: FencingToken) {
         self.body = Arc::new(Body { fence: Some(fence), ..Body::copy_of(&self.body) });
     }
 
@@ -335,14 +335,15 @@ mod tests {
     #[test]
     fn a_claim_is_known_to_its_copy_only_and_attempts_to_all() {
         use crate::canonical::Key;
-        let fence = |epoch| Fence { key: Key::from_bytes([1; 32]), epoch };
+        let fence = |epoch| FencingToken { key: Key::from_bytes([1; 32]), epoch };
         let call = ToolCall::new("x", Params::empty_object()).idempotency_key("k");
         let (mut first, mut second) = (call.clone(), call.clone());
-        first.set_fence(fence(1));
-        second.set_fence(fence(2));
-        second.set_fence(fence(3));
+        first.set_fencing_token(fence(1));
+        second.set_fencing_token(fence(2));
+        second.set_fencing_token(fence(3));
         let changed = second.clone().session("s");
-        let epochs = [&call, &first, &second, &changed].map(|it| it.fence().map(|it| it.epoch));
+        let epochs =
+            [&call, &first, &second, &changed].map(|it| it.fencing_token().map(|it| it.epoch));
         assert_eq!(epochs, [None, Some(1), Some(3), Some(3)]);
         assert!(call.parts().params.ptr_eq(&second.parts().params));
         assert_eq!(first.id(), call.id());

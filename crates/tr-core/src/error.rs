@@ -1,6 +1,6 @@
 //! Errors between layers, and the facts that each of them carries.
 //!
-//! A layer's error is a leaf type whose [`source`](std::error::Error::source) is a [`Facts`],
+//! A layer's error is a leaf type whose [`source`](std::error::Error::source) is a [`FailureInfo`],
 //! whose source is the cause: leaf → facts → cause. The outermost facts win, so reading them is
 //! one walk and needs no knowledge of the crate that made the error.
 use crate::{Classification, Ran, Replay, Verdict, classify};
@@ -11,7 +11,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// What an error says to code: a link in the chain of sources.
 #[derive(Debug)]
-pub struct Facts {
+pub struct FailureInfo {
     code: Cow<'static, str>,
     ran: Ran,
     verdict: Verdict,
@@ -40,8 +40,8 @@ enum Cause {
     Shared(Arc<dyn Error + Send + Sync>),
 }
 
-impl Facts {
-    /// Facts without a cause.
+impl FailureInfo {
+    /// Failure information without a cause.
     #[must_use]
     pub const fn new(code: &'static str, ran: Ran, verdict: Verdict) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Facts {
         }
     }
 
-    /// Facts as a classification gives them.
+    /// Failure information as a classification gives them.
     #[must_use]
     pub fn of(end: Classification<'_>) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl Facts {
     #[must_use]
     pub fn around(error: BoxError) -> Self {
         let facts = Self::of(classify::error(&*error).end);
-        let replay = self::facts(&*error).and_then(Self::replay);
+        let replay = self::failure_info(&*error).and_then(Self::replay);
         let facts = replay.into_iter().fold(facts, Self::replayed);
         facts.because(error)
     }
@@ -193,7 +193,7 @@ impl Facts {
     }
 }
 
-impl fmt::Display for Facts {
+impl fmt::Display for FailureInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ran = match self.ran {
             Ran::No => "the tool did not run",
@@ -204,7 +204,7 @@ impl fmt::Display for Facts {
     }
 }
 
-impl Error for Facts {
+impl Error for FailureInfo {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self.cause.as_ref()? {
             Cause::Own(cause) => Some(&**cause),
@@ -213,14 +213,14 @@ impl Error for Facts {
     }
 }
 
-/// The error and all its sources, outermost first, then the [earlier](Facts::after) failure that
+/// The error and all its sources, outermost first, then the [earlier](FailureInfo::after) failure that
 /// led to it with its own.
 pub fn causes<'e>(
     error: &'e (dyn Error + 'static),
 ) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     let mut earlier = None;
     iter::successors(Some(error), move |&error| {
-        if let Some(facts) = error.downcast_ref::<Facts>() {
+        if let Some(facts) = error.downcast_ref::<FailureInfo>() {
             let own = facts.more.as_ref().and_then(|more| more.earlier.as_deref());
             earlier = earlier.or(own.map(|earlier| earlier as _));
         }
@@ -236,14 +236,14 @@ pub fn find<'e, T: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<
 
 /// The outermost facts in the chain.
 #[must_use]
-pub fn facts<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Facts> {
+pub fn failure_info<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e FailureInfo> {
     find(error)
 }
 
 /// The innermost error that carries no facts of ours: what really happened.
 #[must_use]
 pub fn root_cause<'e>(error: &'e (dyn Error + 'static)) -> &'e (dyn Error + 'static) {
-    causes(error).filter(|error| !error.is::<Facts>()).last().unwrap_or(error)
+    causes(error).filter(|error| !error.is::<FailureInfo>()).last().unwrap_or(error)
 }
 
 #[cfg(test)]
@@ -253,8 +253,9 @@ mod tests {
 
     #[test]
     fn an_earlier_failure_comes_behind_the_cause() {
-        let refused = Facts::new(code::CIRCUIT_OPEN, Ran::No, Verdict::TRANSIENT).because("open");
-        let both = Facts::new(code::CIRCUIT_OPEN, Ran::Unknown, Verdict::TRANSIENT)
+        let refused =
+            FailureInfo::new(code::CIRCUIT_OPEN, Ran::No, Verdict::TRANSIENT).because("open");
+        let both = FailureInfo::new(code::CIRCUIT_OPEN, Ran::Unknown, Verdict::TRANSIENT)
             .because(refused)
             .after("reset by peer");
         let texts: Vec<_> = causes(&both).map(ToString::to_string).collect();
@@ -268,6 +269,6 @@ mod tests {
             ]
         );
         assert_eq!(root_cause(&both).to_string(), "reset by peer");
-        assert_eq!(facts(&both).unwrap().ran(), Ran::Unknown);
+        assert_eq!(failure_info(&both).unwrap().ran(), Ran::Unknown);
     }
 }

@@ -1,8 +1,8 @@
 //! The contract between an agent's tool calls and the layers that guard them.
 //!
 //! A layer of this project asks its request and its response only what it needs, through the
-//! small traits of [`question`]; it tells what happened with a [`Verdict`] and with [`Ran`], which
-//! every error carries in its [`Facts`]. [`ToolCall`] and [`ToolOutcome`] are the request and the
+//! small traits of [`policy`]; it tells what happened with a [`Verdict`] and with [`Ran`], which
+//! every error carries in its [`FailureInfo`]. [`ToolCall`] and [`ToolOutcome`] are the request and the
 //! response that have all answers built in.
 //!
 //! # When to use
@@ -14,7 +14,7 @@
 //!
 //! None is on by default.
 //!
-//! - `http`: [`Standard`] answers for `http::Request` and `http::Response`.
+//! - `http`: [`DefaultPolicy`] answers for `http::Request` and `http::Response`.
 //! - `hyper-util`: with `http`, the connect errors of its client are known as such: the request was
 //!   not sent.
 //! - `h2`: beside it, so is a request whose stream the server refused (`REFUSED_STREAM`).
@@ -28,16 +28,17 @@
 //! layers (but for the error of tower's `load_shed`, which says that nothing ran), an async runtime, exporters, stores.
 //! It takes [`std::time::Instant`] as a value and never reads a monotonic clock.
 pub mod call;
+mod cancellation;
 pub mod canonical;
 pub mod catalog;
 pub mod classify;
 mod clock;
+mod coarse_instant;
 pub mod code;
 pub mod config;
-mod defer;
+mod dedupe_key;
 mod error;
 pub mod graph;
-mod id;
 pub mod manifest;
 mod not_sent;
 mod observer;
@@ -46,28 +47,28 @@ mod origin;
 mod outcome;
 mod overrides;
 mod params;
+pub mod policy;
 mod printable;
-pub mod question;
 mod reached;
+mod ready_on_call;
 pub mod rollout;
 #[cfg(feature = "schema")]
 pub mod schemas;
+mod sharded;
 mod shorten;
-mod stamp;
 mod stripe;
-mod striped;
 mod tool;
 mod verdict;
 pub mod wire;
-mod withdrawal;
 
 pub use self::{
     call::{CallParts, ToolCall},
+    cancellation::Cancellation,
     catalog::ToolCatalog,
     clock::{SetClock, SystemClock, WallClock, rfc3339},
-    defer::{Defer, DeferFuture},
-    error::{BoxError, Facts, causes, facts, find, root_cause},
-    id::{Fence, Id},
+    coarse_instant::CoarseInstant,
+    dedupe_key::{DedupeKey, FencingToken},
+    error::{BoxError, FailureInfo, causes, failure_info, find, root_cause},
     manifest::{Capability, ToolManifest},
     not_sent::NotSent,
     observer::{CallInfo, Event, Observer, Sensitive, SessionAction},
@@ -77,17 +78,16 @@ pub use self::{
         BreakerHint, BreakerState, DedupeMode, Priority, RetryOverride, RetryOverrides, Scope,
     },
     params::{Json, Params},
-    printable::{printable, printable_json, printable_lines},
-    question::{
-        Answer, AnswerOf, Classify, Codec, CycleOf, CycleRef, Derive, EffectOf, End, Feedback,
-        IdempotencyOf, InvalidKey, KeyOf, LoopOf, LoopRef, Progress, RecordRef, Repeat, Standard,
+    policy::{
+        Answer, AnswerOf, Classify, Codec, CycleOf, CycleRef, DefaultPolicy, Derive, EffectOf, End,
+        Feedback, IdempotencyOf, InvalidKey, KeyOf, LoopOf, LoopRef, Progress, RecordRef, Repeat,
         TurnRef,
     },
+    printable::{printable, printable_json, printable_lines},
+    ready_on_call::{ReadyOnCall, ReadyOnCallFuture},
+    sharded::{Held, Sharded},
     shorten::{shortened, shortened_code},
-    stamp::Stamp,
     stripe::{STRIPES, stripe},
-    striped::{Held, Striped},
     tool::{KeyRef, ToolId},
     verdict::{Classification, Effect, Ran, Verdict},
-    withdrawal::Withdrawal,
 };

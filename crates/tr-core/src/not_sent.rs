@@ -1,5 +1,5 @@
 //! A transport's word that a request never left.
-use crate::{BoxError, Facts, Ran, Verdict, classify, code};
+use crate::{BoxError, FailureInfo, Ran, Verdict, classify, code};
 use std::{error::Error, fmt};
 
 /// The request was never sent: the tool did not run.
@@ -11,7 +11,7 @@ use std::{error::Error, fmt};
 /// payment.
 ///
 /// Its text and its verdict are those of the error inside; its code too, or `not_sent` where that
-/// is unclassified. Its source leads to [`Facts`] with [`Ran::No`], and from there to the error.
+/// is unclassified. Its source leads to [`FailureInfo`] with [`Ran::No`], and from there to the error.
 ///
 /// ```
 /// use std::io;
@@ -24,7 +24,7 @@ use std::{error::Error, fmt};
 #[derive(Debug)]
 pub struct NotSent {
     text: Box<str>,
-    facts: Facts,
+    facts: FailureInfo,
 }
 
 /// The code of what was never sent for a reason that nothing matches.
@@ -43,7 +43,7 @@ impl NotSent {
         if end.verdict.is_success() {
             end.verdict = Verdict::TRANSIENT;
         }
-        let facts = Facts::of(end).of_a::<Self>();
+        let facts = FailureInfo::of(end).of_a::<Self>();
         Self { text: error.to_string().into(), facts: facts.because(error) }
     }
 }

@@ -3,9 +3,9 @@ use crate::{BreakerState, Classification, Json, Ran, Verdict, shortened, shorten
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc, time::Duration};
 
-mod came;
+mod provenance;
 
-use self::came::Came;
+use self::provenance::Provenance;
 
 /// What a tool call came to: what the tool said, and how we came by it.
 ///
@@ -15,7 +15,7 @@ use self::came::Came;
 pub struct ToolOutcome {
     /// `None`: a success that says nothing, at the first attempt.
     told: Option<Arc<Told>>,
-    came: Came,
+    provenance: Provenance,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -206,19 +206,19 @@ impl ToolOutcome {
     /// Whether this is a replay, and of what.
     #[must_use]
     pub const fn replay(&self) -> Option<Replay> {
-        self.came.replay()
+        self.provenance.replay()
     }
 
     /// Whether this came from a record and not from a run for this caller.
     #[must_use]
     pub const fn from_cache(&self) -> bool {
-        self.came.is_replay()
+        self.provenance.is_replay()
     }
 
     /// Marks it as a replay.
     #[must_use]
     pub const fn replayed(mut self, replay: Replay) -> Self {
-        self.came = self.came.replayed(replay);
+        self.provenance = self.provenance.replayed(replay);
         self
     }
 
@@ -237,7 +237,7 @@ impl ToolOutcome {
     /// find nothing.
     #[must_use]
     pub const fn recorded(&self) -> bool {
-        !self.came.unrecorded
+        !self.provenance.unrecorded
     }
 
     /// The bytes of the texts that it holds.
@@ -271,7 +271,7 @@ impl ToolOutcome {
     #[must_use]
     pub fn not_kept() -> Self {
         let mut outcome = Self::default();
-        outcome.came.unkept = true;
+        outcome.provenance.unkept = true;
         outcome
     }
 
@@ -279,17 +279,20 @@ impl ToolOutcome {
     #[inline]
     #[must_use]
     pub fn can_be_kept(&self) -> bool {
-        !self.came.unkept && self.parts().chunk.is_none()
+        !self.provenance.unkept && self.parts().chunk.is_none()
     }
 
     /// Notes that the outcome could not be recorded.
     pub const fn set_unrecorded(&mut self) {
-        self.came.unrecorded = true;
+        self.provenance.unrecorded = true;
     }
 }
 
 impl From<OutcomeParts> for ToolOutcome {
     fn from(parts: OutcomeParts) -> Self {
-        Self { told: Some(Arc::new(Told { parts, retried: None })), came: Came::default() }
+        Self {
+            told: Some(Arc::new(Told { parts, retried: None })),
+            provenance: Provenance::default(),
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     store::RecordStore,
 };
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
-use tr_core::{Effect, Observer, Standard, SystemClock, WallClock, canonical::FingerprintKey};
+use tr_core::{DefaultPolicy, Effect, Observer, SystemClock, WallClock, canonical::FingerprintKey};
 
 /// Times to live reach from here to a year.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -29,7 +29,7 @@ const MOST_BYTES: usize = 1 << 30;
 
 /// Configures an [`IdempotencyLayer`]. [`build`](Self::build) is the only place that can fail.
 #[must_use]
-pub struct Builder<A = Standard, V = tr_core::ToolOutcome> {
+pub struct Builder<A = DefaultPolicy, V = tr_core::ToolOutcome> {
     answers: A,
     capacity: usize,
     max_waiters: usize,
@@ -58,10 +58,10 @@ pub struct Builder<A = Standard, V = tr_core::ToolOutcome> {
     stored: PhantomData<fn() -> V>,
 }
 
-impl<V> Default for Builder<Standard, V> {
+impl<V> Default for Builder<DefaultPolicy, V> {
     fn default() -> Self {
         Self {
-            answers: Standard,
+            answers: DefaultPolicy,
             capacity: 25_000,
             max_waiters: 1_024,
             max_wait: Duration::from_secs(30),
@@ -92,7 +92,7 @@ impl<V> Default for Builder<Standard, V> {
 }
 
 impl<A, V> Builder<A, V> {
-    /// Sets who answers for requests and responses; [`Standard`] by default.
+    /// Sets who answers for requests and responses; [`DefaultPolicy`] by default.
     pub fn answers<B>(self, answers: B) -> Builder<B, V> {
         Builder {
             answers,

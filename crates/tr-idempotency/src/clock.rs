@@ -5,13 +5,13 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use tr_core::{Progress, Stamp, WallClock};
+use tr_core::{CoarseInstant, Progress, WallClock};
 
 /// Reads the time exactly, or takes the last tick of a janitor while one lives: looking at the
 /// clock would be half the work of a replay.
 #[derive(Debug)]
 pub(crate) struct Clock {
-    made: Stamp,
+    made: CoarseInstant,
     /// Wall time of that, so that a record's times stay what they are when the wall clock jumps.
     made_unix_ms: u64,
     janitors: AtomicUsize,
@@ -35,7 +35,7 @@ impl Clock {
 
     /// The time: `stamp` if the call carries one, else the tick, else what the clock says.
     #[inline]
-    pub(crate) fn now(&self, stamp: Option<Stamp>) -> Millis {
+    pub(crate) fn now(&self, stamp: Option<CoarseInstant>) -> Millis {
         match stamp {
             Some(stamp) => self.since_made(stamp),
             None if self.janitors.load(Relaxed) > 0 => self.tick.load(Relaxed),
@@ -60,7 +60,7 @@ impl Clock {
     }
 
     #[inline]
-    const fn since_made(&self, at: Stamp) -> Millis {
+    const fn since_made(&self, at: CoarseInstant) -> Millis {
         at.nanos_since(self.made) / 1_000_000
     }
 
@@ -79,8 +79,8 @@ impl Clock {
 }
 
 #[inline]
-fn now() -> Stamp {
-    Stamp::at(Instant::now().into_std())
+fn now() -> CoarseInstant {
+    CoarseInstant::at(Instant::now().into_std())
 }
 
 #[inline]

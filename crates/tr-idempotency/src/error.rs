@@ -1,19 +1,19 @@
 //! Error types.
 //!
-//! Each leads to a [`Facts`] by its `source()`, and that to its cause, if it has one.
+//! Each leads to a [`FailureInfo`] by its `source()`, and that to its cause, if it has one.
 use crate::{
     end::{Answer, Flaw},
     remote::obtain::Refused,
     store::StoreError,
 };
 use std::{error::Error, fmt, sync::Arc, time::Duration};
-use tr_core::{Facts, InvalidKey, Ran, Replay, Verdict, code};
+use tr_core::{FailureInfo, InvalidKey, Ran, Replay, Verdict, code};
 
 macro_rules! leaf {
     ($(#[$doc:meta])* $name:ident: $text:literal) => {
         $(#[$doc])*
         #[derive(Debug)]
-        pub struct $name(Facts);
+        pub struct $name(FailureInfo);
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -96,7 +96,7 @@ leaf! {
 /// own error, and its source leads there. Code and verdict are that error's, and the facts say
 /// whether the tool ran.
 #[derive(Debug)]
-pub struct SharedFailure(Facts);
+pub struct SharedFailure(FailureInfo);
 
 impl fmt::Display for SharedFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -115,39 +115,46 @@ impl Error for SharedFailure {
 
 impl KeyRejected {
     pub(crate) fn new(why: InvalidKey) -> Self {
-        let facts = Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
+        let facts =
+            FailureInfo::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
         Self(facts.because(why))
     }
 }
 
 impl Conflict {
     pub(crate) const fn new() -> Self {
-        Self(Facts::new(code::IDEMPOTENCY_CONFLICT, Ran::No, Verdict::Permanent).by_layer())
+        Self(FailureInfo::new(code::IDEMPOTENCY_CONFLICT, Ran::No, Verdict::Permanent).by_layer())
     }
 }
 
 impl InFlight {
     pub(crate) const fn new() -> Self {
-        Self(Facts::new(code::IDEMPOTENCY_IN_FLIGHT, Ran::Unknown, Verdict::TRANSIENT).by_layer())
+        Self(
+            FailureInfo::new(code::IDEMPOTENCY_IN_FLIGHT, Ran::Unknown, Verdict::TRANSIENT)
+                .by_layer(),
+        )
     }
 }
 
 impl TooManyWaiters {
     pub(crate) const fn new() -> Self {
-        Self(Facts::new(code::IDEMPOTENCY_IN_FLIGHT, Ran::Unknown, Verdict::TRANSIENT).by_layer())
+        Self(
+            FailureInfo::new(code::IDEMPOTENCY_IN_FLIGHT, Ran::Unknown, Verdict::TRANSIENT)
+                .by_layer(),
+        )
     }
 }
 
 impl WaitTimedOut {
     pub(crate) const fn new() -> Self {
-        Self(Facts::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT).by_layer())
+        Self(FailureInfo::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT).by_layer())
     }
 }
 
 impl OutcomeUnknown {
     pub(crate) fn new(mutating: bool, cause: Option<Arc<Flaw>>) -> Self {
         let verdict = if mutating { Verdict::Permanent } else { Verdict::TRANSIENT };
-        let facts = Facts::new(code::OUTCOME_UNKNOWN, Ran::Unknown, verdict).by_layer();
+        let facts = FailureInfo::new(code::OUTCOME_UNKNOWN, Ran::Unknown, verdict).by_layer();
         Self(match cause {
             Some(flaw) => facts.because(Cause(flaw)),
             None => facts,
@@ -158,7 +165,8 @@ impl OutcomeUnknown {
 impl AnswerNotKept {
     /// The call ended so long ago.
     pub(crate) fn ended(ago: Duration) -> Self {
-        let facts = Facts::new(code::OUTCOME_UNKNOWN, Ran::Yes, Verdict::Permanent).by_layer();
+        let facts =
+            FailureInfo::new(code::OUTCOME_UNKNOWN, Ran::Yes, Verdict::Permanent).by_layer();
         Self(facts.because(Ended(ago)))
     }
 }
@@ -177,33 +185,37 @@ impl Error for Ended {}
 
 impl StoreFull {
     pub(crate) const fn new() -> Self {
-        Self(Facts::new(code::STORE_FULL, Ran::No, Verdict::TRANSIENT).by_layer())
+        Self(FailureInfo::new(code::STORE_FULL, Ran::No, Verdict::TRANSIENT).by_layer())
     }
 }
 
 impl StoreUnavailable {
     pub(crate) fn new(cause: Arc<StoreError>, ran: Ran) -> Self {
         let verdict = if cause.is_passing() { Verdict::TRANSIENT } else { Verdict::Permanent };
-        Self(Facts::new(code::STORE_UNAVAILABLE, ran, verdict).by_layer().because_shared(cause))
+        Self(
+            FailureInfo::new(code::STORE_UNAVAILABLE, ran, verdict)
+                .by_layer()
+                .because_shared(cause),
+        )
     }
 }
 
 impl RecordUnreadable {
     pub(crate) fn new(cause: Arc<StoreError>, ran: Ran) -> Self {
-        let facts = Facts::new(code::OUTCOME_UNKNOWN, ran, Verdict::Permanent).by_layer();
+        let facts = FailureInfo::new(code::OUTCOME_UNKNOWN, ran, Verdict::Permanent).by_layer();
         Self(facts.because_shared(cause))
     }
 }
 
 impl Withdrawn {
     pub(crate) const fn new(ran: Ran) -> Self {
-        Self(Facts::new(code::CANCELLED, ran, Verdict::Cancelled).by_layer())
+        Self(FailureInfo::new(code::CANCELLED, ran, Verdict::Cancelled).by_layer())
     }
 }
 
 impl SharedFailure {
     pub(crate) fn new(flaw: Arc<Flaw>) -> Self {
-        Self(Facts::of(flaw.classification()).by_layer().because(Cause(flaw)))
+        Self(FailureInfo::of(flaw.classification()).by_layer().because(Cause(flaw)))
     }
 
     /// For whoever did not run the call.

@@ -9,11 +9,11 @@ use crate::{
     store_handle::StoreHandle,
 };
 use std::{collections::HashMap, error::Error, fmt, time::Duration};
-use tr_core::{Codec, Scope, Standard, Striped, canonical::Key};
+use tr_core::{Codec, DefaultPolicy, Scope, Sharded, canonical::Key};
 
 /// Looks after the records of one layer.
 pub struct Handle<V> {
-    shared: Striped<Shared<V>>,
+    shared: Sharded<Shared<V>>,
 }
 
 /// How a call of unknown outcome ended, as an operator found out.
@@ -81,7 +81,7 @@ impl NotUnknown {
 }
 
 impl<V> Handle<V> {
-    pub(crate) const fn new(shared: Striped<Shared<V>>) -> Self {
+    pub(crate) const fn new(shared: Sharded<Shared<V>>) -> Self {
         Self { shared }
     }
 
@@ -298,7 +298,7 @@ impl<V> Handle<V> {
 /// Of answers whose size is known without the layer's codec: [`ToolOutcome`](tr_core::ToolOutcome)s.
 impl<V> Handle<V>
 where
-    Standard: Codec<V, Stored = V>,
+    DefaultPolicy: Codec<V, Stored = V>,
 {
     /// Says how a call of unknown outcome ended. Its answer counts in
     /// [`max_kept_bytes`](crate::Builder::max_kept_bytes), as with [`settle_sized`](Self::settle_sized).
@@ -323,10 +323,10 @@ where
 
 fn size_of<V>(how: &Settlement<V>) -> usize
 where
-    Standard: Codec<V, Stored = V>,
+    DefaultPolicy: Codec<V, Stored = V>,
 {
     match how {
-        Settlement::Done(answer) => Codec::<V>::size_of(&Standard, answer),
+        Settlement::Done(answer) => Codec::<V>::size_of(&DefaultPolicy, answer),
         _ => 0,
     }
 }

@@ -6,25 +6,25 @@ use crate::{
 };
 use std::fmt;
 use tower_layer::Layer;
-use tr_core::{Standard, Striped, ToolOutcome};
+use tr_core::{DefaultPolicy, Sharded, ToolOutcome};
 
 /// Applies an [`Idempotency`]; every service it makes shares one set of records.
 ///
 /// `V` is what the codec keeps of a response; it is inferred from the service that the layer is
 /// put around.
-pub struct IdempotencyLayer<A = Standard, V = ToolOutcome> {
+pub struct IdempotencyLayer<A = DefaultPolicy, V = ToolOutcome> {
     answers: A,
-    shared: Striped<Shared<V>>,
+    shared: Sharded<Shared<V>>,
 }
 
-impl<V> IdempotencyLayer<Standard, V> {
+impl<V> IdempotencyLayer<DefaultPolicy, V> {
     /// Starts from the defaults.
-    pub fn builder() -> Builder<Standard, V> {
+    pub fn builder() -> Builder<DefaultPolicy, V> {
         Builder::default()
     }
 }
 
-impl<V> Default for IdempotencyLayer<Standard, V> {
+impl<V> Default for IdempotencyLayer<DefaultPolicy, V> {
     /// Records in this process, by the defaults of [`Builder`].
     fn default() -> Self {
         Builder::default().build_unchecked()
@@ -33,7 +33,7 @@ impl<V> Default for IdempotencyLayer<Standard, V> {
 
 impl<A, V> IdempotencyLayer<A, V> {
     pub(crate) fn new(answers: A, shared: Shared<V>) -> Self {
-        Self { answers, shared: Striped::new(shared) }
+        Self { answers, shared: Sharded::new(shared) }
     }
 
     /// Looks after the records.

@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use tr_core::{BoxError, Event, Fence, MatchedOn, Observer, Ran, Replay, code};
+use tr_core::{BoxError, Event, FencingToken, MatchedOn, Observer, Ran, Replay, code};
 
 /// What a call is about to ask of a store.
 pub(crate) struct Errand<V> {
@@ -172,7 +172,7 @@ where
         match obtained {
             Obtained::Run(held) => {
                 let key = self.lead().errand.request.claim.key;
-                let fence = Fence { key, epoch: held.epoch() };
+                let fence = FencingToken { key, epoch: held.epoch() };
                 let answers = self.answers;
                 if let Some(req) = self.request() {
                     answers.note_claim(req, fence);

@@ -23,8 +23,8 @@ use std::{
 use tokio::time::Instant;
 use tower_service::Service;
 use tr_core::{
-    BoxError, Codec, DedupeMode, Derive, Effect, Event, Id, InvalidKey, MatchedOn, Observer, Scope,
-    Standard, Striped, ToolOutcome, code, stripe,
+    BoxError, Codec, DedupeKey, DedupeMode, DefaultPolicy, Derive, Effect, Event, InvalidKey,
+    MatchedOn, Observer, Scope, Sharded, ToolOutcome, code, stripe,
 };
 
 /// Said of a call with a key that would hold for all callers of a store.
@@ -44,14 +44,14 @@ pub(crate) struct Shared<V> {
 ///
 /// Always ready: a replay needs no capacity of the inner service. The future of a first call asks
 /// for readiness, and is what calls.
-pub struct Idempotency<S, A = Standard, V = ToolOutcome> {
+pub struct Idempotency<S, A = DefaultPolicy, V = ToolOutcome> {
     inner: S,
     answers: A,
-    shared: Striped<Shared<V>>,
+    shared: Sharded<Shared<V>>,
 }
 
 impl<S, A, V> Idempotency<S, A, V> {
-    pub(crate) const fn new(inner: S, answers: A, shared: Striped<Shared<V>>) -> Self {
+    pub(crate) const fn new(inner: S, answers: A, shared: Sharded<Shared<V>>) -> Self {
         Self { inner, answers, shared }
     }
 
@@ -295,7 +295,7 @@ impl<S, A, V> Idempotency<S, A, V> {
     /// By what a call without a key is recognised, if it is, and whether only a cut-off call is.
     /// Params without a canonical form have no key, which is no reason to refuse a call that asked
     /// for none.
-    fn derived<Req, Res>(&self, req: &Req, cut_off: &mut bool) -> Option<Id>
+    fn derived<Req, Res>(&self, req: &Req, cut_off: &mut bool) -> Option<DedupeKey>
     where
         A: Answers<Req, Res, V>,
     {

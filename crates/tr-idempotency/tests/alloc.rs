@@ -8,7 +8,7 @@ use std::{
 use tower::{Service, service_fn};
 use tower_layer::Layer;
 use tr_core::{
-    BoxError, Id, Params, ToolCall, ToolOutcome,
+    BoxError, DedupeKey, Params, ToolCall, ToolOutcome,
     canonical::{Digest, Key},
 };
 use tr_idempotency::{Idempotency, IdempotencyLayer};
@@ -83,7 +83,7 @@ fn first_calls_with_scattered_keys_allocate_nothing_once_warm() {
     let mut next = |n: usize| {
         let bytes = *Digest::of_bytes(n.to_string()).as_bytes();
         call.parts_mut().idempotency.id =
-            Some(Id { key: Key::from_bytes(bytes), digest: Digest::from_bytes(bytes) });
+            Some(DedupeKey { key: Key::from_bytes(bytes), digest: Digest::from_bytes(bytes) });
         call.clone()
     };
     for n in 0..5 * RECORDS {

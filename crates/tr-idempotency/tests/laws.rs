@@ -21,15 +21,15 @@ impl PartialEq for Outcome {
 
 mod answers {
     use super::Outcome;
-    use tr_core::{Classification, Classify, Codec, End, Replay, Standard, ToolOutcome};
+    use tr_core::{Classification, Classify, Codec, DefaultPolicy, End, Replay, ToolOutcome};
 
-    impl Classify<Outcome> for Standard {
+    impl Classify<Outcome> for DefaultPolicy {
         fn classify<'r>(&self, end: End<'r, Outcome>) -> Classification<'r> {
             self.classify(end.map(|outcome| &outcome.0))
         }
     }
 
-    impl Codec<Outcome> for Standard {
+    impl Codec<Outcome> for DefaultPolicy {
         type Stored = ToolOutcome;
 
         fn store(&self, res: &Outcome) -> Option<ToolOutcome> {

@@ -8,7 +8,7 @@ use crate::{
     turns::Turns,
 };
 use std::{error::Error, fmt, path::PathBuf, sync::Arc, time::Duration};
-use tr_core::{Observer, Standard, Striped, SystemClock, WallClock};
+use tr_core::{DefaultPolicy, Observer, Sharded, SystemClock, WallClock};
 
 /// The most failures that a turn can be configured to remember.
 const MAX_FAILURES: u32 = 1000;
@@ -183,7 +183,7 @@ impl Builder {
             clock: self.clock,
             observer: self.observer,
         };
-        Ok(LoopGuardLayer::with(is_on.then(|| Striped::new(shared)), Standard))
+        Ok(LoopGuardLayer::with(is_on.then(|| Sharded::new(shared)), DefaultPolicy))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Errors of the loop guard.
 use crate::{message, track::Signal};
 use std::{error::Error, fmt};
-use tr_core::{BoxError, Facts, Ran, Verdict, code};
+use tr_core::{BoxError, FailureInfo, Ran, Verdict, code};
 
 /// The call would go on with a loop: it failed the same way before, or a
 /// [signal](crate::Signals) was seen. It was not executed.
@@ -10,7 +10,7 @@ pub struct LoopDetected {
     message: String,
     rule: &'static str,
     failures: u32,
-    facts: Facts,
+    facts: FailureInfo,
 }
 
 /// Too many calls failed in this turn; the call was not executed.
@@ -18,7 +18,7 @@ pub struct LoopDetected {
 pub struct ToolErrorLimit {
     message: String,
     failures: u32,
-    facts: Facts,
+    facts: FailureInfo,
 }
 
 /// The inner service's error, and what a model should know about repeating the call. Code, verdict
@@ -27,7 +27,7 @@ pub struct ToolErrorLimit {
 pub struct Noted {
     notes: Vec<String>,
     /// With the inner error as their cause.
-    facts: Facts,
+    facts: FailureInfo,
 }
 
 impl LoopDetected {
@@ -40,8 +40,9 @@ impl LoopDetected {
     }
 
     fn with(message: String, rule: &'static str, failures: u32) -> Self {
-        let facts =
-            Facts::new(code::LOOP_DETECTED, Ran::No, Verdict::Permanent).exhausted().by_layer();
+        let facts = FailureInfo::new(code::LOOP_DETECTED, Ran::No, Verdict::Permanent)
+            .exhausted()
+            .by_layer();
         Self { message, rule, failures, facts }
     }
 
@@ -61,8 +62,9 @@ impl LoopDetected {
 
 impl ToolErrorLimit {
     pub(crate) fn new(failures: u32) -> Self {
-        let facts =
-            Facts::new(code::TOOL_ERROR_LIMIT, Ran::No, Verdict::Permanent).exhausted().by_layer();
+        let facts = FailureInfo::new(code::TOOL_ERROR_LIMIT, Ran::No, Verdict::Permanent)
+            .exhausted()
+            .by_layer();
         Self { message: message::tool_error_limit(failures), failures, facts }
     }
 
@@ -75,7 +77,7 @@ impl ToolErrorLimit {
 
 impl Noted {
     pub(crate) fn new(notes: Vec<String>, inner: BoxError) -> Self {
-        Self { notes, facts: Facts::around(inner).by_layer() }
+        Self { notes, facts: FailureInfo::around(inner).by_layer() }
     }
 
     /// The same notes to another error.

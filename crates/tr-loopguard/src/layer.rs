@@ -5,13 +5,13 @@ use crate::{
     turns::Turns,
 };
 use tower_layer::Layer;
-use tr_core::{Standard, Striped};
+use tr_core::{DefaultPolicy, Sharded};
 
 /// Applies a [`LoopGuard`]; all services that it makes watch the same turns.
 #[derive(Clone, Debug)]
-pub struct LoopGuardLayer<A = Standard> {
+pub struct LoopGuardLayer<A = DefaultPolicy> {
     /// `None`: off.
-    shared: Option<Striped<Shared>>,
+    shared: Option<Sharded<Shared>>,
     answers: A,
 }
 
@@ -29,7 +29,7 @@ impl Default for LoopGuardLayer {
 }
 
 impl<A> LoopGuardLayer<A> {
-    pub(crate) const fn with(shared: Option<Striped<Shared>>, answers: A) -> Self {
+    pub(crate) const fn with(shared: Option<Sharded<Shared>>, answers: A) -> Self {
         Self { shared, answers }
     }
 
@@ -50,6 +50,6 @@ impl<S, A: Clone> Layer<S> for LoopGuardLayer<A> {
     type Service = LoopGuard<S, A>;
 
     fn layer(&self, inner: S) -> LoopGuard<S, A> {
-        LoopGuard::new(inner, self.shared.as_ref().map(Striped::whole), self.answers.clone())
+        LoopGuard::new(inner, self.shared.as_ref().map(Sharded::whole), self.answers.clone())
     }
 }

@@ -2,18 +2,18 @@
 use crate::{config::Shared, future::LoopGuardFuture, turn::Decision, watch::Watch};
 use std::task::{Context, Poll};
 use tower_service::Service;
-use tr_core::{BoxError, Feedback, LoopOf, Standard, Striped};
+use tr_core::{BoxError, DefaultPolicy, Feedback, LoopOf, Sharded};
 
 /// Counts the failures of each turn and refuses calls that are a loop.
 #[derive(Clone, Debug)]
-pub struct LoopGuard<S, A = Standard> {
+pub struct LoopGuard<S, A = DefaultPolicy> {
     inner: S,
-    shared: Option<Striped<Shared>>,
+    shared: Option<Sharded<Shared>>,
     answers: A,
 }
 
 impl<S, A> LoopGuard<S, A> {
-    pub(crate) const fn new(inner: S, shared: Option<Striped<Shared>>, answers: A) -> Self {
+    pub(crate) const fn new(inner: S, shared: Option<Sharded<Shared>>, answers: A) -> Self {
         Self { inner, shared, answers }
     }
 }
@@ -39,7 +39,7 @@ where
             return LoopGuardFuture::running(self.inner.call(req), None);
         };
         let subject = self.answers.subject_of(&req);
-        let watch = Watch { shared: shared.hold(), answers: self.answers.clone(), subject };
+        let watch = Watch { shared: shared.acquire(), answers: self.answers.clone(), subject };
         match watch.admit() {
             Decision::Continue => LoopGuardFuture::running(self.inner.call(req), Some(watch)),
             refused => LoopGuardFuture::refused(watch.refusal(refused)),

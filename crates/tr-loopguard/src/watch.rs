@@ -11,7 +11,9 @@ use crate::{
 };
 use std::borrow::Cow;
 use tokio::time::Instant;
-use tr_core::{BoxError, CallInfo, Event, Feedback, Held, LoopOf, LoopRef, classify, code, facts};
+use tr_core::{
+    BoxError, CallInfo, Event, Feedback, Held, LoopOf, LoopRef, classify, code, failure_info,
+};
 
 /// What is kept of a call until it ends.
 #[derive(Debug)]
@@ -192,7 +194,7 @@ impl<A, Subject> Watch<A, Subject> {
 /// that it did not run, though the call whose record it is may have, and would keep a repeat from the
 /// recorded answer.
 fn is_of_records(error: &BoxError) -> bool {
-    facts(&**error).is_some_and(|facts| {
+    failure_info(&**error).is_some_and(|facts| {
         let code = facts.code();
         facts.is_by_layer()
             && [code::IDEMPOTENCY_CONFLICT, code::IDEMPOTENCY_IN_FLIGHT, code::OUTCOME_UNKNOWN]

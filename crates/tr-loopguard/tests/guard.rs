@@ -6,8 +6,8 @@ use std::{
 use tokio::time::advance;
 use tower::{Layer, ServiceExt};
 use tr_core::{
-    CallInfo, Event, Facts, Observer, Params, Ran, SetClock, ToolCall, ToolManifest, ToolOutcome,
-    Verdict, code, facts,
+    CallInfo, Event, FailureInfo, Observer, Params, Ran, SetClock, ToolCall, ToolManifest,
+    ToolOutcome, Verdict, code, failure_info,
 };
 use tr_loopguard::{
     Attribution, AttributionLog, Builder, LoopDetected, LoopGuard, LoopGuardLayer, Mode,
@@ -49,7 +49,7 @@ async fn tg_1_identical_failure_loop() {
     let error = guard.clone().oneshot(read()).await.unwrap_err();
     assert_eq!(error.to_string(), loop_detected("read", 2));
     assert_eq!(error.downcast_ref::<LoopDetected>().unwrap().failures(), 2);
-    assert_eq!(facts(&*error).unwrap().ran(), Ran::No);
+    assert_eq!(failure_info(&*error).unwrap().ran(), Ran::No);
     assert_eq!(tool.calls(), 2);
     // Another call of the same tool is another matter.
     notes(&guard, call("read", r#"{"path": "a"}"#)).await;
@@ -59,7 +59,7 @@ async fn tg_1_identical_failure_loop() {
 #[tokio::test(start_paused = true)]
 async fn what_the_records_refuse_is_no_failure_of_the_tool() {
     for code in [code::IDEMPOTENCY_CONFLICT, code::IDEMPOTENCY_IN_FLIGHT, code::OUTCOME_UNKNOWN] {
-        let refused = || Facts::new(code, Ran::Unknown, Verdict::Permanent);
+        let refused = || FailureInfo::new(code, Ran::Unknown, Verdict::Permanent);
         let script = [
             fails(code::TIMEOUT, Verdict::TRANSIENT, Ran::Unknown),
             Step::err(refused().by_layer()),
@@ -92,7 +92,7 @@ async fn tg_1_identical_transient_failures_are_a_loop_too() {
     assert!(first.downcast_ref::<Noted>().is_none());
     let second = guard.clone().oneshot(search()).await.unwrap_err();
     assert_eq!(second.downcast_ref::<Noted>().unwrap().notes(), [loop_detected("search", 2)]);
-    assert_eq!(facts(&*second).unwrap().ran(), Ran::Unknown);
+    assert_eq!(failure_info(&*second).unwrap().ran(), Ran::Unknown);
     assert!(guard.clone().oneshot(search()).await.unwrap_err().is::<LoopDetected>());
     assert_eq!(tool.calls(), 2);
 }
@@ -116,7 +116,7 @@ async fn tg_2_different_failures_hit_the_cap() {
     let error = guard.clone().oneshot(call("echo", "{}")).await.unwrap_err();
     assert_eq!(error.to_string(), tool_error_limit(5));
     assert_eq!(error.downcast_ref::<ToolErrorLimit>().unwrap().failures(), 5);
-    assert_eq!((tool.calls(), facts(&*error).unwrap().ran()), (7, Ran::No));
+    assert_eq!((tool.calls(), failure_info(&*error).unwrap().ran()), (7, Ran::No));
 }
 
 #[tokio::test(start_paused = true)]

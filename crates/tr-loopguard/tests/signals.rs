@@ -4,7 +4,7 @@ use tokio::time::advance;
 use tower::{Layer, ServiceExt, service_fn};
 use tr_core::{
     BoxError, Json, Params, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict,
-    catalog::InputSchema, code, facts,
+    catalog::InputSchema, code, failure_info,
 };
 use tr_loopguard::{Builder, LoopDetected, LoopGuard, LoopGuardLayer, NON_RETRYABLE, Signals};
 use tr_testkit::{
@@ -47,7 +47,7 @@ async fn a_repeated_answer_is_warned_of_and_then_refused() {
     );
     let found = error.downcast_ref::<LoopDetected>().unwrap();
     assert_eq!((found.rule(), found.failures()), ("repeat", 20));
-    assert_eq!(facts(&*error).unwrap().ran(), Ran::No);
+    assert_eq!(failure_info(&*error).unwrap().ran(), Ran::No);
     assert_eq!(tool.calls(), 20);
     // The verdict holds for the turn, and dies with it.
     advance(Duration::from_secs(3600)).await;
@@ -176,7 +176,7 @@ async fn a_call_that_was_withdrawn_is_no_failure() {
         let (guard, tool) = guard(builder, withdrawn);
         for _ in 0..12 {
             let error = guard.clone().oneshot(call("ask")).await.unwrap_err();
-            assert_eq!(facts(&*error).unwrap().code(), code::CANCELLED);
+            assert_eq!(failure_info(&*error).unwrap().code(), code::CANCELLED);
         }
         assert_eq!(tool.calls(), 12);
     }

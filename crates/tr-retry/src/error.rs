@@ -1,7 +1,7 @@
-//! The error: leaf → [`Facts`] → the last attempt's error.
+//! The error: leaf → [`FailureInfo`] → the last attempt's error.
 use crate::Why;
 use std::{error::Error, fmt};
-use tr_core::{Facts, Ran, Retried};
+use tr_core::{FailureInfo, Ran, Retried};
 
 /// A call failed for good after retries, or time or budget forbade the first retry.
 ///
@@ -20,7 +20,7 @@ pub struct RetryExhausted {
     why: Why,
     attempts: usize,
     retried: Vec<Retried>,
-    facts: Facts,
+    facts: FailureInfo,
 }
 
 impl RetryExhausted {
@@ -28,7 +28,7 @@ impl RetryExhausted {
         why: Why,
         attempts: usize,
         retried: Vec<Retried>,
-        facts: Facts,
+        facts: FailureInfo,
     ) -> Self {
         Self { why, attempts, retried, facts }
     }

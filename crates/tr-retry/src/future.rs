@@ -14,7 +14,9 @@ use std::{
 };
 use tokio::time::Instant;
 use tower_service::Service;
-use tr_core::{BoxError, Classification, Classify, EffectOf, KeyOf, Progress, Repeat, Stamp};
+use tr_core::{
+    BoxError, Classification, Classify, CoarseInstant, EffectOf, KeyOf, Progress, Repeat,
+};
 
 pin_project! {
     /// The response of a [`Retry`](crate::Retry).
@@ -134,7 +136,7 @@ where
             if this.attempt.is_none() {
                 let Later { run, wait } = this.later.get_mut().expect("an attempt failed");
                 let call = Call::of(this.held, this.answers, this.spare.as_ref());
-                if wait.is_withdrawn(cx) {
+                if wait.is_cancelled(cx) {
                     return Poll::Ready(Err(call.withdrawn(run)));
                 }
                 ready!(wait.poll_backoff(cx));
@@ -156,7 +158,7 @@ where
                 // A request that can be copied only so often: the last copy is the original.
                 let mut req = copy.or_else(|| this.spare.take()).expect("a retry has a spare");
                 this.answers.set_attempt(&mut req, run.attempt());
-                this.answers.set_stamp(&mut req, Some(Stamp::at(now.into_std())));
+                this.answers.set_stamp(&mut req, Some(CoarseInstant::at(now.into_std())));
                 *this.started = Some(now);
                 this.attempt.set(Some(this.inner.call(req)));
             }
@@ -197,7 +199,7 @@ where
         match call.follow(&mut later.run, judgement, end) {
             Next::Done(end) => Some(end),
             Next::Retry(delay) => {
-                later.wait = Wait::of(delay, call.withdrawal());
+                later.wait = Wait::of(delay, call.cancellation());
                 // Now, and not after the backoff: it may hold a connection.
                 this.attempt.set(None);
                 None

@@ -8,7 +8,7 @@ use crate::{
 };
 use std::sync::Arc;
 use tower_layer::Layer;
-use tr_core::{Effect, Observer, RetryOverride, Standard};
+use tr_core::{DefaultPolicy, Effect, Observer, RetryOverride};
 
 /// Applies a [`Retry`].
 ///
@@ -38,7 +38,7 @@ use tr_core::{Effect, Observer, RetryOverride, Standard};
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct RetryLayer<A = Standard> {
+pub struct RetryLayer<A = DefaultPolicy> {
     terms: Terms,
     answers: A,
 }
@@ -52,7 +52,7 @@ impl<A: Clone> Clone for RetryLayer<A> {
 /// Configures a [`RetryLayer`].
 #[derive(Debug)]
 #[must_use]
-pub struct Builder<A = Standard> {
+pub struct Builder<A = DefaultPolicy> {
     settings: Settings,
     answers: A,
 }
@@ -60,7 +60,7 @@ pub struct Builder<A = Standard> {
 impl RetryLayer {
     /// Starts from [`tool_reliability`](Self::tool_reliability).
     pub const fn builder() -> Builder {
-        Builder { settings: Settings::of(Policy::tool_reliability()), answers: Standard }
+        Builder { settings: Settings::of(Policy::tool_reliability()), answers: DefaultPolicy }
     }
 
     /// By [`Policy::tool_reliability`].
@@ -82,7 +82,7 @@ impl RetryLayer {
     }
 
     fn of(policy: Policy) -> Self {
-        Self { terms: Terms::of(Settings::of(policy)), answers: Standard }
+        Self { terms: Terms::of(Settings::of(policy)), answers: DefaultPolicy }
     }
 }
 

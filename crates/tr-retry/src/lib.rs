@@ -50,7 +50,7 @@
 //! - *time*: no attempt starts past the call's deadline or the policy's `max_elapsed`. A
 //!   `Retry-After` that reaches past either fails at once and hands the hint on.
 //! - *the wait itself*: a call whose deadline passes, or which is
-//!   [taken back](tr_core::Withdrawal), while it waits for its next attempt ends at that moment, by
+//!   [taken back](tr_core::Cancellation), while it waits for its next attempt ends at that moment, by
 //!   what its attempts said: nothing is in flight then.
 //! - *an open breaker*: its refusal ends retrying, without another delay.
 //! - *a retry further in*: what is marked as exhausted is not multiplied.

@@ -10,7 +10,7 @@ use crate::{
 use std::{future::Future, mem::take, pin::Pin, time::Duration};
 use tokio::time::Instant;
 use tr_core::{
-    BoxError, Classification, Classify, EffectOf, Event, Facts, KeyOf, Progress, Ran, Repeat,
+    BoxError, Classification, Classify, EffectOf, Event, FailureInfo, KeyOf, Progress, Ran, Repeat,
     Retried, RetryOverrides, Verdict, code,
 };
 
@@ -48,10 +48,10 @@ pub(crate) enum Judgement {
     /// A success after retries.
     Success,
     /// Try again after a delay. The facts stand for a response, which has no error.
-    Retry(Duration, Facts),
+    Retry(Duration, FailureInfo),
     /// Leave it as it is: it was the only attempt, and no other was called for.
     Leave,
-    GiveUp(Why, Facts),
+    GiveUp(Why, FailureInfo),
 }
 
 /// What follows an attempt.
@@ -121,7 +121,7 @@ where
                 self.tell(attempt, || Event::Retry { attempt, delay, reason: seen.code, latency });
                 let reason = seen.code.into();
                 run.retried.push(Retried { attempt: attempt + 1, delay, reason, latency });
-                Judgement::Retry(delay, Facts::of(seen))
+                Judgement::Retry(delay, FailureInfo::of(seen))
             }
             Decision::Stop(why) => {
                 if seen.verdict.is_transient() {
@@ -140,7 +140,7 @@ where
                 }
                 end.ran = run.ran;
                 end.exhausted = seen.verdict.is_transient();
-                Judgement::GiveUp(why, Facts::of(end).by_layer())
+                Judgement::GiveUp(why, FailureInfo::of(end).by_layer())
             }
         }
     }
@@ -251,7 +251,7 @@ where
         &self,
         run: &mut Run,
         why: Why,
-        facts: Facts,
+        facts: FailureInfo,
         end: Result<Res, BoxError>,
     ) -> Result<Res, BoxError>
     where
@@ -315,18 +315,19 @@ where
     /// It is too late for the attempt that was waited for.
     pub(crate) fn overdue(&self, run: &mut Run, now: Instant) -> BoxError {
         let why = self.too_late(run, now).unwrap_or(Why::Deadline);
-        let facts = Facts::new(code::RETRY_EXHAUSTED, run.ran, run.verdict).exhausted().by_layer();
+        let facts =
+            FailureInfo::new(code::RETRY_EXHAUSTED, run.ran, run.verdict).exhausted().by_layer();
         self.cut_short(run, why, |last| facts.because(last))
     }
 
     /// What tells that the caller takes the call back.
-    pub(crate) fn withdrawal(&self) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
-        Some(self.answers.withdrawal(self.spare?)?.withdrawn())
+    pub(crate) fn cancellation(&self) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+        Some(self.answers.cancellation(self.spare?)?.cancelled())
     }
 
     /// The caller took the call back before the attempt that was waited for.
     pub(crate) fn withdrawn(&self, run: &mut Run) -> BoxError {
-        let facts = Facts::new(code::CANCELLED, run.ran, Verdict::Cancelled).by_layer();
+        let facts = FailureInfo::new(code::CANCELLED, run.ran, Verdict::Cancelled).by_layer();
         self.cut_short(run, Why::Cancelled, |last| facts.because(last))
     }
 
@@ -338,7 +339,7 @@ where
         let mut seen = self.answers.classify(Err(&*error));
         seen.ran = run.ran;
         seen.exhausted = true;
-        let facts = Facts::of(seen).by_layer().because(error);
+        let facts = FailureInfo::of(seen).by_layer().because(error);
         self.cut_short(run, Why::Unready, |last| facts.after(last))
     }
 
@@ -347,7 +348,7 @@ where
         &self,
         run: &mut Run,
         why: Why,
-        facts: impl FnOnce(BoxError) -> Facts,
+        facts: impl FnOnce(BoxError) -> FailureInfo,
     ) -> BoxError {
         run.retried.pop();
         run.token = None;

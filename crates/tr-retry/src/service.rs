@@ -2,11 +2,11 @@
 use crate::{future::RetryFuture, terms::Terms};
 use std::task::{Context, Poll};
 use tower_service::Service;
-use tr_core::{BoxError, Classify, EffectOf, KeyOf, Progress, Repeat, Standard};
+use tr_core::{BoxError, Classify, DefaultPolicy, EffectOf, KeyOf, Progress, Repeat};
 
 /// Tries a call again where that is safe.
 #[derive(Clone, Debug)]
-pub struct Retry<S, A = Standard> {
+pub struct Retry<S, A = DefaultPolicy> {
     pub(crate) inner: S,
     pub(crate) terms: Terms,
     pub(crate) answers: A,
@@ -31,7 +31,7 @@ where
     fn call(&mut self, req: Req) -> Self::Future {
         let spare = self.answers.repeat(&req);
         // The one that is ready is called and stays; its clone earns readiness for each retry.
-        let (held, clone) = (self.terms.hold(), self.inner.clone());
+        let (held, clone) = (self.terms.acquire(), self.inner.clone());
         RetryFuture::new(self.inner.call(req), clone, held, self.answers.clone(), spare)
     }
 }

@@ -1,7 +1,7 @@
 //! What a layer goes by, and how its services hold on to it.
 use crate::{Budget, Policy, chance::Streams};
 use std::{fmt, ops::Deref, sync::Arc};
-use tr_core::{Effect, Observer, RetryOverride, Striped};
+use tr_core::{Effect, Observer, RetryOverride, Sharded};
 
 /// All that a layer goes by.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ static DEFAULT: Settings = Settings::of(Policy::tool_reliability());
 
 /// What a service goes by. The default is not shared, and so not counted.
 #[derive(Clone)]
-pub(crate) struct Terms(Option<Striped<Settings>>);
+pub(crate) struct Terms(Option<Sharded<Settings>>);
 
 /// What one call goes by.
 pub(crate) struct Held(Option<tr_core::Held<Settings>>);
@@ -51,18 +51,18 @@ pub(crate) struct Held(Option<tr_core::Held<Settings>>);
 impl Terms {
     pub(crate) fn of(settings: Settings) -> Self {
         let is_default = settings.is_bare() && settings.policy == DEFAULT.policy;
-        Self((!is_default).then(|| Striped::new(settings)))
+        Self((!is_default).then(|| Sharded::new(settings)))
     }
 
     /// The same for another service.
     pub(crate) fn whole(&self) -> Self {
-        Self(self.0.as_ref().map(Striped::whole))
+        Self(self.0.as_ref().map(Sharded::whole))
     }
 
     /// The same for one call.
     #[inline]
-    pub(crate) fn hold(&mut self) -> Held {
-        Held(self.0.as_mut().map(Striped::hold))
+    pub(crate) fn acquire(&mut self) -> Held {
+        Held(self.0.as_mut().map(Sharded::acquire))
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
         ] {
             let policy = settings.policy.clone();
             let mut terms = Terms::of(settings);
-            assert_eq!((terms.0.is_some(), &terms.hold().policy), (shared, &policy));
+            assert_eq!((terms.0.is_some(), &terms.acquire().policy), (shared, &policy));
         }
         assert_eq!(size_of::<Held>(), size_of::<usize>());
     }

@@ -39,7 +39,7 @@ impl Wait {
     }
 
     /// Whether the call is withdrawn; if not, that wakes this task.
-    pub(crate) fn is_withdrawn(&mut self, cx: &mut Context<'_>) -> bool {
+    pub(crate) fn is_cancelled(&mut self, cx: &mut Context<'_>) -> bool {
         self.withdrawn.as_mut().is_some_and(|withdrawn| {
             let withdrawn = withdrawn.get_mut().unwrap_or_else(PoisonError::into_inner);
             withdrawn.as_mut().poll(cx).is_ready()

@@ -2,7 +2,7 @@
 use opentelemetry::trace::TraceContextExt as _;
 use std::borrow::Cow;
 use tr_core::{
-    End, Scope, Standard, ToolCall, ToolOutcome,
+    DefaultPolicy, End, Scope, ToolCall, ToolOutcome,
     canonical::{Fingerprint, FingerprintKey},
 };
 
@@ -75,7 +75,7 @@ pub trait Describe<Req, Res> {
     }
 }
 
-impl Describe<ToolCall, ToolOutcome> for Standard {
+impl Describe<ToolCall, ToolOutcome> for DefaultPolicy {
     fn scope_of(&self, call: &ToolCall) -> Scope {
         call.parts().idempotency.scope
     }
@@ -132,7 +132,7 @@ impl Describe<ToolCall, ToolOutcome> for Standard {
 
 /// The headers `idempotency-key` and `traceparent`.
 #[cfg(feature = "http")]
-impl<B, C> Describe<http::Request<B>, http::Response<C>> for Standard {
+impl<B, C> Describe<http::Request<B>, http::Response<C>> for DefaultPolicy {
     fn key_hash(&self, req: &http::Request<B>, key: &FingerprintKey) -> Option<Fingerprint> {
         req.headers().get("idempotency-key").map(|value| key.fingerprint(value))
     }

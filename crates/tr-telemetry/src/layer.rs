@@ -1,12 +1,12 @@
 //! The layer.
 use crate::{Signals, service::Telemetry, signals::Core};
 use tower_layer::Layer;
-use tr_core::{Standard, Striped};
+use tr_core::{DefaultPolicy, Sharded};
 
 /// Applies a [`Telemetry`], around a call or around an attempt.
 #[derive(Debug)]
-pub struct TelemetryLayer<A = Standard> {
-    core: Striped<Core>,
+pub struct TelemetryLayer<A = DefaultPolicy> {
+    core: Sharded<Core>,
     place: Place,
     answers: A,
 }
@@ -22,13 +22,13 @@ impl TelemetryLayer {
     /// Around a call with all its attempts, outermost: events, metrics, the span `tool_execution`.
     #[must_use]
     pub fn call(signals: &Signals) -> Self {
-        Self { core: signals.core(), place: Place::Call, answers: Standard }
+        Self { core: signals.core(), place: Place::Call, answers: DefaultPolicy }
     }
 
     /// Around an attempt, inside retry: the span `tool_attempt`, and the count of attempts.
     #[must_use]
     pub fn attempt(signals: &Signals) -> Self {
-        Self { core: signals.core(), place: Place::Attempt, answers: Standard }
+        Self { core: signals.core(), place: Place::Attempt, answers: DefaultPolicy }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
 };
 use opentelemetry::KeyValue;
 use std::time::Duration;
-use tr_core::{BreakerState, CallInfo, Event, Observer, SessionAction, Striped, code};
+use tr_core::{BreakerState, CallInfo, Event, Observer, SessionAction, Sharded, code};
 
 /// Turns what other layers tell an observer into events, metrics and spans.
 ///
@@ -19,7 +19,7 @@ use tr_core::{BreakerState, CallInfo, Event, Observer, SessionAction, Striped, c
 /// call, so that its last event can say how many attempts it had and which breaker refused it.
 #[derive(Debug)]
 pub struct TelemetryObserver {
-    core: Striped<Core>,
+    core: Sharded<Core>,
 }
 
 impl TelemetryObserver {

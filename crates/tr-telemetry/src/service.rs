@@ -19,20 +19,20 @@ use std::{
 };
 use tokio::time::Instant;
 use tower_service::Service;
-use tr_core::{BoxError, CallInfo, Classify, KeyOf, Standard, Striped};
+use tr_core::{BoxError, CallInfo, Classify, DefaultPolicy, KeyOf, Sharded};
 
 /// Tells of calls or attempts, and decides nothing. Made by a
 /// [`TelemetryLayer`](crate::TelemetryLayer).
 #[derive(Clone, Debug)]
-pub struct Telemetry<S, A = Standard> {
+pub struct Telemetry<S, A = DefaultPolicy> {
     inner: S,
-    core: Striped<Core>,
+    core: Sharded<Core>,
     place: Place,
     answers: A,
 }
 
 impl<S, A> Telemetry<S, A> {
-    pub(crate) const fn new(inner: S, core: Striped<Core>, place: Place, answers: A) -> Self {
+    pub(crate) const fn new(inner: S, core: Sharded<Core>, place: Place, answers: A) -> Self {
         Self { inner, core, place, answers }
     }
 
@@ -76,7 +76,7 @@ where
 
 /// A request that is about to be called.
 struct Asked<'c, A, Req, Res> {
-    core: &'c Striped<Core>,
+    core: &'c Sharded<Core>,
     answers: &'c A,
     req: &'c Req,
     res: PhantomData<Res>,
@@ -87,7 +87,7 @@ where
     A: KeyOf<Req> + Describe<Req, Res>,
 {
     #[inline]
-    const fn new(core: &'c Striped<Core>, answers: &'c A, req: &'c Req) -> Self {
+    const fn new(core: &'c Sharded<Core>, answers: &'c A, req: &'c Req) -> Self {
         Self { core, answers, req, res: PhantomData }
     }
 

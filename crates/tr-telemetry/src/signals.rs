@@ -7,7 +7,7 @@ use crate::{
 };
 use opentelemetry::{metrics::Meter, trace::Tracer};
 use std::{fmt, sync::Arc};
-use tr_core::{Observer, Striped, ToolId, canonical::FingerprintKey};
+use tr_core::{Observer, Sharded, ToolId, canonical::FingerprintKey};
 
 /// Where telemetry goes, and how: what all layers and observers of one stack share.
 ///
@@ -18,7 +18,7 @@ use tr_core::{Observer, Striped, ToolId, canonical::FingerprintKey};
 /// let signals = Signals::builder().meter(meter).tools(["flight_search", "pay"]).build()?;
 /// # Ok::<_, tr_telemetry::ConfigError>(())
 /// ```
-pub struct Signals(Striped<Core>);
+pub struct Signals(Sharded<Core>);
 
 /// The settings, as the layers see them.
 pub(crate) struct Core {
@@ -97,7 +97,7 @@ impl Signals {
     /// metrics nor spans.
     #[must_use]
     pub fn shadow(&self) -> Self {
-        Self(Striped::new(Core {
+        Self(Sharded::new(Core {
             logs: self.0.logs,
             shapes: self.0.shapes,
             utee: self.0.utee,
@@ -125,7 +125,7 @@ impl Signals {
         self.0.redactor.clone()
     }
 
-    pub(crate) fn core(&self) -> Striped<Core> {
+    pub(crate) fn core(&self) -> Sharded<Core> {
         self.0.whole()
     }
 }
@@ -242,7 +242,7 @@ impl Builder {
         let (redactor, names) = (self.redactor, self.names);
         let metrics =
             |meter| Metrics::new(meter, &names, redactor.clone(), &self.tools, self.unknown);
-        Ok(Signals(Striped::new(Core {
+        Ok(Signals(Sharded::new(Core {
             logs: self.logs,
             shapes: self.shapes,
             utee: names.contains(&Names::Utee),

@@ -13,7 +13,7 @@ use opentelemetry::{
 use std::{borrow::Cow, mem, thread, time::Duration};
 use tokio::time::Instant;
 use tr_core::{
-    BreakerState, Classification, Effect, Ran, Scope, Striped, Verdict, code, wire::Status,
+    BreakerState, Classification, Effect, Ran, Scope, Sharded, Verdict, code, wire::Status,
 };
 
 /// A call or an attempt that somebody wants to hear of.
@@ -24,7 +24,7 @@ pub(crate) struct Watch {
     /// When it began, if anybody wants to know how long it took.
     pub(crate) since: Option<Instant>,
     /// What is counted at the end.
-    pub(crate) series: Option<(Striped<Series>, Scope)>,
+    pub(crate) series: Option<(Sharded<Series>, Scope)>,
     /// Active while the call is polled.
     pub(crate) context: Option<Context>,
     pub(crate) story: Story,
@@ -43,13 +43,13 @@ pub(crate) enum Story {
     None,
     Call(Box<Told>),
     /// The attempt's number, from 1.
-    Attempt(Option<Striped<Core>>, u32),
+    Attempt(Option<Sharded<Core>>, u32),
 }
 
 /// What was said of a call at its start, redacted.
 #[derive(Debug)]
 pub(crate) struct Told {
-    pub(crate) core: Striped<Core>,
+    pub(crate) core: Sharded<Core>,
     pub(crate) logs: bool,
     pub(crate) notes: Notes,
     pub(crate) tool: Box<str>,

@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use tower::{Service, ServiceExt};
-//! use tr_core::{Classify, Effect, Ran, Standard, Verdict};
+//! use tr_core::{Classify, Effect, Ran, DefaultPolicy, Verdict};
 //! use tr_testkit::calls::{self, ScriptedTool};
 //!
 //! # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
@@ -22,14 +22,14 @@
 //! let search = calls::call("flight_search", Effect::ReadOnly);
 //!
 //! let error = tool.ready().await.unwrap().call(search.clone()).await.unwrap_err();
-//! assert_eq!(tr_core::facts(&error).unwrap().ran(), Ran::Unknown);
+//! assert_eq!(tr_core::failure_info(&error).unwrap().ran(), Ran::Unknown);
 //!
 //! let reported = tool.ready().await.unwrap().call(search.clone()).await.unwrap();
 //! assert_eq!(&*reported.error().unwrap().message, "no such flight");
 //!
 //! let found = tool.ready().await.unwrap().call(search).await.unwrap();
 //! assert_eq!(found.content().unwrap().get(), r#""LIS""#);
-//! assert!(Standard.classify(Ok(&found)).verdict.is_success());
+//! assert!(DefaultPolicy.classify(Ok(&found)).verdict.is_success());
 //! # }
 //! ```
 
@@ -37,7 +37,7 @@ use crate::{
     laws::Laws,
     tool::{Scripted, Step},
 };
-use tr_core::{Effect, Facts, Json, Params, Ran, ToolCall, ToolError, ToolOutcome, Verdict};
+use tr_core::{Effect, FailureInfo, Json, Params, Ran, ToolCall, ToolError, ToolOutcome, Verdict};
 
 /// A scripted tool of tr-core's types.
 pub type ScriptedTool = Scripted<ToolCall, ToolOutcome>;
@@ -57,7 +57,7 @@ pub fn answers(text: &str) -> Step<ToolOutcome> {
 /// Fails with an error that carries these facts.
 #[must_use]
 pub fn fails(code: &'static str, verdict: Verdict, ran: Ran) -> Step<ToolOutcome> {
-    Step::err(Facts::new(code, ran, verdict))
+    Step::err(FailureInfo::new(code, ran, verdict))
 }
 
 /// Answers that it failed; what kind of failure that is, is left to the layers.

@@ -11,11 +11,11 @@ use std::{
 };
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{BoxError, Defer, KeyOf, Observer, Progress, Standard};
+use tr_core::{BoxError, DefaultPolicy, KeyOf, Observer, Progress, ReadyOnCall};
 
 /// Applies an [`AttemptTimeout`].
 #[derive(Debug)]
-pub struct AttemptTimeoutLayer<A = Standard> {
+pub struct AttemptTimeoutLayer<A = DefaultPolicy> {
     after: Option<Duration>,
     listener: Listener,
     answers: A,
@@ -31,7 +31,7 @@ impl<A: Clone> Clone for AttemptTimeoutLayer<A> {
 /// Configures an [`AttemptTimeoutLayer`].
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct AttemptTimeoutBuilder<A = Standard> {
+pub struct AttemptTimeoutBuilder<A = DefaultPolicy> {
     layer: AttemptTimeoutLayer<A>,
 }
 
@@ -41,8 +41,8 @@ pub struct AttemptTimeoutBuilder<A = Standard> {
 /// for under the attempt's timer, and no longer than the call's deadline: nobody further out would
 /// know that nothing was in flight.
 #[derive(Clone, Debug)]
-pub struct AttemptTimeout<S, A = Standard> {
-    inner: Defer<S>,
+pub struct AttemptTimeout<S, A = DefaultPolicy> {
+    inner: ReadyOnCall<S>,
     after: Option<Duration>,
     listener: Listener,
     answers: A,
@@ -73,7 +73,7 @@ impl AttemptTimeoutLayer {
     }
 
     const fn of(after: Option<Duration>) -> Self {
-        Self { after, listener: Listener::NOBODY, answers: Standard }
+        Self { after, listener: Listener::NOBODY, answers: DefaultPolicy }
     }
 }
 
@@ -124,7 +124,7 @@ impl<S, A: Clone> Layer<S> for AttemptTimeoutLayer<A> {
 
     fn layer(&self, inner: S) -> Self::Service {
         let Self { after, listener, answers } = self.clone();
-        AttemptTimeout { inner: Defer::new(inner), after, listener, answers }
+        AttemptTimeout { inner: ReadyOnCall::new(inner), after, listener, answers }
     }
 }
 

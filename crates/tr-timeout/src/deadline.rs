@@ -12,11 +12,11 @@ use std::{
 use tokio::time::Instant;
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{BoxError, Defer, KeyOf, Observer, Progress, Stamp, Standard};
+use tr_core::{BoxError, CoarseInstant, DefaultPolicy, KeyOf, Observer, Progress, ReadyOnCall};
 
 /// Applies a [`Deadline`].
 #[derive(Debug)]
-pub struct DeadlineLayer<A = Standard> {
+pub struct DeadlineLayer<A = DefaultPolicy> {
     per_call: Option<Duration>,
     listener: Listener,
     answers: A,
@@ -32,7 +32,7 @@ impl<A: Clone> Clone for DeadlineLayer<A> {
 /// Configures a [`DeadlineLayer`].
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct DeadlineBuilder<A = Standard> {
+pub struct DeadlineBuilder<A = DefaultPolicy> {
     layer: DeadlineLayer<A>,
 }
 
@@ -41,8 +41,8 @@ pub struct DeadlineBuilder<A = Standard> {
 /// Always ready itself: readiness of the inner service is asked for in `poll_ready` and waited
 /// for under the call's timer. A call that is refused gives back what `poll_ready` had reserved.
 #[derive(Clone, Debug)]
-pub struct Deadline<S, A = Standard> {
-    inner: Defer<S>,
+pub struct Deadline<S, A = DefaultPolicy> {
+    inner: ReadyOnCall<S>,
     per_call: Option<Duration>,
     listener: Listener,
     answers: A,
@@ -52,7 +52,7 @@ impl DeadlineLayer {
     /// Bounds a call by its own deadline; one without a deadline is not bounded.
     #[must_use]
     pub const fn new() -> Self {
-        Self { per_call: None, listener: Listener::NOBODY, answers: Standard }
+        Self { per_call: None, listener: Listener::NOBODY, answers: DefaultPolicy }
     }
 
     /// Starts from [`new`](Self::new).
@@ -102,7 +102,7 @@ impl<S, A: Clone> Layer<S> for DeadlineLayer<A> {
 
     fn layer(&self, inner: S) -> Self::Service {
         let Self { per_call, listener, answers } = self.clone();
-        Deadline { inner: Defer::new(inner), per_call, listener, answers }
+        Deadline { inner: ReadyOnCall::new(inner), per_call, listener, answers }
     }
 }
 
@@ -119,7 +119,7 @@ impl<S, A> Deadline<S, A> {
             return Some(Limit::None);
         }
         let now = Instant::now();
-        self.answers.set_stamp(req, Some(Stamp::at(now.into_std())));
+        self.answers.set_stamp(req, Some(CoarseInstant::at(now.into_std())));
         let left = deadline.map(|at| Instant::from_std(at).saturating_duration_since(now));
         let after = match (left, self.per_call) {
             (Some(left), None) => left,

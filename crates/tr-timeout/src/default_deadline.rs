@@ -7,11 +7,11 @@ use std::{
 use tokio::time::Instant;
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{Progress, Stamp, Standard};
+use tr_core::{CoarseInstant, DefaultPolicy, Progress};
 
 /// Applies a [`DefaultDeadline`].
 #[derive(Clone, Copy, Debug)]
-pub struct DefaultDeadlineLayer<A = Standard> {
+pub struct DefaultDeadlineLayer<A = DefaultPolicy> {
     after: Option<Duration>,
     answers: A,
 }
@@ -21,7 +21,7 @@ pub struct DefaultDeadlineLayer<A = Standard> {
 ///
 /// Stands outside of all that waits. A call's own deadline stays, be it sooner or later.
 #[derive(Clone, Copy, Debug)]
-pub struct DefaultDeadline<S, A = Standard> {
+pub struct DefaultDeadline<S, A = DefaultPolicy> {
     inner: S,
     after: Option<Duration>,
     answers: A,
@@ -31,7 +31,7 @@ impl DefaultDeadlineLayer {
     /// Leaves calls as they are.
     #[must_use]
     pub const fn none() -> Self {
-        Self { after: None, answers: Standard }
+        Self { after: None, answers: DefaultPolicy }
     }
 
     /// So long after a call is made: 1 ms to 24 h.
@@ -40,7 +40,7 @@ impl DefaultDeadlineLayer {
     /// If the duration is out of its range.
     pub fn after(after: Duration) -> Result<Self, ConfigError> {
         config::check("deadline", Some(after))?;
-        Ok(Self { after: Some(after), answers: Standard })
+        Ok(Self { after: Some(after), answers: DefaultPolicy })
     }
 }
 
@@ -80,7 +80,7 @@ where
             && self.answers.deadline(&req).is_none()
         {
             let now = Instant::now();
-            self.answers.set_stamp(&mut req, Some(Stamp::at(now.into_std())));
+            self.answers.set_stamp(&mut req, Some(CoarseInstant::at(now.into_std())));
             self.answers.set_deadline(&mut req, (now + after).into_std());
         }
         self.inner.call(req)

@@ -1,7 +1,7 @@
-//! Error types: leaf → [`Facts`](tr_core::Facts).
+//! Error types: leaf → [`FailureInfo`](tr_core::FailureInfo).
 use crate::text::Text;
 use std::{error::Error, fmt, time::Duration};
-use tr_core::{Facts, Ran, Verdict, code};
+use tr_core::{FailureInfo, Ran, Verdict, code};
 
 /// An attempt ran out of time, its wait for readiness included, and was dropped.
 ///
@@ -9,7 +9,7 @@ use tr_core::{Facts, Ran, Verdict, code};
 #[derive(Debug)]
 pub struct AttemptTimedOut {
     after: Duration,
-    facts: Facts,
+    facts: FailureInfo,
 }
 
 /// The call's deadline passed.
@@ -21,16 +21,16 @@ pub struct AttemptTimedOut {
 pub struct DeadlineExceeded {
     after: Duration,
     was_ready: bool,
-    facts: Facts,
+    facts: FailureInfo,
 }
 
-const fn facts(ran: Ran) -> Facts {
-    Facts::new(code::TIMEOUT, ran, Verdict::TRANSIENT).by_layer()
+const fn failure_info(ran: Ran) -> FailureInfo {
+    FailureInfo::new(code::TIMEOUT, ran, Verdict::TRANSIENT).by_layer()
 }
 
 impl AttemptTimedOut {
     pub(crate) const fn new(after: Duration, ran: Ran) -> Self {
-        Self { after, facts: facts(ran) }
+        Self { after, facts: failure_info(ran) }
     }
 
     /// How long the attempt had.
@@ -48,12 +48,12 @@ impl AttemptTimedOut {
 
 impl DeadlineExceeded {
     pub(crate) const fn new(after: Duration, ran: Ran) -> Self {
-        Self { after, was_ready: true, facts: facts(ran) }
+        Self { after, was_ready: true, facts: failure_info(ran) }
     }
 
     /// The tool did not get ready in time.
     pub(crate) const fn not_ready(after: Duration) -> Self {
-        Self { after, was_ready: false, facts: facts(Ran::No) }
+        Self { after, was_ready: false, facts: failure_info(Ran::No) }
     }
 
     /// How long the call had, or how long its last attempt waited for the tool to be ready; zero if

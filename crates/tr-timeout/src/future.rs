@@ -13,7 +13,7 @@ use tokio::{
     time::{Instant, Sleep, sleep, sleep_until},
 };
 use tower_service::Service;
-use tr_core::{BoxError, DeferFuture, Progress, Ran};
+use tr_core::{BoxError, Progress, Ran, ReadyOnCallFuture};
 
 /// Until when something may take.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ pin_project! {
     struct Bounded<S, F, Req> {
         // `None` once time ran out: what is in flight is dropped at that moment.
         #[pin]
-        call: Option<DeferFuture<S, F, Req>>,
+        call: Option<ReadyOnCallFuture<S, F, Req>>,
         #[pin]
         timer: Option<Sleep>,
         limit: Limit,
@@ -57,7 +57,7 @@ pin_project! {
 
 impl<S, F, Req> Bounded<S, F, Req> {
     const fn new(
-        call: Option<DeferFuture<S, F, Req>>,
+        call: Option<ReadyOnCallFuture<S, F, Req>>,
         limit: Limit,
         witness: Option<Box<Witness>>,
     ) -> Self {
@@ -66,7 +66,7 @@ impl<S, F, Req> Bounded<S, F, Req> {
 
     /// Whether the inner service has been called: before, the tool cannot have run.
     fn is_called(&self) -> bool {
-        self.call.as_ref().is_none_or(DeferFuture::is_called)
+        self.call.as_ref().is_none_or(ReadyOnCallFuture::is_called)
     }
 
     /// The call's end, or whether the tool ran if time ran out.
@@ -117,7 +117,7 @@ struct Due {
 
 impl<S, F, Req, A> AttemptTimeoutFuture<S, F, Req, A> {
     pub(crate) fn new(
-        call: DeferFuture<S, F, Req>,
+        call: ReadyOnCallFuture<S, F, Req>,
         after: Option<Duration>,
         witness: Option<Box<Witness>>,
         answers: A,
@@ -135,7 +135,7 @@ impl<S, F, Req, A> AttemptTimeoutFuture<S, F, Req, A> {
         let this = self.project();
         let mut bounded = this.bounded.project();
         let call = bounded.call.as_mut().as_pin_mut();
-        let Some(req) = call.and_then(DeferFuture::request) else { return Poll::Pending };
+        let Some(req) = call.and_then(ReadyOnCallFuture::request) else { return Poll::Pending };
         let due = match this.due {
             Some(due) => due,
             None => {
@@ -198,7 +198,7 @@ pin_project! {
 
 impl<S, F, Req> DeadlineFuture<S, F, Req> {
     pub(crate) fn new(
-        call: DeferFuture<S, F, Req>,
+        call: ReadyOnCallFuture<S, F, Req>,
         limit: Limit,
         witness: Option<Box<Witness>>,
     ) -> Self {

@@ -1,22 +1,22 @@
 //! Whom to tell of a timeout, and about which call.
 use std::{sync::Arc, time::Duration};
-use tr_core::{CallInfo, Event, Observer, Ran, Striped};
+use tr_core::{CallInfo, Event, Observer, Ran, Sharded};
 
 /// Who is told of timeouts, if anybody. Services are cloned for every call, so it is counted by
 /// stripes.
 #[derive(Clone, Debug)]
-pub(crate) struct Listener(Option<Striped<Arc<dyn Observer>>>);
+pub(crate) struct Listener(Option<Sharded<Arc<dyn Observer>>>);
 
 impl Listener {
     pub(crate) const NOBODY: Self = Self(None);
 
     pub(crate) fn new(observer: Arc<dyn Observer>) -> Self {
-        Self(Some(Striped::new(observer)))
+        Self(Some(Sharded::new(observer)))
     }
 
     /// The same for another layer or service.
     pub(crate) fn whole(&self) -> Self {
-        Self(self.0.as_ref().map(Striped::whole))
+        Self(self.0.as_ref().map(Sharded::whole))
     }
 
     /// Moves to this thread's count.

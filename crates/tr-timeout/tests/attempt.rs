@@ -8,7 +8,9 @@ use tokio::{
     time::{Instant, advance},
 };
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
-use tr_core::{BoxError, CallParts, Params, Ran, ToolCall, ToolManifest, Verdict, code, facts};
+use tr_core::{
+    BoxError, CallParts, Params, Ran, ToolCall, ToolManifest, Verdict, code, failure_info,
+};
 use tr_testkit::tool::{End, Scripted, Step};
 use tr_timeout::{AttemptTimedOut, AttemptTimeoutLayer};
 
@@ -41,7 +43,7 @@ async fn eh_4_1_the_tool_is_terminated_at_30s() {
 async fn eh_4_3_a_timeout_is_transient() {
     let tool = Scripted::script([Step::<()>::Hang]);
     let error = bounded(30 * SECOND).layer(tool).oneshot(call()).await.unwrap_err();
-    let facts = facts(&*error).unwrap();
+    let facts = failure_info(&*error).unwrap();
     assert_eq!((facts.verdict(), facts.code()), (Verdict::TRANSIENT, code::TIMEOUT));
     assert_eq!((facts.ran(), ran(&error)), (Ran::Unknown, Ran::Unknown));
 }

@@ -5,7 +5,7 @@ use common::Heard;
 use std::time::Duration;
 use tokio::time::{Instant, advance};
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
-use tr_core::{BoxError, Params, Ran, Stamp, ToolCall, Verdict, code, facts};
+use tr_core::{BoxError, CoarseInstant, Params, Ran, ToolCall, Verdict, code, failure_info};
 use tr_testkit::tool::{Scripted, Step};
 use tr_timeout::{
     AttemptTimedOut, AttemptTimeoutLayer, DeadlineExceeded, DeadlineLayer, DefaultDeadlineLayer,
@@ -39,7 +39,7 @@ async fn a_call_ends_at_its_deadline() {
         (error.to_string().as_str(), start.elapsed()),
         ("Call timeout after 45s", 45 * SECOND)
     );
-    let facts = facts(&*error).unwrap();
+    let facts = failure_info(&*error).unwrap();
     assert_eq!((facts.code(), facts.verdict()), (code::TIMEOUT, Verdict::TRANSIENT));
     assert_eq!(facts.ran(), Ran::Unknown);
     assert_eq!((asked.in_flight(), asked.cancelled()), (0, 1));
@@ -104,7 +104,7 @@ async fn so_did_one_that_waits_inside_of_the_attempt_timeout() {
     assert_eq!(error.to_string(), "Call timeout: the tool was not ready for 20s");
     let exceeded = error.downcast_ref::<DeadlineExceeded>().unwrap();
     assert_eq!((exceeded.ran(), exceeded.after()), (Ran::No, 20 * SECOND));
-    let facts = facts(&*error).unwrap();
+    let facts = failure_info(&*error).unwrap();
     assert_eq!((facts.code(), facts.verdict()), (code::TIMEOUT, Verdict::TRANSIENT));
 
     // Once it is called, it may run.
@@ -159,7 +159,7 @@ async fn the_innermost_that_fires_names_itself() {
 async fn who_looks_at_the_clock_notes_the_time() {
     let stamp = service_fn(async |call: ToolCall| Ok::<_, BoxError>(call.stamp()));
     let tool = DeadlineLayer::new().layer(stamp);
-    let now = Stamp::at(Instant::now().into_std());
+    let now = CoarseInstant::at(Instant::now().into_std());
     assert_eq!(tool.clone().oneshot(due_in(SECOND)).await.unwrap(), Some(now));
     assert_eq!(tool.oneshot(unhurried()).await.unwrap(), None);
 }

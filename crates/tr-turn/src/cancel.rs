@@ -13,7 +13,7 @@ use tokio::task::coop;
 use tokio_util::sync::CancellationToken;
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{BoxError, Ran, ToolCall, Withdrawal};
+use tr_core::{BoxError, Cancellation, Ran, ToolCall};
 
 /// Withdraws calls of a turn by their cancellation ids, or the whole turn. A clone does the same.
 #[derive(Clone, Debug)]
@@ -37,16 +37,16 @@ impl Canceller {
     }
 }
 
-/// What a call carries inward, so that who runs it further in hears of its withdrawal.
+/// What a call carries inward, so that who runs it further in hears of its cancellation.
 #[derive(Debug)]
 pub(crate) struct Token(pub(crate) CancellationToken);
 
-impl Withdrawal for Token {
-    fn is_withdrawn(&self) -> bool {
+impl Cancellation for Token {
+    fn is_cancelled(&self) -> bool {
         self.0.is_cancelled()
     }
 
-    fn withdrawn(&self) -> Withdrawn {
+    fn cancelled(&self) -> Withdrawn {
         Box::pin(self.0.clone().cancelled_owned())
     }
 }
@@ -78,7 +78,7 @@ impl<S> Layer<S> for CancelLayer {
 ///
 /// A turn drops a call that is withdrawn. Where calls have keys, a dropped call runs on for the
 /// sake of its record; this layer ends such a run too, and no retry follows. (Between two attempts
-/// the retry itself ends it.) It heeds any call with a [withdrawal](tr_core::CallParts::withdrawal).
+/// the retry itself ends it.) It heeds any call with a [cancellation](tr_core::CallParts::cancellation).
 ///
 /// # Errors
 /// Code `cancelled`. What was running was dropped, so the tool may have run
@@ -102,11 +102,11 @@ where
     }
 
     fn call(&mut self, call: ToolCall) -> Self::Future {
-        let withdrawal = call.parts().withdrawal.as_deref();
-        if withdrawal.is_some_and(Withdrawal::is_withdrawn) {
+        let cancellation = call.parts().cancellation.as_deref();
+        if cancellation.is_some_and(Cancellation::is_cancelled) {
             return CancellableFuture { attempt: None, withdrawn: None };
         }
-        let withdrawn = withdrawal.map(Withdrawal::withdrawn);
+        let withdrawn = cancellation.map(Cancellation::cancelled);
         CancellableFuture { attempt: Some(self.inner.call(call)), withdrawn }
     }
 }

@@ -160,7 +160,7 @@ impl Core {
         parts.hints.timeout = node.attempt_timeout.or(self.plan.limits().attempt_timeout);
         parts.idempotency.key = node.idempotency_key.clone();
         parts.cancellation_id = Some(node.cancellation_id().into());
-        parts.withdrawal = Some(Arc::new(Token(token)));
+        parts.cancellation = Some(Arc::new(Token(token)));
         parts.into()
     }
 

@@ -1,14 +1,14 @@
 //! How a call ends that has no end of its own.
 use std::{error::Error, fmt, time::Duration};
-use tr_core::{Facts, Ran, Verdict, code};
+use tr_core::{FailureInfo, Ran, Verdict, code};
 
 /// A call that the turn ended, or never started.
 ///
-/// Whether the tool ran stands in its [`Facts`].
+/// Whether the tool ran stands in its [`FailureInfo`].
 #[derive(Debug)]
 pub(crate) struct Stopped {
     why: Why,
-    facts: Facts,
+    facts: FailureInfo,
 }
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ enum Why {
 
 impl Stopped {
     const fn new(why: Why, code: &'static str, ran: Ran, verdict: Verdict) -> Self {
-        Self { why, facts: Facts::new(code, ran, verdict).by_layer() }
+        Self { why, facts: FailureInfo::new(code, ran, verdict).by_layer() }
     }
 
     /// The call's time was over.

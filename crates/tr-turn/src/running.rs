@@ -15,14 +15,14 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower_service::Service;
-use tr_core::{BoxError, DeferFuture, Effect, Ran, ToolCall, ToolOutcome};
+use tr_core::{BoxError, Effect, Ran, ReadyOnCallFuture, ToolCall, ToolOutcome};
 
 pin_project! {
     /// A call that runs: until it ends, its time is over, or somebody withdraws it.
     pub(crate) struct Running<S, F> {
         call: usize,
         #[pin]
-        answer: DeferFuture<S, F, ToolCall>,
+        answer: ReadyOnCallFuture<S, F, ToolCall>,
         #[pin]
         timer: Option<Sleep>,
         #[pin]
@@ -55,7 +55,7 @@ pub(crate) enum End {
 impl<S, F> Running<S, F> {
     pub(crate) fn new(
         call: usize,
-        answer: DeferFuture<S, F, ToolCall>,
+        answer: ReadyOnCallFuture<S, F, ToolCall>,
         token: CancellationToken,
         about: About,
     ) -> Self {

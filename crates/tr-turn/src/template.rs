@@ -7,7 +7,7 @@ use std::ops::Range;
 use tr_core::{
     BoxError, Json,
     canonical::{self, Pointer},
-    wire::Fault,
+    wire::EnvelopeFault,
 };
 
 /// Params, and what in them is put in when the call starts.
@@ -37,7 +37,7 @@ const FORM: &str = r#"{"$from": CALL} or {"$from": CALL, "at": POINTER}"#;
 
 impl Template {
     /// Finds the holes in `params`, which stand at `pointer`.
-    pub(crate) fn of(params: &Json, pointer: &str, faults: &mut Vec<Fault>) -> Self {
+    pub(crate) fn of(params: &Json, pointer: &str, faults: &mut Vec<EnvelopeFault>) -> Self {
         let mut holes = Vec::new();
         let text = params.get();
         // Most params take nothing from anywhere.
@@ -47,7 +47,11 @@ impl Template {
                 // Too deep to be searched, or with a name twice.
                 Err(error) => {
                     let found = error.kind().to_string();
-                    faults.push(Fault::new(pointer, "params that mean one thing only", found));
+                    faults.push(EnvelopeFault::new(
+                        pointer,
+                        "params that mean one thing only",
+                        found,
+                    ));
                 }
             }
         }
@@ -87,7 +91,7 @@ impl Template {
 struct Search<'s> {
     whole: &'s str,
     holes: &'s mut Vec<Hole>,
-    faults: &'s mut Vec<Fault>,
+    faults: &'s mut Vec<EnvelopeFault>,
 }
 
 impl Search<'_> {
@@ -119,7 +123,11 @@ impl Search<'_> {
                 return;
             }
             _ => {
-                self.faults.push(Fault::new(pointer, r#"{"$literal": VALUE} alone"#, "more"));
+                self.faults.push(EnvelopeFault::new(
+                    pointer,
+                    r#"{"$literal": VALUE} alone"#,
+                    "more",
+                ));
                 None
             }
         };
@@ -143,7 +151,7 @@ impl Search<'_> {
                 Some(Filling::From(call.into(), inside))
             }
             _ => {
-                self.faults.push(Fault::new(pointer, FORM, "something else"));
+                self.faults.push(EnvelopeFault::new(pointer, FORM, "something else"));
                 None
             }
         }
@@ -159,7 +167,7 @@ impl Search<'_> {
 mod tests {
     use super::*;
 
-    fn template(text: &str) -> (Template, Vec<Fault>) {
+    fn template(text: &str) -> (Template, Vec<EnvelopeFault>) {
         let mut faults = Vec::new();
         let template = Template::of(&Json::from_text(text).unwrap(), "/p", &mut faults);
         (template, faults)
@@ -188,7 +196,7 @@ mod tests {
         let result = deep(100_000);
         assert_eq!(shallow.fill(|_| &result).unwrap().get().len(), 200_000 + r#"{"of": }"#.len());
         let (_, faults) = template(&format!(r#"[{{"$from": "a"}}, {}]"#, deep(100_000)));
-        assert_eq!(faults.iter().map(Fault::pointer).collect::<Vec<_>>(), ["/p"]);
+        assert_eq!(faults.iter().map(EnvelopeFault::pointer).collect::<Vec<_>>(), ["/p"]);
     }
 
     #[test]
@@ -200,7 +208,11 @@ mod tests {
             (r#"{"$literal": 1, "more": 2}"#, "/p"),
         ] {
             let (_, faults) = template(text);
-            assert_eq!(faults.iter().map(Fault::pointer).collect::<Vec<_>>(), [at], "{text}");
+            assert_eq!(
+                faults.iter().map(EnvelopeFault::pointer).collect::<Vec<_>>(),
+                [at],
+                "{text}"
+            );
         }
     }
 }

@@ -28,7 +28,7 @@ use tokio::{
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use tool_reliability::telemetry::redact::{Redact, Redactor};
 use tower_service::Service;
-use tr_core::{BoxError, DeferFuture, SystemClock, ToolCall, ToolOutcome, WallClock};
+use tr_core::{BoxError, ReadyOnCallFuture, SystemClock, ToolCall, ToolOutcome, WallClock};
 
 /// Names turns that have no name.
 static TURNS: AtomicU64 = AtomicU64::new(1);
@@ -187,7 +187,7 @@ where
         // What has ended by now counts, even if the time is over.
         loop {
             while let Some(launch) = core.launch(Instant::now()) {
-                let answer = DeferFuture::waiting(this.turns.service.clone(), launch.call);
+                let answer = ReadyOnCallFuture::waiting(this.turns.service.clone(), launch.call);
                 let (index, token, about) = (launch.index, launch.token, launch.about);
                 this.running.push(Running::new(index, answer, token, about));
             }

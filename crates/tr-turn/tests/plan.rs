@@ -1,11 +1,11 @@
 //! Plans in JSON: read, checked, refused with all their faults at once.
 use std::{collections::BTreeSet, time::Duration};
-use tr_core::{Ran, ToolCatalog, Verdict, facts};
+use tr_core::{Ran, ToolCatalog, Verdict, failure_info};
 use tr_turn::{Call, Draft, Limits, Plan, Tools};
 
 fn faults(text: &str, tools: &Tools) -> Vec<String> {
     let error = Plan::from_json(text, tools).unwrap_err();
-    let found = facts(&error).unwrap();
+    let found = failure_info(&error).unwrap();
     assert_eq!((found.ran(), found.verdict()), (Ran::No, Verdict::Permanent));
     error.faults().iter().map(ToString::to_string).collect()
 }

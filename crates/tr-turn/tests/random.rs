@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 use tool_reliability::ToolStack;
 use tower::{Layer, Service};
-use tr_core::{BoxError, Effect, Facts, Priority, Ran, ToolCall, ToolOutcome, Verdict};
+use tr_core::{BoxError, Effect, FailureInfo, Priority, Ran, ToolCall, ToolOutcome, Verdict};
 use tr_testkit::{
     calls::ScriptedTool,
     rounds,
@@ -72,7 +72,7 @@ fn step(rng: &mut Rng) -> Step<ToolOutcome> {
         1 => Step::Panic,
         2 => Step::PanicInCall,
         3 => Step::err(BoxError::from("Invalid input")),
-        4 => Step::err(Facts::new("http_503", Ran::No, Verdict::TRANSIENT)),
+        4 => Step::err(FailureInfo::new("http_503", Ran::No, Verdict::TRANSIENT)),
         5 => Step::err(BoxError::from("read ECONNRESET")),
         _ => Step::Ok(ToolOutcome::success(serde_json::json!("result"))),
     };

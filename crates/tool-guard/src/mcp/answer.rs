@@ -17,7 +17,7 @@ use std::{
 };
 use tool_reliability::loopguard::Noted;
 use tr_core::{
-    BoxError, Classification, Effect, EffectOf, Json, Ran, Standard, ToolCall, ToolError,
+    BoxError, Classification, DefaultPolicy, Effect, EffectOf, Json, Ran, ToolCall, ToolError,
     ToolManifest, ToolOutcome, Verdict, classify, code, one_line,
 };
 
@@ -176,7 +176,8 @@ pub(crate) struct Repeatable {
 
 impl Repeatable {
     pub(crate) fn of(call: &ToolCall) -> Self {
-        let (effect, declared_safe) = (Standard.effect_of(call), Standard.is_repeat_safe(call));
+        let (effect, declared_safe) =
+            (DefaultPolicy.effect_of(call), DefaultPolicy.is_repeat_safe(call));
         let parts = call.parts();
         let is_told = parts.effect_declared || parts.idempotency.key.is_some();
         Self { effect, declared_safe, is_told }
@@ -274,7 +275,8 @@ fn failed(
 /// The error and the causes that say more than it does.
 pub(crate) fn in_full(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
-    for cause in tr_core::causes(error).skip(1).filter(|cause| !cause.is::<tr_core::Facts>()) {
+    for cause in tr_core::causes(error).skip(1).filter(|cause| !cause.is::<tr_core::FailureInfo>())
+    {
         let cause = cause.to_string();
         if !text.contains(&cause) {
             let _ = write!(text, ": {cause}");

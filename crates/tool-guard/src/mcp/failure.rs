@@ -1,12 +1,12 @@
 //! Why the server did not answer an attempt.
 use std::{error::Error, fmt, time::Duration};
-use tr_core::{Facts, Ran, Verdict, code};
+use tr_core::{FailureInfo, Ran, Verdict, code};
 
 /// The server did not answer an attempt.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: Message,
-    facts: Facts,
+    facts: FailureInfo,
 }
 
 #[derive(Debug)]
@@ -20,36 +20,36 @@ impl Failure {
     /// Permanent: nobody starts the server again, so no retry can help.
     pub(crate) const SERVER_GONE_BEFORE: Self = Self::new(
         "The MCP server has ended; the tool did not run",
-        Facts::new("server_gone", Ran::No, Verdict::Permanent),
+        FailureInfo::new("server_gone", Ran::No, Verdict::Permanent),
     );
     pub(crate) const SERVER_GONE: Self = Self::new(
         "The MCP server ended before it answered",
-        Facts::new("server_gone", Ran::Unknown, Verdict::Permanent),
+        FailureInfo::new("server_gone", Ran::Unknown, Verdict::Permanent),
     );
     pub(crate) const CANCELLED_BEFORE: Self = Self::new(
         "The call was cancelled; the tool did not run",
-        Facts::new(code::CANCELLED, Ran::No, Verdict::Cancelled),
+        FailureInfo::new(code::CANCELLED, Ran::No, Verdict::Cancelled),
     );
     pub(crate) const CANCELLED: Self = Self::new(
         "The call was cancelled",
-        Facts::new(code::CANCELLED, Ran::Unknown, Verdict::Cancelled),
+        FailureInfo::new(code::CANCELLED, Ran::Unknown, Verdict::Cancelled),
     );
 
-    const fn new(text: &'static str, facts: Facts) -> Self {
+    const fn new(text: &'static str, facts: FailureInfo) -> Self {
         Self { message: Message::Text(text), facts }
     }
 
     pub(crate) const fn oversized(bytes: usize) -> Self {
         Self {
             message: Message::Oversized(bytes),
-            facts: Facts::new("answer_too_large", Ran::Yes, Verdict::Permanent),
+            facts: FailureInfo::new("answer_too_large", Ran::Yes, Verdict::Permanent),
         }
     }
 
     pub(crate) const fn timeout(after: Duration) -> Self {
         Self {
             message: Message::TimedOut(after),
-            facts: Facts::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT),
+            facts: FailureInfo::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT),
         }
     }
 }

@@ -21,7 +21,7 @@ use super::meta::{Meta, text};
 use serde_json::value::RawValue;
 use std::{env, ffi::OsString, time::Duration};
 use tr_core::{
-    CallParts, Effect, Id, ToolCall,
+    CallParts, DedupeKey, Effect, ToolCall,
     canonical::{Digest, Key, KeyParts, KeySource, Scope},
     manifest::TtlOverride,
 };
@@ -220,7 +220,7 @@ impl Identity {
             _ => {}
         }
         let parts = &mut call.parts_mut().idempotency;
-        parts.id = Some(Id { key, digest });
+        parts.id = Some(DedupeKey { key, digest });
         parts.ttls = ttls;
         parts.in_process = effect != Effect::Mutating || !id.strong;
         if &*id.kind == KEY {

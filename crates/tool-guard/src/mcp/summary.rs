@@ -13,7 +13,7 @@ use tool_reliability::{
     telemetry::TARGET,
 };
 use tr_core::{
-    BoxError, CallInfo, EffectOf as _, Event, Observer, Ran, Standard, ToolCall, ToolOutcome,
+    BoxError, CallInfo, DefaultPolicy, EffectOf as _, Event, Observer, Ran, ToolCall, ToolOutcome,
     Verdict, causes, classify,
 };
 
@@ -50,7 +50,8 @@ impl Counts {
     /// A call begins.
     pub(crate) fn begin(self: &Arc<Self>, mcp: &Arc<McpCall>, call: &ToolCall) -> Counted {
         add(&self.calls);
-        let (effect, declared_safe) = (Standard.effect_of(call), Standard.is_repeat_safe(call));
+        let (effect, declared_safe) =
+            (DefaultPolicy.effect_of(call), DefaultPolicy.is_repeat_safe(call));
         Counted {
             counts: self.clone(),
             mcp: mcp.clone(),
@@ -170,7 +171,7 @@ fn fate<'e>(was_sent: bool, may_repeat: bool, end: &'e Result<ToolOutcome, BoxEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tr_core::{Facts, Json, ToolError, code};
+    use tr_core::{FailureInfo, Json, ToolError, code};
 
     fn failure(verdict: Verdict, ran: Ran) -> Result<ToolOutcome, BoxError> {
         let mut error = ToolError::new("e", "failed");
@@ -179,7 +180,7 @@ mod tests {
     }
 
     fn error(code: &'static str, ran: Ran, verdict: Verdict) -> Result<ToolOutcome, BoxError> {
-        Err(Box::new(Facts::new(code, ran, verdict)))
+        Err(Box::new(FailureInfo::new(code, ran, verdict)))
     }
 
     #[test]

@@ -25,7 +25,7 @@ use tool_reliability::{
 };
 use tower_service::Service;
 use tr_core::{
-    BoxError, Derive, Fence, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict, classify,
+    BoxError, Derive, FencingToken, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict, classify,
 };
 
 /// What the service and the proxy's loop share. Nobody else locks it.
@@ -49,7 +49,7 @@ const SETTLE_AGAIN: Duration = Duration::from_millis(100);
 /// A record's claim, under which a call runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claim {
-    fence: Fence,
+    fence: FencingToken,
     in_store: bool,
 }
 
@@ -111,13 +111,13 @@ impl Wire {
     /// The claim under which the call runs, if it leaves a record. A key that cannot be used was
     /// refused by the layer that records, and a call that none can be derived for leaves none.
     pub(crate) fn claim_of(&self, call: &ToolCall) -> Option<Claim> {
-        if let Some(fence) = call.fence() {
+        if let Some(fence) = call.fencing_token() {
             return Some(Claim { fence, in_store: true });
         }
         let own = call.id().ok().flatten();
         let id = own
             .or_else(|| self.derived.then(|| call.derived_id(Derive::Session).ok().flatten())?)?;
-        let fence = Fence { key: id.key, epoch: self.records.epoch(&id.key)? };
+        let fence = FencingToken { key: id.key, epoch: self.records.epoch(&id.key)? };
         Some(Claim { fence, in_store: false })
     }
 
@@ -181,7 +181,7 @@ fn leaves_unknown(outcome: &ToolOutcome) -> bool {
 /// Tries again while the guard's own giving up is not recorded yet, and while the store is busy.
 async fn settle_in_store(
     store: StoreHandle<ToolOutcome>,
-    fence: Fence,
+    fence: FencingToken,
     how: Settlement<ToolOutcome>,
 ) {
     for _ in 0..SETTLES {

@@ -14,8 +14,8 @@ use std::{
 use tokio::time::Instant;
 use tool_reliability::idempotency::{DedupeRecord, RecordState, StoreHandle};
 use tr_core::{
-    BoxError, Facts, Ran, SystemClock, ToolCall, ToolOutcome, Verdict, WallClock, canonical::Key,
-    classify, code, printable,
+    BoxError, FailureInfo, Ran, SystemClock, ToolCall, ToolOutcome, Verdict, WallClock,
+    canonical::Key, classify, code, printable,
 };
 
 /// For how long.
@@ -67,7 +67,7 @@ struct Since {
 /// A call that is not run, since an equal one may have run.
 #[derive(Debug)]
 pub(crate) struct Barred {
-    facts: Facts,
+    facts: FailureInfo,
     /// Of the call that bars it.
     key: Option<Key>,
     /// For how long it still does.
@@ -78,7 +78,7 @@ pub(crate) struct Barred {
 
 impl Barred {
     fn by(key: Option<Key>, left: Duration) -> Self {
-        let facts = Facts::new(code::OUTCOME_UNKNOWN, Ran::Unknown, Verdict::Permanent);
+        let facts = FailureInfo::new(code::OUTCOME_UNKNOWN, Ran::Unknown, Verdict::Permanent);
         Self { facts, key, left, undeclared: None }
     }
 

@@ -5,7 +5,7 @@ use std::{
     fmt::Write as _,
     sync::{Arc, Mutex, PoisonError},
 };
-use tr_core::{Effect, EffectOf, Id, Ran, Standard, ToolCall, canonical::Key};
+use tr_core::{DedupeKey, DefaultPolicy, Effect, EffectOf, Ran, ToolCall, canonical::Key};
 use tr_turn::{Plan, Report};
 
 /// Gives the calls of a turn their records.
@@ -36,7 +36,7 @@ impl Keys {
 
     /// Tells a call its record, if it has a key: the same that `tool-guard mcp` has for it.
     pub(crate) fn tell(&self, mut call: ToolCall) -> ToolCall {
-        let effect = Standard.effect_of(&call);
+        let effect = DefaultPolicy.effect_of(&call);
         let parts = call.parts();
         let Some(key) = parts.idempotency.key.as_deref() else { return call };
         let key = self.client.own_key(parts, key);
@@ -48,7 +48,7 @@ impl Keys {
             self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(name.into(), key);
         }
         let parts = &mut call.parts_mut().idempotency;
-        parts.id = Some(Id { key, digest });
+        parts.id = Some(DedupeKey { key, digest });
         parts.in_process = effect != Effect::Mutating && self.run.is_none();
         call
     }

@@ -11,7 +11,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tower_service::Service;
-use tr_core::{BoxError, Facts, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict};
+use tr_core::{BoxError, FailureInfo, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict};
 
 /// Calls the tools of a server.
 #[derive(Clone, Debug)]
@@ -68,12 +68,12 @@ impl Future for RemoteCall {
 
 /// The server does not answer any more.
 #[derive(Debug)]
-struct ServerGone(Facts);
+struct ServerGone(FailureInfo);
 
 impl ServerGone {
     /// Permanent: nobody starts the server again, so no retry can help.
     const fn new(ran: Ran) -> Self {
-        Self(Facts::new("server_gone", ran, Verdict::Permanent))
+        Self(FailureInfo::new("server_gone", ran, Verdict::Permanent))
     }
 }
 

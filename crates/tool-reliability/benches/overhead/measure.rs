@@ -11,7 +11,7 @@ use std::{
 };
 use tool_reliability::{ToolStack, retry::Policy, telemetry::JsonLines};
 use tower::{Service, ServiceExt, service_fn};
-use tr_core::{BoxError, Effect, Facts, Json, Params, Ran, ToolCall, ToolOutcome, causes};
+use tr_core::{BoxError, Effect, FailureInfo, Json, Params, Ran, ToolCall, ToolOutcome, causes};
 use tracing_subscriber::prelude::*;
 
 /// What the draft asks for.
@@ -147,7 +147,7 @@ async fn accuracy() -> (usize, usize) {
         let call = ToolCall::new(&*format!("tool-{errors}"), Params::empty_object())
             .session(format!("session-{errors}"));
         let error = stack.service(tool).oneshot(call).await.expect_err("it fails");
-        let facts = causes(&*error).filter_map(|cause| cause.downcast_ref::<Facts>()).last();
+        let facts = causes(&*error).filter_map(|cause| cause.downcast_ref::<FailureInfo>()).last();
         let found = facts.map(|facts| (facts.verdict().as_str(), facts.ran()));
         errors += 1;
         right += usize::from(found == Some((&*case.verdict, case.ran)));

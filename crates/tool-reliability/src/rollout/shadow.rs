@@ -11,8 +11,8 @@ use std::{
 };
 use tower_service::Service;
 use tr_core::{
-    BoxError, CallInfo, DeferFuture, Event, Facts, Observer, Ran, ToolCall, ToolOutcome, Verdict,
-    code,
+    BoxError, CallInfo, Event, FailureInfo, Observer, Ran, ReadyOnCallFuture, ToolCall,
+    ToolOutcome, Verdict, code,
 };
 
 /// The stack around what a call came to.
@@ -34,7 +34,7 @@ impl Observation {
     pub(crate) fn new(layers: &Layers, call: ToolCall) -> Box<Self> {
         let seen = Arc::new(Seen::default());
         let stack = layers.around(SeenTool(seen.clone()));
-        let stack = Box::pin(DeferFuture::waiting(stack, call.clone()));
+        let stack = Box::pin(ReadyOnCallFuture::waiting(stack, call.clone()));
         Box::new(Self { call, seen, stack: Some(stack) })
     }
 
@@ -171,11 +171,11 @@ impl Future for Watching {
 
 /// What nobody has seen: an attempt that was not made, the end of a call that was left.
 #[derive(Debug)]
-struct Unseen(Facts);
+struct Unseen(FailureInfo);
 
 impl Unseen {
     const fn new(ran: Ran) -> Self {
-        Self(Facts::new(code::CANCELLED, ran, Verdict::Cancelled))
+        Self(FailureInfo::new(code::CANCELLED, ran, Verdict::Cancelled))
     }
 }
 

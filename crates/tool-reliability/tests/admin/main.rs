@@ -326,7 +326,7 @@ async fn every_change_is_written_down_and_no_secret_is_shown() {
     let stack = ToolStack::default();
     let admin = Admin::new(&stack);
     let failing = ScriptedTool::script([Step::err(
-        tr_core::Facts::new("timeout", Ran::Unknown, Verdict::TRANSIENT)
+        tr_core::FailureInfo::new("timeout", Ran::Unknown, Verdict::TRANSIENT)
             .because(format!("no answer with token {SECRET}")),
     )]);
     let leaky = call("pay", SECRET).session(format!("session-{SECRET}"));

@@ -15,7 +15,8 @@ use tower::{
 };
 use tr_breaker::BreakerLayer;
 use tr_core::{
-    BoxError, DedupeMode, NotSent, Params, Ran, ToolCall, ToolError, ToolOutcome, classify, facts,
+    BoxError, DedupeMode, NotSent, Params, Ran, ToolCall, ToolError, ToolOutcome, classify,
+    failure_info,
 };
 use tr_idempotency::IdempotencyLayer;
 use tr_loopguard::LoopGuardLayer;
@@ -178,7 +179,7 @@ async fn what_the_tools_own_service_was_refused_never_makes_it_run_again() {
                     let end = pay.clone().oneshot(call).await.expect_err("it fails");
                     // Without words of ours it is the tool's own error, to the caller.
                     if normalise {
-                        let facts = facts(&*end).expect("all of ours have facts");
+                        let facts = failure_info(&*end).expect("all of ours have facts");
                         assert!(n > 0 || facts.replay().is_none(), "{name}: {end}");
                         assert_ne!(facts.ran(), Ran::No, "{name}: {end}");
                     }
@@ -226,5 +227,5 @@ async fn a_layer_below_the_stack_says_that_nothing_was_sent_by_a_wrapper() {
         .layer(ConcurrencyLimitLayer::new(0))
         .service(service_fn(unsent));
     let end = unhindered(|stack| stack).service(busy).oneshot(mail()).await.unwrap_err();
-    assert_eq!(facts(&*end).unwrap().ran(), Ran::No);
+    assert_eq!(failure_info(&*end).unwrap().ran(), Ran::No);
 }

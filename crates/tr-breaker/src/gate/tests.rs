@@ -3,7 +3,7 @@ use super::*;
 use crate::{Builder, settings::Mode, sync::STRIPES};
 use proptest::prelude::*;
 use std::{sync::Mutex, time::Duration};
-use tr_core::{BreakerState as Is, CallInfo, Event, Observer, Stamp};
+use tr_core::{BreakerState as Is, CallInfo, CoarseInstant, Event, Observer};
 
 /// A schedule's next event.
 #[derive(Clone, Copy, Debug)]
@@ -301,7 +301,7 @@ fn a_clock_put_back_prolongs_no_refusal_and_a_stale_stamp_ends_none() {
     };
     gate.end(ticket, End::Failure { slow: false }, opened, None);
 
-    let left = |at: Instant| gate.refuse(|| Stamp::at(at)).map(|refusal| refusal.left);
+    let left = |at: Instant| gate.refuse(|| CoarseInstant::at(at)).map(|refusal| refusal.left);
     assert_eq!(left(opened), Some(Some(ms(30))));
     assert_eq!(left(opened + ms(29)), Some(Some(ms(1))));
     assert_eq!(left(opened + ms(30)), None, "somebody has to decide");

@@ -11,11 +11,11 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tr_core::Striped;
+use tr_core::Sharded;
 
 /// The breakers of this process, as part of those that share.
 pub(crate) struct Fleet {
-    breakers: Striped<Breakers>,
+    breakers: Sharded<Breakers>,
     records: HashMap<Arc<str>, Record>,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Fleet {
 pub(crate) const KEEP: Duration = Duration::from_secs(10 * 60);
 
 impl Fleet {
-    pub(crate) fn new(breakers: Striped<Breakers>) -> Self {
+    pub(crate) fn new(breakers: Sharded<Breakers>) -> Self {
         Self { breakers, records: HashMap::new() }
     }
 

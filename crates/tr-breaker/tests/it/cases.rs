@@ -7,7 +7,7 @@ use tower::{Service, ServiceExt};
 use tr_breaker::{BreakerLayer, Builder};
 use tr_core::{
     BreakerState::{Closed, ForcedOpen, HalfOpen, Open},
-    Effect, Ran, Stamp, Verdict, facts, root_cause,
+    CoarseInstant, Effect, Ran, Verdict, failure_info, root_cause,
 };
 use tr_testkit::tool::Step;
 
@@ -36,7 +36,7 @@ async fn tr_08_consecutive_failures_open() {
     assert_eq!(open.last_failure(), Some("http_503: the tool may have run"));
     assert_eq!(open.to_string(), "circuit breaker of flight_search is OPEN for another 15s");
     let error = refused.as_ref().unwrap_err();
-    let facts = facts(&**error).unwrap();
+    let facts = failure_info(&**error).unwrap();
     assert_eq!((facts.code(), facts.ran()), ("circuit_open", Ran::No));
     assert_eq!(facts.verdict(), Verdict::Transient { retry_after: Some(15 * SECOND) });
     assert!(facts.is_exhausted(), "retry must not go on");
@@ -271,11 +271,11 @@ async fn a_ramp_after_closing_lets_pass_some_calls_at_first() {
 async fn a_call_stamped_before_it_opened_is_refused_and_shortens_no_cooldown() {
     let rig = Rig::new(Builder::error_handling());
     let mut old = call();
-    old.set_stamp(Some(Stamp::at(Instant::now().into_std())));
+    old.set_stamp(Some(CoarseInstant::at(Instant::now().into_std())));
     advance(20 * SECOND).await;
     let rig = rig.opened().await;
     let mut fresh = call();
-    fresh.set_stamp(Some(Stamp::at(Instant::now().into_std())));
+    fresh.set_stamp(Some(CoarseInstant::at(Instant::now().into_std())));
     for call in [old, fresh] {
         let refused = rig.service.clone().oneshot(call).await;
         assert_eq!(refusal(&refused).retry_after(), Some(30 * SECOND));

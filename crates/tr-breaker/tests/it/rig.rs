@@ -6,8 +6,8 @@ use std::{
 use tower::{Layer, ServiceExt};
 use tr_breaker::{Breaker, BreakerHandle, BreakerLayer, Builder, CircuitOpen};
 use tr_core::{
-    BoxError, BreakerState, CallInfo, Event, Facts, Observer, Params, Ran, ToolCall, ToolOutcome,
-    Verdict, find,
+    BoxError, BreakerState, CallInfo, Event, FailureInfo, Observer, Params, Ran, ToolCall,
+    ToolOutcome, Verdict, find,
 };
 use tr_testkit::tool::{Handle, Scripted, Step};
 
@@ -76,11 +76,11 @@ pub(crate) fn ok() -> Step<ToolOutcome> {
 }
 
 pub(crate) fn failure(code: &'static str) -> Step<ToolOutcome> {
-    Step::err(Facts::new(code, Ran::Unknown, Verdict::TRANSIENT))
+    Step::err(FailureInfo::new(code, Ran::Unknown, Verdict::TRANSIENT))
 }
 
 pub(crate) fn permanent() -> Step<ToolOutcome> {
-    Step::err(Facts::new("invalid_input", Ran::Yes, Verdict::Permanent))
+    Step::err(FailureInfo::new("invalid_input", Ran::Yes, Verdict::Permanent))
 }
 
 pub(crate) fn refusal(result: &Result<ToolOutcome, BoxError>) -> &CircuitOpen {

@@ -1,7 +1,7 @@
 //! Key and digest of a call.
 use super::CallParts;
 use crate::{
-    Derive, Id, InvalidKey, Scope, ToolCall,
+    DedupeKey, Derive, InvalidKey, Scope, ToolCall,
     canonical::{self, Digest, Key, KeyParts, KeySource, Rules},
 };
 use serde_json::value::RawValue;
@@ -29,7 +29,7 @@ impl ToolCall {
     ///
     /// # Errors
     /// If the params have no canonical form.
-    pub fn derived_id(&self, from: Derive) -> Result<Option<Id>, InvalidKey> {
+    pub fn derived_id(&self, from: Derive) -> Result<Option<DedupeKey>, InvalidKey> {
         let parts = self.parts();
         let step = parts.step.as_deref().filter(|_| from == Derive::Step);
         if from == Derive::Step && step.is_none() {
@@ -39,7 +39,7 @@ impl ToolCall {
         let key = Key::derive(&KeyParts { step, ..parts.key_parts(KeySource::Derived(&digest)) });
         // A step is named within its turn.
         let turn = step.and(parts.turn.as_deref()).map(Digest::of_bytes);
-        Ok(Some(Id { key: turn.map_or(key, |turn| key.joined(&turn)), digest }))
+        Ok(Some(DedupeKey { key: turn.map_or(key, |turn| key.joined(&turn)), digest }))
     }
 }
 
@@ -85,13 +85,13 @@ pub(super) fn digest(parts: &CallParts) -> Result<Digest, InvalidKey> {
 pub(super) fn id(
     parts: &CallParts,
     digest: impl FnOnce() -> Result<Digest, InvalidKey>,
-) -> Result<Option<Id>, InvalidKey> {
+) -> Result<Option<DedupeKey>, InvalidKey> {
     let Some(key) = parts.idempotency.key.as_deref() else { return Ok(None) };
     let from_hook = parts.idempotency.from_hook;
     let source = if from_hook { KeySource::Hook(key) } else { KeySource::Caller(key) };
     let key = Key::derive(&parts.key_parts(source));
     let key = parts.idempotency.continues.map_or(key, |from| key.continued(&from));
-    Ok(Some(Id { key, digest: digest()? }))
+    Ok(Some(DedupeKey { key, digest: digest()? }))
 }
 
 #[cfg(test)]

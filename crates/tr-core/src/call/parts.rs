@@ -1,8 +1,8 @@
 //! What a tool call says.
 use super::Runs;
 use crate::{
-    BreakerHint, DedupeMode, Effect, Id, Params, Priority, RetryOverride, Scope, ToolId,
-    ToolManifest, Withdrawal, canonical::Digest, manifest::TtlOverride,
+    BreakerHint, Cancellation, DedupeKey, DedupeMode, Effect, Params, Priority, RetryOverride,
+    Scope, ToolId, ToolManifest, canonical::Digest, manifest::TtlOverride,
 };
 use std::{
     any::Any,
@@ -57,12 +57,12 @@ pub struct CallParts {
     pub provider: Option<Box<str>>,
     /// The model that asked for it.
     pub model: Option<Box<str>>,
-    /// Names the call for whoever wants to cancel it; a call itself is withdrawn by `withdrawal`. A
+    /// Names the call for whoever wants to cancel it; a call itself is withdrawn by `cancellation`. A
     /// turn cancels the calls of its plan by it.
     pub cancellation_id: Option<Box<str>>,
     /// By which it is cancelled: what its caller does not wait for any more, but somebody may still
     /// run, ends by it.
-    pub withdrawal: Option<Arc<dyn Withdrawal>>,
+    pub cancellation: Option<Arc<dyn Cancellation>>,
     /// Counts how often the tool is run for it, if somebody wants to know.
     pub runs: Option<Runs>,
     /// Something of the caller's that the layers carry along and never look at.
@@ -104,7 +104,7 @@ pub struct IdempotencyParts {
     /// Whose calls the key may match.
     pub scope: Scope,
     /// Key and digest, where the caller has computed them already.
-    pub id: Option<Id>,
+    pub id: Option<DedupeKey>,
     /// How long the call's record is kept, where that differs from what its tool's manifest says.
     pub ttls: TtlOverride,
     /// The record stays in this process although the layer has a store: for calls that need not
@@ -211,7 +211,7 @@ impl CallParts {
             provider: None,
             model: None,
             cancellation_id: None,
-            withdrawal: None,
+            cancellation: None,
             runs: None,
             attachment: Attachment::default(),
         }

@@ -1,29 +1,38 @@
 //! From the written form to manifests.
 use super::{
     form::{Breaker, Keys, Loops, Retry, Tool, Ttl},
-    shape::{At, End, Spot},
+    shape::{At, End, SourceLocation},
 };
 use crate::{
     RetryOverride, ToolId, ToolManifest,
     canonical::{Builder, Pointer, Rules},
     manifest::{BreakerOverride, LoopOverride, TtlOverride},
     wire::{
-        fault::{Fault, Faults},
+        fault::{EnvelopeFault, Faults},
         utee,
     },
 };
 use std::time::Duration;
 
-pub(crate) fn fault(spot: &Spot, expected: &'static str, found: &str) -> Fault {
-    let fault = Fault::new(&*spot.pointer, expected, found);
-    match spot.offset {
+pub(crate) fn fault(
+    location: &SourceLocation,
+    expected: &'static str,
+    found: &str,
+) -> EnvelopeFault {
+    let fault = EnvelopeFault::new(&*location.pointer, expected, found);
+    match location.offset {
         Some(offset) => fault.at(offset),
         None => fault,
     }
 }
 
-pub(crate) fn refuse(spot: &Spot, expected: &'static str, found: &str, faults: &mut Faults) {
-    faults.push(fault(spot, expected, found));
+pub(crate) fn refuse(
+    location: &SourceLocation,
+    expected: &'static str,
+    found: &str,
+    faults: &mut Faults,
+) {
+    faults.push(fault(location, expected, found));
 }
 
 /// Reports what is of no use as a default.
@@ -32,17 +41,17 @@ pub(super) fn check_defaults(defaults: &Tool, faults: &mut Faults) {
     let names = [("a name", &defaults.name), ("an action", &defaults.action)];
     for (what, at) in names {
         if let Some(at) = at {
-            refuse(&at.spot, EACH, what, faults);
+            refuse(&at.location, EACH, what, faults);
         }
     }
     let values = [("a schema", &defaults.input_schema), ("a value", &defaults.default_value)];
     for (what, at) in values {
         if let Some(at) = at {
-            refuse(&at.spot, EACH, what, faults);
+            refuse(&at.location, EACH, what, faults);
         }
     }
     for at in [&defaults.depends_on, &defaults.alternatives].into_iter().flatten().flatten() {
-        refuse(&at.spot, EACH, "the name of a tool", faults);
+        refuse(&at.location, EACH, "the name of a tool", faults);
     }
     default_retry(defaults, faults);
 }
@@ -119,7 +128,8 @@ pub(crate) fn retry(own: Option<Retry>, flat: Flat, faults: &mut Faults) -> Opti
     merge(&mut own.base_ms, flat.1, faults);
     merge(&mut own.cap_ms, flat.2, faults);
     let mut jitter = own.jitter;
-    let percent = own.jitter_percent.map(|at| At { value: utee::jitter(at.value), spot: at.spot });
+    let percent =
+        own.jitter_percent.map(|at| At { value: utee::jitter(at.value), location: at.location });
     merge(&mut jitter, percent, faults);
     is_there.then(|| RetryOverride {
         attempts: own.attempts,
@@ -135,7 +145,7 @@ pub(crate) fn retry(own: Option<Retry>, flat: Flat, faults: &mut Faults) -> Opti
 fn merge<T>(place: &mut Option<T>, other: Option<At<T>>, faults: &mut Faults) {
     let Some(other) = other else { return };
     if place.replace(other.value).is_some() {
-        refuse(&other.spot, "each setting once", "what `retry` says too", faults);
+        refuse(&other.location, "each setting once", "what `retry` says too", faults);
     }
 }
 

@@ -1,5 +1,5 @@
 //! What is wrong with a catalogue, line by line.
-use crate::wire::{Fault, fault::Faults};
+use crate::wire::{EnvelopeFault, fault::Faults};
 use std::{error::Error, fmt};
 
 /// A catalogue, or a [configuration](crate::config), with mistakes: all of them, each with its line.
@@ -32,7 +32,7 @@ pub struct CatalogError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     place: Option<(usize, usize)>,
-    fault: Fault,
+    fault: EnvelopeFault,
 }
 
 impl CatalogError {
@@ -43,7 +43,8 @@ impl CatalogError {
     /// The mistakes of another text that is configuration.
     pub(crate) fn of(what: &'static str, faults: Faults, text: &str) -> Self {
         let (faults, more) = faults.into_sorted();
-        let place = |fault: &Fault| fault.offset().map(|offset| line_and_column(text, offset));
+        let place =
+            |fault: &EnvelopeFault| fault.offset().map(|offset| line_and_column(text, offset));
         let mistakes =
             faults.into_iter().map(|fault| Mistake { place: place(&fault), fault }).collect();
         Self { what, mistakes, more }
@@ -71,7 +72,7 @@ impl Mistake {
 
     /// What is wrong.
     #[must_use]
-    pub const fn fault(&self) -> &Fault {
+    pub const fn fault(&self) -> &EnvelopeFault {
         &self.fault
     }
 }

@@ -1,5 +1,5 @@
 //! Params against a tool's own JSON Schema.
-use crate::{Facts, Json, Params, Ran, Verdict, code};
+use crate::{FailureInfo, Json, Params, Ran, Verdict, code};
 use jsonschema::{
     ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind},
@@ -130,12 +130,13 @@ impl Error for InvalidSchema {}
 #[derive(Debug)]
 pub struct InvalidParams {
     faults: Vec<String>,
-    facts: Facts,
+    facts: FailureInfo,
 }
 
 impl InvalidParams {
     fn new(faults: Vec<String>) -> Self {
-        let facts = Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
+        let facts =
+            FailureInfo::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
         Self { faults, facts }
     }
 

@@ -4,7 +4,7 @@ use super::{
     build::refuse,
     form::References,
     relations::{Declared, relate},
-    shape::{At, Spot},
+    shape::{At, SourceLocation},
 };
 use crate::{ToolManifest, wire::fault::Faults};
 
@@ -12,13 +12,13 @@ pub(super) fn catalog(manifests: Vec<ToolManifest>) -> Result<ToolCatalog, Catal
     let mut faults = Faults::of_configuration("");
     if manifests.len() > MAX_TOOLS {
         let found = manifests.len().to_string();
-        refuse(&spot("/tools".into()), "at most 10000 tools", &found, &mut faults);
+        refuse(&location("/tools".into()), "at most 10000 tools", &found, &mut faults);
         return Err(CatalogError::new(faults, ""));
     }
     let declared: Vec<_> = manifests.iter().map(declared).collect();
     relate(&declared, &mut faults);
     let entries = manifests.into_iter().map(|manifest| {
-        let schema = spot(format!("/tools/{}/input_schema", manifest.tool.label()));
+        let schema = location(format!("/tools/{}/input_schema", manifest.tool.label()));
         Entry::new(manifest, Some(&schema), &mut faults)
     });
     let entries = entries.collect();
@@ -28,21 +28,21 @@ pub(super) fn catalog(manifests: Vec<ToolManifest>) -> Result<ToolCatalog, Catal
     }
 }
 
-const fn spot(pointer: String) -> Spot {
-    Spot { pointer, offset: None }
+const fn location(pointer: String) -> SourceLocation {
+    SourceLocation { pointer, offset: None }
 }
 
 fn declared(manifest: &ToolManifest) -> Declared {
     let label = manifest.tool.label();
     let references = |names: &[Box<str>], key: &str| -> References {
-        let at = |i| spot(format!("/tools/{label}/{key}/{i}"));
-        let name = |(i, name)| At { value: Box::clone(name), spot: at(i) };
+        let at = |i| location(format!("/tools/{label}/{key}/{i}"));
+        let name = |(i, name)| At { value: Box::clone(name), location: at(i) };
         names.iter().enumerate().map(name).collect()
     };
     Declared {
         key: label.into(),
         id: Some(manifest.tool.clone()),
-        spot: spot(format!("/tools/{label}")),
+        location: location(format!("/tools/{label}")),
         depends_on: references(&manifest.depends_on, "depends_on"),
         alternatives: references(&manifest.alternatives, "alternatives"),
     }

@@ -64,7 +64,7 @@ pub(crate) mod shape;
 pub use self::error::{CatalogError, Mistake};
 #[cfg(feature = "input-schema")]
 pub use self::input_schema::{InputSchema, InvalidParams, InvalidSchema};
-use self::shape::Spot;
+use self::shape::SourceLocation;
 use crate::{Capability, Effect, ToolCall, ToolId, ToolManifest, wire::fault::Faults};
 use std::{cmp::Ordering, sync::Arc};
 
@@ -89,21 +89,21 @@ struct Entry {
 
 impl Entry {
     #[cfg(feature = "input-schema")]
-    fn new(manifest: ToolManifest, spot: Option<&Spot>, faults: &mut Faults) -> Self {
+    fn new(manifest: ToolManifest, location: Option<&SourceLocation>, faults: &mut Faults) -> Self {
         if let Some(Err(error)) = manifest.schema() {
-            let spot = spot.cloned().unwrap_or_default();
-            build::refuse(&spot, "a JSON Schema", &error.to_string(), faults);
+            let location = location.cloned().unwrap_or_default();
+            build::refuse(&location, "a JSON Schema", &error.to_string(), faults);
         }
         Self { manifest: Arc::new(manifest) }
     }
 
     /// A schema that nobody checks would be taken for one that is.
     #[cfg(not(feature = "input-schema"))]
-    fn new(manifest: ToolManifest, spot: Option<&Spot>, faults: &mut Faults) -> Self {
+    fn new(manifest: ToolManifest, location: Option<&SourceLocation>, faults: &mut Faults) -> Self {
         if manifest.input_schema.is_some() {
             const NONE: &str =
                 "no schema in a build without the feature `input-schema`, which checks it";
-            build::refuse(&spot.cloned().unwrap_or_default(), NONE, "a schema", faults);
+            build::refuse(&location.cloned().unwrap_or_default(), NONE, "a schema", faults);
         }
         Self { manifest: Arc::new(manifest) }
     }

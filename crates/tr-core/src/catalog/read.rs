@@ -4,7 +4,7 @@ use super::{
     build::{self, refuse},
     form::Catalog,
     relations::{Declared, relate},
-    shape::Spot,
+    shape::SourceLocation,
 };
 use crate::wire::{
     fault::Faults,
@@ -37,7 +37,7 @@ impl ToolCatalog {
 /// Reads a whole TOML text as `S`.
 #[cfg(feature = "catalog")]
 pub(crate) fn toml_text<S: read::Shape>(text: &str, faults: &mut Faults) -> Option<S::Value> {
-    use crate::wire::fault::Fault;
+    use crate::wire::fault::EnvelopeFault;
     use crate::wire::read::{At, Node, Source};
     use toml::{
         Spanned,
@@ -47,7 +47,7 @@ pub(crate) fn toml_text<S: read::Shape>(text: &str, faults: &mut Faults) -> Opti
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let offset = error.span().map_or(text.len(), |span| span.start);
-        faults.push(Fault::new("", "TOML", error.message()).at(offset));
+        faults.push(EnvelopeFault::new("", "TOML", error.message()).at(offset));
     }
     // What was recovered from half a text would only give faults that are none.
     if !errors.is_empty() {
@@ -71,7 +71,7 @@ fn finish(
 pub(crate) fn build(form: Catalog, faults: &mut Faults) -> ToolCatalog {
     if let Some(defaults) = form.defaults.as_ref().filter(|_| form.tools.is_none()) {
         refuse(
-            &defaults.spot,
+            &defaults.location,
             "defaults of tools that are listed under `tools`",
             "no tools",
             faults,
@@ -81,8 +81,8 @@ pub(crate) fn build(form: Catalog, faults: &mut Faults) -> ToolCatalog {
     let defaults = form.defaults.map(|defaults| defaults.value).unwrap_or_default();
     build::check_defaults(&defaults, faults);
     if tools.len() > MAX_TOOLS {
-        let spot = Spot { pointer: "/tools".into(), offset: Some(0) };
-        refuse(&spot, "at most 10000 tools", &tools.len().to_string(), faults);
+        let location = SourceLocation { pointer: "/tools".into(), offset: Some(0) };
+        refuse(&location, "at most 10000 tools", &tools.len().to_string(), faults);
         tools.truncate(MAX_TOOLS);
     }
     let declared: Vec<_> = tools
@@ -91,14 +91,14 @@ pub(crate) fn build(form: Catalog, faults: &mut Faults) -> ToolCatalog {
             Some(at) => Declared {
                 key: key.clone(),
                 id: Some(build::identity(key, &at.value, &defaults)),
-                spot: at.spot.clone(),
+                location: at.location.clone(),
                 depends_on: at.value.depends_on.take().unwrap_or_default(),
                 alternatives: at.value.alternatives.take().unwrap_or_default(),
             },
             None => Declared {
                 key: key.clone(),
                 id: None,
-                spot: Spot::default(),
+                location: SourceLocation::default(),
                 depends_on: Vec::new(),
                 alternatives: Vec::new(),
             },
@@ -108,7 +108,7 @@ pub(crate) fn build(form: Catalog, faults: &mut Faults) -> ToolCatalog {
     let mut entries = Vec::with_capacity(tools.len());
     for (((_, tool), declared), related) in tools.into_iter().zip(declared).zip(related) {
         let (Some(tool), Some(id)) = (tool, declared.id) else { continue };
-        let schema_spot = tool.value.input_schema.as_ref().map(|schema| schema.spot.clone());
+        let schema_spot = tool.value.input_schema.as_ref().map(|schema| schema.location.clone());
         let mut manifest = build::manifest(id, tool.value, &defaults, faults);
         manifest.depends_on = related.depends_on;
         manifest.alternatives = related.alternatives;

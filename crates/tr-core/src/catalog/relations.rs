@@ -2,13 +2,13 @@
 use super::{
     build::{fault, refuse},
     form::References,
-    shape::Spot,
+    shape::SourceLocation,
 };
 use crate::{
     ToolId,
     graph::{self, Circle, Edge},
     wire::{
-        fault::{Fault, Faults},
+        fault::{EnvelopeFault, Faults},
         suggest::closest,
     },
 };
@@ -20,7 +20,7 @@ pub(super) struct Declared {
     pub(super) key: Box<str>,
     /// `None` for a tool with faults that hide who it is.
     pub(super) id: Option<ToolId>,
-    pub(super) spot: Spot,
+    pub(super) location: SourceLocation,
     pub(super) depends_on: References,
     pub(super) alternatives: References,
 }
@@ -40,8 +40,9 @@ pub(super) fn relate(tools: &[Declared], faults: &mut Faults) -> Vec<Related> {
     let related = tools.iter().enumerate().map(|(own, tool)| {
         let needs = names.find_all(own, &tool.depends_on, faults);
         let stand_ins = names.find_all(own, &tool.alternatives, faults);
-        let labels =
-            |found: &[Edge<&Spot>]| found.iter().map(|edge| label(&tools[edge.to])).collect();
+        let labels = |found: &[Edge<&SourceLocation>]| {
+            found.iter().map(|edge| label(&tools[edge.to])).collect()
+        };
         let related = Related { depends_on: labels(&needs), alternatives: labels(&stand_ins) };
         edges.push(needs);
         related
@@ -58,13 +59,13 @@ fn label(tool: &Declared) -> Box<str> {
 fn refuse_twins(tools: &[Declared], faults: &mut Faults) {
     let mut seen: HashMap<&ToolId, &Declared> = HashMap::with_capacity(tools.len());
     let mut in_order: Vec<_> = tools.iter().collect();
-    in_order.sort_by_key(|tool| tool.spot.offset);
+    in_order.sort_by_key(|tool| tool.location.offset);
     for tool in in_order {
         let Some(id) = &tool.id else { continue };
         match seen.get(id) {
             Some(first) => {
                 let found = format!("{id}, which {:?} is too", first.key);
-                refuse(&tool.spot, "each tool once", &found, faults);
+                refuse(&tool.location, "each tool once", &found, faults);
             }
             None => drop(seen.insert(id, tool)),
         }
@@ -94,27 +95,27 @@ impl<'a> Names<'a> {
         own: usize,
         references: &'r References,
         faults: &mut Faults,
-    ) -> Vec<Edge<&'r Spot>> {
-        let mut found: Vec<Edge<&'r Spot>> = Vec::with_capacity(references.len());
+    ) -> Vec<Edge<&'r SourceLocation>> {
+        let mut found: Vec<Edge<&'r SourceLocation>> = Vec::with_capacity(references.len());
         for reference in references {
-            let spot = &reference.spot;
+            let location = &reference.location;
             match self.find(&reference.value) {
-                None => faults.push(self.unknown(&reference.value, spot)),
+                None => faults.push(self.unknown(&reference.value, location)),
                 Some(to) if to == own => {
-                    refuse(spot, "the name of another tool", "its own", faults);
+                    refuse(location, "the name of another tool", "its own", faults);
                 }
                 Some(to) if found.iter().any(|edge| edge.to == to) => {
-                    refuse(spot, "each tool once", "a tool for the second time", faults);
+                    refuse(location, "each tool once", "a tool for the second time", faults);
                 }
-                Some(to) => found.push(Edge { to, at: spot }),
+                Some(to) => found.push(Edge { to, at: location }),
             }
         }
         found
     }
 
-    fn unknown(&self, name: &str, spot: &Spot) -> Fault {
+    fn unknown(&self, name: &str, location: &SourceLocation) -> EnvelopeFault {
         let known = "the name of a tool of this catalogue";
-        let fault = fault(spot, known, &format!("{name:?}"));
+        let fault = fault(location, known, &format!("{name:?}"));
         match closest(name, self.keys.keys().copied()) {
             Some(like) => fault.hint(format!("did you mean {like:?}?")),
             None => fault,
@@ -122,7 +123,7 @@ impl<'a> Names<'a> {
     }
 }
 
-fn refuse_circles(tools: &[Declared], edges: &[Vec<Edge<&Spot>>], faults: &mut Faults) {
+fn refuse_circles(tools: &[Declared], edges: &[Vec<Edge<&SourceLocation>>], faults: &mut Faults) {
     for Circle { edge, nodes } in graph::walk(edges).circles {
         let names: Vec<_> = nodes.iter().map(|tool| &*tools[*tool].key).collect();
         refuse(edge.at, "no circle of dependencies", &names.join(" → "), faults);

@@ -15,7 +15,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 
 /// Where a value stands, for faults that show only once all is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Spot {
+pub(crate) struct SourceLocation {
     pub(crate) pointer: String,
     /// `None` in what was made without a text.
     pub(crate) offset: Option<usize>,
@@ -25,7 +25,7 @@ pub(crate) struct Spot {
 #[derive(Clone, Debug)]
 pub(crate) struct At<T> {
     pub(crate) value: T,
-    pub(crate) spot: Spot,
+    pub(crate) location: SourceLocation,
 }
 
 pub(crate) struct Located<S>(PhantomData<S>);
@@ -38,8 +38,11 @@ impl<S: Shape> Shape for Located<S> {
     }
 
     fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
-        let spot = Spot { pointer: node.at.to_string(), offset: Some(node.source.offset(faults)) };
-        S::read(node, faults).map(|value| At { value, spot })
+        let location = SourceLocation {
+            pointer: node.at.to_string(),
+            offset: Some(node.source.offset(faults)),
+        };
+        S::read(node, faults).map(|value| At { value, location })
     }
 
     #[cfg(feature = "schema")]

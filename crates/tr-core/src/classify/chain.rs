@@ -6,9 +6,9 @@ use super::{
     tool_error,
 };
 use crate::{
-    Facts, Ran, ToolError,
+    FailureInfo, Ran, ToolError,
     code::IDEMPOTENCY_IN_FLIGHT,
-    error::{causes, facts},
+    error::{causes, failure_info},
 };
 use std::{
     error::Error,
@@ -22,7 +22,7 @@ const LINKS: usize = 16;
 
 /// Classifies an error.
 ///
-/// The outermost [`Facts`](crate::Facts) in its chain stand; else the outermost
+/// The outermost [`FailureInfo`](crate::FailureInfo) in its chain stand; else the outermost
 /// [`ToolError`] is classified; else the strongest of what all its links say: an
 /// [`io::Error`](std::io::Error) by its kind, anything else by its message.
 ///
@@ -65,8 +65,8 @@ pub fn error<'e>(error: &'e (dyn Error + 'static)) -> Finding<'e> {
 #[must_use]
 pub fn tool_function<'e>(failed: &'e (dyn Error + 'static)) -> Finding<'e> {
     let mut found = error(failed);
-    let facts = facts(failed);
-    if failed.is::<Overloaded>() || facts.is_some_and(Facts::is_by_layer) {
+    let facts = failure_info(failed);
+    if failed.is::<Overloaded>() || facts.is_some_and(FailureInfo::is_by_layer) {
         found = found.of_another_call();
     }
     // A call that waits for a key of the tool's own is not joined by a repeat of this one.
@@ -77,9 +77,9 @@ pub fn tool_function<'e>(failed: &'e (dyn Error + 'static)) -> Finding<'e> {
 /// What the error is found to be, and how deep in its chain the error stands that says so.
 fn outermost<'e>(error: &'e (dyn Error + 'static)) -> (Finding<'e>, usize) {
     let links = || causes(error).enumerate();
-    let with_facts = links().find_map(|(at, link)| Some((at, link.downcast_ref::<Facts>()?)));
+    let with_facts = links().find_map(|(at, link)| Some((at, link.downcast_ref::<FailureInfo>()?)));
     if let Some((at, facts)) = with_facts {
-        // Facts stand behind the error whose facts they are.
+        // The failure information comes right after the error that it belongs to.
         let depth = at.saturating_sub(1);
         let is_passed_on = links().nth(depth).is_some_and(|(_, owner)| !facts.may_belong_to(owner));
         return (Finding::judged(facts.classification()), depth + usize::from(is_passed_on));

@@ -14,7 +14,7 @@ use std::error::Error;
 pub fn http_error<'e>(failed: &'e (dyn Error + 'static)) -> Finding<'e> {
     let mut found = error(failed);
     // A client's own error has no facts; where there are some, somebody further in has judged.
-    if !failed.is::<NotSent>() && crate::facts(failed).is_none() && was_not_sent(failed) {
+    if !failed.is::<NotSent>() && crate::failure_info(failed).is_none() && was_not_sent(failed) {
         found.end.ran = Ran::No;
     }
     found

@@ -26,7 +26,7 @@ pub(super) const fn code(code: i64) -> Option<Code> {
 
 /// Classifies a JSON-RPC error response.
 ///
-/// -32700 and -32600…-32602 are permanent, -32800 is a withdrawal. -32603 and -32000…-32099 say
+/// -32700 and -32600…-32602 are permanent, -32800 is a cancellation. -32603 and -32000…-32099 say
 /// too little: the message decides. No code and no message says that the tool did not run.
 #[must_use]
 pub fn json_rpc(code: i64, message: &str) -> Finding<'static> {

@@ -3,7 +3,7 @@ use super::{Config, ConfigForm, WHAT, finish};
 use crate::{
     catalog::CatalogError,
     wire::{
-        Fault,
+        EnvelopeFault,
         fault::Faults,
         read::{Strictness, text},
     },
@@ -45,7 +45,7 @@ pub(super) fn over<N: AsRef<str>, V: AsRef<str>>(
     for Variable { name, value } in variables {
         let is_new = places.insert(name.to_ascii_lowercase());
         if !is_new || !put(&mut root, &name[PREFIX.len()..], value) {
-            faults.push(Fault::new(
+            faults.push(EnvelopeFault::new(
                 name,
                 "each setting once",
                 "a setting that is there in another way",
@@ -99,7 +99,7 @@ fn named(found: Faults, faults: &mut Faults) {
     for fault in found.into_sorted().0 {
         let place = fault.pointer().trim_start_matches('/').replace('/', "__");
         let name = format!("{PREFIX}{}", place.to_ascii_uppercase());
-        let mut renamed = Fault::new(name, fault.expected().to_owned(), fault.found());
+        let mut renamed = EnvelopeFault::new(name, fault.expected().to_owned(), fault.found());
         if let Some(hint) = fault.suggestion() {
             renamed = renamed.hint(hint);
         }

@@ -1,7 +1,8 @@
 //! What both forms say of a failed call.
 use super::Status;
 use crate::{
-    BreakerState, Classify, EffectOf, End, Json, Ran, Standard, ToolCall, ToolOutcome, root_cause,
+    BreakerState, Classify, DefaultPolicy, EffectOf, End, Json, Ran, ToolCall, ToolOutcome,
+    root_cause,
 };
 use std::error::Error;
 
@@ -22,8 +23,9 @@ pub(crate) struct Failed {
 impl Failed {
     /// Of `call`'s end, unless it is a success.
     pub(crate) fn of(call: &ToolCall, end: End<'_, ToolOutcome>) -> Option<Self> {
-        let found = Standard.classify(end);
-        let (effect, repeat_safe) = (Standard.effect_of(call), Standard.is_repeat_safe(call));
+        let found = DefaultPolicy.classify(end);
+        let (effect, repeat_safe) =
+            (DefaultPolicy.effect_of(call), DefaultPolicy.is_repeat_safe(call));
         let retriable = found.is_retriable(effect, repeat_safe);
         let mut status = Status::of(found, retriable);
         let tool_error = end.ok().map(|outcome| outcome.error()).unwrap_or_default();

@@ -1,5 +1,5 @@
 //! What is wrong with a text, and where: one fault for each mistake, all of them at once.
-use crate::{Facts, Ran, Verdict, code};
+use crate::{FailureInfo, Ran, Verdict, code};
 use std::{borrow::Cow, error::Error, fmt};
 
 /// Faults past this many are counted, not kept.
@@ -10,7 +10,7 @@ const KEPT: usize = 100;
 /// Never shows a value that could be a secret: of an envelope, only numbers, and short words where
 /// one of a few words is expected.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct EnvelopeFault {
     pointer: Box<str>,
     expected: Cow<'static, str>,
     found: Box<str>,
@@ -18,7 +18,7 @@ pub struct Fault {
     offset: Option<usize>,
 }
 
-impl Fault {
+impl EnvelopeFault {
     /// A mistake at `pointer`, for readers of other forms.
     pub fn new(
         pointer: impl Into<Box<str>>,
@@ -76,7 +76,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for EnvelopeFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pointer = if self.pointer.is_empty() { "the whole text" } else { &self.pointer };
         write!(f, "{pointer}: expected {}, found {}", self.expected, self.found)?;
@@ -87,16 +87,16 @@ impl fmt::Display for Fault {
     }
 }
 
-impl fmt::Debug for Fault {
+impl fmt::Debug for EnvelopeFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Fault({self})")
+        write!(f, "EnvelopeFault({self})")
     }
 }
 
 /// Collects faults while a text is read to its end.
 #[derive(Debug)]
 pub(crate) struct Faults {
-    kept: Vec<Fault>,
+    kept: Vec<EnvelopeFault>,
     more: usize,
     /// Where in memory the text begins, so that a slice of it tells its offset.
     origin: usize,
@@ -118,7 +118,7 @@ impl Faults {
         (slice.as_ptr() as usize).wrapping_sub(self.origin)
     }
 
-    pub(crate) fn push(&mut self, fault: Fault) {
+    pub(crate) fn push(&mut self, fault: EnvelopeFault) {
         if self.kept.len() >= KEPT {
             self.more += 1;
         } else if !self.kept.iter().any(|kept| kept.same(&fault)) {
@@ -131,13 +131,13 @@ impl Faults {
     }
 
     /// The faults in the order of the text, and how many more there are.
-    pub(crate) fn into_sorted(mut self) -> (Vec<Fault>, usize) {
+    pub(crate) fn into_sorted(mut self) -> (Vec<EnvelopeFault>, usize) {
         self.kept.sort_by_key(|fault| fault.offset.unwrap_or(usize::MAX));
         (self.kept, self.more)
     }
 }
 
-impl Fault {
+impl EnvelopeFault {
     /// Two readers may meet the same mistake; only one of them knows the offset.
     fn same(&self, other: &Self) -> bool {
         (&self.pointer, &self.expected, &self.found)
@@ -156,21 +156,22 @@ pub struct InvalidEnvelope(Box<Refusal>);
 #[derive(Debug)]
 struct Refusal {
     form: &'static str,
-    faults: Vec<Fault>,
+    faults: Vec<EnvelopeFault>,
     more: usize,
-    facts: Facts,
+    facts: FailureInfo,
 }
 
 impl InvalidEnvelope {
     pub(crate) fn new(form: &'static str, faults: Faults) -> Self {
         let (faults, more) = faults.into_sorted();
-        let facts = Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
+        let facts =
+            FailureInfo::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
         Self(Box::new(Refusal { form, faults, more, facts }))
     }
 
     /// Every mistake.
     #[must_use]
-    pub fn faults(&self) -> &[Fault] {
+    pub fn faults(&self) -> &[EnvelopeFault] {
         &self.0.faults
     }
 

@@ -60,7 +60,7 @@ pub mod utee;
 pub use self::{
     arrival::{Arrival, uuid_v7},
     extra::Extra,
-    fault::{Fault, InvalidEnvelope},
+    fault::{EnvelopeFault, InvalidEnvelope},
     normalise::{EMPTY_RESULT, NONZERO_EXIT, NOT_OK, Normaliser, thrown},
     status::Status,
     suggest::closest,

@@ -1,8 +1,8 @@
 //! Params against a tool's own schema.
 use crate::json;
 use tr_core::{
-    Classify, Json, Params, Ran, Standard, ToolCall, ToolCatalog, ToolManifest, ToolOutcome,
-    Verdict, catalog::InputSchema, code, facts,
+    Classify, DefaultPolicy, Json, Params, Ran, ToolCall, ToolCatalog, ToolManifest, ToolOutcome,
+    Verdict, catalog::InputSchema, code, failure_info,
 };
 
 const SCHEMA: &str = r#"{
@@ -62,9 +62,9 @@ fn a_failed_check_is_terminal_and_nothing_ran() {
     let catalog =
         json(&format!(r#"{{"tools": {{"edit": {{"input_schema": {SCHEMA}}}}}}}"#)).unwrap();
     let error = catalog.check(&ToolCall::new("edit", Params::empty_object())).unwrap_err();
-    let said = facts(&error).unwrap();
+    let said = failure_info(&error).unwrap();
     assert_eq!((said.code(), said.ran()), (code::INVALID_ENVELOPE, Ran::No));
-    let judged = Classify::<ToolOutcome>::classify(&Standard, Err(&error));
+    let judged = Classify::<ToolOutcome>::classify(&DefaultPolicy, Err(&error));
     assert_eq!(judged.verdict, Verdict::Permanent);
     assert!(catalog.check(&ToolCall::new("stranger", Params::empty_object())).is_ok());
 }

@@ -2,7 +2,8 @@
 use std::{error::Error, fmt, io};
 use tower::load_shed::error::Overloaded;
 use tr_core::{
-    BoxError, Classification, Facts, NotSent, Ran, SetClock, ToolError, ToolManifest, Verdict,
+    BoxError, Classification, FailureInfo, NotSent, Ran, SetClock, ToolError, ToolManifest,
+    Verdict,
     classify::{self, Kind},
 };
 
@@ -75,7 +76,7 @@ fn an_identifier_outweighs_the_status_beside_it() {
 #[test]
 fn the_outermost_facts_win_over_everything_further_in() {
     let cause = io::Error::from(io::ErrorKind::ConnectionRefused);
-    let facts = Facts::new("circuit_open", Ran::No, Verdict::Permanent).because(cause);
+    let facts = FailureInfo::new("circuit_open", Ran::No, Verdict::Permanent).because(cause);
     let outer = Wrapped("Not Found (404)", Box::new(facts));
     let found = classify::error(&outer);
     assert_eq!(found.end, Classification::new(Verdict::Permanent, Ran::No, "circuit_open"));
@@ -83,9 +84,9 @@ fn the_outermost_facts_win_over_everything_further_in() {
 
 #[test]
 fn facts_with_a_known_code_have_its_reason() {
-    let facts = Facts::new("timeout", Ran::Unknown, Verdict::TRANSIENT);
+    let facts = FailureInfo::new("timeout", Ran::Unknown, Verdict::TRANSIENT);
     assert_eq!(classify::error(&facts).reason(), "Timeout is temporary");
-    let facts = Facts::new("timeout", Ran::Unknown, Verdict::Permanent);
+    let facts = FailureInfo::new("timeout", Ran::Unknown, Verdict::Permanent);
     assert_ne!(classify::error(&facts).reason(), "Timeout is temporary");
 }
 
@@ -126,7 +127,7 @@ fn a_call_that_was_shed_did_not_run() {
     let said = classify::error(&said).end;
     assert_eq!((said.code, said.ran), ("overloaded", Ran::Unknown));
     // What somebody further out knows stands.
-    let known = Facts::new("x", Ran::Unknown, Verdict::Permanent).because(wrapped);
+    let known = FailureInfo::new("x", Ran::Unknown, Verdict::Permanent).because(wrapped);
     assert_eq!(classify::error(&known).end.ran, Ran::Unknown);
 }
 
@@ -136,7 +137,7 @@ fn that_nothing_ran_is_believed_of_the_outermost_error_alone() {
     let ran = |error: &(dyn std::error::Error + 'static)| classify::error(error).end.ran;
     assert_eq!(ran(&NotSent::new(refused())), Ran::No);
     assert_eq!(ran(&Wrapped("receipt mail", Box::new(NotSent::new(refused())))), Ran::Unknown);
-    let open = || Facts::new("circuit_open", Ran::No, Verdict::TRANSIENT);
+    let open = || FailureInfo::new("circuit_open", Ran::No, Verdict::TRANSIENT);
     assert_eq!(ran(&Wrapped("circuit open", Box::new(open()))), Ran::No);
     let of_mail = Wrapped("receipt mail", Box::new(Wrapped("circuit open", Box::new(open()))));
     assert_eq!(ran(&of_mail), Ran::Unknown);

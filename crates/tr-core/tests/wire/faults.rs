@@ -1,16 +1,16 @@
 //! What is refused, and how it is said.
 use crate::samples::{BARE_CALL, CALL, REQUEST, RESULT};
 use tr_core::{
-    Classify, Ran, Standard, ToolOutcome, Verdict, code, facts,
+    Classify, DefaultPolicy, Ran, ToolOutcome, Verdict, code, failure_info,
     wire::{
-        Fault, InvalidEnvelope, Status,
+        EnvelopeFault, InvalidEnvelope, Status,
         bs_tim_5::{ToolCallEnvelope, ToolResultEnvelope},
         utee::{ToolRequest, ToolResponse},
     },
 };
 
 fn pointers(error: &InvalidEnvelope) -> Vec<&str> {
-    error.faults().iter().map(Fault::pointer).collect()
+    error.faults().iter().map(EnvelopeFault::pointer).collect()
 }
 
 /// Replaces `from` in a text that must hold it.
@@ -84,10 +84,10 @@ fn tr_01_the_error_says_that_nothing_ran_and_nothing_is_to_be_retried() {
         "invalid ToolCallEnvelope: /toolName: expected a non-empty string, found nothing; \
          /contractVersion: expected \"1.1\", found \"1.0\""
     );
-    let said = facts(&error).unwrap();
+    let said = failure_info(&error).unwrap();
     assert_eq!((said.code(), said.ran()), (code::INVALID_ENVELOPE, Ran::No));
     assert_eq!(said.verdict(), Verdict::Permanent);
-    let judged = Classify::<ToolOutcome>::classify(&Standard, Err(&error));
+    let judged = Classify::<ToolOutcome>::classify(&DefaultPolicy, Err(&error));
     assert_eq!((judged.verdict, judged.ran), (Verdict::Permanent, Ran::No));
     assert_eq!(Status::of(judged, false), Status::Error);
 }

@@ -5,7 +5,7 @@ use tr_core::{
     BreakerHint, DedupeMode, Params, Priority, ToolId, ToolManifest,
     call::CallContext,
     wire::{
-        Arrival, Fault,
+        Arrival, EnvelopeFault,
         bs_tim_5::ToolCallEnvelope,
         utee::{self, Options, RetryPolicy, ToolRequest},
     },
@@ -108,7 +108,7 @@ fn ut_02_what_a_request_leaves_out_has_its_default() {
     let mut manifest = ToolManifest::new(call.parts().tool.clone());
     manifest.timeout = Some(Duration::from_secs(7));
     let call = call.manifested(manifest.into());
-    let timeout = tr_core::Progress::attempt_timeout(&tr_core::Standard, &call);
+    let timeout = tr_core::Progress::attempt_timeout(&tr_core::DefaultPolicy, &call);
     assert_eq!(timeout, Some(Duration::from_secs(7)));
 }
 
@@ -185,6 +185,6 @@ fn an_escaped_name_hides_no_options_and_others_stay_the_same_text() {
 fn options_of_the_wrong_form_are_refused() {
     let params = Params::from_text(r#"{"_utee": {"timeout": -5, "priority": "now"}}"#).unwrap();
     let error = Options::take(&params).unwrap_err();
-    let pointers: Vec<_> = error.faults().iter().map(Fault::pointer).collect();
+    let pointers: Vec<_> = error.faults().iter().map(EnvelopeFault::pointer).collect();
     assert_eq!(pointers, ["/_utee/timeout", "/_utee/priority"]);
 }

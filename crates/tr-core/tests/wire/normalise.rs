@@ -1,7 +1,7 @@
 //! The many ways in which tools fail, and the one form that they get.
 use crate::samples::{FAILED_RESPONSE, RESPONSE, RESULT};
 use tr_core::{
-    Facts, Json, Ran, ToolError, ToolOutcome, Verdict,
+    FailureInfo, Json, Ran, ToolError, ToolOutcome, Verdict,
     wire::{EMPTY_RESULT, NONZERO_EXIT, NOT_OK, Normaliser, thrown},
 };
 
@@ -19,14 +19,14 @@ fn failure(text: &str) -> (String, String) {
 
 #[test]
 fn ut_03_thrown_errors_become_tool_errors() {
-    let error = Facts::new("timeout", Ran::Unknown, Verdict::TRANSIENT);
+    let error = FailureInfo::new("timeout", Ran::Unknown, Verdict::TRANSIENT);
     let said = thrown(&error);
     assert_eq!((&*said.code, said.ran), ("timeout", Ran::Unknown));
     assert_eq!(said.verdict, Some(Verdict::TRANSIENT));
 
     let own = ToolError::new("bad_airport", "Invalid airport code: XYZ");
     assert_eq!(thrown(&own), own);
-    let wrapped = Facts::new("x", Ran::Yes, Verdict::Permanent).because(own.clone());
+    let wrapped = FailureInfo::new("x", Ran::Yes, Verdict::Permanent).because(own.clone());
     assert_eq!(thrown(&wrapped), own);
 }
 

@@ -2,7 +2,7 @@
 use crate::samples::{RESPONSE, RESULT, assert_same};
 use std::{error::Error, fmt, time::Duration};
 use tr_core::{
-    BoxError, BreakerState, Chunk, Effect, Facts, Json, MatchedOn, OutcomeParts, Ran, Replay,
+    BoxError, BreakerState, Chunk, Effect, FailureInfo, Json, MatchedOn, OutcomeParts, Ran, Replay,
     Retried, ToolCall, ToolError, ToolOutcome, Verdict, code,
     wire::{
         Status,
@@ -22,11 +22,11 @@ fn json(text: &str) -> Json {
 }
 
 #[derive(Debug)]
-struct Refused(Facts);
+struct Refused(FailureInfo);
 
 impl Refused {
     fn boxed(code: &'static str, ran: Ran, verdict: Verdict) -> BoxError {
-        Self(Facts::new(code, ran, verdict).because("connection refused")).into()
+        Self(FailureInfo::new(code, ran, verdict).because("connection refused")).into()
     }
 }
 

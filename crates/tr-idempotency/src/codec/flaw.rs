@@ -109,11 +109,12 @@ impl Error for Recorded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tr_core::{Facts, code};
+    use tr_core::{FailureInfo, code};
 
     #[test]
     fn a_failure_keeps_its_facts_and_the_words_of_its_causes() {
-        let error = Facts::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT).because("reset");
+        let error =
+            FailureInfo::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT).because("reset");
         let flaw = Flaw {
             code: "timeout".into(),
             verdict: Verdict::Transient { retry_after: Some(Duration::from_secs(3)) },

@@ -11,7 +11,7 @@ use crate::{
     protocol::{Ask, Millis, Reply, Token, Ttls},
 };
 use std::{mem, sync::Arc};
-use tr_core::{Id, Replay, canonical::Key};
+use tr_core::{DedupeKey, Replay, canonical::Key};
 
 /// Who waits for one call.
 pub(crate) type Waiters<V> = Vec<Arc<Node<V>>>;
@@ -23,7 +23,7 @@ pub(crate) type Heir<V> = (Arc<Node<V>>, Token);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wish<'i> {
     // By reference: 64 bytes of no alignment are slow to move.
-    pub(crate) id: &'i Id,
+    pub(crate) id: &'i DedupeKey,
     pub(crate) mutating: bool,
     /// Runs a retriable failure again.
     pub(crate) again: bool,
@@ -202,7 +202,7 @@ impl<V: Clone> Table<V> {
     pub(crate) fn hit(
         &mut self,
         at: usize,
-        id: &Id,
+        id: &DedupeKey,
         now: Millis,
         common: &Common,
     ) -> Option<(V, Replay)> {

@@ -30,7 +30,7 @@ use std::{
     hash::{BuildHasher, RandomState},
     sync::{Arc, MutexGuard},
 };
-use tr_core::{Id, Replay, canonical::Key};
+use tr_core::{DedupeKey, Replay, canonical::Key};
 
 /// No more shards than this.
 const SHARDS: usize = 1024;
@@ -166,7 +166,7 @@ type Granted<V, D> = (Claim<V>, Option<Cell<D>>);
 impl<'s, V: Clone> Asked<'s, V> {
     /// The answer, if the call has succeeded.
     #[inline]
-    pub(crate) fn hit(&mut self, id: &Id, now: Millis) -> Option<(V, Replay)> {
+    pub(crate) fn hit(&mut self, id: &DedupeKey, now: Millis) -> Option<(V, Replay)> {
         self.table.hit(self.found?, id, now, &self.store.common)
     }
 

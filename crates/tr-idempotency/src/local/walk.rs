@@ -19,7 +19,7 @@ use crate::{
 use proptest::prelude::*;
 use std::{collections::HashSet, sync::Arc};
 use tr_core::{
-    Classification, Id, Ran, SystemClock, Verdict,
+    Classification, DedupeKey, Ran, SystemClock, Verdict,
     canonical::{Digest, FingerprintKey, Key},
 };
 
@@ -111,7 +111,7 @@ impl Walk {
     }
 
     fn ask(&mut self, key: u8, again: bool, wait: bool, cut_off: bool, other: bool) {
-        let id = Id { key: key_of(key), digest: Digest::of_bytes([u8::from(other)]) };
+        let id = DedupeKey { key: key_of(key), digest: Digest::of_bytes([u8::from(other)]) };
         let (mutating, now, ttls) = (is_mutating(key), self.now, TTLS);
         let wish = Wish { id: &id, mutating, again, wait, cut_off, in_process: cut_off, now, ttls };
         let at = self.table.find(&id.key);

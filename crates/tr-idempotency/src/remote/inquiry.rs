@@ -14,7 +14,7 @@ use tokio::{
     sync::OnceCell,
     time::{Instant, timeout, timeout_at},
 };
-use tr_core::{Striped, canonical::Key};
+use tr_core::{Sharded, canonical::Key};
 
 /// A probe, and the calls that it is being asked about.
 pub(crate) struct Inquiry<V> {
@@ -60,7 +60,7 @@ impl<V> Drop for Place<'_, V> {
 /// Whether the record says something else now, so that claiming again will tell. An answer that is
 /// found has as many bytes as `size_of` says.
 pub(crate) fn inquire<V>(
-    shared: Striped<Shared<V>>,
+    shared: Sharded<Shared<V>>,
     key: Key,
     ttls: Ttls,
     deadline: Option<Instant>,

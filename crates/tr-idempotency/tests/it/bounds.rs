@@ -2,7 +2,8 @@
 use crate::support::*;
 use std::{sync::Arc, time::Duration};
 use tr_core::{
-    Effect, Ran, Scope, Stamp, ToolError, ToolManifest, ToolOutcome, Verdict, canonical::Key,
+    CoarseInstant, Effect, Ran, Scope, ToolError, ToolManifest, ToolOutcome, Verdict,
+    canonical::Key,
 };
 use tr_idempotency::{
     Filter, Handle, IdempotencyLayer, Settlement, error::AnswerNotKept, store::Memory,
@@ -154,7 +155,7 @@ async fn a_failure_that_is_too_large_stays_one() {
 /// So may those of an error that no response tells of, in the table and in a store.
 #[tokio::test(start_paused = true)]
 async fn an_error_that_is_too_large_keeps_the_beginning_of_its_words() {
-    use tr_core::Facts;
+    use tr_core::FailureInfo;
     for in_store in [false, true] {
         for (ran, verdict, code) in [
             (Ran::Yes, Verdict::Permanent, "no_seat"),
@@ -164,12 +165,12 @@ async fn an_error_that_is_too_large_keeps_the_beginning_of_its_words() {
             let layer = if in_store { layer.store(Memory::new()) } else { layer };
             let layer = layer.build().unwrap();
             let failing: Tool = Scripted::by(move |_, _| {
-                Step::err(Facts::new("no_seat", ran, verdict).because("x".repeat(2_000_000)))
+                Step::err(FailureInfo::new("no_seat", ran, verdict).because("x".repeat(2_000_000)))
             });
             let (service, _, asked) = guarded_by(&layer, failing);
             call(&service, pay("k")).await.unwrap_err();
             let error = call(&service, pay("k")).await.unwrap_err();
-            let facts = tr_core::facts(&*error).unwrap();
+            let facts = tr_core::failure_info(&*error).unwrap();
             assert_eq!((facts.code(), facts.ran()), (code, ran));
             let words: Vec<_> = tr_core::causes(&*error).map(ToString::to_string).collect();
             let words = words.join("\n");
@@ -312,7 +313,7 @@ async fn a_stamped_call_brings_the_time_along() {
     call(&service, pay("k")).await.unwrap();
     let mut stamped = pay("k");
     let later = tokio::time::Instant::now() + 7 * SECOND;
-    stamped.set_stamp(Some(Stamp::at(later.into_std())));
+    stamped.set_stamp(Some(CoarseInstant::at(later.into_std())));
     let age = call(&service, stamped).await.unwrap().replay().unwrap().age;
     assert_eq!(age, 7 * SECOND);
 }

@@ -1,7 +1,7 @@
 //! What a failed call leaves behind.
 use crate::support::*;
 use std::{sync::Arc, time::Duration};
-use tr_core::{Effect, Facts, MatchedOn, Ran, ToolError, ToolOutcome, Verdict, find};
+use tr_core::{Effect, FailureInfo, MatchedOn, Ran, ToolError, ToolOutcome, Verdict, find};
 use tr_idempotency::{IdempotencyLayer, error::SharedFailure};
 use tr_testkit::tool::{Failure, Scripted, Step};
 
@@ -40,7 +40,7 @@ async fn each_caller_gets_a_box_of_its_own_around_the_one_failure() {
         .iter()
         .map(|error| {
             assert!(error.is::<SharedFailure>());
-            assert!(error.source().unwrap().is::<Facts>());
+            assert!(error.source().unwrap().is::<FailureInfo>());
             std::ptr::from_ref(find::<Failure>(&**error).unwrap())
         })
         .collect();

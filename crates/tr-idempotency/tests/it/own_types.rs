@@ -9,8 +9,8 @@ use std::{
 };
 use tower::{ServiceBuilder, ServiceExt, service_fn};
 use tr_core::{
-    Classification, Classify, Codec, Effect, EffectOf, End, Id, IdempotencyOf, InvalidKey, KeyOf,
-    KeyRef, Progress, Replay, Standard,
+    Classification, Classify, Codec, DedupeKey, DefaultPolicy, Effect, EffectOf, End,
+    IdempotencyOf, InvalidKey, KeyOf, KeyRef, Progress, Replay,
     canonical::{Digest, Key, KeyParts, KeySource, Scope},
 };
 use tr_idempotency::IdempotencyLayer;
@@ -22,39 +22,39 @@ struct Transfer {
     cents: u32,
 }
 
-impl KeyOf<Transfer> for Standard {
+impl KeyOf<Transfer> for DefaultPolicy {
     fn key_of<'r>(&self, _: &'r Transfer) -> KeyRef<'r> {
         KeyRef::new("transfer")
     }
 }
 
-impl EffectOf<Transfer> for Standard {
+impl EffectOf<Transfer> for DefaultPolicy {
     fn effect_of(&self, _: &Transfer) -> Effect {
         Effect::Mutating
     }
 }
 
-impl Progress<Transfer> for Standard {}
+impl Progress<Transfer> for DefaultPolicy {}
 
-impl IdempotencyOf<Transfer> for Standard {
-    fn id_of(&self, req: &Transfer) -> Result<Option<Id>, InvalidKey> {
+impl IdempotencyOf<Transfer> for DefaultPolicy {
+    fn id_of(&self, req: &Transfer) -> Result<Option<DedupeKey>, InvalidKey> {
         let mut key = [0; 32];
         key[28..].copy_from_slice(&req.order.to_le_bytes());
         let digest = Digest::of_bytes(req.cents.to_le_bytes());
-        Ok(Some(Id { key: Key::from_bytes(key), digest }))
+        Ok(Some(DedupeKey { key: Key::from_bytes(key), digest }))
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct Receipt(usize);
 
-impl Classify<Receipt> for Standard {
+impl Classify<Receipt> for DefaultPolicy {
     fn classify<'r>(&self, end: End<'r, Receipt>) -> Classification<'r> {
         end.map_or_else(|error| tr_core::classify::error(error).end, |_| Classification::SUCCESS)
     }
 }
 
-impl Codec<Receipt> for Standard {
+impl Codec<Receipt> for DefaultPolicy {
     type Stored = usize;
 
     fn store(&self, res: &Receipt) -> Option<usize> {
@@ -97,13 +97,13 @@ type Res = http::Response<&'static str>;
 
 impl KeyOf<Req> for ByHeader {
     fn key_of<'r>(&self, req: &'r Req) -> KeyRef<'r> {
-        Standard.key_of(req)
+        DefaultPolicy.key_of(req)
     }
 }
 
 impl EffectOf<Req> for ByHeader {
     fn effect_of(&self, req: &Req) -> Effect {
-        Standard.effect_of(req)
+        DefaultPolicy.effect_of(req)
     }
 }
 
@@ -112,12 +112,12 @@ impl Progress<Req> for ByHeader {}
 impl Classify<Res> for ByHeader {
     fn classify<'r>(&self, end: End<'r, Res>) -> Classification<'r> {
         // The service inside is our own handler: whatever it answers, it has begun.
-        Standard.classify(end).of_handler()
+        DefaultPolicy.classify(end).of_handler()
     }
 }
 
 impl IdempotencyOf<Req> for ByHeader {
-    fn id_of(&self, req: &Req) -> Result<Option<Id>, InvalidKey> {
+    fn id_of(&self, req: &Req) -> Result<Option<DedupeKey>, InvalidKey> {
         let Some(key) = req.headers().get("idempotency-key") else { return Ok(None) };
         let key = key.to_str().map_err(|_| InvalidKey::new("the key is not ASCII"))?;
         let parts = KeyParts {
@@ -128,7 +128,7 @@ impl IdempotencyOf<Req> for ByHeader {
             source: KeySource::Caller(key),
             step: None,
         };
-        Ok(Some(Id { key: Key::derive(&parts), digest: Digest::of_bytes(req.body()) }))
+        Ok(Some(DedupeKey { key: Key::derive(&parts), digest: Digest::of_bytes(req.body()) }))
     }
 }
 

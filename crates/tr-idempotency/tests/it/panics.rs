@@ -10,8 +10,8 @@ use std::{
 };
 use tower::{ServiceBuilder, ServiceExt};
 use tr_core::{
-    BoxError, Classification, Classify, Codec, Effect, EffectOf, End, Id, IdempotencyOf,
-    InvalidKey, KeyOf, KeyRef, Progress, Ran, RecordRef, Replay, Standard, Verdict,
+    BoxError, Classification, Classify, Codec, DedupeKey, DefaultPolicy, Effect, EffectOf, End,
+    IdempotencyOf, InvalidKey, KeyOf, KeyRef, Progress, Ran, RecordRef, Replay, Verdict,
     canonical::{Digest, Key},
 };
 use tr_idempotency::{
@@ -84,23 +84,23 @@ impl Persist for Kept {
     }
 }
 
-impl KeyOf<Pay> for Standard {
+impl KeyOf<Pay> for DefaultPolicy {
     fn key_of<'r>(&self, _: &'r Pay) -> KeyRef<'r> {
         KeyRef::new("pay")
     }
 }
 
-impl EffectOf<Pay> for Standard {
+impl EffectOf<Pay> for DefaultPolicy {
     fn effect_of(&self, _: &Pay) -> Effect {
         Effect::Mutating
     }
 }
 
-impl Progress<Pay> for Standard {}
+impl Progress<Pay> for DefaultPolicy {}
 
-impl IdempotencyOf<Pay> for Standard {
-    fn id_of(&self, _: &Pay) -> Result<Option<Id>, InvalidKey> {
-        Ok(Some(Id { key: Key::from_bytes([1; 32]), digest: Digest::of_bytes([]) }))
+impl IdempotencyOf<Pay> for DefaultPolicy {
+    fn id_of(&self, _: &Pay) -> Result<Option<DedupeKey>, InvalidKey> {
+        Ok(Some(DedupeKey { key: Key::from_bytes([1; 32]), digest: Digest::of_bytes([]) }))
     }
 
     fn record_of<'r>(&self, pay: &'r Pay) -> RecordRef<'r> {
@@ -109,7 +109,7 @@ impl IdempotencyOf<Pay> for Standard {
     }
 }
 
-impl Classify<Paid> for Standard {
+impl Classify<Paid> for DefaultPolicy {
     fn classify<'r>(&self, end: End<'r, Paid>) -> Classification<'r> {
         end.map_or_else(
             |error| tr_core::classify::error(error).end,
@@ -121,7 +121,7 @@ impl Classify<Paid> for Standard {
     }
 }
 
-impl Codec<Paid> for Standard {
+impl Codec<Paid> for DefaultPolicy {
     type Stored = Kept;
 
     fn store(&self, paid: &Paid) -> Option<Kept> {
@@ -134,10 +134,10 @@ impl Codec<Paid> for Standard {
     }
 }
 
-type Service = tr_idempotency::Idempotency<Scripted<Pay, Paid>, Standard, Kept>;
+type Service = tr_idempotency::Idempotency<Scripted<Pay, Paid>, DefaultPolicy, Kept>;
 
 fn guarded(
-    builder: Builder<Standard, Kept>,
+    builder: Builder<DefaultPolicy, Kept>,
     takes: Duration,
 ) -> (Service, tr_idempotency::Handle<Kept>, Handle<Pay>) {
     let tool = Scripted::by(move |n, pay: &Pay| {
@@ -150,8 +150,8 @@ fn guarded(
     (ServiceBuilder::new().layer(layer).service(tool), records, asked)
 }
 
-fn builder() -> Builder<Standard, Kept> {
-    IdempotencyLayer::builder().answers(Standard)
+fn builder() -> Builder<DefaultPolicy, Kept> {
+    IdempotencyLayer::builder().answers(DefaultPolicy)
 }
 
 async fn ask(service: &Service, trap: &Trap) -> tokio::task::JoinHandle<Result<Paid, BoxError>> {
@@ -163,7 +163,7 @@ async fn ask(service: &Service, trap: &Trap) -> tokio::task::JoinHandle<Result<P
 /// Code, and whether the tool ran.
 fn refused(end: Result<Paid, BoxError>) -> (String, Ran, Verdict) {
     let error = end.unwrap_err();
-    let facts = tr_core::facts(&*error).unwrap();
+    let facts = tr_core::failure_info(&*error).unwrap();
     (facts.code().to_owned(), facts.ran(), facts.verdict())
 }
 

@@ -2,7 +2,7 @@
 use crate::support::*;
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
-use tr_core::{Effect, Facts, Ran, SetClock, Verdict};
+use tr_core::{Effect, FailureInfo, Ran, SetClock, Verdict};
 use tr_idempotency::{Filter, IdempotencyLayer};
 use tr_testkit::tool::{Scripted, Step};
 
@@ -12,7 +12,9 @@ async fn a_record_reads_as_the_dedupe_record() {
     let layer = IdempotencyLayer::builder().wall_clock(wall).build().unwrap();
     let tool: Tool = Scripted::by(|n, _| {
         let end = match n {
-            0 => Step::err(Facts::new("http_503", Ran::Yes, Verdict::TRANSIENT).because("busy")),
+            0 => Step::err(
+                FailureInfo::new("http_503", Ran::Yes, Verdict::TRANSIENT).because("busy"),
+            ),
             _ => Step::Ok(number(n)),
         };
         Step::after(Duration::from_millis(1_500), end)

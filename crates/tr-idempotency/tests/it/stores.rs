@@ -293,7 +293,7 @@ async fn a_derived_key_that_only_joins_cut_off_calls_stays_in_its_process() {
 async fn tools_are_told_the_claim_under_which_they_run() {
     let records = Memory::new();
     let tool: Tool = Scripted::by(|_, call: &tr_core::ToolCall| {
-        let fence = call.fence().expect("claimed in a store");
+        let fence = call.fencing_token().expect("claimed in a store");
         let told = serde_json::json!([fence.epoch, fence.provider_key()]);
         Step::Ok(ToolOutcome::success(told))
     });

@@ -6,8 +6,8 @@ use std::{
 use tower::ServiceExt;
 use tower_layer::Layer;
 use tr_core::{
-    BoxError, CallInfo, DedupeMode, Effect, Event, Facts, Observer, Params, Ran, ToolCall,
-    ToolOutcome, Verdict, canonical::Key, facts,
+    BoxError, CallInfo, DedupeMode, Effect, Event, FailureInfo, Observer, Params, Ran, ToolCall,
+    ToolOutcome, Verdict, canonical::Key, failure_info,
 };
 use tr_idempotency::{Handle, Idempotency, IdempotencyLayer};
 use tr_testkit::tool::{self, Scripted, Step};
@@ -68,7 +68,7 @@ pub(crate) fn number(n: usize) -> ToolOutcome {
 }
 
 pub(crate) fn fails(code: &'static str, ran: Ran, verdict: Verdict) -> Step<ToolOutcome> {
-    Step::err(Facts::new(code, ran, verdict))
+    Step::err(FailureInfo::new(code, ran, verdict))
 }
 
 pub(crate) async fn call(service: &Guarded, call: ToolCall) -> Result<ToolOutcome, BoxError> {
@@ -105,7 +105,7 @@ pub(crate) fn answer(end: Result<ToolOutcome, BoxError>) -> u64 {
 #[track_caller]
 pub(crate) fn refusal(end: Result<ToolOutcome, BoxError>) -> (String, Ran, Verdict) {
     let error = end.unwrap_err();
-    let facts = facts(&*error).unwrap();
+    let facts = failure_info(&*error).unwrap();
     (facts.code().to_owned(), facts.ran(), facts.verdict())
 }
 

@@ -1,7 +1,7 @@
-//! Error types: leaf → [`Facts`] → cause.
+//! Error types: leaf → [`FailureInfo`] → cause.
 use crate::store::StoreError;
 use std::{error::Error, fmt};
-use tr_core::{Facts, Ran, Verdict, code};
+use tr_core::{FailureInfo, Ran, Verdict, code};
 
 /// The session's store did not record that the tool is about to run, so it does not: its source
 /// is a [`StoreError`].
@@ -11,7 +11,7 @@ use tr_core::{Facts, Ran, Verdict, code};
 /// loaded anew by the next call. The tool did not run ([`Ran::No`]).
 #[derive(Debug)]
 pub struct IntentNotRecorded {
-    facts: Facts,
+    facts: FailureInfo,
 }
 
 /// What its caller reads, and the model.
@@ -43,7 +43,7 @@ impl Error for IntentNotRecorded {
 }
 
 /// What is not recorded is not done.
-pub(crate) fn not_recorded(cause: StoreError) -> Facts {
+pub(crate) fn not_recorded(cause: StoreError) -> FailureInfo {
     let (code, verdict) = if cause.is_conflict() {
         (code::SESSION_CORRUPT, Verdict::TRANSIENT)
     } else if cause.is_passing() {
@@ -51,5 +51,5 @@ pub(crate) fn not_recorded(cause: StoreError) -> Facts {
     } else {
         (code::STORE_UNAVAILABLE, Verdict::Permanent)
     };
-    Facts::new(code, Ran::No, verdict).by_layer().because(cause)
+    FailureInfo::new(code, Ran::No, verdict).by_layer().because(cause)
 }

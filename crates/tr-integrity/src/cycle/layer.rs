@@ -3,11 +3,11 @@ use super::service::Integrity;
 use crate::session::Sessions;
 use std::sync::Arc;
 use tower_layer::Layer;
-use tr_core::{Observer, Standard};
+use tr_core::{DefaultPolicy, Observer};
 
 /// Applies an [`Integrity`].
 #[derive(Clone, Debug)]
-pub struct IntegrityLayer<A = Standard> {
+pub struct IntegrityLayer<A = DefaultPolicy> {
     pub(super) sessions: Option<Sessions>,
     pub(super) observer: Option<Arc<dyn Observer>>,
     pub(super) when_store_fails: WhenStoreFails,
@@ -30,7 +30,7 @@ pub enum WhenStoreFails {
 /// Configures an [`IntegrityLayer`]; without sessions it lets every call through.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct IntegrityBuilder<A = Standard> {
+pub struct IntegrityBuilder<A = DefaultPolicy> {
     layer: IntegrityLayer<A>,
 }
 
@@ -47,7 +47,7 @@ impl IntegrityLayer {
             sessions: None,
             observer: None,
             when_store_fails: WhenStoreFails::Refuse,
-            answers: Standard,
+            answers: DefaultPolicy,
         };
         IntegrityBuilder { layer }
     }

@@ -11,7 +11,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tower_service::Service;
-use tr_core::{Answer, AnswerOf, BoxError, CycleOf, NotSent, Ran, Standard, classify};
+use tr_core::{Answer, AnswerOf, BoxError, CycleOf, DefaultPolicy, NotSent, Ran, classify};
 
 /// Records each tool cycle in its session: the intent before the tool starts, the use and its
 /// result together at its end.
@@ -30,7 +30,7 @@ use tr_core::{Answer, AnswerOf, BoxError, CycleOf, NotSent, Ran, Standard, class
 /// that error, as [`NotSent`] where the error does not say itself that nothing ran, and a use that
 /// the agent has pushed is answered as that of a refused call is.
 #[derive(Debug)]
-pub struct Integrity<S, A = Standard> {
+pub struct Integrity<S, A = DefaultPolicy> {
     inner: S,
     layer: IntegrityLayer<A>,
     /// Why the service inside did not become ready, for the next call.

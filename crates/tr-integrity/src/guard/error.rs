@@ -1,4 +1,4 @@
-//! Error types: leaf → [`Facts`] → cause.
+//! Error types: leaf → [`FailureInfo`] → cause.
 use crate::{
     cycle::not_recorded,
     repair::RepairPlan,
@@ -7,7 +7,7 @@ use crate::{
     validate::{Finding, Severity, ValidationResult},
 };
 use std::{error::Error, fmt};
-use tr_core::{Facts, Ran, Verdict, code};
+use tr_core::{FailureInfo, Ran, Verdict, code};
 
 /// The transcript would be refused by the provider, so it was not sent; a repair is offered.
 ///
@@ -17,7 +17,7 @@ pub struct SessionCorrupt {
     findings: Vec<Finding>,
     result: ValidationResult,
     plan: RepairPlan,
-    facts: Facts,
+    facts: FailureInfo,
 }
 
 /// A content filter stopped the model's answer; what was added to the session since the call
@@ -27,7 +27,7 @@ pub struct SessionCorrupt {
 #[derive(Debug)]
 pub struct ContentFiltered {
     recovery: ErrorRecovery,
-    facts: Facts,
+    facts: FailureInfo,
 }
 
 /// A streamed answer broke off before its provider's last event, and nothing else said so; what
@@ -37,7 +37,7 @@ pub struct ContentFiltered {
 #[derive(Debug)]
 pub struct AnswerCutOff {
     recovery: Option<ErrorRecovery>,
-    facts: Facts,
+    facts: FailureInfo,
 }
 
 /// The session's store did not record the checkpoint before the call, so the model was not called:
@@ -48,12 +48,12 @@ pub struct AnswerCutOff {
 /// loaded anew by the next call. The model was not called ([`Ran::No`]).
 #[derive(Debug)]
 pub struct CheckpointNotRecorded {
-    facts: Facts,
+    facts: FailureInfo,
 }
 
 impl SessionCorrupt {
     pub(super) fn new(findings: Vec<Finding>, result: ValidationResult, plan: RepairPlan) -> Self {
-        let facts = Facts::new(code::SESSION_CORRUPT, Ran::No, Verdict::Permanent).by_layer();
+        let facts = FailureInfo::new(code::SESSION_CORRUPT, Ran::No, Verdict::Permanent).by_layer();
         Self { findings, result, plan, facts }
     }
 
@@ -83,7 +83,7 @@ impl SessionCorrupt {
 
 impl ContentFiltered {
     pub(super) fn new(recovery: ErrorRecovery, cause: Option<tr_core::BoxError>) -> Self {
-        let facts = Facts::new("content_filter", Ran::Yes, Verdict::Permanent).by_layer();
+        let facts = FailureInfo::new("content_filter", Ran::Yes, Verdict::Permanent).by_layer();
         let facts = match cause {
             Some(cause) => facts.because(cause),
             None => facts,
@@ -108,7 +108,7 @@ impl AnswerCutOff {
     pub(super) fn new(recovery: Option<ErrorRecovery>) -> Self {
         Self {
             recovery,
-            facts: Facts::new("answer_cut_off", Ran::Yes, Verdict::TRANSIENT).by_layer(),
+            facts: FailureInfo::new("answer_cut_off", Ran::Yes, Verdict::TRANSIENT).by_layer(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What [`Standard`] answers for `http` requests and responses (feature `http`).
+//! What [`DefaultPolicy`] answers for `http` requests and responses (feature `http`).
 use super::{
     model::{BodyOf, ModelEndOf, TranscriptOf, of_chain},
     tail::{BodyWatch, WatchedBody},
@@ -13,7 +13,7 @@ use std::{
     pin::Pin,
     task::{Context, Poll, ready},
 };
-use tr_core::{BoxError, End, Standard};
+use tr_core::{BoxError, DefaultPolicy, End};
 
 /// The session of an HTTP request, among its extensions: nothing of it is sent.
 ///
@@ -42,7 +42,7 @@ impl SessionId {
 }
 
 /// By [`SessionId`], and by a body that is here as a whole: `String`, `Bytes`, `Vec<u8>`.
-impl<B: AsRef<[u8]> + From<String>> TranscriptOf<Request<B>> for Standard {
+impl<B: AsRef<[u8]> + From<String>> TranscriptOf<Request<B>> for DefaultPolicy {
     fn session_of<'r>(&self, req: &'r Request<B>) -> Option<&'r str> {
         req.extensions().get().map(SessionId::get)
     }
@@ -71,7 +71,7 @@ fn head_of<B>(res: &Response<B>) -> Head {
 }
 
 /// A body that is here as a whole, by its status and by what it says.
-impl<B: AsRef<[u8]>> ModelEndOf<Response<B>> for Standard {
+impl<B: AsRef<[u8]>> ModelEndOf<Response<B>> for DefaultPolicy {
     fn model_end_of(&self, end: End<'_, Response<B>>) -> ModelEnd {
         let response = match end {
             Ok(response) => response,
@@ -85,7 +85,7 @@ impl<B: AsRef<[u8]>> ModelEndOf<Response<B>> for Standard {
 
 /// A streamed body, by its status and by what passes. One that is compressed can't be watched:
 /// let the client decompress it below the guard.
-impl<B> BodyOf<Response<B>> for Standard {
+impl<B> BodyOf<Response<B>> for DefaultPolicy {
     type Watched = Response<WatchedBody<B>>;
 
     fn head_of(&self, response: &Response<B>) -> Head {

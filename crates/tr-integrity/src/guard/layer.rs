@@ -6,11 +6,11 @@ use super::{
 use crate::{cycle::WhenStoreFails, session::Sessions};
 use std::{marker::PhantomData, sync::Arc};
 use tower_layer::Layer;
-use tr_core::{Observer, Standard};
+use tr_core::{DefaultPolicy, Observer};
 
 /// Applies a [`ModelGuard`]. `M` says how the model's answers come: [`Whole`] or [`Streamed`].
 #[derive(Clone, Debug)]
-pub struct ModelGuardLayer<A = Standard, M = Whole> {
+pub struct ModelGuardLayer<A = DefaultPolicy, M = Whole> {
     pub(super) sessions: Sessions,
     pub(super) observer: Option<Arc<dyn Observer>>,
     pub(super) when_store_fails: WhenStoreFails,
@@ -21,7 +21,7 @@ pub struct ModelGuardLayer<A = Standard, M = Whole> {
 /// Configures a [`ModelGuardLayer`].
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct ModelGuardBuilder<A = Standard, M = Whole> {
+pub struct ModelGuardBuilder<A = DefaultPolicy, M = Whole> {
     layer: ModelGuardLayer<A, M>,
 }
 
@@ -36,7 +36,7 @@ impl ModelGuardLayer {
     /// `http`), a stream of `Chunks` (feature `stream`), or any response for
     /// which [`BodyOf`](crate::BodyOf) is answered.
     #[must_use]
-    pub fn streamed(sessions: Sessions) -> ModelGuardLayer<Standard, Streamed> {
+    pub fn streamed(sessions: Sessions) -> ModelGuardLayer<DefaultPolicy, Streamed> {
         Self::builder(sessions).streamed().build()
     }
 
@@ -46,7 +46,7 @@ impl ModelGuardLayer {
             sessions,
             observer: None,
             when_store_fails: WhenStoreFails::Refuse,
-            answers: Standard,
+            answers: DefaultPolicy,
             mode: PhantomData,
         };
         ModelGuardBuilder { layer }

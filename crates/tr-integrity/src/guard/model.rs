@@ -1,7 +1,7 @@
 //! What the guard asks of a request to a model and of its answer.
 use super::tail::BodyWatch;
 use crate::provider::{Head, ModelEnd};
-use tr_core::{End, Standard};
+use tr_core::{DefaultPolicy, End};
 
 /// Which transcript of which session a request sends.
 #[diagnostic::on_unimplemented(
@@ -68,7 +68,7 @@ impl ModelCall {
     }
 }
 
-impl TranscriptOf<ModelCall> for Standard {
+impl TranscriptOf<ModelCall> for DefaultPolicy {
     fn session_of<'r>(&self, call: &'r ModelCall) -> Option<&'r str> {
         call.session.as_deref()
     }
@@ -83,7 +83,7 @@ impl TranscriptOf<ModelCall> for Standard {
 }
 
 /// A body as text.
-impl ModelEndOf<String> for Standard {
+impl ModelEndOf<String> for DefaultPolicy {
     fn model_end_of(&self, end: End<'_, String>) -> ModelEnd {
         match end {
             Ok(body) => ModelEnd::of_body(body),

@@ -13,7 +13,7 @@ use std::{
     task::{Context, Poll},
 };
 use tower_service::Service;
-use tr_core::{BoxError, SessionAction, Standard};
+use tr_core::{BoxError, DefaultPolicy, SessionAction};
 
 /// Checks what is sent to a model, and rolls the session back if no answer comes of it.
 ///
@@ -21,7 +21,7 @@ use tr_core::{BoxError, SessionAction, Standard};
 /// the sessions have a store, the checkpoint is written there before the model is called, by a
 /// clone, and what became of the call before its answer, or its end, is handed on.
 #[derive(Clone, Debug)]
-pub struct ModelGuard<S, A = Standard, M = Whole> {
+pub struct ModelGuard<S, A = DefaultPolicy, M = Whole> {
     inner: S,
     layer: ModelGuardLayer<A, M>,
 }

@@ -8,17 +8,17 @@ use std::{
     pin::Pin,
     task::{Context, Poll, ready},
 };
-use tr_core::{BoxError, Standard};
+use tr_core::{BoxError, DefaultPolicy};
 
 /// A response that is a stream of an answer's chunks, and nothing else: with the feature `stream`,
-/// [`Standard`] answers for it.
+/// [`DefaultPolicy`] answers for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chunks<S>(
     /// The stream: of `Result<T, E>`, where a `T` gives its bytes.
     pub S,
 );
 
-impl<S> BodyOf<Chunks<S>> for Standard {
+impl<S> BodyOf<Chunks<S>> for DefaultPolicy {
     type Watched = WatchedBody<S>;
 
     fn watched(&self, response: Chunks<S>, watch: BodyWatch) -> WatchedBody<S> {

@@ -10,7 +10,7 @@ use std::{
 use tokio::sync::oneshot;
 use tokio_test::task::{Spawn, spawn};
 use tower::{Layer, ServiceExt, service_fn};
-use tr_core::{BoxError, Facts, Json, Params, Ran, ToolCall, ToolOutcome, Verdict};
+use tr_core::{BoxError, FailureInfo, Json, Params, Ran, ToolCall, ToolOutcome, Verdict};
 use tr_integrity::{
     ContentFiltered, CycleMode, Format, IntegrityLayer, Message, ModelCall, ModelGuardLayer, Role,
     SessionCorrupt, Sessions, Transcript, Validator, store::Memory,
@@ -213,7 +213,8 @@ impl Agent {
         }
         let (id, mut running) = self.tools.remove(at % self.tools.len());
         let send = self.tool_ends.lock().unwrap().remove(&id).unwrap();
-        let facts = |ran| -> BoxError { Facts::new("broken", ran, Verdict::Permanent).into() };
+        let facts =
+            |ran| -> BoxError { FailureInfo::new("broken", ran, Verdict::Permanent).into() };
         let answer = match end {
             End::CutOff => return drop(running),
             End::Answered => {
@@ -224,7 +225,7 @@ impl Agent {
             }
             End::Rejected => {
                 self.rejected.push(id);
-                Err(Rejected(Facts::new("loop_detected", Ran::No, Verdict::Permanent)).into())
+                Err(Rejected(FailureInfo::new("loop_detected", Ran::No, Verdict::Permanent)).into())
             }
             End::Failed(ran) => Err(facts(ran)),
         };
@@ -248,7 +249,7 @@ impl Agent {
 
 /// A refusal in words of its own.
 #[derive(Debug)]
-struct Rejected(Facts);
+struct Rejected(FailureInfo);
 
 impl std::fmt::Display for Rejected {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

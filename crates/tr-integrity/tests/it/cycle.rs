@@ -6,8 +6,8 @@ use std::{
 };
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 use tr_core::{
-    Answer, AnswerOf, BoxError, CallInfo, CycleOf, CycleRef, End, Event, Facts, Json, Observer,
-    Params, Ran, Standard, ToolCall, ToolError, ToolOutcome, Verdict, code,
+    Answer, AnswerOf, BoxError, CallInfo, CycleOf, CycleRef, DefaultPolicy, End, Event,
+    FailureInfo, Json, Observer, Params, Ran, ToolCall, ToolError, ToolOutcome, Verdict, code,
 };
 use tr_integrity::{
     CycleMode, CycleState, Format, IntegrityLayer, Layer0Config, Message, OUTCOME_UNKNOWN, Sessions,
@@ -37,7 +37,7 @@ fn json(sessions: &Sessions) -> String {
 }
 
 fn failing(ran: Ran) -> Scripted<ToolCall, ToolOutcome> {
-    Scripted::script([Step::err(Facts::new(code::TIMEOUT, ran, Verdict::TRANSIENT))])
+    Scripted::script([Step::err(FailureInfo::new(code::TIMEOUT, ran, Verdict::TRANSIENT))])
         .then_repeat_last()
 }
 
@@ -98,7 +98,7 @@ async fn si_11_failed_cycle_leaves_nothing_partial() {
                 let sessions = with_mode(format, mode);
                 let tool = IntegrityLayer::new(sessions.clone()).layer(failing(ran));
                 let error = tool.oneshot(call("toolu_1")).await.unwrap_err();
-                assert_eq!(tr_core::facts(&*error).unwrap().ran(), ran);
+                assert_eq!(tr_core::failure_info(&*error).unwrap().ran(), ran);
                 let json = json(&sessions);
                 match (mode, ran) {
                     (CycleMode::Rollback, _) | (_, Ran::No) => assert_eq!(json, "[]"),
@@ -314,7 +314,7 @@ async fn failed_cycles_are_told() {
 /// A request type of one's own.
 struct Query(&'static str);
 
-impl CycleOf<Query> for Standard {
+impl CycleOf<Query> for DefaultPolicy {
     fn cycle_of<'r>(&self, query: &'r Query) -> Option<CycleRef<'r>> {
         Some(CycleRef { session: "s", tool_use_id: query.0, name: "query", input: "{}" })
     }
@@ -322,7 +322,7 @@ impl CycleOf<Query> for Standard {
 
 struct Rows(usize);
 
-impl AnswerOf<Rows> for Standard {
+impl AnswerOf<Rows> for DefaultPolicy {
     fn answer_of<'r>(&self, end: End<'r, Rows>) -> Answer<'r> {
         match end {
             Ok(rows) => Answer {

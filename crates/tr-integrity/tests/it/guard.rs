@@ -2,7 +2,7 @@
 use crate::common::{FORMATS, message, of, results, says, user, uses};
 use std::time::Duration;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt};
-use tr_core::{BoxError, End, Ran, Standard, code, facts, find};
+use tr_core::{BoxError, DefaultPolicy, End, Ran, code, failure_info, find};
 use tr_integrity::{
     BodyOf, BodyWatch, ContentFiltered, Format, ModelCall, ModelEnd, ModelEndOf, ModelGuardLayer,
     RecoveryAction, SessionCorrupt, Sessions, TranscriptOf, Validator,
@@ -63,7 +63,7 @@ async fn si_17_api_call_with_a_corrupt_session_is_blocked_and_a_repair_offered()
         let guarded = ModelGuardLayer::new(Sessions::new(format)).layer(model);
         let error = guarded.oneshot(request(format, &corrupt(format))).await.unwrap_err();
         assert_eq!(asked.calls(), 0);
-        let known = facts(&*error).unwrap();
+        let known = failure_info(&*error).unwrap();
         assert_eq!((known.code(), known.ran()), (code::SESSION_CORRUPT, Ran::No));
         let corrupt = error.downcast_ref::<SessionCorrupt>().unwrap();
         let said = "tool_result without preceding assistant message";
@@ -216,7 +216,7 @@ fn the_guard_keeps_the_laws() {
 /// A request of one's own, and no annotations anywhere.
 struct Prompt(String);
 
-impl TranscriptOf<Prompt> for Standard {
+impl TranscriptOf<Prompt> for DefaultPolicy {
     fn session_of<'r>(&self, _: &'r Prompt) -> Option<&'r str> {
         None
     }
@@ -247,7 +247,7 @@ async fn without_a_session_calls_are_checked_all_the_same() {
 /// A response of one's own whose pieces come by a callback: neither a body nor a stream.
 struct Callback(Vec<&'static str>);
 
-impl BodyOf<Callback> for Standard {
+impl BodyOf<Callback> for DefaultPolicy {
     type Watched = (Callback, BodyWatch);
 
     fn watched(&self, response: Callback, watch: BodyWatch) -> Self::Watched {

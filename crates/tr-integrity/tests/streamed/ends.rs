@@ -6,7 +6,7 @@ use crate::world::{
 use bytes::Bytes;
 use futures_util::StreamExt;
 use tower::ServiceExt;
-use tr_core::{BoxError, Ran, Verdict, facts};
+use tr_core::{BoxError, Ran, Verdict, failure_info};
 use tr_integrity::{
     AnswerCutOff, CycleMode, Format, Layer0Config, RecoveryAction, Sessions, WatchedBody,
 };
@@ -58,7 +58,7 @@ async fn an_answer_that_breaks_off_is_rolled_back_and_told() {
                 error.to_string(),
                 "The model's answer broke off before its end. API error. Rolled back 1 messages."
             );
-            let known = facts(&*error).unwrap();
+            let known = failure_info(&*error).unwrap();
             assert_eq!((known.code(), known.ran()), ("answer_cut_off", Ran::Yes));
             assert_eq!(known.verdict(), Verdict::TRANSIENT);
             let cut_off = error.downcast_ref::<AnswerCutOff>().unwrap();

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use serde_json::json;
 use tower::ServiceExt;
-use tr_core::{Answer, BoxError, CycleRef, Ran, facts, find};
+use tr_core::{Answer, BoxError, CycleRef, Ran, failure_info, find};
 use tr_integrity::{ContentFiltered, CycleMode, Format, ModelCall, RecoveryAction, Sessions};
 
 #[tokio::test(start_paused = true)]
@@ -49,7 +49,10 @@ async fn si_18_content_filter_mid_stream_rolls_back_and_the_user_is_told() {
                 assert_eq!(error.to_string(), "Content filter triggered. Rolled back 1 messages.");
                 let filtered = error.downcast_ref::<ContentFiltered>().unwrap();
                 assert_eq!(filtered.recovery().action, RecoveryAction::RolledBack);
-                assert_eq!((filtered.ran(), facts(&*error).unwrap().ran()), (Ran::Yes, Ran::Yes));
+                assert_eq!(
+                    (filtered.ran(), failure_info(&*error).unwrap().ran()),
+                    (Ran::Yes, Ran::Yes)
+                );
                 assert_rolled_back(&sessions, &before);
                 sessions.with("s", |session, _| {
                     let incident = session.incidents().find(|it| it.kind == "content_filter");

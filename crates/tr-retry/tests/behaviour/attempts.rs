@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tower::{Layer, Service, ServiceExt};
 use tr_core::{
-    Classify, Effect, Params, Retried, RetryOverride, Stamp, Standard, ToolCall, ToolError,
-    ToolManifest, ToolOutcome, Verdict, code,
+    Classify, CoarseInstant, DefaultPolicy, Effect, Params, Retried, RetryOverride, ToolCall,
+    ToolError, ToolManifest, ToolOutcome, Verdict, code,
 };
 use tr_retry::{Policy, RetryLayer, Why};
 use tr_testkit::tool::{Scripted, Step};
@@ -222,7 +222,7 @@ async fn the_attempt_number_and_the_time_travel_inward() {
     exact(Policy::utee()).layer(tool).oneshot(call.clone()).await.unwrap();
     let requests: Vec<ToolCall> = asked.requests();
     assert_eq!(requests.iter().map(ToolCall::attempt).collect::<Vec<_>>(), [0, 1, 2]);
-    let stamp = |at| Stamp::at((start + ms(at)).into_std());
+    let stamp = |at| CoarseInstant::at((start + ms(at)).into_std());
     let stamps = [None, Some(100), Some(300)].map(|at| at.map(stamp));
     assert_eq!(requests.iter().map(ToolCall::stamp).collect::<Vec<_>>(), stamps);
     // Params are shared by all attempts, never copied.
@@ -241,7 +241,7 @@ async fn retried_lists_every_delay_reason_and_latency() {
         latency: ms(latency),
     };
     assert_eq!(outcome.retried(), [retried(1, 100, "busy", 30), retried(2, 200, "timeout", 0)]);
-    assert!(Standard.classify(Ok(&outcome)).verdict.is_success());
+    assert!(DefaultPolicy.classify(Ok(&outcome)).verdict.is_success());
 }
 
 #[test]

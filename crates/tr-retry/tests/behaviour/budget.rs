@@ -9,7 +9,7 @@ use std::{
 };
 use tokio::time::{Instant, sleep};
 use tower::{Layer, Service, ServiceExt};
-use tr_core::{ToolCall, code, facts};
+use tr_core::{ToolCall, code, failure_info};
 use tr_retry::{Budget, Policy, RetryLayer, Why};
 use tr_testkit::{
     drops, rounds,
@@ -29,7 +29,7 @@ async fn tr_07_a_budget_that_is_used_up_ends_retrying() {
     let mut ends = vec![];
     for _ in 0..3 {
         let error = tool.clone().oneshot(search()).await.unwrap_err();
-        assert!(facts(&*error).unwrap().is_exhausted());
+        assert!(failure_info(&*error).unwrap().is_exhausted());
         assert_eq!(exhausted(&error).code(), code::RETRY_EXHAUSTED);
         ends.push((exhausted(&error).attempts(), exhausted(&error).why()));
     }

@@ -5,8 +5,8 @@ use std::{
     time::Duration,
 };
 use tr_core::{
-    BoxError, CallInfo, CallParts, Effect, Event, Facts, Observer, Params, Ran, RetryOverride,
-    ToolCall, ToolOutcome, Verdict, code,
+    BoxError, CallInfo, CallParts, Effect, Event, FailureInfo, Observer, Params, Ran,
+    RetryOverride, ToolCall, ToolOutcome, Verdict, code,
 };
 use tr_retry::{Policy, RetryExhausted, RetryLayer};
 use tr_testkit::tool::{Scripted, Step};
@@ -41,16 +41,16 @@ pub(crate) fn timeout() -> Step<ToolOutcome> {
 }
 
 pub(crate) fn transient(code: &'static str, ran: Ran) -> Step<ToolOutcome> {
-    Step::err(Facts::new(code, ran, Verdict::TRANSIENT).because(format!("{code} it is")))
+    Step::err(FailureInfo::new(code, ran, Verdict::TRANSIENT).because(format!("{code} it is")))
 }
 
 pub(crate) fn permanent() -> Step<ToolOutcome> {
-    Step::err(Facts::new("bad_request", Ran::Yes, Verdict::Permanent).because("no such city"))
+    Step::err(FailureInfo::new("bad_request", Ran::Yes, Verdict::Permanent).because("no such city"))
 }
 
 pub(crate) fn busy(retry_after: Duration) -> Step<ToolOutcome> {
     let verdict = Verdict::Transient { retry_after: Some(retry_after) };
-    Step::err(Facts::new("busy", Ran::No, verdict))
+    Step::err(FailureInfo::new("busy", Ran::No, verdict))
 }
 
 /// A layer without jitter.

@@ -2,7 +2,9 @@
 use crate::common::{Tool, call, ok, transient};
 use std::sync::Arc;
 use tower::{Layer, ServiceExt};
-use tr_core::{CallParts, Effect, Facts, Params, Ran, ToolCall, ToolManifest, Verdict, facts};
+use tr_core::{
+    CallParts, Effect, FailureInfo, Params, Ran, ToolCall, ToolManifest, Verdict, failure_info,
+};
 use tr_retry::{RetryExhausted, RetryLayer, Why};
 use tr_testkit::tool::Step;
 
@@ -90,12 +92,12 @@ async fn ran_is_folded_over_all_attempts() {
         ([Ran::Yes, Ran::Unknown, Ran::No], Ran::Unknown),
     ] {
         let error = end(rans.map(step)).await;
-        assert_eq!(facts(&*error).unwrap().ran(), folded, "{rans:?}");
+        assert_eq!(failure_info(&*error).unwrap().ran(), folded, "{rans:?}");
     }
     // The last attempt did not run, an earlier one did: it must not look as if nothing happened.
-    let refused = Step::err(Facts::new("bad", Ran::No, Verdict::Permanent));
+    let refused = Step::err(FailureInfo::new("bad", Ran::No, Verdict::Permanent));
     let error = end([step(Ran::Yes), refused.clone(), refused]).await;
-    let facts = facts(&*error).unwrap();
+    let facts = failure_info(&*error).unwrap();
     assert_eq!((facts.code(), facts.ran(), facts.verdict()), ("bad", Ran::Yes, Verdict::Permanent));
 }
 

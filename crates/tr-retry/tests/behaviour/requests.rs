@@ -2,8 +2,8 @@
 use std::{cell::Cell, rc::Rc};
 use tower::{Layer, ServiceBuilder, ServiceExt, service_fn};
 use tr_core::{
-    BoxError, Classification, Classify, Effect, EffectOf, End, KeyOf, KeyRef, Progress, Ran,
-    Repeat, Standard, ToolCall, ToolOutcome, Verdict,
+    BoxError, Classification, Classify, DefaultPolicy, Effect, EffectOf, End, KeyOf, KeyRef,
+    Progress, Ran, Repeat, ToolCall, ToolOutcome, Verdict,
 };
 use tr_retry::RetryLayer;
 
@@ -39,7 +39,7 @@ async fn tr_07_http_a_503_that_stays_comes_back_as_it_is() {
     let retry = RetryLayer::tool_reliability;
     let res = retry().layer(retry().layer(tool)).oneshot(get("/x")).await.unwrap();
     assert_eq!((res.status().as_u16(), attempts.get()), (503, 4));
-    let seen = Standard.classify(Ok(&res));
+    let seen = DefaultPolicy.classify(Ok(&res));
     assert!(seen.exhausted && seen.verdict.is_transient());
 }
 
@@ -84,21 +84,21 @@ struct Query {
     copies: u32,
 }
 
-impl KeyOf<Query> for Standard {
+impl KeyOf<Query> for DefaultPolicy {
     fn key_of<'r>(&self, _: &'r Query) -> KeyRef<'r> {
         KeyRef::new("query")
     }
 }
 
-impl EffectOf<Query> for Standard {
+impl EffectOf<Query> for DefaultPolicy {
     fn effect_of(&self, _: &Query) -> Effect {
         Effect::ReadOnly
     }
 }
 
-impl Progress<Query> for Standard {}
+impl Progress<Query> for DefaultPolicy {}
 
-impl Repeat<Query> for Standard {
+impl Repeat<Query> for DefaultPolicy {
     fn repeat(&self, query: &Query) -> Option<Query> {
         Some(Query { copies: query.copies.checked_sub(1)? })
     }
@@ -106,7 +106,7 @@ impl Repeat<Query> for Standard {
 
 struct Rows(bool);
 
-impl Classify<Rows> for Standard {
+impl Classify<Rows> for DefaultPolicy {
     fn classify<'r>(&self, end: End<'r, Rows>) -> Classification<'r> {
         match end {
             Ok(Rows(true)) => Classification::SUCCESS,

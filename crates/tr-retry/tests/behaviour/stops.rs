@@ -10,8 +10,8 @@ use std::{
 use tokio::time::{Instant, sleep};
 use tower::{Layer, Service, ServiceBuilder, ServiceExt};
 use tr_core::{
-    BoxError, Chunk, Classify, Effect, Facts, Ran, Standard, ToolCall, ToolError, ToolOutcome,
-    Verdict, causes, code, facts, find, root_cause,
+    BoxError, Chunk, Classify, DefaultPolicy, Effect, FailureInfo, Ran, ToolCall, ToolError,
+    ToolOutcome, Verdict, causes, code, failure_info, find, root_cause,
 };
 use tr_retry::{Policy, RetryExhausted, RetryLayer, Why};
 use tr_testkit::tool::{Failure, Handle, Playing, Step};
@@ -34,7 +34,7 @@ impl Error for Open {}
 
 fn open() -> Step<ToolOutcome> {
     let verdict = Verdict::Transient { retry_after: Some(ms(30_000)) };
-    Step::err(Facts::new(code::CIRCUIT_OPEN, Ran::No, verdict).exhausted().because(Open))
+    Step::err(FailureInfo::new(code::CIRCUIT_OPEN, Ran::No, verdict).exhausted().because(Open))
 }
 
 #[tokio::test(start_paused = true)]
@@ -50,7 +50,7 @@ async fn tr_11_an_open_breaker_ends_retrying_at_once() {
         (retry.why(), retry.code(), retry.ran()),
         (Why::CircuitOpen, code::CIRCUIT_OPEN, Ran::Unknown)
     );
-    assert!(facts(&*error).unwrap().is_exhausted());
+    assert!(failure_info(&*error).unwrap().is_exhausted());
     assert!(find::<Open>(&*error).is_some(), "the refusal");
     assert_eq!(root_cause(&*error).to_string(), "timeout it is", "the last real cause");
     assert_eq!(
@@ -62,7 +62,7 @@ async fn tr_11_an_open_breaker_ends_retrying_at_once() {
 /// Not what never got as far as the tool; a refused connection did, the tool found that out.
 #[tokio::test(start_paused = true)]
 async fn only_executions_are_counted() {
-    let ends = |code, ran| Step::err(Facts::new(code, ran, Verdict::TRANSIENT));
+    let ends = |code, ran| Step::err(FailureInfo::new(code, ran, Verdict::TRANSIENT));
     let not_ready = || ends(code::TIMEOUT, Ran::No);
     let refused = || ends("network_error", Ran::No);
     for (script, attempts, text) in [
@@ -144,7 +144,7 @@ async fn retry_after_beyond_the_deadline_fails_now_and_carries_the_hint() {
         let error = layer.layer(tool).oneshot(call).await.unwrap_err();
         assert_eq!(start.elapsed(), ms(0));
         assert_eq!((exhausted(&error).why(), exhausted(&error).attempts()), (why, 1));
-        let facts = facts(&*error).unwrap();
+        let facts = failure_info(&*error).unwrap();
         assert_eq!(facts.verdict(), Verdict::Transient { retry_after: Some(ms(3_000)) });
         assert_eq!((facts.code(), facts.ran()), (code::RETRY_EXHAUSTED, Ran::No));
     }
@@ -213,7 +213,7 @@ async fn an_error_of_readiness_is_terminal() {
     assert_eq!((exhausted(&error).ran(), asked.calls()), (Ran::Unknown, 1));
     assert_eq!(error.to_string(), "gave up after 1 attempt (unready): the tool is gone");
     assert_eq!(root_cause(&*error).to_string(), "timeout it is", "what it had failed with before");
-    assert!(facts(&*error).unwrap().is_exhausted());
+    assert!(failure_info(&*error).unwrap().is_exhausted());
 }
 
 #[tokio::test(start_paused = true)]
@@ -265,7 +265,7 @@ async fn nested_retries_of_a_failing_response_do_not_multiply() {
         let error = outcome.error().unwrap();
         assert_eq!((&*error.code, &*error.message), ("http_503", "try later"));
         assert_eq!((error.exhausted, error.ran), (true, Ran::No));
-        assert!(Standard.classify(Ok(&outcome)).exhausted);
+        assert!(DefaultPolicy.classify(Ok(&outcome)).exhausted);
     }
 }
 
@@ -295,8 +295,8 @@ async fn ut_07_nothing_is_retried_after_a_streams_first_chunk() {
 async fn what_cannot_be_retried_is_left_as_it_is() {
     for step in [
         permanent(),
-        Step::err(Facts::new(code::CANCELLED, Ran::No, Verdict::Cancelled)),
-        Step::err(Facts::new("spent", Ran::No, Verdict::TRANSIENT).exhausted()),
+        Step::err(FailureInfo::new(code::CANCELLED, Ran::No, Verdict::Cancelled)),
+        Step::err(FailureInfo::new("spent", Ran::No, Verdict::TRANSIENT).exhausted()),
     ] {
         let tool = Tool::script([step]);
         let error = RetryLayer::tool_reliability().layer(tool).oneshot(search()).await.unwrap_err();

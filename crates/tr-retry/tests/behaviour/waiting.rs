@@ -8,7 +8,9 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use tower::{Layer, ServiceExt};
-use tr_core::{BoxError, Ran, ToolCall, ToolOutcome, Verdict, Withdrawal, code, facts, root_cause};
+use tr_core::{
+    BoxError, Cancellation, Ran, ToolCall, ToolOutcome, Verdict, code, failure_info, root_cause,
+};
 use tr_retry::{Policy, RetryLayer, Why};
 use tr_testkit::tool::Handle;
 
@@ -37,7 +39,7 @@ async fn a_deadline_that_passes_between_attempts_says_what_they_said() {
     for ran in [Ran::No, Ran::Yes, Ran::Unknown] {
         let (asked, took, error) = never_ready_again(Policy::utee(), ran, due_in(ms(700))).await;
         assert_eq!((took, asked.calls(), asked.waiting()), (ms(700), 1, 0));
-        let (retry, facts) = (exhausted(&error), facts(&*error).unwrap());
+        let (retry, facts) = (exhausted(&error), failure_info(&*error).unwrap());
         assert_eq!((retry.why(), retry.attempts(), retry.ran()), (Why::Deadline, 1, ran));
         assert_eq!((facts.code(), facts.is_exhausted()), (code::RETRY_EXHAUSTED, true));
         assert_eq!(root_cause(&*error).to_string(), "busy it is");
@@ -71,25 +73,25 @@ async fn what_gets_ready_in_time_is_tried_again() {
 #[derive(Debug)]
 struct Token(CancellationToken);
 
-impl Withdrawal for Token {
-    fn is_withdrawn(&self) -> bool {
+impl Cancellation for Token {
+    fn is_cancelled(&self) -> bool {
         self.0.is_cancelled()
     }
 
-    fn withdrawn(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(self.0.clone().cancelled_owned())
     }
 }
 
 fn withdrawable() -> (CancellationToken, ToolCall) {
     let (token, mut call) = (CancellationToken::new(), search());
-    call.parts_mut().withdrawal = Some(Arc::new(Token(token.clone())));
+    call.parts_mut().cancellation = Some(Arc::new(Token(token.clone())));
     (token, call)
 }
 
 fn assert_withdrawn(end: Result<ToolOutcome, BoxError>, ran: Ran) {
     let error = end.unwrap_err();
-    let (retry, facts) = (exhausted(&error), facts(&*error).unwrap());
+    let (retry, facts) = (exhausted(&error), failure_info(&*error).unwrap());
     assert_eq!((retry.why(), retry.attempts(), retry.ran()), (Why::Cancelled, 1, ran));
     assert_eq!((facts.code(), facts.verdict()), (code::CANCELLED, Verdict::Cancelled));
     assert_eq!(root_cause(&*error).to_string(), "busy it is");

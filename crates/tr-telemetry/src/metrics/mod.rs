@@ -15,7 +15,7 @@ pub(crate) use self::tools::Tools;
 use crate::redact::Redact;
 use opentelemetry::{KeyValue, StringValue, metrics::Meter};
 use std::{fmt, sync::Arc, time::Duration};
-use tr_core::{BreakerState, KeyRef, Scope, Striped, ToolId, classify::Kind, wire::Status};
+use tr_core::{BreakerState, KeyRef, Scope, Sharded, ToolId, classify::Kind, wire::Status};
 
 /// A set of metric names, and the events that belong to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,12 +168,12 @@ impl Metrics {
         &self,
         key: KeyRef<'_>,
         named: impl FnOnce() -> (&'r str, Option<&'r str>),
-    ) -> Striped<Series> {
+    ) -> Sharded<Series> {
         self.tools.of_call(key, named)
     }
 
     /// The series of a tool, by its label.
-    pub(crate) fn of_label(&self, label: &str) -> Striped<Series> {
+    pub(crate) fn of_label(&self, label: &str) -> Sharded<Series> {
         self.tools.of_label(label, None)
     }
 

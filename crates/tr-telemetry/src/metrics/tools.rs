@@ -8,20 +8,20 @@ use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
-use tr_core::{KeyRef, STRIPES, Striped, ToolId, stripe};
+use tr_core::{KeyRef, STRIPES, Sharded, ToolId, stripe};
 
 /// The tools that have series of their own: those that were named, and the first so many others.
 pub(crate) struct Tools {
     instruments: Arc<Instruments>,
     redactor: Arc<dyn Redact>,
     known: Mutex<Known>,
-    other: Striped<Series>,
+    other: Sharded<Series>,
     /// What threads of one stripe have met, under a lock of their own.
     met: [Met; STRIPES],
 }
 
 struct Known {
-    by_label: HashMap<Box<str>, Striped<Series>>,
+    by_label: HashMap<Box<str>, Sharded<Series>>,
     room: usize,
 }
 
@@ -32,7 +32,7 @@ struct Met(RwLock<HashTable<Entry>>);
 struct Entry {
     hash: u64,
     name: Box<str>,
-    series: Striped<Series>,
+    series: Sharded<Series>,
 }
 
 /// Keys remembered per label: tools of several namespaces may have one label.
@@ -51,7 +51,7 @@ impl Tools {
         named: &[ToolId],
         room: usize,
     ) -> Self {
-        let other = Striped::new(Series::new(instruments.clone(), OTHER, None));
+        let other = Sharded::new(Series::new(instruments.clone(), OTHER, None));
         let known = Known { by_label: HashMap::new(), room: named.len() };
         let tools = Self {
             instruments: instruments.clone(),
@@ -72,7 +72,7 @@ impl Tools {
         &self,
         key: KeyRef<'_>,
         named: impl FnOnce() -> (&'r str, Option<&'r str>),
-    ) -> Striped<Series> {
+    ) -> Sharded<Series> {
         let met = self.met[stripe()].0.read().unwrap_or_else(PoisonError::into_inner);
         let is_it = |entry: &Entry| entry.hash == key.hash && key.is_named(&entry.name);
         if let Some(entry) = met.find(key.hash, is_it) {
@@ -84,7 +84,7 @@ impl Tools {
     }
 
     #[cold]
-    fn meet(&self, key: KeyRef<'_>, label: &str, action: Option<&str>) -> Striped<Series> {
+    fn meet(&self, key: KeyRef<'_>, label: &str, action: Option<&str>) -> Sharded<Series> {
         let series = self.of_label(label, action);
         let name = Some(key).filter(|key| key.name.len() <= NAME).map(|key| key.to_string());
         let Some(name) = name.filter(|name| name.len() <= NAME) else { return series };
@@ -100,7 +100,7 @@ impl Tools {
     }
 
     /// The series with this label, made if there is room.
-    pub(crate) fn of_label(&self, label: &str, action: Option<&str>) -> Striped<Series> {
+    pub(crate) fn of_label(&self, label: &str, action: Option<&str>) -> Sharded<Series> {
         let cut = || redact::cut(&*self.redactor, label, LABEL);
         let kept = if label.len() > LABEL { cut() } else { label.into() };
         if kept.is_empty() {
@@ -114,7 +114,7 @@ impl Tools {
             return self.other.clone();
         }
         known.room -= 1;
-        let series = Striped::new(Series::new(self.instruments.clone(), &cut(), action));
+        let series = Sharded::new(Series::new(self.instruments.clone(), &cut(), action));
         known.by_label.insert(kept.into(), series.whole());
         series
     }

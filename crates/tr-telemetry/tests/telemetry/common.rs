@@ -6,7 +6,7 @@ use opentelemetry_sdk::trace::{
 use std::{collections::BTreeMap, sync::Arc};
 use tower::{Service, service_fn};
 use tr_core::{
-    BoxError, CallInfo, Event, KeyOf, Observer, Params, Standard, ToolCall, ToolOutcome,
+    BoxError, CallInfo, DefaultPolicy, Event, KeyOf, Observer, Params, ToolCall, ToolOutcome,
 };
 
 /// A call that says all that events show.
@@ -30,7 +30,7 @@ pub(crate) fn telling(
     end: fn() -> Result<ToolOutcome, BoxError>,
 ) -> impl Service<ToolCall, Response = ToolOutcome, Error = BoxError, Future: Send> + Clone {
     service_fn(move |call: ToolCall| {
-        told(&*observer, &Standard.info_of(&call));
+        told(&*observer, &DefaultPolicy.info_of(&call));
         async move { end() }
     })
 }

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tower::{Service, ServiceExt, layer::Layer};
 use tr_core::{
-    BoxError, BreakerState, Effect, Event, Facts, KeyOf, MatchedOn, Ran, Standard, ToolError,
-    ToolOutcome, Verdict, canonical::FingerprintKey,
+    BoxError, BreakerState, DefaultPolicy, Effect, Event, FailureInfo, KeyOf, MatchedOn, Ran,
+    ToolError, ToolOutcome, Verdict, canonical::FingerprintKey,
 };
 use tr_telemetry::{Names, Signals, TelemetryLayer};
 
@@ -94,7 +94,7 @@ async fn a_call_that_an_open_breaker_refused_is_blocked() {
             let (breaker, state) = ("pay", BreakerState::Open);
             tell(observer, call, Event::BreakerRefused { breaker, state, shadow: false });
         },
-        || Err(Facts::new("circuit_open", Ran::No, Verdict::TRANSIENT).into()),
+        || Err(FailureInfo::new("circuit_open", Ran::No, Verdict::TRANSIENT).into()),
     );
     let tool = TelemetryLayer::attempt(&signals).layer(tool);
     TelemetryLayer::call(&signals).layer(tool).oneshot(call("pay")).await.unwrap_err();
@@ -134,7 +134,7 @@ async fn every_refusal_without_an_attempt_is_blocked_and_nothing_else() {
     for (code, ran, event, state) in codes {
         let (lines, _listening) = Lines::listen();
         let tool = tower::service_fn(move |_| async move {
-            Err::<ToolOutcome, BoxError>(Facts::new(code, ran, Verdict::Permanent).into())
+            Err::<ToolOutcome, BoxError>(FailureInfo::new(code, ran, Verdict::Permanent).into())
         });
         TelemetryLayer::call(&signals()).layer(tool).oneshot(call("pay")).await.unwrap_err();
         let end = &lines.events()[1];
@@ -228,7 +228,7 @@ fn a_shadow_decision_is_told_though_nothing_was_refused() {
     let (breaker, state) = ("pay", BreakerState::Open);
     let call = call("pay");
     let event = Event::BreakerRefused { breaker, state, shadow: true };
-    tell(&*observer, &Standard.info_of(&call), event);
+    tell(&*observer, &DefaultPolicy.info_of(&call), event);
     let event = &lines.events()[0];
     assert_eq!((&event["event"], &event["shadow"]), (&json!("tool_call_blocked"), &json!(true)));
     // The call runs: who repeats it does so a second time.
@@ -243,7 +243,7 @@ async fn what_shadow_signals_tell_says_that_it_was_not_done() {
     TelemetryLayer::call(&signals).layer(tool).oneshot(call("pay")).await.unwrap();
     let (attempt, delay) = (0, Duration::from_millis(200));
     let event = Event::Retry { attempt, delay, reason: "503", latency: Duration::ZERO };
-    tell(&*signals.observer(), &Standard.info_of(&call("pay")), event);
+    tell(&*signals.observer(), &DefaultPolicy.info_of(&call("pay")), event);
 
     let events = lines.events();
     let names: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();

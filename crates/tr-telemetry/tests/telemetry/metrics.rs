@@ -5,7 +5,7 @@ use serde_json::json;
 use std::{collections::BTreeMap, time::Duration};
 use tower::{Service, ServiceExt, layer::Layer};
 use tr_core::{
-    BoxError, CallInfo, Effect, Event, Facts, MatchedOn, Params, Ran, Scope, SessionAction,
+    BoxError, CallInfo, Effect, Event, FailureInfo, MatchedOn, Params, Ran, Scope, SessionAction,
     ToolCall, ToolId, ToolOutcome, Verdict,
 };
 use tr_telemetry::{CacheReadings, Names, Signals, TelemetryLayer};
@@ -36,7 +36,7 @@ async fn each_end_of_a_call_has_its_status() {
         ("idempotency_conflict", permanent),
     ] {
         let tool = tower::service_fn(move |_| async move {
-            Err::<ToolOutcome, BoxError>(Facts::new(code, Ran::No, verdict).into())
+            Err::<ToolOutcome, BoxError>(FailureInfo::new(code, Ran::No, verdict).into())
         });
         TelemetryLayer::call(&signals).layer(tool).oneshot(call("pay")).await.unwrap_err();
     }
@@ -107,7 +107,7 @@ async fn other_sets_have_other_names_for_the_same() {
         let (delay, latency) = (Duration::ZERO, Duration::ZERO);
         tell(observer, call, Event::Retry { attempt: 0, delay, reason: "timeout", latency });
     };
-    let failed = || Err(Facts::new("timeout", Ran::Unknown, Verdict::TRANSIENT).into());
+    let failed = || Err(FailureInfo::new("timeout", Ran::Unknown, Verdict::TRANSIENT).into());
     for end in [ok, failed] {
         let tool = telling(signals.observer(), told, end);
         let tool = TelemetryLayer::call(&signals).layer(tool);

@@ -6,7 +6,7 @@ use opentelemetry_sdk::trace::Sampler;
 use std::{borrow::Cow, time::Duration};
 use tower::{Service, ServiceExt, layer::Layer};
 use tr_core::{
-    BoxError, BreakerState, Event, KeyOf, Params, Standard, ToolCall, ToolError, ToolOutcome,
+    BoxError, BreakerState, DefaultPolicy, Event, KeyOf, Params, ToolCall, ToolError, ToolOutcome,
 };
 use tr_telemetry::{
     Names, Signals, TelemetryLayer,
@@ -73,7 +73,7 @@ async fn shown(redactor: impl Redact + 'static) -> String {
         let observer = observer.clone();
         let tool = tower::service_fn(move |call: ToolCall| {
             let (delay, latency) = (Duration::ZERO, Duration::ZERO);
-            let info = Standard.info_of(&call);
+            let info = DefaultPolicy.info_of(&call);
             tell(&*observer, &info, Event::Retry { attempt: 0, delay, reason: IN_CODE, latency });
             tell(
                 &*observer,
@@ -151,7 +151,7 @@ async fn tr_15_what_a_tool_s_sensitive_fields_hold_is_not_shown() {
                 .manifested(manifest.clone());
             let (observer, outside) = (signals.observer(), call.clone());
             let in_the_middle = move |call: &ToolCall| {
-                let (info, reason) = (Standard.info_of(call), format!("no-{PASSPORT}"));
+                let (info, reason) = (DefaultPolicy.info_of(call), format!("no-{PASSPORT}"));
                 let (delay, latency, effect) = (Duration::ZERO, Duration::ZERO, Default::default());
                 let reason = reason.as_str();
                 tell(&*observer, &info, Event::Retry { attempt: 0, delay, reason, latency });

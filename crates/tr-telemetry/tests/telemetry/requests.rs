@@ -4,7 +4,8 @@ use crate::metered::Metered;
 use opentelemetry_sdk::trace::Sampler;
 use tower::{ServiceExt, layer::Layer, service_fn};
 use tr_core::{
-    BoxError, Classification, Classify, End, KeyOf, KeyRef, Ran, Standard, ToolOutcome, Verdict,
+    BoxError, Classification, Classify, DefaultPolicy, End, KeyOf, KeyRef, Ran, ToolOutcome,
+    Verdict,
 };
 use tr_telemetry::{Describe, Signals, TelemetryLayer};
 
@@ -44,13 +45,13 @@ struct Ask(&'static str);
 #[derive(Debug)]
 struct Reply(bool);
 
-impl KeyOf<Ask> for Standard {
+impl KeyOf<Ask> for DefaultPolicy {
     fn key_of<'r>(&self, ask: &'r Ask) -> KeyRef<'r> {
         KeyRef::new(ask.0)
     }
 }
 
-impl Classify<Reply> for Standard {
+impl Classify<Reply> for DefaultPolicy {
     fn classify<'r>(&self, end: End<'r, Reply>) -> Classification<'r> {
         match end {
             Ok(Reply(true)) => Classification::SUCCESS,
@@ -59,7 +60,7 @@ impl Classify<Reply> for Standard {
     }
 }
 
-impl Describe<Ask, Reply> for Standard {}
+impl Describe<Ask, Reply> for DefaultPolicy {}
 
 #[tokio::test]
 async fn ones_own_types_answer_for_themselves() {

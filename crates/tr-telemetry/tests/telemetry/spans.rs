@@ -11,7 +11,7 @@ use std::{
 };
 use tower::{Service, ServiceExt, layer::Layer};
 use tr_core::{
-    BoxError, BreakerState, CallInfo, Event, Facts, Observer, Ran, ToolOutcome, Verdict,
+    BoxError, BreakerState, CallInfo, Event, FailureInfo, Observer, Ran, ToolOutcome, Verdict,
     canonical::FingerprintKey,
 };
 use tr_telemetry::{Signals, TelemetryLayer};
@@ -44,7 +44,11 @@ async fn retried(traced: &Traced) -> Vec<SpanData> {
         async move {
             drop(tracer.start("downstream"));
             match call.attempt() {
-                0 => Err(BoxError::from(Facts::new("timeout", Ran::Unknown, Verdict::TRANSIENT))),
+                0 => Err(BoxError::from(FailureInfo::new(
+                    "timeout",
+                    Ran::Unknown,
+                    Verdict::TRANSIENT,
+                ))),
                 _ => ok(),
             }
         }
@@ -130,7 +134,7 @@ async fn a_refusal_shows_the_breaker_and_what_was_decided() {
         tell(observer, call, Event::TimedOut { after: Duration::from_secs(1), ran: Ran::Unknown });
         tell(observer, call, Event::Loop { rule: "identical", count: 2, blocked: true });
     };
-    let refused = || Err(Facts::new("circuit_open", Ran::No, Verdict::TRANSIENT).into());
+    let refused = || Err(FailureInfo::new("circuit_open", Ran::No, Verdict::TRANSIENT).into());
     let tool = telling(signals.observer(), told, refused);
     let tool = TelemetryLayer::attempt(&signals).layer(tool);
     TelemetryLayer::call(&signals).layer(tool).oneshot(call("pay")).await.unwrap_err();
@@ -158,7 +162,7 @@ async fn an_attempt_that_never_reached_its_tool_is_not_counted() {
         let traced = Traced::new(Sampler::AlwaysOn);
         let signals = signals(&traced);
         let tool = tower::service_fn(move |_: tr_core::ToolCall| async move {
-            Err::<tr_core::ToolOutcome, _>(BoxError::from(Facts::new(
+            Err::<tr_core::ToolOutcome, _>(BoxError::from(FailureInfo::new(
                 code,
                 ran,
                 Verdict::TRANSIENT,

@@ -15,7 +15,7 @@ use crate::{
 use std::{error::Error, iter, sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tool_reliability::{retry::RetryExhausted, timeout::DeadlineExceeded};
-use tr_core::{BoxError, Effect, Facts, Ran, ToolOutcome, Verdict, code, facts, find};
+use tr_core::{BoxError, Effect, FailureInfo, Ran, ToolOutcome, Verdict, code, failure_info, find};
 
 impl Core {
     /// A call came to an end of whatever kind.
@@ -27,7 +27,7 @@ impl Core {
             }
             // What was handed inward as a deadline is the call's own timeout, told as it was set.
             End::Answered(Err(error)) if is_past(about, now, &error) => {
-                let ran = facts(&*error).map_or(Ran::Unknown, Facts::ran);
+                let ran = failure_info(&*error).map_or(Ran::Unknown, FailureInfo::ran);
                 self.timed_out(now, index, about, ran);
             }
             End::Answered(end) => {
@@ -257,7 +257,7 @@ impl Core {
             Cause::Cancelled => (Outcome::Cancelled, Stopped::withdrawn(step.fall.ran)),
             Cause::Failed(_) => return,
         };
-        let found = tr_core::facts(&stopped).expect("it says so");
+        let found = tr_core::failure_info(&stopped).expect("it says so");
         report.failure = Some(Failure {
             code: found.code().into(),
             message: self.log.shown(&stopped.to_string()),
@@ -276,7 +276,7 @@ fn is_past(about: &About, now: Instant, error: &BoxError) -> bool {
 fn is_timeout(failed: Failed<'_>, code: &str) -> bool {
     let in_chain = |error: &(dyn Error + 'static)| {
         iter::successors(Some(error), |&error| error.source())
-            .filter_map(|error| error.downcast_ref::<Facts>())
+            .filter_map(|error| error.downcast_ref::<FailureInfo>())
             .any(|facts| facts.code() == code::TIMEOUT)
     };
     code == code::TIMEOUT || matches!(failed, Failed::Error(error) if in_chain(error))

@@ -2,14 +2,14 @@
 use super::Draft;
 use crate::json::below;
 use std::collections::HashSet;
-use tr_core::wire::Fault;
+use tr_core::wire::EnvelopeFault;
 
 pub(super) fn is_blank(name: &str) -> bool {
     name.trim().is_empty()
 }
 
 /// Reports each name that is none, but for those that stand for what could not be read.
-pub(super) fn check(draft: &Draft, faults: &mut Vec<Fault>) {
+pub(super) fn check(draft: &Draft, faults: &mut Vec<EnvelopeFault>) {
     let told: HashSet<Box<str>> = faults.iter().map(|fault| fault.pointer().into()).collect();
     let mut names = Names { told, faults };
     names.optional(&draft.turn, "/turn", "a name");
@@ -43,7 +43,7 @@ pub(super) fn check(draft: &Draft, faults: &mut Vec<Fault>) {
 struct Names<'f> {
     /// Where there are faults already.
     told: HashSet<Box<str>>,
-    faults: &'f mut Vec<Fault>,
+    faults: &'f mut Vec<EnvelopeFault>,
 }
 
 impl Names<'_> {
@@ -68,7 +68,7 @@ impl Names<'_> {
     fn fault(&mut self, name: &str, at: String, expected: &'static str) {
         if !self.told.contains(&*at) {
             let found = if name.is_empty() { "an empty string" } else { "white space" };
-            self.faults.push(Fault::new(at, expected, found));
+            self.faults.push(EnvelopeFault::new(at, expected, found));
         }
     }
 }

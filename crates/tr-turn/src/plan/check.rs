@@ -15,21 +15,21 @@ use tr_core::{
     Json, ToolId, ToolManifest,
     canonical::Pointer,
     graph::{self, Edge, Walk},
-    wire::{Fault, closest},
+    wire::{EnvelopeFault, closest},
 };
 
 /// Checks all of it, whatever was wrong with its text.
 pub(super) fn plan(
     draft: &Draft,
     tools: &Tools,
-    mut faults: Vec<Fault>,
+    mut faults: Vec<EnvelopeFault>,
 ) -> Result<Plan, PlanError> {
     blank::check(draft, &mut faults);
     draft.limits.check(&mut faults);
     let count = draft.calls.len();
     // A draft that could not be read has no calls, and a fault that says why.
     if count > MAX_CALLS || (count == 0 && faults.is_empty()) {
-        faults.push(Fault::new("/calls", "1 to 10000 calls", count.to_string()));
+        faults.push(EnvelopeFault::new("/calls", "1 to 10000 calls", count.to_string()));
         return Err(PlanError::new(faults));
     }
     let manifests = tools.by_label();
@@ -58,7 +58,7 @@ pub(super) fn plan(
     let Walk { circles, order, .. } = graph::walk(&edges);
     for circle in &circles {
         let on_it: Vec<_> = circle.nodes.iter().map(|call| &*draft.calls[*call].name).collect();
-        faults.push(Fault::new(&*circle.edge.at, "no circle of calls", on_it.join(" → ")));
+        faults.push(EnvelopeFault::new(&*circle.edge.at, "no circle of calls", on_it.join(" → ")));
     }
     if circles.is_empty() {
         check_values(&nodes, &mut faults);
@@ -100,7 +100,7 @@ fn ways(
     tools: &Tools,
     manifests: &HashMap<&str, &Arc<ToolManifest>>,
     place: &str,
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<EnvelopeFault>,
 ) -> Vec<Way> {
     let own = params(&call.params, &below(place, "params"), faults);
     let mut seen = HashSet::from([&*call.tool]);
@@ -115,7 +115,7 @@ fn ways(
                     wanted.push((&one.tool, of_its_own.unwrap_or_else(|| own.clone())));
                 } else if !is_blank(&one.tool) {
                     let found = format!("{:?} again", one.tool);
-                    faults.push(Fault::new(at, "each tool once", found));
+                    faults.push(EnvelopeFault::new(at, "each tool once", found));
                 }
             }
         }
@@ -135,10 +135,10 @@ fn ways(
     wanted.filter(|way| tools.offers(&way.tool)).collect()
 }
 
-fn params(params: &Json, at: &str, faults: &mut Vec<Fault>) -> Template {
+fn params(params: &Json, at: &str, faults: &mut Vec<EnvelopeFault>) -> Template {
     let text = params.get().trim_start();
     if !text.starts_with('{') {
-        faults.push(Fault::new(at, "an object", kind(text)));
+        faults.push(EnvelopeFault::new(at, "an object", kind(text)));
     }
     Template::of(params, at, faults)
 }
@@ -150,7 +150,7 @@ struct Names<'d> {
 }
 
 impl<'d> Names<'d> {
-    fn of(calls: &'d [Call], faults: &mut Vec<Fault>) -> Self {
+    fn of(calls: &'d [Call], faults: &mut Vec<EnvelopeFault>) -> Self {
         let in_order = calls.iter().map(|call| &*call.name).collect();
         let mut names = Self { calls: HashMap::new(), in_order, tools: HashMap::new() };
         for (own, call) in calls.iter().enumerate() {
@@ -162,7 +162,7 @@ impl<'d> Names<'d> {
                 names.calls.insert(&call.name, first);
                 let found = format!("{:?}, as /calls/{first} is", call.name);
                 let place = format!("/calls/{own}/name");
-                let fault = Fault::new(place, "a name of its own", found);
+                let fault = EnvelopeFault::new(place, "a name of its own", found);
                 faults.push(fault.hint("give calls of one tool different names"));
             }
         }
@@ -177,7 +177,7 @@ impl<'d> Names<'d> {
         manifest: Option<&Arc<ToolManifest>>,
         ways: &[Way],
         place: &str,
-        faults: &mut Vec<Fault>,
+        faults: &mut Vec<EnvelopeFault>,
     ) -> Vec<Edge<String>> {
         let mut needs: Vec<Edge<String>> = Vec::new();
         let mut seen = HashSet::new();
@@ -187,7 +187,7 @@ impl<'d> Names<'d> {
                 Some(to) if seen.insert(to) => needs.push(Edge { to, at }),
                 Some(_) => {
                     let found = format!("{name:?} again");
-                    faults.push(Fault::new(at, "each call once", found));
+                    faults.push(EnvelopeFault::new(at, "each call once", found));
                 }
                 None => {}
             }
@@ -211,14 +211,20 @@ impl<'d> Names<'d> {
         needs
     }
 
-    fn find(&self, own: usize, name: &str, at: &str, faults: &mut Vec<Fault>) -> Option<usize> {
+    fn find(
+        &self,
+        own: usize,
+        name: &str,
+        at: &str,
+        faults: &mut Vec<EnvelopeFault>,
+    ) -> Option<usize> {
         const EXPECTED: &str = "the name of another call";
         match self.calls.get(name) {
             Some(to) if *to != own => return Some(*to),
-            Some(_) => faults.push(Fault::new(at, EXPECTED, "its own")),
+            Some(_) => faults.push(EnvelopeFault::new(at, EXPECTED, "its own")),
             None if is_blank(name) => {}
             None => {
-                let fault = Fault::new(at, EXPECTED, format!("{name:?}"));
+                let fault = EnvelopeFault::new(at, EXPECTED, format!("{name:?}"));
                 faults.push(match closest(name, self.in_order.iter().copied()) {
                     Some(like) => fault.hint(format!("did you mean {like:?}?")),
                     None => fault,
@@ -234,7 +240,7 @@ fn check_defaults(
     calls: &[Call],
     edges: &[Vec<Edge<String>>],
     names: &Names<'_>,
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<EnvelopeFault>,
 ) {
     for (own, call) in calls.iter().enumerate() {
         let mut seen = HashSet::new();
@@ -243,16 +249,20 @@ fn check_defaults(
             let needed = |to: &usize| edges[own].iter().any(|edge| edge.to == *to);
             if !names.calls.get(&**of).is_some_and(needed) {
                 let found = format!("{of:?}");
-                faults.push(Fault::new(at, "the name of a call that this one needs", found));
+                faults.push(EnvelopeFault::new(
+                    at,
+                    "the name of a call that this one needs",
+                    found,
+                ));
             } else if !seen.insert(&**of) {
-                faults.push(Fault::new(at, "each call once", format!("{of:?} again")));
+                faults.push(EnvelopeFault::new(at, "each call once", format!("{of:?} again")));
             }
         }
     }
 }
 
 /// What params take from a result must be found in what stands in for that result, too.
-fn check_values(nodes: &[Node], faults: &mut Vec<Fault>) {
+fn check_values(nodes: &[Node], faults: &mut Vec<EnvelopeFault>) {
     for (own, node) in nodes.iter().enumerate() {
         let mut seen: HashSet<(&str, &Pointer)> = HashSet::new();
         for (name, pointer) in node.ways.iter().flat_map(|way| way.params.sources()) {
@@ -268,14 +278,14 @@ fn check_values(nodes: &[Node], faults: &mut Vec<Fault>) {
                 };
                 let expected = format!("a value with something at {pointer}");
                 let found = format!("none, and /calls/{own}/params takes it from there");
-                faults.push(Fault::new(place, expected, found));
+                faults.push(EnvelopeFault::new(place, expected, found));
             }
         }
     }
 }
 
 /// What is required must have a tool, and so must all that it cannot do without.
-fn check_ways(nodes: &[Node], order: &[usize], faults: &mut Vec<Fault>) {
+fn check_ways(nodes: &[Node], order: &[usize], faults: &mut Vec<EnvelopeFault>) {
     let mut has_way = vec![true; nodes.len()];
     for own in order {
         let node = &nodes[*own];
@@ -292,6 +302,6 @@ fn check_ways(nodes: &[Node], order: &[usize], faults: &mut Vec<Fault>) {
             Some(of) => (place, format!("that it needs {:?}, which has none", nodes[of].name)),
             None => (below(&place, "tool"), format!("{:?}, which is not there", node.tool)),
         };
-        faults.push(Fault::new(place, "a way for a required call", found));
+        faults.push(EnvelopeFault::new(place, "a way for a required call", found));
     }
 }

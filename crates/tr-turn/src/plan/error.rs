@@ -1,6 +1,6 @@
 //! What is wrong with a plan.
 use std::{error::Error, fmt};
-use tr_core::{Facts, Ran, Verdict, code, wire::Fault};
+use tr_core::{FailureInfo, Ran, Verdict, code, wire::EnvelopeFault};
 
 /// Faults past this many are only counted.
 const KEPT: usize = 100;
@@ -23,22 +23,23 @@ const KEPT: usize = 100;
 /// ```
 #[derive(Debug)]
 pub struct PlanError {
-    faults: Vec<Fault>,
+    faults: Vec<EnvelopeFault>,
     more: usize,
-    facts: Facts,
+    facts: FailureInfo,
 }
 
 impl PlanError {
-    pub(super) fn new(mut faults: Vec<Fault>) -> Self {
+    pub(super) fn new(mut faults: Vec<EnvelopeFault>) -> Self {
         let more = faults.len().saturating_sub(KEPT);
         faults.truncate(KEPT);
-        let facts = Facts::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
+        let facts =
+            FailureInfo::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
         Self { faults, more, facts }
     }
 
     /// Every mistake. Past 100 they are only counted.
     #[must_use]
-    pub fn faults(&self) -> &[Fault] {
+    pub fn faults(&self) -> &[EnvelopeFault] {
         &self.faults
     }
 }

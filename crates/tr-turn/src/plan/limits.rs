@@ -1,7 +1,7 @@
 //! How long and how wide a turn may be.
 use crate::json::below;
 use std::time::Duration;
-use tr_core::wire::Fault;
+use tr_core::wire::EnvelopeFault;
 
 /// The longest timeout that a plan may ask for.
 pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
@@ -44,13 +44,17 @@ impl Default for Limits {
 }
 
 impl Limits {
-    pub(super) fn check(&self, faults: &mut Vec<Fault>) {
+    pub(super) fn check(&self, faults: &mut Vec<EnvelopeFault>) {
         timeout(Some(self.timeout), "/limits", "timeout_ms", faults);
         timeout(self.call_timeout, "/limits", "call_timeout_ms", faults);
         timeout(self.attempt_timeout, "/limits", "attempt_timeout_ms", faults);
         if !(1..=MAX_CONCURRENCY).contains(&self.concurrency) {
             let found = self.concurrency.to_string();
-            faults.push(Fault::new("/limits/concurrency", "1 to 1000 calls at once", found));
+            faults.push(EnvelopeFault::new(
+                "/limits/concurrency",
+                "1 to 1000 calls at once",
+                found,
+            ));
         }
     }
 }
@@ -59,11 +63,11 @@ pub(super) fn timeout(
     timeout: Option<Duration>,
     parent: &str,
     name: &str,
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<EnvelopeFault>,
 ) {
     let Some(timeout) = timeout else { return };
     if timeout < Duration::from_millis(1) || timeout > MAX_TIMEOUT {
         let found = format!("{} ms", timeout.as_millis());
-        faults.push(Fault::new(below(parent, name), "1 ms to 24 h", found));
+        faults.push(EnvelopeFault::new(below(parent, name), "1 ms to 24 h", found));
     }
 }

@@ -5,16 +5,16 @@ use serde::de::DeserializeOwned;
 use std::{borrow::Cow, time::Duration};
 use tr_core::{
     Json, canonical,
-    wire::{Fault, closest},
+    wire::{EnvelopeFault, closest},
 };
 
-type Faults = Vec<Fault>;
+type Faults = Vec<EnvelopeFault>;
 
 /// Reads what can be read, and reports the rest.
 pub(super) fn draft(text: &str, faults: &mut Faults) -> Draft {
     if let Err(error) = canonical::to_string(text) {
         let found = format!("{} at byte {}", error.kind(), error.offset());
-        faults.push(Fault::new(error.pointer(), "JSON that means one thing only", found));
+        faults.push(EnvelopeFault::new(error.pointer(), "JSON that means one thing only", found));
         return Draft::default();
     }
     let mut draft = Draft::default();
@@ -100,7 +100,7 @@ fn json(text: &str) -> Json {
 fn name(at: String, text: &str, expected: &'static str, faults: &mut Faults) -> Option<Box<str>> {
     let name = serde_json::from_str::<String>(text).ok();
     if name.is_none() {
-        faults.push(Fault::new(at, expected, kind(text)));
+        faults.push(EnvelopeFault::new(at, expected, kind(text)));
     }
     name.map(Into::into)
 }
@@ -131,7 +131,7 @@ impl<'t, 'f> Object<'t, 'f> {
         match members(text) {
             Some(members) => Some(Self { at, members, known: Vec::new(), faults }),
             None => {
-                faults.push(Fault::new(at, "an object", kind(text.trim_start())));
+                faults.push(EnvelopeFault::new(at, "an object", kind(text.trim_start())));
                 None
             }
         }
@@ -176,7 +176,7 @@ impl<'t, 'f> Object<'t, 'f> {
         let (at, text) = self.take(name)?;
         let value = serde_json::from_str(text).ok();
         if value.is_none() {
-            self.faults.push(Fault::new(at, expected, kind(text)));
+            self.faults.push(EnvelopeFault::new(at, expected, kind(text)));
         }
         value
     }
@@ -188,7 +188,7 @@ impl<'t, 'f> Object<'t, 'f> {
     fn params(&mut self, name: &'static str) -> Option<Json> {
         let (at, text) = self.take(name)?;
         if !text.starts_with('{') {
-            self.faults.push(Fault::new(at, "an object", kind(text)));
+            self.faults.push(EnvelopeFault::new(at, "an object", kind(text)));
             return None;
         }
         Some(json(text))
@@ -202,7 +202,7 @@ impl<'t, 'f> Object<'t, 'f> {
     fn elements(&mut self, name: &'static str) -> Option<(String, Vec<&'t str>)> {
         let (at, text) = self.take(name)?;
         let Some(all) = elements(text) else {
-            self.faults.push(Fault::new(at, "an array", kind(text)));
+            self.faults.push(EnvelopeFault::new(at, "an array", kind(text)));
             return None;
         };
         Some((at, all))
@@ -220,7 +220,7 @@ impl<'t, 'f> Object<'t, 'f> {
 
     fn close(self) {
         for (name, _) in &self.members {
-            let fault = Fault::new(
+            let fault = EnvelopeFault::new(
                 below(&self.at, name),
                 "a known key",
                 format!("the unknown key {name:?}"),

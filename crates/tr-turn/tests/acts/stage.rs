@@ -8,7 +8,7 @@ use tool_reliability::{Guarded, config::Live};
 use tower::ServiceExt;
 use tr_core::{
     BoxError, BreakerHint, Effect, Json, KeyRef, Params, Ran, RetryOverride, ToolCall, ToolId,
-    ToolOutcome, Verdict, code, facts, manifest::Capability,
+    ToolOutcome, Verdict, code, failure_info, manifest::Capability,
 };
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails, reports},
@@ -215,7 +215,7 @@ fn said(end: &Answer) -> String {
             (said, outcome.parts().notes.concat())
         }
         Err(error) => {
-            let code = facts(&**error).map_or(code::UNCLASSIFIED, |facts| facts.code());
+            let code = failure_info(&**error).map_or(code::UNCLASSIFIED, |facts| facts.code());
             (code.to_owned(), error.to_string())
         }
     };

@@ -1,5 +1,5 @@
 //! What happens in each scenario.
-use super::{Came, Circuit, Work};
+use super::{CallResult, Circuit, Work};
 use crate::{
     cell::Cell,
     tasks::{end, settle, start},
@@ -34,7 +34,7 @@ fn told() -> (oneshot::Sender<Result<(), Failed>>, Work) {
 /// Fails until it is open; whether it opened.
 async fn open(circuit: &Circuit) -> bool {
     for _ in 0..20 {
-        if circuit.call(bad()).await == Came::Refused {
+        if circuit.call(bad()).await == CallResult::Refused {
             return true;
         }
     }
@@ -57,7 +57,7 @@ pub(super) async fn after_many_successes(circuit: Circuit) -> Cell {
         circuit.call(good()).await;
     }
     for failures in 0..=200_000 {
-        if circuit.call(bad()).await == Came::Refused {
+        if circuit.call(bad()).await == CallResult::Refused {
             return Cell::judge(failures <= 200, format!("opens after {}", number(failures)));
         }
     }
@@ -67,7 +67,7 @@ pub(super) async fn after_many_successes(circuit: Circuit) -> Cell {
 pub(super) async fn hanging(circuit: Circuit) -> Cell {
     for calls in 0..20 {
         let work = async { timeout(MOMENT, pending()).await.unwrap_or(Err(Failed)) };
-        if circuit.call(Work::new(work)).await == Came::Refused {
+        if circuit.call(Work::new(work)).await == CallResult::Refused {
             return Cell::Passed(format!("opens after {calls}"));
         }
     }
@@ -78,7 +78,7 @@ pub(super) async fn given_up(circuit: Circuit) -> Cell {
     for _ in 0..20 {
         let _ = timeout(MOMENT, circuit.call(Work::new(pending()))).await;
     }
-    let still = circuit.call(good()).await == Came::Succeeded;
+    let still = circuit.call(good()).await == CallResult::Succeeded;
     Cell::judge(still, if still { "stays closed after 20" } else { "open after 20" })
 }
 
@@ -110,7 +110,7 @@ pub(super) async fn cancelled_probes(circuit: Circuit) -> Cell {
 /// Whether it lets each of ten good calls through.
 async fn all_through(circuit: &Circuit) -> bool {
     for _ in 0..10 {
-        if circuit.call(good()).await == Came::Refused {
+        if circuit.call(good()).await == CallResult::Refused {
             return false;
         }
     }
@@ -124,7 +124,7 @@ pub(super) async fn hung_probe(circuit: Circuit) -> Cell {
     let hung = start(circuit.call(Work::new(pending()))).await;
     for cooldowns in 1..=5 {
         sleep(COOLDOWN + MOMENT).await;
-        if circuit.call(good()).await == Came::Succeeded {
+        if circuit.call(good()).await == CallResult::Succeeded {
             hung.abort();
             return Cell::Passed(match cooldowns {
                 1 => "admits the next".into(),
@@ -152,11 +152,11 @@ async fn probe_and_stale(circuit: &Circuit, stale: Result<(), Failed>) -> Option
 
 struct Probing {
     tell: oneshot::Sender<Result<(), Failed>>,
-    probe: tokio::task::JoinHandle<Came>,
+    probe: tokio::task::JoinHandle<CallResult>,
 }
 
 impl Probing {
-    async fn ends(self, how: Result<(), Failed>) -> Option<Came> {
+    async fn ends(self, how: Result<(), Failed>) -> Option<CallResult> {
         self.tell.send(how).ok()?;
         end(self.probe).await
     }
@@ -176,7 +176,7 @@ pub(super) async fn stale_success(circuit: Circuit) -> Cell {
         return never_opened();
     };
     probing.ends(Err(Failed)).await;
-    let reopened = circuit.call(good()).await == Came::Refused;
+    let reopened = circuit.call(good()).await == CallResult::Refused;
     Cell::judge(reopened, if reopened { "its probe reopens it" } else { "closes" })
 }
 
@@ -190,7 +190,7 @@ pub(super) async fn probes_apart(circuit: Circuit) -> Cell {
     let mut refused = 0;
     for _ in 0..10 {
         sleep(Duration::from_millis(100)).await;
-        refused += u32::from(circuit.call(good()).await == Came::Refused);
+        refused += u32::from(circuit.call(good()).await == CallResult::Refused);
     }
     Cell::judge(refused == 0, format!("then refuses {refused} of 10"))
 }
@@ -202,7 +202,7 @@ pub(super) async fn applied_twice(circuit: Circuit) -> Cell {
     if !open(&circuit).await {
         return never_opened();
     }
-    let one = again.call(good()).await == Came::Refused;
+    let one = again.call(good()).await == CallResult::Refused;
     Cell::judge(one, if one { "one" } else { "two" })
 }
 
@@ -211,7 +211,7 @@ pub(super) async fn by_paused_time(circuit: Circuit) -> Cell {
         return never_opened();
     }
     advance(LONG + MOMENT).await;
-    let probed = circuit.call(good()).await == Came::Succeeded;
+    let probed = circuit.call(good()).await == CallResult::Succeeded;
     Cell::judge(probed, if probed { "half open after 30 s" } else { "open after 30 s" })
 }
 

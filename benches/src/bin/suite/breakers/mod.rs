@@ -22,7 +22,7 @@ impl Work {
 
 /// What a call came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum CallResult {
     Succeeded,
     Failed,
     /// The breaker did not let it through.
@@ -53,13 +53,13 @@ pub(crate) struct Rules {
 
 /// A breaker.
 pub(crate) struct Circuit {
-    call: Box<dyn Fn(Work) -> BoxFuture<'static, Came>>,
+    call: Box<dyn Fn(Work) -> BoxFuture<'static, CallResult>>,
     /// Another service that the same layer was applied to, where there are layers.
     again: Option<Box<Self>>,
 }
 
 impl Circuit {
-    fn new(call: impl Fn(Work) -> BoxFuture<'static, Came> + 'static) -> Self {
+    fn new(call: impl Fn(Work) -> BoxFuture<'static, CallResult> + 'static) -> Self {
         Self { call: Box::new(call), again: None }
     }
 
@@ -74,9 +74,9 @@ impl Circuit {
             let service = service.clone();
             Box::pin(async move {
                 match service.oneshot(work).await {
-                    Ok(()) => Came::Succeeded,
-                    Err(error) if is_refusal(&error) => Came::Refused,
-                    Err(_) => Came::Failed,
+                    Ok(()) => CallResult::Succeeded,
+                    Err(error) if is_refusal(&error) => CallResult::Refused,
+                    Err(_) => CallResult::Failed,
                 }
             })
         })
@@ -86,7 +86,7 @@ impl Circuit {
         Self { again: Some(Box::new(again)), ..self }
     }
 
-    fn call(&self, work: Work) -> BoxFuture<'static, Came> {
+    fn call(&self, work: Work) -> BoxFuture<'static, CallResult> {
         (self.call)(work)
     }
 }

@@ -1,5 +1,5 @@
 //! Their breakers, each set up by its own means.
-use super::{Came, Circuit, Rules, Trip, Work};
+use super::{CallResult, Circuit, Rules, Trip, Work};
 use ::failsafe::{Config, Error, backoff, failure_policy, futures::CircuitBreaker as _};
 use ::recloser::{AsyncRecloser, Recloser};
 use benches::small::Failed;
@@ -52,9 +52,9 @@ pub(super) fn failsafe(rules: &Rules) -> Result<Circuit, &'static str> {
         let breaker = breaker.clone();
         Box::pin(async move {
             match breaker.call(work.0).await {
-                Ok(()) => Came::Succeeded,
-                Err(Error::Rejected) => Came::Refused,
-                Err(Error::Inner(_)) => Came::Failed,
+                Ok(()) => CallResult::Succeeded,
+                Err(Error::Rejected) => CallResult::Refused,
+                Err(Error::Inner(_)) => CallResult::Failed,
             }
         })
     }))
@@ -73,9 +73,9 @@ pub(super) fn recloser(rules: &Rules) -> Result<Circuit, &'static str> {
         let breaker = breaker.clone();
         Box::pin(async move {
             match breaker.call(work.0).await {
-                Ok(()) => Came::Succeeded,
-                Err(::recloser::Error::Rejected) => Came::Refused,
-                Err(::recloser::Error::Inner(_)) => Came::Failed,
+                Ok(()) => CallResult::Succeeded,
+                Err(::recloser::Error::Rejected) => CallResult::Refused,
+                Err(::recloser::Error::Inner(_)) => CallResult::Failed,
             }
         })
     }))

@@ -5,8 +5,8 @@ use futures_util::TryFutureExt as _;
 use std::sync::Arc;
 use tower::{Layer, ServiceExt, service_fn};
 use tr_core::{
-    Classification, Classify, Codec, Effect, EffectOf, End, Id, IdempotencyOf, InvalidKey, KeyOf,
-    KeyRef, Progress, Ran, Replay, Verdict,
+    Classification, Classify, Codec, DedupeKey, Effect, EffectOf, End, IdempotencyOf, InvalidKey,
+    KeyOf, KeyRef, Progress, Ran, Replay, Verdict,
     canonical::{Digest, Key},
 };
 use tr_idempotency::IdempotencyLayer;
@@ -30,9 +30,9 @@ impl EffectOf<Asked> for Answers {
 impl Progress<Asked> for Answers {}
 
 impl IdempotencyOf<Asked> for Answers {
-    fn id_of(&self, asked: &Asked) -> Result<Option<Id>, InvalidKey> {
+    fn id_of(&self, asked: &Asked) -> Result<Option<DedupeKey>, InvalidKey> {
         let bytes = nth_key(asked.key);
-        Ok(Some(Id { key: Key::from_bytes(bytes), digest: Digest::from_bytes(bytes) }))
+        Ok(Some(DedupeKey { key: Key::from_bytes(bytes), digest: Digest::from_bytes(bytes) }))
     }
 }
 

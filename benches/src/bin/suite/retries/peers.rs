@@ -94,7 +94,7 @@ pub(super) fn backon(plan: &Plan) -> Result<Retrier, &'static str> {
 
 /// What its documentation has one read from an HTTP client's error.
 fn hint(error: &BoxError) -> Option<Duration> {
-    match tr_core::facts(&**error)?.verdict() {
+    match tr_core::failure_info(&**error)?.verdict() {
         Verdict::Transient { retry_after } => retry_after,
         _ => None,
     }

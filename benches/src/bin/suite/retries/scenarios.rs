@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use tr_core::{Facts, Ran, Verdict, code};
+use tr_core::{FailureInfo, Ran, Verdict, code};
 
 struct Scenario {
     need: &'static str,
@@ -106,7 +106,7 @@ fn dead(hint: Option<Duration>) -> (Tool, Starts) {
     let tool: Tool = Arc::new(move || {
         note(&noted);
         let verdict = Verdict::Transient { retry_after: hint };
-        Box::pin(async move { Err(Facts::new(code::RATE_LIMITED, Ran::No, verdict).into()) })
+        Box::pin(async move { Err(FailureInfo::new(code::RATE_LIMITED, Ran::No, verdict).into()) })
     });
     (tool, starts)
 }

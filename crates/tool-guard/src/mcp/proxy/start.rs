@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tower::ServiceExt;
 use tower_service::Service;
 use tr_core::{
-    BoxError, CallParts, Effect, EffectOf, Standard, ToolCall, ToolOutcome, call::Attachment,
+    BoxError, CallParts, DefaultPolicy, Effect, EffectOf, ToolCall, ToolOutcome, call::Attachment,
 };
 
 impl<S> Proxy<S>
@@ -43,7 +43,7 @@ where
         {
             call.parts_mut().effect = effect;
         }
-        let effect = Standard.effect_of(&call);
+        let effect = DefaultPolicy.effect_of(&call);
         let is_keyed = identity.is_keyed();
         identity.put_into(&mut call, &self.client, effect);
         let own = call.parts().idempotency.id.map(|id| id.key);

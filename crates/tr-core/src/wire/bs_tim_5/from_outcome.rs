@@ -1,7 +1,7 @@
 //! From what a call came to, to the result's envelope.
 use super::{CacheHit, Failure, Output, RetriedBy, ToolResultEnvelope};
 use crate::{
-    End, Facts, Json, Replay, Retried, ToolCall, ToolOutcome, facts,
+    End, FailureInfo, Json, Replay, Retried, ToolCall, ToolOutcome, failure_info,
     wire::{Extra, Status, failure::Failed, hex, metadata, millis},
 };
 use std::time::Duration;
@@ -19,7 +19,7 @@ impl ToolResultEnvelope {
         let failed = Failed::of(call, end);
         let replay = match end {
             Ok(outcome) => outcome.replay(),
-            Err(error) => facts(error).and_then(Facts::replay),
+            Err(error) => failure_info(error).and_then(FailureInfo::replay),
         };
         let retried = end.ok().map(ToolOutcome::retried).unwrap_or_default();
         Self {

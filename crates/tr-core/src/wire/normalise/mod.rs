@@ -5,8 +5,8 @@ mod silent;
 
 use super::read::{Kind, Source};
 use crate::{
-    Classify, Json, OutcomeParts, Ran, Standard, ToolError, ToolManifest, ToolOutcome, Verdict,
-    classify, find,
+    Classify, DefaultPolicy, Json, OutcomeParts, Ran, ToolError, ToolManifest, ToolOutcome,
+    Verdict, classify, find,
 };
 use std::error::Error;
 
@@ -160,7 +160,7 @@ fn failed(mut outcome: ToolOutcome, error: ToolError) -> ToolOutcome {
 /// The failure of a tool that returned an error instead of an answer.
 #[must_use]
 pub fn thrown(error: &(dyn Error + Send + Sync + 'static)) -> ToolError {
-    let found = Classify::<ToolOutcome>::classify(&Standard, Err(error));
+    let found = Classify::<ToolOutcome>::classify(&DefaultPolicy, Err(error));
     match find::<ToolError>(error) {
         Some(own) => {
             let mut own = own.clone();

@@ -19,7 +19,7 @@ pub(crate) use self::{
     shape::*,
     survey::Strictness,
 };
-use super::{Fault, InvalidEnvelope, fault::Faults};
+use super::{EnvelopeFault, InvalidEnvelope, fault::Faults};
 use serde_json::value::RawValue;
 
 /// Reads a whole text as `S`.
@@ -32,7 +32,7 @@ pub(crate) fn document<S: Shape>(
         let at = error.valid_up_to();
         let mut faults = Faults::of("");
         let found = format!("other bytes at byte {at}");
-        faults.push(Fault::new("", "JSON in UTF-8", found).at(at));
+        faults.push(EnvelopeFault::new("", "JSON in UTF-8", found).at(at));
         InvalidEnvelope::new(form, faults)
     })?;
     let mut faults = Faults::of(text);

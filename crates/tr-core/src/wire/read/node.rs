@@ -2,7 +2,7 @@
 use super::number::Number;
 use crate::{
     Json,
-    wire::fault::{Fault, Faults},
+    wire::fault::{EnvelopeFault, Faults},
 };
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -246,8 +246,8 @@ impl<'a> Node<'a> {
         expected: impl Into<Cow<'static, str>>,
         found: impl Into<Box<str>>,
         faults: &Faults,
-    ) -> Fault {
-        Fault::new(self.at.to_string(), expected, found).at(self.source.offset(faults))
+    ) -> EnvelopeFault {
+        EnvelopeFault::new(self.at.to_string(), expected, found).at(self.source.offset(faults))
     }
 
     fn describe(&self, reveal: bool) -> String {

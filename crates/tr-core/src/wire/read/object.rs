@@ -2,7 +2,7 @@
 use super::{At, Node, Shape, Source, node::Kind};
 use crate::wire::{
     extra::Extra,
-    fault::{Fault, Faults},
+    fault::{EnvelopeFault, Faults},
     suggest::closest,
 };
 use std::{borrow::Cow, collections::HashSet};
@@ -45,7 +45,7 @@ impl<'a> Object<'a> {
         for (name, source) in &found {
             if !seen.insert(&**name) {
                 let pointer = At::Member(node.at, name).to_string();
-                faults.push(Fault::duplicate(pointer).at(source.offset(faults)));
+                faults.push(EnvelopeFault::duplicate(pointer).at(source.offset(faults)));
             }
         }
         let member = |(name, source)| Member { name, source, taken: false };
@@ -113,7 +113,7 @@ impl<'a> Object<'a> {
         faults: &mut Faults,
     ) -> Option<T> {
         let pointer = At::Member(self.at, name).to_string();
-        let mut fault = Fault::new(pointer, expected, "nothing").at(self.offset);
+        let mut fault = EnvelopeFault::new(pointer, expected, "nothing").at(self.offset);
         let strangers = self.members.iter().map(|member| &*member.name);
         let strangers = strangers.filter(|name| !self.known.contains(name));
         if let Some(like) = closest(name, strangers) {

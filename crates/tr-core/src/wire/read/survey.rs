@@ -2,7 +2,7 @@
 use super::{At, Source};
 use crate::{
     canonical::{self, ErrorKind, MAX_DEPTH},
-    wire::fault::{Fault, Faults},
+    wire::fault::{EnvelopeFault, Faults},
 };
 use serde_json::value::RawValue;
 use std::collections::HashSet;
@@ -33,21 +33,22 @@ pub(super) fn survey<'t>(
     match (raw, strictness) {
         (None, _) => {
             let found = format!("{} at byte {}", error.kind(), error.offset());
-            faults.push(Fault::new(error.pointer(), "JSON", found).at(error.offset()));
+            faults.push(EnvelopeFault::new(error.pointer(), "JSON", found).at(error.offset()));
         }
         // A JSON text, only not one with a canonical form.
         (Some(_), Strictness::Any) => {
             if deepest(text) > MAX_DEPTH {
                 let at = error.pointer();
                 let at = if error.kind() == ErrorKind::TooDeep { at } else { "" };
-                faults.push(Fault::new(at, LEVELS, "more"));
+                faults.push(EnvelopeFault::new(at, LEVELS, "more"));
             }
         }
         (Some(raw), Strictness::Canonical) => {
             let mut walk = Walk { left: SCANNED, faults };
             walk.value(raw, &At::Root, 0);
             if faults.is_empty() {
-                let fault = Fault::new(error.pointer(), CANONICAL, error.kind().to_string());
+                let fault =
+                    EnvelopeFault::new(error.pointer(), CANONICAL, error.kind().to_string());
                 faults.push(fault.at(error.offset()));
             }
         }
@@ -129,7 +130,7 @@ impl Walk<'_> {
             let at = At::Member(at, name);
             if !seen.insert(&**name) {
                 let offset = member.offset(self.faults);
-                self.faults.push(Fault::duplicate(at.to_string()).at(offset));
+                self.faults.push(EnvelopeFault::duplicate(at.to_string()).at(offset));
             }
             self.source(*member, &at, depth);
         }
@@ -143,6 +144,6 @@ impl Walk<'_> {
 
     fn push(&mut self, at: &At<'_>, text: &str, expected: &'static str, found: &str) {
         let offset = self.faults.offset_of(text);
-        self.faults.push(Fault::new(at.to_string(), expected, found).at(offset));
+        self.faults.push(EnvelopeFault::new(at.to_string(), expected, found).at(offset));
     }
 }

@@ -12,7 +12,7 @@ use std::sync::{
 use tower::{Layer, Service, ServiceExt};
 use tr_core::{
     Answer, AnswerOf, CallInfo, CycleOf, CycleRef, End, Event, Json, Observer, Ran, SessionAction,
-    ToolCall, ToolOutcome, facts, find,
+    ToolCall, ToolOutcome, failure_info, find,
 };
 use tr_integrity::{
     IntegrityLayer, IntentNotRecorded, OUTCOME_UNKNOWN, Session, WhenStoreFails,
@@ -83,7 +83,7 @@ async fn a_tool_whose_intent_is_not_stored_does_not_run() {
         store.next(&[fate]);
         let error = tool.clone().oneshot(call("a")).await.unwrap_err();
         assert_eq!(error.downcast_ref::<IntentNotRecorded>().unwrap().ran(), Ran::No);
-        let facts = facts(&*error).unwrap();
+        let facts = failure_info(&*error).unwrap();
         assert_eq!((facts.ran(), facts.code()), (Ran::No, "store_unavailable"));
         assert_eq!(facts.verdict().is_transient(), !is_final);
         let cause = find::<StoreError>(&*error);
@@ -104,7 +104,7 @@ async fn a_session_that_cannot_be_loaded_runs_no_tool() {
     store.is_away(true);
     let sessions = process(store.clone());
     let error = tool(&sessions, || async {}).oneshot(call("a")).await.unwrap_err();
-    assert_eq!(facts(&*error).unwrap().ran(), Ran::No);
+    assert_eq!(failure_info(&*error).unwrap().ran(), Ran::No);
     store.is_away(false);
     tool(&sessions, || async {}).oneshot(call("a")).await.unwrap();
     assert!(found(&store).await.contains("answer a;"));

@@ -2,7 +2,7 @@
 use super::{Shaky, call, found, process, says, text, tool};
 use crate::common::{message, user};
 use tower::ServiceExt;
-use tr_core::{Ran, facts, find};
+use tr_core::{Ran, failure_info, find};
 use tr_integrity::{
     OUTCOME_UNKNOWN,
     store::{Revision, SessionStore, StoreError, StoreErrorKind},
@@ -40,7 +40,7 @@ async fn what_with_did_is_lost_with_a_conflict_that_says_so() {
     says(&one, "second").await;
     let runs = tool(&other, || async { panic!("it ran") });
     let error = runs.oneshot(call("a")).await.unwrap_err();
-    let facts = facts(&*error).unwrap();
+    let facts = failure_info(&*error).unwrap();
     assert_eq!((facts.ran(), facts.code()), (Ran::No, "session_corrupt"));
     assert!(facts.verdict().is_transient());
     assert!(find::<StoreError>(&*error).unwrap().is_conflict());

@@ -6,7 +6,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 use tower::{Layer, ServiceExt, service_fn};
-use tr_core::{BoxError, CallInfo, Event, Observer, Ran, Standard, Verdict, code, facts, find};
+use tr_core::{
+    BoxError, CallInfo, DefaultPolicy, Event, Observer, Ran, Verdict, code, failure_info, find,
+};
 use tr_integrity::{
     BodyOf, BodyWatch, CheckpointNotRecorded, ContentFiltered, ModelCall, ModelEnd,
     ModelGuardLayer, Operation, Session, Sessions, WhenStoreFails,
@@ -93,7 +95,7 @@ async fn without_its_checkpoint_the_model_is_not_called() {
         let guarded = ModelGuardLayer::new(sessions.clone()).layer(model);
         let error = guarded.oneshot(ask()).await.unwrap_err();
         assert!(error.is::<CheckpointNotRecorded>() && find::<StoreError>(&*error).is_some());
-        let known = facts(&*error).unwrap();
+        let known = failure_info(&*error).unwrap();
         assert_eq!((known.code(), known.ran()), (code::STORE_UNAVAILABLE, Ran::No));
         assert_eq!((known.verdict(), asked.calls()), (verdict, 0));
         sessions.with("s", |session, _| assert_eq!(session.checkpoints(), []));
@@ -251,7 +253,7 @@ async fn after_a_crash_the_calls_checkpoint_is_there_to_go_back_to() {
 /// An answer whose pieces come by a callback.
 struct Callback(&'static str);
 
-impl BodyOf<Callback> for Standard {
+impl BodyOf<Callback> for DefaultPolicy {
     type Watched = (Callback, BodyWatch);
 
     fn watched(&self, response: Callback, watch: BodyWatch) -> Self::Watched {

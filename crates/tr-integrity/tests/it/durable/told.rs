@@ -12,7 +12,7 @@ use std::{
 };
 use tower::{Layer, ServiceExt};
 use tr_core::{
-    BoxError, CallInfo, Event, Facts, Json, Observer, Ran, SessionAction as Action, ToolCall,
+    BoxError, CallInfo, Event, FailureInfo, Json, Observer, Ran, SessionAction as Action, ToolCall,
     ToolOutcome, Verdict,
 };
 use tr_integrity::{
@@ -202,7 +202,7 @@ async fn what_becomes_of_cycles_is_told() {
         let layer = IntegrityLayer::builder().sessions(sessions.clone()).observer(heard.clone());
         layer.when_store_fails(when).build()
     };
-    let refused = Step::err(Facts::new("no", Ran::No, Verdict::Permanent));
+    let refused = Step::err(FailureInfo::new("no", Ran::No, Verdict::Permanent));
     let fine = Step::Ok(ToolOutcome::default());
     let script = [refused, Step::Hang, fine.clone(), fine.clone()];
     let tool = Scripted::<ToolCall, ToolOutcome>::script(script);

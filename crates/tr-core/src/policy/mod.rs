@@ -1,9 +1,9 @@
 //! One small trait per question that a layer asks of a request or a response.
 //!
-//! A layer takes one parameter beside its inner service: `A = Standard`, the answers.
-//! [`Standard`] answers for [`ToolCall`](crate::ToolCall) and, with the feature `http`, for
+//! A layer takes one parameter beside its inner service: `A = DefaultPolicy`, the answers.
+//! [`DefaultPolicy`] answers for [`ToolCall`](crate::ToolCall) and, with the feature `http`, for
 //! `http::Request`, so the defaults need no type annotations. For a type of your own, write
-//! `impl KeyOf<MyRequest> for Standard` beside the type, or hand a layer your own answers with
+//! `impl KeyOf<MyRequest> for DefaultPolicy` beside the type, or hand a layer your own answers with
 //! `.answers(MyAnswers)`. Answers are small `Copy` types, never closures.
 //!
 //! Each method with a default answers "I don't know", and the layer falls back to its own
@@ -33,7 +33,7 @@ use std::error::Error;
 
 /// The answers that [`ToolCall`](crate::ToolCall) and `http::Request` have built in.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Standard;
+pub struct DefaultPolicy;
 
 /// How an attempt ended, before anybody has judged it.
 pub type End<'r, Res> = Result<&'r Res, &'r (dyn Error + Send + Sync + 'static)>;

@@ -1,5 +1,5 @@
 //! Questions about repeating a request, and about its time.
-use crate::{Effect, RetryOverrides, Stamp, Withdrawal};
+use crate::{Cancellation, CoarseInstant, Effect, RetryOverrides};
 use std::time::{Duration, Instant};
 
 /// What a request does to the world.
@@ -68,7 +68,7 @@ pub trait Progress<Req> {
 
     /// Whether and when its caller takes the request back, for those who wait with nothing in
     /// flight; `None` if he cannot, but by dropping it.
-    fn withdrawal<'r>(&self, _: &'r Req) -> Option<&'r dyn Withdrawal> {
+    fn cancellation<'r>(&self, _: &'r Req) -> Option<&'r dyn Cancellation> {
         None
     }
 
@@ -87,10 +87,10 @@ pub trait Progress<Req> {
     fn set_attempt(&self, _: &mut Req, _: u32) {}
 
     /// When somebody last looked at the clock for this request.
-    fn stamp(&self, _: &Req) -> Option<Stamp> {
+    fn stamp(&self, _: &Req) -> Option<CoarseInstant> {
         None
     }
 
     /// Notes the time, or that the noted time is stale.
-    fn set_stamp(&self, _: &mut Req, _: Option<Stamp>) {}
+    fn set_stamp(&self, _: &mut Req, _: Option<CoarseInstant>) {}
 }

@@ -14,12 +14,12 @@ use tower_service::Service;
 /// Ready, it is called at once. Not ready, the instance that was asked moves into the future and
 /// waits there, where a timer can bound it; its clone stays and has to earn its own readiness.
 #[derive(Debug)]
-pub struct Defer<S> {
+pub struct ReadyOnCall<S> {
     inner: S,
     ready: bool,
 }
 
-impl<S> Defer<S> {
+impl<S> ReadyOnCall<S> {
     /// Wraps `inner`.
     #[must_use]
     pub const fn new(inner: S) -> Self {
@@ -62,19 +62,19 @@ impl<S> Defer<S> {
 
     /// Calls the inner service, or makes a future that does so once it is ready.
     #[inline]
-    pub fn call<Req>(&mut self, req: Req) -> DeferFuture<S, S::Future, Req>
+    pub fn call<Req>(&mut self, req: Req) -> ReadyOnCallFuture<S, S::Future, Req>
     where
         S: Service<Req> + Clone,
     {
         if mem::take(&mut self.ready) {
-            return DeferFuture::called(self.inner.call(req));
+            return ReadyOnCallFuture::called(self.inner.call(req));
         }
         let clone = self.inner.clone();
-        DeferFuture::waiting(mem::replace(&mut self.inner, clone), req)
+        ReadyOnCallFuture::waiting(mem::replace(&mut self.inner, clone), req)
     }
 }
 
-impl<S: Clone> Clone for Defer<S> {
+impl<S: Clone> Clone for ReadyOnCall<S> {
     // Readiness is per instance: a clone must earn its own.
     fn clone(&self) -> Self {
         Self::new(self.inner.clone())
@@ -84,7 +84,7 @@ impl<S: Clone> Clone for Defer<S> {
 pin_project! {
     /// Waits for readiness if it must, then for the answer. `F` is the future of `S`.
     #[must_use = "futures do nothing unless polled"]
-    pub struct DeferFuture<S, F, Req> {
+    pub struct ReadyOnCallFuture<S, F, Req> {
         #[pin]
         state: State<S, F, Req>,
     }
@@ -98,7 +98,7 @@ pin_project! {
     }
 }
 
-impl<S, F, Req> DeferFuture<S, F, Req> {
+impl<S, F, Req> ReadyOnCallFuture<S, F, Req> {
     const fn called(future: F) -> Self {
         Self { state: State::Called { future } }
     }
@@ -123,7 +123,7 @@ impl<S, F, Req> DeferFuture<S, F, Req> {
     }
 }
 
-impl<S, F, Req, T, E> Future for DeferFuture<S, F, Req>
+impl<S, F, Req, T, E> Future for ReadyOnCallFuture<S, F, Req>
 where
     S: Service<Req, Response = T, Error = E, Future = F>,
     F: Future<Output = Result<T, E>>,
@@ -146,8 +146,10 @@ where
     }
 }
 
-impl<S, F, Req> fmt::Debug for DeferFuture<S, F, Req> {
+impl<S, F, Req> fmt::Debug for ReadyOnCallFuture<S, F, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeferFuture").field("called", &self.is_called()).finish_non_exhaustive()
+        f.debug_struct("ReadyOnCallFuture")
+            .field("called", &self.is_called())
+            .finish_non_exhaustive()
     }
 }

@@ -1,5 +1,5 @@
 //! Questions about recording a tool cycle: the model's use of a tool, and what came of it.
-use super::{Classify, End, Standard};
+use super::{Classify, DefaultPolicy, End};
 use crate::{Ran, ToolCall, ToolOutcome};
 use std::borrow::Cow;
 
@@ -53,7 +53,7 @@ pub struct Answer<'r> {
 }
 
 /// A call with a session and with an id from the model.
-impl CycleOf<ToolCall> for Standard {
+impl CycleOf<ToolCall> for DefaultPolicy {
     fn cycle_of<'r>(&self, call: &'r ToolCall) -> Option<CycleRef<'r>> {
         let parts = call.parts();
         Some(CycleRef {
@@ -66,7 +66,7 @@ impl CycleOf<ToolCall> for Standard {
 }
 
 /// The content (a JSON string without its quotes) or the error's message, then the notes.
-impl AnswerOf<ToolOutcome> for Standard {
+impl AnswerOf<ToolOutcome> for DefaultPolicy {
     fn answer_of<'r>(&self, end: End<'r, ToolOutcome>) -> Answer<'r> {
         let ran = self.classify(end).ran;
         let outcome = match end {
@@ -102,10 +102,10 @@ mod tests {
     #[test]
     fn a_call_is_a_cycle_if_it_names_session_and_use() {
         let call = ToolCall::new("read", Params::empty_object()).session("s");
-        assert_eq!(Standard.cycle_of(&call), None);
+        assert_eq!(DefaultPolicy.cycle_of(&call), None);
         let call = call.tool_call_id("toolu_1");
         let cycle = CycleRef { session: "s", tool_use_id: "toolu_1", name: "read", input: "{}" };
-        assert_eq!(Standard.cycle_of(&call), Some(cycle));
+        assert_eq!(DefaultPolicy.cycle_of(&call), Some(cycle));
     }
 
     #[test]
@@ -113,14 +113,14 @@ mod tests {
         let content = |json: &str| {
             let mut outcome = ToolOutcome::success(Json::from_text(json).unwrap());
             outcome.parts_mut().notes.push("[LOOP DETECTED]".into());
-            Standard.answer_of(Ok(&outcome)).content.into_owned()
+            DefaultPolicy.answer_of(Ok(&outcome)).content.into_owned()
         };
         assert_eq!(content(r#""a\nb""#), "a\nb\n[LOOP DETECTED]");
         assert_eq!(content(r#"{"n": 1}"#), "{\"n\": 1}\n[LOOP DETECTED]");
 
         let failure = ToolOutcome::failure(ToolError::new("enoent", "no such file"));
-        let answer = Standard.answer_of(Ok(&failure));
+        let answer = DefaultPolicy.answer_of(Ok(&failure));
         assert_eq!((&*answer.content, answer.is_error), ("no such file", true));
-        assert_eq!(Standard.answer_of(Ok(&ToolOutcome::default())).content, "");
+        assert_eq!(DefaultPolicy.answer_of(Ok(&ToolOutcome::default())).content, "");
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 ///
 /// Two calls with one key and different digests are a conflict, never the same call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Id {
+pub struct DedupeKey {
     /// The key, hashed with all that scopes it.
     pub key: Key,
     /// A digest of the canonical params.
@@ -16,7 +16,7 @@ pub struct Id {
 /// The claim under which a call runs, for a tool that passes it on: to a provider that
 /// deduplicates by key, to a database that refuses writes of an older epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Fence {
+pub struct FencingToken {
     /// The key, hashed: the same for every run of this call, in every process.
     pub key: Key,
     /// The fencing token: grows with every claim of the key. A run whose claim was lost holds an
@@ -24,7 +24,7 @@ pub struct Fence {
     pub epoch: u64,
 }
 
-impl Fence {
+impl FencingToken {
     /// The key for the provider: 64 hexadecimal digits.
     #[must_use]
     pub fn provider_key(&self) -> String {
@@ -32,8 +32,8 @@ impl Fence {
     }
 }
 
-impl fmt::Debug for Fence {
+impl fmt::Debug for FencingToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Fence({:?}, {})", self.key, self.epoch)
+        write!(f, "FencingToken({:?}, {})", self.key, self.epoch)
     }
 }

@@ -5,37 +5,37 @@ use std::{fmt, future::Future, pin::Pin};
 ///
 /// Whoever drops a call's future stops waiting for it, no more: where calls have keys, the call runs
 /// on for the sake of its record. A withdrawal travels with the call
-/// ([`CallParts::withdrawal`](crate::CallParts::withdrawal)), and ends such a run, too. This crate
+/// ([`CallParts::cancellation`](crate::CallParts::cancellation)), and ends such a run, too. This crate
 /// has no runtime: a program gives the cancellation token of its own.
 ///
 /// ```
 /// use std::{future::Future, pin::Pin, sync::Arc};
 /// use tokio_util::sync::CancellationToken;
-/// use tr_core::{CallParts, Params, Withdrawal};
+/// use tr_core::{CallParts, Params, Cancellation};
 ///
 /// #[derive(Debug)]
 /// struct Token(CancellationToken);
 ///
-/// impl Withdrawal for Token {
-///     fn is_withdrawn(&self) -> bool {
+/// impl Cancellation for Token {
+///     fn is_cancelled(&self) -> bool {
 ///         self.0.is_cancelled()
 ///     }
 ///
-///     fn withdrawn(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+///     fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
 ///         Box::pin(self.0.clone().cancelled_owned())
 ///     }
 /// }
 ///
 /// let token = CancellationToken::new();
 /// let mut call = CallParts::new("pay", Params::empty_object());
-/// call.withdrawal = Some(Arc::new(Token(token.clone())));
+/// call.cancellation = Some(Arc::new(Token(token.clone())));
 /// token.cancel();
-/// assert!(call.withdrawal.unwrap().is_withdrawn());
+/// assert!(call.cancellation.unwrap().is_cancelled());
 /// ```
-pub trait Withdrawal: fmt::Debug + Send + Sync {
+pub trait Cancellation: fmt::Debug + Send + Sync {
     /// Whether the call was taken back.
-    fn is_withdrawn(&self) -> bool;
+    fn is_cancelled(&self) -> bool;
 
     /// Ends once the call is taken back; at once if it was before.
-    fn withdrawn(&self) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+    fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }

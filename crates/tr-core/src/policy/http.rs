@@ -1,5 +1,5 @@
-//! What [`Standard`] answers for `http` requests and responses.
-use super::{Classify, EffectOf, End, KeyOf, Progress, Repeat, Standard};
+//! What [`DefaultPolicy`] answers for `http` requests and responses.
+use super::{Classify, DefaultPolicy, EffectOf, End, KeyOf, Progress, Repeat};
 use crate::{CallInfo, Classification, Effect, KeyRef, Ran, SystemClock, classify};
 use ::http::{HeaderName, HeaderValue, Method, Request, Response, Uri, uri::Authority};
 
@@ -8,7 +8,7 @@ use ::http::{HeaderName, HeaderValue, Method, Request, Response, Uri, uri::Autho
 /// A request in origin form (`GET /path`) names no scheme; its key is the host and port of its
 /// `host` header, and the port stays as it is written, since no scheme says which one is left out.
 /// Events name the host and port as the request spells them.
-impl<B> KeyOf<Request<B>> for Standard {
+impl<B> KeyOf<Request<B>> for DefaultPolicy {
     fn key_of<'r>(&self, req: &'r Request<B>) -> KeyRef<'r> {
         if req.uri().authority().is_some() {
             return KeyRef::of_uri(req.uri());
@@ -43,7 +43,7 @@ impl<'r> KeyRef<'r> {
 }
 
 /// By the method's definition: safe methods read, PUT and DELETE are idempotent.
-impl<B> EffectOf<Request<B>> for Standard {
+impl<B> EffectOf<Request<B>> for DefaultPolicy {
     fn effect_of(&self, req: &Request<B>) -> Effect {
         match *req.method() {
             Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE => Effect::ReadOnly,
@@ -53,7 +53,7 @@ impl<B> EffectOf<Request<B>> for Standard {
     }
 }
 
-impl<B: Clone> Repeat<Request<B>> for Standard {
+impl<B: Clone> Repeat<Request<B>> for DefaultPolicy {
     fn repeat(&self, req: &Request<B>) -> Option<Request<B>> {
         Some(req.clone())
     }
@@ -74,7 +74,7 @@ static ATTEMPTS: [(HeaderName, u32); 4] = [
 static SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// By `x-retry-attempt`, and by what other clients call it; a malformed number counts as absent.
-impl<B> Progress<Request<B>> for Standard {
+impl<B> Progress<Request<B>> for DefaultPolicy {
     fn attempt(&self, req: &Request<B>) -> u32 {
         let count = |(name, first): &(HeaderName, u32)| {
             let count: u32 = req.headers().get(name)?.to_str().ok()?.trim().parse().ok()?;
@@ -101,7 +101,7 @@ struct Attempts {
 ///
 /// By status and `Retry-After`, of gRPC by `grpc-status` where it is a header, and by what a retry
 /// further in noted. A `grpc-status` behind the messages comes too late to be heard.
-impl<B> Classify<Response<B>> for Standard {
+impl<B> Classify<Response<B>> for DefaultPolicy {
     fn classify<'r>(&self, end: End<'r, Response<B>>) -> Classification<'r> {
         match end {
             Ok(res) => {
@@ -135,7 +135,7 @@ mod tests {
             let req = headers
                 .iter()
                 .fold(Request::get("/x"), |req, (name, value)| req.header(*name, *value));
-            Standard.attempt(&req.body(()).unwrap())
+            DefaultPolicy.attempt(&req.body(()).unwrap())
         };
         assert_eq!(attempt(&[]), 0);
         assert_eq!(attempt(&[("x-retry-attempt", "2")]), 2);
@@ -152,13 +152,13 @@ mod tests {
     #[test]
     fn that_a_response_was_retried_is_known_in_this_process_and_in_others() {
         let mut res = Response::builder().status(503).body(()).unwrap();
-        Standard.note_attempts(&mut res, Ran::Unknown, true);
-        let here = Standard.classify(Ok(&res));
+        DefaultPolicy.note_attempts(&mut res, Ran::Unknown, true);
+        let here = DefaultPolicy.classify(Ok(&res));
         assert_eq!((here.exhausted, here.ran), (true, Ran::Unknown));
         res.extensions_mut().clear();
-        assert!(Standard.classify(Ok(&res)).exhausted);
+        assert!(DefaultPolicy.classify(Ok(&res)).exhausted);
         res.headers_mut().clear();
-        assert!(!Standard.classify(Ok(&res)).exhausted);
+        assert!(!DefaultPolicy.classify(Ok(&res)).exhausted);
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
                 .iter()
                 .fold(Response::builder(), |res, (name, value)| res.header(*name, *value));
             let res = res.body(()).unwrap();
-            let seen = Standard.classify(Ok(&res));
+            let seen = DefaultPolicy.classify(Ok(&res));
             (seen.verdict, seen.code.to_owned(), seen.exhausted)
         };
         let transient = |code: &str, exhausted| (Verdict::TRANSIENT, code.to_owned(), exhausted);
@@ -188,7 +188,7 @@ mod tests {
                 req = req.header("host", host);
             }
             let req = req.body(()).unwrap();
-            let key = Standard.key_of(&req);
+            let key = DefaultPolicy.key_of(&req);
             assert_eq!(key, KeyRef::new(&key.to_string()));
             key.to_string()
         };
@@ -205,10 +205,10 @@ mod tests {
     #[test]
     fn a_password_is_no_part_of_the_key() {
         let req = Request::get("http://ada:secret@example.org:8080/x").body(()).unwrap();
-        let key = Standard.key_of(&req);
+        let key = DefaultPolicy.key_of(&req);
         assert_eq!((key.name, &*key.to_string()), ("example.org:8080", "http://example.org:8080"));
         assert!(!format!("{key:?}").contains("secret"));
         let req = Request::get("/x").header("host", "ada:secret@example.org").body(()).unwrap();
-        assert_eq!(Standard.key_of(&req).to_string(), "example.org");
+        assert_eq!(DefaultPolicy.key_of(&req).to_string(), "example.org");
     }
 }

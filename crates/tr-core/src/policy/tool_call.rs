@@ -1,11 +1,12 @@
-//! What [`Standard`] answers for tool calls.
+//! What [`DefaultPolicy`] answers for tool calls.
 use super::{
-    Classify, Codec, Derive, EffectOf, End, Feedback, IdempotencyOf, InvalidKey, KeyOf, LoopOf,
-    LoopRef, Progress, RecordRef, Repeat, Standard, TurnRef,
+    Classify, Codec, DefaultPolicy, Derive, EffectOf, End, Feedback, IdempotencyOf, InvalidKey,
+    KeyOf, LoopOf, LoopRef, Progress, RecordRef, Repeat, TurnRef,
 };
 use crate::{
-    CallInfo, Classification, DedupeMode, Effect, Fence, Id, KeyRef, Ran, Replay, Retried,
-    RetryOverrides, Scope, Stamp, ToolCall, ToolOutcome, Verdict, Withdrawal, classify, code,
+    CallInfo, Cancellation, Classification, CoarseInstant, DedupeKey, DedupeMode, Effect,
+    FencingToken, KeyRef, Ran, Replay, Retried, RetryOverrides, Scope, ToolCall, ToolOutcome,
+    Verdict, classify, code,
     manifest::{BreakerOverride, TtlOverride},
 };
 use std::{
@@ -13,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-impl KeyOf<ToolCall> for Standard {
+impl KeyOf<ToolCall> for DefaultPolicy {
     #[inline]
     fn key_of<'r>(&self, call: &'r ToolCall) -> KeyRef<'r> {
         call.parts().tool.key()
@@ -45,7 +46,7 @@ impl KeyOf<ToolCall> for Standard {
     }
 }
 
-impl EffectOf<ToolCall> for Standard {
+impl EffectOf<ToolCall> for DefaultPolicy {
     #[inline]
     fn effect_of(&self, call: &ToolCall) -> Effect {
         call.parts().effect
@@ -65,7 +66,7 @@ impl EffectOf<ToolCall> for Standard {
     }
 }
 
-impl Repeat<ToolCall> for Standard {
+impl Repeat<ToolCall> for DefaultPolicy {
     #[inline]
     fn repeat(&self, call: &ToolCall) -> Option<ToolCall> {
         Some(call.clone())
@@ -87,7 +88,7 @@ impl Repeat<ToolCall> for Standard {
     }
 }
 
-impl Progress<ToolCall> for Standard {
+impl Progress<ToolCall> for DefaultPolicy {
     #[inline]
     fn deadline(&self, call: &ToolCall) -> Option<Instant> {
         call.parts().deadline
@@ -97,8 +98,8 @@ impl Progress<ToolCall> for Standard {
         call.set_deadline(deadline);
     }
 
-    fn withdrawal<'r>(&self, call: &'r ToolCall) -> Option<&'r dyn Withdrawal> {
-        call.parts().withdrawal.as_deref()
+    fn cancellation<'r>(&self, call: &'r ToolCall) -> Option<&'r dyn Cancellation> {
+        call.parts().cancellation.as_deref()
     }
 
     #[inline]
@@ -117,17 +118,17 @@ impl Progress<ToolCall> for Standard {
     }
 
     #[inline]
-    fn stamp(&self, call: &ToolCall) -> Option<Stamp> {
+    fn stamp(&self, call: &ToolCall) -> Option<CoarseInstant> {
         call.stamp()
     }
 
     #[inline]
-    fn set_stamp(&self, call: &mut ToolCall, now: Option<Stamp>) {
+    fn set_stamp(&self, call: &mut ToolCall, now: Option<CoarseInstant>) {
         call.set_stamp(now);
     }
 }
 
-impl Classify<ToolOutcome> for Standard {
+impl Classify<ToolOutcome> for DefaultPolicy {
     #[inline]
     fn classify<'r>(&self, end: End<'r, ToolOutcome>) -> Classification<'r> {
         match end {
@@ -155,9 +156,9 @@ impl Classify<ToolOutcome> for Standard {
     }
 }
 
-impl IdempotencyOf<ToolCall> for Standard {
+impl IdempotencyOf<ToolCall> for DefaultPolicy {
     #[inline]
-    fn id_of(&self, call: &ToolCall) -> Result<Option<Id>, InvalidKey> {
+    fn id_of(&self, call: &ToolCall) -> Result<Option<DedupeKey>, InvalidKey> {
         call.id()
     }
 
@@ -179,7 +180,7 @@ impl IdempotencyOf<ToolCall> for Standard {
             || parts.idempotency.id.is_some()
     }
 
-    fn derived_of(&self, call: &ToolCall, from: Derive) -> Result<Option<Id>, InvalidKey> {
+    fn derived_of(&self, call: &ToolCall, from: Derive) -> Result<Option<DedupeKey>, InvalidKey> {
         call.derived_id(from)
     }
 
@@ -194,8 +195,8 @@ impl IdempotencyOf<ToolCall> for Standard {
         call.parts().idempotency.in_process
     }
 
-    fn note_claim(&self, call: &mut ToolCall, claim: Fence) {
-        call.set_fence(claim);
+    fn note_claim(&self, call: &mut ToolCall, claim: FencingToken) {
+        call.set_fencing_token(claim);
     }
 
     #[inline]
@@ -205,7 +206,7 @@ impl IdempotencyOf<ToolCall> for Standard {
     }
 }
 
-impl Codec<ToolOutcome> for Standard {
+impl Codec<ToolOutcome> for DefaultPolicy {
     type Stored = ToolOutcome;
 
     #[inline]
@@ -232,7 +233,7 @@ impl Codec<ToolOutcome> for Standard {
     }
 }
 
-impl LoopOf<ToolCall> for Standard {
+impl LoopOf<ToolCall> for DefaultPolicy {
     type Subject = ToolCall;
 
     #[inline]
@@ -266,7 +267,7 @@ impl LoopOf<ToolCall> for Standard {
     }
 }
 
-impl Feedback<ToolOutcome> for Standard {
+impl Feedback<ToolOutcome> for DefaultPolicy {
     #[inline]
     fn failure<'r>(&self, end: End<'r, ToolOutcome>) -> Option<Cow<'r, str>> {
         let text = match end {

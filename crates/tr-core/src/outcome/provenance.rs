@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 /// Whether an outcome is a replay, and of what; and whether it was recorded.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Came {
+pub(super) struct Provenance {
     fingerprint: [u8; 8],
     /// How old the recorded outcome is, up to a century.
     secs: u32,
@@ -23,7 +23,7 @@ enum By {
     Record,
 }
 
-impl Came {
+impl Provenance {
     pub(super) const fn is_replay(self) -> bool {
         !matches!(self.by, By::Run)
     }
@@ -50,9 +50,9 @@ impl Came {
     }
 }
 
-impl fmt::Debug for Came {
+impl fmt::Debug for Provenance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Came")
+        f.debug_struct("Provenance")
             .field("replay", &self.replay())
             .field("unrecorded", &self.unrecorded)
             .finish()
@@ -69,14 +69,14 @@ mod tests {
     fn a_replay_comes_back() {
         for matched_on in [MatchedOn::Inflight, MatchedOn::Completed] {
             for age in [Duration::ZERO, Duration::from_nanos(86_399_999_999_999), Duration::MAX] {
-                let came =
-                    Came::default().replayed(Replay { matched_on, age, fingerprint: [7; 8] });
-                let back = came.replay().unwrap();
+                let provenance =
+                    Provenance::default().replayed(Replay { matched_on, age, fingerprint: [7; 8] });
+                let back = provenance.replay().unwrap();
                 assert_eq!((back.matched_on, back.fingerprint), (matched_on, [7; 8]));
                 assert_eq!(back.age, age.min(Duration::new(u32::MAX.into(), 999_999_999)));
             }
         }
-        assert_eq!(Came::default().replay(), None);
+        assert_eq!(Provenance::default().replay(), None);
     }
 
     #[test]

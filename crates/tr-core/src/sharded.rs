@@ -12,7 +12,7 @@ use std::{
 /// scaling. What a layer makes ([`whole`](Self::whole)) holds all counts; a clone holds one, that
 /// of the thread which cloned it. Once nothing whole is left, clones stay with the count they
 /// have.
-pub struct Striped<T> {
+pub struct Sharded<T> {
     mine: Arc<Node<T>>,
     all: Option<All<T>>,
 }
@@ -27,7 +27,7 @@ struct Node<T> {
     all: Weak<[Arc<Node<T>>; STRIPES]>,
 }
 
-impl<T> Striped<T> {
+impl<T> Sharded<T> {
     /// Shares `value`.
     #[must_use]
     pub fn new(value: T) -> Self {
@@ -57,7 +57,7 @@ impl<T> Striped<T> {
     /// A hold on the value by this thread's count, for the length of one call.
     #[inline]
     #[must_use]
-    pub fn hold(&mut self) -> Held<T> {
+    pub fn acquire(&mut self) -> Held<T> {
         self.settle();
         Held(self.mine.clone())
     }
@@ -69,7 +69,7 @@ impl<T> Striped<T> {
     }
 }
 
-/// A hold on a [`Striped`] value, of one word.
+/// A hold on a [`Sharded`] value, of one word.
 pub struct Held<T>(Arc<Node<T>>);
 
 impl<T> Deref for Held<T> {
@@ -87,7 +87,7 @@ impl<T: fmt::Debug> fmt::Debug for Held<T> {
     }
 }
 
-impl<T> Clone for Striped<T> {
+impl<T> Clone for Sharded<T> {
     #[inline]
     fn clone(&self) -> Self {
         let mine = if self.mine.stripe == stripe() { self.mine.clone() } else { self.here() };
@@ -95,7 +95,7 @@ impl<T> Clone for Striped<T> {
     }
 }
 
-impl<T> Deref for Striped<T> {
+impl<T> Deref for Sharded<T> {
     type Target = T;
 
     #[inline]
@@ -104,7 +104,7 @@ impl<T> Deref for Striped<T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Striped<T> {
+impl<T: fmt::Debug> fmt::Debug for Sharded<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.mine.value.fmt(f)
     }
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn each_thread_counts_at_its_own_stripe_and_nothing_leaks() {
         let value = Arc::new(());
-        let whole = Striped::new(value.clone());
+        let whole = Sharded::new(value.clone());
         let clone = whole.clone();
         let theirs = thread::spawn({
             let mut clone = clone.clone();

@@ -14,15 +14,15 @@ use std::{
 ///
 /// ```
 /// use std::time::Duration;
-/// use tr_core::Stamp;
+/// use tr_core::CoarseInstant;
 ///
 /// # let began = std::time::Instant::now();
-/// let (began, ended) = (Stamp::at(began), Stamp::at(began + Duration::from_millis(5)));
+/// let (began, ended) = (CoarseInstant::at(began), CoarseInstant::at(began + Duration::from_millis(5)));
 /// assert_eq!(ended.since(began), Duration::from_millis(5));
 /// assert_eq!(began.since(ended), Duration::ZERO);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Stamp(NonZeroU64);
+pub struct CoarseInstant(NonZeroU64);
 
 /// The word of [`ZERO`]. Stamps count nanoseconds from there, 292 years in both directions: the
 /// clock that came first may be one that a test has put forward.
@@ -33,7 +33,7 @@ static ZERO: OnceLock<Instant> = OnceLock::new();
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-impl Stamp {
+impl CoarseInstant {
     /// Of this instant.
     #[inline]
     #[must_use]
@@ -96,9 +96,13 @@ const fn nanos(duration: Duration) -> u64 {
     duration.as_secs().wrapping_mul(1_000_000_000).wrapping_add(duration.subsec_nanos() as u64)
 }
 
-impl fmt::Debug for Stamp {
+impl fmt::Debug for CoarseInstant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Stamp({:+.9} s)", (self.0.get() as i64).wrapping_sub(i64::MIN) as f64 * 1e-9)
+        write!(
+            f,
+            "CoarseInstant({:+.9} s)",
+            (self.0.get() as i64).wrapping_sub(i64::MIN) as f64 * 1e-9
+        )
     }
 }
 
@@ -116,19 +120,19 @@ mod tests {
             let Some(then) = (if back { now.checked_sub(by) } else { now.checked_add(by) }) else {
                 return Ok(());
             };
-            let (now, then) = (Stamp::at(now), Stamp::at(then));
+            let (now, then) = (CoarseInstant::at(now), CoarseInstant::at(then));
             let (early, late) = if back { (then, now) } else { (now, then) };
             prop_assert_eq!(late.since(early), by);
             prop_assert_eq!(early.since(late), Duration::ZERO);
             prop_assert_eq!(early.cmp(&late), early.instant().cmp(&late.instant()));
             prop_assert_eq!(late.instant() - early.instant(), by);
-            prop_assert_eq!(Stamp::of_word(late.to_word()), Some(late));
+            prop_assert_eq!(CoarseInstant::of_word(late.to_word()), Some(late));
         }
     }
 
     #[test]
     fn a_request_has_room_for_one_in_a_word() {
-        assert_eq!(size_of::<Option<Stamp>>(), size_of::<u64>());
-        assert_eq!(Stamp::of_word(0), None);
+        assert_eq!(size_of::<Option<CoarseInstant>>(), size_of::<u64>());
+        assert_eq!(CoarseInstant::of_word(0), None);
     }
 }

@@ -1,5 +1,5 @@
 //! Questions about recognising a repeated request and recording its answer.
-use crate::{DedupeMode, Fence, Id, Replay, Scope, manifest::TtlOverride};
+use crate::{DedupeKey, DedupeMode, FencingToken, Replay, Scope, manifest::TtlOverride};
 use std::{error::Error, fmt};
 
 /// By what a repeated request is recognised.
@@ -14,7 +14,7 @@ pub trait IdempotencyOf<Req> {
     /// # Errors
     /// If it has a key that cannot be used; the call is refused then, since running it without
     /// its key could run it twice.
-    fn id_of(&self, req: &Req) -> Result<Option<Id>, InvalidKey>;
+    fn id_of(&self, req: &Req) -> Result<Option<DedupeKey>, InvalidKey>;
 
     /// What to do with a duplicate.
     fn mode_of(&self, _: &Req) -> DedupeMode {
@@ -38,7 +38,7 @@ pub trait IdempotencyOf<Req> {
     ///
     /// # Errors
     /// If the request's params have no canonical form; the call is refused then.
-    fn derived_of(&self, _: &Req, _: Derive) -> Result<Option<Id>, InvalidKey> {
+    fn derived_of(&self, _: &Req, _: Derive) -> Result<Option<DedupeKey>, InvalidKey> {
         Ok(None)
     }
 
@@ -55,7 +55,7 @@ pub trait IdempotencyOf<Req> {
 
     /// Tells the request under which claim it runs, where a store of records has granted one: a
     /// tool can pass that on.
-    fn note_claim(&self, _: &mut Req, _: Fence) {}
+    fn note_claim(&self, _: &mut Req, _: FencingToken) {}
 
     /// What a record says of the request for operators, beside what events say.
     fn record_of<'r>(&self, _: &'r Req) -> RecordRef<'r> {
