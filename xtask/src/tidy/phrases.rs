@@ -28,7 +28,6 @@ const PHRASES: &[&str] = &[
     "go by",
     "goes by",
     "going by",
-    "gone by",
     "is told",
     "leave room",
     "leaves room",
