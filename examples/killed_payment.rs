@@ -18,7 +18,7 @@ use std::{
 use tokio::time::{Instant, sleep};
 use tower::{ServiceBuilder, ServiceExt as _, service_fn};
 use tr_core::{BoxError, Effect, Params, ToolCall, ToolOutcome, failure_info};
-use tr_idempotency::{IdempotencyLayer, Settlement, redis::Redis};
+use tr_idempotency::{IdempotencyLayer, Resolution, redis::Redis};
 use tr_testkit::{ledger::Ledger, redis::Server};
 
 /// How long a dead process keeps its call: 2 minutes by default, here so that nobody has to wait.
@@ -121,7 +121,7 @@ async fn story() -> Result<(), BoxError> {
     for lost in records.unknown(10).await? {
         let key = lost.hashed_key().ok_or("a record of ours")?;
         let receipt = receipt(&key.to_string(), &bank)?;
-        records.settle(&key, Some(lost.epoch), Settlement::Done(receipt)).await??;
+        records.settle(&key, Some(lost.epoch), Resolution::Done(receipt)).await??;
         println!("{} of {}: done", lost.tool, lost.idempotency_key);
     }
 

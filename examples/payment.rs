@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering::Relaxed},
     time::Duration,
 };
-use tool_reliability::{ToolStack, idempotency::Settlement};
+use tool_reliability::{ToolStack, idempotency::Resolution};
 use tower::{Service, ServiceExt, service_fn};
 use tr_core::{BoxError, Effect, Params, ToolCall, ToolOutcome, failure_info};
 
@@ -65,7 +65,7 @@ async fn main() -> Result<(), BoxError> {
     let unknown = stack.records().unknown();
     let [record] = &unknown[..] else { return Err("one record is unknown".into()) };
     let key = record.hashed_key().ok_or("a record of ours")?;
-    stack.records().settle(&key, Settlement::Done(receipt(2)))?;
+    stack.records().settle(&key, Resolution::Done(receipt(2)))?;
     let settled = pay.ready().await?.call(payment(43, 500)?).await?;
     println!("again:  {}, from the record: {}", content(&settled), settled.from_cache());
     assert!(settled.from_cache());

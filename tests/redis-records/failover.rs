@@ -117,7 +117,7 @@ async fn told(ask: impl AsyncFn() -> StoreError) -> StoreError {
         if error.to_string().contains("it is a replica") {
             return error;
         }
-        assert!(error.is_passing(), "{error}");
+        assert!(error.is_transient(), "{error}");
         assert!(begin.elapsed() < PATIENCE, "it is not told that it talks to a replica: {error}");
         sleep(PAUSE).await;
     }
@@ -128,7 +128,7 @@ async fn certain<T>(ask: impl AsyncFn() -> Result<T, StoreError>) -> T {
     let begin = Instant::now();
     loop {
         match ask().await {
-            Err(error) if error.is_passing() && begin.elapsed() < PATIENCE => sleep(PAUSE).await,
+            Err(error) if error.is_transient() && begin.elapsed() < PATIENCE => sleep(PAUSE).await,
             answer => return answer.unwrap(),
         }
     }

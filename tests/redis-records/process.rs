@@ -106,7 +106,7 @@ pub(crate) async fn call(
             Ok(Claimed::Unknown(_)) => return Outcome::Unknown,
             Ok(Claimed::Full) => return Outcome::Full,
             Ok(Claimed::Conflict) => panic!("all ask for the same"),
-            Err(error) if !error.is_passing() || begin.elapsed() > PATIENCE => {
+            Err(error) if !error.is_transient() || begin.elapsed() > PATIENCE => {
                 let _ = store.release(&claim.key, claim.owner).await;
                 return Outcome::Refused(error.kind());
             }
@@ -128,7 +128,7 @@ async fn record(store: &Redis, key: &Key, token: Token, begin: Instant) -> bool 
     loop {
         match store.finalise(key, token, &end).await {
             Ok(recorded) => return recorded,
-            Err(error) if !error.is_passing() || begin.elapsed() > PATIENCE => return false,
+            Err(error) if !error.is_transient() || begin.elapsed() > PATIENCE => return false,
             Err(_) => sleep(PAUSE).await,
         }
     }

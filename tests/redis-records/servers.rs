@@ -203,7 +203,7 @@ async fn a_server_that_is_loading_is_waited_for() {
         match store.claim(&claim("pay")).await {
             Ok(claimed) => break claimed,
             Err(error) => {
-                assert!(error.is_passing(), "{error}");
+                assert!(error.is_transient(), "{error}");
                 loading += u32::from(error.to_string().contains("loading"));
             }
         }

@@ -14,7 +14,7 @@ use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
 use tool_reliability::{
     config::variables,
     idempotency::{
-        DedupeRecord, IdempotencyLayer, RecordState, Settlement, StoreHandle,
+        DedupeRecord, IdempotencyLayer, RecordState, Resolution, StoreHandle,
         store::{StoreError, StoreErrorKind},
     },
 };
@@ -345,9 +345,9 @@ async fn settle(
         }
     };
     let settlement = match (how, answer) {
-        (How::Done, Some(answer)) => Settlement::Done(answer),
-        (How::Done, None) => Settlement::DoneNotKept,
-        (How::DidNotRun, _) => Settlement::DidNotRun,
+        (How::Done, Some(answer)) => Resolution::Done(answer),
+        (How::Done, None) => Resolution::DoneNotKept,
+        (How::DidNotRun, _) => Resolution::DidNotRun,
     };
     let settled = records.settle(key, Some(record.epoch), settlement).await;
     // What is said of a sealed record without the key, no guard would believe.

@@ -9,13 +9,13 @@ pub(crate) struct Records(pub(crate) Handle<ToolOutcome>);
 
 impl CacheReadings for Records {
     fn sizes(&self, report: &mut dyn FnMut(&str, Scope, u64)) {
-        for held in self.0.holdings() {
+        for held in self.0.state_counts() {
             report(&held.tool, held.scope, held.records);
         }
     }
 
     fn ttls(&self, report: &mut dyn FnMut(&str, &'static str, Duration)) {
-        for held in self.0.holdings() {
+        for held in self.0.state_counts() {
             report(&held.tool, held.state.as_str(), held.ttl);
         }
     }

@@ -9,7 +9,7 @@ use crate::{
     layer::IdempotencyLayer,
     local::{Store, budget::Budget, shard::Common},
     protocol::Ttls,
-    remote::{Policy, Remote, WhenStoreFails, inquiry::Inquiry, probe::Probe},
+    remote::{Policy, Remote, WhenStoreFails, local_probe::LocalProbe, probe::Probe},
     service::Shared,
     store::RecordStore,
 };
@@ -385,8 +385,8 @@ impl<A, V> Builder<A, V> {
             (remote.instance, remote.keeps_answers) = (self.instance, self.keeps_answers);
             Arc::new(remote)
         });
-        let inquiry = self.probe.map(|probe| Inquiry::new(probe, self.probe_patience));
-        let shared = Shared { config, store, observer: self.observer, remote, inquiry };
+        let probe = self.probe.map(|probe| LocalProbe::new(probe, self.probe_patience));
+        let shared = Shared { config, store, observer: self.observer, remote, probe };
         IdempotencyLayer::new(self.answers, shared)
     }
 }

@@ -68,12 +68,12 @@ impl Clock {
         self.tick.fetch_max(self.exactly(), Relaxed);
     }
 
-    pub(crate) fn janitor_comes(&self) {
+    pub(crate) fn janitor_started(&self) {
         self.tick();
         self.janitors.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn janitor_goes(&self) {
+    pub(crate) fn janitor_stopped(&self) {
         self.janitors.fetch_sub(1, Relaxed);
     }
 }

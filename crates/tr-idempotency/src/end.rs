@@ -18,7 +18,7 @@ pub(crate) type State<V> = protocol::State<Option<V>, Failure<V>>;
 /// A failure that several callers share.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure<V> {
-    pub(crate) flaw: Arc<Flaw>,
+    pub(crate) recorded: Arc<RecordedFailure>,
     /// The response that reported it, if one did and it can be kept.
     pub(crate) response: Option<V>,
     /// The same in few words, where these are many.
@@ -33,14 +33,14 @@ pub(crate) enum Dropped<V> {
 }
 
 /// Failures of fewer bytes are kept as they are.
-pub(crate) const FEW: usize = 1_024;
+pub(crate) const SMALL_FAILURE: usize = 1_024;
 
 /// Causes beyond these are neither measured nor kept.
 pub(crate) const CAUSES: usize = 8;
 
 /// What is known of a failure.
 #[derive(Debug)]
-pub(crate) struct Flaw {
+pub(crate) struct RecordedFailure {
     pub(crate) code: Box<str>,
     pub(crate) verdict: Verdict,
     pub(crate) ran: Ran,
@@ -54,11 +54,11 @@ pub(crate) enum Answer<V> {
     /// The same.
     Response(V),
     /// The same failure, which no response can tell.
-    Failure(Arc<Flaw>),
+    Failure(Arc<RecordedFailure>),
     /// It succeeded, but what it answered was not kept.
     NotKept,
     /// Nobody knows.
-    Unknown { mutating: bool, cause: Option<Arc<Flaw>> },
+    Unknown { mutating: bool, cause: Option<Arc<RecordedFailure>> },
     /// The store of records refused the call for all of them; whether it was mutating.
     Refused(Refused, bool),
 }
@@ -104,7 +104,7 @@ impl<V> State<V> {
     /// How the call ended, in its code alone: nothing that it answered or said.
     pub(crate) fn bare(&self) -> Self {
         let bare = |failure: &Failure<V>| Failure {
-            flaw: Arc::new(failure.flaw.bare()),
+            recorded: Arc::new(failure.recorded.bare()),
             response: None,
             brief: None,
         };
@@ -135,16 +135,24 @@ impl<V> State<V> {
 
 impl<V> Failure<V> {
     /// What no response tells of.
-    pub(crate) fn of_error(flaw: Arc<Flaw>) -> Self {
-        let brief = flaw.brief().map(|flaw| Self::new(Arc::new(flaw), None, None)).map(Box::new);
-        Self { flaw, response: None, brief }
+    pub(crate) fn of_error(recorded: Arc<RecordedFailure>) -> Self {
+        let brief = recorded
+            .brief()
+            .map(|recorded| Self::new(Arc::new(recorded), None, None))
+            .map(Box::new);
+        Self { recorded, response: None, brief }
     }
 
     /// What a response tells of, and the same in few words.
-    pub(crate) fn new(flaw: Arc<Flaw>, response: Option<V>, brief: Option<V>) -> Self {
-        let brief = brief
-            .map(|brief| Box::new(Self { flaw: flaw.clone(), response: Some(brief), brief: None }));
-        Self { flaw, response, brief }
+    pub(crate) fn new(
+        recorded: Arc<RecordedFailure>,
+        response: Option<V>,
+        brief: Option<V>,
+    ) -> Self {
+        let brief = brief.map(|brief| {
+            Box::new(Self { recorded: recorded.clone(), response: Some(brief), brief: None })
+        });
+        Self { recorded, response, brief }
     }
 
     fn shrink(&mut self) -> Option<Dropped<V>> {
@@ -155,7 +163,7 @@ impl<V> Failure<V> {
     }
 }
 
-impl Flaw {
+impl RecordedFailure {
     fn bare(&self) -> Self {
         let Self { verdict, ran, exhausted, .. } = *self;
         Self { code: self.code.clone(), verdict, ran, exhausted, error: None }
@@ -171,7 +179,7 @@ impl Flaw {
     /// The same in few words, if it has many.
     fn brief(&self) -> Option<Self> {
         let bytes = self.size();
-        let error = self.error.as_ref().filter(|_| bytes >= FEW)?;
+        let error = self.error.as_ref().filter(|_| bytes >= SMALL_FAILURE)?;
         let text = shortened(&error.to_string(), bytes);
         Some(Self {
             code: self.code.clone(),
@@ -210,7 +218,7 @@ fn length(text: &dyn Display) -> usize {
 
 /// The state in which a failure leaves its record.
 pub(crate) fn failed<V>(mutating: bool, failure: Failure<V>) -> State<V> {
-    match (failure.flaw.verdict, failure.flaw.ran) {
+    match (failure.recorded.verdict, failure.recorded.ran) {
         (Verdict::Cancelled, Ran::No) => State::Cancelled(Some(failure)),
         (Verdict::Cancelled, _) => State::Unknown(Some(failure)),
         (_, Ran::Unknown) if mutating => State::Unknown(Some(failure)),
@@ -228,7 +236,7 @@ pub(crate) fn failed<V>(mutating: bool, failure: Failure<V>) -> State<V> {
 /// one that succeeded: a second run would do the same harm.
 pub(crate) fn ttl<V>(ttls: &Ttls, state: &State<V>, mutating: bool) -> Millis {
     match state {
-        State::Failed(failure, _) if mutating && failure.flaw.ran != Ran::No => {
+        State::Failed(failure, _) if mutating && failure.recorded.ran != Ran::No => {
             ttls.failed.max(ttls.done)
         }
         _ => ttls.of(state),
@@ -252,7 +260,7 @@ impl<V: Clone> Failure<V> {
     fn answer(&self) -> Answer<V> {
         match &self.response {
             Some(response) => Answer::Response(response.clone()),
-            None => Answer::Failure(self.flaw.clone()),
+            None => Answer::Failure(self.recorded.clone()),
         }
     }
 }
@@ -264,8 +272,8 @@ mod tests {
     #[test]
     fn a_failure_is_recorded_by_what_is_known_of_its_run() {
         let of = |mutating, verdict, ran| {
-            let flaw = Flaw::new(Classification::new(verdict, ran, "x"), None);
-            match failed::<()>(mutating, Failure::of_error(Arc::new(flaw))) {
+            let recorded = RecordedFailure::new(Classification::new(verdict, ran, "x"), None);
+            match failed::<()>(mutating, Failure::of_error(Arc::new(recorded))) {
                 State::Failed(_, again) => format!("failed {again:?}"),
                 State::Cancelled(_) => "cancelled".into(),
                 State::Unknown(_) => "unknown".into(),

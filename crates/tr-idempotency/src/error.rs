@@ -2,7 +2,8 @@
 //!
 //! Each leads to a [`FailureInfo`] by its `source()`, and that to its cause, if it has one.
 use crate::{
-    end::{Answer, Flaw},
+    end::{Answer, RecordedFailure},
+    local::Refusal,
     remote::obtain::Refused,
     store::StoreError,
 };
@@ -89,7 +90,7 @@ leaf! {
 leaf! {
     /// The call was [cancelled](crate::Handle::cancel). The facts say whether the tool may have run, be
     /// it for another process that was waited for. Code `cancelled`.
-    Withdrawn: "the call was cancelled"
+    Cancelled: "the call was cancelled"
 }
 
 /// The call failed, and whoever asks for it again is told the same: its text is that of the tool's
@@ -152,11 +153,11 @@ impl WaitTimedOut {
 }
 
 impl OutcomeUnknown {
-    pub(crate) fn new(mutating: bool, cause: Option<Arc<Flaw>>) -> Self {
+    pub(crate) fn new(mutating: bool, cause: Option<Arc<RecordedFailure>>) -> Self {
         let verdict = if mutating { Verdict::Permanent } else { Verdict::TRANSIENT };
         let facts = FailureInfo::new(code::OUTCOME_UNKNOWN, Ran::Unknown, verdict).by_layer();
         Self(match cause {
-            Some(flaw) => facts.because(Cause(flaw)),
+            Some(recorded) => facts.because(Cause(recorded)),
             None => facts,
         })
     }
@@ -191,7 +192,7 @@ impl StoreFull {
 
 impl StoreUnavailable {
     pub(crate) fn new(cause: Arc<StoreError>, ran: Ran) -> Self {
-        let verdict = if cause.is_passing() { Verdict::TRANSIENT } else { Verdict::Permanent };
+        let verdict = if cause.is_transient() { Verdict::TRANSIENT } else { Verdict::Permanent };
         Self(
             FailureInfo::new(code::STORE_UNAVAILABLE, ran, verdict)
                 .by_layer()
@@ -207,20 +208,20 @@ impl RecordUnreadable {
     }
 }
 
-impl Withdrawn {
+impl Cancelled {
     pub(crate) const fn new(ran: Ran) -> Self {
         Self(FailureInfo::new(code::CANCELLED, ran, Verdict::Cancelled).by_layer())
     }
 }
 
 impl SharedFailure {
-    pub(crate) fn new(flaw: Arc<Flaw>) -> Self {
-        Self(FailureInfo::of(flaw.classification()).by_layer().because(Cause(flaw)))
+    pub(crate) fn new(recorded: Arc<RecordedFailure>) -> Self {
+        Self(FailureInfo::of(recorded.classification()).by_layer().because(Cause(recorded)))
     }
 
     /// For whoever did not run the call.
-    fn replayed(flaw: Arc<Flaw>, replay: Replay) -> Self {
-        let Self(facts) = Self::new(flaw);
+    fn replayed(recorded: Arc<RecordedFailure>, replay: Replay) -> Self {
+        let Self(facts) = Self::new(recorded);
         Self(facts.replayed(replay))
     }
 }
@@ -230,10 +231,22 @@ impl<V> Answer<V> {
     pub(crate) fn into_result(self, replay: Replay) -> Result<V, tr_core::BoxError> {
         match self {
             Self::Response(value) => Ok(value),
-            Self::Failure(flaw) => Err(SharedFailure::replayed(flaw, replay).into()),
+            Self::Failure(recorded) => Err(SharedFailure::replayed(recorded, replay).into()),
             Self::NotKept => Err(AnswerNotKept::ended(replay.age).into()),
             Self::Unknown { mutating, cause } => Err(OutcomeUnknown::new(mutating, cause).into()),
             Self::Refused(refused, mutating) => Err(refused.into_error(mutating)),
+        }
+    }
+}
+
+impl Refusal {
+    pub(crate) fn into_error(self, mutating: bool) -> tr_core::BoxError {
+        match self {
+            Self::Conflict => Conflict::new().into(),
+            Self::InFlight => InFlight::new().into(),
+            Self::TooManyWaiters => TooManyWaiters::new().into(),
+            Self::Unknown(cause) => OutcomeUnknown::new(mutating, cause).into(),
+            Self::Full => StoreFull::new().into(),
         }
     }
 }
@@ -254,7 +267,7 @@ impl Refused {
 
 /// The one failure behind everybody's own error.
 #[derive(Debug)]
-struct Cause(Arc<Flaw>);
+struct Cause(Arc<RecordedFailure>);
 
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

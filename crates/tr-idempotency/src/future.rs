@@ -1,15 +1,15 @@
 //! Future types.
 use crate::{
     bounds::{Answers, Detachable},
-    drive::{Attended, Drive},
+    detached_call::{Attended, DetachedCall},
     error::WaitTimedOut,
-    lead::{Errand, Lead},
     local::{
         Refusal,
         wait::{Delivery, Waiter},
     },
     remote::Boxed,
     service::Idempotency,
+    store_call::{StoreCall, StoreRequest},
 };
 use pin_project_lite::pin_project;
 use std::{
@@ -46,15 +46,15 @@ type StateOf<S, Req, A, V> =
 /// Small, since every layer further out moves it: what is large lies elsewhere.
 enum State<S, F, Req, R, A, V> {
     Known(Option<Result<R, BoxError>>),
-    Drive(Attended<S, F, Req, R, A, V>),
+    Running(Attended<S, F, Req, R, A, V>),
     Wait(Pin<Box<Wait<S, Req, A, V>>>),
-    Inquire(Box<Inquire<S, Req, A, V>>),
+    Probing(Box<Probing<S, Req, A, V>>),
 }
 
 /// Waits for what a probe finds, and then calls again or is refused.
-struct Inquire<S, Req, A, V> {
+struct Probing<S, Req, A, V> {
     /// Whether the record says something else now.
-    inquiry: Boxed<bool>,
+    probe: Boxed<bool>,
     call: Option<(Idempotency<S, A, V>, Req, Refusal)>,
 }
 
@@ -69,7 +69,7 @@ pin_project! {
         // The call's own.
         deadline: Option<Instant>,
         // What to ask of the store, should the claim pass to this caller.
-        errand: Option<Box<Errand<V>>>,
+        store_request: Option<Box<StoreRequest<V>>>,
         // When the layer's patience is over, once there is something to wait for.
         until: Option<Instant>,
         #[pin]
@@ -83,18 +83,18 @@ impl<S, F, Req, R, A, V> IdempotencyFuture<S, F, Req, R, A, V> {
     }
 
     #[inline]
-    pub(crate) const fn drive(drive: Drive<S, F, Req, R, A, V>) -> Self {
-        Self { state: State::Drive(Attended(drive)) }
+    pub(crate) const fn detached(call: DetachedCall<S, F, Req, R, A, V>) -> Self {
+        Self { state: State::Running(Attended(call)) }
     }
 
-    pub(crate) fn inquire(
-        inquiry: Boxed<bool>,
+    pub(crate) fn probing(
+        probe: Boxed<bool>,
         service: Idempotency<S, A, V>,
         req: Req,
         refusal: Refusal,
     ) -> Self {
         let call = Some((service, req, refusal));
-        Self { state: State::Inquire(Box::new(Inquire { inquiry, call })) }
+        Self { state: State::Probing(Box::new(Probing { probe, call })) }
     }
 
     pub(crate) fn wait(
@@ -104,11 +104,12 @@ impl<S, F, Req, R, A, V> IdempotencyFuture<S, F, Req, R, A, V> {
         mutating: bool,
         answers: A,
         deadline: Option<std::time::Instant>,
-        errand: Option<Box<Errand<V>>>,
+        store_request: Option<Box<StoreRequest<V>>>,
     ) -> Self {
         let (call, until, timer) = (Some(call), None, None);
         let deadline = deadline.map(Instant::from_std);
-        let wait = Wait { waiter, replay, call, mutating, answers, deadline, errand, until, timer };
+        let wait =
+            Wait { waiter, replay, call, mutating, answers, deadline, store_request, until, timer };
         Self { state: State::Wait(Pin::from(Box::new(wait))) }
     }
 }
@@ -130,15 +131,15 @@ where
                 State::Known(end) => {
                     return Poll::Ready(end.take().expect("polled after completion"));
                 }
-                State::Drive(Attended(drive)) => return drive.poll(cx),
+                State::Running(Attended(call)) => return call.poll(cx),
                 State::Wait(wait) => *state = std::task::ready!(wait.as_mut().poll(cx)),
-                State::Inquire(inquire) => *state = std::task::ready!(inquire.poll(cx)),
+                State::Probing(probing) => *state = std::task::ready!(probing.poll(cx)),
             }
         }
     }
 }
 
-impl<S, Req, A, V> Inquire<S, Req, A, V>
+impl<S, Req, A, V> Probing<S, Req, A, V>
 where
     S: Detachable<Req>,
     Req: Send + 'static,
@@ -146,7 +147,7 @@ where
     V: Clone + Send + 'static,
 {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<StateOf<S, Req, A, V>> {
-        let is_settled = std::task::ready!(self.inquiry.as_mut().poll(cx));
+        let is_settled = std::task::ready!(self.probe.as_mut().poll(cx));
         let (mut service, mut req, refusal) = self.call.take().expect("answered once");
         Poll::Ready(if is_settled {
             // By now it is stale.
@@ -199,15 +200,16 @@ where
             Delivery::Alone => None,
         };
         let (service, req) = this.call.take().expect("served once");
-        let errand = this.errand.take().filter(|_| claim.is_some());
-        let lead = errand.map(|mut errand| {
+        let store_request = this.store_request.take().filter(|_| claim.is_some());
+        let store_call = store_request.map(|mut store_request| {
             // It has waited already.
-            errand.request.until = *this.until;
-            Box::new(Lead::new(*errand))
+            store_request.request.until = *this.until;
+            Box::new(StoreCall::new(*store_request))
         });
         let (mutating, answers) = (*this.mutating, *this.answers);
-        let drive = Drive::new(None, service.get_ref(), req, claim, lead, mutating, answers);
-        Poll::Ready(State::Drive(Attended(drive)))
+        let call =
+            DetachedCall::new(None, service.get_ref(), req, claim, store_call, mutating, answers);
+        Poll::Ready(State::Running(Attended(call)))
     }
 }
 
@@ -216,9 +218,9 @@ impl<S, F, Req, R, A, V> fmt::Debug for IdempotencyFuture<S, F, Req, R, A, V> {
         let mut f = f.debug_struct("IdempotencyFuture");
         match &self.state {
             State::Known(_) => f.field("state", &"known"),
-            State::Drive(drive) => f.field("state", drive),
+            State::Running(call) => f.field("state", call),
             State::Wait(wait) => f.field("state", &wait.waiter),
-            State::Inquire(_) => f.field("state", &"asking the probe"),
+            State::Probing(_) => f.field("state", &"asking the probe"),
         };
         f.finish()
     }

@@ -19,7 +19,7 @@ pub struct Handle<V> {
 /// How a call of unknown outcome ended, as an operator found out.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Settlement<V> {
+pub enum Resolution<V> {
     /// It ran, and this is its answer: duplicates get it from now on.
     Done(V),
     /// It ran, and nobody has its answer: duplicates are told so.
@@ -61,7 +61,7 @@ pub struct Counts {
 /// Records of one tool in one state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Holding {
+pub struct StateCount {
     /// The tool's label.
     pub tool: String,
     /// Whose calls they may answer.
@@ -165,7 +165,7 @@ impl<V> Handle<V> {
     /// How many records there are of each tool, by scope and state, and how long they are kept: for
     /// gauges. Locks one part of the store after the other.
     #[must_use]
-    pub fn holdings(&self) -> Vec<Holding> {
+    pub fn state_counts(&self) -> Vec<StateCount> {
         let mut all: HashMap<(String, Scope, RecordState), (u64, u64)> = HashMap::new();
         for shard in self.store().shards() {
             let table = shard.lock();
@@ -178,7 +178,7 @@ impl<V> Handle<V> {
         }
         let holding = |((tool, scope, state), (records, kept))| {
             let ttl = Duration::from_millis(kept);
-            Holding { tool, scope, state, records, ttl }
+            StateCount { tool, scope, state, records, ttl }
         };
         all.into_iter().map(holding).collect()
     }
@@ -192,7 +192,7 @@ impl<V> Handle<V> {
     pub fn settle_sized(
         &self,
         key: &Key,
-        how: Settlement<V>,
+        how: Resolution<V>,
         size: usize,
     ) -> Result<(), NotUnknown> {
         self.settle_if(key, None, how, size)
@@ -207,7 +207,7 @@ impl<V> Handle<V> {
         &self,
         key: &Key,
         epoch: u64,
-        how: Settlement<V>,
+        how: Resolution<V>,
         size: usize,
     ) -> Result<(), NotUnknown> {
         self.settle_if(key, Some(epoch), how, size)
@@ -217,13 +217,13 @@ impl<V> Handle<V> {
         &self,
         key: &Key,
         of: Option<u64>,
-        how: Settlement<V>,
+        how: Resolution<V>,
         size: usize,
     ) -> Result<(), NotUnknown> {
         let state = match how {
-            Settlement::Done(value) => State::Done(Some(value)),
-            Settlement::DoneNotKept => State::Done(None),
-            Settlement::DidNotRun => State::Cancelled(None),
+            Resolution::Done(value) => State::Done(Some(value)),
+            Resolution::DoneNotKept => State::Done(None),
+            Resolution::DidNotRun => State::Cancelled(None),
         };
         let settled = self.store().settle(key, of, state, size, &self.shared.config.ttls);
         settled.then_some(()).ok_or(NotUnknown(()))
@@ -255,7 +255,7 @@ impl<V> Handle<V> {
     ///
     /// The call is dropped at its next await, and not retried: before the tool can have started
     /// it is recorded as cancelled, after that as unknown. Caller and waiters get
-    /// [`Withdrawn`](crate::error::Withdrawn) or what a shared failure says of it.
+    /// [`Cancelled`](crate::error::Cancelled) or what a shared failure says of it.
     #[must_use = "says whether there was a call in flight"]
     pub fn cancel(&self, key: &Key) -> bool {
         let driver = self.store().shard(key).lock().cancel(key);
@@ -305,7 +305,7 @@ where
     ///
     /// # Errors
     /// If there is no record of unknown outcome under this key.
-    pub fn settle(&self, key: &Key, how: Settlement<V>) -> Result<(), NotUnknown> {
+    pub fn settle(&self, key: &Key, how: Resolution<V>) -> Result<(), NotUnknown> {
         let size = size_of(&how);
         self.settle_if(key, None, how, size)
     }
@@ -315,18 +315,18 @@ where
     ///
     /// # Errors
     /// If there is no record of unknown outcome under this key, or it is another run's.
-    pub fn settle_run(&self, key: &Key, epoch: u64, how: Settlement<V>) -> Result<(), NotUnknown> {
+    pub fn settle_run(&self, key: &Key, epoch: u64, how: Resolution<V>) -> Result<(), NotUnknown> {
         let size = size_of(&how);
         self.settle_if(key, Some(epoch), how, size)
     }
 }
 
-fn size_of<V>(how: &Settlement<V>) -> usize
+fn size_of<V>(how: &Resolution<V>) -> usize
 where
     DefaultPolicy: Codec<V, Stored = V>,
 {
     match how {
-        Settlement::Done(answer) => Codec::<V>::size_of(&DefaultPolicy, answer),
+        Resolution::Done(answer) => Codec::<V>::size_of(&DefaultPolicy, answer),
         _ => 0,
     }
 }

@@ -28,7 +28,7 @@ impl Janitor {
         store: &Arc<Store<V>>,
         remote: Option<Arc<dyn RecordStore>>,
     ) -> Self {
-        let shift = Shift::begin(&store.common);
+        let shift = TickGuard::begin(&store.common);
         let here = tokio::spawn(work(Arc::downgrade(store), shift)).abort_handle();
         let there = remote.map(|remote| tokio::spawn(sweep(remote)).abort_handle());
         Self([here].into_iter().chain(there).collect())
@@ -42,22 +42,22 @@ impl Drop for Janitor {
 }
 
 /// While one lives, the clock's ticks are good.
-struct Shift(Arc<Common>);
+struct TickGuard(Arc<Common>);
 
-impl Shift {
+impl TickGuard {
     fn begin(common: &Arc<Common>) -> Self {
-        common.clock.janitor_comes();
+        common.clock.janitor_started();
         Self(common.clone())
     }
 }
 
-impl Drop for Shift {
+impl Drop for TickGuard {
     fn drop(&mut self) {
-        self.0.clock.janitor_goes();
+        self.0.clock.janitor_stopped();
     }
 }
 
-async fn work<V>(store: Weak<Store<V>>, shift: Shift) {
+async fn work<V>(store: Weak<Store<V>>, shift: TickGuard) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for round in (0..ROUND).cycle() {

@@ -108,14 +108,13 @@ mod codec;
 mod config;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-mod drive;
+mod detached_call;
 mod end;
 pub mod error;
 pub mod future;
 mod handle;
 mod janitor;
 mod layer;
-mod lead;
 mod local;
 pub mod protocol;
 mod record;
@@ -126,6 +125,7 @@ mod service;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod store;
+mod store_call;
 mod store_handle;
 
 pub use self::{
@@ -134,7 +134,7 @@ pub use self::{
     config::{ConflictPolicy, DerivedKeys},
     error::ConfigError,
     future::IdempotencyFuture,
-    handle::{Counts, Filter, Handle, Holding, NotUnknown, Settlement},
+    handle::{Counts, Filter, Handle, NotUnknown, Resolution, StateCount},
     janitor::Janitor,
     layer::IdempotencyLayer,
     record::{Attempt, DedupeRecord, Execution, RecordState, RecordedError, RequestNotes},

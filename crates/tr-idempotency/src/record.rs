@@ -1,9 +1,9 @@
 //! Records as operators see them.
 use crate::{
     codec::{Found, body::Format, notes::RequestNote},
-    end::Flaw,
+    end::RecordedFailure,
     local::{
-        entry::{Entry, Run, flaw, is_retriable},
+        entry::{Entry, Run, is_retriable, recorded},
         notes::Notes,
         shard::Common,
     },
@@ -147,11 +147,11 @@ impl Attempt {
 }
 
 impl RecordedError {
-    fn of<D, F>(state: &protocol::State<D, F>, flaw: &Flaw) -> Self {
-        let retriable = is_retriable(state, flaw);
+    fn of<D, F>(state: &protocol::State<D, F>, recorded: &RecordedFailure) -> Self {
+        let retriable = is_retriable(state, recorded);
         Self {
-            code: flaw.code.to_string(),
-            message: flaw.error.as_ref().map_or(flaw.code.to_string(), ToString::to_string),
+            code: recorded.code.to_string(),
+            message: recorded.error.as_ref().map_or(recorded.code.to_string(), ToString::to_string),
             terminal: !retriable,
             should_retriable: retriable,
         }
@@ -226,7 +226,8 @@ impl DedupeRecord {
                     .map(|run| Attempt::of(run, unix))
                     .collect(),
             }),
-            error: flaw(&record.state).map(|flaw| RecordedError::of(&record.state, flaw)),
+            error: recorded(&record.state)
+                .map(|recorded| RecordedError::of(&record.state, recorded)),
             lock_until_ms: (state == RecordState::Inflight).then(|| unix(record.until)),
             version: record.version,
             epoch: record.token.epoch,
@@ -240,11 +241,11 @@ impl DedupeRecord {
         let note = RequestNote::read(stored, &format.frames).unwrap_or_default();
         let found = Found::body(&stored.key, record);
         let history = format.history(&found, &record.state).unwrap_or_default();
-        let (mut runs, flaw) = history;
+        let (mut runs, recorded) = history;
         let first = runs.first().map_or(record.claimed_at, |run| run.started_at);
         runs.extend(Run::ended(
             &record.state,
-            flaw.as_deref(),
+            recorded.as_deref(),
             record.claimed_at,
             record.changed_at,
         ));
@@ -270,7 +271,7 @@ impl DedupeRecord {
                 attempt_count: record.runs,
                 attempts: runs.iter().map(|run| Attempt::of(run, |at| at)).collect(),
             }),
-            error: flaw.as_deref().map(|flaw| RecordedError::of(&record.state, flaw)),
+            error: recorded.as_deref().map(|recorded| RecordedError::of(&record.state, recorded)),
             lock_until_ms: (phase == Phase::Inflight).then_some(record.until),
             version: record.version,
             epoch: record.token.epoch,

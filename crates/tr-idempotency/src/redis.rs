@@ -207,7 +207,7 @@ impl Redis {
             let pause = match looked {
                 Ok(now) if now != Some(seen) => return Ok(()),
                 Ok(_) => LOOK,
-                Err(error) if error.is_passing() => LOOK_AGAIN,
+                Err(error) if error.is_transient() => LOOK_AGAIN,
                 Err(error) => return Err(error),
             };
             let is_told = timeout(pause, changed).await.is_ok();
@@ -222,7 +222,7 @@ impl Redis {
         let info = match info {
             Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
             Value::VerbatimString { text, .. } => text,
-            other => return Err(table::odd(&other)),
+            other => return Err(table::unexpected_reply(&other)),
         };
         check::check(&info, self.changes().durability(), self.0.accepted)
             .map_err(StoreError::refused)

@@ -3,17 +3,17 @@ use crate::{
     bounds::{Answers, Detachable},
     codec::{Place, notes::RequestNote},
     config::{Config, ConflictPolicy, DerivedKeys},
-    drive::{CellOf, Drive, DriverOf},
-    error::{Conflict, InFlight, KeyRejected, OutcomeUnknown, StoreFull, TooManyWaiters},
+    detached_call::{CellOf, DetachedCall, DriverOf},
+    error::KeyRejected,
     future::{FutureOf, IdempotencyFuture},
-    lead::{Errand, Lead},
-    local::{Refusal, Store, Task, apply::Wish, claim::Claim},
+    local::{Refusal, Store, Task, apply::LocalClaim, claim::Claim},
     remote::{
         Remote,
-        inquiry::{Inquiry, inquire},
+        local_probe::{LocalProbe, probe_local},
         obtain::Request,
     },
     store::ClaimRequest,
+    store_call::{StoreCall, StoreRequest},
 };
 use std::{
     fmt,
@@ -37,7 +37,7 @@ pub(crate) struct Shared<V> {
     pub(crate) store: Arc<Store<V>>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) remote: Option<Arc<Remote<V>>>,
-    pub(crate) inquiry: Option<Inquiry<V>>,
+    pub(crate) probe: Option<LocalProbe<V>>,
 }
 
 /// Runs a call once per key and answers its duplicates from the record.
@@ -153,7 +153,7 @@ where
             self.tell::<Req, S::Response>(&req, || replayed);
             return IdempotencyFuture::known(Ok(answers.load(kept, replay)));
         }
-        let wish = Wish {
+        let local = LocalClaim {
             id,
             mutating,
             again: mode == DedupeMode::BestEffort,
@@ -164,11 +164,11 @@ where
             ttls: self.shared.config.ttls(cut_off, answers.ttls_of(&req)),
         };
         let (info, record) = (answers.info_of(&req), answers.record_of(&req));
-        match asked.open(&wish, |notes| notes.set(&info, &record, scope)) {
-            Ok((claim, cell)) => self.lead(req, claim, cell, &wish, effect),
+        match asked.open(&local, |notes| notes.set(&info, &record, scope)) {
+            Ok((claim, cell)) => self.run_claimed(req, claim, cell, &local, effect),
             Err(asked) => {
-                let task = asked.claim(&wish, |notes| notes.set(&info, &record, scope));
-                self.meet(req, task, &wish, effect)
+                let task = asked.claim(&local, |notes| notes.set(&info, &record, scope));
+                self.on_existing(req, task, &local, effect)
             }
         }
     }
@@ -184,20 +184,20 @@ impl<S, A, V> Idempotency<S, A, V> {
         V: Clone + Send + 'static,
     {
         let home = self.shared.store.of_stripe(stripe());
-        let cell = home.lock().spares.take();
-        let drive = Drive::new(cell, &self.inner, req, None, None, false, self.answers);
-        let drive = drive.plain(home.clone());
-        IdempotencyFuture::drive(drive)
+        let cell = home.lock().pool.take();
+        let call = DetachedCall::new(cell, &self.inner, req, None, None, false, self.answers);
+        let call = call.plain(home.clone());
+        IdempotencyFuture::detached(call)
     }
 
     /// A call that runs under a claim, once a store has granted it too, if there is one.
     #[inline]
-    fn lead<Req>(
+    fn run_claimed<Req>(
         &self,
         mut req: Req,
         claim: Claim<V>,
         cell: Option<CellOf<S, Req, A, V>>,
-        wish: &Wish<'_>,
+        local: &LocalClaim<'_>,
         effect: Effect,
     ) -> FutureOf<S, Req, A, V>
     where
@@ -206,23 +206,24 @@ impl<S, A, V> Idempotency<S, A, V> {
         A: Answers<Req, S::Response, V>,
         V: Clone + Send + 'static,
     {
-        let lead = self.errand(&req, wish, effect).map(|errand| Box::new(Lead::new(*errand)));
-        if lead.is_some() {
+        let request = self.store_request(&req, local, effect);
+        let store_call = request.map(|request| Box::new(StoreCall::new(*request)));
+        if store_call.is_some() {
             // By the time that the store has answered it will be stale.
             self.answers.set_stamp(&mut req, None);
         }
-        let (claim, mutating, answers) = (Some(claim), wish.mutating, self.answers);
-        let drive = Drive::new(cell, &self.inner, req, claim, lead, mutating, answers);
-        IdempotencyFuture::drive(drive)
+        let (claim, mutating, answers) = (Some(claim), local.mutating, self.answers);
+        let call = DetachedCall::new(cell, &self.inner, req, claim, store_call, mutating, answers);
+        IdempotencyFuture::detached(call)
     }
 
     /// A call whose key has a record, or no room for one.
     #[inline(never)]
-    fn meet<Req>(
+    fn on_existing<Req>(
         &self,
         mut req: Req,
         task: Task<V, DriverOf<S, Req, A, V>>,
-        wish: &Wish<'_>,
+        local: &LocalClaim<'_>,
         effect: Effect,
     ) -> FutureOf<S, Req, A, V>
     where
@@ -231,12 +232,12 @@ impl<S, A, V> Idempotency<S, A, V> {
         A: Answers<Req, S::Response, V>,
         V: Clone + Send + 'static,
     {
-        let (answers, mutating) = (self.answers, wish.mutating);
+        let (answers, mutating) = (self.answers, local.mutating);
         match task {
-            Task::Run(claim, cell) => self.lead(req, claim, cell, wish, effect),
+            Task::Run(claim, cell) => self.run_claimed(req, claim, cell, local, effect),
             Task::Alone => {
-                let drive = Drive::new(None, &self.inner, req, None, None, mutating, answers);
-                IdempotencyFuture::drive(drive)
+                let call = DetachedCall::new(None, &self.inner, req, None, None, mutating, answers);
+                IdempotencyFuture::detached(call)
             }
             Task::Replay(answer, replay, state) => {
                 let replayed = Event::Replayed { matched: replay.matched_on, state };
@@ -248,26 +249,26 @@ impl<S, A, V> Idempotency<S, A, V> {
                 let joined = Event::Replayed { matched: replay.matched_on, state: "inflight" };
                 self.tell::<Req, S::Response>(&req, || joined);
                 let deadline = answers.deadline(&req);
-                let errand = self.errand(&req, wish, effect);
+                let request = self.store_request(&req, local, effect);
                 // By the time that the call may be run here it will be stale.
                 answers.set_stamp(&mut req, None);
                 let call = (self.clone(), req);
-                IdempotencyFuture::wait(waiter, replay, call, mutating, answers, deadline, errand)
+                IdempotencyFuture::wait(waiter, replay, call, mutating, answers, deadline, request)
             }
-            Task::Refuse(refusal @ Refusal::Unknown(_)) if self.can_inquire(wish) => {
+            Task::Refuse(refusal @ Refusal::Unknown(_)) if self.can_probe(local) => {
                 let deadline = answers.deadline(&req).map(Instant::from_std);
                 let size_of = move |kept: &V| Codec::<S::Response>::size_of(&answers, kept);
-                let (shared, key) = (self.shared.clone(), wish.id.key);
-                let inquiry = inquire(shared, key, wish.ttls, deadline, size_of);
-                IdempotencyFuture::inquire(inquiry, self.clone(), req, refusal)
+                let (shared, key) = (self.shared.clone(), local.id.key);
+                let probe = probe_local(shared, key, local.ttls, deadline, size_of);
+                IdempotencyFuture::probing(probe, self.clone(), req, refusal)
             }
             Task::Refuse(refusal) => IdempotencyFuture::known(Err(self.refuse(&req, refusal))),
         }
     }
 
     /// Where a store has the record, it is the one that is asked.
-    fn can_inquire(&self, wish: &Wish<'_>) -> bool {
-        self.shared.inquiry.is_some() && (wish.in_process || self.shared.remote.is_none())
+    fn can_probe(&self, local: &LocalClaim<'_>) -> bool {
+        self.shared.probe.is_some() && (local.in_process || self.shared.remote.is_none())
     }
 
     #[cold]
@@ -283,13 +284,18 @@ impl<S, A, V> Idempotency<S, A, V> {
 
     /// What is to be asked of a store before this call may run, if there is one.
     #[inline]
-    fn errand<Req>(&self, req: &Req, wish: &Wish<'_>, effect: Effect) -> Option<Box<Errand<V>>>
+    fn store_request<Req>(
+        &self,
+        req: &Req,
+        local: &LocalClaim<'_>,
+        effect: Effect,
+    ) -> Option<Box<StoreRequest<V>>>
     where
         S: Detachable<Req>,
         A: Answers<Req, S::Response, V>,
     {
-        let remote = self.shared.remote.as_ref().filter(|_| !wish.in_process)?;
-        Some(Box::new(self.errand_to::<Req, S::Response>(req, remote, wish, effect)))
+        let remote = self.shared.remote.as_ref().filter(|_| !local.in_process)?;
+        Some(Box::new(self.build_store_request::<Req, S::Response>(req, remote, local, effect)))
     }
 
     /// By what a call without a key is recognised, if it is, and whether only a cut-off call is.
@@ -314,41 +320,41 @@ impl<S, A, V> Idempotency<S, A, V> {
     }
 
     #[cold]
-    fn errand_to<Req, Res>(
+    fn build_store_request<Req, Res>(
         &self,
         req: &Req,
         remote: &Arc<Remote<V>>,
-        wish: &Wish<'_>,
+        local: &LocalClaim<'_>,
         effect: Effect,
-    ) -> Errand<V>
+    ) -> StoreRequest<V>
     where
         A: Answers<Req, Res, V>,
     {
         let (info, frames) = (self.answers.info_of(req), &remote.format.frames);
         let note = RequestNote::of(&info, &self.answers.record_of(req));
         let place = Place {
-            key: wish.id.key,
-            digest: wish.id.digest,
-            mutating: wish.mutating,
+            key: local.id.key,
+            digest: local.id.digest,
+            mutating: local.mutating,
             epoch: 0,
             by_hand: false,
         };
         let claim = ClaimRequest {
-            key: wish.id.key,
-            digest: wish.id.digest,
-            mutating: wish.mutating,
-            again: wish.again,
+            key: local.id.key,
+            digest: local.id.digest,
+            mutating: local.mutating,
+            again: local.again,
             owner: remote.owner(),
-            ttls: wish.ttls,
+            ttls: local.ttls,
             tool: info.tool.to_owned(),
             session: info.session.map(|session| frames.session(session)),
             notes: note.write(&place, frames),
         };
         let deadline = self.answers.deadline(req).map(Instant::from_std);
-        let (claim, wait, found) = (Arc::new(claim), wish.wait, Arc::default());
+        let (claim, wait, found) = (Arc::new(claim), local.wait, Arc::default());
         let (max_wait, until) = (self.shared.config.max_wait, None);
         let request = Request { claim, effect, wait, deadline, max_wait, until, found };
-        Errand { remote: remote.clone(), request, observer: self.shared.observer.clone() }
+        StoreRequest { remote: remote.clone(), request, observer: self.shared.observer.clone() }
     }
 
     #[cold]
@@ -384,16 +390,6 @@ impl Refusal {
                 Event::Refused { code: code::IDEMPOTENCY_IN_FLIGHT, effect }
             }
             Self::Full => Event::Refused { code: code::STORE_FULL, effect },
-        }
-    }
-
-    fn into_error(self, mutating: bool) -> BoxError {
-        match self {
-            Self::Conflict => Conflict::new().into(),
-            Self::InFlight => InFlight::new().into(),
-            Self::TooManyWaiters => TooManyWaiters::new().into(),
-            Self::Unknown(cause) => OutcomeUnknown::new(mutating, cause).into(),
-            Self::Full => StoreFull::new().into(),
         }
     }
 }

@@ -48,16 +48,16 @@
 mod change;
 mod clock;
 mod layout;
-mod meant;
 mod owners;
 #[cfg(test)]
 mod plans;
 mod row;
+mod selection;
 mod table;
 
 pub use tr_sqlite::{Database, Durability};
 
-use self::{clock::Steady, meant::Meant, owners::Owners, table::Table};
+use self::{clock::SteadyClock, owners::Owners, selection::Selection, table::Table};
 use crate::{
     protocol::{Millis, Token},
     store::{
@@ -144,9 +144,9 @@ impl Sqlite {
         clippy::redundant_closure_for_method_calls,
         reason = "the method alone holds for one lifetime only"
     )]
-    async fn bury(&self) -> Result<(), StoreError> {
+    async fn end_dead_leases(&self) -> Result<(), StoreError> {
         if self.settings.owners.is_some() {
-            self.change(|table| table.bury()).await
+            self.change(|table| table.end_dead_leases()).await
         } else {
             Ok(())
         }
@@ -202,7 +202,7 @@ impl Builder {
         let Self { capacity, clock, owners } = self;
         database.migrate(layout::CALLS).await?;
         let owners = owners.map(Owners::join).transpose().map_err(Error::from)?;
-        let clock = clock.unwrap_or_else(|| Arc::new(Steady::new()));
+        let clock = clock.unwrap_or_else(|| Arc::new(SteadyClock::new()));
         Ok(Sqlite { database, settings: Arc::new(Settings { capacity, clock, owners }) })
     }
 }
@@ -253,28 +253,28 @@ impl RecordStore for Sqlite {
     }
 
     fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
-        let meant = Meant::of(query);
+        let selection = Selection::of(query);
         Box::pin(async move {
-            self.bury().await?;
-            self.look(move |table| table.list(&meant, limit)).await
+            self.end_dead_leases().await?;
+            self.look(move |table| table.list(&selection, limit)).await
         })
     }
 
     fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
-        let meant = Meant::of(query);
+        let selection = Selection::of(query);
         Box::pin(async move {
-            self.bury().await?;
-            self.look(move |table| table.count(&meant)).await
+            self.end_dead_leases().await?;
+            self.look(move |table| table.count(&selection)).await
         })
     }
 
     fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
         Box::pin(async move {
-            self.bury().await?;
+            self.end_dead_leases().await?;
             let mut flushed = 0;
             loop {
-                let meant = Meant::of(query);
-                match self.change(move |table| table.flush(&meant, AT_ONCE)).await? {
+                let selection = Selection::of(query);
+                match self.change(move |table| table.flush(&selection, AT_ONCE)).await? {
                     0 => return Ok(flushed),
                     some => flushed += some,
                 }

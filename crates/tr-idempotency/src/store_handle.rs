@@ -3,11 +3,11 @@ use crate::{
     clock::millis,
     codec::{Place, Unreadable, notes::RequestNote},
     end::State,
-    handle::{Filter, Handle, NotUnknown, Settlement},
+    handle::{Filter, Handle, NotUnknown, Resolution},
     protocol::Millis,
     record::DedupeRecord,
     remote::Remote,
-    store::{End, Query, StoreError, Stored, Which, Whose},
+    store::{End, Query, Selector, StateFilter, StoreError, Stored},
 };
 use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
 use tr_core::canonical::{Digest, Key};
@@ -22,7 +22,7 @@ const DIGITS: usize = 64;
 /// could not record it at once, is forgotten in this one.
 ///
 /// ```
-/// # use tr_idempotency::{IdempotencyLayer, Settlement, store::{Memory, StoreError}};
+/// # use tr_idempotency::{IdempotencyLayer, Resolution, store::{Memory, StoreError}};
 /// # async fn look(layer: IdempotencyLayer) -> Result<(), StoreError> {
 /// let records = layer.handle().in_store().expect("the layer has a store");
 /// for warning in records.check().await? {
@@ -36,7 +36,7 @@ const DIGITS: usize = 64;
 /// ```
 ///
 /// # Errors
-/// Of each method: [`StoreError`], whose kind says whether anything may have changed.
+/// Of each method: [`StoreError`], selector kind says whether anything may have changed.
 pub struct StoreHandle<V> {
     remote: Arc<Remote<V>>,
     front: Handle<V>,
@@ -55,7 +55,7 @@ impl<V> StoreHandle<V> {
 
     /// How many claims this layer has left to their leases: it could not tell whether they were
     /// granted, or did not start under them, and could not give them back either, since the store
-    /// failed three times or a thousand others were being given back. A mutating call whose claim
+    /// failed three times or a thousand others were being given back. A mutating call selector claim
     /// was in force is `unknown` when its lease ends, although it did not run.
     #[must_use]
     pub fn left_to_leases(&self) -> u64 {
@@ -68,7 +68,7 @@ impl<V> StoreHandle<V> {
         Ok(stored.map(|stored| self.shown(&stored)))
     }
 
-    /// Up to `limit` records whose keys begin with these hexadecimal digits, for operators who know the
+    /// Up to `limit` records selector keys begin with these hexadecimal digits, for operators who know the
     /// beginning of one; none where it is no beginning of a key.
     pub async fn beginning(
         &self,
@@ -76,14 +76,14 @@ impl<V> StoreHandle<V> {
         limit: usize,
     ) -> Result<Vec<DedupeRecord>, StoreError> {
         let Some(keys) = beginning(digits) else { return Ok(Vec::new()) };
-        let query = Query { whose: Whose::Keys(keys), which: Which::Any };
+        let query = Query { selector: Selector::Keys(keys), state: StateFilter::Any };
         let stored = self.remote.store.list(&query, limit).await?;
         Ok(stored.iter().map(|stored| self.shown(stored)).collect())
     }
 
     /// Up to `limit` records, in no order.
     pub async fn records(&self, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
-        self.list(Which::Any, limit).await
+        self.list(StateFilter::Any, limit).await
     }
 
     /// Calls in flight that were claimed at least so long ago: running slowly, or hung, in any
@@ -93,12 +93,12 @@ impl<V> StoreHandle<V> {
         at_least: Duration,
         limit: usize,
     ) -> Result<Vec<DedupeRecord>, StoreError> {
-        self.list(Which::Inflight { at_least: millis(at_least) }, limit).await
+        self.list(StateFilter::Inflight { at_least: millis(at_least) }, limit).await
     }
 
     /// Calls that may have run, and of which nobody knows how they ended.
     pub async fn unknown(&self, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
-        self.list(Which::Unknown, limit).await
+        self.list(StateFilter::Unknown, limit).await
     }
 
     /// Those of them that belong to this session.
@@ -107,7 +107,7 @@ impl<V> StoreHandle<V> {
         session: &str,
         limit: usize,
     ) -> Result<Vec<DedupeRecord>, StoreError> {
-        let query = Query { which: Which::Unknown, ..self.query(Filter::Session(session)) };
+        let query = Query { state: StateFilter::Unknown, ..self.query(Filter::Session(session)) };
         let stored = self.remote.store.list(&query, limit).await?;
         Ok(stored.iter().map(|stored| self.shown(stored)).collect())
     }
@@ -119,14 +119,18 @@ impl<V> StoreHandle<V> {
         params: &Digest,
         limit: usize,
     ) -> Result<Vec<DedupeRecord>, StoreError> {
-        let whose = Whose::Equal(self.remote.format.frames.session(session), *params);
-        let query = Query { whose, which: Which::Unknown };
+        let selector = Selector::Equal(self.remote.format.frames.session(session), *params);
+        let query = Query { selector, state: StateFilter::Unknown };
         let stored = self.remote.store.list(&query, limit).await?;
         Ok(stored.iter().map(|stored| self.shown(stored)).collect())
     }
 
-    async fn list(&self, which: Which, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
-        let query = Query { whose: Whose::All, which };
+    async fn list(
+        &self,
+        state: StateFilter,
+        limit: usize,
+    ) -> Result<Vec<DedupeRecord>, StoreError> {
+        let query = Query { selector: Selector::All, state };
         let stored = self.remote.store.list(&query, limit).await?;
         Ok(stored.iter().map(|stored| self.shown(stored)).collect())
     }
@@ -139,13 +143,13 @@ impl<V> StoreHandle<V> {
     /// not unknown.
     ///
     /// Who settles by what a record said passes its [epoch](DedupeRecord::epoch) as `of`, so that
-    /// a later run of the same call is not settled instead. In a sealed store a record whose request
+    /// a later run of the same call is not settled instead. In a sealed store a record selector request
     /// cannot be opened is not settled, nor one that is sealed where there is no key: `Unreadable`; [`clear`](Self::clear) forgets it.
     pub async fn settle(
         &self,
         key: &Key,
         of: Option<u64>,
-        how: Settlement<V>,
+        how: Resolution<V>,
     ) -> Result<Result<(), NotUnknown>, StoreError> {
         let Some(stored) = self.remote.store.read(key).await? else {
             return Ok(Err(NotUnknown::new()));
@@ -162,9 +166,9 @@ impl<V> StoreHandle<V> {
             return Err(StoreError::unreadable(why));
         }
         let state = match how {
-            Settlement::Done(value) => State::Done(Some(value)),
-            Settlement::DoneNotKept => State::Done(None),
-            Settlement::DidNotRun => State::Cancelled(None),
+            Resolution::Done(value) => State::Done(Some(value)),
+            Resolution::DoneNotKept => State::Done(None),
+            Resolution::DidNotRun => State::Cancelled(None),
         };
         let ttl: Millis = self.front.ttls().of(&state);
         let place = Place::by_hand(*key, &stored.record);
@@ -199,19 +203,21 @@ impl<V> StoreHandle<V> {
         Ok(gone)
     }
 
-    /// Forgets records whose time is over, a bounded number, and says how many. A
+    /// Forgets records selector time is over, a bounded number, and says how many. A
     /// [janitor](Handle::spawn_janitor) does so once a minute.
     pub async fn sweep(&self) -> Result<u64, StoreError> {
         self.remote.store.sweep().await
     }
 
     fn query(&self, filter: Filter<'_>) -> Query {
-        let whose = match filter {
-            Filter::Key(key) => Whose::Key(*key),
-            Filter::Session(session) => Whose::Session(self.remote.format.frames.session(session)),
-            Filter::Tool(prefix) => Whose::Tool(prefix.to_owned()),
+        let selector = match filter {
+            Filter::Key(key) => Selector::Key(*key),
+            Filter::Session(session) => {
+                Selector::Session(self.remote.format.frames.session(session))
+            }
+            Filter::Tool(prefix) => Selector::Tool(prefix.to_owned()),
         };
-        Query { whose, which: Which::Any }
+        Query { selector, state: StateFilter::Any }
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) struct Allowed {
 pub(super) const ALLOWED: &[Allowed] = &[
     Allowed {
         rule: "boxed",
-        path: "crates/tr-idempotency/src/drive.rs",
+        path: "crates/tr-idempotency/src/detached_call.rs",
         why: "a driver can outlive its caller, so it lives in a recycled cell that a task can take",
     },
     Allowed {

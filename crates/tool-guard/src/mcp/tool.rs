@@ -20,7 +20,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 use tool_reliability::{
-    idempotency::{DerivedKeys, Handle, RecordState, Settlement, StoreHandle},
+    idempotency::{DerivedKeys, Handle, RecordState, Resolution, StoreHandle},
     telemetry::TARGET,
 };
 use tower_service::Service;
@@ -140,9 +140,9 @@ impl Wire {
         let Some(Claim { fence, in_store }) = claim else { return };
         let did_not_run = outcome.error().is_some_and(|error| error.ran == Ran::No);
         let how = match outcome {
-            _ if did_not_run => Settlement::DidNotRun,
-            outcome if outcome.can_be_kept() => Settlement::Done(outcome),
-            _ => Settlement::DoneNotKept,
+            _ if did_not_run => Resolution::DidNotRun,
+            outcome if outcome.can_be_kept() => Resolution::Done(outcome),
+            _ => Resolution::DoneNotKept,
         };
         match self.store().filter(|_| in_store) {
             Some(store) => drop(tokio::spawn(settle_in_store(store, fence, how))),
@@ -182,7 +182,7 @@ fn leaves_unknown(outcome: &ToolOutcome) -> bool {
 async fn settle_in_store(
     store: StoreHandle<ToolOutcome>,
     fence: FencingToken,
-    how: Settlement<ToolOutcome>,
+    how: Resolution<ToolOutcome>,
 ) {
     for _ in 0..SETTLES {
         let is_open = store.record(&fence.key).await.map_or(true, |record| {

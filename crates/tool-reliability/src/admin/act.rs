@@ -13,7 +13,7 @@ use tr_core::{
     canonical::{FingerprintKey, Key},
     one_line,
 };
-use tr_idempotency::{Filter, Settlement, store::StoreError};
+use tr_idempotency::{Filter, Resolution, store::StoreError};
 use tr_telemetry::{
     TARGET,
     redact::{Redact, Redactor},
@@ -137,8 +137,8 @@ async fn settle(
 ) -> Result<Answer, StoreError> {
     let records = stack.records();
     let how = match how {
-        How::DidNotRun => Settlement::DidNotRun,
-        How::Done(output) => Settlement::Done(given(&output)),
+        How::DidNotRun => Resolution::DidNotRun,
+        How::Done(output) => Resolution::Done(given(&output)),
     };
     let settled = match records.in_store() {
         Some(store) => store.settle(key, epoch, how).await?.is_ok(),

@@ -1,9 +1,9 @@
 //! What is kept of a call, between its record here and its record in a store.
 //!
 //! The payload: the length of the head (4 bytes), the head (JSON), the answer's own bytes.
-use super::{Found, Frames, Place, Unreadable, flaw::FlawForm, persist::Persist};
+use super::{Found, Frames, Place, Unreadable, failure::FailureForm, persist::Persist};
 use crate::{
-    end::{Failure, Flaw, State},
+    end::{Failure, RecordedFailure, State},
     local::entry::{RUNS, Run},
     protocol::{self, Millis, Phase},
     store::{StoredRecord, StoredState},
@@ -35,8 +35,8 @@ pub(crate) struct Written {
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Head {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    flaw: Option<FlawForm>,
+    #[serde(rename = "flaw", skip_serializing_if = "Option::is_none")]
+    failure: Option<FailureForm>,
     /// An answer follows.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     answer: bool,
@@ -90,11 +90,11 @@ impl<V> Format<V> {
             bytes
         };
         let mut failure = |failure: &Failure<V>| {
-            head.flaw = Some(FlawForm::of(&failure.flaw));
+            head.failure = Some(FailureForm::of(&failure.recorded));
             let mut bytes = answer(&failure.response, &mut head);
-            let is_large = head.oversized.is_some() || failure.flaw.size() > self.most_bytes;
+            let is_large = head.oversized.is_some() || failure.recorded.size() > self.most_bytes;
             if let Some(brief) = failure.brief.as_deref().filter(|_| is_large) {
-                head.flaw = Some(FlawForm::of(&brief.flaw));
+                head.failure = Some(FailureForm::of(&brief.recorded));
                 let marker = head.oversized.take();
                 bytes = answer(&brief.response, &mut head);
                 head.oversized = marker;
@@ -148,16 +148,17 @@ impl<V> Format<V> {
         } else {
             None
         };
-        let flaw = head.flaw.map(|flaw| Arc::new(flaw.into_flaw()));
+        let recorded = head.failure.map(|recorded| Arc::new(recorded.into_recorded()));
         let failed = |answer| {
-            let flaw = flaw.clone().ok_or(Unreadable::Corrupt("it fails without a reason"))?;
-            Ok(Failure::new(flaw, answer, None))
+            let recorded =
+                recorded.clone().ok_or(Unreadable::Corrupt("it fails without a reason"))?;
+            Ok(Failure::new(recorded, answer, None))
         };
         Ok(match record.state {
             protocol::State::Inflight => State::Inflight,
             protocol::State::Done(_) => State::Done(answer),
             protocol::State::Failed(_, again) => State::Failed(failed(answer)?, again),
-            protocol::State::Cancelled(_) if flaw.is_none() => State::Cancelled(None),
+            protocol::State::Cancelled(_) if recorded.is_none() => State::Cancelled(None),
             protocol::State::Cancelled(_) => State::Cancelled(Some(failed(answer)?)),
             protocol::State::Unknown(_) => State::Unknown(Some(failed(answer)?)),
         })
@@ -185,11 +186,11 @@ impl<V> Format<V> {
         &self,
         found: &Found<'_>,
         state: &StoredState,
-    ) -> Result<(Vec<Run>, Option<Arc<Flaw>>), Unreadable> {
+    ) -> Result<(Vec<Run>, Option<Arc<RecordedFailure>>), Unreadable> {
         let Some(body) = state.body() else { return Ok((Vec::new(), None)) };
         let payload = self.frames.unwrap(found, body)?;
         let (head, _) = split(&payload)?;
-        Ok((head.earlier, head.flaw.map(|flaw| Arc::new(flaw.into_flaw()))))
+        Ok((head.earlier, head.failure.map(|recorded| Arc::new(recorded.into_recorded()))))
     }
 }
 
@@ -237,7 +238,7 @@ mod tests {
 
     fn failure(response: Option<ToolOutcome>) -> Failure<ToolOutcome> {
         let end = Classification::new(Verdict::TRANSIENT, Ran::Unknown, "timeout");
-        Failure::new(Arc::new(Flaw::new(end, Some("reset".into()))), response, None)
+        Failure::new(Arc::new(RecordedFailure::new(end, Some("reset".into()))), response, None)
     }
 
     #[test]
@@ -287,8 +288,8 @@ mod tests {
         let failed = State::Failed(failure(None), Again::Freely);
         let record = stored(format(100).write(&place(), &failed, HOUR, &runs).state);
         let found = Found::body(&KEY, &record);
-        let (earlier, flaw) = format(100).history(&found, &record.state).unwrap();
+        let (earlier, recorded) = format(100).history(&found, &record.state).unwrap();
         assert_eq!((earlier.len(), earlier[0].started_at), (RUNS, 24));
-        assert_eq!(&*flaw.unwrap().code, "timeout");
+        assert_eq!(&*recorded.unwrap().code, "timeout");
     }
 }

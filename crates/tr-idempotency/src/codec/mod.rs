@@ -1,7 +1,7 @@
 //! Records as bytes: what is kept of a call, and what operators are told of it.
 pub(crate) mod body;
 pub(crate) mod context;
-mod flaw;
+mod failure;
 mod frame;
 pub(crate) mod notes;
 mod outcome;
@@ -14,7 +14,7 @@ pub use self::persist::Persist;
 pub use self::seal::SealingKey;
 pub(crate) use self::{
     context::{Found, Place},
-    flaw::Recorded,
+    failure::Recorded,
     frame::{Frames, Kind},
 };
 

@@ -2,15 +2,15 @@
 use super::{Verdict, must, ok, subject::*};
 use crate::{
     protocol::{Again, State},
-    store::{Claimed, Query, Which, Whose},
+    store::{Claimed, Query, Selector, StateFilter},
 };
 use std::collections::HashSet;
 use tr_core::canonical::Digest;
 
 type Cx<'c, 's, S> = &'c Case<'s, S>;
 
-fn query(whose: Whose, which: Which) -> Query {
-    Query { whose, which }
+fn query(selector: Selector, state: StateFilter) -> Query {
+    Query { selector, state }
 }
 
 /// Which keys a query finds, by any client, and that they are counted alike.
@@ -67,25 +67,25 @@ pub(super) async fn records_are_found_by_key_session_and_tool<S: Subject>(
         cx.end(&claim, done("x")).await?;
     }
     let all = ["a", "b", "c", "d"];
-    let tool = |tool: &str| Whose::Tool(format!("{}.{tool}", cx.name("x")));
-    for (whose, expected) in [
-        (Whose::Key(cx.key("b")), &["b"][..]),
-        (Whose::Key(cx.key("none")), &[]),
-        (Whose::Session(cx.name("one")), &["a", "b"]),
-        (Whose::Session(cx.name("two")), &["c"]),
-        (Whose::Session(cx.name("three")), &[]),
-        (Whose::Equal(cx.name("one"), Digest::of_bytes("a")), &["a"]),
-        (Whose::Equal(cx.name("two"), Digest::of_bytes("a")), &[]),
+    let tool = |tool: &str| Selector::Tool(format!("{}.{tool}", cx.name("x")));
+    for (selector, expected) in [
+        (Selector::Key(cx.key("b")), &["b"][..]),
+        (Selector::Key(cx.key("none")), &[]),
+        (Selector::Session(cx.name("one")), &["a", "b"]),
+        (Selector::Session(cx.name("two")), &["c"]),
+        (Selector::Session(cx.name("three")), &[]),
+        (Selector::Equal(cx.name("one"), Digest::of_bytes("a")), &["a"]),
+        (Selector::Equal(cx.name("two"), Digest::of_bytes("a")), &[]),
         (tool("mail"), &["a", "b", "d"]),
         (tool("mail.send"), &["a"]),
         (tool("mail.%"), &["d"]),
         (tool("p_y"), &[]),
     ] {
-        let query = query(whose, Which::Any);
+        let query = query(selector, StateFilter::Any);
         let found = found(cx, &query, &all).await?;
         must!(found == expected => "{query:?} finds {found:?}, not {expected:?}");
     }
-    let some = ok(cx.store.list(&query(tool(""), Which::Any), 2).await)?;
+    let some = ok(cx.store.list(&query(tool(""), StateFilter::Any), 2).await)?;
     must!(some.len() == 2 => "asked for two, it lists {}", some.len());
     Ok(())
 }
@@ -99,7 +99,7 @@ pub(super) async fn records_are_found_by_a_range_of_keys<S: Subject>(cx: Cx<'_, 
     keys.sort_unstable();
     for first in 0..keys.len() {
         for last in first..keys.len() {
-            let query = query(Whose::Keys(keys[first]..=keys[last]), Which::Any);
+            let query = query(Selector::Keys(keys[first]..=keys[last]), StateFilter::Any);
             let listed = ok(cx.other.list(&query, 1_000).await)?;
             let found: HashSet<_> = listed.iter().map(|stored| stored.key).collect();
             // Others' keys may lie between them.
@@ -121,15 +121,15 @@ pub(super) async fn stale_and_unknown_calls_are_found<S: Subject>(cx: Cx<'_, '_,
     cx.end(&cx.claim("unknown"), State::Unknown(Some(b"?".to_vec()))).await?;
     cx.end(&cx.claim("done"), done("x")).await?;
     let all = ["old", "lost", "new", "unknown", "done"];
-    let session = || Whose::Session(cx.name("session"));
-    for (which, expected) in [
-        (Which::Inflight { at_least: cx.short() }, &["old"][..]),
-        (Which::Inflight { at_least: 0 }, &["old", "new"]),
-        (Which::Unknown, &["lost", "unknown"]),
-        (Which::Any, &all),
+    let session = || Selector::Session(cx.name("session"));
+    for (state, expected) in [
+        (StateFilter::Inflight { at_least: cx.short() }, &["old"][..]),
+        (StateFilter::Inflight { at_least: 0 }, &["old", "new"]),
+        (StateFilter::Unknown, &["lost", "unknown"]),
+        (StateFilter::Any, &all),
     ] {
-        let found = found(cx, &query(session(), which), &all).await?;
-        must!(found == expected => "{which:?} finds {found:?}, not {expected:?}");
+        let found = found(cx, &query(session(), state), &all).await?;
+        must!(found == expected => "{state:?} finds {found:?}, not {expected:?}");
     }
     Ok(())
 }
@@ -149,10 +149,10 @@ pub(super) async fn a_flush_spares_what_may_run_twice<S: Subject>(cx: Cx<'_, '_,
     cx.end(&elsewhere, done("x")).await?;
 
     for key in ["inflight", "unknown", "lost"] {
-        let gone = ok(cx.store.flush(&query(Whose::Key(cx.key(key)), Which::Any)).await)?;
+        let gone = ok(cx.store.flush(&query(Selector::Key(cx.key(key)), StateFilter::Any)).await)?;
         must!(gone == 0 => "{key}: named, it was forgotten, and may run twice");
     }
-    let session = query(Whose::Session(cx.name("session")), Which::Any);
+    let session = query(Selector::Session(cx.name("session")), StateFilter::Any);
     let gone = ok(cx.other.flush(&session).await)?;
     for key in ["inflight", "unknown", "lost"] {
         must!(cx.read(key).await?.is_some() => "{key}: it was forgotten, and may run twice");
@@ -164,7 +164,7 @@ pub(super) async fn a_flush_spares_what_may_run_twice<S: Subject>(cx: Cx<'_, '_,
     cx.stands("elsewhere", &done("x")).await?;
     let again = ok(cx.store.flush(&session).await)?;
     must!(again == 0 => "it forgot {again} more");
-    let one = query(Whose::Key(cx.key("elsewhere")), Which::Any);
+    let one = query(Selector::Key(cx.key("elsewhere")), StateFilter::Any);
     must!(ok(cx.store.flush(&one).await)? == 1 => "named, a settled record is not forgotten");
     must!(cx.read("elsewhere").await?.is_none() => "named, a settled record is still there");
     Ok(())

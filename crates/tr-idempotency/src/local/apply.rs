@@ -7,7 +7,7 @@ use super::{
     wait::Node,
 };
 use crate::{
-    end::{Answer, Flaw, State, answer},
+    end::{Answer, RecordedFailure, State, answer},
     protocol::{Ask, Millis, Reply, Token, Ttls},
 };
 use std::{mem, sync::Arc};
@@ -17,11 +17,11 @@ use tr_core::{DedupeKey, Replay, canonical::Key};
 pub(crate) type Waiters<V> = Vec<Arc<Node<V>>>;
 
 /// The waiter that a claim passes to, and its new proof.
-pub(crate) type Heir<V> = (Arc<Node<V>>, Token);
+pub(crate) type Successor<V> = (Arc<Node<V>>, Token);
 
 /// A call that asks for its claim.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wish<'i> {
+pub(crate) struct LocalClaim<'i> {
     // By reference: 64 bytes of no alignment are slow to move.
     pub(crate) id: &'i DedupeKey,
     pub(crate) mutating: bool,
@@ -61,7 +61,7 @@ pub(crate) enum Found<V> {
     InFlight,
     TooManyWaiters,
     Unknown {
-        cause: Option<Arc<Flaw>>,
+        cause: Option<Arc<RecordedFailure>>,
     },
     Full,
 }
@@ -140,19 +140,19 @@ impl<V> Table<V> {
         token: Token,
         now: Millis,
         ttls: &Ttls,
-    ) -> (Option<Heir<V>>, Option<State<V>>) {
+    ) -> (Option<Successor<V>>, Option<State<V>>) {
         let to = self.next();
         let Some(entry) = self.held(at, token) else { return (None, None) };
         if entry.waiters.is_empty() {
             return (None, self.forget(at));
         }
-        let heir = entry.waiters.remove(0);
+        let successor = entry.waiters.remove(0);
         entry.record.pass(token, to, now, ttls.inflight);
         if entry.caller == Caller::Gone {
             entry.caller = Caller::Here;
         }
         self.epoch = to.epoch;
-        (Some((heir, to)), None)
+        (Some((successor, to)), None)
     }
 
     /// The end of this claim's call will never be known; recorded here, if it is to be.
@@ -184,12 +184,12 @@ impl<V> Table<V> {
     pub(crate) fn open(
         &mut self,
         hash: u64,
-        wish: &Wish<'_>,
+        local: &LocalClaim<'_>,
         note: impl FnOnce(&mut Notes),
     ) -> (usize, Token, Option<State<V>>) {
         let token = self.next();
         self.epoch = token.epoch;
-        let (key, ask, caller) = (&wish.id.key, wish.ask(token), Caller::of(wish));
+        let (key, ask, caller) = (&local.id.key, local.ask(token), Caller::of(local));
         let (at, garbage) = self.put(&New { key, hash, ask, caller });
         note(&mut self.slots[at].notes);
         (at, token, garbage)
@@ -223,7 +223,7 @@ impl<V: Clone> Table<V> {
         &mut self,
         hash: u64,
         found: Option<usize>,
-        wish: &Wish<'_>,
+        local: &LocalClaim<'_>,
         common: &Common,
         note: impl FnOnce(&mut Notes),
     ) -> (Found<V>, Option<State<V>>) {
@@ -231,15 +231,15 @@ impl<V: Clone> Table<V> {
             if !self.has_room() {
                 return (Found::Full, None);
             }
-            let (at, token, garbage) = self.open(hash, wish, note);
+            let (at, token, garbage) = self.open(hash, local, note);
             return (Found::Claimed { at, token }, garbage);
         };
-        let ask = wish.ask(self.next());
+        let ask = local.ask(self.next());
         let entry = self.slots[at].entry.as_mut().expect("found");
         entry.touched = true;
         if matches!(entry.record.state, State::Inflight) {
             // Its driver lives in this process: living renews.
-            let renewed = entry.record.renew(entry.record.token, wish.now, wish.ttls.inflight);
+            let renewed = entry.record.renew(entry.record.token, local.now, local.ttls.inflight);
             debug_assert!(renewed, "it is in flight");
         }
         if entry.is_attended() {
@@ -251,7 +251,7 @@ impl<V: Clone> Table<V> {
                 self.epoch = ask.token.epoch;
                 let Slot { entry, notes } = &mut self.slots[at];
                 let entry = entry.as_mut().expect("found");
-                entry.caller = Caller::of(wish);
+                entry.caller = Caller::of(local);
                 entry.reserved = None;
                 match &before {
                     Some(before) if entry.record.runs > 1 => {
@@ -263,8 +263,8 @@ impl<V: Clone> Table<V> {
                 note(notes);
                 (Found::Claimed { at, token: entry.record.token }, before)
             }
-            Reply::Settled => self.replay(at, wish, common),
-            Reply::Busy => (self.join(at, wish, common), None),
+            Reply::Settled => self.replay(at, local, common),
+            Reply::Busy => (self.join(at, local, common), None),
             Reply::Conflict => (Found::Conflict, None),
             Reply::Unknown => {
                 let entry = self.slots[at].entry.as_ref().expect("found");
@@ -277,20 +277,20 @@ impl<V: Clone> Table<V> {
     fn replay(
         &mut self,
         at: usize,
-        wish: &Wish<'_>,
+        local: &LocalClaim<'_>,
         common: &Common,
     ) -> (Found<V>, Option<State<V>>) {
         let entry = self.slots[at].entry.as_mut().expect("found");
-        let replay = entry.replay(wish.now, common);
+        let replay = entry.replay(local.now, common);
         let (state, once) = (entry.state_name(), entry.caller == Caller::Gone);
         let answer = answer(&entry.record.state, entry.record.mutating);
         let spent = if once { self.forget(at) } else { None };
         (Found::Replays { answer, replay, state }, spent)
     }
 
-    fn join(&mut self, at: usize, wish: &Wish<'_>, common: &Common) -> Found<V> {
+    fn join(&mut self, at: usize, local: &LocalClaim<'_>, common: &Common) -> Found<V> {
         let entry = self.slots[at].entry.as_mut().expect("found");
-        if !wish.wait {
+        if !local.wait {
             return Found::InFlight;
         }
         if entry.waiters.len() >= common.max_waiters {
@@ -298,7 +298,7 @@ impl<V: Clone> Table<V> {
         }
         let node = Node::new();
         entry.waiters.push(node.clone());
-        let (of, replay) = (entry.record.token.epoch, entry.replay(wish.now, common));
+        let (of, replay) = (entry.record.token.epoch, entry.replay(local.now, common));
         Found::Waits { node, of, replay }
     }
 
@@ -359,7 +359,7 @@ impl<V: Clone> Table<V> {
     }
 }
 
-impl Wish<'_> {
+impl LocalClaim<'_> {
     const fn ask(&self, token: Token) -> Ask {
         let Self { id, mutating, again, now, ttls, .. } = *self;
         Ask { digest: id.digest, mutating, again, token, now, ttls }

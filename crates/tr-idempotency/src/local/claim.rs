@@ -1,9 +1,9 @@
 //! The right, and the duty, to run one call and to record its end.
 use super::{
-    apply::{Settled, Wish},
+    apply::{LocalClaim, Settled},
     budget::Room,
     shard::Shard,
-    spares::Cell,
+    slot_pool::Cell,
     wait::{Delivery, Node},
 };
 use crate::{
@@ -41,9 +41,9 @@ impl<V> Claim<V> {
         shard: Arc<Shard<V>>,
         at: usize,
         token: Token,
-        wish: &Wish<'_>,
+        local: &LocalClaim<'_>,
     ) -> Self {
-        let Wish { now, ttls, mutating, .. } = *wish;
+        let LocalClaim { now, ttls, mutating, .. } = *local;
         Self::since(now, shard, at, token, ttls, mutating)
     }
 
@@ -167,7 +167,7 @@ impl<V> Claim<V> {
         let room = budget.reserve(self.size);
         let (told, gone, stays) = {
             let mut table = self.shard.lock();
-            table.spares.give(cell);
+            table.pool.give(cell);
             let loud = match (end, ttl) {
                 (Some(end), Some(ttl)) => {
                     table.keep(self.at, self.token, end, now, ttl).map_err(Some)
@@ -194,7 +194,7 @@ impl<V> Claim<V> {
         V: Clone,
     {
         let Settled { waiters, answer, held, garbage } = told;
-        let telling = Telling { waiters: waiters.into_iter(), mutating: self.mutating };
+        let telling = NotifyWaiters { waiters: waiters.into_iter(), mutating: self.mutating };
         drop(garbage);
         telling.tell(answer.as_ref());
         held
@@ -205,7 +205,7 @@ impl<V> Claim<V> {
         self.settled = true;
         let (waiters, garbage) = {
             let mut table = self.shard.lock();
-            table.spares.give(cell);
+            table.pool.give(cell);
             table.refuse(self.at, self.token)
         };
         drop(garbage);
@@ -226,9 +226,9 @@ impl<V> Claim<V> {
     /// Nothing was started: the next waiter may, or whoever comes.
     fn release(&self) {
         let now = self.shard.common.clock.now(None);
-        let (heir, garbage) = self.shard.lock().release(self.at, self.token, now, &self.ttls);
+        let (successor, garbage) = self.shard.lock().release(self.at, self.token, now, &self.ttls);
         drop(garbage);
-        if let Some((node, token)) = heir {
+        if let Some((node, token)) = successor {
             let Self { at, ttls, mutating, .. } = *self;
             let mut claim = Self::since(now, self.shard.clone(), at, token, ttls, mutating);
             claim.fronts = self.fronts;
@@ -250,12 +250,12 @@ impl<V> Drop for Claim<V> {
 }
 
 /// Waiters that are about to be told. Those whom a panic leaves over are told that nobody knows.
-struct Telling<V> {
+struct NotifyWaiters<V> {
     waiters: vec::IntoIter<Arc<Node<V>>>,
     mutating: bool,
 }
 
-impl<V: Clone> Telling<V> {
+impl<V: Clone> NotifyWaiters<V> {
     fn tell(mut self, answer: Option<&Answer<V>>) {
         while !self.waiters.as_slice().is_empty() {
             let delivery = answer.cloned().map_or(Delivery::Alone, Delivery::Answer);
@@ -266,7 +266,7 @@ impl<V: Clone> Telling<V> {
     }
 }
 
-impl<V> Drop for Telling<V> {
+impl<V> Drop for NotifyWaiters<V> {
     fn drop(&mut self) {
         serve_unknown(self.waiters.by_ref(), self.mutating);
     }

@@ -1,11 +1,11 @@
 //! One record, and what this process knows beside it.
 use super::{
-    apply::{Waiters, Wish},
+    apply::{LocalClaim, Waiters},
     budget::Reserved,
     shard::Common,
 };
 use crate::{
-    end::{Failure, Flaw, State},
+    end::{Failure, RecordedFailure, State},
     protocol::{self, Again, Ask, Millis, Record},
 };
 use serde::{Deserialize, Serialize};
@@ -60,8 +60,8 @@ pub(crate) struct Run {
 }
 
 impl Caller {
-    pub(crate) const fn of(wish: &Wish<'_>) -> Self {
-        if wish.cut_off { Self::Here } else { Self::Any }
+    pub(crate) const fn of(local: &LocalClaim<'_>) -> Self {
+        if local.cut_off { Self::Here } else { Self::Any }
     }
 }
 
@@ -145,20 +145,20 @@ impl<V> Entry<V> {
     }
 
     /// What is known of the failure that the record tells of.
-    pub(crate) fn cause(&self) -> Option<Arc<Flaw>> {
-        flaw(&self.record.state).cloned()
+    pub(crate) fn cause(&self) -> Option<Arc<RecordedFailure>> {
+        recorded(&self.record.state).cloned()
     }
 }
 
 impl Run {
     pub(crate) fn of<V>(state: &State<V>, started_at: Millis, finished_at: Millis) -> Option<Self> {
-        Self::ended(state, flaw(state).map(|flaw| &**flaw), started_at, finished_at)
+        Self::ended(state, recorded(state).map(|recorded| &**recorded), started_at, finished_at)
     }
 
     /// The run that a state tells of, which failed with `flaw`.
     pub(crate) fn ended<D, F>(
         state: &protocol::State<D, F>,
-        flaw: Option<&Flaw>,
+        recorded: Option<&RecordedFailure>,
         started_at: Millis,
         finished_at: Millis,
     ) -> Option<Self> {
@@ -167,27 +167,30 @@ impl Run {
             protocol::State::Done(_) => true,
             _ => false,
         };
-        let retriable = flaw.is_some_and(|flaw| is_retriable(state, flaw));
-        let code = flaw.map(|flaw| flaw.code.clone());
+        let retriable = recorded.is_some_and(|recorded| is_retriable(state, recorded));
+        let code = recorded.map(|recorded| recorded.code.clone());
         Some(Self { started_at, finished_at, success, retriable, code })
     }
 }
 
 /// Whether a repeat of a call that failed like this may be run, and may succeed.
-pub(crate) fn is_retriable<D, F>(state: &protocol::State<D, F>, flaw: &Flaw) -> bool {
+pub(crate) fn is_retriable<D, F>(
+    state: &protocol::State<D, F>,
+    recorded: &RecordedFailure,
+) -> bool {
     let may_run_again = match state {
         protocol::State::Failed(_, again) => *again != Again::Never,
         protocol::State::Cancelled(_) => true,
         _ => false,
     };
-    may_run_again && flaw.verdict.is_transient()
+    may_run_again && recorded.verdict.is_transient()
 }
 
-pub(crate) const fn flaw<V>(state: &State<V>) -> Option<&Arc<Flaw>> {
+pub(crate) const fn recorded<V>(state: &State<V>) -> Option<&Arc<RecordedFailure>> {
     match state {
         State::Failed(failure, _)
         | State::Cancelled(Some(failure))
-        | State::Unknown(Some(failure)) => Some(&failure.flaw),
+        | State::Unknown(Some(failure)) => Some(&failure.recorded),
         _ => None,
     }
 }

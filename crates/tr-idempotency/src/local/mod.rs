@@ -6,23 +6,23 @@ mod drivers;
 pub(crate) mod entry;
 pub(crate) mod notes;
 pub(crate) mod shard;
-pub(crate) mod spares;
+pub(crate) mod slot_pool;
 pub(crate) mod table;
 pub(crate) mod wait;
 #[cfg(test)]
 mod walk;
 
 use self::{
-    apply::{Found, Wish},
+    apply::{Found, LocalClaim},
     claim::Claim,
     notes::Notes,
     shard::{Common, Shard},
-    spares::Cell,
+    slot_pool::Cell,
     table::{Table, hash},
     wait::Waiter,
 };
 use crate::{
-    end::{Answer, Flaw, State},
+    end::{Answer, RecordedFailure, State},
     protocol::{Millis, Ttls},
     record::DedupeRecord,
 };
@@ -64,7 +64,7 @@ pub(crate) enum Refusal {
     Conflict,
     InFlight,
     TooManyWaiters,
-    Unknown(Option<Arc<Flaw>>),
+    Unknown(Option<Arc<RecordedFailure>>),
     Full,
 }
 
@@ -174,18 +174,18 @@ impl<'s, V: Clone> Asked<'s, V> {
     #[inline]
     pub(crate) fn open<D: Send + 'static>(
         mut self,
-        wish: &Wish<'_>,
+        local: &LocalClaim<'_>,
         note: impl FnOnce(&mut Notes),
     ) -> Result<Granted<V, D>, Self> {
         if self.found.is_some() || !self.table.has_room() {
             return Err(self);
         }
-        let (at, token, garbage) = self.table.open(self.hash, wish, note);
-        let cell = self.table.spares.take();
+        let (at, token, garbage) = self.table.open(self.hash, local, note);
+        let cell = self.table.pool.take();
         drop(self.table);
         let shard = &self.store.shards[self.store.index(self.hash)];
         // Before the garbage goes, which is others' code: should it panic, so does this.
-        let claim = Claim::new(shard.clone(), at, token, wish);
+        let claim = Claim::new(shard.clone(), at, token, local);
         drop(garbage);
         Ok((claim, cell))
     }
@@ -193,24 +193,24 @@ impl<'s, V: Clone> Asked<'s, V> {
     /// Claims the call, or says what else to do.
     pub(crate) fn claim<D: Send + 'static>(
         self,
-        wish: &Wish<'_>,
+        local: &LocalClaim<'_>,
         note: impl Fn(&mut Notes),
     ) -> Task<V, D> {
         let Self { store, hash, mut table, found: mut at } = self;
         let index = store.index(hash);
         let shard = &store.shards[index];
         loop {
-            let (found, garbage) = table.claim(hash, at, wish, &store.common, &note);
+            let (found, garbage) = table.claim(hash, at, local, &store.common, &note);
             let is_claimed = matches!(found, Found::Claimed { .. });
-            let cell = if is_claimed { table.spares.take() } else { None };
+            let cell = if is_claimed { table.pool.take() } else { None };
             drop(table);
             // Before the garbage goes, as above.
             let task = match found {
                 Found::Claimed { at, token } => {
-                    Task::Run(Claim::new(shard.clone(), at, token, wish), cell)
+                    Task::Run(Claim::new(shard.clone(), at, token, local), cell)
                 }
                 Found::Waits { node, of, replay } => {
-                    let (key, once) = (wish.id.key, wish.cut_off);
+                    let (key, once) = (local.id.key, local.cut_off);
                     Task::Wait(Waiter::new(node, shard.clone(), key, of, once), replay)
                 }
                 Found::Replays { answer, replay, state } => Task::Replay(answer, replay, state),
@@ -219,10 +219,10 @@ impl<'s, V: Clone> Asked<'s, V> {
                 Found::InFlight => Task::Refuse(Refusal::InFlight),
                 Found::TooManyWaiters => Task::Refuse(Refusal::TooManyWaiters),
                 Found::Unknown { cause } => Task::Refuse(Refusal::Unknown(cause)),
-                Found::Full if store.borrow_room(index, wish.now) => {
+                Found::Full if store.borrow_room(index, local.now) => {
                     drop(garbage);
                     table = shard.lock();
-                    at = table.find_hashed(hash, &wish.id.key);
+                    at = table.find_hashed(hash, &local.id.key);
                     continue;
                 }
                 Found::Full => Task::Refuse(Refusal::Full),

@@ -4,7 +4,7 @@ use super::{
     drivers::Drivers,
     entry::{Entry, New},
     notes::Notes,
-    spares::Spares,
+    slot_pool::SlotPool,
 };
 use crate::{
     end::{Dropped, State},
@@ -25,9 +25,9 @@ pub(crate) struct Table<V> {
     pub(super) slots: Vec<Slot<V>>,
     free: Vec<u32>,
     /// Where eviction goes on.
-    hand: usize,
+    evict_cursor: usize,
     /// Where sweeping goes on.
-    broom: usize,
+    sweep_cursor: usize,
     /// Records that may lie here.
     quota: usize,
     /// Records that lie here.
@@ -38,7 +38,7 @@ pub(crate) struct Table<V> {
     pub(super) epoch: u64,
     /// Sets this store's owners apart from other stores'.
     seed: u64,
-    pub(crate) spares: Spares,
+    pub(crate) pool: SlotPool,
     pub(super) drivers: Drivers,
 }
 
@@ -54,14 +54,14 @@ impl<V> Table<V> {
             places: HashTable::new(),
             slots: Vec::new(),
             free: Vec::new(),
-            hand: 0,
-            broom: 0,
+            evict_cursor: 0,
+            sweep_cursor: 0,
             quota,
             live: 0,
             settled: 0,
             epoch: 0,
             seed,
-            spares: Spares::default(),
+            pool: SlotPool::default(),
             drivers: Drivers::default(),
         }
     }
@@ -267,7 +267,7 @@ impl<V> Table<V> {
             return None;
         }
         loop {
-            let at = advance(&mut self.hand, self.slots.len());
+            let at = advance(&mut self.evict_cursor, self.slots.len());
             let Some(entry) = &mut self.slots[at].entry else { continue };
             let is_spare = !entry.record.is_pinned() && !mem::take(&mut entry.touched);
             if is_spare || entry.is_over(now) {
@@ -278,7 +278,7 @@ impl<V> Table<V> {
 
     /// Looks at one record more and forgets it if its time is over.
     fn sweep_one(&mut self, now: Millis) -> Option<State<V>> {
-        let at = advance(&mut self.broom, self.slots.len());
+        let at = advance(&mut self.sweep_cursor, self.slots.len());
         let over = self.slots.get(at)?.entry.as_ref()?.is_over(now);
         if over { self.forget(at) } else { None }
     }

@@ -4,7 +4,7 @@
 //! The protocol's own tests cover one record. Here it is what the table adds: places, eviction,
 //! waiters and heirs. After each step the table must be sound and have what it promised.
 use super::{
-    apply::{Found, Settled, Wish},
+    apply::{Found, LocalClaim, Settled},
     budget::Budget,
     entry::{Caller, Entry},
     shard::Common,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    end::{Failure, Flaw, State},
+    end::{Failure, RecordedFailure, State},
     protocol::{Again, Millis, Token, Ttls},
 };
 use proptest::prelude::*;
@@ -81,8 +81,9 @@ fn key_of(key: u8) -> Key {
 }
 
 fn state(end: u8) -> Option<State<u32>> {
-    let flaw = Flaw::new(Classification::new(Verdict::TRANSIENT, Ran::Yes, "x"), None);
-    let failure = Failure::of_error(Arc::new(flaw));
+    let recorded =
+        RecordedFailure::new(Classification::new(Verdict::TRANSIENT, Ran::Yes, "x"), None);
+    let failure = Failure::of_error(Arc::new(recorded));
     Some(match end {
         0 | 1 => State::Done(Some(7)),
         2 => State::Done(None),
@@ -113,7 +114,8 @@ impl Walk {
     fn ask(&mut self, key: u8, again: bool, wait: bool, cut_off: bool, other: bool) {
         let id = DedupeKey { key: key_of(key), digest: Digest::of_bytes([u8::from(other)]) };
         let (mutating, now, ttls) = (is_mutating(key), self.now, TTLS);
-        let wish = Wish { id: &id, mutating, again, wait, cut_off, in_process: cut_off, now, ttls };
+        let local =
+            LocalClaim { id: &id, mutating, again, wait, cut_off, in_process: cut_off, now, ttls };
         let at = self.table.find(&id.key);
         if let Some(at) = at
             && self.table.hit(at, &id, now, &self.common).is_some()
@@ -122,7 +124,7 @@ impl Walk {
             return;
         }
         let before = self.table.get(&id.key).map(|(entry, _)| (entry.caller, entry.record.token));
-        let (found, _) = self.table.claim(hash(&id.key), at, &wish, &self.common, |_| {});
+        let (found, _) = self.table.claim(hash(&id.key), at, &local, &self.common, |_| {});
         let is_held = self.held.iter().any(|held| held.key == key);
         let is_unknown = self.unknown.iter().any(|&(it, until)| it == key && now < until);
         match found {
@@ -216,11 +218,11 @@ impl Walk {
             }
             Step::Release { claim } => {
                 let Some(Held { key, at, token }) = self.take(claim) else { return };
-                let (heir, forgotten) = self.table.release(at, token, self.now, &TTLS);
-                assert!(heir.is_some() != forgotten.is_some(), "it is passed on or goes");
-                if let Some((node, token)) = heir {
+                let (successor, forgotten) = self.table.release(at, token, self.now, &TTLS);
+                assert!(successor.is_some() != forgotten.is_some(), "it is passed on or goes");
+                if let Some((node, token)) = successor {
                     let place = self.waiting.iter().position(|(_, it, _)| Arc::ptr_eq(it, &node));
-                    self.waiting.remove(place.expect("the heir waits"));
+                    self.waiting.remove(place.expect("the successor waits"));
                     assert!(token.epoch > self.epoch, "epochs grow");
                     self.epoch = token.epoch;
                     self.held.push(Held { key, at, token });

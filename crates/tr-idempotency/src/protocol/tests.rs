@@ -17,7 +17,7 @@ enum Event {
     Renew { worker: usize },
     Finish { worker: usize, end: End },
     Crash { worker: usize },
-    Release { worker: usize, heir: Option<usize> },
+    Release { worker: usize, successor: Option<usize> },
     Settle { done: bool },
     Clear,
     Pass(Millis),
@@ -218,7 +218,7 @@ impl World {
         }
     }
 
-    fn release(&mut self, worker: usize, heir: Option<usize>) {
+    fn release(&mut self, worker: usize, successor: Option<usize>) {
         let Some(token) = self.held[worker] else { return };
         if self.history.iter().any(|claim| claim.token == token && claim.started) {
             return;
@@ -231,19 +231,19 @@ impl World {
             return;
         };
         record.expire(self.now);
-        if over || lapsed || heir.is_none() {
+        if over || lapsed || successor.is_none() {
             // It may go, whether its lease has ended or not.
             assert!(record.is_released_by(token.owner));
             self.record = None;
             self.history.clear();
             return;
         }
-        let Some(heir) = heir else { return };
+        let Some(successor) = successor else { return };
         assert!(record.pass(token, to, self.now, TTLS.inflight));
         let lease = self.now + TTLS.inflight;
         let claim = self.claim_of(token).expect("held");
         (claim.token, claim.lease) = (to, lease);
-        self.held[heir] = Some(to);
+        self.held[successor] = Some(to);
     }
 
     fn settle(&mut self, done: bool) {
@@ -274,7 +274,7 @@ impl World {
             Event::Renew { worker } => drop(self.renew(worker)),
             Event::Finish { worker, end } => self.finish(worker, end),
             Event::Crash { worker } => self.held[worker] = None,
-            Event::Release { worker, heir } => self.release(worker, heir),
+            Event::Release { worker, successor } => self.release(worker, successor),
             Event::Settle { done } => self.settle(done),
             Event::Clear => {
                 self.record = None;
@@ -304,7 +304,7 @@ fn event() -> impl Strategy<Value = Event> {
         4 => (worker.clone(), end).prop_map(|(worker, end)| Event::Finish { worker, end }),
         1 => worker.clone().prop_map(|worker| Event::Crash { worker }),
         1 => (worker.clone(), prop::option::of(worker)).prop_map(
-            |(worker, heir)| Event::Release { worker, heir }),
+            |(worker, successor)| Event::Release { worker, successor }),
         1 => any::<bool>().prop_map(|done| Event::Settle { done }),
         1 => Just(Event::Clear),
         4 => (0..15_u64).prop_map(Event::Pass),

@@ -4,11 +4,11 @@ use super::{
     Redis,
     fault::store_error,
     layout,
-    table::{from, odd, parts},
+    table::{from, parts, unexpected_reply},
 };
 use crate::{
     protocol::Millis,
-    store::{Query, StoreError, Stored, Whose},
+    store::{Query, Selector, StoreError, Stored},
 };
 use redis::Value;
 use std::ops::RangeInclusive;
@@ -32,14 +32,14 @@ impl Redis {
         query: &Query,
         mut each: impl FnMut(Stored) -> bool,
     ) -> Result<(), StoreError> {
-        if let Whose::Key(key) = &query.whose {
-            if let Some(stored) = self.do_read(key).await?.filter(|stored| query.means(stored)) {
+        if let Selector::Key(key) = &query.selector {
+            if let Some(stored) = self.do_read(key).await?.filter(|stored| query.matches(stored)) {
                 each(stored);
             }
             return Ok(());
         }
-        let pattern = match &query.whose {
-            Whose::Keys(keys) => self.pattern(&beginning(keys)),
+        let pattern = match &query.selector {
+            Selector::Keys(keys) => self.pattern(&beginning(keys)),
             _ => self.pattern(""),
         };
         let mut cursor = b"0".to_vec();
@@ -49,14 +49,14 @@ impl Redis {
             let found = self.looks().send(&scan).await.map_err(store_error)?;
             let (next, names) = match parts(found)? {
                 [Value::BulkString(next), Value::Array(names)] => (next, names),
-                other => return Err(odd(&other)),
+                other => return Err(unexpected_reply(&other)),
             };
             let keys = names.into_iter().filter_map(|name| match name {
                 Value::BulkString(name) => self.key_of(&name).map(|key| (key, name)),
                 _ => None,
             });
             for stored in self.all(keys.collect()).await? {
-                if query.means(&stored) && !each(stored) {
+                if query.matches(&stored) && !each(stored) {
                     return Ok(());
                 }
             }
@@ -79,7 +79,7 @@ impl Redis {
         }
         let values = match self.looks().send(&get).await.map_err(store_error)? {
             Value::Array(values) => values,
-            other => return Err(odd(&other)),
+            other => return Err(unexpected_reply(&other)),
         };
         let mut standing = Vec::with_capacity(keys.len());
         for ((key, _), value) in keys.iter().zip(values) {
@@ -100,7 +100,7 @@ impl Redis {
         let time: [Value; 2] = parts(time)?;
         match [digits(&time[0]), digits(&time[1])] {
             [Some(seconds), Some(micros)] => Ok(from(seconds * 1_000 + micros / 1_000)),
-            _ => Err(odd(&time)),
+            _ => Err(unexpected_reply(&time)),
         }
     }
 }

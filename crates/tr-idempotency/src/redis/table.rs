@@ -126,7 +126,7 @@ impl Redis {
         let reply = self.looks().run(Script::look(), &self.name(key), &[last]).await;
         match parts(reply.map_err(store_error)?)? {
             [Value::Int(now), Value::BulkString(bytes)] => layout::read(key, &bytes, from(now)),
-            other => Err(odd(&other)),
+            other => Err(unexpected_reply(&other)),
         }
     }
 
@@ -140,9 +140,9 @@ fn claimed(claim: &ClaimRequest, reply: Value) -> Result<Claimed, StoreError> {
     let parts: Vec<Value> = match reply {
         Value::Int(epoch) => return Ok(Claimed::Run(first(claim, epoch))),
         Value::Array(parts) => parts,
-        other => return Err(odd(&other)),
+        other => return Err(unexpected_reply(&other)),
     };
-    let Some(Value::BulkString(what)) = parts.first() else { return Err(odd(&parts)) };
+    let Some(Value::BulkString(what)) = parts.first() else { return Err(unexpected_reply(&parts)) };
     let stored = |bytes: &[u8], now: i64| {
         let stored = layout::read(&claim.key, bytes, from(now))?;
         stored.map(Box::new).ok_or_else(layout::unreadable)
@@ -167,7 +167,7 @@ fn claimed(claim: &ClaimRequest, reply: Value) -> Result<Claimed, StoreError> {
             b"busy",
             [Value::Int(epoch), Value::BulkString(owner), Value::Int(version), Value::Int(left)],
         ) => {
-            let owner = owner.as_slice().try_into().map_err(|_| odd(&parts))?;
+            let owner = owner.as_slice().try_into().map_err(|_| unexpected_reply(&parts))?;
             let token = Token { epoch: from(*epoch), owner: u64::from_be_bytes(owner) };
             let seen = Seen { token, version: from(*version) };
             Ok(Claimed::Busy { seen, lease_left: from(*left) })
@@ -180,7 +180,7 @@ fn claimed(claim: &ClaimRequest, reply: Value) -> Result<Claimed, StoreError> {
         }
         (b"conflict", []) => Ok(Claimed::Conflict),
         (b"unreadable", []) => Err(layout::unreadable()),
-        _ => Err(odd(&parts)),
+        _ => Err(unexpected_reply(&parts)),
     }
 }
 
@@ -207,14 +207,16 @@ fn was_done(reply: &Value) -> Result<bool, StoreError> {
     match reply {
         Value::Int(-1) => Err(layout::unreadable()),
         Value::Int(done) => Ok(*done == 1),
-        other => Err(odd(other)),
+        other => Err(unexpected_reply(other)),
     }
 }
 
 pub(super) fn parts<const N: usize>(reply: Value) -> Result<[Value; N], StoreError> {
     match reply {
-        Value::Array(parts) => parts.try_into().map_err(|parts: Vec<Value>| odd(&parts)),
-        other => Err(odd(&other)),
+        Value::Array(parts) => {
+            parts.try_into().map_err(|parts: Vec<Value>| unexpected_reply(&parts))
+        }
+        other => Err(unexpected_reply(&other)),
     }
 }
 
@@ -223,7 +225,7 @@ pub(super) fn from(number: i64) -> u64 {
 }
 
 /// An answer that no server of ours gives. What was asked may have been done.
-pub(super) fn odd(reply: &impl std::fmt::Debug) -> StoreError {
+pub(super) fn unexpected_reply(reply: &impl std::fmt::Debug) -> StoreError {
     let reply: String = format!("{reply:?}").chars().take(200).collect();
     StoreError::uncertain(format!("the server answered {reply}"))
 }

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     codec::Place,
-    end::{Failure, Flaw, State},
+    end::{Failure, RecordedFailure, State},
     local::entry::Run,
     protocol::{Millis, Token},
     store::{ClaimRequest, Grant, StoreError},
@@ -46,9 +46,10 @@ pub(crate) struct Held<V> {
 }
 
 /// Whether a call may start.
-pub(crate) enum Sure {
-    Yes,
-    /// Somebody else has the claim.
+pub(crate) enum LeaseCheck {
+    /// The claim is ours.
+    Held,
+    /// Another process has the claim.
     Lost,
     /// The store cannot say.
     Failed(StoreError),
@@ -94,24 +95,24 @@ impl<V: Send + 'static> Held<V> {
 
     /// Whether the claim is still ours, so that the call may start now. Who has slept since it
     /// was granted asks the store first; [`LATE`] times, where its replies outlast the lease.
-    pub(crate) fn poll_sure(&mut self, cx: &mut Context<'_>) -> Poll<Sure> {
+    pub(crate) fn poll_lease(&mut self, cx: &mut Context<'_>) -> Poll<LeaseCheck> {
         loop {
             let renewed = self.poll_renew(cx);
             if self.lost {
-                return Poll::Ready(Sure::Lost);
+                return Poll::Ready(LeaseCheck::Lost);
             }
             if Instant::now() < self.ours_until {
                 self.late = 0;
-                return Poll::Ready(Sure::Yes);
+                return Poll::Ready(LeaseCheck::Held);
             }
             match renewed {
                 Poll::Pending if self.renewal.is_some() => return Poll::Pending,
                 Poll::Pending => {}
                 Poll::Ready(Ok(())) => self.late += 1,
-                Poll::Ready(Err(error)) => return Poll::Ready(Sure::Failed(error)),
+                Poll::Ready(Err(error)) => return Poll::Ready(LeaseCheck::Failed(error)),
             }
             if self.late == LATE {
-                return Poll::Ready(Sure::Failed(self.too_late()));
+                return Poll::Ready(LeaseCheck::Failed(self.too_late()));
             }
             self.renew();
         }
@@ -176,7 +177,7 @@ impl<V: Send + 'static> Held<V> {
         self.ended = true;
         let (remote, claim) = (self.remote.clone(), self.claim.clone());
         Box::pin(async move {
-            remote.returns.release(&*remote.store, &claim, remote.patience).await;
+            remote.releases.release(&*remote.store, &claim, remote.patience).await;
             Recorded::No
         })
     }
@@ -192,8 +193,8 @@ impl<V> Held<V> {
     fn vanished() -> State<V> {
         let end = Classification::new(Verdict::Cancelled, Ran::Unknown, code::OUTCOME_UNKNOWN);
         let why = "its runner was dropped in mid-run, or panicked";
-        let flaw = Arc::new(Flaw::new(end, Some(why.into())));
-        State::Unknown(Some(Failure::of_error(flaw)))
+        let recorded = Arc::new(RecordedFailure::new(end, Some(why.into())));
+        State::Unknown(Some(Failure::of_error(recorded)))
     }
 }
 
@@ -202,13 +203,13 @@ impl<V> Drop for Held<V> {
         if self.ended || self.lost {
             return;
         }
-        let Remote { store, returns, patience, format, .. } = &*self.remote;
+        let Remote { store, releases, patience, format, .. } = &*self.remote;
         let patience = *patience;
         if !self.started {
-            return returns.give_back::<()>(store, &self.claim, patience, None);
+            return releases.release_in_background::<()>(store, &self.claim, patience, None);
         }
         // Once is enough, if there is a place: the end of the lease says the same.
-        let Some(place) = returns.place() else { return };
+        let Some(place) = releases.place() else { return };
         let ttl = self.claim.ttls.unknown;
         let written = format.write(&self.place(), &Self::vanished(), ttl, &self.earlier);
         let end = crate::store::End { state: written.state, ttl };

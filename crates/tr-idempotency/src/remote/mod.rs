@@ -2,21 +2,21 @@
 //!
 //! All of it is I/O, and boxed. Each future may be dropped at any await: what may have been
 //! claimed is given back then, in a task of its own.
-mod ask;
-mod give_back;
+mod claim_attempt;
 pub(crate) mod held;
-pub(crate) mod inquiry;
+pub(crate) mod local_probe;
 pub(crate) mod obtain;
 pub(crate) mod probe;
 pub(crate) mod record;
+mod release;
 
 use crate::{
     codec::body::Format,
     protocol::Millis,
     store::{RecordStore, StoreError},
 };
-use give_back::Returns;
 use probe::Probe;
+use release::Releases;
 use std::{
     fmt,
     future::Future,
@@ -93,7 +93,7 @@ pub(crate) struct Remote<V> {
     pub(crate) probe_patience: Duration,
     owners: AtomicU64,
     later: Arc<Semaphore>,
-    returns: Arc<Returns>,
+    releases: Arc<Releases>,
 }
 
 impl<V> Remote<V> {
@@ -110,13 +110,13 @@ impl<V> Remote<V> {
             probe_patience: Duration::from_secs(30),
             owners: RandomState::new().hash_one("owner").into(),
             later: Arc::new(Semaphore::new(LATER)),
-            returns: Returns::new(),
+            releases: Releases::new(),
         }
     }
 
     /// How many claims were not given back since the layer was made.
     pub(crate) fn left_to_leases(&self) -> u64 {
-        self.returns.left()
+        self.releases.left()
     }
 
     /// Never twice, and never that of who settles by hand.

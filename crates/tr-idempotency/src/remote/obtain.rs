@@ -1,13 +1,13 @@
 //! From a wish to run a call to the right to do so, or to what became of it.
 use super::{
     Boxed, Remote, WhenStoreFails,
-    ask::Asking,
+    claim_attempt::ClaimAttempt,
     held::Held,
-    probe::{Finding, Unsettled},
+    probe::{Finding, UnresolvedCall},
 };
 use crate::{
     codec::{Found, Place, Unreadable},
-    end::{Failure, Flaw, State},
+    end::{Failure, RecordedFailure, State},
     local::entry::Run,
     protocol::{self, Again, Millis},
     record::DedupeRecord,
@@ -77,7 +77,7 @@ pub(crate) enum Refused {
     InFlight,
     WaitTimedOut,
     Full,
-    Unknown(Option<Arc<Flaw>>),
+    Unknown(Option<Arc<RecordedFailure>>),
     /// The store cannot be asked: the tool did not run, unless for another process.
     Unavailable(Arc<StoreError>, Ran),
     /// The record cannot be read.
@@ -116,7 +116,7 @@ where
     V: Clone + Send + 'static,
 {
     let Request { claim, wait, deadline, .. } = request;
-    let mut asking = Asking::new(remote.clone(), claim.clone());
+    let mut asking = ClaimAttempt::new(remote.clone(), claim.clone());
     let (mut waited, mut probes, mut until) = (false, 0, request.until);
     loop {
         let claimed = asking.claim(*deadline).await;
@@ -153,8 +153,8 @@ where
                 let settled = probes <= PROBES && probe(remote, request, &stored).await?;
                 if !settled {
                     let found = Found::body(&claim.key, &stored.record);
-                    let flaw = remote.format.history(&found, &stored.record.state);
-                    return Err(Refused::Unknown(flaw.ok().and_then(|(_, flaw)| flaw)));
+                    let recorded = remote.format.history(&found, &stored.record.state);
+                    return Err(Refused::Unknown(recorded.ok().and_then(|(_, recorded)| recorded)));
                 }
             }
             Claimed::Conflict => return Err(Refused::Conflict),
@@ -191,7 +191,7 @@ async fn watch<V>(
 async fn probe<V>(remote: &Remote<V>, request: &Request, stored: &Stored) -> Result<bool, Refused> {
     let Some(probe) = &remote.probe else { return Ok(false) };
     let Request { claim, deadline, .. } = request;
-    let call = Unsettled {
+    let call = UnresolvedCall {
         key: claim.key,
         epoch: stored.record.token.epoch,
         record: DedupeRecord::of_stored(stored, &remote.format),
@@ -224,8 +224,8 @@ fn forged<V>(remote: &Remote<V>, claim: &ClaimRequest, grant: &Grant) -> Option<
 /// Does not run the call, nor lets others: of how it ended nobody knows any more.
 async fn bar<V: Send + 'static>(held: Held<V>, claim: &ClaimRequest, why: Unreadable) -> Refused {
     let end = Classification::new(Verdict::Permanent, Ran::Unknown, code::OUTCOME_UNKNOWN);
-    let flaw = Arc::new(Flaw::new(end, Some(format!("its record: {why}").into())));
-    let state = State::Unknown(Some(Failure::of_error(flaw)));
+    let recorded = Arc::new(RecordedFailure::new(end, Some(format!("its record: {why}").into())));
+    let state = State::Unknown(Some(Failure::of_error(recorded)));
     held.finish(&state, claim.ttls.unknown).0.await;
     Refused::Unreadable(Arc::new(StoreError::unreadable(why)), Ran::Unknown)
 }
@@ -235,7 +235,7 @@ fn earlier_runs<V>(remote: &Remote<V>, claim: &ClaimRequest, grant: &Grant) -> V
     let Some(before) = &grant.before else { return Vec::new() };
     let found = Found::before(&claim.key, &claim.digest, &before.state);
     let read = remote.format.history(&found, &before.state);
-    let (mut runs, flaw) = read.unwrap_or_default();
+    let (mut runs, recorded) = read.unwrap_or_default();
     runs.push(Run {
         started_at: before.claimed_at,
         finished_at: before.changed_at,
@@ -244,7 +244,7 @@ fn earlier_runs<V>(remote: &Remote<V>, claim: &ClaimRequest, grant: &Grant) -> V
             before.state,
             protocol::State::Failed(_, Again::WhenAsked | Again::Freely)
         ),
-        code: flaw.map(|flaw| flaw.code.clone()),
+        code: recorded.map(|recorded| recorded.code.clone()),
     });
     runs
 }

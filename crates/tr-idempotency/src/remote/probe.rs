@@ -3,11 +3,11 @@ use crate::record::DedupeRecord;
 use std::{fmt, future::Future, pin::Pin};
 use tr_core::canonical::Key;
 
-/// What [`Probe::probe`] returns.
+/// What [`Probe::probe`] releases.
 pub type ProbeFuture<'p, V> = Pin<Box<dyn Future<Output = Finding<V>> + Send + 'p>>;
 
 /// Finds out what became of a call of unknown outcome, by asking whoever knows: the payment
-/// provider under its [`provider_key`](Unsettled::provider_key), the mail server's log.
+/// provider under its [`provider_key`](UnresolvedCall::provider_key), the mail server's log.
 ///
 /// # When to use
 ///
@@ -18,10 +18,10 @@ pub type ProbeFuture<'p, V> = Pin<Box<dyn Future<Output = Finding<V>> + Send + '
 ///
 /// The run that left the record may still be under way: its process was paused, or its lease was
 /// lost. A probe that answers [`NotRun`](Finding::NotRun) must know that it cannot come any more;
-/// where the provider takes the [epoch](Unsettled::epoch) as a fencing token, it is safe.
+/// where the provider takes the [epoch](UnresolvedCall::epoch) as a fencing token, it is safe.
 pub trait Probe<V>: fmt::Debug + Send + Sync {
     /// Looks.
-    fn probe<'p>(&'p self, call: &'p Unsettled) -> ProbeFuture<'p, V>;
+    fn probe<'p>(&'p self, call: &'p UnresolvedCall) -> ProbeFuture<'p, V>;
 }
 
 /// What a probe found.
@@ -39,7 +39,7 @@ pub enum Finding<V> {
 /// A call of unknown outcome.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Unsettled {
+pub struct UnresolvedCall {
     /// The hashed key.
     pub key: Key,
     /// The fencing token of the run that was lost.
@@ -48,7 +48,7 @@ pub struct Unsettled {
     pub record: DedupeRecord,
 }
 
-impl Unsettled {
+impl UnresolvedCall {
     /// The key under which a tool passes the call on to its provider.
     #[must_use]
     pub fn provider_key(&self) -> String {

@@ -35,7 +35,7 @@ pub(crate) fn record<V: Send + 'static>(
     Box::pin(async move {
         match once(&remote, &claim, token, &end).await {
             Ok(true) => return Recorded::Yes,
-            Err(error) if error.is_passing() => {}
+            Err(error) if error.is_transient() => {}
             Ok(false) | Err(_) => return Recorded::No,
         }
         let Ok(place) = remote.later.clone().try_acquire_owned() else { return Recorded::No };
@@ -63,7 +63,7 @@ async fn later<V>(remote: &Remote<V>, claim: &ClaimRequest, token: Token, end: &
         sleep(pause).await;
         pause = (pause * 2).min(LONGEST);
         match once(remote, claim, token, end).await {
-            Err(error) if error.is_passing() => {}
+            Err(error) if error.is_transient() => {}
             _ => return,
         }
     }

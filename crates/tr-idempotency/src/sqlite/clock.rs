@@ -5,18 +5,18 @@ use tr_core::{SystemClock, WallClock};
 
 /// The machine's time, read once and then counted on: it does not jump when the machine's does.
 #[derive(Debug)]
-pub(super) struct Steady {
+pub(super) struct SteadyClock {
     made: Instant,
     made_unix_ms: u64,
 }
 
-impl Steady {
+impl SteadyClock {
     pub(super) fn new() -> Self {
         Self { made: Instant::now(), made_unix_ms: SystemClock.unix_ms() }
     }
 }
 
-impl WallClock for Steady {
+impl WallClock for SteadyClock {
     fn unix_ms(&self) -> u64 {
         self.made_unix_ms.saturating_add(millis(self.made.elapsed()))
     }

@@ -1,6 +1,6 @@
 //! Every statement finds its rows by an index: a million records must not slow a claim.
-use super::{layout::CALLS, meant::Meant, table::evictions};
-use crate::store::{Query, Which, Whose};
+use super::{layout::CALLS, selection::Selection, table::evictions};
+use crate::store::{Query, Selector, StateFilter};
 use tr_core::canonical::{Digest, Key};
 use tr_sqlite::rusqlite::Connection;
 
@@ -23,9 +23,9 @@ fn plan(connection: &Connection, sql: &str) -> Vec<String> {
     lines
 }
 
-fn count(whose: Whose, which: Which) -> String {
-    let meant = Meant::of(&Query { whose, which });
-    format!("SELECT count(*) FROM calls WHERE {}", meant.sql())
+fn count(selector: Selector, state: StateFilter) -> String {
+    let selection = Selection::of(&Query { selector, state });
+    format!("SELECT count(*) FROM calls WHERE {}", selection.sql())
 }
 
 #[test]
@@ -48,19 +48,23 @@ fn room_is_made_without_a_search() {
 #[test]
 fn operators_questions_have_an_index() {
     let connection = calls();
-    let session = || Whose::Session("s".into());
+    let session = || Selector::Session("s".into());
     let key = |byte| Key::from_bytes([byte; 32]);
-    for (whose, which, index) in [
-        (Whose::Key(key(7)), Which::Any, "sqlite_autoindex_calls_1"),
-        (Whose::Keys(key(7)..=key(8)), Which::Any, "sqlite_autoindex_calls_1"),
-        (session(), Which::Any, "calls_by_session"),
-        (Whose::Equal("s".into(), Digest::of_bytes("p")), Which::Unknown, "calls_by_session"),
-        (Whose::Tool("pay.".into()), Which::Any, "calls_by_tool"),
-        (Whose::All, Which::Unknown, "calls_open"),
-        (Whose::All, Which::Inflight { at_least: 1 }, "calls_open"),
+    for (selector, state, index) in [
+        (Selector::Key(key(7)), StateFilter::Any, "sqlite_autoindex_calls_1"),
+        (Selector::Keys(key(7)..=key(8)), StateFilter::Any, "sqlite_autoindex_calls_1"),
+        (session(), StateFilter::Any, "calls_by_session"),
+        (
+            Selector::Equal("s".into(), Digest::of_bytes("p")),
+            StateFilter::Unknown,
+            "calls_by_session",
+        ),
+        (Selector::Tool("pay.".into()), StateFilter::Any, "calls_by_tool"),
+        (Selector::All, StateFilter::Unknown, "calls_open"),
+        (Selector::All, StateFilter::Inflight { at_least: 1 }, "calls_open"),
     ] {
-        let plan = plan(&connection, &count(whose, which));
-        assert!(plan[0].starts_with("SEARCH"), "{which:?}: {plan:?}");
-        assert!(plan[0].contains(index), "{which:?}: {plan:?}");
+        let plan = plan(&connection, &count(selector, state));
+        assert!(plan[0].starts_with("SEARCH"), "{state:?}: {plan:?}");
+        assert!(plan[0].contains(index), "{state:?}: {plan:?}");
     }
 }

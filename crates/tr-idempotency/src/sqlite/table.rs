@@ -1,8 +1,8 @@
 //! The statements, on one connection and at one moment.
 use super::{
-    meant::{Meant, OPEN},
     owners::Owners,
     row::{Fields, columns, holder, stored, time},
+    selection::{OPEN, Selection},
 };
 use crate::{
     protocol::{Millis, Phase},
@@ -27,7 +27,7 @@ pub(super) fn evictions() -> [String; 3] {
     [
         removal(&format!("{ENDED} LIMIT 1")),
         removal("pinned = 0 AND over_at > :now ORDER BY over_at LIMIT 1"),
-        removal(&format!("{OPEN} AND {} LIMIT 1", Meant::FREE)),
+        removal(&format!("{OPEN} AND {} LIMIT 1", Selection::FREE)),
     ]
 }
 
@@ -96,7 +96,7 @@ impl<'c> Table<'c> {
     }
 
     /// Ends the leases of processes that have ended.
-    pub(super) fn bury(&self) -> Result<()> {
+    pub(super) fn end_dead_leases(&self) -> Result<()> {
         let Some(owners) = self.owners else { return Ok(()) };
         let mut held = self.prepare(
             "SELECT DISTINCT holder FROM calls WHERE state = 'inflight' AND until > ?1 \
@@ -179,13 +179,13 @@ impl<'c> Table<'c> {
         Ok(sweep.execute(named_params! { ":now": time(self.now) })? as u64)
     }
 
-    pub(super) fn list(&self, meant: &Meant, limit: usize) -> Result<Vec<Stored>> {
+    pub(super) fn list(&self, selection: &Selection, limit: usize) -> Result<Vec<Stored>> {
         let mut list = self.prepare(&format!(
             concat!("SELECT ", columns!(), " FROM calls WHERE {} LIMIT {}"),
-            meant.sql(),
+            selection.sql(),
             i64::try_from(limit).unwrap_or(i64::MAX)
         ))?;
-        let mut rows = list.query(&*meant.params(&time(self.now)))?;
+        let mut rows = list.query(&*selection.params(&time(self.now)))?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             found.extend(stored(row, self.now)?.at(self.now));
@@ -193,17 +193,18 @@ impl<'c> Table<'c> {
         Ok(found)
     }
 
-    pub(super) fn count(&self, meant: &Meant) -> Result<u64> {
+    pub(super) fn count(&self, selection: &Selection) -> Result<u64> {
         let mut count =
-            self.prepare(&format!("SELECT count(*) FROM calls WHERE {}", meant.sql()))?;
-        let count = count.query_row(&*meant.params(&time(self.now)), |row| row.get::<_, i64>(0))?;
+            self.prepare(&format!("SELECT count(*) FROM calls WHERE {}", selection.sql()))?;
+        let count =
+            count.query_row(&*selection.params(&time(self.now)), |row| row.get::<_, i64>(0))?;
         Ok(count.cast_unsigned())
     }
 
     /// Forgets up to `limit` of these records, and no pinned ones.
-    pub(super) fn flush(&self, meant: &Meant, limit: usize) -> Result<u64> {
-        let (meant_sql, free) = (meant.sql(), Meant::FREE);
-        let mut flush = self.prepare(&removal(&format!("{meant_sql} AND {free} LIMIT {limit}")))?;
-        Ok(flush.execute(&*meant.params(&time(self.now)))? as u64)
+    pub(super) fn flush(&self, selection: &Selection, limit: usize) -> Result<u64> {
+        let (selected, free) = (selection.sql(), Selection::FREE);
+        let mut flush = self.prepare(&removal(&format!("{selected} AND {free} LIMIT {limit}")))?;
+        Ok(flush.execute(&*selection.params(&time(self.now)))? as u64)
     }
 }

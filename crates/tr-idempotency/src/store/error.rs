@@ -65,7 +65,7 @@ impl StoreError {
 
     /// Whether sending the same request again may help.
     #[must_use]
-    pub const fn is_passing(&self) -> bool {
+    pub const fn is_transient(&self) -> bool {
         matches!(self.kind, StoreErrorKind::Unreachable | StoreErrorKind::Uncertain)
     }
 }

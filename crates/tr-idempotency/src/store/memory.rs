@@ -113,9 +113,9 @@ impl Table {
         oldest.is_some_and(|key| self.records.remove(&key).is_some())
     }
 
-    fn meant<'t>(&'t self, query: &'t Query, now: Millis) -> impl Iterator<Item = Stored> + 't {
+    fn selected<'t>(&'t self, query: &'t Query, now: Millis) -> impl Iterator<Item = Stored> + 't {
         let standing = self.records.values().filter_map(move |stored| stored.clone().at(now));
-        standing.filter(|stored| query.means(stored))
+        standing.filter(|stored| query.matches(stored))
     }
 }
 
@@ -207,18 +207,18 @@ impl RecordStore for Memory {
     }
 
     fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
-        done(self.lock().meant(query, self.now()).take(limit).collect())
+        done(self.lock().selected(query, self.now()).take(limit).collect())
     }
 
     fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
-        done(self.lock().meant(query, self.now()).count() as u64)
+        done(self.lock().selected(query, self.now()).count() as u64)
     }
 
     fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
         let mut table = self.lock();
         let free = |stored: &Stored| !stored.record.is_pinned();
         let meant: Vec<_> =
-            table.meant(query, self.now()).filter(free).map(|stored| stored.key).collect();
+            table.selected(query, self.now()).filter(free).map(|stored| stored.key).collect();
         for key in &meant {
             table.records.remove(key);
         }

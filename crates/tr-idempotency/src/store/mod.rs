@@ -35,7 +35,7 @@ pub use crate::{
     codec::Persist,
     remote::{
         WhenStoreFails,
-        probe::{Finding, Probe, ProbeFuture, Unsettled},
+        probe::{Finding, Probe, ProbeFuture, UnresolvedCall},
     },
 };
 
@@ -43,8 +43,8 @@ pub use self::{
     error::{StoreError, StoreErrorKind},
     memory::Memory,
     types::{
-        Before, ClaimRequest, Claimed, End, Grant, Query, Seen, Stored, StoredRecord, StoredState,
-        Which, Whose,
+        Before, ClaimRequest, Claimed, End, Grant, Query, Seen, Selector, StateFilter, Stored,
+        StoredRecord, StoredState,
     },
 };
 use crate::protocol::{Millis, Token};

@@ -118,14 +118,14 @@ pub struct Stored {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     /// Whose calls.
-    pub whose: Whose,
+    pub selector: Selector,
     /// How they stand.
-    pub which: Which,
+    pub state: StateFilter,
 }
 
 /// Whose calls' records are meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Whose {
+pub enum Selector {
     /// Everybody's.
     #[default]
     All,
@@ -143,7 +143,7 @@ pub enum Whose {
 
 /// Records of which state are meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Which {
+pub enum StateFilter {
     /// All.
     #[default]
     Any,
@@ -229,27 +229,27 @@ impl Stored {
 
 impl Query {
     /// All records.
-    pub const ALL: Self = Self { whose: Whose::All, which: Which::Any };
+    pub const ALL: Self = Self { selector: Selector::All, state: StateFilter::Any };
 
     /// Whether a record, as it stands now, is meant.
     #[must_use]
-    pub fn means(&self, stored: &Stored) -> bool {
-        let theirs = match &self.whose {
-            Whose::All => true,
-            Whose::Key(key) => stored.key == *key,
-            Whose::Keys(keys) => keys.contains(&stored.key),
-            Whose::Session(session) => stored.session.as_ref() == Some(session),
-            Whose::Equal(session, digest) => {
+    pub fn matches(&self, stored: &Stored) -> bool {
+        let theirs = match &self.selector {
+            Selector::All => true,
+            Selector::Key(key) => stored.key == *key,
+            Selector::Keys(keys) => keys.contains(&stored.key),
+            Selector::Session(session) => stored.session.as_ref() == Some(session),
+            Selector::Equal(session, digest) => {
                 stored.session.as_ref() == Some(session) && stored.record.digest == *digest
             }
-            Whose::Tool(prefix) => stored.tool.starts_with(prefix),
+            Selector::Tool(prefix) => stored.tool.starts_with(prefix),
         };
-        theirs && self.which.means(&stored.record, stored.now)
+        theirs && self.state.matches(&stored.record, stored.now)
     }
 }
 
-impl Which {
-    fn means(self, record: &StoredRecord, now: Millis) -> bool {
+impl StateFilter {
+    fn matches(self, record: &StoredRecord, now: Millis) -> bool {
         let phase = record.state.phase();
         match self {
             Self::Any => true,

@@ -11,8 +11,8 @@ use tr_core::canonical::{Digest, Key};
 use tr_idempotency::{
     protocol::{Millis, State, Token},
     store::{
-        ClaimRequest, Claimed, End, Memory, Query, RecordStore, Seen, StoreFuture, Stored, Which,
-        Whose,
+        ClaimRequest, Claimed, End, Memory, Query, RecordStore, Seen, Selector, StateFilter,
+        StoreFuture, Stored,
     },
 };
 
@@ -250,7 +250,7 @@ impl RecordStore for Broken {
 
     fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
         Box::pin(async move {
-            let named = self.is(FlushesTheNamed) && matches!(query.whose, Whose::Key(_));
+            let named = self.is(FlushesTheNamed) && matches!(query.selector, Selector::Key(_));
             if !self.is(FlushesPinned) && !named {
                 return self.inner.flush(query).await;
             }
@@ -276,7 +276,7 @@ impl RecordStore for Broken {
     fn sweep(&self) -> StoreFuture<'_, u64> {
         Box::pin(async move {
             if self.is(SweepsLapsed) {
-                let lapsed = Query { whose: Whose::All, which: Which::Unknown };
+                let lapsed = Query { selector: Selector::All, state: StateFilter::Unknown };
                 for stored in self.inner.list(&lapsed, usize::MAX).await? {
                     self.inner.clear(&stored.key).await?;
                 }
@@ -293,10 +293,10 @@ impl RecordStore for Broken {
 impl Broken {
     fn meant(&self, query: &Query) -> Query {
         let mut query = query.clone();
-        match (&mut query.whose, self.mistake) {
-            (Whose::Tool(prefix), MatchesPatterns) => *prefix = prefix.replace(['%', '_'], ""),
-            (_, ListsLapsedAsInflight) if matches!(query.which, Which::Inflight { .. }) => {
-                query.which = Which::Any;
+        match (&mut query.selector, self.mistake) {
+            (Selector::Tool(prefix), MatchesPatterns) => *prefix = prefix.replace(['%', '_'], ""),
+            (_, ListsLapsedAsInflight) if matches!(query.state, StateFilter::Inflight { .. }) => {
+                query.state = StateFilter::Any;
             }
             _ => {}
         }

@@ -15,7 +15,7 @@ use std::{
 use tr_idempotency::{
     protocol::State,
     sqlite::Sqlite,
-    store::{End, Query, RecordStore, Which, Whose},
+    store::{End, Query, RecordStore, Selector, StateFilter},
 };
 use tr_testkit::rounds;
 
@@ -68,7 +68,7 @@ fn outlive(order: &Order, test: &str, lines: Option<usize>) -> Vec<String> {
 
 /// What an operator does who has found out that the tool did not run.
 async fn settle(store: &Sqlite) {
-    let unknown = Query { whose: Whose::All, which: Which::Unknown };
+    let unknown = Query { selector: Selector::All, state: StateFilter::Unknown };
     for stored in store.list(&unknown, usize::MAX).await.unwrap() {
         let end = End { state: State::Cancelled(None), ttl: 3_600_000 };
         assert!(store.settle(&stored.key, Some(stored.record.token), &end).await.unwrap());

@@ -6,7 +6,7 @@ use tr_core::{
     canonical::Key,
 };
 use tr_idempotency::{
-    Filter, Handle, IdempotencyLayer, Settlement, error::AnswerNotKept, store::Memory,
+    Filter, Handle, IdempotencyLayer, Resolution, error::AnswerNotKept, store::Memory,
 };
 use tr_testkit::tool::{Scripted, Step};
 
@@ -84,15 +84,15 @@ type Settle = fn(&Handle<ToolOutcome>, &Key, u64, ToolOutcome, usize);
 
 const SETTLES: [Settle; 4] = [
     |records, key, epoch, late, size| {
-        records.settle_run_sized(key, epoch, Settlement::Done(late), size).unwrap();
+        records.settle_run_sized(key, epoch, Resolution::Done(late), size).unwrap();
     },
     |records, key, epoch, late, _| {
-        records.settle_run(key, epoch, Settlement::Done(late)).unwrap();
+        records.settle_run(key, epoch, Resolution::Done(late)).unwrap();
     },
     |records, key, _, late, size| {
-        records.settle_sized(key, Settlement::Done(late), size).unwrap();
+        records.settle_sized(key, Resolution::Done(late), size).unwrap();
     },
-    |records, key, _, late, _| records.settle(key, Settlement::Done(late)).unwrap(),
+    |records, key, _, late, _| records.settle(key, Resolution::Done(late)).unwrap(),
 ];
 
 #[tokio::test(start_paused = true)]

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use tr_core::{BoxError, Ran, ToolCall, ToolOutcome, Verdict};
 use tr_idempotency::{
     Counts, Handle, IdempotencyLayer,
-    store::{Memory, Query, RecordStore, Which},
+    store::{Memory, Query, RecordStore, StateFilter},
 };
 use tr_testkit::{
     rounds,
@@ -151,7 +151,7 @@ async fn round(seed: u64, tally: &mut Tally) {
             5..8 => process.trouble(&mut rng),
             _ => pass(ms(rng.u64(..120))).await,
         }
-        let lapsed = Query { which: Which::Unknown, ..Query::ALL };
+        let lapsed = Query { state: StateFilter::Unknown, ..Query::ALL };
         tally.lapsed += usize::try_from(records.count(&lapsed).await.unwrap()).unwrap();
     }
     processes.iter().for_each(|process| process.store.up());
@@ -192,7 +192,7 @@ async fn round(seed: u64, tally: &mut Tally) {
         let Counts { inflight, waiters, .. } = process.front.counts();
         assert_eq!((inflight, waiters), (0, 0), "{seed}");
     }
-    let open = Query { which: Which::Inflight { at_least: 0 }, ..Query::ALL };
+    let open = Query { state: StateFilter::Inflight { at_least: 0 }, ..Query::ALL };
     assert_eq!(records.count(&open).await.unwrap(), 0, "{seed}: a key is stuck");
 }
 

@@ -6,7 +6,7 @@ use crate::{
 use std::time::Duration;
 use tr_idempotency::{
     IdempotencyLayer,
-    store::{Memory, Query, RecordStore as _, Which},
+    store::{Memory, Query, RecordStore as _, StateFilter},
 };
 
 /// Claims that are given back at once, and calls that are refused at once.
@@ -36,7 +36,7 @@ async fn claims_in_doubt_are_given_back_a_bounded_number_at_a_time_and_the_rest_
     // Those that had their place are given back once the store answers.
     pass(5 * SECOND).await;
     assert_eq!(faulty.calls("release"), 2 * AT_ONCE);
-    let open = Query { which: Which::Inflight { at_least: 0 }, ..Query::ALL };
+    let open = Query { state: StateFilter::Inflight { at_least: 0 }, ..Query::ALL };
     assert_eq!(records.count(&open).await.unwrap(), stored.left_to_leases());
     // The rest bars its mutating calls, and bars them visibly.
     pass(2 * MINUTE).await;

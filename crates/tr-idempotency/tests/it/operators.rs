@@ -14,8 +14,8 @@ use tower::service_fn;
 use tower_layer::Layer;
 use tr_core::{BoxError, Effect, Ran, ToolCall, ToolOutcome, Verdict, find};
 use tr_idempotency::{
-    Counts, Filter, Handle, IdempotencyLayer, RecordState, Settlement, StoreHandle,
-    error::Withdrawn, store::Memory,
+    Counts, Filter, Handle, IdempotencyLayer, RecordState, Resolution, StoreHandle,
+    error::Cancelled, store::Memory,
 };
 use tr_testkit::tool::{Scripted, Step};
 
@@ -68,7 +68,7 @@ async fn a_record_tells_the_whole_story() {
 
 #[tokio::test(start_paused = true)]
 async fn an_operator_settles_what_is_unknown_for_all_processes() {
-    for (how, end) in [(Settlement::Done(number(7)), 7), (Settlement::DidNotRun, 1)] {
+    for (how, end) in [(Resolution::Done(number(7)), 7), (Resolution::DidNotRun, 1)] {
         let records = Memory::new();
         let (service, handle, _) = over(&records, losing());
         let key = key_of(&pay("k"));
@@ -97,7 +97,7 @@ async fn what_an_operator_settles_is_known_where_the_call_was_lost_too() {
     assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout");
     pass(SECOND).await;
     assert_eq!(refusal(call(&service, pay("k")).await).0, "outcome_unknown");
-    let settled = Settlement::Done(number(7));
+    let settled = Resolution::Done(number(7));
     let settled = front.in_store().unwrap().settle(&key_of(&pay("k")), None, settled).await;
     settled.unwrap().unwrap();
     assert_eq!(answer(call(&service, pay("k")).await), 7);
@@ -228,7 +228,7 @@ async fn cancels(make: impl Fn(Tool) -> (Guarded, Handle<ToolOutcome>, Asked)) {
     let waiter = start(&service, pay("k")).await;
     assert!(front.cancel(&key));
     let error = caller.await.unwrap().unwrap_err();
-    assert!(find::<Withdrawn>(&*error).is_some());
+    assert!(find::<Cancelled>(&*error).is_some());
     assert_eq!(refusal(Err(error)), cancelled(Ran::Unknown));
     assert_eq!(refusal(waiter.await.unwrap()), cancelled(Ran::Unknown));
     assert_eq!((asked.calls(), asked.cancelled()), (1, 1));

@@ -4,20 +4,20 @@ use serde_json::json;
 use std::sync::{Arc, Mutex};
 use tr_core::{Ran, ToolOutcome, Verdict};
 use tr_idempotency::{
-    Builder, IdempotencyLayer, Settlement,
+    Builder, IdempotencyLayer, Resolution,
     error::AnswerNotKept,
-    store::{Finding, Memory, Probe, ProbeFuture, Unsettled},
+    store::{Finding, Memory, Probe, ProbeFuture, UnresolvedCall},
 };
 use tr_testkit::tool::{Scripted, Step};
 
 #[derive(Debug)]
-struct Asks(Mutex<Vec<Finding<ToolOutcome>>>, Mutex<Vec<Unsettled>>);
+struct Asks(Mutex<Vec<Finding<ToolOutcome>>>, Mutex<Vec<UnresolvedCall>>);
 
 #[derive(Clone, Debug)]
 struct Provider(Arc<Asks>);
 
 impl Probe<ToolOutcome> for Provider {
-    fn probe<'p>(&'p self, call: &'p Unsettled) -> ProbeFuture<'p, ToolOutcome> {
+    fn probe<'p>(&'p self, call: &'p UnresolvedCall) -> ProbeFuture<'p, ToolOutcome> {
         Box::pin(async move {
             tokio::time::sleep(SECOND).await;
             self.0.1.lock().unwrap().push(call.clone());
@@ -31,7 +31,7 @@ impl Provider {
         Self(Arc::new(Asks(Mutex::new(finding.into_iter().collect()), Mutex::default())))
     }
 
-    fn asked(&self) -> Vec<Unsettled> {
+    fn asked(&self) -> Vec<UnresolvedCall> {
         self.0.1.lock().unwrap().clone()
     }
 }
@@ -133,7 +133,7 @@ async fn what_a_probe_finds_is_of_one_run_and_settles_no_other() {
     assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout");
     let asks = start(&service, pay("k")).await;
     let key = key_of(&pay("k"));
-    front.settle(&key, Settlement::DidNotRun).unwrap();
+    front.settle(&key, Resolution::DidNotRun).unwrap();
     assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout", "it runs again");
     assert_eq!(front.unknown().len(), 1);
     // What it found is of the first run; the second is still unknown, and now nothing is found.
@@ -163,7 +163,7 @@ async fn a_cut_off_call_that_was_lost_is_asked_after_too() {
 struct Broken;
 
 impl Probe<ToolOutcome> for Broken {
-    fn probe<'p>(&'p self, _: &'p Unsettled) -> ProbeFuture<'p, ToolOutcome> {
+    fn probe<'p>(&'p self, _: &'p UnresolvedCall) -> ProbeFuture<'p, ToolOutcome> {
         Box::pin(async { panic!("the provider's answer is odd") })
     }
 }
@@ -185,7 +185,7 @@ async fn a_probe_that_panics_fails_who_asked_and_leaves_the_record() {
 struct Mute;
 
 impl Probe<ToolOutcome> for Mute {
-    fn probe<'p>(&'p self, _: &'p Unsettled) -> ProbeFuture<'p, ToolOutcome> {
+    fn probe<'p>(&'p self, _: &'p UnresolvedCall) -> ProbeFuture<'p, ToolOutcome> {
         Box::pin(std::future::pending())
     }
 }

@@ -4,7 +4,7 @@ use crate::support::*;
 use std::time::{Duration, UNIX_EPOCH};
 use tr_core::{Effect, Ran, ToolOutcome, Verdict, causes};
 use tr_idempotency::{
-    Filter, IdempotencyLayer, Settlement, StoreHandle,
+    Filter, IdempotencyLayer, Resolution, StoreHandle,
     protocol::{Again, State, Ttls},
     store::{ClaimRequest, Claimed, End, Memory, RecordStore, SealingKey, Stored},
 };
@@ -128,7 +128,7 @@ async fn what_an_operator_settles_is_sealed_too() {
     let (service, handle, asked) = process(&records, Some(key(1)), losing);
     assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout");
     let paid = ToolOutcome::success(serde_json::json!(SECRET));
-    let settled = handle.settle(&key_of(&pay("k")), None, Settlement::Done(paid)).await;
+    let settled = handle.settle(&key_of(&pay("k")), None, Resolution::Done(paid)).await;
     settled.unwrap().unwrap();
     let bytes = found(&records, "k").await;
     assert!(!bytes.windows(4).any(|part| part == b"4111"));
@@ -273,7 +273,7 @@ async fn what_did_not_run_is_said_under_a_seal_and_runs() {
     let (service, handle, _) = process(&records, Some(key(1)), losing);
     assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout");
     let named = key_of(&pay("k"));
-    handle.settle(&named, None, Settlement::DidNotRun).await.unwrap().unwrap();
+    handle.settle(&named, None, Resolution::DidNotRun).await.unwrap().unwrap();
     let stored = records.read(&named).await.unwrap().unwrap();
     assert!(matches!(stored.record.state, State::Cancelled(Some(_))), "{stored:?}");
     let (again, _, asked) = process(&records, Some(key(1)), telling());

@@ -13,7 +13,7 @@ use tower::ServiceExt;
 use tr_core::{Ran, Verdict};
 use tr_idempotency::{
     Counts, IdempotencyLayer,
-    store::{Memory, Query, RecordStore, Which},
+    store::{Memory, Query, RecordStore, StateFilter},
 };
 use tr_testkit::{
     drops, rounds,
@@ -97,8 +97,8 @@ async fn dropped_at_random_points_no_claim_lease_or_watch_leaks_and_nothing_runs
     for asked in [asked_a, asked_b] {
         assert_eq!((asked.in_flight(), asked.reserved(), asked.waiting()), (0, 0, 0));
     }
-    for which in [Which::Inflight { at_least: 0 }, Which::Unknown] {
-        assert_eq!(records.count(&Query { which, ..Query::ALL }).await.unwrap(), 0, "{which:?}");
+    for state in [StateFilter::Inflight { at_least: 0 }, StateFilter::Unknown] {
+        assert_eq!(records.count(&Query { state, ..Query::ALL }).await.unwrap(), 0, "{state:?}");
     }
     let runs = runs.lock().unwrap().total;
     println!("R2 over a store: {report:?}, {runs} runs, none of them a second one");
@@ -139,7 +139,7 @@ async fn dropped_at_every_await_over_a_store_nothing_leaks_and_nothing_runs_twic
             pass(SECOND).await;
             assert_eq!(ran_a.calls() + ran_b.calls(), 1, "dropped after {polls} polls");
             assert_eq!(front.counts(), Counts::default());
-            let open = Query { which: Which::Inflight { at_least: 0 }, ..Query::ALL };
+            let open = Query { state: StateFilter::Inflight { at_least: 0 }, ..Query::ALL };
             assert_eq!(records.count(&open).await.unwrap(), 0);
         }
     }

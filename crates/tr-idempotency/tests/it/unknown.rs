@@ -2,7 +2,7 @@
 use crate::support::*;
 use std::{sync::Arc, time::Duration};
 use tr_core::{Effect, Ran, ToolOutcome, Verdict, find};
-use tr_idempotency::{IdempotencyLayer, RecordState, Settlement, error::OutcomeUnknown};
+use tr_idempotency::{IdempotencyLayer, RecordState, Resolution, error::OutcomeUnknown};
 use tr_testkit::tool::{Failure, Scripted, Step};
 
 fn unknown() -> (String, Ran, Verdict) {
@@ -74,9 +74,9 @@ async fn settled_as_done_it_is_replayed() {
     let key = key_of(&pay("k"));
     assert_eq!(refusal(call(&service, pay("k")).await), unknown());
 
-    records.settle(&key, Settlement::Done(number(7))).unwrap();
+    records.settle(&key, Resolution::Done(number(7))).unwrap();
     assert_eq!(answer(call(&service, pay("k")).await), 7);
-    assert!(records.settle(&key, Settlement::DidNotRun).is_err(), "it is known now");
+    assert!(records.settle(&key, Resolution::DidNotRun).is_err(), "it is known now");
     assert_eq!(asked.calls(), 1);
 }
 
@@ -88,14 +88,14 @@ async fn what_was_found_out_of_one_run_settles_no_later_one() {
         let _ = start(&service, pay("k")).await.await;
         epochs.push(records.epoch(&key).unwrap());
         assert_eq!(records.record(&key).unwrap().epoch, epochs[epochs.len() - 1]);
-        assert!(records.settle_run(&key, epochs[0] + 1_000, Settlement::DidNotRun).is_err());
+        assert!(records.settle_run(&key, epochs[0] + 1_000, Resolution::DidNotRun).is_err());
         if epochs.len() == 1 {
-            records.settle_run(&key, epochs[0], Settlement::DidNotRun).unwrap();
+            records.settle_run(&key, epochs[0], Resolution::DidNotRun).unwrap();
         }
     }
-    assert!(records.settle_run(&key, epochs[0], Settlement::DidNotRun).is_err());
+    assert!(records.settle_run(&key, epochs[0], Resolution::DidNotRun).is_err());
     assert_eq!(refusal(call(&service, pay("k")).await), unknown(), "it may have run");
-    records.settle_run(&key, epochs[1], Settlement::DidNotRun).unwrap();
+    records.settle_run(&key, epochs[1], Resolution::DidNotRun).unwrap();
     assert_eq!(asked.calls(), 2);
 }
 
@@ -104,7 +104,7 @@ async fn settled_as_not_run_or_cleared_it_runs() {
     let key = key_of(&pay("k"));
     let (service, records, _) = guarded(losing(Step::Panic));
     let _ = start(&service, pay("k")).await.await;
-    records.settle(&key, Settlement::DidNotRun).unwrap();
+    records.settle(&key, Resolution::DidNotRun).unwrap();
     assert_eq!(records.record(&key).unwrap().state, RecordState::Cancelled);
     assert_eq!(answer(call(&service, pay("k")).await), 1);
 
@@ -113,7 +113,7 @@ async fn settled_as_not_run_or_cleared_it_runs() {
     assert!(records.clear(&key));
     assert!(!records.clear(&key));
     assert_eq!(answer(call(&service, pay("k")).await), 1);
-    assert!(records.settle(&key, Settlement::DidNotRun).is_err());
+    assert!(records.settle(&key, Resolution::DidNotRun).is_err());
 }
 
 #[tokio::test(start_paused = true)]

@@ -62,7 +62,7 @@ async fn a_lock_means_that_nothing_has_changed() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let error = store.claim(&it).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreachable);
-    assert!(error.is_passing());
+    assert!(error.is_transient());
     assert!(store.read(&it.key).await.unwrap().is_none(), "a read needs no lock");
     other.execute_batch("COMMIT").unwrap();
     assert!(matches!(store.claim(&it).await.unwrap(), Claimed::Run(_)));

@@ -5,7 +5,7 @@ use tokio::time::timeout;
 use tr_idempotency::{
     protocol::Phase,
     sqlite::{Database, Sqlite},
-    store::{ClaimRequest, Claimed, Query, RecordStore, Which, Whose},
+    store::{ClaimRequest, Claimed, Query, RecordStore, Selector, StateFilter},
 };
 
 const SOON: Duration = Duration::from_secs(30);
@@ -41,7 +41,7 @@ async fn a_call_of_a_process_that_has_ended_is_unknown_at_once() {
     let (watched, ()) = tokio::join!(timeout(SOON, watching), ending);
     watched.expect("its end is seen").unwrap();
 
-    let unknown = Query { whose: Whose::All, which: Which::Unknown };
+    let unknown = Query { selector: Selector::All, state: StateFilter::Unknown };
     assert_eq!(stays.count(&unknown).await.unwrap(), 1);
     let listed = stays.list(&unknown, 10).await.unwrap();
     assert_eq!(listed.iter().map(|it| it.key).collect::<Vec<_>>(), [paid.key]);

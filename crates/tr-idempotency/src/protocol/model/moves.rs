@@ -150,12 +150,12 @@ impl World {
         (waits && !self.callers[to].other && !lease.waits_for_replica).then_some(())?;
         (self.now < until).then_some(())?;
         let epoch = self.next_epoch(lease, by);
-        let (heir, now) = (Token { epoch, owner: owner(to) }, self.store_now());
+        let (successor, now) = (Token { epoch, owner: owner(to) }, self.store_now());
         self.callers[by].step = Step::Told(Answer::Refused);
         let record = self.server(by).record.as_mut();
-        if record.is_some_and(|record| record.pass(token, heir, now, LEASE)) {
+        if record.is_some_and(|record| record.pass(token, successor, now, LEASE)) {
             self.count(by, epoch);
-            self.hold(to, heir, self.now + LEASE);
+            self.hold(to, successor, self.now + LEASE);
         }
         Some(())
     }

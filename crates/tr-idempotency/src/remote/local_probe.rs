@@ -1,7 +1,7 @@
 //! Asking the probe about calls of unknown outcome whose records lie in this process.
 use super::{
     Boxed,
-    probe::{Finding, Probe, Unsettled},
+    probe::{Finding, Probe, UnresolvedCall},
 };
 use crate::{end::State, protocol::Ttls, record::RecordState, service::Shared};
 use std::{
@@ -17,41 +17,41 @@ use tokio::{
 use tr_core::{Sharded, canonical::Key};
 
 /// A probe, and the calls that it is being asked about.
-pub(crate) struct Inquiry<V> {
+pub(crate) struct LocalProbe<V> {
     probe: Arc<dyn Probe<V>>,
     patience: Duration,
-    under_way: Mutex<HashMap<Key, Arc<OnceCell<bool>>>>,
+    in_flight: Mutex<HashMap<Key, Arc<OnceCell<bool>>>>,
 }
 
-impl<V> Inquiry<V> {
+impl<V> LocalProbe<V> {
     pub(crate) fn new(probe: Arc<dyn Probe<V>>, patience: Duration) -> Self {
-        Self { probe, patience, under_way: Mutex::default() }
+        Self { probe, patience, in_flight: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<OnceCell<bool>>>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn join(&self, key: Key) -> Place<'_, V> {
         let cell = self.lock().entry(key).or_default().clone();
-        Place { inquiry: self, key, cell }
+        Place { probe: self, key, cell }
     }
 }
 
 /// A caller's place among those who want to know what became of a call.
 struct Place<'i, V> {
-    inquiry: &'i Inquiry<V>,
+    probe: &'i LocalProbe<V>,
     key: Key,
     cell: Arc<OnceCell<bool>>,
 }
 
 impl<V> Drop for Place<'_, V> {
     fn drop(&mut self) {
-        let mut under_way = self.inquiry.lock();
-        let is_ours = under_way.get(&self.key).is_some_and(|it| Arc::ptr_eq(it, &self.cell));
+        let mut in_flight = self.probe.lock();
+        let is_ours = in_flight.get(&self.key).is_some_and(|it| Arc::ptr_eq(it, &self.cell));
         // Who comes now asks anew: there is an answer, or nobody left who asks.
         if is_ours && (self.cell.initialized() || Arc::strong_count(&self.cell) == 2) {
-            under_way.remove(&self.key);
+            in_flight.remove(&self.key);
         }
     }
 }
@@ -59,7 +59,7 @@ impl<V> Drop for Place<'_, V> {
 /// Has the probe asked, by one caller while the others wait; should that one leave, by the next.
 /// Whether the record says something else now, so that claiming again will tell. An answer that is
 /// found has as many bytes as `size_of` says.
-pub(crate) fn inquire<V>(
+pub(crate) fn probe_local<V>(
     shared: Sharded<Shared<V>>,
     key: Key,
     ttls: Ttls,
@@ -70,9 +70,9 @@ where
     V: Clone + Send + 'static,
 {
     Box::pin(async move {
-        let Some(inquiry) = &shared.inquiry else { return false };
-        let place = inquiry.join(key);
-        let asked = place.cell.get_or_init(|| ask(inquiry, &shared, key, ttls, size_of));
+        let Some(probe) = &shared.probe else { return false };
+        let place = probe.join(key);
+        let asked = place.cell.get_or_init(|| ask(probe, &shared, key, ttls, size_of));
         match deadline {
             Some(deadline) => timeout_at(deadline, asked).await.is_ok_and(|known| *known),
             None => *asked.await,
@@ -81,7 +81,7 @@ where
 }
 
 async fn ask<V>(
-    inquiry: &Inquiry<V>,
+    probe: &LocalProbe<V>,
     shared: &Shared<V>,
     key: Key,
     ttls: Ttls,
@@ -91,8 +91,8 @@ async fn ask<V>(
     if record.state != RecordState::Unknown {
         return true;
     }
-    let call = Unsettled { key, epoch: record.epoch, record };
-    let finding = timeout(inquiry.patience, inquiry.probe.probe(&call)).await;
+    let call = UnresolvedCall { key, epoch: record.epoch, record };
+    let finding = timeout(probe.patience, probe.probe.probe(&call)).await;
     let state = match finding {
         Ok(Finding::Done(value)) => State::Done(Some(value)),
         Ok(Finding::NotRun) => State::Cancelled(None),
@@ -104,9 +104,9 @@ async fn ask<V>(
     true
 }
 
-impl<V> fmt::Debug for Inquiry<V> {
+impl<V> fmt::Debug for LocalProbe<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inquiry")
+        f.debug_struct("LocalProbe")
             .field("probe", &self.probe)
             .field("patience", &self.patience)
             .finish_non_exhaustive()

@@ -1,5 +1,5 @@
 //! Runs whose callers are there, and what becomes of them when those go.
-use super::{CellOf, Drive, Phase, empty, go_home};
+use super::{CellOf, DetachedCall, Phase, empty, return_cell};
 use crate::bounds::{Answers, Detachable};
 use std::{
     fmt,
@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 
 /// A run whose caller is still there. When the caller goes, the run goes on in a task, unless it has
 /// no claim and ends with its caller.
-pub(crate) struct Attended<S, F, Req, R, A, V>(pub(crate) Drive<S, F, Req, R, A, V>);
+pub(crate) struct Attended<S, F, Req, R, A, V>(pub(crate) DetachedCall<S, F, Req, R, A, V>);
 
 impl<S, F, Req, R, A, V> Drop for Attended<S, F, Req, R, A, V> {
     #[inline]
@@ -32,7 +32,7 @@ where
 {
     if cell.run.home.is_some() {
         empty(&mut cell);
-        return go_home(cell);
+        return return_cell(cell);
     }
     if !matches!(cell.run.phase, Phase::Called | Phase::Ending) {
         return; // It did not start, or has panicked.
@@ -42,12 +42,12 @@ where
     }
     // Without a runtime nobody will ever poll it: it ends here, and leaves `unknown`.
     if let Ok(runtime) = Handle::try_current() {
-        runtime.spawn(Unattended(Drive(Some(cell))));
+        runtime.spawn(Unattended(DetachedCall(Some(cell))));
     }
 }
 
 /// A run whose caller is gone.
-struct Unattended<S, F, Req, R, A, V>(Drive<S, F, Req, R, A, V>);
+struct Unattended<S, F, Req, R, A, V>(DetachedCall<S, F, Req, R, A, V>);
 
 impl<S, Req, A, V> Future for Unattended<S, S::Future, Req, S::Response, A, V>
 where

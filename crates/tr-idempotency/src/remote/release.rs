@@ -27,12 +27,12 @@ const PAUSE: Duration = Duration::from_millis(200);
 ///
 /// Where a claim is not given back, its lease ends and leaves `unknown`, which bars a mutating
 /// call: wrong on the safe side.
-pub(super) struct Returns {
+pub(super) struct Releases {
     places: Arc<Semaphore>,
     left: AtomicU64,
 }
 
-impl Returns {
+impl Releases {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self { places: Arc::new(Semaphore::new(AT_ONCE)), left: AtomicU64::new(0) })
     }
@@ -48,7 +48,7 @@ impl Returns {
     }
 
     /// Gives a claim back in a task of its own, once the request that is under way has arrived.
-    pub(super) fn give_back<T: Send + 'static>(
+    pub(super) fn release_in_background<T: Send + 'static>(
         self: &Arc<Self>,
         store: &Arc<dyn RecordStore>,
         claim: &Arc<ClaimRequest>,
@@ -81,7 +81,7 @@ impl Returns {
         for times in 1..=TIMES {
             match timeout(patience, store.release(&claim.key, claim.owner)).await {
                 Ok(Ok(_)) => return,
-                Ok(Err(error)) if !error.is_passing() => break,
+                Ok(Err(error)) if !error.is_transient() => break,
                 Ok(Err(_)) | Err(_) if times == TIMES => break,
                 Ok(Err(_)) | Err(_) => sleep(PAUSE * times * times).await,
             }

@@ -5,10 +5,10 @@ pub(crate) use self::attended::Attended;
 
 use crate::{
     bounds::{Answers, Detachable},
-    end::{FEW, Failure, Flaw, State, failed},
-    error::{OutcomeUnknown, SharedFailure, Withdrawn},
-    lead::Lead,
-    local::{claim::Claim, shard::Shard, spares::Cell},
+    end::{Failure, RecordedFailure, SMALL_FAILURE, State, failed},
+    error::{Cancelled, OutcomeUnknown, SharedFailure},
+    local::{claim::Claim, shard::Shard, slot_pool::Cell},
+    store_call::StoreCall,
 };
 use pin_project_lite::pin_project;
 use std::{
@@ -26,7 +26,7 @@ use tr_core::{BoxError, Ran, Verdict};
 /// call's future is, so that layers further out move little.
 ///
 /// Dropped in mid-run it drops the call, and its claim says what that leaves.
-pub(crate) struct Drive<S, F, Req, R, A, V>(Option<InCell<S, F, Req, R, A, V>>);
+pub(crate) struct DetachedCall<S, F, Req, R, A, V>(Option<InCell<S, F, Req, R, A, V>>);
 
 type InCell<S, F, Req, R, A, V> = Cell<Driver<S, F, Req, R, A, V>>;
 
@@ -56,7 +56,7 @@ pub(crate) struct Run<S, Req, R, A, V> {
     service: Option<S>,
     pub(crate) req: Option<Req>,
     /// Where a store has the record: the dealings with it.
-    pub(crate) lead: Option<Box<Lead<R, V>>>,
+    pub(crate) store_call: Option<Box<StoreCall<R, V>>>,
     /// Without it nothing is recorded.
     pub(crate) claim: Option<Claim<V>>,
     /// Where the cell of a run belongs that has no claim and ends with its caller.
@@ -98,10 +98,11 @@ impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
             Verdict::Success if kept.is_none() && !mutating => None,
             Verdict::Success => Some(State::Done(kept)),
             _ => {
-                let flaw = Arc::new(Flaw::new(end, None));
-                let large = kept.as_ref().filter(|kept| self.answers.size_of(kept) >= FEW);
+                let recorded = Arc::new(RecordedFailure::new(end, None));
+                let large =
+                    kept.as_ref().filter(|kept| self.answers.size_of(kept) >= SMALL_FAILURE);
                 let brief = large.and_then(|kept| self.answers.shorten(kept));
-                Some(failed(mutating, Failure::new(flaw, kept, brief)))
+                Some(failed(mutating, Failure::new(recorded, kept, brief)))
             }
         };
         (state, keeps_answer)
@@ -116,29 +117,29 @@ impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
         let Some(state) = state else { return 0 };
         match (state.kept(), state.failure()) {
             (Some(kept), _) => self.answers.size_of(kept),
-            (None, Some(Failure { flaw, brief: Some(_), .. })) => flaw.size(),
+            (None, Some(Failure { recorded, brief: Some(_), .. })) => recorded.size(),
             (None, _) => 0,
         }
     }
 
-    pub(crate) fn flaw_of(&self, error: BoxError) -> Flaw
+    pub(crate) fn failure_of_error(&self, error: BoxError) -> RecordedFailure
     where
         A: Answers<Req, R, V>,
     {
         let end = self.answers.classify(Err(&*error));
-        let known = Flaw::new(end, None);
-        Flaw { error: Some(error), ..known }
+        let known = RecordedFailure::new(end, None);
+        RecordedFailure { error: Some(error), ..known }
     }
 }
 
-impl<S, Req, A, V> Drive<S, S::Future, Req, S::Response, A, V>
+impl<S, Req, A, V> DetachedCall<S, S::Future, Req, S::Response, A, V>
 where
     S: Detachable<Req>,
     Req: Send + 'static,
     A: Answers<Req, S::Response, V>,
     V: Clone + Send + 'static,
 {
-    /// A run of `req` by a clone of `service`, in `cell` or a new one. With a claim its end is recorded; with a lead too,
+    /// A run of `req` by a clone of `service`, in `cell` or a new one. With a claim its end is recorded; with a store call too,
     /// a store is asked first.
     #[inline]
     pub(crate) fn new(
@@ -146,7 +147,7 @@ where
         service: &S,
         req: Req,
         claim: Option<Claim<V>>,
-        lead: Option<Box<Lead<S::Response, V>>>,
+        store_call: Option<Box<StoreCall<S::Response, V>>>,
         mutating: bool,
         answers: A,
     ) -> Self {
@@ -156,11 +157,11 @@ where
         run.service = Some(service.clone());
         run.req = Some(req);
         run.claim = claim;
-        run.lead = lead;
+        run.store_call = store_call;
         run.mutating = mutating;
         run.answers = answers;
         run.phase = Phase::Fresh;
-        if let (Some(_), Some(claim)) = (&run.lead, &mut run.claim) {
+        if let (Some(_), Some(claim)) = (&run.store_call, &mut run.claim) {
             claim.set_fronting();
         }
         Self(Some(cell))
@@ -171,7 +172,7 @@ where
         let run = Run {
             service: None,
             req: None,
-            lead: None,
+            store_call: None,
             claim: None,
             home: None,
             mutating: false,
@@ -194,8 +195,8 @@ where
             // What has panicked is not touched again.
             return Poll::Ready(Err(OutcomeUnknown::new(self.mutating, None).into()));
         }
-        if self.lead.is_some() {
-            return self.poll_led(cx);
+        if self.store_call.is_some() {
+            return self.poll_with_store(cx);
         }
         let end = ready!(self.poll_call(cx));
         Poll::Ready(self.finish(end))
@@ -223,7 +224,7 @@ where
         if let Some(claim) = &mut run.claim {
             claim.set_started(true);
         }
-        let panicked = LosesClaim(&mut run.claim);
+        let panicked = LoseClaimOnUnwind(&mut run.claim);
         let poll = poll_called(driver.called, &mut run.service, &mut run.req, cx);
         mem::forget(panicked);
         let Poll::Ready(end) = poll else {
@@ -249,7 +250,7 @@ where
     pub(crate) fn withdraw(&mut self) -> BoxError {
         let ran = if self.phase == Phase::Fresh { Ran::No } else { Ran::Unknown };
         self.drop_call();
-        Withdrawn::new(ran).into()
+        Cancelled::new(ran).into()
     }
 
     pub(crate) fn drop_call(&mut self) {
@@ -270,7 +271,7 @@ where
         let mut cell = self.take_cell();
         let run = cell.as_mut().project().run;
         let Some(mut claim) = run.claim.take() else {
-            go_home(cell);
+            return_cell(cell);
             return end;
         };
         match end {
@@ -284,11 +285,11 @@ where
                 Ok(response)
             }
             Err(error) => {
-                let flaw = Arc::new(run.flaw_of(error));
-                let state = failed(run.mutating, Failure::of_error(flaw.clone()));
+                let recorded = Arc::new(run.failure_of_error(error));
+                let state = failed(run.mutating, Failure::of_error(recorded.clone()));
                 claim.set_size(run.size_of(Some(&state)));
                 claim.finish(Some(state), cell);
-                Err(SharedFailure::new(flaw).into())
+                Err(SharedFailure::new(recorded).into())
             }
         }
     }
@@ -325,7 +326,7 @@ fn empty<S, F, Req, R, A, V>(cell: &mut Cell<Driver<S, F, Req, R, A, V>>) {
 }
 
 /// Gives back the cell of a run without a claim.
-fn go_home<S, Req, A, V>(mut cell: CellOf<S, Req, A, V>)
+fn return_cell<S, Req, A, V>(mut cell: CellOf<S, Req, A, V>)
 where
     S: Detachable<Req>,
     Req: Send + 'static,
@@ -333,11 +334,11 @@ where
     V: Clone + Send + 'static,
 {
     if let Some(home) = cell.as_mut().project().run.home.take() {
-        home.lock().spares.give(cell);
+        home.lock().pool.give(cell);
     }
 }
 
-impl<S, F, Req, R, A, V> Deref for Drive<S, F, Req, R, A, V> {
+impl<S, F, Req, R, A, V> Deref for DetachedCall<S, F, Req, R, A, V> {
     type Target = Run<S, Req, R, A, V>;
 
     #[inline]
@@ -346,7 +347,7 @@ impl<S, F, Req, R, A, V> Deref for Drive<S, F, Req, R, A, V> {
     }
 }
 
-impl<S, F, Req, R, A, V> DerefMut for Drive<S, F, Req, R, A, V> {
+impl<S, F, Req, R, A, V> DerefMut for DetachedCall<S, F, Req, R, A, V> {
     #[inline]
     fn deref_mut(&mut self) -> &mut Self::Target {
         self.0.as_mut().expect("polled after completion").as_mut().project().run
@@ -354,9 +355,9 @@ impl<S, F, Req, R, A, V> DerefMut for Drive<S, F, Req, R, A, V> {
 }
 
 /// Dropped while a poll unwinds: those who wait learn it now, whoever keeps the wreck.
-struct LosesClaim<'d, V>(&'d mut Option<Claim<V>>);
+struct LoseClaimOnUnwind<'d, V>(&'d mut Option<Claim<V>>);
 
-impl<V> Drop for LosesClaim<'_, V> {
+impl<V> Drop for LoseClaimOnUnwind<'_, V> {
     fn drop(&mut self) {
         drop(self.0.take());
     }

@@ -1,5 +1,5 @@
 //! Failures as JSON: what is known of them, and the words of their causes.
-use crate::end::{CAUSES, Flaw};
+use crate::end::{CAUSES, RecordedFailure};
 use serde::{Deserialize, Serialize};
 use std::{error::Error, fmt, time::Duration};
 use tr_core::{Ran, Verdict, causes};
@@ -18,7 +18,7 @@ pub(super) enum VerdictForm {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct FlawForm {
+pub(super) struct FailureForm {
     code: String,
     verdict: VerdictForm,
     ran: Ran,
@@ -50,28 +50,28 @@ impl From<VerdictForm> for Verdict {
     }
 }
 
-impl FlawForm {
-    pub(super) fn of(flaw: &Flaw) -> Self {
+impl FailureForm {
+    pub(super) fn of(recorded: &RecordedFailure) -> Self {
         let text = |error: &(dyn Error + 'static)| {
             let mut text = error.to_string();
             let whole = (0..=LONGEST).rev().find(|&at| text.is_char_boundary(at));
             text.truncate(whole.unwrap_or_default());
             text
         };
-        let error = flaw.error.as_deref();
+        let error = recorded.error.as_deref();
         Self {
-            code: flaw.code.to_string(),
-            verdict: flaw.verdict.into(),
-            ran: flaw.ran,
-            exhausted: flaw.exhausted,
+            code: recorded.code.to_string(),
+            verdict: recorded.verdict.into(),
+            ran: recorded.ran,
+            exhausted: recorded.exhausted,
             causes: error.map_or_else(Vec::new, |it| causes(it).take(CAUSES).map(text).collect()),
         }
     }
 
-    pub(super) fn into_flaw(self) -> Flaw {
+    pub(super) fn into_recorded(self) -> RecordedFailure {
         let cause = |cause, text| Some(Box::new(Recorded::new(text, cause)));
         let error = self.causes.into_iter().rfold(None, cause);
-        Flaw {
+        RecordedFailure {
             code: self.code.into(),
             verdict: self.verdict.into(),
             ran: self.ran,
@@ -115,21 +115,21 @@ mod tests {
     fn a_failure_keeps_its_facts_and_the_words_of_its_causes() {
         let error =
             FailureInfo::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT).because("reset");
-        let flaw = Flaw {
+        let recorded = RecordedFailure {
             code: "timeout".into(),
             verdict: Verdict::Transient { retry_after: Some(Duration::from_secs(3)) },
             ran: Ran::Unknown,
             exhausted: true,
             error: Some(error.into()),
         };
-        let text = serde_json::to_string(&FlawForm::of(&flaw)).unwrap();
-        let again = serde_json::from_str::<FlawForm>(&text).unwrap().into_flaw();
-        assert_eq!(again.classification(), flaw.classification());
-        let words = |flaw: &Flaw| {
-            let error = flaw.error.as_deref().unwrap();
+        let text = serde_json::to_string(&FailureForm::of(&recorded)).unwrap();
+        let again = serde_json::from_str::<FailureForm>(&text).unwrap().into_recorded();
+        assert_eq!(again.classification(), recorded.classification());
+        let words = |recorded: &RecordedFailure| {
+            let error = recorded.error.as_deref().unwrap();
             causes(error).map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(words(&again), ["timeout: the tool may have run", "reset"]);
-        assert_eq!(words(&again), words(&flaw));
+        assert_eq!(words(&again), words(&recorded));
     }
 }

@@ -12,14 +12,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// One owner's claim, from the first request on. Dropped while it may be in force, it is given
 /// back: the request that is under way is waited for first, so that it cannot arrive after that.
-pub(super) struct Asking<V> {
+pub(super) struct ClaimAttempt<V> {
     remote: Arc<Remote<V>>,
     claim: Arc<ClaimRequest>,
     sent: Option<Boxed<Result<Claimed, StoreError>>>,
     may_hold: bool,
 }
 
-impl<V: Send + 'static> Asking<V> {
+impl<V: Send + 'static> ClaimAttempt<V> {
     pub(super) const fn new(remote: Arc<Remote<V>>, claim: Arc<ClaimRequest>) -> Self {
         Self { remote, claim, sent: None, may_hold: false }
     }
@@ -43,7 +43,7 @@ impl<V: Send + 'static> Asking<V> {
                         self.may_hold = may_hold; // Nothing has changed.
                     }
                     let spent = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-                    if !error.is_passing() || times == TIMES || spent {
+                    if !error.is_transient() || times == TIMES || spent {
                         return Err(error);
                     }
                 }
@@ -70,11 +70,11 @@ impl<V: Send + 'static> Asking<V> {
     }
 }
 
-impl<V> Drop for Asking<V> {
+impl<V> Drop for ClaimAttempt<V> {
     fn drop(&mut self) {
         if self.may_hold {
-            let Remote { store, returns, patience, .. } = &*self.remote;
-            returns.give_back(store, &self.claim, *patience, self.sent.take());
+            let Remote { store, releases, patience, .. } = &*self.remote;
+            releases.release_in_background(store, &self.claim, *patience, self.sent.take());
         }
     }
 }

@@ -12,9 +12,9 @@ const TYPES: usize = 4;
 
 /// Empty cells, so that a first call allocates nothing once its shard is warm.
 #[derive(Default)]
-pub(crate) struct Spares(Vec<Box<dyn Any + Send>>);
+pub(crate) struct SlotPool(Vec<Box<dyn Any + Send>>);
 
-impl Spares {
+impl SlotPool {
     #[inline]
     pub(crate) fn take<D: Send + 'static>(&mut self) -> Option<Cell<D>> {
         self.of::<D>()?.pop()
@@ -39,8 +39,8 @@ impl Spares {
     }
 }
 
-impl fmt::Debug for Spares {
+impl fmt::Debug for SlotPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Spares({} types)", self.0.len())
+        write!(f, "SlotPool({} types)", self.0.len())
     }
 }

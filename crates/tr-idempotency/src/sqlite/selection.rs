@@ -1,6 +1,6 @@
 //! Which records are meant, as a condition on the rows of `calls`.
 use super::row::time;
-use crate::store::{Query, Which, Whose};
+use crate::store::{Query, Selector, StateFilter};
 use tr_core::canonical::{Digest, Key};
 use tr_sqlite::rusqlite::ToSql;
 
@@ -9,7 +9,7 @@ pub(super) const OPEN: &str = "state IN ('inflight', 'unknown')";
 
 /// A condition and its parameters, `:now` apart.
 #[derive(Debug)]
-pub(super) struct Meant {
+pub(super) struct Selection {
     sql: String,
     params: Vec<(&'static str, Value)>,
 }
@@ -22,7 +22,7 @@ enum Value {
     Whole(i64),
 }
 
-impl Meant {
+impl Selection {
     /// Not [`is_pinned`](crate::protocol::Record::is_pinned), as the record stands now.
     pub(super) const FREE: &str =
         "(pinned = 0 OR (state = 'inflight' AND until <= :now AND NOT mutating))";
@@ -30,27 +30,27 @@ impl Meant {
     pub(super) fn of(query: &Query) -> Self {
         let mut params = Vec::new();
         let mut sql = "over_at > :now".to_owned();
-        match &query.whose {
-            Whose::All => {}
-            Whose::Key(key) => {
+        match &query.selector {
+            Selector::All => {}
+            Selector::Key(key) => {
                 sql += " AND key = :key";
                 params.push((":key", Value::Key(*key)));
             }
-            Whose::Keys(keys) => {
+            Selector::Keys(keys) => {
                 sql += " AND key BETWEEN :first AND :last";
                 params.push((":first", Value::Key(*keys.start())));
                 params.push((":last", Value::Key(*keys.end())));
             }
-            Whose::Session(session) => {
+            Selector::Session(session) => {
                 sql += " AND session = :session";
                 params.push((":session", Value::Text(session.clone())));
             }
-            Whose::Equal(session, digest) => {
+            Selector::Equal(session, digest) => {
                 sql += " AND session = :session AND digest = :digest";
                 params.push((":session", Value::Text(session.clone())));
                 params.push((":digest", Value::Digest(*digest)));
             }
-            Whose::Tool(prefix) => {
+            Selector::Tool(prefix) => {
                 sql += " AND tool >= :tool";
                 params.push((":tool", Value::Text(prefix.clone())));
                 if let Some(past) = past(prefix) {
@@ -59,17 +59,17 @@ impl Meant {
                 }
             }
         }
-        if query.which != Which::Any {
+        if query.state != StateFilter::Any {
             sql = format!("{sql} AND {OPEN}");
         }
-        match query.which {
-            Which::Any => {}
-            Which::Inflight { at_least } => {
+        match query.state {
+            StateFilter::Any => {}
+            StateFilter::Inflight { at_least } => {
                 sql += " AND state = 'inflight' AND until > :now AND \
                         max(:now - claimed_at, 0) >= :at_least";
                 params.push((":at_least", Value::Whole(time(at_least))));
             }
-            Which::Unknown => {
+            StateFilter::Unknown => {
                 sql += " AND (state = 'unknown' OR (state = 'inflight' AND until <= :now))";
             }
         }

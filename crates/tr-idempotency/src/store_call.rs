@@ -1,12 +1,12 @@
 //! A run by leave of a store: claimed there first, recorded there last.
 use crate::{
     bounds::{Answers, Detachable},
-    drive::{CellOf, Drive, Phase},
+    detached_call::{CellOf, DetachedCall, Phase},
     end::{Failure, State, answer, failed, ttl},
-    error::{SharedFailure, Withdrawn},
+    error::{Cancelled, SharedFailure},
     remote::{
         Boxed, Remote, WhenStoreFails,
-        held::{Held, Sure},
+        held::{Held, LeaseCheck},
         obtain::{Obtained, Refused, Request, obtain},
         record::{Recorded, TRIED},
     },
@@ -22,21 +22,21 @@ use tokio::time::Instant;
 use tr_core::{BoxError, Event, FencingToken, MatchedOn, Observer, Ran, Replay, code};
 
 /// What a call is about to ask of a store.
-pub(crate) struct Errand<V> {
+pub(crate) struct StoreRequest<V> {
     pub(crate) remote: Arc<Remote<V>>,
     pub(crate) request: Request,
     pub(crate) observer: Option<Arc<dyn Observer>>,
 }
 
 /// A driver's dealings with a store. `R` is what the tool answers with.
-pub(crate) struct Lead<R, V> {
-    errand: Errand<V>,
+pub(crate) struct StoreCall<R, V> {
+    store_request: StoreRequest<V>,
     stage: Stage<R, V>,
 }
 
 enum Stage<R, V> {
     /// May it run?
-    Asking(Boxed<Obtained<V>>),
+    Claiming(Boxed<Obtained<V>>),
     /// It may.
     Held(Held<V>),
     /// It may, without a record.
@@ -54,35 +54,39 @@ struct Ending<R, V> {
     whole: bool,
 }
 
-impl<R, V: Clone + Send + 'static> Lead<R, V> {
-    pub(crate) fn new(errand: Errand<V>) -> Self {
-        let stage = Stage::Asking(obtain(errand.remote.clone(), errand.request.clone()));
-        Self { errand, stage }
+impl<R, V: Clone + Send + 'static> StoreCall<R, V> {
+    pub(crate) fn new(store_request: StoreRequest<V>) -> Self {
+        let stage =
+            Stage::Claiming(obtain(store_request.remote.clone(), store_request.request.clone()));
+        Self { store_request, stage }
     }
 
     /// Asks as another owner: the first one's claim is lost, and nothing was started under it.
-    fn ask_again(&mut self) {
-        let mut claim = (*self.errand.request.claim).clone();
-        claim.owner = self.errand.remote.owner();
-        self.errand.request.claim = Arc::new(claim);
-        let asking = obtain(self.errand.remote.clone(), self.errand.request.clone());
-        self.stage = Stage::Asking(asking);
+    fn claim_again(&mut self) {
+        let mut claim = (*self.store_request.request.claim).clone();
+        claim.owner = self.store_request.remote.owner();
+        self.store_request.request.claim = Arc::new(claim);
+        let asking = obtain(self.store_request.remote.clone(), self.store_request.request.clone());
+        self.stage = Stage::Claiming(asking);
     }
 }
 
-impl<S, Req, A, V> Drive<S, S::Future, Req, S::Response, A, V>
+impl<S, Req, A, V> DetachedCall<S, S::Future, Req, S::Response, A, V>
 where
     S: Detachable<Req>,
     Req: Send + 'static,
     A: Answers<Req, S::Response, V>,
     V: Clone + Send + 'static,
 {
-    pub(crate) fn poll_led(&mut self, cx: &mut Context<'_>) -> Poll<Result<S::Response, BoxError>> {
+    pub(crate) fn poll_with_store(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<S::Response, BoxError>> {
         loop {
             let run = &mut **self;
-            let lead = run.lead.as_mut().expect("led");
-            match &mut lead.stage {
-                Stage::Asking(asking) => {
+            let store_call = run.store_call.as_mut().expect("it has a store call");
+            match &mut store_call.stage {
+                Stage::Claiming(asking) => {
                     let obtained = asking.as_mut().poll(cx);
                     let Poll::Ready(obtained) = obtained else {
                         return if self.is_cancelled(cx) {
@@ -97,7 +101,7 @@ where
                 }
                 Stage::Held(held) => {
                     if run.phase == Phase::Fresh {
-                        let Poll::Ready(sure) = held.poll_sure(cx) else {
+                        let Poll::Ready(sure) = held.poll_lease(cx) else {
                             if !self.is_cancelled(cx) {
                                 return Poll::Pending;
                             }
@@ -106,12 +110,12 @@ where
                             continue;
                         };
                         match sure {
-                            Sure::Yes => {}
-                            Sure::Lost => {
-                                lead.ask_again();
+                            LeaseCheck::Held => {}
+                            LeaseCheck::Lost => {
+                                store_call.claim_again();
                                 continue;
                             }
-                            Sure::Failed(error) => {
+                            LeaseCheck::Failed(error) => {
                                 if let Some(end) = self.act_on(self.without_store(error)) {
                                     return Poll::Ready(end);
                                 }
@@ -146,19 +150,20 @@ where
     }
 
     fn held(&mut self) -> Option<&mut Held<V>> {
-        match &mut self.lead.as_mut()?.stage {
+        match &mut self.store_call.as_mut()?.stage {
             Stage::Held(held) => Some(held),
             _ => None,
         }
     }
 
-    fn lead(&mut self) -> &mut Lead<S::Response, V> {
-        self.lead.as_mut().expect("led")
+    fn store_call(&mut self) -> &mut StoreCall<S::Response, V> {
+        self.store_call.as_mut().expect("it has a store call")
     }
 
     /// Whether the store cannot be asked before a start ends the call is for its effect to say.
     fn without_store(&self, error: StoreError) -> Obtained<V> {
-        let Errand { remote, request, .. } = &self.lead.as_ref().expect("led").errand;
+        let StoreRequest { remote, request, .. } =
+            &self.store_call.as_ref().expect("it has a store call").store_request;
         match remote.policy.of(request.effect) {
             WhenStoreFails::Run => Obtained::Open,
             WhenStoreFails::Refuse => {
@@ -171,17 +176,17 @@ where
     fn act_on(&mut self, obtained: Obtained<V>) -> Option<Result<S::Response, BoxError>> {
         match obtained {
             Obtained::Run(held) => {
-                let key = self.lead().errand.request.claim.key;
+                let key = self.store_call().store_request.request.claim.key;
                 let fence = FencingToken { key, epoch: held.epoch() };
                 let answers = self.answers;
                 if let Some(req) = self.request() {
                     answers.note_claim(req, fence);
                 }
-                self.lead().stage = Stage::Held(held);
+                self.store_call().stage = Stage::Held(held);
                 None
             }
             Obtained::Open => {
-                self.lead().stage = Stage::Open;
+                self.store_call().stage = Stage::Open;
                 None
             }
             Obtained::Answer { state, age, left, waited } => {
@@ -201,21 +206,22 @@ where
     ) -> Result<S::Response, BoxError> {
         let matched_on = if waited { MatchedOn::Inflight } else { MatchedOn::Completed };
         self.tell(&Event::Replayed { matched: matched_on, state: state.name() });
-        let key = self.lead().errand.request.claim.key;
-        let mut claim = self.claim.take().expect("led under a claim");
+        let key = self.store_call().store_request.request.claim.key;
+        let mut claim = self.claim.take().expect("a store call holds a claim");
         claim.set_size(self.size_of(Some(&state)));
         let fingerprint = claim.fingerprint(&key);
         let replay = Replay { matched_on, age: Duration::from_millis(age), fingerprint };
         let mine = answer(&state, self.mutating);
         let done = matches!(state, State::Done(Some(_)));
-        let memory = self.lead().errand.remote.memory.filter(|_| done).map(|ttl| ttl.min(left));
+        let memory =
+            self.store_call().store_request.remote.memory.filter(|_| done).map(|ttl| ttl.min(left));
         let answers = self.answers;
         claim.finish_for(Some(state), memory, age, self.empty_cell());
         mine.into_result(replay).map(|kept| answers.load(kept, replay))
     }
 
     fn refuse(&mut self, refused: Refused) -> BoxError {
-        let effect = self.lead().errand.request.effect;
+        let effect = self.store_call().store_request.request.effect;
         self.tell(&match &refused {
             Refused::Conflict => Event::KeyConflict,
             Refused::Unknown(_) | Refused::Unreadable(..) => {
@@ -228,8 +234,8 @@ where
             Refused::Full => Event::Refused { code: code::STORE_FULL, effect },
             Refused::Unavailable(..) => Event::Refused { code: code::STORE_UNAVAILABLE, effect },
         });
-        let claim = self.claim.take().expect("led under a claim");
-        let deadline = self.lead().errand.request.deadline;
+        let claim = self.claim.take().expect("a store call holds a claim");
+        let deadline = self.store_call().store_request.request.deadline;
         let (mutating, cell) = (self.mutating, self.empty_cell());
         match refused {
             // Others may be willing to wait for longer: the claim passes on.
@@ -242,36 +248,38 @@ where
 
     /// Cancelled before the store has answered: who waits is told too.
     fn give_up(&mut self) -> BoxError {
-        let ran = self.lead().errand.request.ran();
-        let flaw = Arc::new(self.flaw_of(Withdrawn::new(ran).into()));
-        let state = failed(self.mutating, Failure::of_error(flaw));
-        let claim = self.claim.take().expect("led under a claim");
+        let ran = self.store_call().store_request.request.ran();
+        let recorded = Arc::new(self.failure_of_error(Cancelled::new(ran).into()));
+        let state = failed(self.mutating, Failure::of_error(recorded));
+        let claim = self.claim.take().expect("a store call holds a claim");
         claim.finish_for(Some(state), None, 0, self.empty_cell());
-        Withdrawn::new(ran).into()
+        Cancelled::new(ran).into()
     }
 
     /// The call has ended: that is recorded in the store before anybody is told.
     fn begin_end(&mut self, end: Result<S::Response, BoxError>) {
         // Out of reach of who keeps the wreck, should something panic here.
-        let claim = self.claim.take().expect("led under a claim");
+        let claim = self.claim.take().expect("a store call holds a claim");
         let (state, keeps, end) = match end {
             Ok(response) => {
                 let (state, keeps) = self.state_of(&response, claim.is_mutating());
                 (state, keeps, Ok(response))
             }
             Err(error) => {
-                let flaw = Arc::new(self.flaw_of(error));
-                let failure = Failure::of_error(flaw.clone());
-                let end = SharedFailure::new(flaw).into();
+                let recorded = Arc::new(self.failure_of_error(error));
+                let failure = Failure::of_error(recorded.clone());
+                let end = SharedFailure::new(recorded).into();
                 (Some(failed(self.mutating, failure)), true, Err(end))
             }
         };
         let (ttls, mutating) = (*claim.ttls(), self.mutating);
         self.drop_call();
-        let stage = std::mem::replace(&mut self.lead().stage, Stage::Over);
+        let stage = std::mem::replace(&mut self.store_call().stage, Stage::Over);
         let Stage::Held(held) = stage else { return };
         let bare = match &state {
-            Some(state) if !self.lead().errand.remote.keeps_answers => Some(state.bare()),
+            Some(state) if !self.store_call().store_request.remote.keeps_answers => {
+                Some(state.bare())
+            }
             _ => None,
         };
         let (recording, whole) = match bare.as_ref().or(state.as_ref()) {
@@ -279,20 +287,20 @@ where
             None => (held.forget(), false),
         };
         let whole = whole && keeps && bare.is_none();
-        self.lead().stage = Stage::Ending(Ending { recording, end, state, whole });
+        self.store_call().stage = Stage::Ending(Ending { recording, end, state, whole });
         (self.claim, self.phase) = (Some(claim), Phase::Ending);
     }
 
     /// What is kept in this process: nothing, where the store has it; the answer while it has not.
     fn end_recorded(&mut self, recorded: Recorded) -> Result<S::Response, BoxError> {
         self.phase = Phase::Polled;
-        let lead = self.lead();
-        let stage = std::mem::replace(&mut lead.stage, Stage::Over);
+        let store_call = self.store_call();
+        let stage = std::mem::replace(&mut store_call.stage, Stage::Over);
         let Stage::Ending(Ending { end, state, whole, .. }) = stage else {
             panic!("polled after completion")
         };
-        let memory = lead.errand.remote.memory;
-        let mut claim = self.claim.take().expect("led under a claim");
+        let memory = store_call.store_request.remote.memory;
+        let mut claim = self.claim.take().expect("a store call holds a claim");
         claim.set_size(self.size_of(state.as_ref()));
         let ttl = state.as_ref().and_then(|state| {
             let most = match recorded {
@@ -314,8 +322,8 @@ where
 
     /// It has run without a record: only who waits in this process shares it.
     fn end_open(&mut self, end: Result<S::Response, BoxError>) -> Result<S::Response, BoxError> {
-        let memory = self.lead().errand.remote.memory;
-        let mut claim = self.claim.take().expect("led under a claim");
+        let memory = self.store_call().store_request.remote.memory;
+        let mut claim = self.claim.take().expect("a store call holds a claim");
         match end {
             Ok(mut response) => {
                 let (state, _) = self.state_of(&response, claim.is_mutating());
@@ -327,37 +335,37 @@ where
                 Ok(response)
             }
             Err(error) => {
-                let flaw = Arc::new(self.flaw_of(error));
-                let state = failed(self.mutating, Failure::of_error(flaw.clone()));
+                let recorded = Arc::new(self.failure_of_error(error));
+                let state = failed(self.mutating, Failure::of_error(recorded.clone()));
                 claim.finish_for(Some(state), None, 0, self.empty_cell());
-                Err(SharedFailure::new(flaw).into())
+                Err(SharedFailure::new(recorded).into())
             }
         }
     }
 
     fn empty_cell(&mut self) -> CellOf<S, Req, A, V> {
-        self.lead = None;
+        self.store_call = None;
         self.take_cell()
     }
 
     fn tell(&mut self, event: &Event<'_>) {
-        let lead = self.lead.as_ref().expect("led");
-        let observer = lead.errand.observer.as_ref().filter(|it| it.enabled());
+        let store_call = self.store_call.as_ref().expect("it has a store call");
+        let observer = store_call.store_request.observer.as_ref().filter(|it| it.enabled());
         if let (Some(observer), Some(req)) = (observer, &self.req) {
             observer.on_event(&self.answers.info_of(req), event);
         }
     }
 }
 
-impl<R, V> fmt::Debug for Lead<R, V> {
+impl<R, V> fmt::Debug for StoreCall<R, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match &self.stage {
-            Stage::Asking(_) => "asking",
+            Stage::Claiming(_) => "claiming",
             Stage::Held(_) => "held",
             Stage::Open => "open",
             Stage::Ending(_) => "ending",
             Stage::Over => "over",
         };
-        f.debug_struct("Lead").field("stage", &stage).finish_non_exhaustive()
+        f.debug_struct("StoreCall").field("stage", &stage).finish_non_exhaustive()
     }
 }
