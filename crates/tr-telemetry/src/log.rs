@@ -1,5 +1,5 @@
 //! The events, as tracing events with the seed's field names.
-use std::time::Duration;
+use std::{cell::LazyCell, time::Duration};
 use tr_core::canonical::Fingerprint;
 use tracing::Level;
 
@@ -62,9 +62,11 @@ pub(crate) fn is_on() -> bool {
     tracing::enabled!(target: TARGET, Level::WARN)
 }
 
+/// The record is made for those alone who want the event.
 macro_rules! event {
     ($level:ident, $record:expr) => {{
-        let (it, more) = ($record, &$record.more);
+        let it = LazyCell::new($record);
+        let more = LazyCell::new(|| it.more);
         tracing::event!(
             target: TARGET,
             Level::$level,
@@ -95,12 +97,12 @@ macro_rules! event {
 }
 
 /// Something went as it should.
-pub(crate) fn info(record: &Record<'_>) {
+pub(crate) fn info<'r>(record: impl FnOnce() -> Record<'r>) {
     event!(INFO, record);
 }
 
 /// Something that an operator may want to know of.
-pub(crate) fn warn(record: &Record<'_>) {
+pub(crate) fn warn<'r>(record: impl FnOnce() -> Record<'r>) {
     event!(WARN, record);
 }
 

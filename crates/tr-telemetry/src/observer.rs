@@ -92,7 +92,7 @@ impl TelemetryObserver {
             more: More { delay: Some(delay), ..More::default() },
             ..Record::default()
         };
-        self.log(call, record, log::warn);
+        self.log(call, record, |it| log::warn(|| *it));
     }
 
     fn session(&self, call: &CallInfo<'_>, action: SessionAction, removed: u64) {
@@ -106,7 +106,7 @@ impl TelemetryObserver {
             more: More { action: Some(action), removed: Some(removed), ..More::default() },
             ..Record::default()
         };
-        self.log(call, record, log::warn);
+        self.log(call, record, |it| log::warn(|| *it));
     }
 
     /// Adds an event to the active span, which in shadow mode is not ours.
@@ -138,7 +138,11 @@ impl Observer for TelemetryObserver {
                     ..Record::default()
                 };
                 let is_good = to == BreakerState::Closed;
-                self.log(call, record, if is_good { log::info } else { log::warn });
+                let tell: fn(&Record<'_>) = match is_good {
+                    true => |it| log::info(|| *it),
+                    false => |it| log::warn(|| *it),
+                };
+                self.log(call, record, tell);
             }
             Event::BreakerRefused { state, shadow: false, .. } => {
                 notes::note(|notes| notes.breaker = Some(state));
@@ -154,7 +158,7 @@ impl Observer for TelemetryObserver {
                     shadow: true,
                     ..Record::default()
                 };
-                self.log(call, record, log::warn);
+                self.log(call, record, |it| log::warn(|| *it));
             }
             Event::Replayed { state, .. } => {
                 notes::note(|notes| notes.replayed = Some(state));

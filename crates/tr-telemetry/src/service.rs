@@ -9,10 +9,11 @@ use crate::{
     shape,
     signals::Core,
     spans,
-    watch::{Story, Told, Watch, without},
+    watch::{Story, Text, Told, Watch, without},
 };
 use opentelemetry::{Context as Trace, KeyValue, trace::TraceContextExt as _};
 use std::{
+    cell::LazyCell,
     marker::PhantomData,
     task::{Context, Poll},
     time::Duration,
@@ -174,27 +175,28 @@ where
     #[cold]
     fn told(&self, logs: bool, span: Option<&Trace>, hidden: Option<&Hidden>) -> Box<Told> {
         let info: CallInfo<'_> = self.answers.info_of(self.req);
-        let clean = |id: Option<&str>| id.map(|id| self.core.clean(&without(hidden, id)));
+        let text = |text: &str| Text::new(&self.core, hidden, text);
         let key_hash = self.answers.key_hash(self.req, &self.core.fingerprints);
         let told = Box::new(Told {
             core: self.core.clone(),
             logs,
             notes: Notes { key_hash, ..Notes::default() },
-            tool: self.core.clean(info.tool),
-            action: clean(self.answers.action_of(self.req)),
-            request_id: clean(info.request_id),
-            session: clean(info.session),
-            correlation: clean(info.correlation),
-            trace: clean(self.answers.trace_of(self.req).filter(|_| self.core.utee)),
+            tool: Text::new(&self.core, None, info.tool),
+            action: self.answers.action_of(self.req).map(text),
+            request_id: info.request_id.map(text),
+            session: info.session.map(text),
+            correlation: info.correlation.map(text),
+            trace: self.answers.trace_of(self.req).filter(|_| self.core.utee).map(text),
         });
         if let Some(span) = span {
             let span = span.span();
             let text = |key, value: &str| span.set_attribute(KeyValue::new(key, value.to_owned()));
-            text("tool.name", &told.tool);
+            let tool = told.tool.shown(&self.core);
+            text("tool.name", tool);
             text("gen_ai.operation.name", "execute_tool");
-            text("gen_ai.tool.name", &told.tool);
-            if let Some(id) = clean(info.tool_call_id) {
-                text("gen_ai.tool.call.id", &id);
+            text("gen_ai.tool.name", tool);
+            if let Some(id) = info.tool_call_id {
+                text("gen_ai.tool.call.id", &self.core.clean(&without(hidden, id)));
             }
             if let Some(hash) = key_hash {
                 text("idempotency.key", &hash.to_string());
@@ -208,22 +210,21 @@ where
 
     fn log_start(&self, told: &Told, hidden: Option<&Hidden>) {
         let params = self.answers.params_of(self.req).filter(|_| self.core.shapes);
-        let shape = params.map(|params| shape::of(params, &*self.core.redactor, hidden));
-        let more = More {
-            params: shape.as_deref(),
-            params_bytes: params.map(str::len),
-            params_digest: params.map(|params| self.core.fingerprints.fingerprint(params)),
-            ..More::default()
-        };
-        let record = Record {
+        let shape =
+            LazyCell::new(|| params.map(|params| shape::of(params, &*self.core.redactor, hidden)));
+        log::info(|| Record {
             event: "tool_call_start",
             state: Some("inflight"),
             attempt: Some(1),
             elapsed: Some(Duration::ZERO),
             from_cache: Some(false),
-            more,
+            more: More {
+                params: shape.as_deref(),
+                params_bytes: params.map(str::len),
+                params_digest: params.map(|params| self.core.fingerprints.fingerprint(params)),
+                ..More::default()
+            },
             ..told.record()
-        };
-        log::info(&record);
+        });
     }
 }

@@ -10,7 +10,7 @@ use opentelemetry::{
     Context, KeyValue,
     trace::{Status as SpanStatus, TraceContextExt as _},
 };
-use std::{borrow::Cow, mem, thread, time::Duration};
+use std::{borrow::Cow, fmt, mem, sync::OnceLock, thread, time::Duration};
 use tokio::time::Instant;
 use tr_core::{
     BreakerState, Classification, Effect, Ran, Scope, Sharded, Verdict, code, wire::Status,
@@ -46,19 +46,49 @@ pub(crate) enum Story {
     Attempt(Option<Sharded<Core>>, u32),
 }
 
-/// What was said of a call at its start, redacted.
+/// What was said of a call at its start.
 #[derive(Debug)]
 pub(crate) struct Told {
     pub(crate) core: Sharded<Core>,
     pub(crate) logs: bool,
     pub(crate) notes: Notes,
-    pub(crate) tool: Box<str>,
-    pub(crate) action: Option<Box<str>>,
-    pub(crate) request_id: Option<Box<str>>,
-    pub(crate) session: Option<Box<str>>,
-    pub(crate) correlation: Option<Box<str>>,
+    pub(crate) tool: Text,
+    pub(crate) action: Option<Text>,
+    pub(crate) request_id: Option<Text>,
+    pub(crate) session: Option<Text>,
+    pub(crate) correlation: Option<Text>,
     /// The trace that the request names, if that is shown.
-    pub(crate) trace: Option<Box<str>>,
+    pub(crate) trace: Option<Text>,
+}
+
+/// Longer texts are cut and redacted at once.
+const SHORT: usize = 256;
+
+/// A name or an id of a call, redacted when it is first shown: of most calls nothing is.
+pub(crate) struct Text {
+    raw: Box<str>,
+    shown: OnceLock<Box<str>>,
+}
+
+impl Text {
+    pub(crate) fn new(core: &Core, hidden: Option<&Hidden>, text: &str) -> Self {
+        if hidden.is_none() && text.len() <= SHORT {
+            return Self { raw: text.into(), shown: OnceLock::new() };
+        }
+        let shown = core.clean(&without(hidden, text)).into();
+        Self { raw: Box::default(), shown }
+    }
+
+    pub(crate) fn shown(&self, core: &Core) -> &str {
+        self.shown.get_or_init(|| core.clean(&self.raw))
+    }
+}
+
+/// Without what is not redacted yet.
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Text").field(&self.shown.get()).finish()
+    }
 }
 
 /// How it ended.
@@ -180,8 +210,9 @@ struct Shown {
 
 impl Shown {
     fn new(core: &Core, outcome: &Outcome<'_>, hidden: Option<&Hidden>) -> Self {
+        let code = outcome.end.code;
         Self {
-            code: core.clean(&without(hidden, outcome.end.code)),
+            code: if code.is_empty() { Box::default() } else { core.clean(&without(hidden, code)) },
             message: outcome.message.map(|message| core.clean_message(&without(hidden, message))),
         }
     }
@@ -193,14 +224,18 @@ pub(crate) fn without<'t>(hidden: Option<&Hidden>, text: &'t str) -> Cow<'t, str
 }
 
 impl Told {
+    fn shown<'t>(&'t self, text: &'t Option<Text>) -> Option<&'t str> {
+        text.as_ref().map(|text| text.shown(&self.core))
+    }
+
     /// What every event of the call says.
     pub(crate) fn record(&self) -> Record<'_> {
         Record {
-            request_id: self.request_id.as_deref(),
-            tool_name: &self.tool,
-            session_key: self.session.as_deref(),
+            request_id: self.shown(&self.request_id),
+            tool_name: self.tool.shown(&self.core),
+            session_key: self.shown(&self.session),
             idempotency_key_hash: self.notes.key_hash,
-            correlation_id: self.correlation.as_deref(),
+            correlation_id: self.shown(&self.correlation),
             shadow: self.core.shadow,
             ..Record::default()
         }
@@ -236,7 +271,7 @@ impl Told {
     ) {
         let (end, notes) = (outcome.end, &self.notes);
         let is_good = end.verdict.is_success();
-        let record = Record {
+        let record = || Record {
             event: if self.is_blocked(outcome) { "tool_call_blocked" } else { "tool_call_end" },
             state: Some(state(end, notes)),
             attempt: Some(self.attempts(outcome)),
@@ -249,9 +284,9 @@ impl Told {
             ..self.record()
         };
         if is_good {
-            log::info(&record);
+            log::info(record);
         } else {
-            log::warn(&record);
+            log::warn(record);
         }
         if self.core.utee && !self.core.shadow {
             self.invocation(context, elapsed, status);
@@ -260,10 +295,10 @@ impl Told {
 
     fn invocation(&self, context: Option<&Context>, elapsed: Duration, status: Status) {
         let trace = context.map(|cx| cx.span().span_context().trace_id().to_string());
-        let trace = trace.as_deref().or(self.trace.as_deref());
-        let (tool, action) = utee::split(&self.tool, self.action.as_deref());
+        let trace = trace.as_deref().or_else(|| self.shown(&self.trace));
+        let (tool, action) = utee::split(self.tool.shown(&self.core), self.shown(&self.action));
         Invocation {
-            request_id: self.request_id.as_deref(),
+            request_id: self.shown(&self.request_id),
             trace_id: trace,
             tool,
             action: Some(action).filter(|action| !action.is_empty()),

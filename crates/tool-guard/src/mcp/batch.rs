@@ -36,17 +36,33 @@ pub(crate) fn each<'l>(text: &'l str, take: impl FnMut(&'l RawValue) -> ControlF
     let _ = serde_json::Deserializer::from_str(text).deserialize_seq(Each(take, PhantomData));
 }
 
-/// Whether a batch in JSON has a call of a tool in it, or what could be one.
-pub(crate) fn calls_tool(line: &[u8]) -> bool {
-    let mut calls = false;
+/// What a client's batch asks of the server.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// A call of a tool, or what could be one.
+    Tool,
+    /// The requests with these ids, and whether each asks for the list of tools.
+    Others(Vec<(Token, bool)>),
+}
+
+/// Reads a batch in JSON, and up to `most` of its requests.
+pub(crate) fn asks(line: &[u8], most: usize) -> Asks {
+    let (mut calls, mut others) = (false, Vec::new());
     each(str::from_utf8(line).unwrap_or_default(), |one| {
-        calls = match message::object::<Message<'_>>(one.get()) {
-            Ok(message) => message.is_tool_call(),
-            Err(_) => message::may_call_tool(one.get().as_bytes()),
-        };
+        match message::object::<Message<'_>>(one.get()) {
+            Ok(message) => {
+                calls = message.is_tool_call();
+                if let (Some(method), Some(id)) = (&message.method, message.id)
+                    && others.len() < most
+                {
+                    others.extend(Token::read(id).map(|id| (id, method == "tools/list")));
+                }
+            }
+            Err(_) => calls = message::may_call_tool(one.get().as_bytes()),
+        }
         if calls { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    calls
+    if calls { Asks::Tool } else { Asks::Others(others) }
 }
 
 /// The messages of a batch, which need not be JSON; `None` if the line is none, or not a whole one.
@@ -70,7 +86,7 @@ pub(crate) fn asked(line: &[u8]) -> Vec<&str> {
     let (mut ids, mut nulls) = (Vec::new(), 0);
     each(str::from_utf8(line).unwrap_or_default(), |one| {
         let id = match message::object::<Message<'_>>(one.get()) {
-            Ok(message) if message.result.or(message.error).is_some() => None,
+            Ok(message) if message.is_answer() => None,
             Ok(message) => message.id.map(|id| Token::read(id).map_or("null", |_| id.get())),
             Err(_) => Some("null"),
         };
@@ -86,12 +102,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_tells_whether_it_calls_a_tool() {
+    fn a_batch_tells_whether_it_calls_a_tool_and_what_else_it_asks() {
+        let calls_tool = |line: &[u8]| asks(line, 9) == Asks::Tool;
         assert!(!calls_tool(br#" [{"method":"ping","id":1}]"#));
         assert!(!calls_tool(br#"[1,"tools",[],{}]"#));
         assert!(calls_tool(br#"[{"method":"ping"},{"method":"tools/call","id":1}]"#));
         assert!(calls_tool(br#"[{"method":"tools\/call","id":1}]"#));
         assert!(calls_tool(br#"[[{"method":"tools/call","id":1}]]"#));
+        let line = br#"[{"method":"a","id":1},{"method":"b"},{"id":2,"result":{}},7,{"method":"tools/list","id":"x"},{"method":"c","id":3}]"#;
+        let ids = [(Token::Number("1".into()), false), (Token::Text("x".into()), true)];
+        assert_eq!(asks(line, 2), Asks::Others(ids.into()));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tracing_subscriber::{filter::filter_fn, prelude::*};
 
 /// So many lines wait to be written. Their places are made at the start: those of the crate's own limit
 /// (128,000) are 4 MB and take longer than all else that a start does.
-const WAITING: usize = 8_192;
+const WAITING: usize = 2_048;
 
 /// Logs to `file`, or else to standard error, for as long as the result lives; `None` if nothing is
 /// to be logged. A client that reads no standard error must not stop the guard, so what cannot be

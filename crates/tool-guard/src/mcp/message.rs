@@ -15,7 +15,8 @@ pub(crate) struct Message<'l> {
     pub(crate) method: Option<Cow<'l, str>>,
     #[serde(borrow)]
     pub(crate) params: Option<&'l RawValue>,
-    #[serde(borrow)]
+    /// `null` is a result, too.
+    #[serde(borrow, default, deserialize_with = "present")]
     pub(crate) result: Option<&'l RawValue>,
     #[serde(borrow)]
     pub(crate) error: Option<&'l RawValue>,
@@ -137,6 +138,12 @@ pub(super) fn may_call_tool(text: &[u8]) -> bool {
 }
 
 impl Message<'_> {
+    /// An answer to a request. Some clients write the members that a request lacks as `null`.
+    pub(crate) fn is_answer(&self) -> bool {
+        let result = self.result.filter(|raw| self.method.is_none() || raw.get() != "null");
+        result.or(self.error).is_some()
+    }
+
     /// A request to run a tool.
     pub(crate) fn is_tool_call(&self) -> bool {
         self.method.as_deref() == Some("tools/call")

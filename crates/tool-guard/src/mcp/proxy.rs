@@ -5,7 +5,7 @@ mod start;
 use super::{
     Mode,
     answer::{self, Repeatable},
-    batch,
+    batch::{self, Asks},
     call::{McpCall, Refused, Request},
     effects::Effects,
     flights::{Relay, Unopened, token},
@@ -34,6 +34,7 @@ use tr_core::{BoxError, ToolCall, ToolOutcome};
 
 /// What the server answers to a request after it has ended, as MCP's own clients report it.
 const CONNECTION_CLOSED: i64 = -32000;
+const CLOSED: &str = "Connection closed: the MCP server has ended";
 /// More requests than any client leaves open; of further ones only the end of the server is not
 /// told, and no list of tools is read.
 const MAX_REQUESTS: usize = 65_536;
@@ -228,9 +229,9 @@ where
         match message::read(line) {
             Line::One(message) if message.is_tool_call() => self.on_call(line, &message),
             Line::One(message) => self.on_client_message(line, &message),
-            Line::Batch if batch::calls_tool(line) => self.refuse_batch(line),
+            Line::Batch => self.on_client_batch(line),
             Line::Unreadable { may_call_tool: true } => self.refuse_unreadable(line),
-            Line::Batch | Line::Unreadable { .. } => self.pass_to_server(line),
+            Line::Unreadable { .. } => self.pass_to_server(line),
         }
     }
 
@@ -253,12 +254,40 @@ where
         }
     }
 
-    fn refuse_batch(&mut self, line: &[u8]) {
+    fn on_client_batch(&mut self, line: &[u8]) {
         const WHY: &str = "tools/call in a batch cannot be guarded, and nothing of it was done: send each message by itself";
-        let ids = batch::asked(line);
-        match answer::refusals(&ids, INVALID_REQUEST, WHY) {
-            Some(answers) => self.pass_to_client(&answers),
-            None => tracing::warn!(target: TARGET, event = "call_without_id_dropped"),
+        match batch::asks(line, MAX_REQUESTS - self.requests.len()) {
+            Asks::Tool if !self.refuse_batch(line, INVALID_REQUEST, WHY) => {
+                tracing::warn!(target: TARGET, event = "call_without_id_dropped");
+            }
+            Asks::Tool => {}
+            Asks::Others(_) if self.is_server_gone() => {
+                self.refuse_batch(line, CONNECTION_CLOSED, CLOSED);
+            }
+            Asks::Others(others) => {
+                others.into_iter().for_each(|(id, is_list)| self.expect(id, is_list));
+                self.pass_to_server(line);
+            }
+        }
+    }
+
+    /// Answers all that a batch asks with an error; `false` where it asks nothing.
+    fn refuse_batch(&mut self, line: &[u8], code: i64, why: &str) -> bool {
+        let answers = answer::refusals(&batch::asked(line), code, why);
+        answers.map(|answers| self.pass_to_client(&answers)).is_some()
+    }
+
+    fn is_server_gone(&self) -> bool {
+        self.mode == Mode::Enforce && self.wire.lock().gone
+    }
+
+    /// Remembers a request that is no tool call, until it is answered.
+    fn expect(&mut self, id: Token, is_list: bool) {
+        if self.requests.len() < MAX_REQUESTS {
+            if is_list {
+                self.lists.insert(id.clone());
+            }
+            self.requests.insert(id);
         }
     }
 
@@ -266,21 +295,12 @@ where
         match (message.method.as_deref(), token(message.id)) {
             (Some("notifications/cancelled"), None) => return self.on_cancel(line, message),
             (Some(method), Some(id)) => {
-                if self.mode == Mode::Enforce && self.wire.lock().gone {
+                if self.is_server_gone() {
                     let id = message.id.map_or("null", |id| id.get());
-                    return self.refuse(
-                        id,
-                        CONNECTION_CLOSED,
-                        "Connection closed: the MCP server has ended",
-                    );
+                    return self.refuse(id, CONNECTION_CLOSED, CLOSED);
                 }
                 self.watching.on_request(message);
-                if self.requests.len() < MAX_REQUESTS {
-                    if method == "tools/list" {
-                        self.lists.insert(id.clone());
-                    }
-                    self.requests.insert(id);
-                }
+                self.expect(id, method == "tools/list");
             }
             _ => {}
         }

@@ -3,7 +3,14 @@ use crate::common::{Traced, tell};
 use crate::lines::Lines;
 use crate::metered::Metered;
 use opentelemetry_sdk::trace::Sampler;
-use std::{borrow::Cow, time::Duration};
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 use tower::{Service, ServiceExt, layer::Layer};
 use tr_core::{
     BoxError, BreakerState, DefaultPolicy, Event, KeyOf, Params, ToolCall, ToolError, ToolOutcome,
@@ -12,6 +19,7 @@ use tr_telemetry::{
     Names, Signals, TelemetryLayer,
     redact::{Redact, Redactor},
 };
+use tr_testkit::logs::Logs;
 
 /// Token-like strings, made up, and each in a place of its own.
 const IN_PARAMS: &str = "sk-ant-Zq8Wv7Nn2Lk5Jh3Gf1Ds9Ap0Oi";
@@ -189,4 +197,41 @@ async fn tr_15_what_a_tool_s_sensitive_fields_hold_is_not_shown() {
     // Twice for each call, and once more in the span of the attempt.
     assert!(closed.matches("no-[redacted]").count() >= 8, "{closed}");
     assert!(closed.contains("tool_call_circuit_state") && closed.contains("tool_call_retry"));
+}
+
+/// Counts what it is asked.
+#[derive(Clone, Debug, Default)]
+struct Counting(Arc<AtomicUsize>);
+
+impl Redact for Counting {
+    fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.0.fetch_add(1, Relaxed);
+        Redactor::default().redact(text).into_owned().into()
+    }
+}
+
+#[tokio::test]
+async fn of_a_success_that_nothing_is_logged_of_nothing_is_redacted() {
+    let (logs, _listening) = Logs::listen(|logs| {
+        let made = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN);
+        made.with_writer(move || logs.clone()).finish()
+    });
+    let redactor = Counting::default();
+    let signals = Signals::builder().redactor(redactor.clone()).build().unwrap();
+    let mut asked = Vec::new();
+    for error in [None, Some(ToolError::new("down", format!("token={IN_REPORT}")))] {
+        let tool = tower::service_fn(move |_: ToolCall| {
+            let end = error.clone().map_or_else(ToolOutcome::default, ToolOutcome::failure);
+            async move { Ok::<_, BoxError>(end) }
+        });
+        let call = ToolCall::new(IN_TOOL, Params::empty_object()).session(IN_SESSION);
+        TelemetryLayer::call(&signals).layer(tool).oneshot(call).await.unwrap();
+        asked.push(redactor.0.load(Relaxed));
+    }
+    assert_eq!(asked[0], 0);
+    let logged = logs.text();
+    assert!(asked[1] > 0 && logged.contains("tool_call_end"), "{logged}");
+    for secret in [IN_TOOL, IN_SESSION, IN_REPORT] {
+        assert!(!logged.contains(secret), "{logged}");
+    }
 }

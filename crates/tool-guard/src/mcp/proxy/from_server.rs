@@ -1,5 +1,5 @@
 //! What the guard does with the lines of the server.
-use super::{CONNECTION_CLOSED, Proxy, relayed, too_long};
+use super::{CLOSED, CONNECTION_CLOSED, Proxy, relayed, too_long};
 use crate::mcp::{
     Mode, answer, batch,
     call::{Answer, Ending},
@@ -271,11 +271,7 @@ where
             return self.requests.clear();
         }
         for id in std::mem::take(&mut self.requests) {
-            let line = answer::refusal(
-                &id.to_json(),
-                CONNECTION_CLOSED,
-                "Connection closed: the MCP server has ended",
-            );
+            let line = answer::refusal(&id.to_json(), CONNECTION_CLOSED, CLOSED);
             self.to_client.line(&line);
         }
     }

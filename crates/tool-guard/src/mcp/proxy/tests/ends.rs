@@ -187,3 +187,45 @@ async fn an_answer_that_comes_again_while_the_call_goes_on_is_swallowed() {
         assert_eq!(bench.client_gets(), done("1"));
     }
 }
+
+/// As those that are sent each by itself.
+#[tokio::test(start_paused = true)]
+async fn requests_in_a_batch_are_answered_when_the_server_ends_and_after() {
+    let batch = |from: u32| {
+        format!(
+            "[{{\"id\":{from},\"method\":\"ping\"}},{{\"method\":\"notifications/x\"}},{{\"id\":{},\"method\":\"tools/list\"}}]\n",
+            from + 1
+        )
+    };
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.client(batch(1).as_bytes());
+    assert_eq!(bench.server_gets(), batch(1));
+    bench.server(b"[{\"id\":2,\"result\":{\"tools\":[]}}]\n");
+    bench.client_gets();
+    bench.proxy.on_server_gone();
+    let said = bench.client_gets();
+    assert!(said.starts_with("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\""), "{said}");
+    assert_eq!(said.lines().count(), 1, "the other was answered: {said}");
+    bench.client(batch(3).as_bytes());
+    let said: serde_json::Value = serde_json::from_str(&bench.client_gets()).unwrap();
+    assert_eq!((&said[0]["id"], &said[1]["id"]), (&3.into(), &4.into()));
+    assert_eq!(said[1]["error"]["message"], "Connection closed: the MCP server has ended");
+    assert_eq!((said.as_array().unwrap().len(), bench.server_gets().as_str()), (2, ""));
+    assert!(bench.proxy.requests.is_empty() && bench.proxy.lists.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_is_null_is_repeated_as_it_is() {
+    let mut bench = Bench::new(Mode::Enforce);
+    for id in ["1", "2"] {
+        bench.client(keyed(id).as_bytes());
+        bench.settle().await;
+        if id == "1" {
+            bench.server(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null}\n");
+            bench.settle().await;
+        }
+        let said: serde_json::Value = serde_json::from_str(&bench.client_gets()).unwrap();
+        let wanted = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":null}}");
+        assert_eq!(said, serde_json::from_str::<serde_json::Value>(&wanted).unwrap());
+    }
+}
