@@ -62,6 +62,12 @@ impl<V> StoreHandle<V> {
         self.remote.left_to_leases()
     }
 
+    /// How long a claim of this layer holds unless it is renewed, for tools that say nothing else.
+    #[must_use]
+    pub fn lease(&self) -> Duration {
+        Duration::from_millis(self.front.ttls().inflight)
+    }
+
     /// The record of this key.
     pub async fn record(&self, key: &Key) -> Result<Option<DedupeRecord>, StoreError> {
         let stored = self.remote.store.read(key).await?;

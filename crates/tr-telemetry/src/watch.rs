@@ -210,9 +210,11 @@ struct Shown {
 
 impl Shown {
     fn new(core: &Core, outcome: &Outcome<'_>, hidden: Option<&Hidden>) -> Self {
-        let code = outcome.end.code;
+        let Classification { code, verdict, .. } = outcome.end;
+        // Of a success nothing shows it.
+        let code = Some(code).filter(|_| !verdict.is_success());
         Self {
-            code: if code.is_empty() { Box::default() } else { core.clean(&without(hidden, code)) },
+            code: code.map(|code| core.clean(&without(hidden, code))).unwrap_or_default(),
             message: outcome.message.map(|message| core.clean_message(&without(hidden, message))),
         }
     }

@@ -1,7 +1,7 @@
 //! What a stack looks like, as JSON without secrets.
 use crate::{Mode, ToolStack, rollout::Rollout};
 use serde_json::{Value, json};
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc};
 use tr_breaker::BreakerHandle;
 use tr_core::{ToolManifest, ToolOutcome};
 use tr_idempotency::{DedupeRecord, StoreHandle, store::StoreError};
@@ -9,8 +9,6 @@ use tr_telemetry::redact::{REDACTED, Redact, Redactor};
 
 /// Of each list at most so many are shown.
 const SHOWN: usize = 100;
-/// A call in flight in a store is shown once it has run for so long: the usual lease.
-const STALE: Duration = Duration::from_secs(120);
 
 /// The whole stack. A store that cannot be asked hides nothing but its own part.
 pub(super) async fn state(stack: &ToolStack, known: &[Arc<ToolManifest>]) -> Value {
@@ -78,7 +76,7 @@ fn withhold(shown: &mut Value, known: &[Arc<ToolManifest>]) {
 
 async fn in_store(store: &StoreHandle<ToolOutcome>) -> Result<Value, StoreError> {
     Ok(json!({
-        "stale": list(&store.stale(STALE, SHOWN).await?),
+        "stale": list(&store.stale(store.lease(), SHOWN).await?),
         "unknown": list(&store.unknown(SHOWN).await?),
     }))
 }

@@ -2,7 +2,7 @@
 use super::{around, call, order, state};
 use http::StatusCode;
 use serde_json::json;
-use std::future::ready;
+use std::{future::ready, time::Duration};
 use tool_reliability::{
     ToolStack,
     admin::Admin,
@@ -16,7 +16,10 @@ use tool_reliability::{
 };
 use tower::ServiceExt;
 use tr_core::{Effect, Ran, Verdict, canonical::Key};
-use tr_testkit::calls::{answers, fails};
+use tr_testkit::{
+    calls::{answers, fails},
+    tool::Step,
+};
 
 fn stack(records: &Memory) -> ToolStack {
     ToolStack::builder().idempotency(|it| it.store(records.clone())).build().unwrap()
@@ -44,6 +47,27 @@ async fn an_unknown_outcome_of_another_process_is_listed_and_settled() {
     assert_eq!(state(&admin).await["store"]["unknown"], json!([]));
     let replay = around(&stack, answers("again")).oneshot(call("pay", "order-42")).await.unwrap();
     assert_eq!(replay.content().unwrap().get(), r#""paid""#);
+}
+
+/// As those of this process are: by the lease that the layer has, and not by one of the page's own.
+#[tokio::test(start_paused = true)]
+async fn a_call_of_another_process_is_listed_past_the_layer_s_lease() {
+    let records = Memory::new();
+    let stack = |records: &Memory| {
+        let lease = Duration::from_secs(30);
+        let made = ToolStack::builder().attempt_timeout(|it| it.after(20 * lease));
+        made.idempotency(|it| it.store(records.clone()).inflight_ttl(lease)).build().unwrap()
+    };
+    let hang = around(&stack(&records), Step::Hang);
+    let running = tokio::spawn(hang.oneshot(call("slow", "k")));
+    let stack = stack(&records);
+    let admin = Admin::new(&stack);
+    for (secs, listed) in [(29, 0), (2, 1)] {
+        // It renews its lease meanwhile.
+        tokio::time::sleep(Duration::from_secs(secs)).await;
+        assert_eq!(state(&admin).await["store"]["stale"].as_array().unwrap().len(), listed);
+    }
+    running.abort();
 }
 
 #[tokio::test(start_paused = true)]

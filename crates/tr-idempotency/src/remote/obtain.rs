@@ -20,7 +20,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tr_core::{Classification, Effect, Ran, Verdict, code};
 
 /// Beyond the end of a lease, before who waits looks again.
@@ -28,6 +28,9 @@ const MARGIN: Duration = Duration::from_millis(5);
 
 /// Before who waits watches again, where watching fails.
 const PAUSE: Duration = Duration::from_millis(250);
+
+/// For the record of a call whose claim could not be written.
+const READ: Duration = Duration::from_millis(200);
 
 /// Findings that one caller acts on.
 const PROBES: usize = 2;
@@ -93,6 +96,16 @@ where
         match ask(&remote, &request).await {
             Ok(obtained) => obtained,
             Err(refused) => {
+                let refused = match refused {
+                    Refused::Unavailable(error, Ran::No)
+                        if request.effect == Effect::Mutating
+                            && error.kind() == StoreErrorKind::Unreachable =>
+                    {
+                        let ran = recorded(&remote, &request.claim).await;
+                        Refused::Unavailable(error, ran)
+                    }
+                    refused => refused,
+                };
                 // A record that cannot be read is a record, and so is one that was there when the
                 // store last answered: of a mutating call, that bars it.
                 let may_run = match refused {
@@ -160,6 +173,19 @@ where
             Claimed::Conflict => return Err(Refused::Conflict),
             Claimed::Full => return Err(Refused::Full),
         }
+    }
+}
+
+/// Whether the tool ran, by a record that can be read where none can be written: in a file that
+/// another process keeps locked.
+async fn recorded<V>(remote: &Remote<V>, claim: &ClaimRequest) -> Ran {
+    match timeout(READ, remote.store.read(&claim.key)).await {
+        Ok(Ok(Some(stored))) => match stored.record.state {
+            protocol::State::Done(_) => Ran::Yes,
+            protocol::State::Cancelled(_) => Ran::No,
+            _ => Ran::Unknown,
+        },
+        _ => Ran::No,
     }
 }
 

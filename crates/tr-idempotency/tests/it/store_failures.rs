@@ -51,6 +51,20 @@ async fn without_its_store_a_mutating_call_does_not_run_and_says_so() {
     assert_eq!(answer(call(&w.service, pay("k")).await), 0);
 }
 
+/// A file that another process keeps locked is read all the same.
+#[tokio::test(start_paused = true)]
+async fn where_a_claim_cannot_be_written_the_record_says_whether_the_tool_ran() {
+    let steps = [fails("timeout", Ran::Unknown, Verdict::TRANSIENT), Step::Ok(number(1))];
+    for (step, ran) in steps.into_iter().zip([Ran::Unknown, Ran::Yes]) {
+        let w = world(Scripted::script([step]));
+        let _ = call(&w.service, pay("k")).await;
+        w.faulty.fail("claim", Fault::Unreachable, usize::MAX);
+        assert_eq!(refusal(call(&w.service, pay("k")).await).1, ran);
+        assert_eq!(refusal(call(&w.service, pay("other")).await).1, Ran::No);
+        assert_eq!(w.asked.calls(), 1);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn without_its_store_any_other_call_runs_once_in_this_process_unrecorded() {
     for effect in [Effect::ReadOnly, Effect::Idempotent] {

@@ -16,10 +16,11 @@ use tr_core::{
     BoxError, BreakerState, DefaultPolicy, Event, KeyOf, Params, ToolCall, ToolError, ToolOutcome,
 };
 use tr_telemetry::{
-    Names, Signals, TelemetryLayer,
+    JsonLines, Names, Signals, TelemetryLayer,
     redact::{Redact, Redactor},
 };
 use tr_testkit::logs::Logs;
+use tracing_subscriber::{filter::LevelFilter, prelude::*, registry};
 
 /// Token-like strings, made up, and each in a place of its own.
 const IN_PARAMS: &str = "sk-ant-Zq8Wv7Nn2Lk5Jh3Gf1Ds9Ap0Oi";
@@ -212,10 +213,8 @@ impl Redact for Counting {
 
 #[tokio::test]
 async fn of_a_success_that_nothing_is_logged_of_nothing_is_redacted() {
-    let (logs, _listening) = Logs::listen(|logs| {
-        let made = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN);
-        made.with_writer(move || logs.clone()).finish()
-    });
+    let warnings = |logs| registry().with(LevelFilter::WARN).with(JsonLines::new(logs));
+    let (logs, _listening) = Logs::listen(warnings);
     let redactor = Counting::default();
     let signals = Signals::builder().redactor(redactor.clone()).build().unwrap();
     let mut asked = Vec::new();
