@@ -8,7 +8,7 @@ use std::{
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 use tr_core::{BoxError, Effect, Params, ToolCall, ToolError, ToolOutcome};
 use tr_loopguard::{LoopDetected, LoopGuardLayer};
-use tr_retry::{Budget, Policy, RetryLayer};
+use tr_retry::{Budget, RetryConfig, RetryLayer};
 
 static ATTEMPTS: AtomicU32 = AtomicU32::new(0);
 
@@ -32,13 +32,13 @@ fn call(params: &str) -> Result<ToolCall, BoxError> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), BoxError> {
-    let mut policy = Policy::tool_reliability();
-    policy.base = Duration::from_millis(2);
+    let mut config = RetryConfig::default();
+    config.base = Duration::from_millis(2);
     let budget = Budget::builder().per_success(0.1).capacity(20).build()?;
     let mut read = ServiceBuilder::new()
         // Outermost: it counts what the model sees, not what retries have mended.
         .layer(LoopGuardLayer::default())
-        .layer(RetryLayer::builder().policy(policy).budget(budget.clone()).build()?)
+        .layer(RetryLayer::builder().config(config).budget(budget.clone()).build()?)
         .service(service_fn(read));
 
     let found = read.ready().await?.call(call(r#"{"path": "a.txt"}"#)?).await?;

@@ -11,7 +11,7 @@ use std::{
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 use tr_breaker::BreakerLayer;
 use tr_core::{BoxError, KeyRef, failure_info};
-use tr_retry::{Policy, RetryLayer};
+use tr_retry::{RetryConfig, RetryLayer};
 use tr_timeout::AttemptTimeoutLayer;
 
 static REQUESTS: AtomicU32 = AtomicU32::new(0);
@@ -34,12 +34,12 @@ async fn server(request: Request<String>) -> Result<Response<String>, Infallible
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), BoxError> {
-    let mut policy = Policy::tool_reliability();
-    policy.base = Duration::from_millis(2);
+    let mut config = RetryConfig::default();
+    config.base = Duration::from_millis(2);
     let breaker = BreakerLayer::builder().consecutive_failures(3).build()?;
     let breakers = breaker.registry().clone();
     let mut client = ServiceBuilder::new()
-        .layer(RetryLayer::builder().policy(policy).build()?)
+        .layer(RetryLayer::builder().config(config).build()?)
         .layer(breaker)
         .layer(AttemptTimeoutLayer::builder().after(Duration::from_millis(20)).build()?)
         .service(service_fn(server));

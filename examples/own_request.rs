@@ -11,7 +11,7 @@ use tr_core::{
     BoxError, Classification, Classify, DefaultPolicy, Effect, EffectOf, End, KeyOf, KeyRef,
     Progress, Ran, Repeat, Verdict,
 };
-use tr_retry::{Policy, RetryLayer};
+use tr_retry::{RetryConfig, RetryLayer};
 
 /// What a database is asked.
 #[derive(Clone, Debug)]
@@ -75,10 +75,10 @@ async fn database(query: Query) -> Result<Answer, BoxError> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), BoxError> {
-    let mut policy = Policy::tool_reliability();
-    policy.base = Duration::from_millis(2);
+    let mut config = RetryConfig::default();
+    config.base = Duration::from_millis(2);
     let mut database = ServiceBuilder::new()
-        .layer(RetryLayer::builder().policy(policy).build()?)
+        .layer(RetryLayer::builder().config(config).build()?)
         .layer(BreakerLayer::default())
         .service(service_fn(database));
 

@@ -2,7 +2,7 @@
 use crate::{
     call,
     run::{Comes, Run, runtime},
-    small::{self, Answers, Small},
+    small::{self, Small, SmallPolicy},
 };
 use std::time::Duration;
 use tokio::time::Instant;
@@ -40,8 +40,8 @@ pub fn floor_call() -> Run {
 /// # Panics
 /// Never: the settings are good.
 #[must_use]
-pub fn breaker() -> Breaker<small::Leaf, Answers> {
-    let layer = BreakerLayer::builder().window(100).answers(Answers).build();
+pub fn breaker() -> Breaker<small::Leaf, SmallPolicy> {
+    let layer = BreakerLayer::builder().window(100).policy(SmallPolicy).build();
     layer.expect("good settings").layer(small::Leaf)
 }
 
@@ -57,7 +57,7 @@ pub fn breaker_closed() -> Run {
 /// Never: the settings are good.
 #[must_use]
 pub fn breaker_by_number() -> Run {
-    let layer = BreakerLayer::builder().window(100).rolling(None).answers(Answers).build();
+    let layer = BreakerLayer::builder().window(100).rolling(None).policy(SmallPolicy).build();
     let service = layer.expect("good settings").layer(small::Leaf);
     Run::service(Comes::Through, service, Small::same)
 }
@@ -68,7 +68,7 @@ pub fn breaker_by_number() -> Run {
 /// Never: the settings are good.
 #[must_use]
 pub fn breaker_consecutive() -> Run {
-    let layer = BreakerLayer::builder().failure_rate(None).answers(Answers).build();
+    let layer = BreakerLayer::builder().failure_rate(None).policy(SmallPolicy).build();
     let service = layer.expect("good settings").layer(small::Leaf);
     Run::service(Comes::Through, service, Small::same)
 }
@@ -79,7 +79,7 @@ pub fn breaker_consecutive() -> Run {
 /// If five failures don't open it.
 #[must_use]
 pub fn breaker_open() -> Run {
-    let service = opened(&slow_to_probe().answers(Answers).build().expect("good settings"));
+    let service = opened(&slow_to_probe().policy(SmallPolicy).build().expect("good settings"));
     Run::service(Comes::Refused, service, Small::same)
 }
 
@@ -89,8 +89,8 @@ pub fn breaker_open() -> Run {
 /// If five failures don't open it.
 #[must_use]
 pub fn breaker_open_stamped() -> Run {
-    let answers = small::Stamped(CoarseInstant::at(Instant::now().into_std() + HOUR / 2));
-    let service = opened(&slow_to_probe().answers(answers).build().expect("good settings"));
+    let policy = small::Stamped(CoarseInstant::at(Instant::now().into_std() + HOUR / 2));
+    let service = opened(&slow_to_probe().policy(policy).build().expect("good settings"));
     Run::service(Comes::Refused, service, Small::same)
 }
 
@@ -141,14 +141,14 @@ fn slow_to_probe() -> Builder {
 /// Never: the settings are good.
 #[must_use]
 pub fn retry() -> Run {
-    let layer = RetryLayer::builder().answers(Answers).build().expect("good settings");
+    let layer = RetryLayer::builder().policy(SmallPolicy).build().expect("good settings");
     Run::service(Comes::Through, layer.layer(small::Leaf), Small::same)
 }
 
 /// The same with tool calls.
 #[must_use]
 pub fn retry_call() -> Run {
-    let service = RetryLayer::tool_reliability().layer(call::Leaf);
+    let service = RetryLayer::default().layer(call::Leaf);
     Run::service(Comes::Through, service, call::same())
 }
 
@@ -157,9 +157,9 @@ pub fn retry_call() -> Run {
 /// # Panics
 /// Never: the settings are good.
 #[must_use]
-pub fn budgeted() -> Retry<small::Leaf, Answers> {
+pub fn budgeted() -> Retry<small::Leaf, SmallPolicy> {
     let budget = Budget::builder().build().expect("good settings");
-    let layer = RetryLayer::builder().budget(budget).answers(Answers).build();
+    let layer = RetryLayer::builder().budget(budget).policy(SmallPolicy).build();
     layer.expect("good settings").layer(small::Leaf)
 }
 
@@ -172,7 +172,7 @@ pub fn retry_budget() -> Run {
 /// The attempt timeout around a tool that answers at once.
 #[must_use]
 pub fn timeout() -> Run {
-    let service = AttemptTimeoutLayer::tool_reliability().layer(call::Leaf);
+    let service = AttemptTimeoutLayer::default().layer(call::Leaf);
     Run::service(Comes::Through, service, call::same())
 }
 
@@ -204,8 +204,8 @@ pub fn loop_signals_early() -> Run {
 /// # Panics
 /// Never: the settings are good.
 #[must_use]
-pub fn records() -> Idempotency<small::Leaf, Answers, u64> {
-    let layer = IdempotencyLayer::builder().capacity(RECORDS).answers(Answers).build();
+pub fn records() -> Idempotency<small::Leaf, SmallPolicy, u64> {
+    let layer = IdempotencyLayer::builder().capacity(RECORDS).policy(SmallPolicy).build();
     layer.expect("good settings").layer(small::Leaf)
 }
 
@@ -221,7 +221,7 @@ pub fn replay() -> Run {
 /// Never: the settings are good.
 #[must_use]
 pub fn replay_kept() -> Run {
-    let layer = IdempotencyLayer::builder().capacity(RECORDS).answers(Answers).build();
+    let layer = IdempotencyLayer::builder().capacity(RECORDS).policy(SmallPolicy).build();
     let layer = layer.expect("good settings");
     let runtime = runtime();
     let janitor = {
@@ -265,12 +265,15 @@ pub fn key() -> Run {
 /// # Panics
 /// Never: the settings are good.
 #[must_use]
-pub fn trio() -> Idempotency<Retry<Breaker<small::Leaf, Answers>, Answers>, Answers, u64> {
+pub fn trio() -> Idempotency<Retry<Breaker<small::Leaf, SmallPolicy>, SmallPolicy>, SmallPolicy, u64>
+{
     let good = "good settings";
     ServiceBuilder::new()
-        .layer(IdempotencyLayer::builder().capacity(RECORDS).answers(Answers).build().expect(good))
-        .layer(RetryLayer::builder().answers(Answers).build().expect(good))
-        .layer(BreakerLayer::builder().window(100).answers(Answers).build().expect(good))
+        .layer(
+            IdempotencyLayer::builder().capacity(RECORDS).policy(SmallPolicy).build().expect(good),
+        )
+        .layer(RetryLayer::builder().policy(SmallPolicy).build().expect(good))
+        .layer(BreakerLayer::builder().window(100).policy(SmallPolicy).build().expect(good))
         .service(small::Leaf)
 }
 

@@ -75,7 +75,7 @@ impl fmt::Display for Failed {
 
 impl Error for Failed {}
 
-/// Answers at once.
+/// SmallPolicy at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Leaf;
 
@@ -107,16 +107,16 @@ impl Service<Small> for Leaf {
 
 /// What our layers want to know of a [`Small`] and of what it comes to.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Answers;
+pub struct SmallPolicy;
 
-impl KeyOf<Small> for Answers {
+impl KeyOf<Small> for SmallPolicy {
     #[inline]
     fn key_of<'r>(&self, _: &'r Small) -> KeyRef<'r> {
         KeyRef::hashed(0x9E37_79B9_7F4A_7C15, "bench")
     }
 }
 
-impl Classify<u64> for Answers {
+impl Classify<u64> for SmallPolicy {
     #[inline]
     fn classify<'r>(&self, end: End<'r, u64>) -> Classification<'r> {
         match end {
@@ -126,21 +126,21 @@ impl Classify<u64> for Answers {
     }
 }
 
-impl EffectOf<Small> for Answers {
+impl EffectOf<Small> for SmallPolicy {
     #[inline]
     fn effect_of(&self, _: &Small) -> Effect {
         Effect::ReadOnly
     }
 }
 
-impl Repeat<Small> for Answers {
+impl Repeat<Small> for SmallPolicy {
     #[inline]
     fn repeat(&self, request: &Small) -> Option<Small> {
         Some(*request)
     }
 }
 
-impl Progress<Small> for Answers {}
+impl Progress<Small> for SmallPolicy {}
 
 /// The same answers for requests that carry this time.
 #[derive(Clone, Copy, Debug)]
@@ -149,21 +149,21 @@ pub struct Stamped(pub CoarseInstant);
 impl KeyOf<Small> for Stamped {
     #[inline]
     fn key_of<'r>(&self, request: &'r Small) -> KeyRef<'r> {
-        Answers.key_of(request)
+        SmallPolicy.key_of(request)
     }
 }
 
 impl Classify<u64> for Stamped {
     #[inline]
     fn classify<'r>(&self, end: End<'r, u64>) -> Classification<'r> {
-        Answers.classify(end)
+        SmallPolicy.classify(end)
     }
 }
 
 impl EffectOf<Small> for Stamped {
     #[inline]
     fn effect_of(&self, request: &Small) -> Effect {
-        Answers.effect_of(request)
+        SmallPolicy.effect_of(request)
     }
 }
 
@@ -174,7 +174,7 @@ impl Progress<Small> for Stamped {
     }
 }
 
-impl IdempotencyOf<Small> for Answers {
+impl IdempotencyOf<Small> for SmallPolicy {
     #[inline]
     fn id_of(&self, request: &Small) -> Result<Option<DedupeKey>, InvalidKey> {
         let digest = Digest::from_bytes(request.key);
@@ -182,7 +182,7 @@ impl IdempotencyOf<Small> for Answers {
     }
 }
 
-impl Codec<u64> for Answers {
+impl Codec<u64> for SmallPolicy {
     type Stored = u64;
 
     #[inline]

@@ -76,11 +76,11 @@ async fn count(depth: u32, calls: u32, level: fn(Tool) -> Tool) -> f64 {
 }
 
 fn guard(inner: Tool) -> Tool {
-    retry(Tool::new(BreakerLayer::tool_reliability().layer(inner)))
+    retry(Tool::new(BreakerLayer::default().layer(inner)))
 }
 
 fn retry(inner: Tool) -> Tool {
-    Tool::new(RetryLayer::tool_reliability().layer(inner))
+    Tool::new(RetryLayer::default().layer(inner))
 }
 
 fn tower_retry(inner: Tool) -> Tool {

@@ -41,7 +41,7 @@ async fn a_redis_that_does_not_prove_who_it_is_hears_nothing() {
 
 #[tokio::test]
 async fn settings_that_cannot_work_are_told_when_it_is_built() {
-    let layer = BreakerLayer::tool_reliability();
+    let layer = BreakerLayer::default();
     let pem = Authority::new().pem();
     for (builder, why) in [
         (Sharing::builder("rediss://:secret@host").tls_roots("none"), "no certificate"),

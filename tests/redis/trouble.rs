@@ -189,7 +189,7 @@ async fn a_key_that_is_somebody_elses_is_told() {
 
 #[tokio::test]
 async fn what_cannot_be_shared_is_refused_at_once() {
-    let layer = BreakerLayer::tool_reliability();
+    let layer = BreakerLayer::default();
     let build = |url: &str, namespace: &str, every| {
         Sharing::builder(url).namespace(namespace).every(every).build(layer.registry())
     };

@@ -38,7 +38,7 @@
 //! | `tools`, `defaults`, `undeclared_effect` | at once, for calls that get their manifest from then on; a breaker that exists keeps the limits that it was made with |
 //! | `records`, `identity` | nothing: they are for `tool-guard`, which reads them at its start |
 //! | all else | with the next start: breakers, records and turns would be lost with the layers that hold them |
-use crate::{Builder, ConfigError, ToolStack, breaker, idempotency, loopguard, retry::Policy};
+use crate::{Builder, ConfigError, ToolStack, breaker, idempotency, loopguard, retry::RetryConfig};
 use std::{
     env, fmt,
     sync::{Arc, PoisonError, RwLock},
@@ -70,9 +70,9 @@ impl Builder {
             self = self.deadline(deadline);
         }
         if let Some(changes) = &config.retry {
-            let mut policy = Policy::tool_reliability();
-            policy.apply(changes);
-            self = self.retry(|retry| retry.policy(policy));
+            let mut retry_config = RetryConfig::default();
+            retry_config.apply(changes);
+            self = self.retry(|retry| retry.config(retry_config));
         }
         if config.retry_opt_in.calls == Some(true) {
             self = self.retry(tr_retry::Builder::opt_in);

@@ -63,7 +63,7 @@
 //!
 //! # Errors
 //!
-//! [`Folded`] turns them into outcomes, for dispatchers that answer whatever happens; [`Measured`]
+//! [`ErrorsAsOutcomes`] turns them into outcomes, for dispatchers that answer whatever happens; [`Measured`]
 //! writes envelopes, with the attempts counted and the time measured. Else they are
 //! the layers' own; every one of them says in its [`FailureInfo`](tr_core::FailureInfo) whether the tool ran.
 //!
@@ -89,7 +89,7 @@ mod called;
 pub mod checked;
 pub mod config;
 pub mod environment;
-pub mod fold;
+pub mod errors_as_outcomes;
 pub mod hooks;
 mod measured;
 mod observers;
@@ -100,7 +100,7 @@ mod switch;
 
 pub use self::{
     environment::{ENABLED, Environment},
-    fold::Folded,
+    errors_as_outcomes::ErrorsAsOutcomes,
     hooks::Hook,
     measured::{Finished, Measured, MeasuredFuture},
     rollout::{KillSwitch, Mode, Rollout, Share, Stage},

@@ -8,7 +8,7 @@ use crate::{
     observers,
     order::{Layers, Stacked},
     rollout::{KillSwitch, Rollout, routed},
-    switch::{Room, Switch},
+    switch::{Shared, Switch},
 };
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 use tower_layer::Layer;
@@ -33,13 +33,13 @@ pub type Guarded<T> = Switch<Stacked<T>, T>;
 pub struct ToolStack {
     layers: Layers,
     hooks: Hooks,
-    room: Sharded<Room>,
+    shared: Sharded<Shared>,
 }
 
 impl Clone for ToolStack {
     fn clone(&self) -> Self {
         let (layers, hooks) = (self.layers.clone(), self.hooks.clone());
-        Self { layers, hooks, room: self.room.whole() }
+        Self { layers, hooks, shared: self.shared.whole() }
     }
 }
 
@@ -49,7 +49,7 @@ impl ToolStack {
         Builder {
             attempt_timeout: AttemptTimeoutLayer::builder(),
             deadline: None,
-            breaker: tr_breaker::Builder::tool_reliability(),
+            breaker: tr_breaker::Builder::by_effect(),
             retry: RetryLayer::builder(),
             idempotency: IdempotencyLayer::builder(),
             loop_guard: LoopGuardLayer::builder(),
@@ -69,7 +69,7 @@ impl ToolStack {
     /// Puts the stack around `tool`.
     pub fn service<T: Clone>(&self, tool: T) -> Guarded<T> {
         let bare = HooksLayer::new(&self.hooks, Place::Bare).layer(tool.clone());
-        Switch::new(self.layers.around(tool), bare, self.room.whole())
+        Switch::new(self.layers.around(tool), bare, self.shared.whole())
     }
 
     /// The breakers: to look at them, force them open, reset them.
@@ -94,7 +94,7 @@ impl ToolStack {
     /// Turns the stack off and on, and changes which calls it guards.
     #[must_use]
     pub fn kill_switch(&self) -> &KillSwitch {
-        &self.room.switch
+        &self.shared.switch
     }
 }
 
@@ -119,7 +119,7 @@ impl<T: Clone> Layer<T> for ToolStack {
 /// use tool_reliability::{ToolStack, breaker, retry};
 ///
 /// let stack = ToolStack::builder()
-///     .retry(|retry| retry.policy(retry::Policy::utee()))
+///     .retry(|retry| retry.config(retry::RetryConfig::per_request()))
 ///     .breaker(|breaker| breaker.cooldown(Duration::from_secs(5)))
 ///     .build()?;
 /// # Ok::<_, tool_reliability::ConfigError>(())
@@ -356,7 +356,7 @@ impl Builder {
         }
         signals.observe_cache(Records(layers.idempotency.handle()));
         let shadow = layers.beside(&shadow_signals);
-        Ok(ToolStack { layers, hooks, room: Sharded::new(Room { switch, shadow }) })
+        Ok(ToolStack { layers, hooks, shared: Sharded::new(Shared { switch, shadow }) })
     }
 }
 

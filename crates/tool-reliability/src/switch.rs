@@ -18,7 +18,7 @@ use tr_core::{BoxError, ReadyOnCall, ReadyOnCallFuture, Sharded, ToolCall, ToolO
 
 /// What all services of a stack share beside its layers.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct Shared {
     pub(crate) switch: KillSwitch,
     /// The layers, as they stand beside calls in shadow mode.
     pub(crate) shadow: Layers,
@@ -28,7 +28,7 @@ pub(crate) struct Room {
 pub struct Switch<On, Tool> {
     on: On,
     off: ReadyOnCall<Hooked<Tool>>,
-    room: Sharded<Room>,
+    shared: Sharded<Shared>,
     /// Which of the two was asked for readiness since the last call.
     asked: Option<Side>,
 }
@@ -41,8 +41,8 @@ enum Side {
 
 impl<On, Tool> Switch<On, Tool> {
     /// Switches between `on` and `off`.
-    pub(crate) const fn new(on: On, off: Hooked<Tool>, room: Sharded<Room>) -> Self {
-        Self { on, off: ReadyOnCall::new(off), room, asked: None }
+    pub(crate) const fn new(on: On, off: Hooked<Tool>, shared: Sharded<Shared>) -> Self {
+        Self { on, off: ReadyOnCall::new(off), shared, asked: None }
     }
 
     /// Gives back what `side` has reserved: both share the tool, and what one holds and does not
@@ -61,15 +61,15 @@ impl<On, Tool> Switch<On, Tool> {
     /// The switch.
     #[must_use]
     pub fn kill_switch(&self) -> &KillSwitch {
-        &self.room.switch
+        &self.shared.switch
     }
 }
 
 impl<On: Clone, Tool: Clone> Clone for Switch<On, Tool> {
     fn clone(&self) -> Self {
         // Readiness is per instance: a clone must earn its own.
-        let (on, off, room) = (self.on.clone(), self.off.clone(), self.room.clone());
-        Self { on, off, room, asked: None }
+        let (on, off, shared) = (self.on.clone(), self.off.clone(), self.shared.clone());
+        Self { on, off, shared, asked: None }
     }
 }
 
@@ -91,7 +91,7 @@ where
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        let side = if self.room.switch.may_enforce() { Side::On } else { Side::Off };
+        let side = if self.shared.switch.may_enforce() { Side::On } else { Side::Off };
         if let Some(before) = self.asked.replace(side).filter(|before| *before != side) {
             self.release(before);
         }
@@ -106,7 +106,7 @@ where
 
     #[inline]
     fn call(&mut self, call: ToolCall) -> Self::Future {
-        let mode = self.room.switch.mode(&call);
+        let mode = self.shared.switch.mode(&call);
         // The stack must not be called if it was not asked for readiness.
         let is_on = self.asked.take().is_none_or(|asked| asked == Side::On);
         if is_on && mode == Mode::Enforce {
@@ -134,7 +134,7 @@ where
     #[cold]
     fn watched<F>(&mut self, mut call: ToolCall) -> State<F, Off<Tool, Tool::Future>> {
         self.off.get_mut().prepare(&mut call);
-        let watched = Some(Observation::new(&self.room.shadow, call.clone()));
+        let watched = Some(Observation::new(&self.shared.shadow, call.clone()));
         let future = self.off.call(call);
         self.off.get_mut().end_prepared();
         State::Off { future, watched }

@@ -1,7 +1,7 @@
 //! What threads may share and what tasks may hold: a type that loses `Send` or `Sync` breaks its users' builds.
 use std::error::Error;
 use tool_reliability::{
-    Environment, Folded, Guarded, KillSwitch, Rollout, ToolStack, breaker, config, core,
+    Environment, ErrorsAsOutcomes, Guarded, KillSwitch, Rollout, ToolStack, breaker, config, core,
     idempotency, integrity, loopguard, retry, telemetry, timeout,
 };
 use tower::{Layer, Service, util::BoxCloneSyncService};
@@ -34,7 +34,7 @@ fn layers_services_and_their_futures() {
     layer::<timeout::AttemptTimeoutLayer>();
     layer::<timeout::DeadlineLayer>();
     handle::<Guarded<Tool>>();
-    handle::<Folded<Guarded<Tool>>>();
+    handle::<ErrorsAsOutcomes<Guarded<Tool>>>();
 }
 
 #[test]

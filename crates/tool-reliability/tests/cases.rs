@@ -6,7 +6,7 @@ use std::{
 use tokio::time::{Instant, advance};
 use tool_reliability::{
     Guarded, Hook, KillSwitch, ToolStack,
-    retry::{Policy, RetryExhausted, Why},
+    retry::{RetryConfig, RetryExhausted, RetryStop},
 };
 use tower::ServiceExt;
 use tr_core::{
@@ -34,9 +34,9 @@ fn call(tool: &str) -> ToolCall {
     ToolCall::new(tool, Params::empty_object()).effect(Effect::Idempotent).session("s").turn("t")
 }
 
-fn attempts(attempts: u32, mut policy: Policy) -> Policy {
-    policy.attempts = attempts;
-    policy
+fn attempts(attempts: u32, mut config: RetryConfig) -> RetryConfig {
+    config.attempts = attempts;
+    config
 }
 
 fn down() -> Step<ToolOutcome> {
@@ -130,7 +130,7 @@ async fn tr_11_an_open_breaker_stops_retries() {
     assert_eq!((found.code(), found.ran()), (code::CIRCUIT_OPEN, Ran::Unknown));
     assert!(causes(&*error).any(|cause| cause.to_string().starts_with("timeout")), "{error:?}");
     let exhausted = find::<RetryExhausted>(&*error).unwrap();
-    assert_eq!((exhausted.why(), exhausted.attempts()), (Why::CircuitOpen, handle.calls()));
+    assert_eq!((exhausted.why(), exhausted.attempts()), (RetryStop::CircuitOpen, handle.calls()));
     let text = error.to_string();
     assert!(text.starts_with("gave up after 2 attempts (circuit_open): "), "{text}");
     assert!(started.elapsed() <= Duration::from_millis(200 + 400 + 2));
@@ -273,8 +273,8 @@ async fn tr_14_the_kill_switch_is_a_true_bypass() {
 #[tokio::test(start_paused = true)]
 async fn eh_7_1_rapid_failures() {
     let stack = ToolStack::builder()
-        .retry(|retry| retry.policy(Policy::error_handling()))
-        .breaker(|_| tool_reliability::breaker::Builder::error_handling())
+        .retry(|retry| retry.config(RetryConfig::fixed_cadence()))
+        .breaker(|_| tool_reliability::breaker::Builder::close_on_first_success())
         .build()
         .unwrap();
     let (tool, handle) = around(&stack, [down()]);
@@ -291,8 +291,8 @@ async fn eh_7_1_rapid_failures() {
 #[tokio::test(start_paused = true)]
 async fn eh_7_2_mixed_transient_and_permanent() {
     let stack = ToolStack::builder()
-        .retry(|retry| retry.policy(attempts(2, Policy::error_handling())))
-        .breaker(|_| tool_reliability::breaker::Builder::error_handling())
+        .retry(|retry| retry.config(attempts(2, RetryConfig::fixed_cadence())))
+        .breaker(|_| tool_reliability::breaker::Builder::close_on_first_success())
         .build()
         .unwrap();
     let script = [
@@ -316,7 +316,7 @@ async fn eh_7_2_mixed_transient_and_permanent() {
 async fn eh_7_3_timeout_during_retry() {
     let seconds = Duration::from_secs;
     let stack = ToolStack::builder()
-        .retry(|retry| retry.policy(Policy::error_handling()))
+        .retry(|retry| retry.config(RetryConfig::fixed_cadence()))
         .attempt_timeout(|timeout| timeout.after(seconds(30)))
         .build()
         .unwrap();
@@ -353,7 +353,7 @@ async fn a_mutating_tool_never_runs_twice_for_one_key() {
 #[test]
 fn the_faults_of_all_layers_are_named_at_once() {
     let error = ToolStack::builder()
-        .retry(|retry| retry.policy(attempts(0, Policy::utee())))
+        .retry(|retry| retry.config(attempts(0, RetryConfig::per_request())))
         .breaker(|breaker| breaker.cooldown(Duration::ZERO))
         .loop_guard(|guard| guard.max_failures_per_turn(0))
         .attempt_timeout(|timeout| timeout.after(Duration::ZERO))

@@ -4,7 +4,7 @@ use tool_reliability::{
     Guarded, Mode, Rollout, ToolStack,
     config::{Config, Live},
     idempotency::DerivedKeys,
-    retry::Policy,
+    retry::RetryConfig,
 };
 use tower::ServiceExt;
 use tr_core::{
@@ -113,11 +113,11 @@ async fn what_a_configuration_says_of_breakers_wins_over_the_preset() {
 async fn what_the_builder_says_of_breakers_wins_over_the_preset() {
     let mut rules = BreakerOverride::default();
     rules.cooldown = Some(Duration::from_secs(9));
-    let mut once = Policy::tool_reliability();
+    let mut once = RetryConfig::default();
     once.attempts = 1;
     let stack = ToolStack::builder()
         .loop_guard(|guard| guard.enabled(false))
-        .retry(|retry| retry.policy(once))
+        .retry(|retry| retry.config(once))
         .breaker(|breaker| {
             breaker.for_effect(Effect::Mutating, rules).cooldown(Duration::from_secs(5))
         })

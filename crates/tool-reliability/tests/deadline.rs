@@ -10,9 +10,9 @@ use tokio::{
     time::{Instant, sleep},
 };
 use tool_reliability::{
-    Folded, ToolStack, config,
+    ErrorsAsOutcomes, ToolStack, config,
     idempotency::store::Memory,
-    retry::{RetryExhausted, Why},
+    retry::{RetryExhausted, RetryStop},
     timeout::DeadlineExceeded,
 };
 use tower::ServiceExt;
@@ -47,7 +47,7 @@ async fn a_tool_that_never_gets_ready_has_not_run_and_may_be_asked_again() {
     assert_eq!(error.to_string(), "Call timeout: the tool was not ready for 5s");
     assert_eq!((asked.calls(), asked.waiting()), (0, 0));
 
-    let Ok(outcome) = Folded::new(tool.clone()).oneshot(pay("2")).await;
+    let Ok(outcome) = ErrorsAsOutcomes::new(tool.clone()).oneshot(pay("2")).await;
     let json = ToolResultEnvelope::of(&pay("2"), Ok(&outcome), 1, 5 * SECOND).to_json();
     let json: serde_json::Value = json.parse().unwrap();
     assert_eq!(
@@ -84,7 +84,7 @@ async fn a_deadline_between_attempts_and_in_the_wait_of_a_later_one_says_what_th
         let tool = ToolStack::default().service(ScriptedTool::script([busy]));
         let error = tool.oneshot(reads(5 * SECOND)).await.unwrap_err();
         assert_eq!(said(&*error), (code::RETRY_EXHAUSTED, ran));
-        assert_eq!(find::<RetryExhausted>(&*error).unwrap().why(), Why::Deadline);
+        assert_eq!(find::<RetryExhausted>(&*error).unwrap().why(), RetryStop::Deadline);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a caller on the wire gets, whatever happens below.
 use serde_json::json;
 use std::time::Duration;
-use tool_reliability::{Folded, ToolStack};
+use tool_reliability::{ErrorsAsOutcomes, ToolStack};
 use tower::{Layer, ServiceExt};
 use tr_core::{
     Effect, Params, Ran, ToolCall, ToolOutcome, Verdict, wire::bs_tim_5::ToolResultEnvelope,
@@ -20,7 +20,8 @@ async fn status(
         .attempt_timeout(|timeout| timeout.after(Duration::from_secs(1)))
         .build()
         .unwrap();
-    let tool = Folded::new(stack.service(ScriptedTool::script(script).then_repeat_last()));
+    let tool =
+        ErrorsAsOutcomes::new(stack.service(ScriptedTool::script(script).then_repeat_last()));
     let mut last = None;
     for n in 0..calls {
         let call = ToolCall::new("pay", Params::empty_object()).request_id("r").turn(n.to_string());
@@ -70,7 +71,8 @@ async fn each_end_has_the_status_of_the_seed() {
 async fn retries_are_listed() {
     let stack = ToolStack::default();
     let script = [fails("http_503", Verdict::TRANSIENT, Ran::No)];
-    let tool = Folded::new(stack.service(ScriptedTool::script(script).then_repeat_last()));
+    let tool =
+        ErrorsAsOutcomes::new(stack.service(ScriptedTool::script(script).then_repeat_last()));
     let call = ToolCall::new("search", Params::empty_object()).effect(Effect::ReadOnly);
     let Ok(outcome) = tool.oneshot(call).await;
     assert_eq!(outcome.retried().len(), 3);

@@ -21,7 +21,7 @@ use tokio::{
 };
 use tower::{Service, ServiceBuilder, ServiceExt};
 use tr_core::{BoxError, Classify, DefaultPolicy, Ran};
-use tr_retry::{Policy, RetryLayer};
+use tr_retry::{RetryConfig, RetryLayer};
 
 type Hyper = Client<HttpConnector, Full<Bytes>>;
 
@@ -30,9 +30,9 @@ fn hyper(http2: bool) -> Hyper {
 }
 
 fn retry() -> RetryLayer {
-    let mut policy = Policy::tool_reliability();
-    policy.base = Duration::from_millis(1);
-    RetryLayer::builder().policy(policy).build().unwrap()
+    let mut config = RetryConfig::default();
+    config.base = Duration::from_millis(1);
+    RetryLayer::builder().config(config).build().unwrap()
 }
 
 /// A service over reqwest, as the guide has it.

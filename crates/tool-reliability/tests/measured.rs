@@ -108,7 +108,7 @@ async fn a_replay_is_from_the_record_and_had_no_attempt() {
     assert!(again.error.is_some() && again.from_cache);
     let hit = again.cache.unwrap();
     assert_eq!((again.attempts, hit.matched_on, hit.age_ms), (0, MatchedOn::Completed, 3_000.0));
-    let folded = tool_reliability::fold::outcome(&*finished.end.unwrap_err());
+    let folded = tool_reliability::errors_as_outcomes::outcome(&*finished.end.unwrap_err());
     assert!(folded.from_cache());
 
     // Who waits for another's run gets its failure, and made no attempt.

@@ -1,7 +1,7 @@
 //! Params that fail the schema in their tool's manifest, through the whole stack.
 #![cfg(feature = "input-schema")]
 use std::sync::Arc;
-use tool_reliability::{Folded, ToolStack, loopguard::LoopDetected};
+use tool_reliability::{ErrorsAsOutcomes, ToolStack, loopguard::LoopDetected};
 use tower::ServiceExt;
 use tr_core::{
     Effect, Json, KeyRef, Params, Ran, ToolCall, ToolManifest, Verdict, catalog::InvalidParams,
@@ -66,7 +66,7 @@ async fn the_loop_guard_counts_params_that_fail_their_schema() {
         );
     }
     assert!(find::<LoopDetected>(&*tool.clone().oneshot(read("{}")).await.unwrap_err()).is_some());
-    let folded = Folded::new(tool).oneshot(read(r#"{"path": 7}"#)).await.unwrap();
+    let folded = ErrorsAsOutcomes::new(tool).oneshot(read(r#"{"path": 7}"#)).await.unwrap();
     let failure = folded.error().unwrap();
     assert_eq!((&*failure.code, failure.ran), (code::INVALID_ENVELOPE, Ran::No));
     assert_eq!(handle.calls(), 0);

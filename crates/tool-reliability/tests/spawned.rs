@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use std::{fmt, sync::Arc, time::Duration};
 use tool_reliability::{
-    Folded, ToolStack,
+    ErrorsAsOutcomes, ToolStack,
     adapter::AdapterLayer,
     breaker::BreakerLayer,
     checked::CheckedLayer,
@@ -84,11 +84,11 @@ fn attempt_timeout() -> AttemptTimeoutLayer {
 }
 
 fn breaker() -> BreakerLayer {
-    BreakerLayer::tool_reliability()
+    BreakerLayer::default()
 }
 
 fn retry() -> RetryLayer {
-    RetryLayer::tool_reliability()
+    RetryLayer::default()
 }
 
 fn telemetry() -> TelemetryLayer {
@@ -207,7 +207,7 @@ async fn the_stack() {
     macro_rules! around {
         ($($tool:ident)*) => {$(
             spawns!(stack.service($tool!()), ask);
-            let mut folded = Folded::new(stack.service($tool!()));
+            let mut folded = ErrorsAsOutcomes::new(stack.service($tool!()));
             let call = async move { folded.ready().await?.call(ask()).await };
             tokio::spawn(is_send(call)).await.unwrap().unwrap();
             let oneshot = stack.service($tool!()).oneshot(ask());

@@ -57,11 +57,11 @@ pub struct Builder<A = DefaultPolicy> {
     forced_open: bool,
     capacity: usize,
     observers: Vec<Arc<dyn Observer>>,
-    answers: A,
+    policy: A,
 }
 
 impl Builder {
-    /// Starts from the defaults, the same for all effects.
+    /// Starts from the defaults, with the same thresholds for every effect.
     pub(crate) fn new() -> Self {
         let unchanged = [Effect::ReadOnly, Effect::Idempotent, Effect::Mutating]
             .map(|effect| (effect, BreakerOverride::default()));
@@ -88,15 +88,14 @@ impl Builder {
             forced_open: false,
             capacity: 10_000,
             observers: Vec::new(),
-            answers: DefaultPolicy,
+            policy: DefaultPolicy,
         }
     }
 
-    /// Starts from the preset `tool_reliability`: the defaults, but for calls whose effect was
-    /// declared. Those that only read open at 8 failures in a row, for 20 s; mutating ones open at
-    /// a failure rate of 0.3, for 15 s. Whatever of these three settings is set for all calls, or
-    /// for the effect, takes the preset's place.
-    pub fn tool_reliability() -> Self {
+    /// Starts from thresholds by declared effect: read-only calls open the breaker at 8 failures in
+    /// a row, for 20 s; mutating calls at a failure rate of 0.3, for 15 s; everything else is the
+    /// default. A value set for all calls or for an effect replaces the preset's.
+    pub fn by_effect() -> Self {
         let mut builder = Self::new();
         let reading = change_of(&mut builder.preset, Effect::ReadOnly);
         reading.consecutive = Some(8);
@@ -107,8 +106,8 @@ impl Builder {
         builder
     }
 
-    /// Starts from the preset `error_handling`: the defaults, but one success closes.
-    pub fn error_handling() -> Self {
+    /// Starts from the defaults, except that one successful probe closes the breaker.
+    pub fn close_on_first_success() -> Self {
         Self::new().successes_to_close(1)
     }
 }
@@ -258,8 +257,8 @@ impl<A> Builder<A> {
         self
     }
 
-    /// Takes the answers about requests and responses from `answers`.
-    pub fn answers<B>(self, answers: B) -> Builder<B> {
+    /// Sets the policy that reads requests and responses; [`DefaultPolicy`] by default.
+    pub fn policy<B>(self, policy: B) -> Builder<B> {
         Builder {
             rules: self.rules,
             preset: self.preset,
@@ -279,7 +278,7 @@ impl<A> Builder<A> {
             forced_open: self.forced_open,
             capacity: self.capacity,
             observers: self.observers,
-            answers,
+            policy,
         }
     }
 
@@ -301,7 +300,7 @@ impl<A> Builder<A> {
         let hub = Hub::default();
         self.observers.iter().for_each(|observer| hub.add(observer.clone()));
         let breakers = Breakers::new(self.settings(), self.capacity, hub);
-        BreakerLayer::new(self.answers, Registry::new(breakers))
+        BreakerLayer::new(self.policy, Registry::new(breakers))
     }
 }
 

@@ -17,7 +17,7 @@ use tr_core::{BoxError, Event, KeyOf, KeyRef, Progress, manifest::BreakerOverrid
 /// A call of which a word does not say that it passes: its breaker is new, or not closed, or one
 /// of those that come and go, or looks at the clock.
 pub(crate) struct Decision<'b, A> {
-    pub(crate) answers: &'b A,
+    pub(crate) policy: &'b A,
     pub(crate) breakers: &'b Breakers,
     pub(crate) row: Row,
 }
@@ -36,7 +36,7 @@ impl<A> Decision<'_, A> {
         A: KeyOf<Req> + Progress<Req> + Clone,
     {
         match self.permit(place, &req) {
-            Ok(permit) => BreakerFuture::admitted(inner.call(req), permit, self.answers.clone()),
+            Ok(permit) => BreakerFuture::admitted(inner.call(req), permit, self.policy.clone()),
             Err(error) => BreakerFuture::refused(error),
         }
     }
@@ -46,7 +46,7 @@ impl<A> Decision<'_, A> {
     where
         A: KeyOf<Req> + Progress<Req>,
     {
-        let stamp = self.answers.stamp(req);
+        let stamp = self.policy.stamp(req);
         let (found, in_shadow) = match place {
             Some(place) => (Found::First(place), false),
             None => self.find(req),
@@ -85,12 +85,12 @@ impl<A> Decision<'_, A> {
     where
         A: KeyOf<Req>,
     {
-        let key = self.answers.breaker_of(req);
+        let key = self.policy.breaker_of(req);
         let own = || self.breakers.find(key, || self.seed_of(req, key));
         if !key.is_target() {
             return (own(), false);
         }
-        let tool = self.answers.key_of(req);
+        let tool = self.policy.key_of(req);
         let tool = self.breakers.find(tool, || self.seed_of(req, tool));
         match tool.gate().orders() {
             (_, true) | (Mode::Disabled, _) => (tool, false),
@@ -104,7 +104,7 @@ impl<A> Decision<'_, A> {
     {
         if gate.hub().listens() {
             let event = Event::BreakerRefused { breaker: gate.name(), state, shadow };
-            gate.hub().tell(&self.answers.info_of(req), &event);
+            gate.hub().tell(&self.policy.info_of(req), &event);
         }
     }
 
@@ -113,9 +113,9 @@ impl<A> Decision<'_, A> {
         A: KeyOf<Req>,
     {
         // One tool's manifest does not speak for the others that share a breaker.
-        if key.is_target() || key == self.answers.key_of(req) {
-            let change = self.answers.breaker_override(req);
-            Seed { label: self.answers.info_of(req).tool, change }
+        if key.is_target() || key == self.policy.key_of(req) {
+            let change = self.policy.breaker_override(req);
+            Seed { label: self.policy.info_of(req).tool, change }
         } else {
             Seed { label: key.name, change: BreakerOverride::default() }
         }

@@ -26,15 +26,15 @@ pin_project! {
             #[pin]
             call: F,
             permit: Permit,
-            answers: A,
+            policy: A,
         },
         Refused { error: Option<BoxError> },
     }
 }
 
 impl<F, A> BreakerFuture<F, A> {
-    pub(crate) const fn admitted(call: F, permit: Permit, answers: A) -> Self {
-        Self { state: State::Admitted { call, permit, answers } }
+    pub(crate) const fn admitted(call: F, permit: Permit, policy: A) -> Self {
+        Self { state: State::Admitted { call, permit, policy } }
     }
 
     pub(crate) const fn refused(error: BoxError) -> Self {
@@ -53,14 +53,14 @@ where
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().state.project() {
-            StateProj::Admitted { call, permit, answers } => match call.poll(cx) {
+            StateProj::Admitted { call, permit, policy } => match call.poll(cx) {
                 Poll::Ready(Ok(response)) => {
-                    settle(permit, answers.classify(Ok(&response)), None);
+                    settle(permit, policy.classify(Ok(&response)), None);
                     Poll::Ready(Ok(response))
                 }
                 Poll::Ready(Err(error)) => {
                     let error = error.into();
-                    settle(permit, answers.classify(Err(&*error)), Some(&error));
+                    settle(permit, policy.classify(Err(&*error)), Some(&error));
                     Poll::Ready(Err(error))
                 }
                 Poll::Pending => {

@@ -11,7 +11,7 @@ use tr_core::{BreakerState, KeyRef, Observer, Sharded, WallClock};
 /// use tr_breaker::BreakerLayer;
 /// use tr_core::{BreakerState, ToolId};
 ///
-/// let layer = BreakerLayer::tool_reliability();
+/// let layer = BreakerLayer::default();
 /// let registry = layer.registry();
 /// registry.breaker(ToolId::new("payments").key()).force_open();
 ///
@@ -77,11 +77,11 @@ impl Registry {
     /// use tr_breaker::BreakerLayer;
     /// use tr_core::{BreakerState, SystemClock, ToolId};
     ///
-    /// let (payments, before) = (ToolId::new("payments"), BreakerLayer::tool_reliability());
+    /// let (payments, before) = (ToolId::new("payments"), BreakerLayer::default());
     /// before.registry().breaker(payments.key()).force_open();
     /// let saved = before.registry().save(&SystemClock);
     ///
-    /// let after = BreakerLayer::tool_reliability();
+    /// let after = BreakerLayer::default();
     /// after.registry().restore(&saved, &SystemClock);
     /// let breaker = after.registry().breaker(payments.key());
     /// assert_eq!(breaker.state(), BreakerState::ForcedOpen);

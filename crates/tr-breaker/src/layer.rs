@@ -6,35 +6,29 @@ use tr_core::DefaultPolicy;
 /// Applies a [`Breaker`]; all services that it makes share its breakers, one for each key.
 #[derive(Clone, Debug)]
 pub struct BreakerLayer<A = DefaultPolicy> {
-    answers: A,
+    policy: A,
     registry: Registry,
 }
 
 impl BreakerLayer {
-    /// Starts from the defaults, the same for all effects.
+    /// Starts from the defaults, with the same thresholds for every effect.
     pub fn builder() -> Builder {
         Builder::new()
     }
 
-    /// The preset [`Builder::tool_reliability`], as it is.
+    /// A layer with the preset [`Builder::close_on_first_success`].
     #[must_use]
-    pub fn tool_reliability() -> Self {
-        Builder::tool_reliability().build_unchecked()
-    }
-
-    /// The preset [`Builder::error_handling`], as it is.
-    #[must_use]
-    pub fn error_handling() -> Self {
-        Builder::error_handling().build_unchecked()
+    pub fn close_on_first_success() -> Self {
+        Builder::close_on_first_success().build_unchecked()
     }
 }
 
 impl<A> BreakerLayer<A> {
-    pub(crate) const fn new(answers: A, registry: Registry) -> Self {
-        Self { answers, registry }
+    pub(crate) const fn new(policy: A, registry: Registry) -> Self {
+        Self { policy, registry }
     }
 
-    /// Its breakers, to ask and to control them.
+    /// Its breakers, to read and to control.
     #[must_use]
     pub const fn registry(&self) -> &Registry {
         &self.registry
@@ -42,9 +36,9 @@ impl<A> BreakerLayer<A> {
 }
 
 impl Default for BreakerLayer {
-    /// The preset `tool_reliability`.
+    /// A layer with the preset [`Builder::by_effect`].
     fn default() -> Self {
-        Self::tool_reliability()
+        Builder::by_effect().build_unchecked()
     }
 }
 
@@ -52,6 +46,6 @@ impl<S, A: Clone> Layer<S> for BreakerLayer<A> {
     type Service = Breaker<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Breaker::new(inner, self.answers.clone(), self.registry.breakers())
+        Breaker::new(inner, self.policy.clone(), self.registry.breakers())
     }
 }

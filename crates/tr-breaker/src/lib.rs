@@ -86,7 +86,7 @@
 //!
 //! # Defaults
 //!
-//! [`Builder`] lists them; [`BreakerLayer::tool_reliability`] goes easier on tools that only read
+//! [`Builder`] lists them; [`BreakerLayer::default`] goes easier on tools that only read
 //! and harder on those that change the world.
 //!
 //! # Features

@@ -14,13 +14,13 @@ use tr_core::{BoxError, Classify, DefaultPolicy, EffectOf, KeyOf, Progress, Shar
 #[derive(Clone, Debug)]
 pub struct Breaker<S, A = DefaultPolicy> {
     inner: S,
-    answers: A,
+    policy: A,
     breakers: Sharded<Breakers>,
 }
 
 impl<S, A> Breaker<S, A> {
-    pub(crate) const fn new(inner: S, answers: A, breakers: Sharded<Breakers>) -> Self {
-        Self { inner, answers, breakers }
+    pub(crate) const fn new(inner: S, policy: A, breakers: Sharded<Breakers>) -> Self {
+        Self { inner, policy, breakers }
     }
 
     /// The service inside.
@@ -47,18 +47,18 @@ where
     // As small as can be, so that its caller makes the future in place.
     #[inline(always)]
     fn call(&mut self, req: Req) -> Self::Future {
-        let row = match self.answers.is_declared(&req) {
-            true => Row::of(self.answers.effect_of(&req)),
+        let row = match self.policy.is_declared(&req) {
+            true => Row::of(self.policy.effect_of(&req)),
             false => Row::Undeclared,
         };
-        let place = self.breakers.first(self.answers.breaker_of(&req));
+        let place = self.breakers.first(self.policy.breaker_of(&req));
         if let Some(place) = place
             && let Some(ticket) = place.gate().pass(row)
         {
-            let permit = Permit::new(place.held(), Some(ticket), self.answers.stamp(&req));
-            return BreakerFuture::admitted(self.inner.call(req), permit, self.answers.clone());
+            let permit = Permit::new(place.held(), Some(ticket), self.policy.stamp(&req));
+            return BreakerFuture::admitted(self.inner.call(req), permit, self.policy.clone());
         }
-        let decision = Decision { answers: &self.answers, breakers: &self.breakers, row };
+        let decision = Decision { policy: &self.policy, breakers: &self.breakers, row };
         decision.call(place, req, &mut self.inner)
     }
 }

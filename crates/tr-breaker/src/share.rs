@@ -12,7 +12,7 @@
 //! use tr_breaker::{BreakerLayer, share::Sharing};
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tr_breaker::ConfigError> {
-//! let layer = BreakerLayer::tool_reliability();
+//! let layer = BreakerLayer::default();
 //! let sharing = Sharing::builder("redis://127.0.0.1/").namespace("checkout").build(layer.registry())?;
 //! let mut health = sharing.health();
 //! tokio::spawn(sharing.run());
@@ -260,7 +260,7 @@ mod without_tls {
 
     #[test]
     fn an_address_that_asks_for_tls_is_an_error_that_names_the_feature() {
-        let layer = crate::BreakerLayer::tool_reliability();
+        let layer = crate::BreakerLayer::default();
         let error = Sharing::builder("rediss://:secret@host").build(layer.registry()).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("`redis-tls`") && !text.contains("secret"), "{text}");

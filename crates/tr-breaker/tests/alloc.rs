@@ -12,7 +12,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 #[tokio::test]
 async fn a_success_allocates_nothing() {
-    let layer = BreakerLayer::tool_reliability();
+    let layer = BreakerLayer::default();
     let service =
         layer.layer(service_fn(|_: ToolCall| async { Ok::<_, BoxError>(ToolOutcome::default()) }));
     let call = ToolCall::new("search", Params::empty_object()).effect(Effect::ReadOnly);

@@ -8,7 +8,7 @@ use tr_core::{BoxError, Params, ToolCall, ToolOutcome};
 
 /// Succeeds so many times at once, and says what was counted.
 async fn successes(calls: u32) -> u32 {
-    let layer = BreakerLayer::tool_reliability();
+    let layer = BreakerLayer::default();
     let tool = service_fn(|_: ToolCall| async { Ok::<_, BoxError>(ToolOutcome::default()) });
     let call = ToolCall::new("search", Params::empty_object());
     let breaker = layer.registry().breaker(call.parts().tool.key());

@@ -14,7 +14,7 @@ use tr_core::BreakerState::{Closed, HalfOpen, Open};
 
 /// Opens at two failures in a row, or at half of four calls; cools down in a second.
 fn builder() -> Builder {
-    Builder::error_handling()
+    Builder::close_on_first_success()
         .consecutive_failures(2)
         .min_calls(4)
         .window(4)

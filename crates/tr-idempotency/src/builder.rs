@@ -92,8 +92,8 @@ impl<V> Default for Builder<DefaultPolicy, V> {
 }
 
 impl<A, V> Builder<A, V> {
-    /// Sets who answers for requests and responses; [`DefaultPolicy`] by default.
-    pub fn answers<B>(self, answers: B) -> Builder<B, V> {
+    /// Sets the policy that reads requests and responses; [`DefaultPolicy`] by default.
+    pub fn policy<B>(self, answers: B) -> Builder<B, V> {
         Builder {
             answers,
             capacity: self.capacity,

@@ -12,7 +12,7 @@ use tr_core::{DefaultPolicy, Sharded};
 pub struct LoopGuardLayer<A = DefaultPolicy> {
     /// `None`: off.
     shared: Option<Sharded<Shared>>,
-    answers: A,
+    policy: A,
 }
 
 impl LoopGuardLayer {
@@ -29,14 +29,14 @@ impl Default for LoopGuardLayer {
 }
 
 impl<A> LoopGuardLayer<A> {
-    pub(crate) const fn with(shared: Option<Sharded<Shared>>, answers: A) -> Self {
-        Self { shared, answers }
+    pub(crate) const fn with(shared: Option<Sharded<Shared>>, policy: A) -> Self {
+        Self { shared, policy }
     }
 
-    /// Asks `answers` about requests and responses.
+    /// Sets the policy that reads requests and responses; [`DefaultPolicy`] by default.
     #[must_use]
-    pub fn answers<B>(self, answers: B) -> LoopGuardLayer<B> {
-        LoopGuardLayer { shared: self.shared, answers }
+    pub fn policy<B>(self, policy: B) -> LoopGuardLayer<B> {
+        LoopGuardLayer { shared: self.shared, policy }
     }
 
     /// The turns that are watched, to begin and end them; `None` if the guard is off.
@@ -50,6 +50,6 @@ impl<S, A: Clone> Layer<S> for LoopGuardLayer<A> {
     type Service = LoopGuard<S, A>;
 
     fn layer(&self, inner: S) -> LoopGuard<S, A> {
-        LoopGuard::new(inner, self.shared.as_ref().map(Sharded::whole), self.answers.clone())
+        LoopGuard::new(inner, self.shared.as_ref().map(Sharded::whole), self.policy.clone())
     }
 }

@@ -9,12 +9,12 @@ use tr_core::{BoxError, DefaultPolicy, Feedback, LoopOf, Sharded};
 pub struct LoopGuard<S, A = DefaultPolicy> {
     inner: S,
     shared: Option<Sharded<Shared>>,
-    answers: A,
+    policy: A,
 }
 
 impl<S, A> LoopGuard<S, A> {
-    pub(crate) const fn new(inner: S, shared: Option<Sharded<Shared>>, answers: A) -> Self {
-        Self { inner, shared, answers }
+    pub(crate) const fn new(inner: S, shared: Option<Sharded<Shared>>, policy: A) -> Self {
+        Self { inner, shared, policy }
     }
 }
 
@@ -38,8 +38,8 @@ where
         let Some(shared) = &mut self.shared else {
             return LoopGuardFuture::running(self.inner.call(req), None);
         };
-        let subject = self.answers.subject_of(&req);
-        let watch = Watch { shared: shared.acquire(), answers: self.answers.clone(), subject };
+        let subject = self.policy.subject_of(&req);
+        let watch = Watch { shared: shared.acquire(), policy: self.policy.clone(), subject };
         match watch.admit() {
             Decision::Continue => LoopGuardFuture::running(self.inner.call(req), Some(watch)),
             refused => LoopGuardFuture::refused(watch.refusal(refused)),

@@ -19,7 +19,7 @@ use tr_core::{
 #[derive(Debug)]
 pub(crate) struct Watch<A, Subject> {
     pub(crate) shared: Held<Shared>,
-    pub(crate) answers: A,
+    pub(crate) policy: A,
     pub(crate) subject: Subject,
 }
 
@@ -34,7 +34,7 @@ impl<A, Subject> Watch<A, Subject> {
         if !turns.any_kept() {
             return Decision::Continue;
         }
-        let found = self.answers.loop_of(&self.subject);
+        let found = self.policy.loop_of(&self.subject);
         turns.admit(&found, now, || self.call_hash(&found))
     }
 
@@ -44,7 +44,7 @@ impl<A, Subject> Watch<A, Subject> {
     where
         A: LoopOf<Req, Subject = Subject>,
     {
-        let found = self.answers.loop_of(&self.subject);
+        let found = self.policy.loop_of(&self.subject);
         self.tell(&found, decision, true);
         match decision {
             Decision::HardCap(failures) => ToolErrorLimit::new(failures).into(),
@@ -61,14 +61,14 @@ impl<A, Subject> Watch<A, Subject> {
         A: LoopOf<Req, Subject = Subject> + Feedback<Res>,
     {
         let failure = match &end {
-            Ok(res) => self.answers.failure(Ok(res)),
+            Ok(res) => self.policy.failure(Ok(res)),
             Err(error) if is_of_records(error) => return end,
-            Err(error) => self.answers.failure(Err(&**error)),
+            Err(error) => self.policy.failure(Err(&**error)),
         };
         let notes = match failure {
             None if !self.shared.watches => {
                 if self.shared.turns.any_kept() {
-                    self.shared.turns.succeed(&self.answers.loop_of(&self.subject));
+                    self.shared.turns.succeed(&self.policy.loop_of(&self.subject));
                 }
                 return end;
             }
@@ -92,7 +92,7 @@ impl<A, Subject> Watch<A, Subject> {
         }
         match end {
             Ok(mut res) => {
-                notes.iter().for_each(|note| self.answers.add_note(&mut res, note));
+                notes.iter().for_each(|note| self.policy.add_note(&mut res, note));
                 Ok(res)
             }
             Err(error) => Err(Noted::new(notes, error).into()),
@@ -104,7 +104,7 @@ impl<A, Subject> Watch<A, Subject> {
     where
         A: LoopOf<Req, Subject = Subject> + Feedback<Res>,
     {
-        let found = self.answers.loop_of(&self.subject);
+        let found = self.policy.loop_of(&self.subject);
         let turns = &self.shared.turns;
         let error = ErrorHash(turns.hash_of(signature(failure)));
         let malformed = classify::is_deterministic(failure);
@@ -112,8 +112,8 @@ impl<A, Subject> Watch<A, Subject> {
         let judged = match turns.signals() {
             Some(signals) => {
                 let passes = || match end {
-                    Ok(res) => self.answers.is_transient(Ok(res)),
-                    Err(error) => self.answers.is_transient(Err(&**error)),
+                    Ok(res) => self.policy.is_transient(Ok(res)),
+                    Err(error) => self.policy.is_transient(Err(&**error)),
                 };
                 let weight = match () {
                     () if malformed => Weight::Lasting,
@@ -150,9 +150,9 @@ impl<A, Subject> Watch<A, Subject> {
         let (Some(signals), Ok(res)) = (self.shared.turns.signals(), end) else {
             return Vec::new();
         };
-        let found = self.answers.loop_of(&self.subject);
+        let found = self.policy.loop_of(&self.subject);
         let read = |text: Cow<'_, str>| Compared::read(&text, &signals.volatile);
-        let answer = self.answers.answer(res).map(read);
+        let answer = self.policy.answer(res).map(read);
         let end = End::Success {
             answer: answer.map(|answer| answer.hash),
             pending: answer.is_some_and(|answer| answer.pending),
@@ -167,7 +167,7 @@ impl<A, Subject> Watch<A, Subject> {
     where
         A: LoopOf<Req, Subject = Subject>,
     {
-        CallHash(self.shared.turns.hash_of((found.tool, self.answers.args_of(&self.subject))))
+        CallHash(self.shared.turns.hash_of((found.tool, self.policy.args_of(&self.subject))))
     }
 
     fn tell(&self, found: &LoopRef<'_>, decision: Decision, blocked: bool) {

@@ -233,7 +233,7 @@ async fn answers_that_cannot_be_compared_are_no_loop() {
             panic!("nothing to note, but {note}");
         }
     }
-    let guard = watched().build().unwrap().answers(Mine);
+    let guard = watched().build().unwrap().policy(Mine);
     let guard = guard.layer(service_fn(|()| std::future::ready(Ok::<_, BoxError>(()))));
     for _ in 0..100 {
         guard.clone().oneshot(()).await.unwrap();

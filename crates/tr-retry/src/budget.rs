@@ -1,7 +1,7 @@
 //! A bound on retries as a share of successes.
 use crate::{
     bucket::{Bucket, TOKEN},
-    config::{ConfigError, Faults},
+    checks::{ConfigError, Faults},
 };
 use std::{fmt, sync::Arc};
 use tr_core::{STRIPES, stripe};
@@ -54,25 +54,25 @@ impl Budget {
     }
 
     /// Takes a token, if there is one.
-    pub(crate) fn withdraw(&self) -> Option<Withdrawn> {
-        self.0.take().then(|| Withdrawn { budget: self.clone(), spent: false })
+    pub(crate) fn withdraw(&self) -> Option<RetryToken> {
+        self.0.take().then(|| RetryToken { budget: self.clone(), spent: false })
     }
 }
 
 /// A token for one retry; dropped unspent, it goes back.
 #[derive(Debug)]
-pub(crate) struct Withdrawn {
+pub(crate) struct RetryToken {
     budget: Budget,
     spent: bool,
 }
 
-impl Withdrawn {
+impl RetryToken {
     pub(crate) fn spend(mut self) {
         self.spent = true;
     }
 }
 
-impl Drop for Withdrawn {
+impl Drop for RetryToken {
     fn drop(&mut self) {
         if !self.spent {
             self.budget.0.put_back();
@@ -141,7 +141,7 @@ mod tests {
         let budget = Budget::builder().per_success(0.6).capacity(10).build().unwrap();
         let granted = (0..1_000).filter(|_| {
             budget.success();
-            budget.withdraw().map(Withdrawn::spend).is_some()
+            budget.withdraw().map(RetryToken::spend).is_some()
         });
         // Ten from the start; the first success finds it full.
         assert_eq!(granted.count(), 10 + 599);

@@ -1,8 +1,8 @@
 //! The decision about a failed attempt, as one pure function of nanoseconds.
 use crate::{
-    Policy,
-    chance::Stream,
-    policy::{Anchor, MOST_ATTEMPTS, nanos},
+    RetryConfig,
+    config::{Anchor, MOST_ATTEMPTS, nanos},
+    rng::Rng,
 };
 use std::{fmt, time::Duration};
 use tr_core::{Classification, Effect, Ran, Verdict, code};
@@ -37,13 +37,13 @@ pub enum Decision {
         delay: Duration,
     },
     /// Leave it.
-    Stop(Why),
+    Stop(RetryStop),
 }
 
 /// Why a call is not tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum RetryStop {
     /// The failure is permanent, or the attempt did not fail.
     Permanent,
     /// The caller withdrew the call.
@@ -76,7 +76,7 @@ pub enum Why {
     Unready,
 }
 
-impl Why {
+impl RetryStop {
     /// A short name, as events carry it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -106,7 +106,7 @@ impl Why {
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for RetryStop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -116,50 +116,50 @@ impl fmt::Display for Why {
 ///
 /// Numbers that make no sense give no error here, only fewer attempts (1,000 at most) or shorter
 /// delays: what a caller or a manifest overrides has not passed through the builder.
-pub fn decide(policy: &Policy, failed: &Failed<'_>, stream: &mut Stream) -> Decision {
+pub fn decide(config: &RetryConfig, failed: &Failed<'_>, rng: &mut Rng) -> Decision {
     let Verdict::Transient { retry_after } = failed.end.verdict else {
         let withdrawn = failed.end.verdict == Verdict::Cancelled;
-        return Decision::Stop(if withdrawn { Why::Cancelled } else { Why::Permanent });
+        return Decision::Stop(if withdrawn { RetryStop::Cancelled } else { RetryStop::Permanent });
     };
-    if let Some(why) = forbidden(policy, failed) {
+    if let Some(why) = forbidden(config, failed) {
         return Decision::Stop(why);
     }
-    let drawn = policy.draw(failed.attempt, stream);
-    let delay = match policy.anchor {
+    let drawn = config.draw(failed.attempt, rng);
+    let delay = match config.anchor {
         Anchor::AttemptStart => failed.started.saturating_add(drawn).saturating_sub(failed.now),
         Anchor::AttemptEnd => drawn,
     };
     // On top of the hint, so that those who got the same hint don't come back together.
     let delay = delay.saturating_add(retry_after.map_or(0, nanos));
-    match too_late(policy, failed.deadline, failed.now.saturating_add(delay)) {
+    match too_late(config, failed.deadline, failed.now.saturating_add(delay)) {
         Some(why) => Decision::Stop(why),
         None => Decision::Retry { delay: Duration::from_nanos(delay) },
     }
 }
 
 /// What forbids an attempt that would start at `at`.
-pub(crate) fn too_late(policy: &Policy, deadline: Option<u64>, at: u64) -> Option<Why> {
+pub(crate) fn too_late(config: &RetryConfig, deadline: Option<u64>, at: u64) -> Option<RetryStop> {
     if deadline.is_some_and(|deadline| at >= deadline) {
-        Some(Why::Deadline)
-    } else if policy.max_elapsed.is_some_and(|most| at > nanos(most)) {
-        Some(Why::Elapsed)
+        Some(RetryStop::Deadline)
+    } else if config.max_elapsed.is_some_and(|most| at > nanos(most)) {
+        Some(RetryStop::Elapsed)
     } else {
         None
     }
 }
 
-fn forbidden(policy: &Policy, failed: &Failed<'_>) -> Option<Why> {
+fn forbidden(config: &RetryConfig, failed: &Failed<'_>) -> Option<RetryStop> {
     // Breakers mark their refusals as exhausted, too.
     if failed.end.code == code::CIRCUIT_OPEN {
-        Some(Why::CircuitOpen)
+        Some(RetryStop::CircuitOpen)
     } else if failed.end.exhausted {
-        Some(Why::Exhausted)
-    } else if !policy.allows_code(failed.end.code) {
-        Some(Why::Code)
+        Some(RetryStop::Exhausted)
+    } else if !config.allows_code(failed.end.code) {
+        Some(RetryStop::Code)
     } else if !failed.effect.may_repeat(failed.ran, failed.repeat_safe) {
-        Some(Why::Effect)
-    } else if failed.attempt.saturating_add(1) >= policy.attempts.min(MOST_ATTEMPTS) {
-        Some(Why::Attempts)
+        Some(RetryStop::Effect)
+    } else if failed.attempt.saturating_add(1) >= config.attempts.min(MOST_ATTEMPTS) {
+        Some(RetryStop::Attempts)
     } else {
         None
     }

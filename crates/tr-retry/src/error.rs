@@ -1,5 +1,5 @@
 //! The error: leaf → [`FailureInfo`] → the last attempt's error.
-use crate::Why;
+use crate::RetryStop;
 use std::{error::Error, fmt};
 use tr_core::{FailureInfo, Ran, Retried};
 
@@ -17,7 +17,7 @@ use tr_core::{FailureInfo, Ran, Retried};
 /// never becomes this.
 #[derive(Debug)]
 pub struct RetryExhausted {
-    why: Why,
+    why: RetryStop,
     attempts: usize,
     retried: Vec<Retried>,
     facts: FailureInfo,
@@ -25,7 +25,7 @@ pub struct RetryExhausted {
 
 impl RetryExhausted {
     pub(crate) const fn new(
-        why: Why,
+        why: RetryStop,
         attempts: usize,
         retried: Vec<Retried>,
         facts: FailureInfo,
@@ -35,7 +35,7 @@ impl RetryExhausted {
 
     /// Why it was not tried again.
     #[must_use]
-    pub const fn why(&self) -> Why {
+    pub const fn why(&self) -> RetryStop {
         self.why
     }
 

@@ -1,8 +1,8 @@
 //! Future types.
 use crate::{
+    attempts::{AttemptResult, Call, Next, Run},
     rare::Rare,
-    run::{Call, Judgement, Next, Run},
-    terms::Held,
+    shared::Held,
     wait::Wait,
 };
 use pin_project_lite::pin_project;
@@ -37,7 +37,7 @@ pin_project! {
         later: Rare<Later>,
         inner: S,
         held: Held,
-        answers: A,
+        policy: A,
     }
 }
 
@@ -53,11 +53,11 @@ impl<S, F, Req, A> RetryFuture<S, F, Req, A> {
         attempt: F,
         inner: S,
         held: Held,
-        answers: A,
+        policy: A,
         spare: Option<Req>,
     ) -> Self {
         let (started, later) = (None, Rare::NOTHING);
-        Self { attempt: Some(attempt), spare, started, later, inner, held, answers }
+        Self { attempt: Some(attempt), spare, started, later, inner, held, policy }
     }
 }
 
@@ -75,27 +75,27 @@ where
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if self.later.is_there() {
-            return Poll::Ready(ready!(self.go_on(cx)));
+            return Poll::Ready(ready!(self.poll_retry(cx)));
         }
         let this = self.as_mut().project();
         let first = this.attempt.as_pin_mut().expect("the first attempt is under way");
         match first.poll(cx) {
             Poll::Ready(Ok(res)) => {
-                let seen = this.answers.classify(Ok(&res));
+                let seen = this.policy.classify(Ok(&res));
                 if seen.verdict.is_success() {
                     if let Some(budget) = this.held.budget() {
                         budget.success();
                     }
                     return Poll::Ready(Ok(res));
                 }
-                let judgement = self.as_mut().judge(seen);
-                Poll::Ready(ready!(self.conclude(judgement, Ok(res), cx)))
+                let result = self.as_mut().judge(seen);
+                Poll::Ready(ready!(self.conclude(result, Ok(res), cx)))
             }
             Poll::Ready(Err(error)) => {
                 let error = error.into();
-                let seen = this.answers.classify(Err(&*error));
-                let judgement = self.as_mut().judge(seen);
-                Poll::Ready(ready!(self.conclude(judgement, Err(error), cx)))
+                let seen = this.policy.classify(Err(&*error));
+                let result = self.as_mut().judge(seen);
+                Poll::Ready(ready!(self.conclude(result, Err(error), cx)))
             }
             Poll::Pending => {
                 // Only an attempt that does not answer at once is worth a look at the clock.
@@ -117,27 +117,27 @@ where
     #[cold]
     fn conclude(
         mut self: Pin<&mut Self>,
-        judgement: Judgement,
+        result: AttemptResult,
         end: End<S::Response>,
         cx: &mut Context<'_>,
     ) -> Poll<End<S::Response>> {
-        match self.as_mut().follow(judgement, end) {
+        match self.as_mut().follow(result, end) {
             Some(end) => Poll::Ready(end),
-            None => self.go_on(cx),
+            None => self.poll_retry(cx),
         }
     }
 
     /// After a failure: backoff, readiness, the next attempt. What ends the wait before it ends
     /// the call.
     #[cold]
-    fn go_on(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<End<S::Response>> {
+    fn poll_retry(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<End<S::Response>> {
         loop {
             let mut this = self.as_mut().project();
             if this.attempt.is_none() {
                 let Later { run, wait } = this.later.get_mut().expect("an attempt failed");
-                let call = Call::of(this.held, this.answers, this.spare.as_ref());
+                let call = Call::of(this.held, this.policy, this.spare.as_ref());
                 if wait.is_cancelled(cx) {
-                    return Poll::Ready(Err(call.withdrawn(run)));
+                    return Poll::Ready(Err(call.cancelled(run)));
                 }
                 ready!(wait.poll_backoff(cx));
                 match this.inner.poll_ready(cx) {
@@ -157,19 +157,19 @@ where
                 };
                 // A request that can be copied only so often: the last copy is the original.
                 let mut req = copy.or_else(|| this.spare.take()).expect("a retry has a spare");
-                this.answers.set_attempt(&mut req, run.attempt());
-                this.answers.set_stamp(&mut req, Some(CoarseInstant::at(now.into_std())));
+                this.policy.set_attempt(&mut req, run.attempt());
+                this.policy.set_stamp(&mut req, Some(CoarseInstant::at(now.into_std())));
                 *this.started = Some(now);
                 this.attempt.set(Some(this.inner.call(req)));
             }
             let attempt = this.attempt.as_pin_mut().expect("an attempt is under way");
             let end = ready!(attempt.poll(cx)).map_err(Into::into);
             let seen = match &end {
-                Ok(res) => this.answers.classify(Ok(res)),
-                Err(error) => this.answers.classify(Err(&**error)),
+                Ok(res) => this.policy.classify(Ok(res)),
+                Err(error) => this.policy.classify(Err(&**error)),
             };
-            let judgement = self.as_mut().judge(seen);
-            if let Some(end) = self.as_mut().follow(judgement, end) {
+            let result = self.as_mut().judge(seen);
+            if let Some(end) = self.as_mut().follow(result, end) {
                 return Poll::Ready(end);
             }
         }
@@ -177,11 +177,11 @@ where
 
     /// What an end comes to that is not a success at once.
     #[cold]
-    fn judge(self: Pin<&mut Self>, seen: Classification<'_>) -> Judgement {
+    fn judge(self: Pin<&mut Self>, seen: Classification<'_>) -> AttemptResult {
         let this = self.project();
         let now = Instant::now();
         let started = this.started.take().unwrap_or(now);
-        let call = Call::of(this.held, this.answers, this.spare.as_ref());
+        let call = Call::of(this.held, this.policy, this.spare.as_ref());
         let open = || Later { run: call.open(started), wait: Wait::NONE };
         call.judge(&mut this.later.get_or_insert_with(open).run, seen, started, now)
     }
@@ -190,13 +190,13 @@ where
     #[cold]
     fn follow(
         self: Pin<&mut Self>,
-        judgement: Judgement,
+        result: AttemptResult,
         end: End<S::Response>,
     ) -> Option<End<S::Response>> {
         let mut this = self.project();
         let later = this.later.get_mut().expect("judged");
-        let call = Call::of(this.held, this.answers, this.spare.as_ref());
-        match call.follow(&mut later.run, judgement, end) {
+        let call = Call::of(this.held, this.policy, this.spare.as_ref());
+        match call.follow(&mut later.run, result, end) {
             Next::Done(end) => Some(end),
             Next::Retry(delay) => {
                 later.wait = Wait::of(delay, call.cancellation());

@@ -1,10 +1,10 @@
 //! The layer and its builder.
 use crate::{
-    Budget, Policy,
-    chance::Streams,
-    config::{ConfigError, Faults},
+    Budget, RetryConfig,
+    checks::{ConfigError, Faults},
+    rng::RngSource,
     service::Retry,
-    terms::{Settings, Terms},
+    shared::{RetryShared, Settings},
 };
 use std::sync::Arc;
 use tower_layer::Layer;
@@ -25,7 +25,7 @@ use tr_core::{DefaultPolicy, Effect, Observer, RetryOverride};
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), BoxError> {
 /// let client = ServiceBuilder::new()
-///     .layer(RetryLayer::tool_reliability())
+///     .layer(RetryLayer::default())
 ///     .service_fn(|req: Request<String>| async move {
 ///         let is_retry = req.headers().contains_key("x-retry-attempt");
 ///         let status = if is_retry { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
@@ -39,13 +39,13 @@ use tr_core::{DefaultPolicy, Effect, Observer, RetryOverride};
 /// ```
 #[derive(Debug)]
 pub struct RetryLayer<A = DefaultPolicy> {
-    terms: Terms,
-    answers: A,
+    shared: RetryShared,
+    policy: A,
 }
 
 impl<A: Clone> Clone for RetryLayer<A> {
     fn clone(&self) -> Self {
-        Self { terms: self.terms.whole(), answers: self.answers.clone() }
+        Self { shared: self.shared.whole(), policy: self.policy.clone() }
     }
 }
 
@@ -54,75 +54,70 @@ impl<A: Clone> Clone for RetryLayer<A> {
 #[must_use]
 pub struct Builder<A = DefaultPolicy> {
     settings: Settings,
-    answers: A,
+    policy: A,
 }
 
 impl RetryLayer {
-    /// Starts from [`tool_reliability`](Self::tool_reliability).
+    /// Starts from the defaults: [`RetryConfig::default`], no budget, no observer.
     pub const fn builder() -> Builder {
-        Builder { settings: Settings::of(Policy::tool_reliability()), answers: DefaultPolicy }
+        Builder { settings: Settings::of(RetryConfig::DEFAULT), policy: DefaultPolicy }
     }
 
-    /// By [`Policy::tool_reliability`].
+    /// A layer with [`RetryConfig::fixed_cadence`].
     #[must_use]
-    pub fn tool_reliability() -> Self {
-        Self::of(Policy::tool_reliability())
+    pub fn fixed_cadence() -> Self {
+        Self::of(RetryConfig::fixed_cadence())
     }
 
-    /// By [`Policy::error_handling`].
+    /// A layer with [`RetryConfig::per_request`].
     #[must_use]
-    pub fn error_handling() -> Self {
-        Self::of(Policy::error_handling())
+    pub fn per_request() -> Self {
+        Self::of(RetryConfig::per_request())
     }
 
-    /// By [`Policy::utee`].
-    #[must_use]
-    pub fn utee() -> Self {
-        Self::of(Policy::utee())
-    }
-
-    fn of(policy: Policy) -> Self {
-        Self { terms: Terms::of(Settings::of(policy)), answers: DefaultPolicy }
+    fn of(config: RetryConfig) -> Self {
+        Self { shared: RetryShared::of(Settings::of(config)), policy: DefaultPolicy }
     }
 }
 
 impl Default for RetryLayer {
-    /// [`tool_reliability`](Self::tool_reliability).
+    /// A layer with [`RetryConfig::default`].
     fn default() -> Self {
-        Self::tool_reliability()
+        Self::of(RetryConfig::DEFAULT)
     }
 }
 
 impl<A> Builder<A> {
-    /// Sets the policy, [`Policy::tool_reliability`] by default.
-    pub fn policy(mut self, policy: Policy) -> Self {
-        self.settings.policy = policy;
+    /// Sets attempts, delays and retried codes; [`RetryConfig::default`] by default.
+    pub fn config(mut self, config: RetryConfig) -> Self {
+        self.settings.config = config;
         self
     }
 
-    /// Changes the policy for tools with this effect; a manifest and a call may change it further.
+    /// Overrides the configuration for tools with this effect. A manifest overrides this, a call
+    /// overrides both.
     pub fn for_effect(mut self, effect: Effect, changes: RetryOverride) -> Self {
         self.settings.by_effect.retain(|(other, _)| *other != effect);
         self.settings.by_effect.push((effect, changes));
         self
     }
 
-    /// Bounds retries by a budget, which other layers may share. None by default.
+    /// Bounds retries by a budget, which other layers may share. No budget by default.
     pub fn budget(mut self, budget: Budget) -> Self {
         self.settings.budget = Some(budget);
         self
     }
 
-    /// Retries only calls that bring changes to the policy of their own, and so ask for it.
-    /// Together with [`opt_in_agents`](Self::opt_in_agents), either will do.
+    /// Retries only calls that carry a [`RetryOverride`] of their own, even an empty one. With
+    /// [`opt_in_agents`](Self::opt_in_agents) set too, a call needs one of the two.
     pub const fn opt_in(mut self) -> Self {
         self.settings.opt_in = true;
         self
     }
 
-    /// Retries only calls of these agents, by the names that the calls carry
-    /// ([`CallContext::agent`](tr_core::call::CallContext::agent)); a call of nobody's is not
-    /// retried. One name at least.
+    /// Retries only calls of these agents, by the name that each call carries
+    /// ([`CallContext::agent`](tr_core::call::CallContext::agent)); a call without a name is not
+    /// retried. Takes at least one name.
     ///
     /// ```
     /// use tower::{ServiceBuilder, ServiceExt};
@@ -153,36 +148,36 @@ impl<A> Builder<A> {
         self
     }
 
-    /// Draws delays from streams under `seed`: the same calls in the same order get the same
-    /// delays. By default each process has a seed of its own.
+    /// Seeds the random delays: the same calls in the same order get the same delays. By default
+    /// each process draws its own seed.
     pub const fn seed(mut self, seed: u64) -> Self {
-        self.settings.streams = Some(Streams::new(seed));
+        self.settings.rngs = Some(RngSource::new(seed));
         self
     }
 
-    /// Tells `observer` of each retry, and of each that was not made.
+    /// Reports each retry, and each retry that was refused, to `observer`.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.settings.observer = Some(observer);
         self
     }
 
-    /// Asks `answers` about requests and responses.
-    pub fn answers<B>(self, answers: B) -> Builder<B> {
-        Builder { settings: self.settings, answers }
+    /// Sets the policy that reads requests and responses; [`DefaultPolicy`] by default.
+    pub fn policy<B>(self, policy: B) -> Builder<B> {
+        Builder { settings: self.settings, policy }
     }
 
-    /// The layer.
+    /// Builds the layer.
     ///
     /// # Errors
-    /// If settings are out of their ranges; the error names each.
+    /// If settings are out of range; the error names every one.
     pub fn build(self) -> Result<RetryLayer<A>, ConfigError> {
         let mut faults = Faults::default();
-        let policy = &self.settings.policy;
-        faults.check_policy("", policy);
+        let config = &self.settings.config;
+        faults.check_config("", config);
         for (effect, changes) in &self.settings.by_effect {
-            let mut changed = policy.clone();
+            let mut changed = config.clone();
             changed.apply(changes);
-            faults.check_policy(&format!("{effect:?}: "), &changed);
+            faults.check_config(&format!("{effect:?}: "), &changed);
         }
         if let Some(agents) = &self.settings.agents {
             let holds = !agents.is_empty() && agents.iter().all(|agent| !agent.is_empty());
@@ -194,7 +189,7 @@ impl<A> Builder<A> {
             );
         }
         faults.into_result()?;
-        Ok(RetryLayer { terms: Terms::of(self.settings), answers: self.answers })
+        Ok(RetryLayer { shared: RetryShared::of(self.settings), policy: self.policy })
     }
 }
 
@@ -202,6 +197,6 @@ impl<S, A: Clone> Layer<S> for RetryLayer<A> {
     type Service = Retry<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Retry { inner, terms: self.terms.whole(), answers: self.answers.clone() }
+        Retry { inner, shared: self.shared.whole(), policy: self.policy.clone() }
     }
 }

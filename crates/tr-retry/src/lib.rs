@@ -21,7 +21,7 @@
 //! # async fn main() -> Result<(), BoxError> {
 //! static ASKED: AtomicU32 = AtomicU32::new(0);
 //! let tool = ServiceBuilder::new()
-//!     .layer(RetryLayer::tool_reliability())
+//!     .layer(RetryLayer::default())
 //!     .service_fn(|_: ToolCall| async {
 //!         match ASKED.fetch_add(1, Ordering::Relaxed) {
 //!             0 | 1 => Err(BoxError::from("connection reset by peer")),
@@ -38,13 +38,13 @@
 //!
 //! # Defaults
 //!
-//! [`RetryLayer::tool_reliability`]: 4 attempts, delays drawn from 0 up to 200, 400 and 800 ms, no
+//! [`RetryLayer::default`]: 4 attempts, delays drawn from 0 up to 200, 400 and 800 ms, no
 //! attempt later than 30 s after the first; no budget. The other presets are those of
-//! [`Policy`].
+//! [`RetryConfig`].
 //!
 //! # What stops it
 //!
-//! [`Why`] lists all reasons; [`decide`] is the decision itself, a pure function. Besides a failure
+//! [`RetryStop`] lists all reasons; [`decide`] is the decision itself, a pure function. Besides a failure
 //! that is permanent and a repeat that could do harm:
 //!
 //! - *time*: no attempt starts past the call's deadline or the policy's `max_elapsed`. A
@@ -83,29 +83,29 @@
 //!
 //! other layers but by the codes of their errors, and of what a call did: it stores nothing beyond
 //! the call.
+mod attempts;
 mod bucket;
 mod budget;
-mod chance;
+mod checks;
 mod config;
 mod decide;
 mod error;
 pub mod future;
 mod layer;
-mod policy;
 mod rare;
-mod run;
+mod rng;
 mod service;
+mod shared;
 mod sync;
-mod terms;
 mod wait;
 
 pub use self::{
     budget::{Budget, BudgetBuilder},
-    chance::Stream,
-    config::ConfigError,
-    decide::{Decision, Failed, Why, decide},
+    checks::ConfigError,
+    config::{Anchor, RetryConfig},
+    decide::{Decision, Failed, RetryStop, decide},
     error::RetryExhausted,
     layer::{Builder, RetryLayer},
-    policy::{Anchor, Policy},
+    rng::Rng,
     service::Retry,
 };

@@ -1,5 +1,5 @@
 //! The service.
-use crate::{future::RetryFuture, terms::Terms};
+use crate::{future::RetryFuture, shared::RetryShared};
 use std::task::{Context, Poll};
 use tower_service::Service;
 use tr_core::{BoxError, Classify, DefaultPolicy, EffectOf, KeyOf, Progress, Repeat};
@@ -8,8 +8,8 @@ use tr_core::{BoxError, Classify, DefaultPolicy, EffectOf, KeyOf, Progress, Repe
 #[derive(Clone, Debug)]
 pub struct Retry<S, A = DefaultPolicy> {
     pub(crate) inner: S,
-    pub(crate) terms: Terms,
-    pub(crate) answers: A,
+    pub(crate) shared: RetryShared,
+    pub(crate) policy: A,
 }
 
 impl<S, Req, A> Service<Req> for Retry<S, A>
@@ -29,9 +29,9 @@ where
 
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
-        let spare = self.answers.repeat(&req);
+        let spare = self.policy.repeat(&req);
         // The one that is ready is called and stays; its clone earns readiness for each retry.
-        let (held, clone) = (self.terms.acquire(), self.inner.clone());
-        RetryFuture::new(self.inner.call(req), clone, held, self.answers.clone(), spare)
+        let (held, clone) = (self.shared.acquire(), self.inner.clone());
+        RetryFuture::new(self.inner.call(req), clone, held, self.policy.clone(), spare)
     }
 }

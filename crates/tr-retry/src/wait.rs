@@ -15,23 +15,23 @@ pub(crate) struct Wait {
     backoff: Option<Pin<Box<Sleep>>>,
     /// How long readiness is waited for, once it is.
     patience: Option<Pin<Box<Sleep>>>,
-    withdrawn: Option<Withdrawn>,
+    cancelled: Option<Cancelled>,
 }
 
 /// Never locked: whoever waits has it for himself.
-type Withdrawn = Mutex<Pin<Box<dyn Future<Output = ()> + Send>>>;
+type Cancelled = Mutex<Pin<Box<dyn Future<Output = ()> + Send>>>;
 
 impl Wait {
     /// Nothing to wait for.
-    pub(crate) const NONE: Self = Self { backoff: None, patience: None, withdrawn: None };
+    pub(crate) const NONE: Self = Self { backoff: None, patience: None, cancelled: None };
 
     /// A wait of `delay`, unless the call is `withdrawn`.
     pub(crate) fn of(
         delay: Duration,
-        withdrawn: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+        cancelled: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     ) -> Self {
         let backoff = (!delay.is_zero()).then(|| Box::pin(sleep(delay)));
-        Self { backoff, patience: None, withdrawn: withdrawn.map(Mutex::new) }
+        Self { backoff, patience: None, cancelled: cancelled.map(Mutex::new) }
     }
 
     pub(crate) const fn is_backoff(&self) -> bool {
@@ -40,9 +40,9 @@ impl Wait {
 
     /// Whether the call is withdrawn; if not, that wakes this task.
     pub(crate) fn is_cancelled(&mut self, cx: &mut Context<'_>) -> bool {
-        self.withdrawn.as_mut().is_some_and(|withdrawn| {
-            let withdrawn = withdrawn.get_mut().unwrap_or_else(PoisonError::into_inner);
-            withdrawn.as_mut().poll(cx).is_ready()
+        self.cancelled.as_mut().is_some_and(|cancelled| {
+            let cancelled = cancelled.get_mut().unwrap_or_else(PoisonError::into_inner);
+            cancelled.as_mut().poll(cx).is_ready()
         })
     }
 

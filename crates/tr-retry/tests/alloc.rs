@@ -12,7 +12,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 async fn a_success_allocates_nothing() {
     let budget = Budget::builder().build().unwrap();
     let shared = RetryLayer::builder().budget(budget).seed(7).build().unwrap();
-    for layer in [RetryLayer::tool_reliability(), shared] {
+    for layer in [RetryLayer::default(), shared] {
         let mut tool = layer.layer(service_fn(async |call: ToolCall| {
             if call.parts().tool.name() == "slow" {
                 tokio::time::sleep(Duration::from_millis(3)).await;

@@ -12,7 +12,7 @@ use tr_core::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot describe a `{Req}` that ends in a `{Res}`",
     label = "no `Describe<{Req}, {Res}>` here",
-    note = "write `impl tr_telemetry::Describe<{Req}, {Res}> for {Self} {{}}` beside your request type (all methods have defaults), or give the layer your own answers with `.answers(MyAnswers)`"
+    note = "write `impl tr_telemetry::Describe<{Req}, {Res}> for {Self} {{}}` beside your request type (all methods have defaults), or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait Describe<Req, Res> {
     /// Whose calls the request's idempotency key may match.

@@ -20,15 +20,15 @@ pin_project! {
         #[pin]
         inner: F,
         watch: Option<Watch>,
-        answers: A,
+        policy: A,
         req: PhantomData<fn(Req)>,
     }
 }
 
 impl<F, Req, A> TelemetryFuture<F, Req, A> {
     #[inline]
-    pub(crate) const fn new(inner: F, watch: Option<Watch>, answers: A) -> Self {
-        Self { inner, watch, answers, req: PhantomData }
+    pub(crate) const fn new(inner: F, watch: Option<Watch>, policy: A) -> Self {
+        Self { inner, watch, policy, req: PhantomData }
     }
 }
 
@@ -46,36 +46,36 @@ where
         let Some(watch) = this.watch else { return this.inner.poll(cx).map_err(Into::into) };
         let mut end = ready!(watch.within(|| this.inner.poll(cx))).map_err(Into::into);
         if let (Ok(response), Some(span)) = (&mut end, watch.span_id()) {
-            name(watch, response, &span, this.answers);
+            name(watch, response, &span, this.policy);
         }
-        tell(watch, &end, this.answers);
+        tell(watch, &end, this.policy);
         Poll::Ready(end)
     }
 }
 
 /// Tells a response the span that it comes from.
 #[cold]
-fn name<Req, T, A: Describe<Req, T>>(watch: &Watch, response: &mut T, span: &str, answers: &A) {
+fn name<Req, T, A: Describe<Req, T>>(watch: &Watch, response: &mut T, span: &str, policy: &A) {
     if watch.is_attempt() {
-        answers.add_span(response, span);
+        policy.add_span(response, span);
     } else {
-        answers.set_span(response, span);
+        policy.set_span(response, span);
     }
 }
 
-fn tell<Req, T, A>(watch: &mut Watch, end: &Result<T, BoxError>, answers: &A)
+fn tell<Req, T, A>(watch: &mut Watch, end: &Result<T, BoxError>, policy: &A)
 where
     A: Classify<T> + Describe<Req, T>,
 {
     let asked = end.as_ref().map_err(|error| &**error as _);
     if let (Some(hidden), Ok(response)) = (&mut watch.hidden, &end) {
-        hidden.learn(answers.content_of(response));
+        hidden.learn(policy.content_of(response));
     }
-    let message = if watch.wants_message() { answers.message_of(asked) } else { None };
+    let message = if watch.wants_message() { policy.message_of(asked) } else { None };
     watch.end(Outcome {
-        end: answers.classify(asked),
+        end: policy.classify(asked),
         message: message.as_deref(),
-        is_from_cache: end.as_ref().is_ok_and(|response| answers.is_from_cache(response)),
+        is_from_cache: end.as_ref().is_ok_and(|response| policy.is_from_cache(response)),
         is_dropped: false,
     });
 }

@@ -8,7 +8,7 @@ use tr_core::{DefaultPolicy, Sharded};
 pub struct TelemetryLayer<A = DefaultPolicy> {
     core: Sharded<Core>,
     place: Place,
-    answers: A,
+    policy: A,
 }
 
 /// What is inside the layer.
@@ -22,27 +22,27 @@ impl TelemetryLayer {
     /// Around a call with all its attempts, outermost: events, metrics, the span `tool_execution`.
     #[must_use]
     pub fn call(signals: &Signals) -> Self {
-        Self { core: signals.core(), place: Place::Call, answers: DefaultPolicy }
+        Self { core: signals.core(), place: Place::Call, policy: DefaultPolicy }
     }
 
     /// Around an attempt, inside retry: the span `tool_attempt`, and the count of attempts.
     #[must_use]
     pub fn attempt(signals: &Signals) -> Self {
-        Self { core: signals.core(), place: Place::Attempt, answers: DefaultPolicy }
+        Self { core: signals.core(), place: Place::Attempt, policy: DefaultPolicy }
     }
 }
 
 impl<A> TelemetryLayer<A> {
-    /// Asks `answers` about requests and responses.
+    /// Sets the policy that reads requests and responses; [`DefaultPolicy`] by default.
     #[must_use]
-    pub fn answers<B>(self, answers: B) -> TelemetryLayer<B> {
-        TelemetryLayer { core: self.core, place: self.place, answers }
+    pub fn policy<B>(self, policy: B) -> TelemetryLayer<B> {
+        TelemetryLayer { core: self.core, place: self.place, policy }
     }
 }
 
 impl<A: Clone> Clone for TelemetryLayer<A> {
     fn clone(&self) -> Self {
-        Self { core: self.core.whole(), place: self.place, answers: self.answers.clone() }
+        Self { core: self.core.whole(), place: self.place, policy: self.policy.clone() }
     }
 }
 
@@ -50,6 +50,6 @@ impl<S, A: Clone> Layer<S> for TelemetryLayer<A> {
     type Service = Telemetry<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Telemetry::new(inner, self.core.whole(), self.place, self.answers.clone())
+        Telemetry::new(inner, self.core.whole(), self.place, self.policy.clone())
     }
 }

@@ -29,12 +29,12 @@ pub struct Telemetry<S, A = DefaultPolicy> {
     inner: S,
     core: Sharded<Core>,
     place: Place,
-    answers: A,
+    policy: A,
 }
 
 impl<S, A> Telemetry<S, A> {
-    pub(crate) const fn new(inner: S, core: Sharded<Core>, place: Place, answers: A) -> Self {
-        Self { inner, core, place, answers }
+    pub(crate) const fn new(inner: S, core: Sharded<Core>, place: Place, policy: A) -> Self {
+        Self { inner, core, place, policy }
     }
 
     /// The service inside.
@@ -61,24 +61,24 @@ where
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
         self.core.settle();
-        let asked = Asked::<_, _, S::Response>::new(&self.core, &self.answers, &req);
+        let asked = Asked::<_, _, S::Response>::new(&self.core, &self.policy, &req);
         let watch = match self.place {
             Place::Call => asked.call(),
             Place::Attempt => asked.attempt(),
         };
         let Some(mut watch) = watch else {
-            return TelemetryFuture::new(self.inner.call(req), None, self.answers.clone());
+            return TelemetryFuture::new(self.inner.call(req), None, self.policy.clone());
         };
         // Layers inside may refuse in `call`, and say so.
         let inner = watch.within(|| self.inner.call(req));
-        TelemetryFuture::new(inner, Some(watch), self.answers.clone())
+        TelemetryFuture::new(inner, Some(watch), self.policy.clone())
     }
 }
 
 /// A request that is about to be called.
 struct Asked<'c, A, Req, Res> {
     core: &'c Sharded<Core>,
-    answers: &'c A,
+    policy: &'c A,
     req: &'c Req,
     res: PhantomData<Res>,
 }
@@ -88,8 +88,8 @@ where
     A: KeyOf<Req> + Describe<Req, Res>,
 {
     #[inline]
-    const fn new(core: &'c Sharded<Core>, answers: &'c A, req: &'c Req) -> Self {
-        Self { core, answers, req, res: PhantomData }
+    const fn new(core: &'c Sharded<Core>, policy: &'c A, req: &'c Req) -> Self {
+        Self { core, policy, req, res: PhantomData }
     }
 
     #[inline]
@@ -114,19 +114,19 @@ where
             Story::None
         };
         let series = core.metrics.as_ref().map(|metrics| {
-            let named = || (self.answers.info_of(self.req).tool, self.answers.action_of(self.req));
-            let series = metrics.of_call(self.answers.key_of(self.req), named);
-            (series, self.answers.scope_of(self.req))
+            let named = || (self.policy.info_of(self.req).tool, self.policy.action_of(self.req));
+            let series = metrics.of_call(self.policy.key_of(self.req), named);
+            (series, self.policy.scope_of(self.req))
         });
         let since = (is_told || series.is_some()).then(Instant::now);
-        let CallInfo { effect, repeat_safe, .. } = self.answers.info_of(self.req);
+        let CallInfo { effect, repeat_safe, .. } = self.policy.info_of(self.req);
         Watch { since, series, context, story, effect, repeat_safe, hidden, is_over: false }
     }
 
     /// What must not be shown of the call.
     fn hidden(&self) -> Option<Box<Hidden>> {
-        let names = self.answers.sensitive_of(self.req);
-        let params = || self.answers.params_of(self.req);
+        let names = self.policy.sensitive_of(self.req);
+        let params = || self.policy.params_of(self.req);
         (!names.is_empty()).then(|| Box::new(Hidden::new(names, params())))
     }
 
@@ -141,7 +141,7 @@ where
     fn watched_attempt(&self) -> Option<Watch> {
         let context = self.span("tool_attempt");
         let is_recording = context.as_ref().is_some_and(|cx| cx.span().is_recording());
-        let info = self.answers.info_of(self.req);
+        let info = self.policy.info_of(self.req);
         let CallInfo { effect, repeat_safe, .. } = info;
         if !is_recording && !notes::are_taken() {
             return context.map(|context| Watch {
@@ -168,25 +168,25 @@ where
 
     fn span(&self, name: &'static str) -> Option<Trace> {
         let tracer = self.core.tracer.as_deref()?;
-        let remote = || self.answers.traceparent_of(self.req).and_then(spans::parse);
+        let remote = || self.policy.traceparent_of(self.req).and_then(spans::parse);
         Some(spans::start(tracer, name, remote))
     }
 
     #[cold]
     fn told(&self, logs: bool, span: Option<&Trace>, hidden: Option<&Hidden>) -> Box<Told> {
-        let info: CallInfo<'_> = self.answers.info_of(self.req);
+        let info: CallInfo<'_> = self.policy.info_of(self.req);
         let text = |text: &str| Text::new(&self.core, hidden, text);
-        let key_hash = self.answers.key_hash(self.req, &self.core.fingerprints);
+        let key_hash = self.policy.key_hash(self.req, &self.core.fingerprints);
         let told = Box::new(Told {
             core: self.core.clone(),
             logs,
             notes: Notes { key_hash, ..Notes::default() },
             tool: Text::new(&self.core, None, info.tool),
-            action: self.answers.action_of(self.req).map(text),
+            action: self.policy.action_of(self.req).map(text),
             request_id: info.request_id.map(text),
             session: info.session.map(text),
             correlation: info.correlation.map(text),
-            trace: self.answers.trace_of(self.req).filter(|_| self.core.utee).map(text),
+            trace: self.policy.trace_of(self.req).filter(|_| self.core.utee).map(text),
         });
         if let Some(span) = span {
             let span = span.span();
@@ -209,7 +209,7 @@ where
     }
 
     fn log_start(&self, told: &Told, hidden: Option<&Hidden>) {
-        let params = self.answers.params_of(self.req).filter(|_| self.core.shapes);
+        let params = self.policy.params_of(self.req).filter(|_| self.core.shapes);
         let shape =
             LazyCell::new(|| params.map(|params| shape::of(params, &*self.core.redactor, hidden)));
         log::info(|| Record {

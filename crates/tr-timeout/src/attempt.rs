@@ -1,8 +1,8 @@
-//! One attempt under a timer.
+//! The timeout of one attempt.
 use crate::{
     config::{self, ConfigError},
     future::AttemptTimeoutFuture,
-    witness::{Listener, Witness},
+    observer::{SharedObserver, TimeoutObserver},
 };
 use std::{
     sync::Arc,
@@ -13,18 +13,21 @@ use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{BoxError, DefaultPolicy, KeyOf, Observer, Progress, ReadyOnCall};
 
+/// The timeout of an attempt whose request sets none.
+const DEFAULT: Duration = Duration::from_secs(10);
+
 /// Applies an [`AttemptTimeout`].
 #[derive(Debug)]
 pub struct AttemptTimeoutLayer<A = DefaultPolicy> {
     after: Option<Duration>,
-    listener: Listener,
-    answers: A,
+    observer: SharedObserver,
+    policy: A,
 }
 
 impl<A: Clone> Clone for AttemptTimeoutLayer<A> {
     fn clone(&self) -> Self {
-        let Self { after, listener, answers } = self;
-        Self { after: *after, listener: listener.whole(), answers: answers.clone() }
+        let Self { after, observer, policy } = self;
+        Self { after: *after, observer: observer.whole(), policy: policy.clone() }
     }
 }
 
@@ -37,82 +40,76 @@ pub struct AttemptTimeoutBuilder<A = DefaultPolicy> {
 
 /// Ends an attempt that takes too long, its wait for readiness included.
 ///
-/// Always ready itself: readiness of the inner service is asked for in `poll_ready` and waited
-/// for under the attempt's timer, and no longer than the call's deadline: nobody further out would
-/// know that nothing was in flight.
+/// Always ready itself: `poll_ready` polls the inner service, and a call waits for its readiness
+/// under the attempt's timer, at most until the call's deadline. An outer layer could not tell that
+/// nothing was in flight yet; this one reports `Ran::No`.
 #[derive(Clone, Debug)]
 pub struct AttemptTimeout<S, A = DefaultPolicy> {
     inner: ReadyOnCall<S>,
     after: Option<Duration>,
-    listener: Listener,
-    answers: A,
+    observer: SharedObserver,
+    policy: A,
 }
 
 impl AttemptTimeoutLayer {
-    /// Starts from [`tool_reliability`](Self::tool_reliability).
+    /// Starts from the default: 10 s.
     pub const fn builder() -> AttemptTimeoutBuilder {
-        AttemptTimeoutBuilder { layer: Self::tool_reliability() }
+        AttemptTimeoutBuilder { layer: Self::of(Some(DEFAULT)) }
     }
 
-    /// 10 s, unless the request says otherwise.
+    /// 30 s, unless the request sets its own timeout.
     #[must_use]
-    pub const fn tool_reliability() -> Self {
-        Self::of(Some(Duration::from_secs(10)))
-    }
-
-    /// 30 s, unless the request says otherwise.
-    #[must_use]
-    pub const fn error_handling() -> Self {
+    pub const fn thirty_seconds() -> Self {
         Self::of(Some(Duration::from_secs(30)))
     }
 
-    /// As long as the request says; a request that says nothing is not bounded.
+    /// The timeout that the request sets; no timeout for a request that sets none.
     #[must_use]
-    pub const fn utee() -> Self {
+    pub const fn per_request() -> Self {
         Self::of(None)
     }
 
     const fn of(after: Option<Duration>) -> Self {
-        Self { after, listener: Listener::NOBODY, answers: DefaultPolicy }
+        Self { after, observer: SharedObserver::NONE, policy: DefaultPolicy }
     }
 }
 
 impl Default for AttemptTimeoutLayer {
-    /// [`tool_reliability`](Self::tool_reliability).
+    /// 10 s, unless the request sets its own timeout.
     fn default() -> Self {
-        Self::tool_reliability()
+        Self::of(Some(DEFAULT))
     }
 }
 
 impl<A> AttemptTimeoutBuilder<A> {
-    /// How long an attempt may take whose request does not say: 1 ms to 24 h, 10 s by default.
+    /// Sets the timeout of attempts whose request sets none: 1 ms to 24 h, 10 s by default.
     pub const fn after(mut self, after: Duration) -> Self {
         self.layer.after = Some(after);
         self
     }
 
-    /// Bounds only the attempts whose request says how long.
+    /// Bounds only attempts whose request sets a timeout.
     pub const fn only_as_requested(mut self) -> Self {
         self.layer.after = None;
         self
     }
 
-    /// Tells `observer` of each timeout.
+    /// Reports each timeout to `observer`.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.layer.listener = Listener::new(observer);
+        self.layer.observer = SharedObserver::new(observer);
         self
     }
 
-    /// Asks `answers` about requests.
-    pub fn answers<B>(self, answers: B) -> AttemptTimeoutBuilder<B> {
-        let AttemptTimeoutLayer { after, listener, .. } = self.layer;
-        AttemptTimeoutBuilder { layer: AttemptTimeoutLayer { after, listener, answers } }
+    /// Sets the policy that reads requests; [`DefaultPolicy`] by default.
+    pub fn policy<B>(self, policy: B) -> AttemptTimeoutBuilder<B> {
+        let AttemptTimeoutLayer { after, observer, .. } = self.layer;
+        AttemptTimeoutBuilder { layer: AttemptTimeoutLayer { after, observer, policy } }
     }
 
-    /// The layer.
+    /// Builds the layer.
     ///
     /// # Errors
-    /// If the duration is out of its range.
+    /// If the duration is out of range.
     pub fn build(self) -> Result<AttemptTimeoutLayer<A>, ConfigError> {
         config::check("after", self.layer.after)?;
         Ok(self.layer)
@@ -123,8 +120,8 @@ impl<S, A: Clone> Layer<S> for AttemptTimeoutLayer<A> {
     type Service = AttemptTimeout<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        let Self { after, listener, answers } = self.clone();
-        AttemptTimeout { inner: ReadyOnCall::new(inner), after, listener, answers }
+        let Self { after, observer, policy } = self.clone();
+        AttemptTimeout { inner: ReadyOnCall::new(inner), after, observer, policy }
     }
 }
 
@@ -145,9 +142,9 @@ where
 
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
-        self.listener.settle();
-        let after = self.answers.attempt_timeout(&req).or(self.after);
-        let witness = Witness::of(&self.listener, || self.answers.info_of(&req));
-        AttemptTimeoutFuture::new(self.inner.call(req), after, witness, self.answers.clone())
+        self.observer.settle();
+        let after = self.policy.attempt_timeout(&req).or(self.after);
+        let observer = TimeoutObserver::of(&self.observer, || self.policy.info_of(&req));
+        AttemptTimeoutFuture::new(self.inner.call(req), after, observer, self.policy.clone())
     }
 }

@@ -2,7 +2,7 @@
 use crate::{
     config::{self, ConfigError},
     future::{DeadlineFuture, Limit},
-    witness::{Listener, Witness},
+    observer::{SharedObserver, TimeoutObserver},
 };
 use std::{
     sync::Arc,
@@ -18,14 +18,14 @@ use tr_core::{BoxError, CoarseInstant, DefaultPolicy, KeyOf, Observer, Progress,
 #[derive(Debug)]
 pub struct DeadlineLayer<A = DefaultPolicy> {
     per_call: Option<Duration>,
-    listener: Listener,
-    answers: A,
+    observer: SharedObserver,
+    policy: A,
 }
 
 impl<A: Clone> Clone for DeadlineLayer<A> {
     fn clone(&self) -> Self {
-        let Self { per_call, listener, answers } = self;
-        Self { per_call: *per_call, listener: listener.whole(), answers: answers.clone() }
+        let Self { per_call, observer, policy } = self;
+        Self { per_call: *per_call, observer: observer.whole(), policy: policy.clone() }
     }
 }
 
@@ -44,15 +44,15 @@ pub struct DeadlineBuilder<A = DefaultPolicy> {
 pub struct Deadline<S, A = DefaultPolicy> {
     inner: ReadyOnCall<S>,
     per_call: Option<Duration>,
-    listener: Listener,
-    answers: A,
+    observer: SharedObserver,
+    policy: A,
 }
 
 impl DeadlineLayer {
     /// Bounds a call by its own deadline; one without a deadline is not bounded.
     #[must_use]
     pub const fn new() -> Self {
-        Self { per_call: None, listener: Listener::NOBODY, answers: DefaultPolicy }
+        Self { per_call: None, observer: SharedObserver::NONE, policy: DefaultPolicy }
     }
 
     /// Starts from [`new`](Self::new).
@@ -77,14 +77,14 @@ impl<A> DeadlineBuilder<A> {
 
     /// Tells `observer` of each deadline that passed.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.layer.listener = Listener::new(observer);
+        self.layer.observer = SharedObserver::new(observer);
         self
     }
 
-    /// Asks `answers` about requests.
-    pub fn answers<B>(self, answers: B) -> DeadlineBuilder<B> {
-        let DeadlineLayer { per_call, listener, .. } = self.layer;
-        DeadlineBuilder { layer: DeadlineLayer { per_call, listener, answers } }
+    /// Sets the policy that reads requests; [`DefaultPolicy`] by default.
+    pub fn policy<B>(self, policy: B) -> DeadlineBuilder<B> {
+        let DeadlineLayer { per_call, observer, .. } = self.layer;
+        DeadlineBuilder { layer: DeadlineLayer { per_call, observer, policy } }
     }
 
     /// The layer.
@@ -101,8 +101,8 @@ impl<S, A: Clone> Layer<S> for DeadlineLayer<A> {
     type Service = Deadline<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        let Self { per_call, listener, answers } = self.clone();
-        Deadline { inner: ReadyOnCall::new(inner), per_call, listener, answers }
+        let Self { per_call, observer, policy } = self.clone();
+        Deadline { inner: ReadyOnCall::new(inner), per_call, observer, policy }
     }
 }
 
@@ -114,19 +114,19 @@ impl<S, A> Deadline<S, A> {
     where
         A: Progress<Req>,
     {
-        let deadline = self.answers.deadline(req);
+        let deadline = self.policy.deadline(req);
         if deadline.is_none() && self.per_call.is_none() {
             return Some(Limit::None);
         }
         let now = Instant::now();
-        self.answers.set_stamp(req, Some(CoarseInstant::at(now.into_std())));
+        self.policy.set_stamp(req, Some(CoarseInstant::at(now.into_std())));
         let left = deadline.map(|at| Instant::from_std(at).saturating_duration_since(now));
         let after = match (left, self.per_call) {
             (Some(left), None) => left,
             (Some(left), Some(per_call)) if left <= per_call => left,
             (_, per_call) => {
                 let per_call = per_call.expect("one of them is there");
-                self.answers.set_deadline(req, (now + per_call).into_std());
+                self.policy.set_deadline(req, (now + per_call).into_std());
                 per_call
             }
         };
@@ -152,18 +152,18 @@ where
     // Inlined, the future would not be made in its place, but moved there.
     #[inline(never)]
     fn call(&mut self, mut req: Req) -> Self::Future {
-        self.listener.settle();
+        self.observer.settle();
         let limit = self.limit(&mut req);
         // What has no limit has nothing to tell.
-        let witness = match limit {
+        let observer = match limit {
             Some(Limit::None) => None,
-            _ => Witness::of(&self.listener, || self.answers.info_of(&req)),
+            _ => TimeoutObserver::of(&self.observer, || self.policy.info_of(&req)),
         };
         let Some(limit) = limit else {
             // Nobody may come again: an instance that stays ready would keep what it reserved.
             self.inner = self.inner.clone();
-            return DeadlineFuture::too_late(witness);
+            return DeadlineFuture::too_late(observer);
         };
-        DeadlineFuture::new(self.inner.call(req), limit, witness)
+        DeadlineFuture::new(self.inner.call(req), limit, observer)
     }
 }

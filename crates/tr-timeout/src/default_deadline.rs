@@ -13,7 +13,7 @@ use tr_core::{CoarseInstant, DefaultPolicy, Progress};
 #[derive(Clone, Copy, Debug)]
 pub struct DefaultDeadlineLayer<A = DefaultPolicy> {
     after: Option<Duration>,
-    answers: A,
+    policy: A,
 }
 
 /// Gives a deadline to each call that brings none, for the layers inside to keep: a
@@ -24,14 +24,14 @@ pub struct DefaultDeadlineLayer<A = DefaultPolicy> {
 pub struct DefaultDeadline<S, A = DefaultPolicy> {
     inner: S,
     after: Option<Duration>,
-    answers: A,
+    policy: A,
 }
 
 impl DefaultDeadlineLayer {
     /// Leaves calls as they are.
     #[must_use]
     pub const fn none() -> Self {
-        Self { after: None, answers: DefaultPolicy }
+        Self { after: None, policy: DefaultPolicy }
     }
 
     /// So long after a call is made: 1 ms to 24 h.
@@ -40,15 +40,15 @@ impl DefaultDeadlineLayer {
     /// If the duration is out of its range.
     pub fn after(after: Duration) -> Result<Self, ConfigError> {
         config::check("deadline", Some(after))?;
-        Ok(Self { after: Some(after), answers: DefaultPolicy })
+        Ok(Self { after: Some(after), policy: DefaultPolicy })
     }
 }
 
 impl<A> DefaultDeadlineLayer<A> {
-    /// Asks `answers` about requests.
+    /// Sets the policy that reads requests; [`DefaultPolicy`] by default.
     #[must_use]
-    pub fn answers<B>(self, answers: B) -> DefaultDeadlineLayer<B> {
-        DefaultDeadlineLayer { after: self.after, answers }
+    pub fn policy<B>(self, policy: B) -> DefaultDeadlineLayer<B> {
+        DefaultDeadlineLayer { after: self.after, policy }
     }
 }
 
@@ -56,7 +56,7 @@ impl<S, A: Clone> Layer<S> for DefaultDeadlineLayer<A> {
     type Service = DefaultDeadline<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        DefaultDeadline { inner, after: self.after, answers: self.answers.clone() }
+        DefaultDeadline { inner, after: self.after, policy: self.policy.clone() }
     }
 }
 
@@ -77,11 +77,11 @@ where
     #[inline]
     fn call(&mut self, mut req: Req) -> S::Future {
         if let Some(after) = self.after
-            && self.answers.deadline(&req).is_none()
+            && self.policy.deadline(&req).is_none()
         {
             let now = Instant::now();
-            self.answers.set_stamp(&mut req, Some(CoarseInstant::at(now.into_std())));
-            self.answers.set_deadline(&mut req, (now + after).into_std());
+            self.policy.set_stamp(&mut req, Some(CoarseInstant::at(now.into_std())));
+            self.policy.set_deadline(&mut req, (now + after).into_std());
         }
         self.inner.call(req)
     }

@@ -1,5 +1,5 @@
 //! Future types.
-use crate::{AttemptTimedOut, DeadlineExceeded, witness::Witness};
+use crate::{AttemptTimedOut, DeadlineExceeded, observer::TimeoutObserver};
 use pin_project_lite::pin_project;
 use std::{
     fmt,
@@ -51,7 +51,7 @@ pin_project! {
         #[pin]
         timer: Option<Sleep>,
         limit: Limit,
-        witness: Option<Box<Witness>>,
+        observer: Option<Box<TimeoutObserver>>,
     }
 }
 
@@ -59,9 +59,9 @@ impl<S, F, Req> Bounded<S, F, Req> {
     const fn new(
         call: Option<ReadyOnCallFuture<S, F, Req>>,
         limit: Limit,
-        witness: Option<Box<Witness>>,
+        observer: Option<Box<TimeoutObserver>>,
     ) -> Self {
-        Self { call, timer: None, limit, witness }
+        Self { call, timer: None, limit, observer }
     }
 
     /// Whether the inner service has been called: before, the tool cannot have run.
@@ -91,8 +91,8 @@ impl<S, F, Req> Bounded<S, F, Req> {
         let was_called = this.call.as_ref().as_pin_ref().is_some_and(|call| call.is_called());
         let ran = if was_called { Ran::Unknown } else { Ran::No };
         this.call.set(None);
-        if let Some(witness) = this.witness.take() {
-            witness.tell(this.limit.after(), ran);
+        if let Some(observer) = this.observer.take() {
+            observer.tell(this.limit.after(), ran);
         }
         Poll::Ready(Err(ran))
     }
@@ -104,7 +104,7 @@ pin_project! {
     pub struct AttemptTimeoutFuture<S, F, Req, A> {
         #[pin]
         bounded: Bounded<S, F, Req>,
-        answers: A,
+        policy: A,
         due: Option<Box<Due>>,
     }
 }
@@ -119,11 +119,11 @@ impl<S, F, Req, A> AttemptTimeoutFuture<S, F, Req, A> {
     pub(crate) fn new(
         call: ReadyOnCallFuture<S, F, Req>,
         after: Option<Duration>,
-        witness: Option<Box<Witness>>,
-        answers: A,
+        observer: Option<Box<TimeoutObserver>>,
+        policy: A,
     ) -> Self {
         let limit = after.map_or(Limit::None, Limit::After);
-        Self { bounded: Bounded::new(Some(call), limit, witness), answers, due: None }
+        Self { bounded: Bounded::new(Some(call), limit, observer), policy, due: None }
     }
 
     /// How long the tool was not ready, once the call's deadline has passed for that.
@@ -139,7 +139,7 @@ impl<S, F, Req, A> AttemptTimeoutFuture<S, F, Req, A> {
         let due = match this.due {
             Some(due) => due,
             None => {
-                let Some(at) = this.answers.deadline(req) else { return Poll::Pending };
+                let Some(at) = this.policy.deadline(req) else { return Poll::Pending };
                 let timer = Box::pin(sleep_until(Instant::from_std(at)));
                 this.due.insert(Box::new(Due { since: Instant::now(), timer }))
             }
@@ -147,8 +147,8 @@ impl<S, F, Req, A> AttemptTimeoutFuture<S, F, Req, A> {
         ready!(Pin::new(&mut coop::unconstrained(due.timer.as_mut())).poll(cx));
         let waited = due.since.elapsed();
         bounded.call.set(None);
-        if let Some(witness) = bounded.witness.take() {
-            witness.tell(waited, Ran::No);
+        if let Some(observer) = bounded.observer.take() {
+            observer.tell(waited, Ran::No);
         }
         Poll::Ready(waited)
     }
@@ -192,7 +192,7 @@ pin_project! {
     #[project = StateProj]
     enum State<B> {
         Bounded { #[pin] bounded: B },
-        TooLate { witness: Option<Box<Witness>> },
+        TooLate { observer: Option<Box<TimeoutObserver>> },
     }
 }
 
@@ -200,14 +200,14 @@ impl<S, F, Req> DeadlineFuture<S, F, Req> {
     pub(crate) fn new(
         call: ReadyOnCallFuture<S, F, Req>,
         limit: Limit,
-        witness: Option<Box<Witness>>,
+        observer: Option<Box<TimeoutObserver>>,
     ) -> Self {
-        Self { state: State::Bounded { bounded: Bounded::new(Some(call), limit, witness) } }
+        Self { state: State::Bounded { bounded: Bounded::new(Some(call), limit, observer) } }
     }
 
     /// A call that came after its deadline.
-    pub(crate) const fn too_late(witness: Option<Box<Witness>>) -> Self {
-        Self { state: State::TooLate { witness } }
+    pub(crate) const fn too_late(observer: Option<Box<TimeoutObserver>>) -> Self {
+        Self { state: State::TooLate { observer } }
     }
 }
 
@@ -229,9 +229,9 @@ where
                     Err(ran) => (after, ran),
                 }
             }
-            StateProj::TooLate { witness } => {
-                if let Some(witness) = witness.take() {
-                    witness.tell(Duration::ZERO, Ran::No);
+            StateProj::TooLate { observer } => {
+                if let Some(observer) = observer.take() {
+                    observer.tell(Duration::ZERO, Ran::No);
                 }
                 (Duration::ZERO, Ran::No)
             }

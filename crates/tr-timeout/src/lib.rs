@@ -42,7 +42,7 @@
 //!
 //! # Defaults
 //!
-//! An attempt has 10 s ([`AttemptTimeoutLayer::tool_reliability`]) unless its request says
+//! An attempt has 10 s ([`AttemptTimeoutLayer::default`]) unless its request says
 //! otherwise. A call has until its own deadline, if it has one; [`DefaultDeadlineLayer`], outside of
 //! everything that waits, gives one to calls that have none.
 //!
@@ -74,8 +74,8 @@ mod deadline;
 mod default_deadline;
 mod error;
 pub mod future;
+mod observer;
 mod text;
-mod witness;
 
 pub use self::{
     attempt::{AttemptTimeout, AttemptTimeoutBuilder, AttemptTimeoutLayer},

@@ -16,7 +16,7 @@ async fn a_success_allocates_nothing() {
         }
         Ok::<_, BoxError>(ToolOutcome::default())
     });
-    let layered = AttemptTimeoutLayer::tool_reliability().layer(tool);
+    let layered = AttemptTimeoutLayer::default().layer(tool);
     let mut layered = DeadlineLayer::new().layer(layered);
     let deadline = tokio::time::Instant::now().into_std() + Duration::from_secs(60);
     for name in ["slow", "quick", "slow"] {

@@ -104,7 +104,7 @@ async fn the_request_overrides_the_layer() {
     let manifested = ToolCall::new("t", Params::empty_object()).manifested(Arc::new(manifest));
     assert_eq!(ask(&layer, manifested).await, "Tool timeout after 500ms");
     assert_eq!(
-        ask(&AttemptTimeoutLayer::utee(), with_hint.into()).await,
+        ask(&AttemptTimeoutLayer::per_request(), with_hint.into()).await,
         "Tool timeout after 1.5s"
     );
 }
@@ -112,15 +112,15 @@ async fn the_request_overrides_the_layer() {
 #[tokio::test(start_paused = true)]
 async fn presets_have_their_durations() {
     for (layer, text) in [
-        (AttemptTimeoutLayer::tool_reliability(), "Tool timeout after 10s"),
+        (AttemptTimeoutLayer::default(), "Tool timeout after 10s"),
         (AttemptTimeoutLayer::builder().build().unwrap(), "Tool timeout after 10s"),
-        (AttemptTimeoutLayer::error_handling(), "Tool timeout after 30s"),
+        (AttemptTimeoutLayer::thirty_seconds(), "Tool timeout after 30s"),
     ] {
         let tool = layer.layer(Scripted::script([Step::<()>::Hang]));
         assert_eq!(tool.oneshot(call()).await.unwrap_err().to_string(), text);
     }
     for unbounded in [
-        AttemptTimeoutLayer::utee(),
+        AttemptTimeoutLayer::per_request(),
         AttemptTimeoutLayer::builder().only_as_requested().build().unwrap(),
     ] {
         let late = Step::after(1_000_000 * SECOND, Step::Ok(7));

@@ -26,11 +26,11 @@ impl Progress<u64> for Numbers {
 }
 
 fn attempt() -> AttemptTimeoutLayer<Numbers> {
-    AttemptTimeoutLayer::builder().answers(Numbers).build().unwrap()
+    AttemptTimeoutLayer::builder().policy(Numbers).build().unwrap()
 }
 
 fn deadline() -> DeadlineLayer<Numbers> {
-    DeadlineLayer::builder().answers(Numbers).build().unwrap()
+    DeadlineLayer::builder().policy(Numbers).build().unwrap()
 }
 
 #[test]

@@ -8,7 +8,7 @@ use tr_timeout::{AttemptTimeoutLayer, DeadlineLayer};
 async fn http_requests_need_no_annotations() {
     let client = ServiceBuilder::new()
         .layer(DeadlineLayer::new())
-        .layer(AttemptTimeoutLayer::tool_reliability())
+        .layer(AttemptTimeoutLayer::default())
         .service_fn(async |req: http::Request<String>| {
             Ok::<_, BoxError>(http::Response::new(req.into_body().len()))
         });
@@ -33,7 +33,7 @@ impl Progress<Query> for DefaultPolicy {
 #[tokio::test(start_paused = true)]
 async fn a_type_of_ones_own_needs_a_few_answers() {
     let database = ServiceBuilder::new()
-        .layer(AttemptTimeoutLayer::tool_reliability())
+        .layer(AttemptTimeoutLayer::default())
         .service_fn(async |_: Query| std::future::pending::<Result<(), BoxError>>().await);
     let error = database.oneshot(Query(Duration::from_millis(20))).await.unwrap_err();
     assert_eq!(error.to_string(), "Tool timeout after 20ms");

@@ -31,7 +31,7 @@ pub(crate) fn read() -> ToolCall {
 impl Caller for Both {
     fn new(world: &Rc<World>) -> Self {
         let retry = RetryLayer::builder().seed(world.seed()).build().expect("the preset");
-        Self(retry.layer(BreakerLayer::tool_reliability().layer(Leaf(world.clone()))))
+        Self(retry.layer(BreakerLayer::default().layer(Leaf(world.clone()))))
     }
 
     async fn call(&self, _: &World) -> bool {
@@ -89,7 +89,7 @@ mod tests {
         fn new(world: &Rc<World>) -> Self {
             let budget = Budget::builder().build().unwrap();
             let retry = RetryLayer::builder().seed(world.seed()).budget(budget).build().unwrap();
-            Self(retry.layer(BreakerLayer::tool_reliability().layer(Leaf(world.clone()))))
+            Self(retry.layer(BreakerLayer::default().layer(Leaf(world.clone()))))
         }
 
         async fn call(&self, _: &World) -> bool {

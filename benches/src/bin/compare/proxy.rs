@@ -109,7 +109,7 @@ impl Session {
         self.say(&lines.join("\n"))?;
         for id in first..=self.id {
             self.hear()?;
-            // Answers of calls that are made at once come in any order.
+            // SmallPolicy of calls that are made at once come in any order.
             let wanted = format!(r#""{id:016}""#);
             let is_right = if at_once == 1 { self.line.contains(&wanted) } else { self.is_echo() };
             if !is_right {

@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 use tokio::signal::unix::{SignalKind, signal};
-use tool_reliability::{Builder, Mode, ToolStack, breaker, config::Config, retry::Policy};
+use tool_reliability::{Builder, Mode, ToolStack, breaker, config::Config, retry::RetryConfig};
 use tower::{Layer as _, util::MapRequest};
 use tr_core::{Effect, ToolCatalog, ToolManifest, printable_lines};
 use tr_turn::{CancelLayer, Plan, Recorder, Report, Tools, Turns};
@@ -153,17 +153,18 @@ fn usable(files: &Files) -> Result<(Setup, ToolCatalog), String> {
     Ok((setup, catalog))
 }
 
-/// The preset `error_handling`, with what the configuration says over it.
+/// The stack for a turn: `fixed_cadence` and `close_on_first_success`, with the settings of the
+/// configuration on top.
 fn builder(config: &Config) -> Builder {
-    let mut policy = Policy::error_handling();
+    let mut retry_config = RetryConfig::fixed_cadence();
     if let Some(changes) = &config.retry {
-        policy.apply(changes);
+        retry_config.apply(changes);
     }
     ToolStack::builder()
         .attempt_timeout(|timeout| timeout.after(ATTEMPT))
-        .breaker(|_| breaker::Builder::error_handling())
+        .breaker(|_| breaker::Builder::close_on_first_success())
         .config(config)
-        .retry(|retry| retry.policy(policy))
+        .retry(|retry| retry.config(retry_config))
         // A plan is no model that loops, and each of its calls may fail by itself.
         .loop_guard(|guard| guard.enabled(false))
         // What MCP says of a failure is `isError`; any other member is the server's answer.

@@ -9,7 +9,7 @@ use std::{
     },
     time::Duration,
 };
-use tool_reliability::{ToolStack, retry::Policy, telemetry::JsonLines};
+use tool_reliability::{ToolStack, retry::RetryConfig, telemetry::JsonLines};
 use tower::{Service, ServiceExt, service_fn};
 use tr_core::{BoxError, Effect, FailureInfo, Json, Params, Ran, ToolCall, ToolOutcome, causes};
 use tracing_subscriber::prelude::*;
@@ -133,9 +133,9 @@ async fn accuracy() -> (usize, usize) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tr-core/tests/data/errors/corpus.jsonl");
     let corpus = fs::read_to_string(path).expect("the labelled corpus");
     let labelled = corpus.lines().map(|line| serde_json::from_str::<Labelled>(line).expect(line));
-    let mut policy = Policy::tool_reliability();
-    policy.attempts = 1;
-    let stack = ToolStack::builder().retry(|retry| retry.policy(policy)).build().expect("valid");
+    let mut config = RetryConfig::default();
+    config.attempts = 1;
+    let stack = ToolStack::builder().retry(|retry| retry.config(config)).build().expect("valid");
     let (mut errors, mut right) = (0, 0);
     for case in labelled.filter(|case| case.via == "message") {
         let text = case.text.clone();

@@ -60,7 +60,7 @@ fn settings() -> impl Strategy<Value = Settings> {
         |((run, rate, cooldown, on), window, min_calls, rolling, probes, slow)| {
             let (max_probes, wins, lease) = probes;
             let ms = Duration::from_millis;
-            let mut builder = Builder::tool_reliability()
+            let mut builder = Builder::by_effect()
                 .consecutive_failures(on[0].then_some(run))
                 .failure_rate((on[1] || !on[0]).then_some(rate))
                 .cooldown(ms(cooldown))
@@ -291,7 +291,7 @@ fn check(
 #[test]
 fn a_clock_put_back_prolongs_no_refusal_and_a_stale_stamp_ends_none() {
     let ms = Duration::from_millis;
-    let mut settings = Builder::error_handling().consecutive_failures(1).settings();
+    let mut settings = Builder::close_on_first_success().consecutive_failures(1).settings();
     settings.rules.iter_mut().for_each(|rules| rules.cooldown = ms(30));
     let ground = Arc::new(Ground::new(settings.clone(), Arc::default()));
     let gate = Gate::new(KeyRef::new("tool"), "tool", ground, Lanes::one(&settings));

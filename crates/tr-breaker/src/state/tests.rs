@@ -145,7 +145,7 @@ fn successes_of_different_ages_leave_the_window_one_lap_after_the_other() {
 #[test]
 fn each_effect_goes_by_its_own_rules() {
     let opens_after = |row, calls: &[End]| {
-        let mut bench = Bench::new(&Builder::tool_reliability());
+        let mut bench = Bench::new(&Builder::by_effect());
         let opened = calls.iter().position(|end| {
             let ticket = bench.machine.admit(row, bench.at).unwrap().unwrap();
             bench.end(ticket, *end);

@@ -15,7 +15,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test(start_paused = true)]
 async fn tr_08_consecutive_failures_open() {
-    let rig = Rig::new(Builder::tool_reliability());
+    let rig = Rig::new(Builder::by_effect());
     let mutation = call().effect(Effect::Mutating);
     for failures in 1..=5 {
         assert_eq!(rig.state(), Closed, "after {} failures", failures - 1);
@@ -45,7 +45,7 @@ async fn tr_08_consecutive_failures_open() {
 
 #[tokio::test(start_paused = true)]
 async fn tr_09_recovery_after_cooldown() {
-    let rig = Rig::new(Builder::tool_reliability()).opened().await;
+    let rig = Rig::new(Builder::by_effect()).opened().await;
     advance(30 * SECOND).await;
     for closes in [false, true] {
         assert_eq!(rig.state(), HalfOpen);
@@ -57,7 +57,7 @@ async fn tr_09_recovery_after_cooldown() {
 
 #[tokio::test(start_paused = true)]
 async fn tr_10_probe_failure_reopens() {
-    let rig = Rig::new(Builder::tool_reliability()).opened().await;
+    let rig = Rig::new(Builder::by_effect()).opened().await;
     advance(45 * SECOND).await;
     rig.calls([failure("timeout")]).await;
     assert_eq!((rig.state(), rig.breaker().time_left()), (Open, Some(30 * SECOND)));
@@ -69,7 +69,7 @@ async fn tr_10_probe_failure_reopens() {
 
 #[tokio::test(start_paused = true)]
 async fn tr_13_an_event_for_every_transition() {
-    let rig = Rig::new(Builder::tool_reliability());
+    let rig = Rig::new(Builder::by_effect());
     let (breaker, heard) = (rig.breaker(), rig.heard.clone());
     rig.calls([(); 5].map(|()| failure("timeout"))).await;
     assert_eq!(heard.take(), ["flight_search flight_search: CLOSED to OPEN"]);
@@ -98,7 +98,7 @@ async fn tr_13_an_event_for_every_transition() {
 
 #[tokio::test(start_paused = true)]
 async fn eh_3_1_opens_after_five_failures() {
-    let rig = Rig::new(Builder::error_handling());
+    let rig = Rig::new(Builder::close_on_first_success());
     for _ in 0..4 {
         rig.calls([failure("timeout")]).await;
         assert_eq!(rig.state(), Closed);
@@ -112,7 +112,7 @@ async fn eh_3_1_opens_after_five_failures() {
 #[tokio::test(start_paused = true)]
 async fn eh_3_2_half_opens_after_30_s() {
     for probe_succeeds in [true, false] {
-        let rig = Rig::new(Builder::error_handling()).opened().await;
+        let rig = Rig::new(Builder::close_on_first_success()).opened().await;
         assert!(is_refused(&rig.call().await), "at 0 s");
         advance(15 * SECOND).await;
         assert!(is_refused(&rig.call().await), "at 15 s");
@@ -145,7 +145,7 @@ async fn eh_3_2_half_opens_after_30_s() {
 
 #[tokio::test(start_paused = true)]
 async fn eh_3_3_closes_after_a_success_in_half_open() {
-    let rig = Rig::new(Builder::error_handling()).opened().await;
+    let rig = Rig::new(Builder::close_on_first_success()).opened().await;
     advance(30 * SECOND).await;
     rig.call().await.unwrap();
     assert_eq!((rig.state(), rig.breaker().counts().consecutive_failures), (Closed, 0));
@@ -156,7 +156,7 @@ async fn eh_3_3_closes_after_a_success_in_half_open() {
 
 #[tokio::test]
 async fn eh_3_4_permanent_errors_do_not_count() {
-    let rig = Rig::new(Builder::error_handling());
+    let rig = Rig::new(Builder::close_on_first_success());
     rig.calls([(); 5].map(|()| permanent())).await;
     assert_eq!((rig.state(), rig.breaker().counts().consecutive_failures), (Closed, 0));
     assert_eq!(rig.asked.calls(), 5);
@@ -164,7 +164,7 @@ async fn eh_3_4_permanent_errors_do_not_count() {
 
 #[tokio::test]
 async fn eh_3_5_transient_errors_count() {
-    let rig = Rig::new(Builder::error_handling());
+    let rig = Rig::new(Builder::close_on_first_success());
     let errors = ["Connection timeout after 30s", "Rate limit exceeded (429)", "Connection reset"];
     rig.calls(errors.into_iter().cycle().take(5).map(Step::err)).await;
     assert_eq!((rig.state(), rig.breaker().counts().consecutive_failures), (Open, 5));
@@ -172,7 +172,7 @@ async fn eh_3_5_transient_errors_count() {
 
 #[tokio::test]
 async fn eh_7_2_mixed_transient_and_permanent() {
-    let rig = Rig::new(Builder::error_handling());
+    let rig = Rig::new(Builder::close_on_first_success());
     rig.calls([failure("timeout"), permanent(), failure("rate_limited")]).await;
     assert_eq!(rig.breaker().counts().consecutive_failures, 1);
 }
@@ -180,7 +180,7 @@ async fn eh_7_2_mixed_transient_and_permanent() {
 #[tokio::test]
 async fn rate_limits_count_by_a_knob() {
     for (counts, state) in [(true, Open), (false, Closed)] {
-        let rig = Rig::new(Builder::error_handling().count_rate_limits(counts));
+        let rig = Rig::new(Builder::close_on_first_success().count_rate_limits(counts));
         rig.calls([(); 5].map(|()| failure("rate_limited"))).await;
         assert_eq!(rig.state(), state);
         let failures = if counts { 5 } else { 0 };
@@ -196,7 +196,7 @@ async fn presets_judge_by_the_declared_effect() {
         (Some(Effect::Idempotent), 5),
         (Some(Effect::ReadOnly), 8),
     ] {
-        let rig = Rig::new(Builder::tool_reliability());
+        let rig = Rig::new(Builder::by_effect());
         let call = effect.map_or_else(call, |effect| call().effect(effect));
         while rig.state() == Closed {
             rig.then([failure("timeout")]);
@@ -208,7 +208,7 @@ async fn presets_judge_by_the_declared_effect() {
 
 #[tokio::test]
 async fn shadow_lets_pass_what_it_would_refuse() {
-    let rig = Rig::new(Builder::error_handling()).opened().await;
+    let rig = Rig::new(Builder::close_on_first_success()).opened().await;
     rig.breaker().shadow();
     rig.call().await.unwrap();
     assert_eq!(rig.heard.take(), ["flight_search flight_search: OPEN would refuse"]);
@@ -219,7 +219,7 @@ async fn shadow_lets_pass_what_it_would_refuse() {
 
 #[tokio::test]
 async fn disabled_by_handle_and_back() {
-    let rig = Rig::new(Builder::error_handling()).opened().await;
+    let rig = Rig::new(Builder::close_on_first_success()).opened().await;
     rig.breaker().disable();
     rig.calls([(); 9].map(|()| failure("timeout"))).await;
     assert_eq!(rig.asked.calls(), 5 + 9);
@@ -254,7 +254,7 @@ async fn slow_calls_count_where_the_rule_is_set() {
 
 #[tokio::test(start_paused = true)]
 async fn a_ramp_after_closing_lets_pass_some_calls_at_first() {
-    let rig = Rig::new(Builder::error_handling().ramp(10 * SECOND)).opened().await;
+    let rig = Rig::new(Builder::close_on_first_success().ramp(10 * SECOND)).opened().await;
     advance(30 * SECOND).await;
     rig.call().await.unwrap();
     let refused = rig.call().await;
@@ -269,7 +269,7 @@ async fn a_ramp_after_closing_lets_pass_some_calls_at_first() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_stamped_before_it_opened_is_refused_and_shortens_no_cooldown() {
-    let rig = Rig::new(Builder::error_handling());
+    let rig = Rig::new(Builder::close_on_first_success());
     let mut old = call();
     old.set_stamp(Some(CoarseInstant::at(Instant::now().into_std())));
     advance(20 * SECOND).await;

@@ -50,8 +50,8 @@ impl Classify<Found> for DefaultPolicy {
 #[test]
 fn keeps_the_laws_in_every_mode() {
     let laws = Laws::new(Lookup, |lookup: &Lookup| Found(lookup.0));
-    let enforcing = Builder::tool_reliability();
-    let slow = Builder::tool_reliability().slow_calls(Duration::from_secs(60), 0.5);
+    let enforcing = Builder::by_effect();
+    let slow = Builder::by_effect().slow_calls(Duration::from_secs(60), 0.5);
     let shadow = BreakerLayer::builder().mode(Mode::Shadow).forced_open(true);
     let disabled = BreakerLayer::builder().mode(Mode::Disabled);
     for builder in [enforcing, slow, shadow, disabled] {
@@ -61,7 +61,7 @@ fn keeps_the_laws_in_every_mode() {
 
 #[tokio::test]
 async fn guards_http_without_annotations() {
-    let layer = BreakerLayer::tool_reliability();
+    let layer = BreakerLayer::default();
     let service = layer.layer(service_fn(|req: Request<&'static str>| async move {
         let status = if req.uri().host() == Some("down.example") { 503 } else { 200 };
         Ok::<_, BoxError>(Response::builder().status(status).body(())?)
@@ -81,7 +81,7 @@ async fn guards_http_without_annotations() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dead_http_server_leaves_the_breaker_of_its_https_sibling_closed() {
-    let layer = BreakerLayer::tool_reliability();
+    let layer = BreakerLayer::default();
     let registry = layer.registry().clone();
     let service = layer.layer(service_fn(|req: Request<&'static str>| async move {
         match req.uri().scheme_str() {
@@ -121,7 +121,7 @@ async fn a_dead_http_server_leaves_the_breaker_of_its_https_sibling_closed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_probe_dropped_at_any_await_comes_back() {
-    let rig = Rig::new(Builder::tool_reliability()).opened().await;
+    let rig = Rig::new(Builder::by_effect()).opened().await;
     advance(Duration::from_secs(30)).await;
     let tick = Duration::from_millis(1);
     for polls in 0..=3 {
@@ -144,7 +144,7 @@ async fn a_probe_dropped_at_any_await_comes_back() {
 /// The breaker is half open all the time, so that each call asks for one of three permits.
 #[tokio::test(start_paused = true)]
 async fn calls_dropped_at_random_leave_no_probe_out() {
-    let builder = Builder::tool_reliability().successes_to_close(10_000).max_probes(3);
+    let builder = Builder::by_effect().successes_to_close(10_000).max_probes(3);
     let layer = builder.build().unwrap();
     let breaker = layer.registry().breaker(KeyRef::new("lookup"));
     let tool = Scripted::by(|n, lookup: &Lookup| match lookup.0 {
@@ -225,7 +225,8 @@ fn settings_are_refused_with_all_faults_named() {
 
 #[test]
 fn the_defaults_are_the_specified_ones_and_the_presets_are_good() {
-    for builder in [BreakerLayer::builder(), Builder::tool_reliability(), Builder::error_handling()]
+    for builder in
+        [BreakerLayer::builder(), Builder::by_effect(), Builder::close_on_first_success()]
     {
         let debug = format!("{builder:?}");
         for default in [

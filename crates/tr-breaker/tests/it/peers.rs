@@ -31,7 +31,7 @@ async fn peer_tr_window_that_never_slides_after_100_000_successes() {
 #[tokio::test(start_paused = true)]
 async fn peer_tr_and_resilience4j_stale_failure_reopens_and_stale_success_closes() {
     for late in [ok(), failure("timeout")] {
-        let rig = Rig::new(Builder::error_handling());
+        let rig = Rig::new(Builder::close_on_first_success());
         rig.then([Step::after(40 * SECOND, late)]);
         let mut service = rig.service.clone();
         let mut slow = task::spawn(service.ready().await.unwrap().call(call()));
@@ -47,7 +47,7 @@ async fn peer_tr_and_resilience4j_stale_failure_reopens_and_stale_success_closes
 
 #[tokio::test(start_paused = true)]
 async fn peer_resilience4j_903_935_1568_half_open_wedged_by_probes_that_vanish() {
-    let rig = Rig::new(Builder::tool_reliability()).opened().await;
+    let rig = Rig::new(Builder::by_effect()).opened().await;
     advance(30 * SECOND).await;
     for _ in 0..100 {
         rig.then([Step::Hang]);
@@ -60,7 +60,7 @@ async fn peer_resilience4j_903_935_1568_half_open_wedged_by_probes_that_vanish()
 
 #[tokio::test(start_paused = true)]
 async fn peer_resilience4j_682_cancelled_call_counted_as_failure() {
-    let rig = Rig::new(Builder::error_handling());
+    let rig = Rig::new(Builder::close_on_first_success());
     rig.then((0..20).map(|_| Step::Hang));
     for _ in 0..20 {
         timeout(SECOND, rig.call()).await.unwrap_err();
@@ -71,7 +71,7 @@ async fn peer_resilience4j_682_cancelled_call_counted_as_failure() {
 
 #[tokio::test(start_paused = true)]
 async fn peer_resilience4j_545_ignored_error_eats_a_permit() {
-    let builder = Builder::error_handling().count_rate_limits(false);
+    let builder = Builder::close_on_first_success().count_rate_limits(false);
     let rig = Rig::new(builder).opened().await;
     advance(30 * SECOND).await;
     for _ in 0..10 {
@@ -84,7 +84,7 @@ async fn peer_resilience4j_545_ignored_error_eats_a_permit() {
 
 #[tokio::test(start_paused = true)]
 async fn peer_tr_calls_killed_by_a_timeout_are_not_counted() {
-    let layer = Builder::error_handling().build().unwrap();
+    let layer = Builder::close_on_first_success().build().unwrap();
     let hangs = Scripted::<ToolCall, ToolOutcome>::script([Step::Hang]).then_repeat_last();
     let service = layer.layer(tower::timeout::Timeout::new(hangs, SECOND));
     for _ in 0..5 {
@@ -107,7 +107,7 @@ async fn peer_tr_time_window_wedges_half_open_with_two_permits() {
 
 #[tokio::test(start_paused = true)]
 async fn peer_failsafe_recloser_and_resilience4j_1090_too_many_probes() {
-    let rig = Rig::new(Builder::tool_reliability()).opened().await;
+    let rig = Rig::new(Builder::by_effect()).opened().await;
     advance(30 * SECOND).await;
     let before = rig.asked.calls();
     rig.then((0..100).map(|_| Step::after(SECOND, ok())));
@@ -125,7 +125,7 @@ async fn peer_failsafe_recloser_and_resilience4j_1090_too_many_probes() {
 
 #[tokio::test(start_paused = true)]
 async fn peer_tr_one_layer_applied_twice_makes_two_circuits() {
-    let rig = Rig::new(Builder::tool_reliability()).opened().await;
+    let rig = Rig::new(Builder::by_effect()).opened().await;
     let again = rig.layer.clone().layer(Scripted::script([ok()]).then_repeat_last());
     assert!(is_refused(&again.oneshot(call()).await));
 }
@@ -133,7 +133,7 @@ async fn peer_tr_one_layer_applied_twice_makes_two_circuits() {
 /// In flight when it opens, calls fail long after: that neither prolongs the break nor ends it.
 #[tokio::test(start_paused = true)]
 async fn peer_polly_216_219_overhanging_calls_prolong_the_break() {
-    let rig = Rig::new(Builder::error_handling());
+    let rig = Rig::new(Builder::close_on_first_success());
     rig.then((1..=20).map(|second| Step::after(second * SECOND, failure("timeout"))));
     let overhanging: Vec<_> =
         (0..20).map(|_| tokio::spawn(rig.service.clone().oneshot(call()))).collect();
@@ -174,7 +174,7 @@ fn peer_polly_1866_2163_long_times_overflow() {
 
 #[tokio::test(start_paused = true)]
 async fn peer_tr_and_resilience4j_2234_paused_time_cannot_drive_it() {
-    let rig = Rig::new(Builder::tool_reliability()).opened().await;
+    let rig = Rig::new(Builder::by_effect()).opened().await;
     let before = rig.asked.calls();
     advance(30 * SECOND - Duration::from_nanos(1)).await;
     assert_eq!(rig.breaker().time_left(), Some(Duration::from_nanos(1)));
@@ -187,8 +187,8 @@ async fn peer_tr_and_resilience4j_2234_paused_time_cannot_drive_it() {
 /// Two layers are two sets of circuits, also with the same settings.
 #[tokio::test]
 async fn peer_tr_two_layers_share_nothing() {
-    let rig = Rig::new(Builder::tool_reliability()).opened().await;
-    let other = Rig::new(Builder::tool_reliability());
+    let rig = Rig::new(Builder::by_effect()).opened().await;
+    let other = Rig::new(Builder::by_effect());
     other.call().await.unwrap();
     assert_eq!((rig.state(), other.state()), (Open, Closed));
 }

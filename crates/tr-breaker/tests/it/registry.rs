@@ -36,7 +36,7 @@ fn names(layer: &BreakerLayer) -> Vec<String> {
 
 #[tokio::test]
 async fn each_tool_has_a_breaker_of_its_own_and_actions_are_tools() {
-    let rig = Rig::new(Builder::error_handling());
+    let rig = Rig::new(Builder::close_on_first_success());
     let action = |action| {
         ToolCall::new(
             ToolId::from_parts(Some("ns"), "message", Some(action)),
@@ -64,7 +64,7 @@ async fn calls_share_a_breaker_by_their_hint() {
         call
     };
     for (hint, name) in [(BreakerHint::Dependency, "geo-api"), (BreakerHint::Global, "global")] {
-        let rig = Rig::new(Builder::error_handling());
+        let rig = Rig::new(Builder::close_on_first_success());
         fail(&rig, ["a", "b", "c", "d", "e"].map(|tool| hinted(tool, hint))).await;
         assert_eq!(names(&rig.layer), [name]);
         assert_eq!(rig.layer.registry().all()[0].state(), Open);
@@ -75,7 +75,7 @@ async fn calls_share_a_breaker_by_their_hint() {
 #[tokio::test]
 async fn a_manifest_has_the_last_word_and_nonsense_in_it_has_none() {
     for (consecutive, opens_at) in [(Some(2), 2), (Some(0), 8), (None, 8)] {
-        let rig = Rig::new(Builder::tool_reliability());
+        let rig = Rig::new(Builder::by_effect());
         let mut manifest = ToolManifest::new("search");
         manifest.effect = Some(Effect::ReadOnly);
         manifest.breaker.consecutive = consecutive;
@@ -94,7 +94,7 @@ async fn a_manifest_has_the_last_word_and_nonsense_in_it_has_none() {
 
 #[tokio::test]
 async fn past_its_capacity_a_quiet_breaker_makes_room() {
-    let rig = Rig::new(Builder::error_handling().capacity(3));
+    let rig = Rig::new(Builder::close_on_first_success().capacity(3));
     for tool in ["a", "b", "c", "d", "e", "f", "g"] {
         succeed(&rig, call(tool)).await;
         assert!(rig.layer.registry().all().len() <= 3);
@@ -105,7 +105,7 @@ async fn past_its_capacity_a_quiet_breaker_makes_room() {
 
 #[tokio::test(start_paused = true)]
 async fn what_remembers_failures_or_is_in_use_is_not_evicted() {
-    let rig = Rig::new(Builder::error_handling().capacity(4));
+    let rig = Rig::new(Builder::close_on_first_success().capacity(4));
     fail(&rig, [call("failed")]).await;
     fail(&rig, (0..5).map(|_| call("open"))).await;
     let held = rig.layer.registry().breaker(KeyRef::new("held"));
@@ -164,7 +164,7 @@ impl Classify<()> for Colliding {
 
 #[tokio::test]
 async fn keys_of_one_hash_are_told_apart_by_name() {
-    let layer = Builder::error_handling().capacity(2).answers(Colliding).build().unwrap();
+    let layer = Builder::close_on_first_success().capacity(2).policy(Colliding).build().unwrap();
     let service = layer.layer(Scripted::by(|_, name: &&'static str| match *name {
         "bad" => Step::err("down"),
         _ => Step::Ok(()),
@@ -201,8 +201,8 @@ where
 
 #[test]
 fn threads_lose_no_call() {
-    let never = Builder::error_handling().consecutive_failures(10_000).failure_rate(None);
-    let layer = never.window(10_000).answers(Colliding).build().unwrap();
+    let never = Builder::close_on_first_success().consecutive_failures(10_000).failure_rate(None);
+    let layer = never.window(10_000).policy(Colliding).build().unwrap();
     let tool = Scripted::by(|n, _: &&'static str| match n % 8 {
         7 => Step::err("down"),
         _ => Step::Ok(()),
@@ -214,7 +214,7 @@ fn threads_lose_no_call() {
 
 #[test]
 fn threads_agree_while_breakers_come_and_go() {
-    let layer = Builder::error_handling().capacity(8).answers(Colliding).build().unwrap();
+    let layer = Builder::close_on_first_success().capacity(8).policy(Colliding).build().unwrap();
     let tool = Scripted::by(|_, name: &&'static str| match *name {
         "a" => Step::err("down"),
         _ => Step::Ok(()),
@@ -235,7 +235,7 @@ fn threads_agree_while_breakers_come_and_go() {
 async fn a_seed_gives_the_same_cooldowns_whoever_was_there_before() {
     let mut drawn = Vec::new();
     for _ in 0..4 {
-        let builder = Builder::error_handling().cooldown_jitter(0.5).seed(7);
+        let builder = Builder::close_on_first_success().cooldown_jitter(0.5).seed(7);
         let rig = Rig::new(builder).opened().await;
         let first = rig.breaker().time_left().unwrap();
         rig.breaker().reset();

@@ -49,7 +49,7 @@ fn names(rig: &Rig) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn a_dead_origin_opens_its_own_breaker_and_no_other() {
-    let rig = Rig::new(Builder::error_handling());
+    let rig = Rig::new(Builder::close_on_first_success());
     fail(&rig, 4, &fetch("http://dead-1.example/a")).await;
     fail(&rig, 4, &fetch("http://dead-2.example/b")).await;
     for n in 0..3 {
@@ -95,7 +95,7 @@ async fn a_hint_wins_the_calls_own_before_the_manifests() {
 
 #[tokio::test(start_paused = true)]
 async fn a_manifest_sets_up_the_breakers_of_what_its_tool_reaches() {
-    let rig = Rig::new(Builder::error_handling());
+    let rig = Rig::new(Builder::close_on_first_success());
     let mut manifest = ToolManifest::new("fetch");
     manifest.breaker.consecutive = Some(2);
     let call = fetch("http://dead.example/").manifested(Arc::new(manifest));
@@ -105,7 +105,7 @@ async fn a_manifest_sets_up_the_breakers_of_what_its_tool_reaches() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_ordered_for_the_tool_holds_for_all_that_it_reaches() {
-    let rig = Rig::new(Builder::error_handling());
+    let rig = Rig::new(Builder::close_on_first_success());
     let (dead, well, new) = ("http://dead.example/", "http://well.example/", "http://new.example/");
     assert_eq!(refused_by(&rig, well).await, None);
     fail(&rig, 5, &fetch(dead)).await;
@@ -150,7 +150,7 @@ async fn a_layer_that_refuses_nothing_or_all_does_so_for_targets_until_the_tool_
 {
     let dead = "http://dead.example/";
     for mode in [Mode::Shadow, Mode::Disabled] {
-        let rig = Rig::new(Builder::error_handling().mode(mode));
+        let rig = Rig::new(Builder::close_on_first_success().mode(mode));
         fail(&rig, 9, &fetch(dead)).await;
         assert_eq!(refused_by(&rig, dead).await, None, "{mode:?}");
         tool(&rig).enforce();
@@ -160,7 +160,7 @@ async fn a_layer_that_refuses_nothing_or_all_does_so_for_targets_until_the_tool_
         fail(&rig, 9, &fetch(dead)).await;
         assert_eq!(refused_by(&rig, dead).await, None, "{mode:?}");
     }
-    let rig = Rig::new(Builder::error_handling().forced_open(true));
+    let rig = Rig::new(Builder::close_on_first_success().forced_open(true));
     assert_eq!(refused_by(&rig, dead).await.as_deref(), Some("fetch"));
     tool(&rig).reset();
     assert_eq!(refused_by(&rig, dead).await, None);
@@ -168,18 +168,18 @@ async fn a_layer_that_refuses_nothing_or_all_does_so_for_targets_until_the_tool_
 
 #[tokio::test(start_paused = true)]
 async fn what_was_saved_is_known_again() {
-    let before = Rig::new(Builder::error_handling());
+    let before = Rig::new(Builder::close_on_first_success());
     let (dead, well) = ("http://dead.example/", "http://well.example/");
     fail(&before, 5, &fetch(dead)).await;
     let saved = before.layer.registry().save(&SystemClock);
-    let after = Rig::new(Builder::error_handling());
+    let after = Rig::new(Builder::close_on_first_success());
     after.layer.registry().restore(&saved, &SystemClock);
     assert_eq!(refused_by(&after, well).await, None);
     assert!(refused_by(&after, dead).await.is_some());
 
     tool(&before).force_open();
     let saved = before.layer.registry().save(&SystemClock);
-    let after = Rig::new(Builder::error_handling());
+    let after = Rig::new(Builder::close_on_first_success());
     after.layer.registry().restore(&saved, &SystemClock);
     assert_eq!(refused_by(&after, well).await.as_deref(), Some("fetch"));
     assert_eq!(tool(&after).state(), ForcedOpen);
@@ -187,7 +187,7 @@ async fn what_was_saved_is_known_again() {
 
 #[tokio::test(start_paused = true)]
 async fn any_number_of_origins_is_bounded_and_none_stays_for_good() {
-    let rig = Rig::new(Builder::error_handling().capacity(40));
+    let rig = Rig::new(Builder::close_on_first_success().capacity(40));
     for n in 0..200 {
         assert_eq!(refused_by(&rig, &format!("http://host-{n}.example/")).await, None);
         assert!(rig.layer.registry().all().len() <= 40);

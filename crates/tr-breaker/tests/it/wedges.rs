@@ -17,7 +17,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test(start_paused = true)]
 async fn a_hung_probe_reopens_when_its_lease_ends() {
-    let rig = Rig::new(Builder::tool_reliability().probe_lease(10 * SECOND)).opened().await;
+    let rig = Rig::new(Builder::by_effect().probe_lease(10 * SECOND)).opened().await;
     advance(30 * SECOND).await;
     rig.then([Step::Hang]);
     let mut service = rig.service.clone();
@@ -66,7 +66,7 @@ impl Classify<&'static str> for Nervous {
 
 #[tokio::test]
 async fn a_panic_of_tool_or_classifier_counts_for_nothing_while_closed() {
-    let layer = Builder::error_handling().answers(Nervous).build().unwrap();
+    let layer = Builder::close_on_first_success().policy(Nervous).build().unwrap();
     let breaker = layer.registry().breaker(KeyRef::new("tool"));
     let panics = [Step::Ok("judge that"), Step::Panic, Step::PanicInCall];
     let tool = Scripted::script(panics.into_iter().cycle().take(30).chain([Step::Ok("fine")]));
@@ -82,7 +82,7 @@ async fn a_panic_of_tool_or_classifier_counts_for_nothing_while_closed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_of_tool_or_classifier_does_not_wedge_a_half_open_breaker() {
-    let layer = Builder::error_handling().answers(Nervous).build().unwrap();
+    let layer = Builder::close_on_first_success().policy(Nervous).build().unwrap();
     let breaker = layer.registry().breaker(KeyRef::new("tool"));
     let fails = (0..8).map(|_| Step::err("down"));
     let panics = [Step::Ok("judge that"), Step::Panic, Step::PanicInCall];
@@ -116,7 +116,7 @@ impl Observer for Meddler {
 
 #[tokio::test(start_paused = true)]
 async fn an_observer_may_act_and_may_panic_and_the_others_hear_all_in_order() {
-    let rig = Rig::new(Builder::error_handling());
+    let rig = Rig::new(Builder::close_on_first_success());
     rig.layer.registry().subscribe(Arc::new(Meddler(rig.breaker())));
     let after = Arc::new(Heard::default());
     let service = rig.service.clone();
@@ -139,13 +139,13 @@ async fn an_observer_may_act_and_may_panic_and_the_others_hear_all_in_order() {
 #[tokio::test(start_paused = true)]
 async fn a_call_outlives_its_breaker() {
     for end in [ok(), failure("timeout"), Step::Hang] {
-        let rig = Rig::new(Builder::error_handling().consecutive_failures(1));
+        let rig = Rig::new(Builder::close_on_first_success().consecutive_failures(1));
         rig.call().await.unwrap();
         rig.then([Step::after(SECOND, end)]);
         let mut late = task::spawn(rig.service.clone().oneshot(call()));
         assert_pending!(late.poll());
         drop(rig);
-        let next = Rig::new(Builder::error_handling().consecutive_failures(1));
+        let next = Rig::new(Builder::close_on_first_success().consecutive_failures(1));
         next.call().await.unwrap();
         advance(SECOND).await;
         let _ = late.poll();
@@ -157,7 +157,7 @@ async fn a_call_outlives_its_breaker() {
 /// Unknown keys get a breaker each, also an empty one and a very long one.
 #[tokio::test]
 async fn any_name_has_a_breaker() {
-    let rig = Rig::new(Builder::error_handling());
+    let rig = Rig::new(Builder::close_on_first_success());
     for name in ["", "\u{0}", "ünïcode", &*"x".repeat(100_000)] {
         let named = ToolCall::new(name, Params::empty_object());
         for _ in 0..5 {
@@ -182,7 +182,7 @@ impl Observer for Fragile {
 /// The probe's lease has ended when it panics, so that giving it back reopens.
 #[tokio::test(start_paused = true)]
 async fn no_observer_is_told_while_a_panic_unwinds() {
-    let rig = Rig::new(Builder::error_handling().probe_lease(SECOND)).opened().await;
+    let rig = Rig::new(Builder::close_on_first_success().probe_lease(SECOND)).opened().await;
     rig.layer.registry().subscribe(Arc::new(Fragile));
     advance(30 * SECOND).await;
     rig.then([Step::after(2 * SECOND, Step::Panic)]);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say what a `{Req}` does to the world",
     label = "no `EffectOf<{Req}>` here",
-    note = "write `impl tr_core::EffectOf<{Req}> for {Self}` beside your request type, or give the layer your own answers with `.answers(MyAnswers)`"
+    note = "write `impl tr_core::EffectOf<{Req}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait EffectOf<Req> {
     /// Its effect; [`Effect::Mutating`] where nobody knows.
@@ -28,7 +28,7 @@ pub trait EffectOf<Req> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot copy a `{Req}` for another attempt",
     label = "no `Repeat<{Req}>` here",
-    note = "write `impl tr_core::Repeat<{Req}> for {Self}` beside your request type, or give the layer your own answers with `.answers(MyAnswers)`"
+    note = "write `impl tr_core::Repeat<{Req}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait Repeat<Req> {
     /// The copy for another attempt, or `None` if there can be none (a body that streams).
@@ -54,7 +54,7 @@ pub trait Repeat<Req> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say by when a `{Req}` must be answered",
     label = "no `Progress<{Req}>` here",
-    note = "write `impl tr_core::Progress<{Req}> for {Self} {{}}` beside your request type (all methods have defaults), or give the layer your own answers with `.answers(MyAnswers)`"
+    note = "write `impl tr_core::Progress<{Req}> for {Self} {{}}` beside your request type (all methods have defaults), or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait Progress<Req> {
     /// When the answer is of no use any more.

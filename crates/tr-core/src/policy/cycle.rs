@@ -7,7 +7,7 @@ use std::borrow::Cow;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say which tool cycle a `{Req}` is",
     label = "no `CycleOf<{Req}>` here",
-    note = "write `impl tr_core::CycleOf<{Req}> for {Self}` beside your request type, or give the layer your own answers with `.answers(MyAnswers)`"
+    note = "write `impl tr_core::CycleOf<{Req}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait CycleOf<Req> {
     /// The cycle; `None` for a request that belongs to no session or that no model made.
@@ -31,7 +31,7 @@ pub struct CycleRef<'r> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say what a transcript records of a `{Res}`",
     label = "no `AnswerOf<{Res}>` here",
-    note = "write `impl tr_core::AnswerOf<{Res}> for {Self}` beside your response type, or give the layer your own answers with `.answers(MyAnswers)`"
+    note = "write `impl tr_core::AnswerOf<{Res}> for {Self}` beside your response type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait AnswerOf<Res> {
     /// What the model sees, and whether the tool ran.

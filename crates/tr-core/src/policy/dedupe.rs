@@ -6,7 +6,7 @@ use std::{error::Error, fmt};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say by what a repeated `{Req}` is recognised",
     label = "no `IdempotencyOf<{Req}>` here",
-    note = "write `impl tr_core::IdempotencyOf<{Req}> for {Self}` beside your request type, or give the layer your own answers with `.answers(MyAnswers)`"
+    note = "write `impl tr_core::IdempotencyOf<{Req}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait IdempotencyOf<Req> {
     /// Its key and digest; `None` if it has no key.
@@ -105,7 +105,7 @@ impl Error for InvalidKey {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot record a `{Res}`",
     label = "no `Codec<{Res}>` here",
-    note = "write `impl tr_core::Codec<{Res}> for {Self}` beside your response type, or give the layer your own answers with `.answers(MyAnswers)`"
+    note = "write `impl tr_core::Codec<{Res}> for {Self}` beside your response type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait Codec<Res> {
     /// What is kept in the record.

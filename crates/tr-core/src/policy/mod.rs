@@ -4,7 +4,7 @@
 //! [`DefaultPolicy`] answers for [`ToolCall`](crate::ToolCall) and, with the feature `http`, for
 //! `http::Request`, so the defaults need no type annotations. For a type of your own, write
 //! `impl KeyOf<MyRequest> for DefaultPolicy` beside the type, or hand a layer your own answers with
-//! `.answers(MyAnswers)`. Answers are small `Copy` types, never closures.
+//! `.policy(MyPolicy)`. Answers are small `Copy` types, never closures.
 //!
 //! Each method with a default answers "I don't know", and the layer falls back to its own
 //! settings.
@@ -42,7 +42,7 @@ pub type End<'r, Res> = Result<&'r Res, &'r (dyn Error + Send + Sync + 'static)>
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say which tool a `{Req}` is for",
     label = "no `KeyOf<{Req}>` here",
-    note = "write `impl tr_core::KeyOf<{Req}> for {Self}` beside your request type, or give the layer your own answers with `.answers(MyAnswers)`"
+    note = "write `impl tr_core::KeyOf<{Req}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait KeyOf<Req> {
     /// The tool.
@@ -69,7 +69,7 @@ pub trait KeyOf<Req> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot tell a good `{Res}` from a bad one",
     label = "no `Classify<{Res}>` here",
-    note = "write `impl tr_core::Classify<{Res}> for {Self}` beside your response type, or give the layer your own answers with `.answers(MyAnswers)`"
+    note = "write `impl tr_core::Classify<{Res}> for {Self}` beside your response type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait Classify<Res> {
     /// Judges an end. Called once by each layer that needs to know; it must not panic.

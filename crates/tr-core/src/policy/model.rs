@@ -6,7 +6,7 @@ use std::borrow::Cow;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say which turn a `{Req}` belongs to",
     label = "no `LoopOf<{Req}>` here",
-    note = "write `impl tr_core::LoopOf<{Req}> for {Self}` beside your request type, or give the layer your own answers with `.answers(MyAnswers)`"
+    note = "write `impl tr_core::LoopOf<{Req}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait LoopOf<Req> {
     /// What is kept of a call until it ends, so that its args are hashed only if it fails.
@@ -93,7 +93,7 @@ pub struct TurnRef<'r> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say what a model is told of a `{Res}`",
     label = "no `Feedback<{Res}>` here",
-    note = "write `impl tr_core::Feedback<{Res}> for {Self}` beside your response type, or give the layer your own answers with `.answers(MyAnswers)`"
+    note = "write `impl tr_core::Feedback<{Res}> for {Self}` beside your response type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait Feedback<Res> {
     /// The failure's text as the model sees it; `None` for a success, and for a call that its

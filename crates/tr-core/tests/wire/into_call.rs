@@ -114,7 +114,7 @@ fn ut_02_what_a_request_leaves_out_has_its_default() {
 
 #[test]
 fn ut_02_the_retry_policy_has_the_drafts_defaults() {
-    let policy = RetryPolicy::utee();
+    let policy = RetryPolicy::envelope_defaults();
     assert_eq!(policy.max_attempts, Some(3));
     assert_eq!(policy.initial_delay_ms, Some(100));
     assert_eq!(policy.max_delay_ms, Some(5000));

@@ -147,7 +147,7 @@ impl Codec<Res> for ByHeader {
 
 #[tokio::test(start_paused = true)]
 async fn http_requests_are_recognised_by_their_header() {
-    let layer = IdempotencyLayer::builder().answers(ByHeader).build().unwrap();
+    let layer = IdempotencyLayer::builder().policy(ByHeader).build().unwrap();
     let service = ServiceBuilder::new().layer(layer).service(service_fn(|req: Req| async move {
         let status = if req.body().is_empty() { 422 } else { 201 };
         Ok::<_, Infallible>(http::Response::builder().status(status).body("").unwrap())
@@ -174,7 +174,7 @@ async fn http_requests_are_recognised_by_their_header() {
 #[tokio::test(start_paused = true)]
 async fn a_handler_of_ones_own_has_run_whatever_it_answers() {
     let runs = Arc::new(AtomicUsize::new(0));
-    let layer = IdempotencyLayer::builder().answers(ByHeader).build().unwrap();
+    let layer = IdempotencyLayer::builder().policy(ByHeader).build().unwrap();
     let counted = runs.clone();
     let service =
         ServiceBuilder::new().layer(layer).service(service_fn(move |req: Req| {

@@ -151,7 +151,7 @@ fn guarded(
 }
 
 fn builder() -> Builder<DefaultPolicy, Kept> {
-    IdempotencyLayer::builder().answers(DefaultPolicy)
+    IdempotencyLayer::builder().policy(DefaultPolicy)
 }
 
 async fn ask(service: &Service, trap: &Trap) -> tokio::task::JoinHandle<Result<Paid, BoxError>> {

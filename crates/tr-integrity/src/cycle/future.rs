@@ -17,7 +17,7 @@ pin_project! {
     pub struct IntegrityFuture<S, F, Req, T, A> {
         #[pin]
         state: State<S, Req, F, T>,
-        answers: A,
+        policy: A,
     }
 }
 
@@ -61,26 +61,26 @@ struct Intended<S, Req> {
 impl<S, F, Req, T, A> IntegrityFuture<S, F, Req, T, A> {
     /// Runs, and records the cycle here if there is one.
     #[inline]
-    pub(super) const fn here(inner: F, cycle: Option<Box<OpenCycle>>, answers: A) -> Self {
-        Self { state: State::Run { inner, cycle, is_durable: false }, answers }
+    pub(super) const fn here(inner: F, cycle: Option<Box<OpenCycle>>, policy: A) -> Self {
+        Self { state: State::Run { inner, cycle, is_durable: false }, policy }
     }
 
     /// Runs once the intent is recorded.
     pub(super) fn durable(
         intent: StoreFuture<'static, Option<OpenCycle>>,
         ready: (S, Req),
-        answers: A,
+        policy: A,
     ) -> Self {
         let intended = Box::new(Intended { intent, ready: Some(ready) });
-        Self { state: State::Intent { intended }, answers }
+        Self { state: State::Intent { intended }, policy }
     }
 }
 
 impl<S, F, Req, T, A> IntegrityFuture<S, F, Req, T, A> {
     /// Fails with `error`, once the refusal is recorded.
-    pub(super) fn refused(refused: Refused, error: BoxError, answers: A) -> Self {
+    pub(super) fn refused(refused: Refused, error: BoxError, policy: A) -> Self {
         let refused = Box::new((refused, Some(error)));
-        Self { state: State::Refuse { refused }, answers }
+        Self { state: State::Refuse { refused }, policy }
     }
 }
 
@@ -102,14 +102,14 @@ where
                     let mut end = ready!(inner.poll(cx)).map_err(Into::into);
                     let Some(mut cycle) = cycle.take() else {
                         if let (true, Ok(response)) = (*is_durable, &mut end) {
-                            this.answers.note_unrecorded(response);
+                            this.policy.note_unrecorded(response);
                         }
                         return Poll::Ready(end);
                     };
                     let failed = end.is_err();
                     let answer = match &end {
-                        Ok(response) => this.answers.answer_of(Ok(response)),
-                        Err(error) => this.answers.answer_of(Err(&**error)),
+                        Ok(response) => this.policy.answer_of(Ok(response)),
+                        Err(error) => this.policy.answer_of(Err(&**error)),
                     };
                     if !*is_durable {
                         cycle.end(&answer, failed);
@@ -157,7 +157,7 @@ where
                     let recorded = ready!(record.as_mut().poll(cx));
                     let mut end = end.take().expect("not polled after its end");
                     if let (Err(_), Ok(response)) = (recorded, &mut end) {
-                        this.answers.note_unrecorded(response);
+                        this.policy.note_unrecorded(response);
                     }
                     return Poll::Ready(end);
                 }

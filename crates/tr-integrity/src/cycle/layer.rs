@@ -11,7 +11,7 @@ pub struct IntegrityLayer<A = DefaultPolicy> {
     pub(super) sessions: Option<Sessions>,
     pub(super) observer: Option<Arc<dyn Observer>>,
     pub(super) when_store_fails: WhenStoreFails,
-    pub(super) answers: A,
+    pub(super) policy: A,
 }
 
 /// What to do with a call whose intent the sessions' store does not record.
@@ -47,7 +47,7 @@ impl IntegrityLayer {
             sessions: None,
             observer: None,
             when_store_fails: WhenStoreFails::Refuse,
-            answers: DefaultPolicy,
+            policy: DefaultPolicy,
         };
         IntegrityBuilder { layer }
     }
@@ -73,10 +73,10 @@ impl<A> IntegrityBuilder<A> {
         self
     }
 
-    /// Asks `answers` about requests and responses.
-    pub fn answers<B>(self, answers: B) -> IntegrityBuilder<B> {
+    /// Sets the policy that reads requests and responses; [`DefaultPolicy`] by default.
+    pub fn policy<B>(self, policy: B) -> IntegrityBuilder<B> {
         let IntegrityLayer { sessions, observer, when_store_fails, .. } = self.layer;
-        let layer = IntegrityLayer { sessions, observer, when_store_fails, answers };
+        let layer = IntegrityLayer { sessions, observer, when_store_fails, policy };
         IntegrityBuilder { layer }
     }
 

@@ -82,7 +82,7 @@ where
         if self.layer.sessions.is_some() {
             return self.call_recorded(req);
         }
-        IntegrityFuture::here(self.inner.call(req), None, self.layer.answers.clone())
+        IntegrityFuture::here(self.inner.call(req), None, self.layer.policy.clone())
     }
 }
 
@@ -98,14 +98,14 @@ impl<S, A> Integrity<S, A> {
         S: Service<Req>,
         A: CycleOf<Req> + AnswerOf<S::Response> + Clone,
     {
-        let IntegrityLayer { sessions, observer, when_store_fails, answers } = &self.layer;
+        let IntegrityLayer { sessions, observer, when_store_fails, policy } = &self.layer;
         let says_no = classify::error(&*error).end.ran == Ran::No;
         let error = if says_no { error } else { NotSent::new(error).into() };
-        let said = answers.answer_of(Err(&*error));
+        let said = policy.answer_of(Err(&*error));
         let content = Cow::Owned(said.content.into_owned());
         let answer = Answer { content, is_error: true, ran: Ran::No };
         let sessions = sessions.as_ref().filter(|sessions| sessions.config().enabled);
-        let cycle = sessions.and_then(|sessions| Some((sessions, answers.cycle_of(req)?)));
+        let cycle = sessions.and_then(|sessions| Some((sessions, policy.cycle_of(req)?)));
         let refused = match cycle {
             Some((sessions, cycle)) if sessions.is_durable() => {
                 let intent = OpenCycle::begin_durably(
@@ -123,7 +123,7 @@ impl<S, A> Integrity<S, A> {
             }
             None => Refused::Recorded,
         };
-        IntegrityFuture::refused(refused, error, answers.clone())
+        IntegrityFuture::refused(refused, error, policy.clone())
     }
 
     #[inline(never)]
@@ -132,9 +132,9 @@ impl<S, A> Integrity<S, A> {
         S: Service<Req> + Clone,
         A: CycleOf<Req> + Clone,
     {
-        let IntegrityLayer { sessions, observer, when_store_fails, answers } = &self.layer;
+        let IntegrityLayer { sessions, observer, when_store_fails, policy } = &self.layer;
         let sessions = sessions.as_ref().filter(|sessions| sessions.config().enabled);
-        let cycle = sessions.and_then(|sessions| Some((sessions, answers.cycle_of(&req)?)));
+        let cycle = sessions.and_then(|sessions| Some((sessions, policy.cycle_of(&req)?)));
         let cycle = match cycle {
             Some((sessions, cycle)) if sessions.is_durable() => {
                 let intent = OpenCycle::begin_durably(
@@ -147,7 +147,7 @@ impl<S, A> Integrity<S, A> {
                 // The one that is ready goes, its clone stays.
                 let stays = self.inner.clone();
                 let ready = (mem::replace(&mut self.inner, stays), req);
-                return IntegrityFuture::durable(intent, ready, answers.clone());
+                return IntegrityFuture::durable(intent, ready, policy.clone());
             }
             Some((sessions, cycle)) => {
                 Some(Box::new(OpenCycle::begin(sessions, &cycle, observer.as_ref())))
@@ -155,6 +155,6 @@ impl<S, A> Integrity<S, A> {
             None => None,
         };
         // If the tool panics here, the cycle is dropped, and so left to recovery.
-        IntegrityFuture::here(self.inner.call(req), cycle, answers.clone())
+        IntegrityFuture::here(self.inner.call(req), cycle, policy.clone())
     }
 }

@@ -21,7 +21,7 @@ pin_project! {
     pub struct ModelGuardFuture<S, F, Req, A, Taken, M = Whole> {
         #[pin]
         state: State<S, Req, F, Taken>,
-        answers: A,
+        policy: A,
         take: PhantomData<fn() -> M>,
     }
 }
@@ -45,21 +45,21 @@ pin_project! {
 }
 
 impl<S, F, Req, A, Taken, M> ModelGuardFuture<S, F, Req, A, Taken, M> {
-    pub(super) const fn called(inner: F, call: Guarded, answers: A) -> Self {
-        Self { state: State::Called { inner, call: Some(call) }, answers, take: PhantomData }
+    pub(super) const fn called(inner: F, call: Guarded, policy: A) -> Self {
+        Self { state: State::Called { inner, call: Some(call) }, policy, take: PhantomData }
     }
 
-    pub(super) const fn blocked(error: Box<SessionCorrupt>, answers: A) -> Self {
-        Self { state: State::Blocked { error: Some(error) }, answers, take: PhantomData }
+    pub(super) const fn blocked(error: Box<SessionCorrupt>, policy: A) -> Self {
+        Self { state: State::Blocked { error: Some(error) }, policy, take: PhantomData }
     }
 
     /// Calls once the checkpoint is recorded.
     pub(super) fn durable(
         begin: StoreFuture<'static, Option<Watch>>,
         ready: (S, Req),
-        answers: A,
+        policy: A,
     ) -> Self {
-        Self { state: State::Begin { begin, ready: Some(ready) }, answers, take: PhantomData }
+        Self { state: State::Begin { begin, ready: Some(ready) }, policy, take: PhantomData }
     }
 }
 
@@ -79,7 +79,7 @@ where
                 StateProj::Called { inner, call } => {
                     let answer = ready!(inner.poll(cx)).map_err(Into::into);
                     let call = call.take().expect("not polled after its end");
-                    let Outcome { end, record } = M::take(this.answers, answer, call);
+                    let Outcome { end, record } = M::take(this.policy, answer, call);
                     let Some(record) = record else { return Poll::Ready(end) };
                     State::Record { record, end: Some(end) }
                 }

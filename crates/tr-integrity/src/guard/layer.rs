@@ -14,7 +14,7 @@ pub struct ModelGuardLayer<A = DefaultPolicy, M = Whole> {
     pub(super) sessions: Sessions,
     pub(super) observer: Option<Arc<dyn Observer>>,
     pub(super) when_store_fails: WhenStoreFails,
-    pub(super) answers: A,
+    pub(super) policy: A,
     pub(super) mode: PhantomData<M>,
 }
 
@@ -46,7 +46,7 @@ impl ModelGuardLayer {
             sessions,
             observer: None,
             when_store_fails: WhenStoreFails::Refuse,
-            answers: DefaultPolicy,
+            policy: DefaultPolicy,
             mode: PhantomData,
         };
         ModelGuardBuilder { layer }
@@ -60,10 +60,10 @@ impl<A, M> ModelGuardBuilder<A, M> {
         self
     }
 
-    /// Asks `answers` about requests and responses.
-    pub fn answers<B>(self, answers: B) -> ModelGuardBuilder<B, M> {
+    /// Sets the policy that reads requests and responses; [`DefaultPolicy`] by default.
+    pub fn policy<B>(self, policy: B) -> ModelGuardBuilder<B, M> {
         let ModelGuardLayer { sessions, observer, when_store_fails, mode, .. } = self.layer;
-        let layer = ModelGuardLayer { sessions, observer, when_store_fails, answers, mode };
+        let layer = ModelGuardLayer { sessions, observer, when_store_fails, policy, mode };
         ModelGuardBuilder { layer }
     }
 
@@ -76,9 +76,9 @@ impl<A, M> ModelGuardBuilder<A, M> {
 
     /// Takes answers that come in pieces, and watches them on their way.
     pub fn streamed(self) -> ModelGuardBuilder<A, Streamed> {
-        let ModelGuardLayer { sessions, observer, when_store_fails, answers, .. } = self.layer;
+        let ModelGuardLayer { sessions, observer, when_store_fails, policy, .. } = self.layer;
         let mode = PhantomData;
-        let layer = ModelGuardLayer { sessions, observer, when_store_fails, answers, mode };
+        let layer = ModelGuardLayer { sessions, observer, when_store_fails, policy, mode };
         ModelGuardBuilder { layer }
     }
 

@@ -7,7 +7,7 @@ use tr_core::{DefaultPolicy, End};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say which transcript a `{Req}` sends",
     label = "no `TranscriptOf<{Req}>` here",
-    note = "write `impl tr_integrity::TranscriptOf<{Req}> for {Self}` beside your request type, or give the layer your own answers with `.answers(MyAnswers)`"
+    note = "write `impl tr_integrity::TranscriptOf<{Req}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait TranscriptOf<Req> {
     /// The session; `None` for a request that belongs to none.
@@ -24,7 +24,7 @@ pub trait TranscriptOf<Req> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say how a `{Res}` of a model ended",
     label = "no `ModelEndOf<{Res}>` here",
-    note = "write `impl tr_integrity::ModelEndOf<{Res}> for {Self}` beside your response type, or give the layer your own answers with `.answers(MyAnswers)`"
+    note = "write `impl tr_integrity::ModelEndOf<{Res}> for {Self}` beside your response type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait ModelEndOf<Res> {
     /// Judges an end. [`ModelEnd::of_body`] and [`ModelEnd::of_error`] know the providers.
@@ -35,7 +35,7 @@ pub trait ModelEndOf<Res> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say where the body of a `{Res}` is",
     label = "no `BodyOf<{Res}>` here",
-    note = "write `impl tr_integrity::BodyOf<{Res}> for {Self}` beside your response type, or give the layer your own answers with `.answers(MyAnswers)`"
+    note = "write `impl tr_integrity::BodyOf<{Res}> for {Self}` beside your response type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait BodyOf<Res> {
     /// The response, its body watched: `Res` with a [`WatchedBody`](crate::WatchedBody) in it.

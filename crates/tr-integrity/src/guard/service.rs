@@ -36,9 +36,9 @@ impl<S, A, M> ModelGuard<S, A, M> {
     where
         A: TranscriptOf<Req>,
     {
-        let ModelGuardLayer { sessions, answers, .. } = &self.layer;
+        let ModelGuardLayer { sessions, policy, .. } = &self.layer;
         // What is not in a form that we know is the provider's to judge.
-        let sent = answers.transcript_of(req).map(Transcript::read);
+        let sent = policy.transcript_of(req).map(Transcript::read);
         let Some(Ok(mut sent)) = sent else { return Ok(false) };
         let validator = Validator::of(&sent);
         // The provider refuses a live tail too: its results must be there when it is sent.
@@ -55,13 +55,13 @@ impl<S, A, M> ModelGuard<S, A, M> {
             };
             if is_repaired {
                 let repaired = sent.to_json();
-                answers.set_transcript(req, repaired);
+                policy.set_transcript(req, repaired);
                 self.tell(req, SessionAction::Repaired);
                 return Ok(true);
             }
         }
         self.tell(req, SessionAction::Blocked);
-        if let Some(slot) = answers.session_of(req).and_then(|id| sessions.slot(id)) {
+        if let Some(slot) = policy.session_of(req).and_then(|id| sessions.slot(id)) {
             sessions.work_on_cycle(&slot.session, |session, now| {
                 session.note("blocked", None, None, now);
             });
@@ -77,8 +77,8 @@ impl<S, A, M> ModelGuard<S, A, M> {
     where
         A: TranscriptOf<Req>,
     {
-        let ModelGuardLayer { sessions, answers, .. } = &self.layer;
-        let slot = answers.session_of(req).and_then(|id| sessions.slot(id));
+        let ModelGuardLayer { sessions, policy, .. } = &self.layer;
+        let slot = policy.session_of(req).and_then(|id| sessions.slot(id));
         let settled = slot.and_then(|slot| {
             sessions.work_on_cycle(&slot.session, |session, now| {
                 session.settle_tail_of(sent.messages(), now)
@@ -94,8 +94,8 @@ impl<S, A, M> ModelGuard<S, A, M> {
     where
         A: TranscriptOf<Req>,
     {
-        let ModelGuardLayer { observer, answers, .. } = &self.layer;
-        watch::tell(observer.as_ref(), answers.session_of(req), action, 0);
+        let ModelGuardLayer { observer, policy, .. } = &self.layer;
+        watch::tell(observer.as_ref(), policy.session_of(req), action, 0);
     }
 }
 
@@ -115,31 +115,31 @@ where
     }
 
     fn call(&mut self, mut req: Req) -> Self::Future {
-        let ModelGuardLayer { sessions, observer, answers, when_store_fails, .. } = &self.layer;
+        let ModelGuardLayer { sessions, observer, policy, when_store_fails, .. } = &self.layer;
         let config = sessions.config();
         if !config.enabled {
-            return ModelGuardFuture::called(self.inner.call(req), Guarded::OFF, answers.clone());
+            return ModelGuardFuture::called(self.inner.call(req), Guarded::OFF, policy.clone());
         }
         let mut told = false;
         if config.validate_before_call {
             match self.check(&mut req) {
                 Ok(repaired) => told = repaired,
-                Err(corrupt) => return ModelGuardFuture::blocked(corrupt, answers.clone()),
+                Err(corrupt) => return ModelGuardFuture::blocked(corrupt, policy.clone()),
             }
         }
-        let session = answers.session_of(&req);
+        let session = policy.session_of(&req);
         if let Some(session) = session.filter(|_| sessions.is_durable()) {
             let (sessions, observer) = (sessions.clone(), observer.clone());
             let when = *when_store_fails;
             let begin = Watch::begin_durably(sessions, session.into(), when, observer, told);
-            let answers = answers.clone();
+            let policy = policy.clone();
             // The one that is ready goes, its clone stays.
             let stays = self.inner.clone();
             let ready = (mem::replace(&mut self.inner, stays), req);
-            return ModelGuardFuture::durable(begin, ready, answers);
+            return ModelGuardFuture::durable(begin, ready, policy);
         }
         let watch = session.map(|session| Watch::begin(sessions, session, observer.as_ref(), told));
-        let answers = answers.clone();
-        ModelGuardFuture::called(self.inner.call(req), Guarded::on(watch), answers)
+        let policy = policy.clone();
+        ModelGuardFuture::called(self.inner.call(req), Guarded::on(watch), policy)
     }
 }

@@ -27,7 +27,7 @@ pub trait Take<A, Res>: sealed::Sealed {
     type Taken;
 
     #[doc(hidden)]
-    fn take(answers: &A, answer: Result<Res, BoxError>, call: Guarded) -> Outcome<Self::Taken>;
+    fn take(policy: &A, answer: Result<Res, BoxError>, call: Guarded) -> Outcome<Self::Taken>;
 }
 
 /// What the caller gets, and what is to be written to the store before.
@@ -83,13 +83,13 @@ impl<T> From<Result<T, BoxError>> for Outcome<T> {
 impl<A: ModelEndOf<Res>, Res> Take<A, Res> for Whole {
     type Taken = Res;
 
-    fn take(answers: &A, answer: Result<Res, BoxError>, call: Guarded) -> Outcome<Res> {
+    fn take(policy: &A, answer: Result<Res, BoxError>, call: Guarded) -> Outcome<Res> {
         if !call.is_on {
             return answer.into();
         }
         let end = match &answer {
-            Ok(response) => answers.model_end_of(Ok(response)),
-            Err(error) => answers.model_end_of(Err(&**error)),
+            Ok(response) => policy.model_end_of(Ok(response)),
+            Err(error) => policy.model_end_of(Err(&**error)),
         };
         let Settled { recovery, record } = call.settle(end);
         let is_filtered = end == ModelEnd::Filtered;
@@ -101,11 +101,11 @@ impl<A: ModelEndOf<Res>, Res> Take<A, Res> for Whole {
 impl<A: BodyOf<Res>, Res> Take<A, Res> for Streamed {
     type Taken = A::Watched;
 
-    fn take(answers: &A, answer: Result<Res, BoxError>, call: Guarded) -> Outcome<A::Watched> {
+    fn take(policy: &A, answer: Result<Res, BoxError>, call: Guarded) -> Outcome<A::Watched> {
         let error = match answer {
             Ok(response) => {
-                let scanner = AnswerScanner::of_head(answers.head_of(&response));
-                return Ok(answers.watched(response, BodyWatch::new(scanner, call))).into();
+                let scanner = AnswerScanner::of_head(policy.head_of(&response));
+                return Ok(policy.watched(response, BodyWatch::new(scanner, call))).into();
             }
             Err(error) => error,
         };

@@ -370,7 +370,7 @@ fn the_layer_keeps_the_laws() {
     for format in FORMATS {
         Laws::new(|n| n, |n: &u64| n * n).check(|tool| {
             let layer = IntegrityLayer::builder().sessions(Sessions::new(format));
-            layer.answers(Numbers).build().layer(tool)
+            layer.policy(Numbers).build().layer(tool)
         });
     }
 }

@@ -209,7 +209,7 @@ impl ModelEndOf<u64> for Numbers {
 fn the_guard_keeps_the_laws() {
     Laws::new(|n| n, |n: &u64| n * n).check(|model| {
         let layer = ModelGuardLayer::builder(Sessions::new(Format::OpenAiChat));
-        layer.answers(Numbers).build().layer(model)
+        layer.policy(Numbers).build().layer(model)
     });
 }
 

@@ -8,7 +8,7 @@ use tr_core::{
     Classify, CoarseInstant, DefaultPolicy, Effect, Params, Retried, RetryOverride, ToolCall,
     ToolError, ToolManifest, ToolOutcome, Verdict, code,
 };
-use tr_retry::{Policy, RetryLayer, Why};
+use tr_retry::{RetryConfig, RetryLayer, RetryStop};
 use tr_testkit::tool::{Scripted, Step};
 
 #[tokio::test(start_paused = true)]
@@ -17,7 +17,7 @@ async fn tr_05_a_transport_error_is_retried_until_it_works() {
         let script = std::iter::repeat_n(timeout(), failures).chain([ok()]);
         let tool = Tool::script(script);
         let asked = tool.handle();
-        let end = RetryLayer::tool_reliability().layer(tool).oneshot(search()).await;
+        let end = RetryLayer::default().layer(tool).oneshot(search()).await;
         assert_eq!(asked.calls(), (failures + 1).min(4));
         assert_eq!(end.is_ok(), failures < 4);
         if let Ok(outcome) = end {
@@ -35,12 +35,12 @@ async fn tr_06_a_terminal_400_is_not_retried() {
     error.verdict = Some(Verdict::Permanent);
     let tool = Tool::script([Step::Ok(ToolOutcome::failure(error.clone()))]);
     let asked = tool.handle();
-    let outcome = RetryLayer::tool_reliability().layer(tool).oneshot(search()).await.unwrap();
+    let outcome = RetryLayer::default().layer(tool).oneshot(search()).await.unwrap();
     assert_eq!((outcome.error(), outcome.retried().len(), asked.calls()), (Some(&error), 0, 1));
 
     let tool = Tool::script([permanent()]);
     let asked = tool.handle();
-    let error = RetryLayer::tool_reliability().layer(tool).oneshot(search()).await.unwrap_err();
+    let error = RetryLayer::default().layer(tool).oneshot(search()).await.unwrap_err();
     assert_eq!((error.to_string().as_str(), asked.calls()), ("bad_request: the tool ran", 1));
 }
 
@@ -49,10 +49,10 @@ async fn tr_07_attempts_are_used_up() {
     let tool = Tool::script([timeout()]).then_repeat_last();
     let asked = tool.handle();
     let start = Instant::now();
-    let error = RetryLayer::tool_reliability().layer(tool).oneshot(search()).await.unwrap_err();
+    let error = RetryLayer::default().layer(tool).oneshot(search()).await.unwrap_err();
 
     let error = exhausted(&error);
-    assert_eq!((error.code(), error.why()), (code::RETRY_EXHAUSTED, Why::Attempts));
+    assert_eq!((error.code(), error.why()), (code::RETRY_EXHAUSTED, RetryStop::Attempts));
     assert_eq!((error.attempts(), asked.calls()), (4, 4));
     assert!(start.elapsed() <= ms(1_400 + 3), "no unbounded delay");
     assert_eq!(
@@ -72,7 +72,7 @@ async fn ut_05_the_calls_own_policy_wins() {
     for (call, starts) in [(once_more, [0, 100]), (both, [0, 50])] {
         let tool = Tool::script([timeout()]).then_repeat_last();
         let asked = tool.handle();
-        let _ = exact(Policy::utee()).layer(tool).oneshot(call).await;
+        let _ = exact(RetryConfig::per_request()).layer(tool).oneshot(call).await;
         assert_eq!(asked.starts(), starts.map(ms));
     }
 }
@@ -85,7 +85,7 @@ async fn ut_05_a_tool_with_its_own_retries_runs_once() {
     let tool = Tool::script([timeout()]);
     let asked = tool.handle();
     let exec = ToolCall::new("exec", Params::empty_object()).manifested(Arc::new(manifest));
-    let error = RetryLayer::utee().layer(tool).oneshot(exec).await.unwrap_err();
+    let error = RetryLayer::per_request().layer(tool).oneshot(exec).await.unwrap_err();
     assert_eq!((error.to_string().as_str(), asked.calls()), ("timeout: the tool may have run", 1));
 }
 
@@ -98,14 +98,14 @@ async fn ut_05_only_listed_codes_are_retried() {
     for (codes, calls) in [(&["timeout"][..], 2), (&["busy", "down"], 1), (&[], 2)] {
         let tool = Tool::script([timeout(), ok()]);
         let asked = tool.handle();
-        let _ = RetryLayer::utee().layer(tool).oneshot(asking(only(codes))).await;
+        let _ = RetryLayer::per_request().layer(tool).oneshot(asking(only(codes))).await;
         assert_eq!(asked.calls(), calls, "{codes:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn retrying_can_be_opt_in() {
-    let layer = RetryLayer::builder().policy(Policy::utee()).opt_in().build().unwrap();
+    let layer = RetryLayer::builder().config(RetryConfig::per_request()).opt_in().build().unwrap();
     for (call, calls) in [(search(), 1), (asking(RetryOverride::default()), 2)] {
         let tool = Tool::script([timeout(), ok()]);
         let asked = tool.handle();
@@ -117,7 +117,7 @@ async fn retrying_can_be_opt_in() {
 /// 003's rollout of retries: opt-in per agent.
 #[tokio::test(start_paused = true)]
 async fn retrying_can_be_opt_in_per_agent() {
-    let builder = || RetryLayer::builder().policy(Policy::utee());
+    let builder = || RetryLayer::builder().config(RetryConfig::per_request());
     let agents = ["planner", "scout"];
     let by_agent = builder().opt_in_agents(agents).build().unwrap();
     let by_either = builder().opt_in_agents(agents).opt_in().build().unwrap();
@@ -161,8 +161,8 @@ async fn no_call_asks_for_more_than_a_thousand_attempts() {
         base: Some(Duration::ZERO),
         ..RetryOverride::default()
     };
-    let error = RetryLayer::utee().layer(tool).oneshot(asking(at_once)).await.unwrap_err();
-    assert_eq!((exhausted(&error).why(), asked.calls()), (Why::Attempts, 1_000));
+    let error = RetryLayer::per_request().layer(tool).oneshot(asking(at_once)).await.unwrap_err();
+    assert_eq!((exhausted(&error).why(), asked.calls()), (RetryStop::Attempts, 1_000));
 }
 
 #[tokio::test(start_paused = true)]
@@ -172,7 +172,7 @@ async fn precedence_is_call_manifest_effect_layer() {
     manifest.retry = Some(attempts(6));
     let manifest = Arc::new(manifest);
     let layer = RetryLayer::builder()
-        .policy(Policy::utee())
+        .config(RetryConfig::per_request())
         .for_effect(Effect::ReadOnly, attempts(9))
         .for_effect(Effect::ReadOnly, attempts(5))
         .build()
@@ -194,7 +194,7 @@ async fn precedence_is_call_manifest_effect_layer() {
 async fn eh_7_1_one_calls_five_attempts_then_no_more() {
     let tool = Tool::script([timeout()]).then_repeat_last();
     let asked = tool.handle();
-    let error = RetryLayer::error_handling().layer(tool).oneshot(search()).await.unwrap_err();
+    let error = RetryLayer::fixed_cadence().layer(tool).oneshot(search()).await.unwrap_err();
     assert_eq!((exhausted(&error).attempts(), asked.calls()), (5, 5));
 }
 
@@ -202,11 +202,11 @@ async fn eh_7_1_one_calls_five_attempts_then_no_more() {
 async fn eh_7_2_transient_is_retried_permanent_is_escalated() {
     let tool = Tool::script([timeout(), permanent(), timeout(), ok()]);
     let asked = tool.handle();
-    let mut tool = RetryLayer::error_handling().layer(tool);
+    let mut tool = RetryLayer::fixed_cadence().layer(tool);
     let error = tool.ready().await.unwrap().call(search()).await.unwrap_err();
     assert_eq!(
         (exhausted(&error).why(), exhausted(&error).code()),
-        (Why::Permanent, "bad_request")
+        (RetryStop::Permanent, "bad_request")
     );
     assert_eq!(asked.calls(), 2);
     let outcome = tool.ready().await.unwrap().call(search()).await.unwrap();
@@ -219,7 +219,7 @@ async fn the_attempt_number_and_the_time_travel_inward() {
     let asked = tool.handle();
     let start = Instant::now();
     let call = search();
-    exact(Policy::utee()).layer(tool).oneshot(call.clone()).await.unwrap();
+    exact(RetryConfig::per_request()).layer(tool).oneshot(call.clone()).await.unwrap();
     let requests: Vec<ToolCall> = asked.requests();
     assert_eq!(requests.iter().map(ToolCall::attempt).collect::<Vec<_>>(), [0, 1, 2]);
     let stamp = |at| CoarseInstant::at((start + ms(at)).into_std());
@@ -232,7 +232,7 @@ async fn the_attempt_number_and_the_time_travel_inward() {
 #[tokio::test(start_paused = true)]
 async fn retried_lists_every_delay_reason_and_latency() {
     let slow = Step::after(ms(30), crate::common::transient("busy", tr_core::Ran::No));
-    let tool = exact(Policy::utee()).layer(Tool::script([slow, timeout(), ok()]));
+    let tool = exact(RetryConfig::per_request()).layer(Tool::script([slow, timeout(), ok()]));
     let outcome = tool.oneshot(search()).await.unwrap();
     let retried = |attempt, delay, reason: &str, latency| Retried {
         attempt,
@@ -246,10 +246,10 @@ async fn retried_lists_every_delay_reason_and_latency() {
 
 #[test]
 fn all_faults_of_a_configuration_are_told_at_once() {
-    let mut policy = Policy::tool_reliability();
-    (policy.attempts, policy.base, policy.multiplier) = (0, Duration::ZERO, f64::NAN);
-    (policy.jitter, policy.max_elapsed) = ((0.5, 0.1), Some(Duration::ZERO));
-    policy.only_codes = Some(Arc::default());
+    let mut config = RetryConfig::default();
+    (config.attempts, config.base, config.multiplier) = (0, Duration::ZERO, f64::NAN);
+    (config.jitter, config.max_elapsed) = ((0.5, 0.1), Some(Duration::ZERO));
+    config.only_codes = Some(Arc::default());
     let changes = RetryOverride {
         cap: Some(ms(1)),
         base: Some(ms(2)),
@@ -257,7 +257,7 @@ fn all_faults_of_a_configuration_are_told_at_once() {
         ..RetryOverride::default()
     };
     let error = RetryLayer::builder()
-        .policy(policy)
+        .config(config)
         .for_effect(Effect::Mutating, changes)
         .build()
         .unwrap_err()

@@ -10,14 +10,14 @@ use std::{
 use tokio::time::{Instant, sleep};
 use tower::{Layer, Service, ServiceExt};
 use tr_core::{ToolCall, code, failure_info};
-use tr_retry::{Budget, Policy, RetryLayer, Why};
+use tr_retry::{Budget, RetryConfig, RetryLayer, RetryStop};
 use tr_testkit::{
     drops, rounds,
     tool::{Scripted, Step},
 };
 
 fn budgeted(budget: &Budget) -> RetryLayer {
-    RetryLayer::builder().policy(Policy::tool_reliability()).budget(budget.clone()).build().unwrap()
+    RetryLayer::builder().config(RetryConfig::default()).budget(budget.clone()).build().unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -33,7 +33,7 @@ async fn tr_07_a_budget_that_is_used_up_ends_retrying() {
         assert_eq!(exhausted(&error).code(), code::RETRY_EXHAUSTED);
         ends.push((exhausted(&error).attempts(), exhausted(&error).why()));
     }
-    assert_eq!(ends, [(4, Why::Attempts), (2, Why::Budget), (1, Why::Budget)]);
+    assert_eq!(ends, [(4, RetryStop::Attempts), (2, RetryStop::Budget), (1, RetryStop::Budget)]);
     assert_eq!((asked.calls(), budget.available()), (7, 0));
 }
 
@@ -74,7 +74,7 @@ async fn a_retry_that_gets_ready_too_late_gives_its_token_back_as_it_ends() {
     });
     let error = call.as_mut().await.unwrap_err();
     taken.await.unwrap();
-    assert_eq!(exhausted(&error).why(), Why::Deadline);
+    assert_eq!(exhausted(&error).why(), RetryStop::Deadline);
     // The call is over, though its future is still there.
     assert_eq!(budget.available(), 1);
 }

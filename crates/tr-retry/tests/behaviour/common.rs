@@ -8,7 +8,7 @@ use tr_core::{
     BoxError, CallInfo, CallParts, Effect, Event, FailureInfo, Observer, Params, Ran,
     RetryOverride, ToolCall, ToolOutcome, Verdict, code,
 };
-use tr_retry::{Policy, RetryExhausted, RetryLayer};
+use tr_retry::{RetryConfig, RetryExhausted, RetryLayer};
 use tr_testkit::tool::{Scripted, Step};
 
 pub(crate) type Tool = Scripted<ToolCall, ToolOutcome>;
@@ -54,9 +54,9 @@ pub(crate) fn busy(retry_after: Duration) -> Step<ToolOutcome> {
 }
 
 /// A layer without jitter.
-pub(crate) fn exact(mut policy: Policy) -> RetryLayer {
-    policy.jitter = (1.0, 1.0);
-    RetryLayer::builder().policy(policy).build().unwrap()
+pub(crate) fn exact(mut config: RetryConfig) -> RetryLayer {
+    config.jitter = (1.0, 1.0);
+    RetryLayer::builder().config(config).build().unwrap()
 }
 
 pub(crate) fn exhausted(error: &BoxError) -> &RetryExhausted {

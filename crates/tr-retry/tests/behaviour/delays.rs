@@ -4,14 +4,14 @@ use crate::common::{Tool, exact, exhausted, ms, search, timeout};
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tower::{Layer, ServiceExt};
 use tr_core::{Effect, Params, RetryOverride, ToolCall, ToolManifest, code};
-use tr_retry::{Policy, RetryLayer, Why};
+use tr_retry::{RetryConfig, RetryLayer, RetryStop};
 use tr_testkit::tool::Step;
 
 const SEEDS: u64 = 1_000;
 
 /// The delays that a call gets under `policy` and `seed` if all attempts fail at once.
-async fn delays(policy: &Policy, seed: u64, call: ToolCall) -> Vec<Duration> {
-    let layer = RetryLayer::builder().policy(policy.clone()).seed(seed).build().unwrap();
+async fn delays(config: &RetryConfig, seed: u64, call: ToolCall) -> Vec<Duration> {
+    let layer = RetryLayer::builder().config(config.clone()).seed(seed).build().unwrap();
     let tool = layer.layer(Tool::script([timeout()]).then_repeat_last());
     let error = tool.oneshot(call).await.unwrap_err();
     exhausted(&error).retried().iter().map(|retried| retried.delay).collect()
@@ -26,7 +26,7 @@ async fn tr_05_exponential_jitter_is_observed() {
     let mut firsts = BTreeSet::new();
     let mut sums = [0.0; 3];
     for seed in 0..SEEDS {
-        let delays = delays(&Policy::tool_reliability(), seed, search()).await;
+        let delays = delays(&RetryConfig::default(), seed, search()).await;
         for ((sum, delay), ceiling) in sums.iter_mut().zip(&delays).zip([200, 400, 800]) {
             assert!(within(*delay, 0, ceiling), "{delay:?}");
             *sum += delay.as_secs_f64();
@@ -48,7 +48,7 @@ async fn tr_05_exponential_jitter_is_observed() {
 #[tokio::test(start_paused = true)]
 async fn eh_2_1_delays_double_from_attempt_start_to_attempt_start() {
     for seed in 0..SEEDS {
-        let delays = delays(&Policy::error_handling(), seed, search()).await;
+        let delays = delays(&RetryConfig::fixed_cadence(), seed, search()).await;
         assert_eq!(delays.len(), 4);
         for (delay, nominal) in delays.iter().zip([100, 200, 400, 800]) {
             assert!(within(*delay, nominal * 9 / 10, nominal * 11 / 10), "{delay:?}");
@@ -60,17 +60,17 @@ async fn eh_2_1_delays_double_from_attempt_start_to_attempt_start() {
     let slow = Step::after(ms(150), timeout());
     let tool = Tool::script([slow.clone(), slow, timeout(), timeout(), timeout()]);
     let asked = tool.handle();
-    let _ = exact(Policy::error_handling()).layer(tool).oneshot(search()).await;
+    let _ = exact(RetryConfig::fixed_cadence()).layer(tool).oneshot(search()).await;
     assert_eq!(asked.starts(), [0, 150, 350, 750, 1_550].map(ms));
 }
 
 #[tokio::test(start_paused = true)]
 async fn eh_2_2_jitter_of_ten_percent() {
-    let mut policy = Policy::error_handling();
-    (policy.attempts, policy.multiplier) = (11, 1.0);
+    let mut config = RetryConfig::fixed_cadence();
+    (config.attempts, config.multiplier) = (11, 1.0);
     let (mut all, mut off) = (Duration::ZERO, 0);
     for seed in 0..SEEDS {
-        let delays = delays(&policy, seed, search()).await;
+        let delays = delays(&config, seed, search()).await;
         assert!(delays.iter().all(|delay| within(*delay, 90, 110)), "{delays:?}");
         assert!(delays.iter().collect::<BTreeSet<_>>().len() >= 8, "{delays:?}");
         let mean = delays.iter().sum::<Duration>() / 10;
@@ -86,23 +86,23 @@ async fn eh_2_2_jitter_of_ten_percent() {
 async fn eh_2_3_no_sixth_attempt() {
     let tool = Tool::script(std::iter::repeat_n(timeout(), 5)); // a sixth call would panic
     let asked = tool.handle();
-    let error = RetryLayer::error_handling().layer(tool).oneshot(search()).await.unwrap_err();
+    let error = RetryLayer::fixed_cadence().layer(tool).oneshot(search()).await.unwrap_err();
     assert_eq!((exhausted(&error).attempts(), asked.calls()), (5, 5));
 }
 
 #[tokio::test(start_paused = true)]
 async fn eh_2_4_no_attempt_starts_after_two_seconds() {
-    let mut policy = Policy::error_handling();
-    policy.max_elapsed = Some(ms(2_000));
+    let mut config = RetryConfig::fixed_cadence();
+    config.max_elapsed = Some(ms(2_000));
     let tool = Tool::script([Step::after(ms(600), timeout())]).then_repeat_last();
     let asked = tool.handle();
-    let layer = RetryLayer::builder().policy(policy).build().unwrap();
+    let layer = RetryLayer::builder().config(config).build().unwrap();
     let error = layer.layer(tool).oneshot(search()).await.unwrap_err();
 
     assert_eq!(asked.starts(), [0, 600, 1_200, 1_800].map(ms));
     assert_eq!(asked.ends().last(), Some(&ms(2_400)), "the one in flight ends");
     let error = exhausted(&error);
-    assert_eq!((error.why(), error.code()), (Why::Elapsed, code::RETRY_EXHAUSTED));
+    assert_eq!((error.why(), error.code()), (RetryStop::Elapsed, code::RETRY_EXHAUSTED));
     let latencies: Vec<_> = error.retried().iter().map(|one| one.latency).collect();
     assert_eq!(latencies, [600, 600, 600].map(ms));
 }
@@ -120,13 +120,13 @@ async fn eh_2_5_the_manifest_overrides_the_policy() {
     let custom_api =
         ToolCall::new("custom_api", Params::empty_object()).manifested(Arc::new(manifest));
     for seed in 0..SEEDS {
-        let delays = delays(&Policy::error_handling(), seed, custom_api.clone()).await;
+        let delays = delays(&RetryConfig::fixed_cadence(), seed, custom_api.clone()).await;
         assert_eq!(delays.len(), 2, "3 attempts and not 5");
         assert!(within(delays[0], 45, 55) && within(delays[1], 90, 110), "{delays:?}");
     }
 
     let tool = Tool::script([timeout()]).then_repeat_last();
     let asked = tool.handle();
-    let _ = exact(Policy::error_handling()).layer(tool).oneshot(custom_api).await;
+    let _ = exact(RetryConfig::fixed_cadence()).layer(tool).oneshot(custom_api).await;
     assert_eq!(asked.starts(), [0, 50, 150].map(ms));
 }

@@ -5,14 +5,14 @@ use tower::{Layer, ServiceExt};
 use tr_core::{
     CallParts, Effect, FailureInfo, Params, Ran, ToolCall, ToolManifest, Verdict, failure_info,
 };
-use tr_retry::{RetryExhausted, RetryLayer, Why};
+use tr_retry::{RetryExhausted, RetryLayer, RetryStop};
 use tr_testkit::tool::Step;
 
 /// How many attempts a call gets whose first ends like this and whose second succeeds.
 async fn attempts(call: ToolCall, ran: Ran) -> usize {
     let tool = Tool::script([transient("down", ran), ok()]);
     let asked = tool.handle();
-    let _ = RetryLayer::tool_reliability().layer(tool).oneshot(call).await;
+    let _ = RetryLayer::default().layer(tool).oneshot(call).await;
     asked.calls()
 }
 
@@ -82,7 +82,7 @@ async fn ran_is_folded_over_all_attempts() {
     let end = async |script: [Step<_>; 3]| {
         let tool = Tool::script(script);
         let call = call(Effect::ReadOnly);
-        RetryLayer::utee().layer(tool).oneshot(call).await.unwrap_err()
+        RetryLayer::per_request().layer(tool).oneshot(call).await.unwrap_err()
     };
     let step = |ran| transient("down", ran);
     for (rans, folded) in [
@@ -106,8 +106,12 @@ async fn a_mutating_call_stops_at_the_first_attempt_that_may_have_run() {
     let script = [transient("full", Ran::No), transient("reset", Ran::Unknown)];
     let tool = Tool::script(script);
     let asked = tool.handle();
-    let error = RetryLayer::utee().layer(tool).oneshot(call(Effect::Mutating)).await.unwrap_err();
+    let error =
+        RetryLayer::per_request().layer(tool).oneshot(call(Effect::Mutating)).await.unwrap_err();
     let error = error.downcast_ref::<RetryExhausted>().unwrap();
-    assert_eq!((error.why(), error.code(), error.ran()), (Why::Effect, "reset", Ran::Unknown));
+    assert_eq!(
+        (error.why(), error.code(), error.ran()),
+        (RetryStop::Effect, "reset", Ran::Unknown)
+    );
     assert_eq!(asked.calls(), 2);
 }

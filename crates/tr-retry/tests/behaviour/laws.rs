@@ -4,7 +4,7 @@ use tower::Layer;
 use tr_core::{
     Classification, Classify, Effect, EffectOf, End, KeyOf, KeyRef, Progress, Ran, Repeat, Verdict,
 };
-use tr_retry::{Budget, Policy, RetryLayer};
+use tr_retry::{Budget, RetryConfig, RetryLayer};
 use tr_testkit::laws::Laws;
 
 /// Requests are numbers, and so are responses; every error is transient.
@@ -42,8 +42,9 @@ impl Classify<u64> for Numbers {
 
 #[test]
 fn every_preset_keeps_the_laws() {
-    for policy in [Policy::tool_reliability(), Policy::error_handling(), Policy::utee()] {
-        let layer = RetryLayer::builder().policy(policy).answers(Numbers).build().unwrap();
+    for config in [RetryConfig::default(), RetryConfig::fixed_cadence(), RetryConfig::per_request()]
+    {
+        let layer = RetryLayer::builder().config(config).policy(Numbers).build().unwrap();
         Laws::new(|n| n, |n: &u64| n * n).check(|tool| layer.layer(tool));
     }
 }
@@ -52,6 +53,6 @@ fn every_preset_keeps_the_laws() {
 fn with_budget_observer_and_seed_it_keeps_the_laws() {
     let budget = Budget::builder().capacity(2).build().unwrap();
     let builder = RetryLayer::builder().budget(budget).observer(Heard::new()).seed(3);
-    let layer = builder.answers(Numbers).build().unwrap();
+    let layer = builder.policy(Numbers).build().unwrap();
     Laws::new(|n| n, |n: &u64| n * n).check(|tool| layer.layer(tool));
 }

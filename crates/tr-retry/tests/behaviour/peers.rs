@@ -9,7 +9,7 @@ use std::{
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service, ServiceExt, retry, service_fn};
 use tr_core::{Classify, DefaultPolicy, SystemClock, ToolCall, ToolOutcome, Verdict, WallClock};
-use tr_retry::{Budget, Policy, RetryLayer, Why};
+use tr_retry::{Budget, RetryConfig, RetryLayer, RetryStop};
 
 /// The delays of a call whose attempts all fail at once.
 async fn delays(layer: &RetryLayer) -> Vec<Duration> {
@@ -20,7 +20,7 @@ async fn delays(layer: &RetryLayer) -> Vec<Duration> {
 
 #[tokio::test(start_paused = true)]
 async fn tower_exponential_backoffs_of_one_maker_share_one_sequence() {
-    let layer = RetryLayer::tool_reliability();
+    let layer = RetryLayer::default();
     let mut sequences = BTreeSet::new();
     for _ in 0..100 {
         sequences.insert(delays(&layer).await);
@@ -30,11 +30,11 @@ async fn tower_exponential_backoffs_of_one_maker_share_one_sequence() {
 
 #[tokio::test(start_paused = true)]
 async fn tower_exponential_backoff_has_no_jitter_at_a_base_of_one_second() {
-    let mut policy = Policy::tool_reliability();
-    policy.base = ms(1_000);
+    let mut config = RetryConfig::default();
+    config.base = ms(1_000);
     let mut firsts = BTreeSet::new();
     for seed in 0..100 {
-        let layer = RetryLayer::builder().policy(policy.clone()).seed(seed).build().unwrap();
+        let layer = RetryLayer::builder().config(config.clone()).seed(seed).build().unwrap();
         firsts.insert(delays(&layer).await[0]);
     }
     assert!(firsts.len() > 95 && firsts.iter().all(|first| *first <= ms(1_000)), "{firsts:?}");
@@ -67,7 +67,7 @@ async fn aws_sdk_go_v2_3550_a_quota_that_is_used_up_never_refills() {
     let layer = RetryLayer::builder().budget(budget.clone()).build().unwrap();
     let down = layer.layer(Tool::script([timeout()]).then_repeat_last());
     let error = down.oneshot(search()).await.unwrap_err();
-    assert_eq!((exhausted(&error).why(), budget.available()), (Why::Budget, 0));
+    assert_eq!((exhausted(&error).why(), budget.available()), (RetryStop::Budget, 0));
 
     let up = layer.layer(Tool::script([ok()]).then_repeat_last());
     for _ in 0..20 {
@@ -78,10 +78,10 @@ async fn aws_sdk_go_v2_3550_a_quota_that_is_used_up_never_refills() {
 
 #[tokio::test(start_paused = true)]
 async fn envoy_30205_retries_that_wait_in_backoff_escape_the_budget() {
-    let mut policy = Policy::tool_reliability();
-    (policy.base, policy.cap, policy.jitter) = (ms(10_000), None, (1.0, 1.0));
+    let mut config = RetryConfig::default();
+    (config.base, config.cap, config.jitter) = (ms(10_000), None, (1.0, 1.0));
     let budget = Budget::builder().per_success(0.0).capacity(3).build().unwrap();
-    let layer = RetryLayer::builder().policy(policy).budget(budget.clone()).build().unwrap();
+    let layer = RetryLayer::builder().config(config).budget(budget.clone()).build().unwrap();
     let calls: Vec<_> = (0..10)
         .map(|_| {
             let tool = layer.layer(Tool::script([timeout(), ok()]));
@@ -114,9 +114,9 @@ async fn asked_at(name: &str, value: &str) -> Vec<Duration> {
         };
         async { Ok::<_, BoxError>(res.body(()).unwrap()) }
     });
-    let mut policy = Policy::utee();
-    (policy.base, policy.jitter) = (ms(1), (1.0, 1.0));
-    let layer = RetryLayer::builder().policy(policy).build().unwrap();
+    let mut config = RetryConfig::per_request();
+    (config.base, config.jitter) = (ms(1), (1.0, 1.0));
+    let layer = RetryLayer::builder().config(config).build().unwrap();
     let req = http::Request::get("http://localhost/").body(()).unwrap();
     layer.layer(server).oneshot(req).await.unwrap();
     starts.take()
@@ -154,7 +154,7 @@ async fn others_copy_the_request_of_an_attempt_that_nothing_can_follow() {
     let call = search();
     let tool = Tool::script([timeout(), ok()]);
     let asked = tool.handle();
-    RetryLayer::tool_reliability().layer(tool).oneshot(call.clone()).await.unwrap();
+    RetryLayer::default().layer(tool).oneshot(call.clone()).await.unwrap();
     let requests: Vec<ToolCall> = asked.requests();
     assert!(requests.iter().all(|one| std::ptr::eq(one.parts(), call.parts())));
     assert_eq!(requests.len(), 2);
@@ -200,7 +200,7 @@ async fn nobody_else_acts_on_the_attempt_header_so_retries_multiply() {
             noted.set(noted.get() + 1);
             async { Ok::<_, BoxError>(http::Response::builder().status(503).body(()).unwrap()) }
         });
-        let ours = RetryLayer::tool_reliability().layer(leaf);
+        let ours = RetryLayer::default().layer(leaf);
         let mut client = retry::Retry::new(Stubborn { left: 3, counts }, ours);
         let req = http::Request::get("http://localhost/").body(()).unwrap();
         let res = client.ready().await.unwrap().call(req).await.unwrap();
@@ -216,7 +216,7 @@ async fn ours_does_not_retry_over_the_wire_what_ours_has_retried() {
         noted.set(noted.get() + 1);
         async { Ok::<_, BoxError>(http::Response::builder().status(503).body(()).unwrap()) }
     });
-    let server = RetryLayer::tool_reliability().layer(leaf);
+    let server = RetryLayer::default().layer(leaf);
     // Status and headers travel, extensions don't.
     let wire = server.map_response(|res: Reply| {
         let (mut parts, body) = res.into_parts();
@@ -224,7 +224,7 @@ async fn ours_does_not_retry_over_the_wire_what_ours_has_retried() {
         Reply::from_parts(parts, body)
     });
     let req = http::Request::get("http://localhost/").body(()).unwrap();
-    RetryLayer::tool_reliability().layer(wire).oneshot(req).await.unwrap();
+    RetryLayer::default().layer(wire).oneshot(req).await.unwrap();
     assert_eq!(asked.get(), 4);
 }
 
@@ -234,7 +234,7 @@ async fn a_tool_call_that_is_a_retry_already_gets_one_attempt() {
     let asked = tool.handle();
     let mut call = search();
     call.set_attempt(1);
-    let error = RetryLayer::tool_reliability().layer(tool).oneshot(call).await.unwrap_err();
+    let error = RetryLayer::default().layer(tool).oneshot(call).await.unwrap_err();
     let seen = Classify::<ToolOutcome>::classify(&DefaultPolicy, Err(&*error));
     assert_eq!((asked.calls(), seen.verdict, seen.exhausted), (1, Verdict::TRANSIENT, false));
 }

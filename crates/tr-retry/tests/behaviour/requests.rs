@@ -18,7 +18,7 @@ fn answer(status: u16) -> http::Response<()> {
 #[tokio::test(start_paused = true)]
 async fn tool_calls_need_no_annotations() {
     let tool = ServiceBuilder::new()
-        .layer(RetryLayer::tool_reliability())
+        .layer(RetryLayer::default())
         .service_fn(async |_: ToolCall| Ok::<_, BoxError>(ToolOutcome::default()));
     let call = tokio::spawn(tool.oneshot(crate::common::search()));
     assert!(call.await.unwrap().is_ok(), "and the future is `Send`");
@@ -36,7 +36,7 @@ async fn tr_07_http_a_503_that_stays_comes_back_as_it_is() {
         async { Ok::<_, BoxError>(answer(503)) }
     });
     // Twice, and still four attempts: the response says that it was retried.
-    let retry = RetryLayer::tool_reliability;
+    let retry = RetryLayer::default;
     let res = retry().layer(retry().layer(tool)).oneshot(get("/x")).await.unwrap();
     assert_eq!((res.status().as_u16(), attempts.get()), (503, 4));
     let seen = DefaultPolicy.classify(Ok(&res));
@@ -60,7 +60,7 @@ async fn a_first_attempt_is_retried_however_its_sender_counts() {
             });
             let mut req = get("/x");
             req.headers_mut().insert(name, count.parse().unwrap());
-            RetryLayer::tool_reliability().layer(tool).oneshot(req).await.unwrap();
+            RetryLayer::default().layer(tool).oneshot(req).await.unwrap();
             assert_eq!(attempts.get(), expected, "{name}: {count}");
         }
     }
@@ -74,7 +74,7 @@ async fn tr_06_http_a_400_gets_one_attempt() {
         counted.set(counted.get() + 1);
         async { Ok::<_, BoxError>(answer(400)) }
     });
-    let res = RetryLayer::tool_reliability().layer(tool).oneshot(get("/x")).await.unwrap();
+    let res = RetryLayer::default().layer(tool).oneshot(get("/x")).await.unwrap();
     assert_eq!((res.status().as_u16(), attempts.get()), (400, 1));
 }
 
@@ -124,7 +124,7 @@ async fn a_type_of_ones_own_needs_a_few_answers() {
             counted.set(counted.get() + 1);
             async { Ok::<_, BoxError>(Rows(false)) }
         });
-        let rows = RetryLayer::tool_reliability().layer(database).oneshot(Query { copies }).await;
+        let rows = RetryLayer::default().layer(database).oneshot(Query { copies }).await;
         assert!(!rows.unwrap().0);
         assert_eq!(seen.get(), attempts, "{copies} copies");
     }

@@ -13,7 +13,7 @@ use tr_core::{
     BoxError, Chunk, Classify, DefaultPolicy, Effect, FailureInfo, Ran, ToolCall, ToolError,
     ToolOutcome, Verdict, causes, code, failure_info, find, root_cause,
 };
-use tr_retry::{Policy, RetryExhausted, RetryLayer, Why};
+use tr_retry::{RetryConfig, RetryExhausted, RetryLayer, RetryStop};
 use tr_testkit::tool::{Failure, Handle, Playing, Step};
 
 fn due_in(millis: u64) -> ToolCall {
@@ -42,13 +42,13 @@ async fn tr_11_an_open_breaker_ends_retrying_at_once() {
     let tool = Tool::script([timeout(), timeout(), open()]);
     let asked = tool.handle();
     let start = Instant::now();
-    let error = exact(Policy::tool_reliability()).layer(tool).oneshot(search()).await.unwrap_err();
+    let error = exact(RetryConfig::default()).layer(tool).oneshot(search()).await.unwrap_err();
 
     assert_eq!((asked.calls(), start.elapsed()), (3, ms(200 + 400)), "no further delay");
     let retry = exhausted(&error);
     assert_eq!(
         (retry.why(), retry.code(), retry.ran()),
-        (Why::CircuitOpen, code::CIRCUIT_OPEN, Ran::Unknown)
+        (RetryStop::CircuitOpen, code::CIRCUIT_OPEN, Ran::Unknown)
     );
     assert!(failure_info(&*error).unwrap().is_exhausted());
     assert!(find::<Open>(&*error).is_some(), "the refusal");
@@ -76,8 +76,7 @@ async fn only_executions_are_counted() {
         ([refused(), refused(), refused(), refused()], 4, "after 4 attempts"),
     ] {
         let tool = Tool::script(script);
-        let error =
-            exact(Policy::tool_reliability()).layer(tool).oneshot(search()).await.unwrap_err();
+        let error = exact(RetryConfig::default()).layer(tool).oneshot(search()).await.unwrap_err();
         let retry = exhausted(&error);
         assert_eq!((retry.attempts(), retry.retried().len()), (attempts, 3));
         let text = format!("gave up {text} (attempts): ");
@@ -88,7 +87,7 @@ async fn only_executions_are_counted() {
 #[tokio::test(start_paused = true)]
 async fn tr_11_a_first_refusal_passes_untouched() {
     let tool = Tool::script([open()]);
-    let error = RetryLayer::tool_reliability().layer(tool).oneshot(search()).await.unwrap_err();
+    let error = RetryLayer::default().layer(tool).oneshot(search()).await.unwrap_err();
     assert_eq!(error.to_string(), "circuit_open: the tool did not run");
     assert!(find::<RetryExhausted>(&*error).is_none());
 }
@@ -98,10 +97,10 @@ async fn no_attempt_starts_past_the_deadline() {
     for (left, starts) in [(100, 1), (101, 2), (300, 2), (301, 3), (10_000, 5)] {
         let tool = Tool::script([timeout()]).then_repeat_last();
         let asked = tool.handle();
-        let error = exact(Policy::error_handling()).layer(tool).oneshot(due_in(left)).await;
+        let error = exact(RetryConfig::fixed_cadence()).layer(tool).oneshot(due_in(left)).await;
         let error = error.unwrap_err();
         assert_eq!((asked.calls(), exhausted(&error).code()), (starts, code::RETRY_EXHAUSTED));
-        let why = if starts < 5 { Why::Deadline } else { Why::Attempts };
+        let why = if starts < 5 { RetryStop::Deadline } else { RetryStop::Attempts };
         assert_eq!((exhausted(&error).why(), exhausted(&error).attempts()), (why, starts));
     }
 }
@@ -113,12 +112,13 @@ async fn an_only_attempt_that_ends_at_the_deadline_itself_keeps_its_error() {
         [(transient(code::TIMEOUT, Ran::No), true), (transient("busy", Ran::No), false)]
     {
         let tool = Tool::script([Step::after(ms(500), step)]);
-        let error = RetryLayer::utee().layer(tool).oneshot(due_in(500)).await.unwrap_err();
+        let error = RetryLayer::per_request().layer(tool).oneshot(due_in(500)).await.unwrap_err();
         assert_eq!(error.is::<Failure>(), left_alone);
     }
     let tool = Tool::script([busy(ms(0)), Step::after(ms(500), timeout())]);
-    let error = exact(Policy::utee()).layer(tool).oneshot(due_in(600)).await.unwrap_err();
-    assert_eq!((exhausted(&error).why(), exhausted(&error).attempts()), (Why::Deadline, 2));
+    let error =
+        exact(RetryConfig::per_request()).layer(tool).oneshot(due_in(600)).await.unwrap_err();
+    assert_eq!((exhausted(&error).why(), exhausted(&error).attempts()), (RetryStop::Deadline, 2));
     assert_eq!(exhausted(&error).code(), code::RETRY_EXHAUSTED);
 }
 
@@ -126,18 +126,18 @@ async fn an_only_attempt_that_ends_at_the_deadline_itself_keeps_its_error() {
 async fn retry_after_is_waited_for_and_a_backoff_on_top() {
     let tool = Tool::script([busy(ms(3_000)), ok()]);
     let asked = tool.handle();
-    exact(Policy::error_handling()).layer(tool).oneshot(search()).await.unwrap();
+    exact(RetryConfig::fixed_cadence()).layer(tool).oneshot(search()).await.unwrap();
     assert_eq!(asked.starts(), [0, 3_000 + 100].map(ms));
 }
 
 #[tokio::test(start_paused = true)]
 async fn retry_after_beyond_the_deadline_fails_now_and_carries_the_hint() {
-    let mut policy = Policy::error_handling();
-    policy.max_elapsed = Some(ms(2_000));
-    let patient = RetryLayer::builder().policy(policy).build().unwrap();
+    let mut config = RetryConfig::fixed_cadence();
+    config.max_elapsed = Some(ms(2_000));
+    let patient = RetryLayer::builder().config(config).build().unwrap();
     for (layer, call, why) in [
-        (RetryLayer::utee(), due_in(2_000), Why::Deadline),
-        (patient, call(Effect::Mutating), Why::Elapsed),
+        (RetryLayer::per_request(), due_in(2_000), RetryStop::Deadline),
+        (patient, call(Effect::Mutating), RetryStop::Elapsed),
     ] {
         let tool = Tool::script([busy(ms(3_000))]);
         let start = Instant::now();
@@ -155,7 +155,7 @@ async fn getting_ready_past_the_deadline_starts_no_attempt() {
     let tool = Tool::script([Step::after(ms(10), timeout()), ok()]).capacity(1);
     let asked = tool.handle();
     let rival = tool.clone();
-    let mut retry = exact(Policy::utee()).layer(tool);
+    let mut retry = exact(RetryConfig::per_request()).layer(tool);
     let call = retry.ready().await.unwrap().call(due_in(500));
     drop(retry);
     let call = tokio::spawn(call);
@@ -169,7 +169,7 @@ async fn getting_ready_past_the_deadline_starts_no_attempt() {
     let error = call.await.unwrap().unwrap_err();
     assert_eq!(start.elapsed(), ms(500), "it does not wait for what comes too late");
     taken.await.unwrap();
-    assert_eq!((asked.calls(), exhausted(&error).why()), (1, Why::Deadline));
+    assert_eq!((asked.calls(), exhausted(&error).why()), (1, RetryStop::Deadline));
     assert_eq!(exhausted(&error).attempts(), 1);
     assert_eq!(
         error.to_string(),
@@ -207,9 +207,9 @@ impl Service<ToolCall> for Mortal {
 async fn an_error_of_readiness_is_terminal() {
     let tool = Tool::script([timeout()]);
     let asked = tool.handle();
-    let mut retry = RetryLayer::utee().layer(Mortal(tool, false));
+    let mut retry = RetryLayer::per_request().layer(Mortal(tool, false));
     let error = retry.ready().await.unwrap().call(search()).await.unwrap_err();
-    assert_eq!((exhausted(&error).why(), exhausted(&error).attempts()), (Why::Unready, 1));
+    assert_eq!((exhausted(&error).why(), exhausted(&error).attempts()), (RetryStop::Unready, 1));
     assert_eq!((exhausted(&error).ran(), asked.calls()), (Ran::Unknown, 1));
     assert_eq!(error.to_string(), "gave up after 1 attempt (unready): the tool is gone");
     assert_eq!(root_cause(&*error).to_string(), "timeout it is", "what it had failed with before");
@@ -221,9 +221,9 @@ async fn of_a_response_before_a_retry_that_cannot_start_its_code_is_left() {
     let mut busy = ToolError::new("http_503", "try later");
     (busy.verdict, busy.ran) = (Some(Verdict::TRANSIENT), Ran::No);
     let tool = Tool::script([Step::Ok(ToolOutcome::failure(busy))]);
-    let mut retry = RetryLayer::utee().layer(Mortal(tool, false));
+    let mut retry = RetryLayer::per_request().layer(Mortal(tool, false));
     let error = retry.ready().await.unwrap().call(search()).await.unwrap_err();
-    assert_eq!((exhausted(&error).why(), exhausted(&error).ran()), (Why::Unready, Ran::No));
+    assert_eq!((exhausted(&error).why(), exhausted(&error).ran()), (RetryStop::Unready, Ran::No));
     assert_eq!(error.to_string(), "gave up after 1 attempt (unready): the tool is gone");
     let texts: Vec<_> = causes(&*error).map(ToString::to_string).collect();
     assert_eq!(texts.last().unwrap(), "http_503: the tool did not run");
@@ -232,7 +232,7 @@ async fn of_a_response_before_a_retry_that_cannot_start_its_code_is_left() {
 /// Attempts at the leaf under this many layers of retry, one around another.
 async fn at_the_leaf(layers: usize, tool: Tool) -> (usize, Result<ToolOutcome, BoxError>) {
     let asked: Handle<ToolCall> = tool.handle();
-    let retry = RetryLayer::tool_reliability;
+    let retry = RetryLayer::default;
     let end = match layers {
         1 => retry().layer(tool).oneshot(search()).await,
         2 => retry().layer(retry().layer(tool)).oneshot(search()).await,
@@ -274,7 +274,7 @@ async fn a_failing_response_knows_of_the_attempts_before_it() {
     let mut refused = ToolError::new("http_400", "no such city");
     (refused.verdict, refused.ran) = (Some(Verdict::Permanent), Ran::No);
     let tool = Tool::script([timeout(), Step::Ok(ToolOutcome::failure(refused))]);
-    let outcome = RetryLayer::utee().layer(tool).oneshot(search()).await.unwrap();
+    let outcome = RetryLayer::per_request().layer(tool).oneshot(search()).await.unwrap();
     let error = outcome.error().unwrap();
     assert_eq!((error.ran, error.exhausted, outcome.retried().len()), (Ran::Unknown, false, 1));
 }
@@ -286,7 +286,7 @@ async fn ut_07_nothing_is_retried_after_a_streams_first_chunk() {
         broken.parts_mut().chunk = Some(Chunk { index, last: true });
         let tool = Tool::script([Step::Ok(broken), ok()]);
         let asked = tool.handle();
-        let outcome = RetryLayer::utee().layer(tool).oneshot(search()).await.unwrap();
+        let outcome = RetryLayer::per_request().layer(tool).oneshot(search()).await.unwrap();
         assert_eq!((asked.calls(), outcome.error().is_none()), (calls, calls == 2), "{index}");
     }
 }
@@ -299,7 +299,7 @@ async fn what_cannot_be_retried_is_left_as_it_is() {
         Step::err(FailureInfo::new("spent", Ran::No, Verdict::TRANSIENT).exhausted()),
     ] {
         let tool = Tool::script([step]);
-        let error = RetryLayer::tool_reliability().layer(tool).oneshot(search()).await.unwrap_err();
+        let error = RetryLayer::default().layer(tool).oneshot(search()).await.unwrap_err();
         assert!(error.is::<Failure>());
     }
 }
@@ -307,9 +307,9 @@ async fn what_cannot_be_retried_is_left_as_it_is() {
 #[tokio::test(start_paused = true)]
 async fn the_observer_hears_of_retries_and_of_those_not_made() {
     let heard = Heard::new();
-    let mut policy = Policy::utee();
-    policy.jitter = (1.0, 1.0);
-    let layer = RetryLayer::builder().policy(policy).observer(heard.clone()).build().unwrap();
+    let mut config = RetryConfig::per_request();
+    config.jitter = (1.0, 1.0);
+    let layer = RetryLayer::builder().config(config).observer(heard.clone()).build().unwrap();
     let slow = Step::after(ms(7), timeout());
     let tool = Tool::script([
         slow,

@@ -11,7 +11,7 @@ use tower::{Layer, ServiceExt};
 use tr_core::{
     BoxError, Cancellation, Ran, ToolCall, ToolOutcome, Verdict, code, failure_info, root_cause,
 };
-use tr_retry::{Policy, RetryLayer, Why};
+use tr_retry::{RetryConfig, RetryLayer, RetryStop};
 use tr_testkit::tool::Handle;
 
 fn due_in(left: Duration) -> ToolCall {
@@ -20,14 +20,14 @@ fn due_in(left: Duration) -> ToolCall {
 
 /// What becomes of a call whose tool answers like this once, and then is never ready again.
 async fn never_ready_again(
-    policy: Policy,
+    config: RetryConfig,
     ran: Ran,
     call: ToolCall,
 ) -> (Handle<ToolCall>, Duration, BoxError) {
     let tool = Tool::script([transient("busy", ran), ok()]).capacity(1);
     let asked = tool.handle();
     let start = Instant::now();
-    let call = spawn(exact(policy).layer(tool).oneshot(call));
+    let call = spawn(exact(config).layer(tool).oneshot(call));
     sleep(ms(10)).await;
     asked.set_capacity(0);
     let error = call.await.unwrap().unwrap_err();
@@ -37,10 +37,11 @@ async fn never_ready_again(
 #[tokio::test(start_paused = true)]
 async fn a_deadline_that_passes_between_attempts_says_what_they_said() {
     for ran in [Ran::No, Ran::Yes, Ran::Unknown] {
-        let (asked, took, error) = never_ready_again(Policy::utee(), ran, due_in(ms(700))).await;
+        let (asked, took, error) =
+            never_ready_again(RetryConfig::per_request(), ran, due_in(ms(700))).await;
         assert_eq!((took, asked.calls(), asked.waiting()), (ms(700), 1, 0));
         let (retry, facts) = (exhausted(&error), failure_info(&*error).unwrap());
-        assert_eq!((retry.why(), retry.attempts(), retry.ran()), (Why::Deadline, 1, ran));
+        assert_eq!((retry.why(), retry.attempts(), retry.ran()), (RetryStop::Deadline, 1, ran));
         assert_eq!((facts.code(), facts.is_exhausted()), (code::RETRY_EXHAUSTED, true));
         assert_eq!(root_cause(&*error).to_string(), "busy it is");
     }
@@ -48,19 +49,19 @@ async fn a_deadline_that_passes_between_attempts_says_what_they_said() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_never_ready_is_waited_for_no_longer_than_an_attempt_may_start() {
-    let mut policy = Policy::utee();
-    policy.max_elapsed = Some(ms(700));
-    let (asked, took, error) = never_ready_again(policy, Ran::No, search()).await;
+    let mut config = RetryConfig::per_request();
+    config.max_elapsed = Some(ms(700));
+    let (asked, took, error) = never_ready_again(config, Ran::No, search()).await;
     // Timers have whole milliseconds, and an attempt may start at the very end.
     assert_eq!((took, asked.calls()), (ms(701), 1));
-    assert_eq!((exhausted(&error).why(), exhausted(&error).ran()), (Why::Elapsed, Ran::No));
+    assert_eq!((exhausted(&error).why(), exhausted(&error).ran()), (RetryStop::Elapsed, Ran::No));
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_gets_ready_in_time_is_tried_again() {
     let tool = Tool::script([transient("busy", Ran::No), ok()]).capacity(1);
     let asked = tool.handle();
-    let call = spawn(exact(Policy::utee()).layer(tool).oneshot(due_in(ms(700))));
+    let call = spawn(exact(RetryConfig::per_request()).layer(tool).oneshot(due_in(ms(700))));
     sleep(ms(10)).await;
     asked.set_capacity(0);
     sleep(ms(500)).await;
@@ -92,7 +93,7 @@ fn withdrawable() -> (CancellationToken, ToolCall) {
 fn assert_withdrawn(end: Result<ToolOutcome, BoxError>, ran: Ran) {
     let error = end.unwrap_err();
     let (retry, facts) = (exhausted(&error), failure_info(&*error).unwrap());
-    assert_eq!((retry.why(), retry.attempts(), retry.ran()), (Why::Cancelled, 1, ran));
+    assert_eq!((retry.why(), retry.attempts(), retry.ran()), (RetryStop::Cancelled, 1, ran));
     assert_eq!((facts.code(), facts.verdict()), (code::CANCELLED, Verdict::Cancelled));
     assert_eq!(root_cause(&*error).to_string(), "busy it is");
 }
@@ -101,9 +102,9 @@ fn assert_withdrawn(end: Result<ToolOutcome, BoxError>, ran: Ran) {
 async fn a_call_that_is_taken_back_in_a_backoff_ends_at_once() {
     for ran in [Ran::No, Ran::Unknown] {
         let heard = Heard::new();
-        let mut policy = Policy::utee();
-        policy.jitter = (1.0, 1.0);
-        let layer = RetryLayer::builder().policy(policy).observer(heard.clone()).build().unwrap();
+        let mut config = RetryConfig::per_request();
+        config.jitter = (1.0, 1.0);
+        let layer = RetryLayer::builder().config(config).observer(heard.clone()).build().unwrap();
         let tool = Tool::script([transient("busy", ran), ok()]);
         let (asked, (token, call), start) = (tool.handle(), withdrawable(), Instant::now());
         let call = spawn(layer.layer(tool).oneshot(call));
@@ -125,7 +126,7 @@ async fn a_call_that_is_taken_back_in_a_backoff_ends_at_once() {
 async fn so_does_one_that_waits_for_readiness_and_one_that_was_taken_back_before() {
     let tool = Tool::script([transient("busy", Ran::No), ok()]).capacity(1);
     let (asked, (token, call)) = (tool.handle(), withdrawable());
-    let call = spawn(exact(Policy::utee()).layer(tool).oneshot(call));
+    let call = spawn(exact(RetryConfig::per_request()).layer(tool).oneshot(call));
     sleep(ms(10)).await;
     asked.set_capacity(0);
     sleep(ms(1_000)).await;
@@ -136,6 +137,6 @@ async fn so_does_one_that_waits_for_readiness_and_one_that_was_taken_back_before
     let tool = Tool::script([transient("busy", Ran::No), ok()]);
     let ((token, call), start) = (withdrawable(), Instant::now());
     token.cancel();
-    assert_withdrawn(exact(Policy::utee()).layer(tool).oneshot(call).await, Ran::No);
+    assert_withdrawn(exact(RetryConfig::per_request()).layer(tool).oneshot(call).await, Ran::No);
     assert_eq!(start.elapsed(), ms(0));
 }

@@ -57,7 +57,7 @@ async fn what_retries_per_agent_retries_for_the_plans() {
             Scripted::by(|nth, _: &ToolCall| if nth == 0 { timeout() } else { answers("ok") });
         let handle = tool.handle();
         let stack = ToolStack::builder()
-            .retry(|retry| retry.policy(Policy::error_handling()).opt_in_agents(["planner"]))
+            .retry(|retry| retry.config(RetryConfig::fixed_cadence()).opt_in_agents(["planner"]))
             .build()
             .unwrap();
         let mut draft = Draft::new("t").call(reads("flight_search"));

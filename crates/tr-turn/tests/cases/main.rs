@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use tool_reliability::{
     Guarded, ToolStack,
     breaker::{self},
-    retry::Policy,
+    retry::RetryConfig,
 };
 use tr_core::{BoxError, Effect, ToolCall, ToolOutcome};
 use tr_testkit::{
@@ -64,8 +64,8 @@ impl Bench {
         let handle = tool.handle();
         let recorder = Recorder::default();
         let stack = ToolStack::builder()
-            .retry(|retry| retry.policy(Policy::error_handling()))
-            .breaker(|_| breaker::Builder::error_handling())
+            .retry(|retry| retry.config(RetryConfig::fixed_cadence()))
+            .breaker(|_| breaker::Builder::close_on_first_success())
             .loop_guard(|guard| guard.enabled(false))
             .attempt_timeout(|timeout| timeout.after(seconds(secs)))
             .hook(recorder.clone())

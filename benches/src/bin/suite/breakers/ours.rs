@@ -9,23 +9,23 @@ use tr_core::{
 
 /// What the layer wants to know of a [`Work`].
 #[derive(Clone, Copy, Debug)]
-struct Answers;
+struct SmallPolicy;
 
-impl KeyOf<Work> for Answers {
+impl KeyOf<Work> for SmallPolicy {
     fn key_of<'r>(&self, _: &'r Work) -> KeyRef<'r> {
         KeyRef::new("tool")
     }
 }
 
-impl EffectOf<Work> for Answers {
+impl EffectOf<Work> for SmallPolicy {
     fn effect_of(&self, _: &Work) -> Effect {
         Effect::ReadOnly
     }
 }
 
-impl Progress<Work> for Answers {}
+impl Progress<Work> for SmallPolicy {}
 
-impl Classify<()> for Answers {
+impl Classify<()> for SmallPolicy {
     fn classify<'r>(&self, end: End<'r, ()>) -> Classification<'r> {
         match end {
             Ok(()) => Classification::SUCCESS,
@@ -44,7 +44,7 @@ pub(super) fn circuit(rules: &Rules) -> Result<Circuit, &'static str> {
         Trip::HalfOf(calls) => builder.consecutive_failures(None).window(calls).min_calls(calls),
         Trip::HalfWithin(time) => builder.consecutive_failures(None).min_calls(5).rolling(time),
     };
-    let layer = builder.answers(Answers).build().map_err(|_| "refuses these rules")?;
+    let layer = builder.policy(SmallPolicy).build().map_err(|_| "refuses these rules")?;
     let apply = || {
         let service = layer.layer(service_fn(|work: Work| work.0));
         Circuit::of(service, |error: &BoxError| find::<CircuitOpen>(&**error).is_some())

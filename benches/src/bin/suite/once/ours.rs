@@ -13,30 +13,30 @@ use tr_idempotency::IdempotencyLayer;
 
 /// What the layer wants to know: a payment, say, that must not be made twice.
 #[derive(Clone, Copy, Debug)]
-struct Answers;
+struct SmallPolicy;
 
-impl KeyOf<Asked> for Answers {
+impl KeyOf<Asked> for SmallPolicy {
     fn key_of<'r>(&self, _: &'r Asked) -> KeyRef<'r> {
         KeyRef::new("pay")
     }
 }
 
-impl EffectOf<Asked> for Answers {
+impl EffectOf<Asked> for SmallPolicy {
     fn effect_of(&self, _: &Asked) -> Effect {
         Effect::Mutating
     }
 }
 
-impl Progress<Asked> for Answers {}
+impl Progress<Asked> for SmallPolicy {}
 
-impl IdempotencyOf<Asked> for Answers {
+impl IdempotencyOf<Asked> for SmallPolicy {
     fn id_of(&self, asked: &Asked) -> Result<Option<DedupeKey>, InvalidKey> {
         let bytes = nth_key(asked.key);
         Ok(Some(DedupeKey { key: Key::from_bytes(bytes), digest: Digest::from_bytes(bytes) }))
     }
 }
 
-impl Classify<u64> for Answers {
+impl Classify<u64> for SmallPolicy {
     fn classify<'r>(&self, end: End<'r, u64>) -> Classification<'r> {
         match end {
             Ok(_) => Classification::SUCCESS,
@@ -45,7 +45,7 @@ impl Classify<u64> for Answers {
     }
 }
 
-impl Codec<u64> for Answers {
+impl Codec<u64> for SmallPolicy {
     type Stored = u64;
 
     fn store(&self, answer: &u64) -> Option<u64> {
@@ -58,7 +58,7 @@ impl Codec<u64> for Answers {
 }
 
 pub(super) fn runner() -> Result<Runner, &'static str> {
-    let layer = IdempotencyLayer::builder().capacity(CAPACITY.into()).answers(Answers).build();
+    let layer = IdempotencyLayer::builder().capacity(CAPACITY.into()).policy(SmallPolicy).build();
     let layer = layer.map_err(|_| "refuses these settings")?;
     let service = layer.layer(service_fn(|asked: Asked| (asked.tool)()));
     Ok(Arc::new(move |key, tool: Tool| {

@@ -4,14 +4,14 @@ use futures_util::TryFutureExt as _;
 use std::sync::Arc;
 use tower::{Layer, ServiceExt, service_fn};
 use tr_core::{Effect, Params, ToolCall, ToolOutcome};
-use tr_retry::{Budget, Policy, RetryLayer};
+use tr_retry::{Budget, RetryConfig, RetryLayer};
 
 pub(super) fn retrier(plan: &Plan) -> Result<Retrier, &'static str> {
-    let mut policy = Policy::tool_reliability();
-    policy.attempts = plan.attempts;
-    policy.base = plan.base;
-    policy.cap = None;
-    let mut builder = RetryLayer::builder().policy(policy);
+    let mut config = RetryConfig::default();
+    config.attempts = plan.attempts;
+    config.base = plan.base;
+    config.cap = None;
+    let mut builder = RetryLayer::builder().config(config);
     if let Some(per_success) = plan.budget {
         let budget = Budget::builder().per_success(per_success.into()).capacity(super::SAVED);
         builder = builder.budget(budget.build().map_err(|_| "refuses this budget")?);

@@ -23,7 +23,7 @@ fn cooldown_jitter_is_the_same_for_the_same_seed() {
 
 #[test]
 fn after_closing_the_ramp_lets_pass_more_and_more() {
-    let mut bench = Bench::new(&Builder::error_handling().ramp(Duration::from_secs(10)));
+    let mut bench = Bench::new(&Builder::close_on_first_success().ramp(Duration::from_secs(10)));
     bench.run(Calls("FFFFF")).at(30_000).run(Calls("S"));
     let passed = |bench: &mut Bench| (0..100).filter(|_| bench.admit().is_ok()).count();
     for (ms, about) in [(30_000, 10), (35_000, 50), (39_000, 90), (40_000, 100)] {
@@ -33,7 +33,7 @@ fn after_closing_the_ramp_lets_pass_more_and_more() {
     }
 
     // A failure reopens as ever, and a reset lets all pass at once.
-    let mut bench = Bench::new(&Builder::error_handling().ramp(Duration::from_secs(10)));
+    let mut bench = Bench::new(&Builder::close_on_first_success().ramp(Duration::from_secs(10)));
     bench.run(Calls("FFFFF")).at(30_000).run(Calls("S")).at(39_999);
     for _ in 0..5 {
         let ticket = std::iter::repeat_with(|| bench.admit()).find_map(Result::ok).unwrap();
@@ -63,7 +63,7 @@ fn no_number_of_failures_in_a_row_is_too_many() {
 fn disabled_from_afar_it_counts_nothing_of_what_was_in_flight() {
     use crate::share::decision::{Decision, State};
     let decision = Decision { state: State::Closed, order: Some(Mode::Disabled) };
-    let mut bench = Bench::new(&Builder::error_handling());
+    let mut bench = Bench::new(&Builder::close_on_first_success());
     let calls = [(); 5].map(|()| bench.ticket());
     bench.machine.adopt(&decision, bench.at);
     for call in calls {

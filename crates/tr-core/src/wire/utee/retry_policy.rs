@@ -28,7 +28,7 @@ object! { open
 impl RetryPolicy {
     /// The policy that UTEE gives where nobody says otherwise.
     #[must_use]
-    pub fn utee() -> Self {
+    pub fn envelope_defaults() -> Self {
         Self {
             max_attempts: Some(3),
             initial_delay_ms: Some(100),

@@ -253,7 +253,7 @@ impl AnswerOf<u64> for Numbers {
 fn the_layer_keeps_the_laws_with_a_store() {
     Laws::new(|n| n, |n: &u64| n * n).check(|tool| {
         let layer = IntegrityLayer::builder().sessions(process(Shaky::default()));
-        layer.answers(Numbers).build().layer(tool)
+        layer.policy(Numbers).build().layer(tool)
     });
 }
 

@@ -1,65 +1,65 @@
-//! What a layer goes by, and how its services hold on to it.
-use crate::{Budget, Policy, chance::Streams};
+//! The settings of a layer, shared by its services.
+use crate::{Budget, RetryConfig, rng::RngSource};
 use std::{fmt, ops::Deref, sync::Arc};
 use tr_core::{Effect, Observer, RetryOverride, Sharded};
 
-/// All that a layer goes by.
+/// All settings of a layer.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub(crate) policy: Policy,
+    pub(crate) config: RetryConfig,
     pub(crate) by_effect: Vec<(Effect, RetryOverride)>,
     pub(crate) budget: Option<Budget>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
-    pub(crate) streams: Option<Streams>,
-    /// Whether calls ask for retries by changes of their own.
+    pub(crate) rngs: Option<RngSource>,
+    /// Whether only calls with an override of their own are retried.
     pub(crate) opt_in: bool,
-    /// The agents that have asked for retries, where agents do.
+    /// If set, only calls of these agents are retried.
     pub(crate) agents: Option<Box<[Box<str>]>>,
 }
 
 impl Settings {
-    pub(crate) const fn of(policy: Policy) -> Self {
+    pub(crate) const fn of(config: RetryConfig) -> Self {
         Self {
-            policy,
+            config,
             by_effect: Vec::new(),
             budget: None,
             observer: None,
-            streams: None,
+            rngs: None,
             opt_in: false,
             agents: None,
         }
     }
 
-    /// Whether there is nothing but the policy.
+    /// Whether everything but the configuration has its default.
     const fn is_bare(&self) -> bool {
-        let Self { policy: _, by_effect, budget, observer, streams, opt_in, agents } = self;
-        let shares_nothing = budget.is_none() && observer.is_none() && streams.is_none();
+        let Self { config: _, by_effect, budget, observer, rngs, opt_in, agents } = self;
+        let shares_nothing = budget.is_none() && observer.is_none() && rngs.is_none();
         shares_nothing && by_effect.is_empty() && !*opt_in && agents.is_none()
     }
 }
 
-/// What holds where nothing is shared.
-static DEFAULT: Settings = Settings::of(Policy::tool_reliability());
+/// Used where nothing is shared.
+static DEFAULT: Settings = Settings::of(RetryConfig::DEFAULT);
 
-/// What a service goes by. The default is not shared, and so not counted.
+/// The settings of a service. `None` means the defaults: those need no reference count.
 #[derive(Clone)]
-pub(crate) struct Terms(Option<Sharded<Settings>>);
+pub(crate) struct RetryShared(Option<Sharded<Settings>>);
 
-/// What one call goes by.
+/// The settings for the length of one call.
 pub(crate) struct Held(Option<tr_core::Held<Settings>>);
 
-impl Terms {
+impl RetryShared {
     pub(crate) fn of(settings: Settings) -> Self {
-        let is_default = settings.is_bare() && settings.policy == DEFAULT.policy;
+        let is_default = settings.is_bare() && settings.config == DEFAULT.config;
         Self((!is_default).then(|| Sharded::new(settings)))
     }
 
-    /// The same for another service.
+    /// A handle for another service.
     pub(crate) fn whole(&self) -> Self {
         Self(self.0.as_ref().map(Sharded::whole))
     }
 
-    /// The same for one call.
+    /// A handle for one call.
     #[inline]
     pub(crate) fn acquire(&mut self) -> Held {
         Held(self.0.as_mut().map(Sharded::acquire))
@@ -67,7 +67,7 @@ impl Terms {
 }
 
 impl Held {
-    /// The budget; the default has none.
+    /// The budget; `None` in the default settings.
     #[inline]
     pub(crate) fn budget(&self) -> Option<&Budget> {
         self.0.as_ref()?.budget.as_ref()
@@ -82,7 +82,7 @@ impl Deref for Held {
     }
 }
 
-impl fmt::Debug for Terms {
+impl fmt::Debug for RetryShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.as_deref().unwrap_or(&DEFAULT).fmt(f)
     }
@@ -94,18 +94,18 @@ mod tests {
 
     #[test]
     fn nothing_is_counted_but_what_differs_from_the_default() {
-        let default = Policy::tool_reliability;
-        let fewer = Policy { attempts: 2, ..default() };
+        let default = RetryConfig::default;
+        let fewer = RetryConfig { attempts: 2, ..default() };
         for (settings, shared) in [
             (Settings::of(default()), false),
             (Settings { opt_in: true, ..Settings::of(default()) }, true),
             (Settings { agents: Some(Box::default()), ..Settings::of(default()) }, true),
-            (Settings::of(Policy::utee()), true),
+            (Settings::of(RetryConfig::per_request()), true),
             (Settings::of(fewer), true),
         ] {
-            let policy = settings.policy.clone();
-            let mut terms = Terms::of(settings);
-            assert_eq!((terms.0.is_some(), &terms.acquire().policy), (shared, &policy));
+            let config = settings.config.clone();
+            let mut handle = RetryShared::of(settings);
+            assert_eq!((handle.0.is_some(), &handle.acquire().config), (shared, &config));
         }
         assert_eq!(size_of::<Held>(), size_of::<usize>());
     }

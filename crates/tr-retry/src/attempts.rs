@@ -1,11 +1,11 @@
 //! One call's attempts: what is remembered between them, and what they come to.
 use crate::{
-    Decision, Failed, Policy, RetryExhausted, Why,
-    budget::Withdrawn,
-    chance::{Stream, Streams},
+    Decision, Failed, RetryConfig, RetryExhausted, RetryStop,
+    budget::RetryToken,
+    config::nanos,
     decide::{decide, too_late},
-    policy::nanos,
-    terms::Settings,
+    rng::{Rng, RngSource},
+    shared::Settings,
 };
 use std::{future::Future, mem::take, pin::Pin, time::Duration};
 use tokio::time::Instant;
@@ -17,8 +17,8 @@ use tr_core::{
 /// What is remembered of a call that failed.
 pub(crate) struct Run {
     /// The call's own, with all that changes it.
-    policy: Policy,
-    stream: Stream,
+    config: RetryConfig,
+    rng: Rng,
     /// When the first attempt started.
     first: Instant,
     ran: Ran,
@@ -29,7 +29,7 @@ pub(crate) struct Run {
     retried: Vec<Retried>,
     /// How many attempts got as far as the tool.
     reached: usize,
-    token: Option<Withdrawn>,
+    token: Option<RetryToken>,
 }
 
 impl Run {
@@ -44,14 +44,14 @@ impl Run {
 }
 
 /// How an attempt's end is judged.
-pub(crate) enum Judgement {
+pub(crate) enum AttemptResult {
     /// A success after retries.
     Success,
     /// Try again after a delay. The facts stand for a response, which has no error.
     Retry(Duration, FailureInfo),
     /// Leave it as it is: it was the only attempt, and no other was called for.
     Leave,
-    GiveUp(Why, FailureInfo),
+    GiveUp(RetryStop, FailureInfo),
 }
 
 /// What follows an attempt.
@@ -63,13 +63,13 @@ pub(crate) enum Next<Res> {
 /// One call, and what it goes by.
 pub(crate) struct Call<'c, Req, A> {
     settings: &'c Settings,
-    answers: &'c A,
+    policy: &'c A,
     spare: Option<&'c Req>,
 }
 
 impl<'c, Req, A> Call<'c, Req, A> {
-    pub(crate) const fn of(settings: &'c Settings, answers: &'c A, spare: Option<&'c Req>) -> Self {
-        Self { settings, answers, spare }
+    pub(crate) const fn of(settings: &'c Settings, policy: &'c A, spare: Option<&'c Req>) -> Self {
+        Self { settings, policy, spare }
     }
 }
 
@@ -79,17 +79,17 @@ where
 {
     /// The first failure: puts together the policy that holds for this call.
     pub(crate) fn open(&self, first: Instant) -> Run {
-        let mut policy = self.settings.policy.clone();
+        let mut config = self.settings.config.clone();
         if let Some(spare) = self.spare {
-            let effect = self.answers.effect_of(spare);
+            let effect = self.policy.effect_of(spare);
             let by_effect = self.settings.by_effect.iter().filter(|(one, _)| *one == effect);
             let of_effect = by_effect.map(|(_, changes)| changes);
-            let RetryOverrides { call, tool } = self.answers.overrides_of(spare);
-            of_effect.chain(tool).chain(call).for_each(|changes| policy.apply(changes));
+            let RetryOverrides { call, tool } = self.policy.overrides_of(spare);
+            of_effect.chain(tool).chain(call).for_each(|changes| config.apply(changes));
         }
         Run {
-            policy,
-            stream: self.settings.streams.as_ref().unwrap_or_else(|| Streams::of_process()).deal(),
+            config,
+            rng: self.settings.rngs.as_ref().unwrap_or_else(|| RngSource::of_process()).next_rng(),
             first,
             ran: Ran::No,
             verdict: Verdict::TRANSIENT,
@@ -107,9 +107,9 @@ where
         seen: Classification<'_>,
         started: Instant,
         now: Instant,
-    ) -> Judgement {
+    ) -> AttemptResult {
         if seen.verdict.is_success() {
-            return Judgement::Success;
+            return AttemptResult::Success;
         }
         run.reached += usize::from(seen.reached_tool());
         run.ran = run.ran.or(seen.ran);
@@ -121,18 +121,18 @@ where
                 self.tell(attempt, || Event::Retry { attempt, delay, reason: seen.code, latency });
                 let reason = seen.code.into();
                 run.retried.push(Retried { attempt: attempt + 1, delay, reason, latency });
-                Judgement::Retry(delay, FailureInfo::of(seen))
+                AttemptResult::Retry(delay, FailureInfo::of(seen))
             }
             Decision::Stop(why) => {
                 if seen.verdict.is_transient() {
                     // Somebody further out may be counting.
-                    let outside = self.spare.map_or(0, |spare| self.answers.attempt(spare));
+                    let outside = self.spare.map_or(0, |spare| self.policy.attempt(spare));
                     let attempt = attempt.max(outside);
                     self.tell(attempt, || Event::RetryRefused { attempt, why: why.as_str() });
                 }
-                let used_up = why.is_used_up() && (attempt > 0 || why != Why::Attempts);
+                let used_up = why.is_used_up() && (attempt > 0 || why != RetryStop::Attempts);
                 if attempt == 0 && (!used_up || self.is_by_deadline(run, seen, now)) {
-                    return Judgement::Leave;
+                    return AttemptResult::Leave;
                 }
                 let mut end = seen;
                 if used_up {
@@ -140,7 +140,7 @@ where
                 }
                 end.ran = run.ran;
                 end.exhausted = seen.verdict.is_transient();
-                Judgement::GiveUp(why, FailureInfo::of(end).by_layer())
+                AttemptResult::GiveUp(why, FailureInfo::of(end).by_layer())
             }
         }
     }
@@ -160,7 +160,11 @@ where
     ) -> Decision {
         let Some(spare) = self.spare else {
             let transient = end.verdict.is_transient();
-            return Decision::Stop(if transient { Why::NotRepeatable } else { Why::Permanent });
+            return Decision::Stop(if transient {
+                RetryStop::NotRepeatable
+            } else {
+                RetryStop::Permanent
+            });
         };
         if end.verdict.is_transient()
             && let Some(why) = self.left_alone(spare)
@@ -174,27 +178,27 @@ where
             deadline: self.deadline(run),
             end,
             ran: run.ran,
-            effect: self.answers.effect_of(spare),
-            repeat_safe: self.answers.is_repeat_safe(spare),
+            effect: self.policy.effect_of(spare),
+            repeat_safe: self.policy.is_repeat_safe(spare),
         };
-        let decision = decide(&run.policy, &failed, &mut run.stream);
+        let decision = decide(&run.config, &failed, &mut run.rng);
         if let (Decision::Retry { .. }, Some(budget)) = (decision, &self.settings.budget) {
             run.token = budget.withdraw();
             if run.token.is_none() {
-                return Decision::Stop(Why::Budget);
+                return Decision::Stop(RetryStop::Budget);
             }
         }
         decision
     }
 
     /// Whether it is not ours to retry this call at all.
-    fn left_alone(&self, spare: &Req) -> Option<Why> {
-        if self.answers.retries_itself(spare) {
-            Some(Why::OwnRetries)
-        } else if self.answers.attempt(spare) > 0 {
-            Some(Why::RetriedOutside)
+    fn left_alone(&self, spare: &Req) -> Option<RetryStop> {
+        if self.policy.retries_itself(spare) {
+            Some(RetryStop::OwnRetries)
+        } else if self.policy.attempt(spare) > 0 {
+            Some(RetryStop::RetriedOutside)
         } else if !self.is_asked_for(spare) {
-            Some(Why::OptedOut)
+            Some(RetryStop::OptedOut)
         } else {
             None
         }
@@ -203,9 +207,9 @@ where
     /// Whether retries need not be asked for, or the call or its agent has done so.
     fn is_asked_for(&self, spare: &Req) -> bool {
         let Settings { opt_in, agents, .. } = self.settings;
-        let by_call = || *opt_in && self.answers.overrides_of(spare).call.is_some();
+        let by_call = || *opt_in && self.policy.overrides_of(spare).call.is_some();
         let by_agent = |agents: &[Box<str>]| {
-            let agent = self.answers.agent_of(spare);
+            let agent = self.policy.agent_of(spare);
             agent.is_some_and(|agent| agents.iter().any(|one| **one == *agent))
         };
         match agents {
@@ -216,7 +220,7 @@ where
 
     /// The call's deadline, as nanoseconds since the first attempt started.
     fn deadline(&self, run: &Run) -> Option<u64> {
-        let deadline = self.answers.deadline(self.spare?)?;
+        let deadline = self.policy.deadline(self.spare?)?;
         Some(run.nanos_at(Instant::from_std(deadline)))
     }
 
@@ -224,33 +228,33 @@ where
     pub(crate) fn follow<Res>(
         &self,
         run: &mut Run,
-        judgement: Judgement,
+        result: AttemptResult,
         end: Result<Res, BoxError>,
     ) -> Next<Res>
     where
         A: Classify<Res>,
     {
-        Next::Done(match judgement {
-            Judgement::Retry(delay, facts) => {
+        Next::Done(match result {
+            AttemptResult::Retry(delay, facts) => {
                 // The response goes now: it may hold a connection.
                 run.last = Some(end.err().unwrap_or_else(|| facts.into()));
                 return Next::Retry(delay);
             }
-            Judgement::Success => {
+            AttemptResult::Success => {
                 if let Some(budget) = &self.settings.budget {
                     budget.success();
                 }
                 end.map(|res| self.noted(res, run))
             }
-            Judgement::Leave => end,
-            Judgement::GiveUp(why, facts) => self.give_up(run, why, facts, end),
+            AttemptResult::Leave => end,
+            AttemptResult::GiveUp(why, facts) => self.give_up(run, why, facts, end),
         })
     }
 
     fn give_up<Res>(
         &self,
         run: &mut Run,
-        why: Why,
+        why: RetryStop,
         facts: FailureInfo,
         end: Result<Res, BoxError>,
     ) -> Result<Res, BoxError>
@@ -260,14 +264,14 @@ where
         match end {
             Ok(res) => {
                 let mut res = self.noted(res, run);
-                self.answers.note_attempts(&mut res, facts.ran(), facts.is_exhausted());
+                self.policy.note_attempts(&mut res, facts.ran(), facts.is_exhausted());
                 Ok(res)
             }
             Err(error) => {
                 let facts = facts.because(error);
                 let facts = match run.last.take() {
                     // A refusal says nothing of what went wrong before.
-                    Some(last) if why == Why::CircuitOpen => facts.after(last),
+                    Some(last) if why == RetryStop::CircuitOpen => facts.after(last),
                     _ => facts,
                 };
                 Err(RetryExhausted::new(why, run.reached, take(&mut run.retried), facts).into())
@@ -281,7 +285,7 @@ where
         A: Classify<Res>,
     {
         if !run.retried.is_empty() {
-            self.answers.note_retries(&mut res, take(&mut run.retried));
+            self.policy.note_retries(&mut res, take(&mut run.retried));
         }
         res
     }
@@ -296,25 +300,25 @@ where
         if let Some(token) = run.token.take() {
             token.spend();
         }
-        Ok(self.spare.and_then(|spare| self.answers.repeat(spare)))
+        Ok(self.spare.and_then(|spare| self.policy.repeat(spare)))
     }
 
-    fn too_late(&self, run: &Run, now: Instant) -> Option<Why> {
-        too_late(&run.policy, self.deadline(run), run.nanos_at(now))
+    fn too_late(&self, run: &Run, now: Instant) -> Option<RetryStop> {
+        too_late(&run.config, self.deadline(run), run.nanos_at(now))
     }
 
     /// From when on no attempt may start.
     pub(crate) fn latest(&self, run: &Run) -> Option<Instant> {
-        let deadline = self.spare.and_then(|spare| self.answers.deadline(spare));
+        let deadline = self.spare.and_then(|spare| self.policy.deadline(spare));
         let elapsed =
-            run.policy.max_elapsed.map(|most| most.saturating_add(Duration::from_nanos(1)));
+            run.config.max_elapsed.map(|most| most.saturating_add(Duration::from_nanos(1)));
         let elapsed = elapsed.and_then(|most| run.first.checked_add(most));
         deadline.map(Instant::from_std).into_iter().chain(elapsed).min()
     }
 
     /// It is too late for the attempt that was waited for.
     pub(crate) fn overdue(&self, run: &mut Run, now: Instant) -> BoxError {
-        let why = self.too_late(run, now).unwrap_or(Why::Deadline);
+        let why = self.too_late(run, now).unwrap_or(RetryStop::Deadline);
         let facts =
             FailureInfo::new(code::RETRY_EXHAUSTED, run.ran, run.verdict).exhausted().by_layer();
         self.cut_short(run, why, |last| facts.because(last))
@@ -322,13 +326,13 @@ where
 
     /// What tells that the caller takes the call back.
     pub(crate) fn cancellation(&self) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
-        Some(self.answers.cancellation(self.spare?)?.cancelled())
+        Some(self.policy.cancellation(self.spare?)?.cancelled())
     }
 
     /// The caller took the call back before the attempt that was waited for.
-    pub(crate) fn withdrawn(&self, run: &mut Run) -> BoxError {
+    pub(crate) fn cancelled(&self, run: &mut Run) -> BoxError {
         let facts = FailureInfo::new(code::CANCELLED, run.ran, Verdict::Cancelled).by_layer();
-        self.cut_short(run, Why::Cancelled, |last| facts.because(last))
+        self.cut_short(run, RetryStop::Cancelled, |last| facts.because(last))
     }
 
     /// The inner service will never be ready again.
@@ -336,18 +340,18 @@ where
     where
         A: Classify<Res>,
     {
-        let mut seen = self.answers.classify(Err(&*error));
+        let mut seen = self.policy.classify(Err(&*error));
         seen.ran = run.ran;
         seen.exhausted = true;
         let facts = FailureInfo::of(seen).by_layer().because(error);
-        self.cut_short(run, Why::Unready, |last| facts.after(last))
+        self.cut_short(run, RetryStop::Unready, |last| facts.after(last))
     }
 
     /// The attempt that was waited for does not start.
     fn cut_short(
         &self,
         run: &mut Run,
-        why: Why,
+        why: RetryStop,
         facts: impl FnOnce(BoxError) -> FailureInfo,
     ) -> BoxError {
         run.retried.pop();
@@ -361,7 +365,7 @@ where
     fn tell<'e>(&self, attempt: u32, event: impl FnOnce() -> Event<'e>) {
         let observer = self.settings.observer.as_ref().filter(|observer| observer.enabled());
         if let (Some(observer), Some(spare)) = (observer, self.spare) {
-            let mut call = self.answers.info_of(spare);
+            let mut call = self.policy.info_of(spare);
             call.attempt = attempt;
             observer.on_event(&call, &event());
         }

@@ -20,19 +20,19 @@ use tr_retry::RetryExhausted;
 /// write envelopes. The outcome has the error's code, message, verdict and whether the tool ran, the
 /// state of the breaker that refused the call, the retries before, and whether it is a replay.
 #[derive(Debug)]
-pub struct Folded<S> {
+pub struct ErrorsAsOutcomes<S> {
     inner: S,
     /// Why `inner` will never be ready again; the next call is told.
     broken: Option<BoxError>,
 }
 
-impl<S: Clone> Clone for Folded<S> {
+impl<S: Clone> Clone for ErrorsAsOutcomes<S> {
     fn clone(&self) -> Self {
         Self::new(self.inner.clone())
     }
 }
 
-impl<S> Folded<S> {
+impl<S> ErrorsAsOutcomes<S> {
     /// Folds the errors of `inner`.
     #[must_use]
     pub const fn new(inner: S) -> Self {
@@ -40,14 +40,14 @@ impl<S> Folded<S> {
     }
 }
 
-impl<S> Service<ToolCall> for Folded<S>
+impl<S> Service<ToolCall> for ErrorsAsOutcomes<S>
 where
     S: Service<ToolCall, Response = ToolOutcome>,
     S::Error: Into<BoxError>,
 {
     type Response = ToolOutcome;
     type Error = Infallible;
-    type Future = FoldedFuture<S::Future>;
+    type Future = ErrorsAsOutcomesFuture<S::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         if self.broken.is_none() {
@@ -61,21 +61,21 @@ where
             Some(error) => Called::not(error),
             None => Called::new(self.inner.call(call)),
         };
-        FoldedFuture { call }
+        ErrorsAsOutcomesFuture { call }
     }
 }
 
 pin_project! {
-    /// The response of a [`Folded`] service.
+    /// The response of a [`ErrorsAsOutcomes`] service.
     #[derive(Debug)]
     #[must_use = "futures do nothing unless polled"]
-    pub struct FoldedFuture<F> {
+    pub struct ErrorsAsOutcomesFuture<F> {
         #[pin]
         call: Called<F>,
     }
 }
 
-impl<F, E> Future for FoldedFuture<F>
+impl<F, E> Future for ErrorsAsOutcomesFuture<F>
 where
     F: Future<Output = Result<ToolOutcome, E>>,
     E: Into<BoxError>,

@@ -5,10 +5,10 @@ use tr_core::{CallInfo, Event, Observer, Ran, Sharded};
 /// Who is told of timeouts, if anybody. Services are cloned for every call, so it is counted by
 /// stripes.
 #[derive(Clone, Debug)]
-pub(crate) struct Listener(Option<Sharded<Arc<dyn Observer>>>);
+pub(crate) struct SharedObserver(Option<Sharded<Arc<dyn Observer>>>);
 
-impl Listener {
-    pub(crate) const NOBODY: Self = Self(None);
+impl SharedObserver {
+    pub(crate) const NONE: Self = Self(None);
 
     pub(crate) fn new(observer: Arc<dyn Observer>) -> Self {
         Self(Some(Sharded::new(observer)))
@@ -30,7 +30,7 @@ impl Listener {
 
 /// An observer, and what it is told of a call whose request will be gone by then.
 #[derive(Debug)]
-pub(crate) struct Witness {
+pub(crate) struct TimeoutObserver {
     observer: Arc<dyn Observer>,
     tool: Box<str>,
     request_id: Option<Box<str>>,
@@ -40,14 +40,14 @@ pub(crate) struct Witness {
     attempt: u32,
 }
 
-impl Witness {
+impl TimeoutObserver {
     /// `None` if nobody listens.
     #[inline]
     pub(crate) fn of<'r>(
-        listener: &Listener,
+        observer: &SharedObserver,
         info: impl FnOnce() -> CallInfo<'r>,
     ) -> Option<Box<Self>> {
-        let observer = listener.0.as_ref().filter(|observer| observer.enabled())?;
+        let observer = observer.0.as_ref().filter(|observer| observer.enabled())?;
         Some(Box::new(Self::new(Arc::clone(observer), info())))
     }
 

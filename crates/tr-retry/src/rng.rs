@@ -12,9 +12,9 @@ const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A request's own randomness (`SplitMix64`): the same seed and number give the same decisions.
 #[derive(Clone, Debug)]
-pub struct Stream(u64);
+pub struct Rng(u64);
 
-impl Stream {
+impl Rng {
     /// The stream of the request `number` under `seed`. No two numbers share a stream.
     #[must_use]
     pub const fn new(seed: u64, number: u64) -> Self {
@@ -38,25 +38,25 @@ const fn mix(mut z: u64) -> u64 {
 
 /// Deals out streams.
 #[derive(Debug)]
-pub(crate) struct Streams {
+pub(crate) struct RngSource {
     seed: u64,
-    dealt: AtomicU64,
+    handed_out: AtomicU64,
 }
 
-impl Streams {
+impl RngSource {
     pub(crate) const fn new(seed: u64) -> Self {
-        Self { seed, dealt: AtomicU64::new(0) }
+        Self { seed, handed_out: AtomicU64::new(0) }
     }
 
     /// Those of this process, for layers without a seed of their own.
     pub(crate) fn of_process() -> &'static Self {
-        static STREAMS: LazyLock<Streams> =
-            LazyLock::new(|| Streams::new(RandomState::new().hash_one(STEP)));
+        static STREAMS: LazyLock<RngSource> =
+            LazyLock::new(|| RngSource::new(RandomState::new().hash_one(STEP)));
         &STREAMS
     }
 
-    pub(crate) fn deal(&self) -> Stream {
-        Stream::new(self.seed, self.dealt.fetch_add(1, Ordering::Relaxed))
+    pub(crate) fn next_rng(&self) -> Rng {
+        Rng::new(self.seed, self.handed_out.fetch_add(1, Ordering::Relaxed))
     }
 }
 
@@ -67,30 +67,30 @@ mod tests {
 
     #[test]
     fn one_seed_repeats_and_requests_differ() {
-        let first = |streams: &Streams| -> Vec<_> {
-            (0..1_000).map(|_| streams.deal().between(0, u64::MAX)).collect()
+        let first = |rngs: &RngSource| -> Vec<_> {
+            (0..1_000).map(|_| rngs.next_rng().between(0, u64::MAX)).collect()
         };
-        let values = first(&Streams::new(7));
-        assert_eq!(values, first(&Streams::new(7)));
+        let values = first(&RngSource::new(7));
+        assert_eq!(values, first(&RngSource::new(7)));
         assert_eq!(values.iter().collect::<BTreeSet<_>>().len(), 1_000);
     }
 
     #[test]
     fn streams_are_no_shifts_of_one_another() {
         let long: BTreeSet<_> = {
-            let mut one = Stream::new(7, 0);
+            let mut one = Rng::new(7, 0);
             (0..10_000).map(|_| one.between(0, u64::MAX)).collect()
         };
-        let mut other = Stream::new(7, 1);
+        let mut other = Rng::new(7, 1);
         assert!((0..1_000).all(|_| !long.contains(&other.between(0, u64::MAX))));
     }
 
     #[test]
     fn bounds_are_kept_and_reached() {
-        let mut stream = Stream::new(1, 1);
-        let seen: BTreeSet<_> = (0..200).map(|_| stream.between(5, 8)).collect();
+        let mut rng = Rng::new(1, 1);
+        let seen: BTreeSet<_> = (0..200).map(|_| rng.between(5, 8)).collect();
         assert_eq!(seen, BTreeSet::from([5, 6, 7, 8]));
-        assert_eq!((stream.between(9, 9), stream.between(9, 3)), (9, 9));
-        stream.between(0, u64::MAX);
+        assert_eq!((rng.between(9, 9), rng.between(9, 3)), (9, 9));
+        rng.between(0, u64::MAX);
     }
 }
