@@ -69,7 +69,6 @@ const PENDING: &[&str] = &[
     "crates/tr-timeout",
     "crates/tr-tls",
     "crates/tr-turn",
-    "docs",
     "examples",
     "simulate",
 ];

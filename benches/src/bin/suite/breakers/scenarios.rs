@@ -92,7 +92,7 @@ const SCENARIOS: &[Scenario] = &[
         run: |circuit| Box::pin(acts::applied_twice(circuit)),
     },
     Scenario {
-        need: "the same, where it is told so (`build_with_handle`)",
+        need: "the same, if it is built with `build_with_handle`",
         rules: Rules { shared: true, ..IN_A_ROW },
         clock: Clock::Real,
         run: |circuit| Box::pin(acts::applied_twice(circuit)),
@@ -127,10 +127,10 @@ pub(crate) fn section() -> io::Result<Section> {
 }
 
 const NOTES: &str = "\
-A call that its caller gives up on counts for nothing in all four. That is our choice, too: who goes away says nothing
+None of the four counts a call that its caller gave up. That is our choice, too: a caller that disconnects says nothing
 about the tool. So the timeout belongs inside, where the documentation of tower-resilience and ours put it and where
-all four count it. tower-resilience reserves its probes, takes back those that are cancelled, and shares one circuit
-between services if it is built with `build_with_handle`. failsafe closes at the first success. recloser knows rates
-only, five of five here, and looks at them when its ring is full: it lets all calls through meanwhile, and what comes
-from before it opened is one of several to it.
+all four count it. tower-resilience reserves its probes, returns the permits of cancelled ones, and shares one circuit
+between services if it is built with `build_with_handle`. failsafe closes at the first success. recloser has rates
+only, five of five here, and evaluates them when its ring is full: until then it lets all calls through, and the end of a
+call from before it opened is one of several results.
 ";

@@ -82,10 +82,10 @@ pub(crate) fn section() -> io::Result<Section> {
 }
 
 const NOTES: &str = "\
-Ours takes the call for one that changes the world, and agent-effects for an `IrreversibleWrite`; there, whoever finds a
-call in progress asks for its end by `wait`, as is done here, and is woken by a clock. The others are caches: none
-promises to run anything once only, and what they do about a caller that goes away or a panic is to run it again.
-tower-resilience's documentation protects its cache by coalescing, as in the third column.
+Ours treats the call as mutating, and agent-effects as an `IrreversibleWrite`. There, a caller that finds a call in
+progress waits for its end by `wait`, as is done here, which polls by a timer. The others are caches: none promises to run
+a call only once, and after a disconnected caller or a panic they run it again. tower-resilience's documentation protects
+its cache by coalescing, as in the third column.
 ";
 
 /// A tool that runs until it is told how to end, and counts its runs.

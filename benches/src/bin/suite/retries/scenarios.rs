@@ -90,10 +90,10 @@ pub(crate) fn section() -> io::Result<Section> {
 }
 
 const NOTES: &str = "\
-tower leaves the policy to its user; here it is an `ExponentialBackoff` with a jitter of 0.99 and a `TpsBudget`. What it
-jitters are whole seconds and the nanoseconds beside them, so that a delay of exactly 1 s stays one, and all that
-clone one backoff draw the same. backon has no budget, and hears of a hint through its `adjust`. None but ours tells an
-outer layer by itself that an inner one has given up: with theirs, retry in one place.
+tower leaves the policy to its user; here it is an `ExponentialBackoff` with a jitter of 0.99 and a `TpsBudget`. Its jitter
+applies to the whole seconds and the nanoseconds separately, so that a delay of exactly 1 s is not changed, and all clones of
+one backoff draw the same values. backon has no budget, and reads a hint through its `adjust`. Only ours tells an outer
+layer by itself that an inner one has given up: with the others, retry in one place.
 ";
 
 /// When attempts started.
