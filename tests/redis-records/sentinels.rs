@@ -158,7 +158,7 @@ async fn what_is_wrong_with_sentinels_is_told() {
     for sentinels in [vec![], vec!["redis://[bad".into()]] {
         let error = ask("redis://records", &sentinels).await;
         assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
-        assert!(error.to_string().contains("the sentinels: "), "{error}");
+        assert!(error.to_string().contains("invalid sentinels: "), "{error}");
     }
     let error = ask("unix:/tmp/redis.sock", &urls).await;
     assert!(error.to_string().contains("no name of a primary"), "{error}");

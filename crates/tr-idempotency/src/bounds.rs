@@ -1,4 +1,4 @@
-//! What the layer needs of its neighbours, each under one name.
+//! The trait bounds of the layer, each under one name.
 use tower_service::Service;
 use tr_core::{BoxError, Classify, Codec, EffectOf, IdempotencyOf, KeyOf, Progress};
 
@@ -20,8 +20,8 @@ impl<S, Req> Detachable<Req> for S where
 {
 }
 
-/// All that is asked of a request and its response: implemented for everything that answers the
-/// single questions.
+/// All policies that the layer asks about a request and its response: implemented for every type
+/// that implements each of them.
 pub trait Answers<Req, Res, V>:
     KeyOf<Req>
     + EffectOf<Req>

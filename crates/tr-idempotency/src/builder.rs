@@ -16,15 +16,15 @@ use crate::{
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 use tr_core::{DefaultPolicy, Effect, Observer, SystemClock, WallClock, canonical::FingerprintKey};
 
-/// Times to live reach from here to a year.
+/// The allowed range of times to live.
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
-/// What a table of records can number.
+/// The most records that a table can index.
 const MOST_RECORDS: usize = 1 << 24;
 const MOST_WAITERS: usize = 1 << 20;
 
-/// What lengths in a record can tell.
+/// The most bytes that a length field of a record can state.
 const MOST_BYTES: usize = 1 << 30;
 
 /// Configures an [`IdempotencyLayer`]. [`build`](Self::build) is the only place that can fail.
@@ -124,8 +124,8 @@ impl<A, V> Builder<A, V> {
         }
     }
 
-    /// Sets how many records are kept; 25,000 by default. Past that the least used settled ones
-    /// are forgotten; calls in flight and mutating calls of unknown outcome never are.
+    /// Sets how many records are kept; 25,000 by default. At capacity, the least recently used
+    /// settled record is evicted; calls in flight and mutating calls of unknown outcome never are.
     pub const fn capacity(mut self, records: usize) -> Self {
         self.capacity = records;
         self
@@ -138,68 +138,66 @@ impl<A, V> Builder<A, V> {
     }
 
     /// Sets how long a call waits for another's run with its key, within its own deadline; 30 s by
-    /// default. Then it is told [`InFlight`](crate::error::InFlight), may ask again, and the run
-    /// goes on: in this process or another, or in none any more, if that one was killed.
+    /// default. Then it fails with [`InFlight`](crate::error::InFlight), and the run goes on.
     pub const fn max_wait(mut self, wait: Duration) -> Self {
         self.max_wait = wait;
         self
     }
 
-    /// Sets what becomes of a key that comes again with other params; it is rejected by default.
+    /// Sets how to treat a key that is reused with other params; rejected by default.
     pub const fn conflicts(mut self, policy: ConflictPolicy) -> Self {
         self.conflicts = policy;
         self
     }
 
-    /// Sets from what keys are derived; [`DerivedKeys::Step`] by default.
+    /// Sets from which parts of a call a missing key is derived; [`DerivedKeys::Step`] by default.
     pub const fn derived_keys(mut self, from: DerivedKeys) -> Self {
         self.derived = from;
         self
     }
 
-    /// Sets how long successes are replayed; 24 hours by default. A tool's manifest may say else.
+    /// Sets how long successes are replayed; 24 hours by default. A tool's manifest overrides it.
     pub const fn done_ttl(mut self, ttl: Duration) -> Self {
         self.done = ttl;
         self
     }
 
-    /// Sets how long failures are replayed; 5 minutes by default. A tool's manifest may say else. A
-    /// mutating call that failed after it ran, or may have, is replayed for at least as long as a
-    /// success.
+    /// Sets how long failures are replayed; 5 minutes by default. A tool's manifest overrides it.
+    /// Failures of mutating calls that may have run are kept at least as long as successes.
     pub const fn failed_ttl(mut self, ttl: Duration) -> Self {
         self.failed = ttl;
         self
     }
 
-    /// Sets the lease of a call in flight; 2 minutes by default. A call in this process renews it
-    /// by living; one that takes longer is listed as stale. A tool's manifest may say else. With a
-    /// [store](Self::store) it must outlast the store's replies by far: where three renewals in a row
-    /// come too late to start under, the store counts as one that cannot be asked.
+    /// Sets the lease of a call in flight; 2 minutes by default. A running call keeps its lease;
+    /// one that takes longer is listed as stale. A tool's manifest overrides it. With a
+    /// [store](Self::store) it must be far longer than the store's replies take: after three
+    /// renewals in a row that came too late, the store counts as unavailable.
     pub const fn inflight_ttl(mut self, ttl: Duration) -> Self {
         self.inflight = ttl;
         self
     }
 
-    /// Sets how long a mutating call of unknown outcome bars a repeat; 24 hours by default.
+    /// Sets how long a mutating call of unknown outcome blocks its duplicates; 24 hours by default.
     pub const fn unknown_ttl(mut self, ttl: Duration) -> Self {
         self.unknown = ttl;
         self
     }
 
-    /// Sets how long the end of a call that was cut off waits for its repeat; 60 s by default.
+    /// Sets how long the result of a cut-off call is kept for its repeat; 60 s by default.
     pub const fn cut_off_grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// Sets who is told of replays, conflicts and refusals; nobody by default.
+    /// Sets the observer of replays, conflicts and refusals; none by default.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// Sets the wall clock that the times in [`DedupeRecord`](crate::DedupeRecord)s begin with; the
-    /// machine's by default. It is read once.
+    /// Sets the wall clock for [`DedupeRecord`](crate::DedupeRecord)s, which is read once; the
+    /// machine's by default.
     pub fn wall_clock(mut self, wall: Arc<dyn WallClock>) -> Self {
         self.wall = wall;
         self
@@ -211,8 +209,8 @@ impl<A, V> Builder<A, V> {
         self
     }
 
-    /// Keeps the records in `store`, which outlives this process or is shared by several. None by
-    /// default: records live in this process and die with it.
+    /// Keeps the records in `store`, which may outlive this process and be shared by several. None
+    /// by default: records live in this process and die with it.
     pub fn store(self, store: impl RecordStore) -> Self
     where
         V: Persist,
@@ -220,7 +218,7 @@ impl<A, V> Builder<A, V> {
         self.shared_store(Arc::new(store))
     }
 
-    /// The same for a store that others hold too.
+    /// Like [`store`](Self::store), for a store that is shared within this process.
     pub fn shared_store(mut self, store: Arc<dyn RecordStore>) -> Self
     where
         V: Persist,
@@ -229,8 +227,8 @@ impl<A, V> Builder<A, V> {
         self
     }
 
-    /// Sets what becomes of a call of this effect when the store cannot be asked. By default
-    /// mutating calls are refused, and all others run.
+    /// Sets how to treat a call of this effect while the store is unavailable. By default mutating
+    /// calls are refused, and all others run.
     pub const fn when_store_fails(mut self, effect: Effect, policy: WhenStoreFails) -> Self {
         match effect {
             Effect::ReadOnly => self.policy.read_only = policy,
@@ -240,83 +238,87 @@ impl<A, V> Builder<A, V> {
         self
     }
 
-    /// Sets how long one request to the store may take, 1 s by default; a claim is sent three times.
+    /// Sets the timeout of one request to the store, 1 s by default; a claim is sent up to three
+    /// times.
     pub const fn store_timeout(mut self, timeout: Duration) -> Self {
         self.patience = timeout;
         self
     }
 
-    /// Gives recorded successes again from this process's memory for so long, without asking the
-    /// store; off by default. What is cleared elsewhere is given again here until then.
+    /// Replays recorded successes from this process's memory for `ttl`, without a request to the
+    /// store; off by default. A record that another process clears is still replayed here until
+    /// then.
     pub const fn replay_from_memory(mut self, ttl: Duration) -> Self {
         self.memory = Some(ttl);
         self
     }
 
-    /// Sets how many bytes of an answer are kept, in a store and in this process; 1 MiB by default.
-    /// A call with a larger one is recorded as done, in a store with the answer's digest:
-    /// duplicates are told [`AnswerNotKept`](crate::error::AnswerNotKept), and it is not run again.
-    /// A failure with a larger text stays one, and the record keeps its code, whether the tool ran,
-    /// and the beginning of its message, marked as [`shortened`](tr_core::shortened). Who waits for
-    /// the call while it runs gets the answer.
+    /// Sets the most bytes of a response that are kept, in a store and in this process; 1 MiB by
+    /// default. A call with a larger response is recorded as done, in a store with the response's
+    /// digest: duplicates get [`AnswerNotKept`](crate::error::AnswerNotKept). Of a failure with a
+    /// larger text, the record keeps the code, whether the tool ran, and the beginning of the
+    /// message, marked as [`shortened`](tr_core::shortened). Callers that wait for the call get the
+    /// whole response.
     pub const fn max_record_bytes(mut self, bytes: usize) -> Self {
         self.most_bytes = bytes;
         self
     }
 
-    /// Sets how many bytes of answers all records in this process keep together; 64 MiB by default.
-    /// Past that answers are dropped and failures shortened, as those that are
-    /// [too large](Self::max_record_bytes); records never go for it. Answers and failures of less
+    /// Sets the most bytes of responses that all records in this process keep together; 64 MiB by
+    /// default. Past that, responses are dropped and failures shortened, like those that are [too
+    /// large](Self::max_record_bytes); the records themselves stay. Responses and failures of less
     /// than 1 KiB are not counted: the [capacity](Self::capacity) bounds them.
     pub const fn max_kept_bytes(mut self, bytes: usize) -> Self {
         self.most_kept = bytes;
         self
     }
 
-    /// Whether a [store](Self::store) keeps answers and failures' words; it does by default. Else a
-    /// duplicate is told [`AnswerNotKept`](crate::error::AnswerNotKept), or the failure's code.
+    /// Sets whether a [store](Self::store) keeps responses and error messages; it does by default.
+    /// Otherwise a duplicate gets [`AnswerNotKept`](crate::error::AnswerNotKept), or the failure's
+    /// code.
     pub const fn keep_answers(mut self, keep: bool) -> Self {
         self.keeps_answers = keep;
         self
     }
 
-    /// Names the service for callers that name no session, whose keys then hold for services of this
-    /// name only. Needed where such callers' records lie in a [store](Self::store), which others may
-    /// share; the same for all processes of one service, and after a restart. Without it a call that
-    /// has a key and no session is refused there: it could be given another service's answer; so is
-    /// a mutating one whose key is derived. Types of one's own say so by `has_scope`.
+    /// Names this service, for callers without a session: their keys then hold only among services
+    /// of this name. Needed with a [store](Self::store) that other services may share; the same in
+    /// all processes of a service, also after a restart. Without a name, a store's layer refuses a
+    /// call with a key and no session, since it could get another service's response, and a
+    /// mutating call with a derived key. Request types of your own say whether they have a session
+    /// by `has_scope`.
     pub fn instance(mut self, name: impl Into<Box<str>>) -> Self {
         self.instance = Some(name.into());
         self
     }
 
-    /// Encrypts what a store keeps of answers, errors and who asked; nothing is by default. What
-    /// was recorded before is refused, unless the key [says otherwise](SealingKey::opens_plain_until):
-    /// whoever can write the store could write such records too.
+    /// Encrypts the responses, errors and request notes in a store; off by default. Plain records
+    /// from before are refused, unless the key [allows them](SealingKey::opens_plain_until): anyone
+    /// who can write to the store could forge them.
     #[cfg(feature = "encryption")]
     pub fn sealed_with(mut self, key: SealingKey) -> Self {
         self.frames.seal = Some(key);
         self
     }
 
-    /// Sets who finds out what became of calls of unknown outcome; nobody by default. Asked when a
-    /// call meets such a record, in this process or in a [store](Self::store).
+    /// Sets the probe that looks up the outcome of calls of unknown outcome; none by default. It
+    /// runs when a call finds such a record, in this process or in a [store](Self::store).
     pub fn probe(mut self, probe: impl Probe<V> + 'static) -> Self {
         self.probe = Some(Arc::new(probe));
         self
     }
 
-    /// Sets how long a probe may take, 30 s by default, within the caller's deadline. Without an
-    /// answer by then the caller is told `outcome_unknown`, and the next asks again.
+    /// Sets the timeout of a probe, 30 s by default, within the caller's deadline. After a timeout
+    /// the caller gets `outcome_unknown`.
     pub const fn probe_timeout(mut self, timeout: Duration) -> Self {
         self.probe_patience = timeout;
         self
     }
 
-    /// Makes the layer.
+    /// Builds the layer.
     ///
     /// # Errors
-    /// If a setting is out of its range; the error lists every one.
+    /// If a setting is out of its range; the error lists every such setting.
     pub fn build(self) -> Result<IdempotencyLayer<A, V>, ConfigError> {
         self.check()?;
         Ok(self.build_unchecked())
@@ -336,7 +338,7 @@ impl<A, V> Builder<A, V> {
             ("replay_from_memory", self.memory.unwrap_or(SHORTEST)),
         ] {
             if !(SHORTEST..=LONGEST).contains(&ttl) {
-                faults.push(format!("{name} is {ttl:?}, allowed is 1ms to 366 days"));
+                faults.push(format!("`{name}` is {ttl:?}, allowed is 1ms to 366 days"));
             }
         }
         for (name, number, most) in [
@@ -346,13 +348,13 @@ impl<A, V> Builder<A, V> {
             ("max_kept_bytes", self.most_kept, usize::MAX),
         ] {
             if !(1..=most).contains(&number) {
-                faults.push(format!("{name} is {number}, allowed is 1 to {most}"));
+                faults.push(format!("`{name}` is {number}, allowed is 1 to {most}"));
             }
         }
         ConfigError::of(faults)
     }
 
-    /// For settings that are in their ranges.
+    /// Builds without the check, for settings that are within their ranges.
     pub(crate) fn build_unchecked(self) -> IdempotencyLayer<A, V> {
         let config = Config {
             conflicts: self.conflicts,

@@ -7,12 +7,12 @@ use std::{
 use tokio::time::Instant;
 use tr_core::{CoarseInstant, Progress, WallClock};
 
-/// Reads the time exactly, or takes the last tick of a janitor while one lives: looking at the
-/// clock would be half the work of a replay.
+/// Reads the exact time, or the last tick of a janitor while one lives: reading the clock would be
+/// half the cost of a replay.
 #[derive(Debug)]
 pub(crate) struct Clock {
     made: CoarseInstant,
-    /// Wall time of that, so that a record's times stay what they are when the wall clock jumps.
+    /// The wall time at `made`; a record's times do not change when the wall clock jumps.
     made_unix_ms: u64,
     janitors: AtomicUsize,
     tick: AtomicU64,
@@ -33,7 +33,7 @@ impl Clock {
         self.made_unix_ms.saturating_add(at)
     }
 
-    /// The time: `stamp` if the call carries one, else the tick, else what the clock says.
+    /// The time: `stamp` if the call carries one, else the tick, else the exact time.
     #[inline]
     pub(crate) fn now(&self, stamp: Option<CoarseInstant>) -> Millis {
         match stamp {
@@ -43,7 +43,7 @@ impl Clock {
         }
     }
 
-    /// The same for a request, which is told the time if the clock has to be read.
+    /// Like [`now`](Self::now); stamps the request if the clock had to be read.
     #[inline]
     pub(crate) fn now_for<Req>(&self, req: &mut Req, answers: &impl Progress<Req>) -> Millis {
         let stamp = answers.stamp(req);

@@ -1,4 +1,4 @@
-//! What can be set.
+//! Settings.
 use crate::{
     clock::millis,
     protocol::{Millis, Ttls},
@@ -6,37 +6,38 @@ use crate::{
 use std::time::Duration;
 use tr_core::manifest::TtlOverride;
 
-/// What to do with a call whose key is known from a call with other params.
+/// What to do with a call whose key was used with other params.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConflictPolicy {
-    /// Refuses it at once, whatever became of the other call.
+    /// Refuses it at once, whatever the state of the other call.
     #[default]
     Reject,
-    /// Takes it for another call: the params become a part of the key.
+    /// Treats it as another call: the params become a part of the key.
     Independent,
 }
 
-/// From what a key is derived for a call that has none.
+/// From which parts of a call the key is derived if the call has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DerivedKeys {
-    /// From nothing: such a call has no record, and ends with its caller.
+    /// Derives no key: such a call has no record, and ends with its caller.
     Off,
-    /// From session, tool and params, and only to pick up a call that was cut off: one whose
-    /// caller vanished before the answer, while it runs and for the grace after. Any other repeat
-    /// is taken for deliberate and runs.
+    /// From session, tool and params, but only to join a call that was cut off: one whose caller
+    /// vanished before the response, while that call runs and for the grace period after it. Any
+    /// other repeat counts as intended and runs.
     CutOff,
     /// From session, turn, step, tool and params; as [`CutOff`](Self::CutOff) for a call that
     /// names no step.
     #[default]
     Step,
     /// From session, tool and params. Within the time to live every repeat is answered from the
-    /// record: polling stands still, and a second, intended payment is not made.
+    /// record: a polling tool returns the same response, and a second, intended payment is not
+    /// made.
     Session,
 }
 
-/// The settings that every call looks at.
+/// The settings that every call reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Config {
     pub(crate) conflicts: ConflictPolicy,

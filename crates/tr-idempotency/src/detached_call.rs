@@ -22,23 +22,24 @@ use std::{
 use tower_service::Service;
 use tr_core::{BoxError, Ran, Verdict};
 
-/// Runs a call in a cell of its own and records how it ends. It is one word, however large the
-/// call's future is, so that layers further out move little.
+/// Runs a call in a pinned allocation of its own and records how it ends. It is one word, however
+/// large the call's future is, so that outer layers move little.
 ///
-/// Dropped in mid-run it drops the call, and its claim says what that leaves.
+/// Dropped during the run, it drops the call; the drop of the claim then records the state.
 pub(crate) struct DetachedCall<S, F, Req, R, A, V>(Option<InCell<S, F, Req, R, A, V>>);
 
 type InCell<S, F, Req, R, A, V> = Cell<Driver<S, F, Req, R, A, V>>;
 
 pin_project! {
-    /// What lies in the cell. Fields are dropped in order: the call is gone before somebody else
-    /// can claim it.
+    /// The contents of the cell. Fields are dropped in order: the call's future is dropped before
+    /// another caller can claim the call.
     pub(crate) struct Driver<S, F, Req, R, A, V> {
         // `None` until the tool is called, and once it has ended.
         #[pin]
         called: Option<F>,
         run: Run<S, Req, R, A, V>,
-        // What becomes of the run when its caller goes: `Drop` can ask for no bounds.
+        // What to do with the run when its caller drops the future. A function pointer, since
+        // `Drop` cannot have these bounds.
         leave: fn(InCell<S, F, Req, R, A, V>),
     }
 }
@@ -47,19 +48,19 @@ pin_project! {
 pub(crate) type DriverOf<S, Req, A, V> =
     Driver<S, <S as Service<Req>>::Future, Req, <S as Service<Req>>::Response, A, V>;
 
-/// The place that it lies in.
+/// The cell that holds it.
 pub(crate) type CellOf<S, Req, A, V> = Cell<DriverOf<S, Req, A, V>>;
 
-/// All of a run but the tool's future.
+/// All of a run except the tool's future.
 pub(crate) struct Run<S, Req, R, A, V> {
-    /// What is to be called, and with what; `None` once it is.
+    /// The service and the request; `None` once the service is called.
     service: Option<S>,
     pub(crate) req: Option<Req>,
-    /// Where a store has the record: the dealings with it.
+    /// The requests to the store, where a store has the record.
     pub(crate) store_call: Option<Box<StoreCall<R, V>>>,
-    /// Without it nothing is recorded.
+    /// The claim; without one, nothing is recorded.
     pub(crate) claim: Option<Claim<V>>,
-    /// Where the cell of a run belongs that has no claim and ends with its caller.
+    /// The shard that takes the cell back, for a run without a claim, which ends with its caller.
     pub(crate) home: Option<Arc<Shard<V>>>,
     pub(crate) mutating: bool,
     pub(crate) answers: A,
@@ -72,10 +73,10 @@ pub(crate) enum Phase {
     Fresh,
     /// The tool was called and has not ended.
     Called,
-    /// A poll is under way, or the tool has ended and that is being looked at; found at any other
-    /// time, it has panicked.
+    /// A poll is running, or the tool's end is being processed. Found at the start of a poll: an
+    /// earlier poll has panicked.
     Polled,
-    /// The tool has ended, and that is being recorded.
+    /// The tool has ended, and the end is being recorded.
     Ending,
 }
 
@@ -85,7 +86,7 @@ impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
         self.req.as_mut()
     }
 
-    /// The state that a response leaves, and whether a duplicate will get that response.
+    /// The state to record for a response, and whether a duplicate will get that response.
     #[inline]
     pub(crate) fn state_of(&self, response: &R, mutating: bool) -> (Option<State<V>>, bool)
     where
@@ -108,7 +109,7 @@ impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
         (state, keeps_answer)
     }
 
-    /// How many bytes the record of this end keeps of its answer, or of a failure's many words.
+    /// The size in bytes of the response, or of the long failure text, that this state keeps.
     #[inline]
     pub(crate) fn size_of(&self, state: Option<&State<V>>) -> usize
     where
@@ -139,8 +140,8 @@ where
     A: Answers<Req, S::Response, V>,
     V: Clone + Send + 'static,
 {
-    /// A run of `req` by a clone of `service`, in `cell` or a new one. With a claim its end is recorded; with a store call too,
-    /// a store is asked first.
+    /// A run of `req` by a clone of `service`, in `cell` or a new one. With a claim its end is
+    /// recorded; with a store call, the call is claimed in the store first.
     #[inline]
     pub(crate) fn new(
         cell: Option<CellOf<S, Req, A, V>>,
@@ -152,7 +153,7 @@ where
         answers: A,
     ) -> Self {
         let mut cell = cell.unwrap_or_else(|| Self::new_cell(answers));
-        // One by one, into their places.
+        // Field by field, in place, to avoid a move.
         let run = cell.as_mut().project().run;
         run.service = Some(service.clone());
         run.req = Some(req);
@@ -182,7 +183,7 @@ where
         Box::pin(Driver { called: None, run, leave: attended::leave })
     }
 
-    /// Nothing is recorded of this run, and it ends with its caller.
+    /// Marks a run without a record, which ends with its caller.
     #[inline]
     pub(crate) fn plain(mut self, home: Arc<Shard<V>>) -> Self {
         self.home = Some(home);
@@ -192,7 +193,7 @@ where
     #[inline]
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<S::Response, BoxError>> {
         if self.phase == Phase::Polled {
-            // What has panicked is not touched again.
+            // An earlier poll has panicked: the future is not polled again.
             return Poll::Ready(Err(OutcomeUnknown::new(self.mutating, None).into()));
         }
         if self.store_call.is_some() {
@@ -202,7 +203,7 @@ where
         Poll::Ready(self.finish(end))
     }
 
-    /// Whether the call was cancelled; if not, that wakes this task.
+    /// Whether the call was cancelled; if not, a cancellation will wake this task.
     pub(crate) fn is_cancelled(&mut self, cx: &mut Context<'_>) -> bool {
         self.claim.as_mut().is_some_and(|claim| claim.attend(cx.waker()))
     }
@@ -220,7 +221,7 @@ where
         let driver = self.driver().project();
         let run = driver.run;
         run.phase = Phase::Polled;
-        // Should it panic, or what looks at its end, it may have started.
+        // If the poll or the classification panics, the tool may have started.
         if let Some(claim) = &mut run.claim {
             claim.set_started(true);
         }
@@ -234,7 +235,7 @@ where
             }
             let answers = run.answers;
             if let Some(req) = run.request() {
-                // By the time that the tool is ready this will be stale.
+                // The time stamp is stale once the tool is ready.
                 answers.set_stamp(req, None);
             }
             if !attended && self.is_cancelled(cx) {
@@ -245,7 +246,7 @@ where
         Poll::Ready(end.map_err(Into::into))
     }
 
-    /// Drops the call, wherever it is.
+    /// Drops the call in whatever phase it is.
     #[cold]
     pub(crate) fn withdraw(&mut self) -> BoxError {
         let ran = if self.phase == Phase::Fresh { Ran::No } else { Ran::Unknown };
@@ -259,7 +260,7 @@ where
         }
     }
 
-    /// The run is over: its cell, empty but for a claim.
+    /// Takes the cell of a finished run, empty except for the claim.
     #[inline]
     pub(crate) fn take_cell(&mut self) -> CellOf<S, Req, A, V> {
         let mut cell = self.0.take().expect("ends once");
@@ -300,7 +301,7 @@ where
     }
 }
 
-/// Calls the tool as soon as it is ready, and polls what that gives.
+/// Calls the tool once it is ready, and polls its future.
 #[inline]
 fn poll_called<S: Service<Req>, Req>(
     mut called: Pin<&mut Option<S::Future>>,
@@ -308,7 +309,7 @@ fn poll_called<S: Service<Req>, Req>(
     req: &mut Option<Req>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<S::Response, S::Error>> {
-    // Where they lie: what is moved out first is moved once more.
+    // In place: moving them out first would move them twice.
     if let Some(ready) = service {
         ready!(ready.poll_ready(cx))?;
         let req = req.take().expect("called once");
@@ -325,7 +326,7 @@ fn empty<S, F, Req, R, A, V>(cell: &mut Cell<Driver<S, F, Req, R, A, V>>) {
     (driver.run.service, driver.run.req) = (None, None);
 }
 
-/// Gives back the cell of a run without a claim.
+/// Returns the cell of a run without a claim to its pool.
 fn return_cell<S, Req, A, V>(mut cell: CellOf<S, Req, A, V>)
 where
     S: Detachable<Req>,
@@ -354,7 +355,8 @@ impl<S, F, Req, R, A, V> DerefMut for DetachedCall<S, F, Req, R, A, V> {
     }
 }
 
-/// Dropped while a poll unwinds: those who wait learn it now, whoever keeps the wreck.
+/// Drops the claim when a poll unwinds, so that waiters wake at once, even if the panicked future
+/// is kept.
 struct LoseClaimOnUnwind<'d, V>(&'d mut Option<Claim<V>>);
 
 impl<V> Drop for LoseClaimOnUnwind<'_, V> {

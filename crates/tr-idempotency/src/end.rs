@@ -1,4 +1,4 @@
-//! What ends as what: from a call's end to its record.
+//! From a call's end to the state of its record.
 use crate::{
     codec::Recorded,
     protocol::{self, Again, Millis, Ttls},
@@ -12,33 +12,33 @@ use std::{
 };
 use tr_core::{BoxError, Classification, Ran, Verdict, causes, shortened, shortened_code};
 
-/// How a call stands, as this crate stores it. A success may be known without its answer.
+/// The state of a call, as this crate keeps it. A success may be kept without its response.
 pub(crate) type State<V> = protocol::State<Option<V>, Failure<V>>;
 
 /// A failure that several callers share.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure<V> {
     pub(crate) recorded: Arc<RecordedFailure>,
-    /// The response that reported it, if one did and it can be kept.
+    /// The response that reported it, if there is one and it can be kept.
     pub(crate) response: Option<V>,
-    /// The same in few words, where these are many.
+    /// The shortened failure, if this one is large.
     pub(crate) brief: Option<Box<Self>>,
 }
 
-/// What a record has given up: the answer, or a failure's words.
+/// What was dropped from a record to save memory: its response, or the text of its failure.
 #[derive(Debug)]
 pub(crate) enum Dropped<V> {
     Answer(V),
     Words(Failure<V>),
 }
 
-/// Failures of fewer bytes are kept as they are.
+/// Failures of fewer bytes are not shortened.
 pub(crate) const SMALL_FAILURE: usize = 1_024;
 
-/// Causes beyond these are neither measured nor kept.
+/// The most causes of an error that are measured and kept.
 pub(crate) const CAUSES: usize = 8;
 
-/// What is known of a failure.
+/// A failure as a record keeps it.
 #[derive(Debug)]
 pub(crate) struct RecordedFailure {
     pub(crate) code: Box<str>,
@@ -48,23 +48,23 @@ pub(crate) struct RecordedFailure {
     pub(crate) error: Option<BoxError>,
 }
 
-/// What a duplicate is told.
+/// What a duplicate gets.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer<V> {
-    /// The same.
+    /// The same response.
     Response(V),
-    /// The same failure, which no response can tell.
+    /// The same failure, which was an error and not a response.
     Failure(Arc<RecordedFailure>),
-    /// It succeeded, but what it answered was not kept.
+    /// It succeeded, but its response was not kept.
     NotKept,
-    /// Nobody knows.
+    /// The outcome is unknown.
     Unknown { mutating: bool, cause: Option<Arc<RecordedFailure>> },
-    /// The store of records refused the call for all of them; whether it was mutating.
+    /// The store refused the call for every caller; the flag says whether it was mutating.
     Refused(Refused, bool),
 }
 
 impl<V> State<V> {
-    /// The answer that it keeps.
+    /// The response that it keeps.
     pub(crate) const fn kept(&self) -> Option<&V> {
         match self {
             Self::Done(value) => value.as_ref(),
@@ -75,7 +75,7 @@ impl<V> State<V> {
         }
     }
 
-    /// The failure that it tells of.
+    /// The failure that it keeps.
     pub(crate) const fn failure(&self) -> Option<&Failure<V>> {
         match self {
             Self::Failed(failure, _)
@@ -90,7 +90,7 @@ impl<V> State<V> {
         self.kept().is_some() || self.failure().is_some_and(|failure| failure.brief.is_some())
     }
 
-    /// Keeps how the call ended, and not what it answered; of a failure the beginning of its words.
+    /// Drops the response and keeps the state; of a failure, keeps the beginning of its text.
     pub(crate) fn shrink(&mut self) -> Option<Dropped<V>> {
         match self {
             Self::Done(value) => value.take().map(Dropped::Answer),
@@ -101,7 +101,7 @@ impl<V> State<V> {
         }
     }
 
-    /// How the call ended, in its code alone: nothing that it answered or said.
+    /// The state and code alone, without response or error text.
     pub(crate) fn bare(&self) -> Self {
         let bare = |failure: &Failure<V>| Failure {
             recorded: Arc::new(failure.recorded.bare()),
@@ -121,7 +121,7 @@ impl<V> State<V> {
         matches!(self, Self::Unknown(_))
     }
 
-    /// As events and records spell it.
+    /// The name in events and records.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Inflight => "inflight",
@@ -134,7 +134,7 @@ impl<V> State<V> {
 }
 
 impl<V> Failure<V> {
-    /// What no response tells of.
+    /// A failure that was returned as an error.
     pub(crate) fn of_error(recorded: Arc<RecordedFailure>) -> Self {
         let brief = recorded
             .brief()
@@ -143,7 +143,7 @@ impl<V> Failure<V> {
         Self { recorded, response: None, brief }
     }
 
-    /// What a response tells of, and the same in few words.
+    /// A failure that a response reported, with its shortened response.
     pub(crate) fn new(
         recorded: Arc<RecordedFailure>,
         response: Option<V>,
@@ -169,14 +169,14 @@ impl RecordedFailure {
         Self { code: self.code.clone(), verdict, ran, exhausted, error: None }
     }
 
-    /// How many bytes the words of an error and its causes have, if they are many.
+    /// The size in bytes of the texts of the error and its causes.
     pub(crate) fn size(&self) -> usize {
         let error = self.error.as_deref().map(|error| error as &(dyn Error + 'static));
         let links = error.into_iter().flat_map(|error| causes(error).take(CAUSES));
         links.map(|link| length(&link)).sum()
     }
 
-    /// The same in few words, if it has many.
+    /// The shortened failure, if its text is long.
     fn brief(&self) -> Option<Self> {
         let bytes = self.size();
         let error = self.error.as_ref().filter(|_| bytes >= SMALL_FAILURE)?;
@@ -201,7 +201,7 @@ impl RecordedFailure {
     }
 }
 
-/// The bytes of a text that is not made.
+/// The length of a `Display` text, without building the text.
 fn length(text: &dyn Display) -> usize {
     struct Count(usize);
     impl Write for Count {
@@ -211,7 +211,7 @@ fn length(text: &dyn Display) -> usize {
         }
     }
     let mut count = Count(0);
-    // It never fails by itself, and what an error fails to say has no length.
+    // `Count` never fails; text that a failing `Display` did not write does not count.
     let _ = write!(count, "{text}");
     count.0
 }
@@ -222,10 +222,10 @@ pub(crate) fn failed<V>(mutating: bool, failure: Failure<V>) -> State<V> {
         (Verdict::Cancelled, Ran::No) => State::Cancelled(Some(failure)),
         (Verdict::Cancelled, _) => State::Unknown(Some(failure)),
         (_, Ran::Unknown) if mutating => State::Unknown(Some(failure)),
-        // Nothing ran, and the reason will pass (an open breaker, a refused connection, no time
-        // left to start): replaying that for minutes would make a short outage a long one.
+        // Nothing ran, and the reason is transient (an open breaker, a refused connection, no time
+        // left to start): replaying it for minutes would prolong a short outage.
         (Verdict::Transient { .. }, Ran::No) => State::Failed(failure, Again::Freely),
-        // It ran, and a second run may do harm, whoever wishes for it.
+        // It ran, and a second run may do harm, even where the caller asks for it.
         (Verdict::Transient { .. }, Ran::Yes) if mutating => State::Failed(failure, Again::Never),
         (Verdict::Transient { .. }, _) => State::Failed(failure, Again::WhenAsked),
         (Verdict::Permanent | Verdict::Success, _) => State::Failed(failure, Again::Never),
@@ -243,7 +243,7 @@ pub(crate) fn ttl<V>(ttls: &Ttls, state: &State<V>, mutating: bool) -> Millis {
     }
 }
 
-/// What those who asked for the call meanwhile, or ask for it later, are told.
+/// What waiters and later duplicates get.
 pub(crate) fn answer<V: Clone>(state: &State<V>, mutating: bool) -> Answer<V> {
     match state {
         State::Done(Some(value)) => Answer::Response(value.clone()),

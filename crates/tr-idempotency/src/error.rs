@@ -31,9 +31,9 @@ macro_rules! leaf {
 }
 
 leaf! {
-    /// The call's key cannot be used, or not in this scope; its source says why. The tool did not
-    /// run. Code `invalid_envelope`, permanent.
-    KeyRejected: "the call's idempotency key cannot be used"
+    /// The call's key is invalid, or not allowed in this scope; its source says why. The tool did
+    /// not run. Code `invalid_envelope`, permanent.
+    KeyRejected: "invalid idempotency key"
 }
 leaf! {
     /// The key was used before with other params. The tool did not run with these. Code
@@ -41,61 +41,62 @@ leaf! {
     Conflict: "the idempotency key was used before with other params"
 }
 leaf! {
-    /// Another call with this key is running, and this one does not wait, or no longer
-    /// ([`max_wait`](crate::Builder::max_wait)): the 409 marker. The tool may have run, for that
-    /// other call. Code `idempotency_in_flight`, transient.
+    /// Another call with this key is running, and this one does not wait, or has waited for
+    /// [`max_wait`](crate::Builder::max_wait): the 409 marker. The tool may have run for that other
+    /// call. Code `idempotency_in_flight`, transient.
     InFlight: "a call with this idempotency key is in flight"
 }
 leaf! {
-    /// Another call with this key is running, and as many calls as allowed wait for it. The tool
-    /// may have run, for that other call. Code `idempotency_in_flight`, transient.
-    TooManyWaiters: "too many calls wait for the one in flight with this idempotency key"
+    /// Another call with this key is running, and [`max_waiters`](crate::Builder::max_waiters)
+    /// callers wait for it. The tool may have run for that other call. Code
+    /// `idempotency_in_flight`, transient.
+    TooManyWaiters: "too many callers wait for the call in flight with this idempotency key"
 }
 leaf! {
-    /// Another call with this key did not end before this call's deadline. It runs on; the tool
-    /// may have run. Code `timeout`, transient.
-    WaitTimedOut: "the call in flight with this idempotency key did not end in time"
+    /// Another call with this key did not end before this call's deadline. That call goes on; the
+    /// tool may have run. Code `timeout`, transient.
+    WaitTimedOut: "timed out while waiting for the call in flight with this idempotency key"
 }
 leaf! {
-    /// An earlier call with this key may have run, and nobody recorded how it ended. Its source
-    /// leads to what is known. The tool may have run. Code `outcome_unknown`, permanent for a
-    /// mutating tool; transient for any other, which may simply be called again.
+    /// An earlier call with this key may have run, and its outcome was not recorded. The source
+    /// leads to its last error, if that is known. The tool may have run. Code `outcome_unknown`,
+    /// permanent for a mutating tool; transient for any other, which may be called again.
     OutcomeUnknown: "the outcome of a call with this idempotency key is unknown"
 }
 leaf! {
-    /// An earlier call with this key has ended, but its answer could not be kept (it streamed, was too
-    /// large, or could not be read).
-    /// The tool ran, and is not run again. Code `outcome_unknown`, permanent.
+    /// An earlier call with this key has ended, but its response could not be kept (it streamed,
+    /// was too large, or could not be read). The tool ran, and is not run again. Code
+    /// `outcome_unknown`, permanent.
     AnswerNotKept: "a call with this idempotency key has ended, and its answer was not kept"
 }
 leaf! {
-    /// Every record is of a call that runs or whose outcome is unknown: there is no room for
-    /// another. The tool did not run. Code `store_full`, transient.
-    StoreFull: "no room for another call's record"
+    /// The record table is full, and no record may be evicted: each is of a call in flight or of a
+    /// mutating call of unknown outcome. The tool did not run. Code `store_full`, transient.
+    StoreFull: "the record table is full: every record is of a call in flight or of unknown outcome"
 }
 
 leaf! {
-    /// The store of records cannot be asked whether this call may run, so it does not: its source
-    /// leads to the [`StoreError`]. The tool did not run, or may have run for another process, if the
-    /// store said before that there is such a call. Code `store_unavailable`, transient; permanent
-    /// if the store refuses.
-    StoreUnavailable: "the store of records cannot be asked, and the call is not run without it"
+    /// The record store is unavailable, so this call could not be claimed and was not run here. Its
+    /// source leads to the [`StoreError`]. The tool did not run, or may have run in another process
+    /// if the store reported that run before. Code `store_unavailable`, transient; permanent if the
+    /// store refuses.
+    StoreUnavailable: "the record store is unavailable, so the call could not be claimed and was not run here"
 }
 leaf! {
-    /// There is a record of this key, and it cannot be read: a newer version wrote it, it is
-    /// corrupt, or its key is missing. Its source says which and what to do. The tool has run or may
+    /// The record of this key cannot be read: a newer version wrote it, it is corrupt, or its
+    /// encryption key is missing. Its source says which and what to do. The tool has run or may
     /// have run, and is not run again. Code `outcome_unknown`, permanent.
     RecordUnreadable: "the record of a call with this idempotency key cannot be read"
 }
 leaf! {
-    /// The call was [cancelled](crate::Handle::cancel). The facts say whether the tool may have run, be
-    /// it for another process that was waited for. Code `cancelled`.
+    /// The call was [cancelled](crate::Handle::cancel). The failure info says whether the tool may
+    /// have run, in this process or in another. Code `cancelled`.
     Cancelled: "the call was cancelled"
 }
 
-/// The call failed, and whoever asks for it again is told the same: its text is that of the tool's
-/// own error, and its source leads there. Code and verdict are that error's, and the facts say
-/// whether the tool ran.
+/// The call failed, and its duplicates get the same failure. Its text is that of the tool's own
+/// error, and its source leads to it. Code and verdict are those of that error; the failure info
+/// says whether the tool ran.
 #[derive(Debug)]
 pub struct SharedFailure(FailureInfo);
 
@@ -164,7 +165,7 @@ impl OutcomeUnknown {
 }
 
 impl AnswerNotKept {
-    /// The call ended so long ago.
+    /// For a call that ended `ago`.
     pub(crate) fn ended(ago: Duration) -> Self {
         let facts =
             FailureInfo::new(code::OUTCOME_UNKNOWN, Ran::Yes, Verdict::Permanent).by_layer();
@@ -172,7 +173,7 @@ impl AnswerNotKept {
     }
 }
 
-/// When a call ended whose answer is not there.
+/// The age of a call whose response was not kept.
 #[derive(Debug)]
 struct Ended(Duration);
 
@@ -219,7 +220,7 @@ impl SharedFailure {
         Self(FailureInfo::of(recorded.classification()).by_layer().because(Cause(recorded)))
     }
 
-    /// For whoever did not run the call.
+    /// For a duplicate, which did not run the call.
     fn replayed(recorded: Arc<RecordedFailure>, replay: Replay) -> Self {
         let Self(facts) = Self::new(recorded);
         Self(facts.replayed(replay))
@@ -227,7 +228,7 @@ impl SharedFailure {
 }
 
 impl<V> Answer<V> {
-    /// The kept response, or the error that stands for it.
+    /// The stored response, or the error in its place.
     pub(crate) fn into_result(self, replay: Replay) -> Result<V, tr_core::BoxError> {
         match self {
             Self::Response(value) => Ok(value),
@@ -265,7 +266,7 @@ impl Refused {
     }
 }
 
-/// The one failure behind everybody's own error.
+/// The failure that the errors of all callers share.
 #[derive(Debug)]
 struct Cause(Arc<RecordedFailure>);
 
@@ -284,7 +285,7 @@ impl Error for Cause {
     }
 }
 
-/// Everything that is wrong with a configuration.
+/// Every fault of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError(Box<[String]>);
 

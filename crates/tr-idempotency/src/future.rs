@@ -43,7 +43,7 @@ pub(crate) type FutureOf<S, Req, A, V> =
 type StateOf<S, Req, A, V> =
     State<S, <S as Service<Req>>::Future, Req, <S as Service<Req>>::Response, A, V>;
 
-/// Small, since every layer further out moves it: what is large lies elsewhere.
+/// Small, since every outer layer moves it: large states are boxed.
 enum State<S, F, Req, R, A, V> {
     Known(Option<Result<R, BoxError>>),
     Running(Attended<S, F, Req, R, A, V>),
@@ -51,26 +51,26 @@ enum State<S, F, Req, R, A, V> {
     Probing(Box<Probing<S, Req, A, V>>),
 }
 
-/// Waits for what a probe finds, and then calls again or is refused.
+/// Waits for the probe, then calls again or is refused.
 struct Probing<S, Req, A, V> {
-    /// Whether the record says something else now.
+    /// Resolves to whether the record has been settled.
     probe: Boxed<bool>,
     call: Option<(Idempotency<S, A, V>, Req, Refusal)>,
 }
 
 pin_project! {
-    /// Waits for another caller's run, ready to run the call itself if that one never started.
+    /// Waits for another caller's run, and runs the call itself if that run never started.
     struct Wait<S, Req, A, V> {
         waiter: Waiter<V>,
         replay: Replay,
         call: Option<(Idempotency<S, A, V>, Req)>,
         mutating: bool,
         answers: A,
-        // The call's own.
+        // The deadline of this call.
         deadline: Option<Instant>,
-        // What to ask of the store, should the claim pass to this caller.
+        // The request to the store, for when the claim passes to this caller.
         store_request: Option<Box<StoreRequest<V>>>,
-        // When the layer's patience is over, once there is something to wait for.
+        // When `max_wait` is over; set once the wait starts.
         until: Option<Instant>,
         #[pin]
         timer: Option<Sleep>,
@@ -148,9 +148,9 @@ where
 {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<StateOf<S, Req, A, V>> {
         let is_settled = std::task::ready!(self.probe.as_mut().poll(cx));
-        let (mut service, mut req, refusal) = self.call.take().expect("answered once");
+        let (mut service, mut req, refusal) = self.call.take().expect("polled after completion");
         Poll::Ready(if is_settled {
-            // By now it is stale.
+            // The time stamp is stale after the probe.
             service.answers().set_stamp(&mut req, None);
             service.call(req).state
         } else {
@@ -166,22 +166,22 @@ where
     A: Answers<Req, S::Response, V>,
     V: Clone + Send + 'static,
 {
-    /// What comes after the wait.
+    /// The state after the wait.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<StateOf<S, Req, A, V>> {
         let mut this = self.project();
         let Poll::Ready(delivery) = this.waiter.poll(cx) else {
             if this.timer.is_none() {
-                // Outside of a runtime there is nobody to wake at a time.
+                // Without a tokio runtime there is no timer.
                 if Handle::try_current().is_err() {
                     return Poll::Pending;
                 }
-                let (service, _) = this.call.as_ref().expect("served once");
+                let (service, _) = this.call.as_ref().expect("polled after completion");
                 let until = *this.until.insert(service.waits_until());
                 let until = this.deadline.map_or(until, |deadline| deadline.min(until));
                 this.timer.set(Some(sleep_until(until)));
             }
             std::task::ready!(this.timer.as_pin_mut().expect("it is set").poll(cx));
-            let (service, req) = this.call.as_ref().expect("served once");
+            let (service, req) = this.call.as_ref().expect("polled after completion");
             let is_due = this.deadline.is_some_and(|deadline| Instant::now() >= deadline);
             let error = match is_due {
                 true => WaitTimedOut::new().into(),
@@ -199,10 +199,10 @@ where
             Delivery::Claim(claim) => Some(claim),
             Delivery::Alone => None,
         };
-        let (service, req) = this.call.take().expect("served once");
+        let (service, req) = this.call.take().expect("polled after completion");
         let store_request = this.store_request.take().filter(|_| claim.is_some());
         let store_call = store_request.map(|mut store_request| {
-            // It has waited already.
+            // The time that it has waited counts.
             store_request.request.until = *this.until;
             Box::new(StoreCall::new(*store_request))
         });

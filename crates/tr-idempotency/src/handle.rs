@@ -1,4 +1,4 @@
-//! Looking after the records: for operators and tests.
+//! Listing, settling and clearing records: for operators and tests.
 use crate::{
     end::State,
     janitor::Janitor,
@@ -11,7 +11,7 @@ use crate::{
 use std::{collections::HashMap, error::Error, fmt, time::Duration};
 use tr_core::{Codec, DefaultPolicy, Scope, Sharded, canonical::Key};
 
-/// Looks after the records of one layer.
+/// Lists, settles and clears the records of one layer.
 pub struct Handle<V> {
     shared: Sharded<Shared<V>>,
 }
@@ -20,31 +20,31 @@ pub struct Handle<V> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Resolution<V> {
-    /// It ran, and this is its answer: duplicates get it from now on.
+    /// It ran, and this is its response: duplicates get it from now on.
     Done(V),
-    /// It ran, and nobody has its answer: duplicates are told so.
+    /// It ran, and its response is lost: duplicates get `AnswerNotKept`.
     DoneNotKept,
     /// It did not run: it may be claimed again.
     DidNotRun,
 }
 
-/// Which records are meant.
+/// Which records to select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Filter<'f> {
-    /// That of this key.
+    /// The record of this key.
     Key(&'f Key),
-    /// Those of this session.
+    /// The records of this session.
     Session(&'f str),
-    /// Those of the tools whose label starts so.
+    /// The records of tools whose label has this prefix.
     Tool(&'f str),
 }
 
-/// There is no call of unknown outcome under this key.
+/// Error: there is no call of unknown outcome under this key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotUnknown(());
 
-/// How full the store is.
+/// The number of records and waiters in this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
@@ -58,19 +58,19 @@ pub struct Counts {
     pub waiters: usize,
 }
 
-/// Records of one tool in one state.
+/// The number of records of one tool in one state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StateCount {
     /// The tool's label.
     pub tool: String,
-    /// Whose calls they may answer.
+    /// For whose calls they are replayed.
     pub scope: Scope,
-    /// How these calls stand.
+    /// The state of these calls.
     pub state: RecordState,
-    /// How many records there are.
+    /// The number of records.
     pub records: u64,
-    /// The longest time for which one of them is kept.
+    /// The longest time to live among them.
     pub ttl: Duration,
 }
 
@@ -85,8 +85,8 @@ impl<V> Handle<V> {
         Self { shared }
     }
 
-    /// Looks after the records in the layer's store; `None` if it has none. Its records are not
-    /// among those of this handle, which tells of what this process has in hand.
+    /// The handle of the layer's store; `None` without a store. A store's records are not among
+    /// those of this handle, which shows the tables of this process.
     #[must_use]
     pub fn in_store(&self) -> Option<StoreHandle<V>> {
         let remote = self.shared.remote.clone()?;
@@ -107,21 +107,21 @@ impl<V> Handle<V> {
         self.store().record(key)
     }
 
-    /// The [epoch](DedupeRecord::epoch) of the record of this key, and nothing else of it: of the run
-    /// in flight, for who will [settle](Self::settle_run) it once it is over.
+    /// The [epoch](DedupeRecord::epoch) of the record of this key: of the run in flight, to
+    /// [settle](Self::settle_run) that run once it is over.
     #[must_use]
     pub fn epoch(&self, key: &Key) -> Option<u64> {
         let table = self.store().shard(key).lock();
         table.get(key).map(|(entry, _)| entry.record.token.epoch)
     }
 
-    /// All records, in no order. Locks one part of the store after the other.
+    /// All records, in no order. Locks one shard after the other.
     #[must_use]
     pub fn records(&self) -> Vec<DedupeRecord> {
         self.select(|_, _| true)
     }
 
-    /// Calls that have been in flight for longer than their lease: running slowly, or hung.
+    /// Calls that have been in flight for longer than their lease: slow or hung.
     #[must_use]
     pub fn stale(&self) -> Vec<DedupeRecord> {
         let now = self.store().common.clock.exactly();
@@ -130,7 +130,7 @@ impl<V> Handle<V> {
         })
     }
 
-    /// Calls that may have run, and of which nobody knows how they ended.
+    /// Calls that may have run, with an outcome that was not recorded.
     #[must_use]
     pub fn unknown(&self) -> Vec<DedupeRecord> {
         self.select(|entry, _| matches!(entry.record.state, State::Unknown(_)))
@@ -146,7 +146,7 @@ impl<V> Handle<V> {
         found
     }
 
-    /// How full the store is.
+    /// The number of records and waiters in this process.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
@@ -162,8 +162,8 @@ impl<V> Handle<V> {
         counts
     }
 
-    /// How many records there are of each tool, by scope and state, and how long they are kept: for
-    /// gauges. Locks one part of the store after the other.
+    /// The number of records of each tool, by scope and state, and their longest time to live: for
+    /// gauges. Locks one shard after the other.
     #[must_use]
     pub fn state_counts(&self) -> Vec<StateCount> {
         let mut all: HashMap<(String, Scope, RecordState), (u64, u64)> = HashMap::new();
@@ -183,9 +183,9 @@ impl<V> Handle<V> {
         all.into_iter().map(holding).collect()
     }
 
-    /// Says how a call of unknown outcome ended, with an answer of `size` bytes, which counts as those of
-    /// calls do ([`max_kept_bytes`](crate::Builder::max_kept_bytes)): where there is no room for it, the
-    /// record says that the call has ended, without the answer.
+    /// Records how a call of unknown outcome ended, with a response of `size` bytes. The response
+    /// counts in [`max_kept_bytes`](crate::Builder::max_kept_bytes); past that, the record keeps
+    /// the state without the response.
     ///
     /// # Errors
     /// If there is no record of unknown outcome under this key.
@@ -198,8 +198,9 @@ impl<V> Handle<V> {
         self.settle_if(key, None, how, size)
     }
 
-    /// The same for the run of this [epoch](DedupeRecord::epoch): for who found out how it ended by what a
-    /// record said, so that a later run of the same call is not settled instead.
+    /// Like [`settle_sized`](Self::settle_sized), but only for the run of this
+    /// [epoch](DedupeRecord::epoch), so that a later run of the same call is not settled by
+    /// mistake.
     ///
     /// # Errors
     /// If there is no record of unknown outcome under this key, or it is another run's.
@@ -229,10 +230,10 @@ impl<V> Handle<V> {
         settled.then_some(()).ok_or(NotUnknown(()))
     }
 
-    /// Forgets the record of this key, whatever it says; `false` if there is none.
+    /// Deletes the record of this key, whatever its state; `false` if there is none.
     ///
-    /// A repeat runs again, even if the call is in flight or may have run. A call in flight goes
-    /// on, its end is not recorded, and who waits for it is told that the outcome is unknown.
+    /// A repeat then runs again, even if the call is in flight or may have run. A call in flight
+    /// goes on, its end is not recorded, and its waiters get `outcome_unknown`.
     #[must_use = "says whether there was a record"]
     pub fn clear(&self, key: &Key) -> bool {
         let gone = self.store().shard(key).lock().clear(key);
@@ -241,7 +242,7 @@ impl<V> Handle<V> {
         true
     }
 
-    /// Forgets that the outcome is unknown: the store has the record, and knows better.
+    /// Deletes a record of unknown outcome: the store's record has been settled.
     pub(crate) fn forget_unknown(&self, key: &Key) {
         let mut table = self.store().shard(key).lock();
         let found = table.get(key).is_some_and(|(entry, _)| entry.record.state.is_unknown());
@@ -250,12 +251,12 @@ impl<V> Handle<V> {
         drop(gone);
     }
 
-    /// Cancels the call in flight with this key in this process, whether its caller is still there
-    /// or gone; `false` if there is none.
+    /// Cancels the call in flight with this key in this process, whether or not its caller still
+    /// waits; `false` if there is none.
     ///
-    /// The call is dropped at its next await, and not retried: before the tool can have started
-    /// it is recorded as cancelled, after that as unknown. Caller and waiters get
-    /// [`Cancelled`](crate::error::Cancelled) or what a shared failure says of it.
+    /// The call's future is dropped at its next await, and not retried: before the tool can have
+    /// started it is recorded as cancelled, after that as unknown. The caller gets
+    /// [`Cancelled`](crate::error::Cancelled), the waiters a shared failure with the same code.
     #[must_use = "says whether there was a call in flight"]
     pub fn cancel(&self, key: &Key) -> bool {
         let driver = self.store().shard(key).lock().cancel(key);
@@ -265,7 +266,7 @@ impl<V> Handle<V> {
         driver.is_some()
     }
 
-    /// How many records [`flush`](Self::flush) would forget.
+    /// How many records [`flush`](Self::flush) would delete.
     #[must_use]
     pub fn count(&self, filter: Filter<'_>) -> usize {
         let shards = self.store().shards();
@@ -273,8 +274,8 @@ impl<V> Handle<V> {
         shards.map(|shard| shard.lock().slots().filter(meant).count()).sum()
     }
 
-    /// Forgets settled records and says how many. Calls in flight stay, and so do mutating calls
-    /// of unknown outcome: those are [settled](Self::settle) or [cleared](Self::clear) one by one.
+    /// Deletes settled records and returns how many. Calls in flight stay, and so do mutating calls
+    /// of unknown outcome: [settle](Self::settle) or [clear](Self::clear) those one by one.
     #[must_use = "says how many"]
     pub fn flush(&self, filter: Filter<'_>) -> usize {
         let mut count = 0;
@@ -285,7 +286,7 @@ impl<V> Handle<V> {
         count
     }
 
-    /// Forgets every record whose time is over. Claims do the same bit by bit.
+    /// Deletes every expired record. Each claim also deletes a few.
     pub fn sweep(&self) {
         let now = self.store().common.clock.exactly();
         for shard in self.store().shards() {
@@ -295,13 +296,15 @@ impl<V> Handle<V> {
     }
 }
 
-/// Of answers whose size is known without the layer's codec: [`ToolOutcome`](tr_core::ToolOutcome)s.
+/// For responses whose size is known without the layer's codec:
+/// [`ToolOutcome`](tr_core::ToolOutcome)s.
 impl<V> Handle<V>
 where
     DefaultPolicy: Codec<V, Stored = V>,
 {
-    /// Says how a call of unknown outcome ended. Its answer counts in
-    /// [`max_kept_bytes`](crate::Builder::max_kept_bytes), as with [`settle_sized`](Self::settle_sized).
+    /// Records how a call of unknown outcome ended. Its response counts in
+    /// [`max_kept_bytes`](crate::Builder::max_kept_bytes), as with
+    /// [`settle_sized`](Self::settle_sized).
     ///
     /// # Errors
     /// If there is no record of unknown outcome under this key.
@@ -310,7 +313,7 @@ where
         self.settle_if(key, None, how, size)
     }
 
-    /// Says how the run of this [epoch](DedupeRecord::epoch) ended, as
+    /// Records how the run of this [epoch](DedupeRecord::epoch) ended, as with
     /// [`settle_run_sized`](Self::settle_run_sized).
     ///
     /// # Errors
@@ -332,11 +335,11 @@ where
 }
 
 impl<V: Send + 'static> Handle<V> {
-    /// Starts a task that sweeps the records here and in a [store](crate::Builder::store), and keeps
-    /// a coarse clock, until it is dropped.
+    /// Starts a task that sweeps the records of this process and of a
+    /// [store](crate::Builder::store) and keeps a coarse clock, until it is dropped.
     ///
-    /// While it lives, calls that carry no time stamp take the time from it (to the second)
-    /// and do not look at the clock themselves.
+    /// While it lives, calls without a time stamp take the time from it (to the second) and do not
+    /// read the clock.
     ///
     /// # Panics
     /// Outside a tokio runtime with a timer.
@@ -371,7 +374,7 @@ impl<V> fmt::Debug for Handle<V> {
 
 impl fmt::Display for NotUnknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("there is no call of unknown outcome under this key")
+        f.write_str("no call of unknown outcome has this key")
     }
 }
 

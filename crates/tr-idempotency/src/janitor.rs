@@ -1,4 +1,4 @@
-//! A task that keeps the store's coarse clock and sweeps it, for who wants one.
+//! An optional task that keeps the coarse clock of the records and removes expired ones.
 use crate::{
     local::{Store, shard::Common},
     store::RecordStore,
@@ -12,13 +12,13 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-/// How coarse the clock is.
+/// The resolution of the coarse clock.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Ticks in which each part of the store is swept once.
+/// The number of ticks in which each shard is swept once.
 const ROUND: usize = 60;
 
-/// Keeps the coarse clock of a store and sweeps all of it once a minute, until dropped.
+/// Keeps the coarse clock and sweeps all records once a minute, until dropped.
 #[derive(Debug)]
 #[must_use = "it stops when it is dropped"]
 pub struct Janitor(Vec<AbortHandle>);
@@ -41,7 +41,7 @@ impl Drop for Janitor {
     }
 }
 
-/// While one lives, the clock's ticks are good.
+/// While one lives, the clock's ticks are current.
 struct TickGuard(Arc<Common>);
 
 impl TickGuard {
@@ -72,13 +72,13 @@ async fn work<V>(store: Weak<Store<V>>, shift: TickGuard) {
     }
 }
 
-/// Sweeps a store once a minute, as long as there is something to forget.
+/// Sweeps a store once a minute, until nothing expired is left.
 async fn sweep(store: Arc<dyn RecordStore>) {
     let mut rounds = interval(TICK * ROUND as u32);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         rounds.tick().await;
-        // What cannot be done now is done in a minute: expired records do no harm.
+        // A failed sweep is repeated in a minute: expired records do no harm.
         while store.sweep().await.is_ok_and(|gone| gone > 0) {}
     }
 }

@@ -8,10 +8,9 @@ use std::fmt;
 use tower_layer::Layer;
 use tr_core::{DefaultPolicy, Sharded, ToolOutcome};
 
-/// Applies an [`Idempotency`]; every service it makes shares one set of records.
+/// Wraps services in [`Idempotency`]; all services of one layer share one set of records.
 ///
-/// `V` is what the codec keeps of a response; it is inferred from the service that the layer is
-/// put around.
+/// `V` is the stored form of a response; it is inferred from the wrapped service.
 pub struct IdempotencyLayer<A = DefaultPolicy, V = ToolOutcome> {
     answers: A,
     shared: Sharded<Shared<V>>,
@@ -36,7 +35,7 @@ impl<A, V> IdempotencyLayer<A, V> {
         Self { answers, shared: Sharded::new(shared) }
     }
 
-    /// Looks after the records.
+    /// The handle for listing, settling and clearing records.
     #[must_use]
     pub fn handle(&self) -> Handle<V> {
         Handle::new(self.shared.whole())

@@ -1,16 +1,16 @@
-//! Answers repeats of a tool call with a key from the record of its first run, while that lives.
+//! Runs a tool call once per idempotency key and answers its duplicates from a record.
 //!
-//! The first call with a key runs; its duplicates wait for it or get its answer from the record.
-//! A call whose caller goes away is driven to its end. A mutating call of which nobody knows how
-//! it ended is not run again by us. [States](#states) says which calls run again: those that did not
-//! run, and some that change nothing.
+//! The first call with a key runs; its duplicates wait for it or get its response from the record.
+//! A call whose caller goes away runs to its end in a task. The layer never runs a mutating call
+//! again while its outcome is unknown. [States](#states) says which calls run again: those that did
+//! not run, and some that change nothing.
 //!
 //! # When to use
 //!
-//! Around retries (one claim covers all attempts) and inside loop detection (which counts replays
-//! too), wherever calls repeat: clients that retry or reconnect, models that ask twice, workflows
-//! that resume. Records live in this process and die with it, unless a [`store`] is given: it
-//! outlives the process, and several processes may share it.
+//! Wherever calls repeat: clients that retry or reconnect, models that ask twice, workflows that
+//! resume. Put the layer around retries (one claim covers all attempts) and inside loop detection
+//! (which counts replays too). Records live in this process and die with it, unless a [`store`]
+//! keeps them: a store outlives the process, and several processes may share it.
 //!
 //! # Example
 //!
@@ -41,14 +41,14 @@
 //! | a call that … | is recorded as | for | a duplicate |
 //! |---|---|---|---|
 //! | runs | `inflight` | 2 min, renewed | waits within its own deadline, for 30 s at most (`enforced`), gets the in-flight marker (`bestEffort`), runs (`disabled`) |
-//! | succeeded | `done` | 24 h | gets the answer again |
-//! | failed | `failed` | 5 min; 24 h for a mutating call that ran | gets the failure again; runs, if it asks `bestEffort`, the failure is transient and the tool is not mutating |
+//! | succeeded | `done` | 24 h | gets the same response |
+//! | failed | `failed` | 5 min; 24 h for a mutating call that ran | gets the same failure; runs, if its mode is `bestEffort`, the failure is transient and the tool is not mutating |
 //! | failed for a passing reason before it ran ([`Ran::No`](tr_core::Ran::No): an open breaker, a request that was not sent) | `failed` | 5 min | runs |
 //! | was cancelled before it ran | `cancelled` | 5 min | runs |
-//! | may have run, and nobody knows how it ended: a mutating call that timed out; any that panicked or was lost | `unknown` | 24 h | gets `outcome_unknown` until the record is [settled](Handle::settle); runs, if the tool is not mutating |
+//! | may have run, with an outcome that was not recorded: a mutating call that timed out; any that panicked or was lost | `unknown` | 24 h | gets `outcome_unknown` until the record is [settled](Handle::settle); runs, if the tool is not mutating |
 //!
-//! In all of them a duplicate with other params is a conflict ([`ConflictPolicy`]). Where of
-//! several duplicates one may run, exactly one does, and the others wait for it.
+//! In every state a duplicate with other params is a conflict ([`ConflictPolicy`]). Where several
+//! duplicates may run, exactly one does, and the others wait for it.
 //!
 //! # Stores
 //!
@@ -60,47 +60,50 @@
 //! | [`store::Memory`] | for tests | |
 //! | your own | [`RecordStore`](store::RecordStore), and the `conformance` suite | |
 //!
-//! With a store a call is claimed there before it runs, keeps its lease while it runs, and is
-//! recorded there before anybody is told. The process's own tables stay in front: of all its
-//! callers one asks, and one watches for another process. When the store cannot be asked, mutating
-//! calls are refused and all others run ([`Builder::when_store_fails`]). A tool sees its claim as
+//! With a store, a call is claimed there before it runs, keeps its lease while it runs, and is
+//! recorded there before any caller gets the response. The process's own tables stay in front of
+//! the store: per key, one caller sends the claim, and one watches for another process's result.
+//! When the store is unavailable, mutating calls are refused and all others run
+//! ([`Builder::when_store_fails`]). A tool sees its claim as
 //! [`ToolCall::fence`](tr_core::ToolCall::fence). Keys that only join cut-off calls
 //! ([`DerivedKeys::CutOff`]) stay in their process.
 //!
 //! # Errors
 //!
-//! See [`error`]: each says whether the tool ran. A failure of the inner service reaches all who
-//! share the call as a [`SharedFailure`](error::SharedFailure), whose sources lead to it.
+//! See [`error`]: each says whether the tool ran. A failure of the inner service reaches every
+//! caller that shares the call as a [`SharedFailure`](error::SharedFailure), whose sources lead to
+//! it.
 //!
 //! # Defaults
 //!
-//! 25,000 records, 1 MiB for an answer and 64 MiB for all that this process keeps, 1,024 waiters per
-//! call and 30 s for each, conflicts rejected, keys derived by step or else for calls that were cut
-//! off ([`DerivedKeys`]); no store; with one, 1 s for a request. The times are those of the table, by
-//! tool where its manifest says so.
+//! 25,000 records; 1 MiB per stored response and 64 MiB for all that this process keeps; 1,024
+//! waiters per call, each for 30 s at most; conflicts rejected; keys derived by step, or else only
+//! for calls that were cut off ([`DerivedKeys`]); no store, and 1 s per request to one. The times
+//! to live are those of the table above, or those of the tool's manifest.
 //!
 //! # Cancellation
 //!
-//! Dropped before the tool can have started, a call passes its claim to the longest waiter, or
-//! leaves nothing. Dropped later, it moves to a task of the current tokio runtime; without a
-//! runtime it ends there and leaves `unknown`. A call without a key, or with `disabled`, ends
-//! with its caller. [`Handle::cancel`] reaches a call whether its caller is there or gone.
+//! A response future that is dropped before the tool can have started passes its claim to the
+//! longest waiter, or leaves no record. Dropped later, it moves to a task of the current tokio
+//! runtime; without a runtime it ends and leaves `unknown`. A call without a key, or with
+//! `disabled`, ends with its caller. [`Handle::cancel`] cancels a call whether or not its caller
+//! still waits.
 //!
-//! With a store, a claim that may have been granted is given back in a task of the current
-//! runtime; without one, its lease ends and leaves `unknown`.
+//! With a store, a claim that may have been granted is released in a task of the current runtime;
+//! without a runtime, its lease ends and leaves `unknown`.
 //!
 //! # Features
 //!
 //! None is on by default.
 //!
 //! - `sqlite`, `redis`: stores that outlive the process; `redis-tls`: `rediss://` addresses.
-//! - `encryption`: what was answered, errors and who asked are sealed in the store.
-//! - `conformance`: the rules for stores, as tests.
+//! - `encryption`: encrypts responses, errors and request notes in the store.
+//! - `conformance`: the rules for stores, as a test suite.
 //!
 //! # Knows nothing of
 //!
-//! retries, breakers, timeouts (they lie inside, under one claim), transcripts, exporters. It
-//! never runs a call that it was not asked for, and reads no params.
+//! retries, breakers, timeouts (they are inner layers, under one claim), transcripts, exporters. It
+//! never starts a call on its own, and never reads params.
 mod bounds;
 mod builder;
 mod clock;

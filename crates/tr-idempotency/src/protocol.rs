@@ -1,8 +1,8 @@
-//! The lease protocol: who may run a call, and what its duplicates find.
+//! The lease protocol: which caller may run a call, and what its duplicates get.
 //!
 //! Pure: time, tokens and settings are arguments, and nothing here locks, waits or stores. Any
 //! store that applies these transitions atomically, one record at a time, keeps the promise that a
-//! mutating call is not run again while nobody knows how it ended.
+//! mutating call is not run again while its outcome is unknown.
 //!
 //! ```text
 //!                 claim                finalise
@@ -18,8 +18,8 @@
 //! To write a [`RecordStore`](crate::store::RecordStore): read the record, apply one of its
 //! methods, write it back, all in one transaction; or do the same in the engine's own language.
 //!
-//! A store computes states on query. What is written as in flight and whose lease has ended *is*
-//! unknown, whether or not somebody has written that yet: [`Record::expire`] says so first.
+//! A store computes states when it reads. A record that is written as in flight and whose lease has
+//! ended *is* unknown, whether or not that has been written: call [`Record::expire`] first.
 use std::{fmt, mem};
 use tr_core::canonical::Digest;
 
@@ -30,13 +30,13 @@ pub use self::phase::{Phase, UnknownPhase};
 /// Milliseconds on the store's clock: since the Unix epoch, for records that outlive a process.
 pub type Millis = u64;
 
-/// Proves a claim.
+/// The proof of a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token {
-    /// Grows with every claim of a key, also past records long forgotten: whoever holds an older
-    /// one has lost it. The fencing token of what the tool writes elsewhere.
+    /// Grows with every claim of a key, also past deleted records: the owner of a smaller epoch has
+    /// lost its claim. The fencing token for what the tool writes elsewhere.
     pub epoch: u64,
-    /// Drawn anew for each claim, so that a claim sent twice is recognised as one.
+    /// A new random number for each claim, so that a claim sent twice is recognised as one.
     pub owner: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct Token {
 pub struct Ttls {
     /// A success.
     pub done: Millis,
-    /// A failure, or a call withdrawn before it started.
+    /// A failure, or a call that was cancelled before it started.
     pub failed: Millis,
     /// The lease of a call that runs.
     pub inflight: Millis,
@@ -53,14 +53,14 @@ pub struct Ttls {
     pub unknown: Millis,
 }
 
-/// A wish to run a call.
+/// A claim of a call: the input of [`Record::claim`].
 #[derive(Clone, Copy, Debug)]
 pub struct Ask {
-    /// What the call asks for.
+    /// The digest of the call's params.
     pub digest: Digest,
-    /// A second run may do harm.
+    /// Whether a second run may do harm.
     pub mutating: bool,
-    /// Run it again if it failed and may succeed now.
+    /// Whether to run it again if it failed and may succeed now.
     pub again: bool,
     /// The claim's token, if it is granted. Its epoch is above all earlier ones of the key.
     pub token: Token,
@@ -70,18 +70,18 @@ pub struct Ask {
     pub ttls: Ttls,
 }
 
-/// How a call stands. `D` is what is kept of a success, `F` of a failure.
+/// The state of a call. `D` is what is kept of a success, `F` of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State<D, F> {
-    /// Somebody runs it.
+    /// It is running.
     Inflight,
     /// It succeeded.
     Done(D),
-    /// It failed, and whether it ran and how far is known, or does not matter.
+    /// It failed, and whether it ran is known, or does not matter.
     Failed(F, Again),
-    /// It was withdrawn before it started.
+    /// It was cancelled before it started.
     Cancelled(Option<F>),
-    /// It may have run, and nobody recorded its end.
+    /// It may have run, and its end was not recorded.
     Unknown(Option<F>),
 }
 
@@ -90,7 +90,7 @@ pub enum State<D, F> {
 pub enum Again {
     /// It would fail again.
     Never,
-    /// If the caller wishes so.
+    /// If the caller asks for it.
     WhenAsked,
     /// It never started.
     Freely,
@@ -99,15 +99,15 @@ pub enum Again {
 /// One call's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record<D, F> {
-    /// What the call asks for: another digest is another call.
+    /// The digest of the call's params: another digest is another call.
     pub digest: Digest,
-    /// A second run may do harm.
+    /// Whether a second run may do harm.
     pub mutating: bool,
-    /// Of the claim in force, or the last one.
+    /// The token of the claim in force, or of the last one.
     pub token: Token,
-    /// How it stands.
+    /// The state of the call.
     pub state: State<D, F>,
-    /// Counts changes, renewals apart.
+    /// Counts changes, except renewals.
     pub version: u64,
     /// Counts runs.
     pub runs: u32,
@@ -115,29 +115,29 @@ pub struct Record<D, F> {
     pub claimed_at: Millis,
     /// When the state last changed.
     pub changed_at: Millis,
-    /// In flight: when the lease ends. Else: when the record does.
+    /// In flight: when the lease ends. Otherwise: when the record expires.
     pub until: Millis,
-    /// How long the record lasts as unknown, once its lease has ended.
+    /// How long the record stays unknown once its lease has ended.
     pub unknown_ttl: Millis,
 }
 
-/// What a wish to run a call meets.
+/// The result of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply<D, F> {
-    /// Run it, as [`Record::token`] says. With what the record said before, if it said anything.
+    /// The call may run, under [`Record::token`]. With the state before, if there was one.
     Claimed(Option<State<D, F>>),
-    /// Somebody else runs it.
+    /// Another owner runs it.
     Busy,
-    /// It is done or has failed: give that again.
+    /// It is done or has failed: replay that.
     Settled,
-    /// It may have run: neither run it nor answer for it.
+    /// It may have run: neither run it nor replay it.
     Unknown,
-    /// The key is another call's.
+    /// The key was used with other params.
     Conflict,
 }
 
 impl Token {
-    /// What settles a record by hand holds no claim.
+    /// The owner of records that were settled by hand; it holds no claim.
     pub const BY_HAND: u64 = 0;
 }
 
@@ -181,7 +181,8 @@ impl<D, F> Record<D, F> {
             return Reply::Conflict;
         }
         let free = match &self.state {
-            // The reply to this very claim got lost: it is sent again before anything has started.
+            // The reply to this claim was lost, and the claim is sent again; the call has not
+            // started.
             State::Inflight if self.is_of(ask) => return Reply::Claimed(None),
             State::Unknown(None) if self.is_of(ask) => {
                 self.turn(State::Inflight, ask.now, ask.ttls.inflight);
@@ -208,15 +209,15 @@ impl<D, F> Record<D, F> {
         self.token.owner == ask.token.owner
     }
 
-    /// Whether `token` is the claim in force, its lease aside.
+    /// Whether `token` is the claim in force, whether or not its lease has ended.
     #[must_use]
     #[inline]
     pub fn is_held_by(&self, token: Token) -> bool {
         self.token == token && matches!(self.state, State::Inflight)
     }
 
-    /// Prolongs a lease; `false` if it is lost. One that has ended is revived while nobody else
-    /// has claimed or settled the call: its owner knows best.
+    /// Renews a lease; `false` if it is lost. A lease that has ended is revived while no other
+    /// owner has claimed or settled the call.
     #[must_use = "a lost lease is not renewed"]
     pub fn renew(&mut self, token: Token, now: Millis, lease: Millis) -> bool {
         let until = now.saturating_add(lease);
@@ -231,7 +232,7 @@ impl<D, F> Record<D, F> {
         true
     }
 
-    /// Passes a claim under which nothing was started to somebody else.
+    /// Passes a claim under which the call was not started to another owner.
     pub fn pass(&mut self, from: Token, to: Token, now: Millis, lease: Millis) -> bool {
         let held = self.is_held_by(from);
         if held {
@@ -243,16 +244,16 @@ impl<D, F> Record<D, F> {
         held
     }
 
-    /// Whether this owner, under whose claim nothing was started, may have the record forgotten:
-    /// the claim is in force, or its lease has ended and nobody else has claimed or settled it.
+    /// Whether this owner, which has not started the call, may delete the record: its claim is in
+    /// force, or its lease has ended and no other owner has claimed or settled the call.
     #[must_use]
     pub const fn is_released_by(&self, owner: u64) -> bool {
         self.token.owner == owner && matches!(self.state, State::Inflight | State::Unknown(None))
     }
 
-    /// Records the end, and gives back what was there before. Late is fine while nobody else has
-    /// claimed or settled it: the owner knows best. Sent again, it is recognised and changes
-    /// nothing (`Ok(None)`).
+    /// Records the end, and returns the state before. A late end is accepted while no other owner
+    /// has claimed or settled the call. Sent again, it is recognised and changes nothing
+    /// (`Ok(None)`).
     ///
     /// # Errors
     /// `end` itself, if the claim is lost.
@@ -273,8 +274,8 @@ impl<D, F> Record<D, F> {
         }
     }
 
-    /// Says how a call of unknown outcome ended, in the name of `by`, whose epoch is above all
-    /// earlier ones: who held the claim has lost it.
+    /// Records how a call of unknown outcome ended, as owner `by`, whose epoch is above all earlier
+    /// ones: the former owner has lost the claim.
     ///
     /// # Errors
     /// `to` itself, if the outcome is not unknown.
@@ -293,7 +294,8 @@ impl<D, F> Record<D, F> {
         Ok(self.turn(to, now, ttl))
     }
 
-    /// Lets time pass: a lease that has ended leaves `unknown`. Says whether the record is over.
+    /// Applies the time: a lease that has ended leaves `unknown`. Returns whether the record has
+    /// expired.
     pub fn expire(&mut self, now: Millis) -> bool {
         if matches!(self.state, State::Inflight) && now >= self.until {
             self.turn(State::Unknown(None), self.until, self.unknown_ttl);
@@ -301,8 +303,8 @@ impl<D, F> Record<D, F> {
         !matches!(self.state, State::Inflight) && now >= self.until
     }
 
-    /// When a store may forget the record, if nothing changes it before: never when its lease
-    /// ends.
+    /// When a store may delete the record, if nothing changes it before; later than the end of its
+    /// lease.
     #[must_use]
     pub const fn over_at(&self) -> Millis {
         match self.state {
@@ -311,7 +313,7 @@ impl<D, F> Record<D, F> {
         }
     }
 
-    /// Whether forgetting this record before its time could run a call twice.
+    /// Whether deleting this record before it expires could run a call twice.
     #[must_use]
     pub const fn is_pinned(&self) -> bool {
         match self.state {

@@ -15,33 +15,33 @@ use tr_core::canonical::Key;
 
 /// A record, as the admin page and other programs read it.
 ///
-/// Answers are left out: results may hold secrets. Times are milliseconds since the Unix epoch.
+/// Responses are left out: they may hold secrets. Times are milliseconds since the Unix epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct DedupeRecord {
-    /// The hashed key, in hexadecimal digits: what handles take.
+    /// The hashed key, in hexadecimal digits, as handles take it.
     pub key: String,
     /// The tool.
     pub tool: String,
-    /// The caller's key as the caller spelled it; the hashed key where it was derived.
+    /// The caller's key as the caller sent it; the hashed key where it was derived.
     pub idempotency_key: String,
-    /// How the call stands.
+    /// The state of the call.
     pub state: RecordState,
-    /// When it was first claimed, as far as the record reaches back.
+    /// When it was first claimed, as far as the kept runs reach back.
     pub created_at_ms: u64,
     /// When it last changed.
     pub updated_at_ms: u64,
-    /// When the record ends; in flight, when the lease does.
+    /// When the record expires; in flight, when the lease ends.
     pub expires_at_ms: u64,
     /// How long this state lasts.
     pub ttl_ms: u64,
-    /// Who asked for it.
+    /// Who made the request.
     pub request: RequestNotes,
     /// Its runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution: Option<Execution>,
-    /// What it failed with.
+    /// Its failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RecordedError>,
     /// In flight: when the lease ends.
@@ -55,24 +55,24 @@ pub struct DedupeRecord {
     pub owner: String,
 }
 
-/// How a call stands.
+/// The state of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum RecordState {
-    /// Somebody runs it.
+    /// It is running.
     Inflight,
     /// It succeeded.
     Done,
     /// It failed.
     Failed,
-    /// It was withdrawn before it started.
+    /// It was cancelled before it started.
     Cancelled,
-    /// It may have run, and nobody recorded its end.
+    /// It may have run, and its end was not recorded.
     Unknown,
 }
 
-/// Who asked for a call. What nobody said is empty.
+/// Who made a request. Fields that the request did not have are empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -90,14 +90,14 @@ pub struct RequestNotes {
     pub params_digest: String,
 }
 
-/// A call's runs. What a layer further in retried counts as one.
+/// A call's runs. All attempts of an inner retry layer count as one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Execution {
-    /// Runs, the one in flight included.
+    /// The number of runs, with the one in flight.
     pub attempt_count: u32,
-    /// Those that have ended.
+    /// The runs that have ended.
     pub attempts: Vec<Attempt>,
 }
 
@@ -112,25 +112,25 @@ pub struct Attempt {
     pub finished_at_ms: u64,
     /// `success` or `error`.
     pub status: &'static str,
-    /// It may succeed another time, and a repeat does no harm.
+    /// It may succeed another time, and a repeat is safe.
     pub retriable: bool,
     /// The code of its failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
 }
 
-/// What a call failed with.
+/// The failure of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RecordedError {
     /// The code.
     pub code: String,
-    /// The error's own words; the code, where a response reported it.
+    /// The error's text; the code, where a response reported the failure.
     pub message: String,
     /// It would fail again, or a repeat could run the tool a second time.
     pub terminal: bool,
-    /// It may succeed another time, and a repeat does no harm.
+    /// It may succeed another time, and a repeat is safe.
     pub should_retriable: bool,
 }
 
@@ -159,7 +159,7 @@ impl RecordedError {
 }
 
 impl RecordState {
-    /// As events and metrics spell it.
+    /// The name in events and metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -193,7 +193,7 @@ impl RecordState {
 }
 
 impl DedupeRecord {
-    /// What a record says now.
+    /// The record as it stands now.
     pub(crate) fn of<V>(entry: &Entry<V>, notes: &Notes, common: &Common) -> Self {
         let unix = |at: Millis| common.clock.unix_ms(at);
         let record = &entry.record;
@@ -235,7 +235,7 @@ impl DedupeRecord {
         }
     }
 
-    /// What a store's record says. What cannot be read of it is left empty.
+    /// A store's record. Parts that cannot be read are left empty.
     pub(crate) fn of_stored<V>(stored: &Stored, format: &Format<V>) -> Self {
         let record = &stored.record;
         let note = RequestNote::read(stored, &format.frames).unwrap_or_default();

@@ -2,7 +2,7 @@
 //!
 //! # When to use
 //!
-//! Where several machines share records. On one machine a SQLite file does without a server.
+//! Where several machines share records. On one machine a SQLite file needs no server.
 //!
 //! # Example
 //!
@@ -22,43 +22,43 @@
 //! ```
 //!
 //! `rediss://` needs the feature `redis-tls`: the server's certificate has to be signed by an
-//! authority of the system's, or by one given to `Builder::tls_roots`, and to name the address's
-//! host. Nothing switches this off.
+//! authority that the system trusts, or by one given to `Builder::tls_roots`, and to name the
+//! address's host. This check cannot be disabled.
 //!
-//! # What holds
+//! # Guarantees
 //!
 //! - Each operation is one script, one round trip, and atomic. Times are the server's.
 //! - A record's key lives as long as the record. A lease that ends leaves `unknown`, not nothing.
-//! - Epochs are the server's microseconds, raised where the key has seen a higher one, so they grow
-//!   past records that are gone and past a failover, as far as the servers' clocks agree.
-//! - A reply that is overdue (500 ms) ends the connection; the next request makes another. Whatever
-//!   may have happened, sending the same again tells.
-//! - With [`sentinels`](Builder::sentinels) these say which server is the primary: at first, when the
-//!   connection breaks, and when the server is a replica or too few replicas have had a write.
-//! - Who watches another process's call is subscribed to its key, on a connection that all share,
-//!   and looks for itself once a second. Ten thousand waiters in a process are one watcher.
+//! - Epochs are the server's microseconds, raised where the key has a higher one already, so they
+//!   grow past deleted records, and past a failover as far as the servers' clocks agree.
+//! - A reply that takes more than 500 ms ends the connection; the next request opens another.
+//!   Sending the same request again is safe and returns its result.
+//! - With [`sentinels`](Builder::sentinels), the store asks them for the primary at the start, when
+//!   the connection breaks, and when the server is a replica or too few replicas confirmed a write.
+//! - A watcher of another process's call subscribes to its key, on a shared connection, and also
+//!   reads the record once a second. Ten thousand waiters in a process are one watcher.
 //!
-//! # What the server has to promise
+//! # Requirements for the server
 //!
-//! [`connect`](Builder::connect) refuses a server that may forget a call in flight
+//! [`connect`](Builder::connect) refuses a server that may evict a call in flight
 //! (`maxmemory-policy` other than `noeviction`), is older than 7.0, is a replica or a part of a
 //! cluster. [`check`](crate::store::RecordStore::check) warns of what it cannot rule out.
 //!
-//! **What the server forgets may run twice.** A restart without `appendonly yes`, `FLUSHALL`, or a
-//! failover to a replica that lacks the last writes makes a call a new one.
-//! [`Durability::Wait`] closes the last of these. The claim's epoch, as a fencing token, lets what
-//! the tool writes to refuse the older run once the newer has written; it does not make two runs
-//! one.
+//! **A call whose record the server loses may run twice.** A restart without `appendonly yes`,
+//! `FLUSHALL`, or a failover to a replica that lacks the last writes loses records.
+//! [`Durability::Wait`] prevents the last of these. The claim's epoch, as a fencing token, lets the
+//! tool's target refuse the older run once the newer has written; it does not prevent the second
+//! run.
 //!
 //! # Errors
 //!
 //! | the server, or the way to it | [`StoreErrorKind`](crate::store::StoreErrorKind) |
 //! |---|---|
-//! | refuses the connection; is loading, a replica, busy; sentinels that know no primary; no connection, or no TLS, comes about | `Unreachable`: nothing has changed |
-//! | does not answer in time; breaks the connection; too few replicas have it | `Uncertain` |
-//! | out of memory | a claim is [`Full`](crate::store::Claimed::Full), an end is written all the same |
-//! | wrong password, no permission, a disk it cannot write, a part of a cluster | `Refused` |
-//! | something else under the key, or a newer layout | `Unreadable` |
+//! | refuses the connection; is loading, a replica, busy; sentinels that know no primary; connecting or the TLS handshake fails | `Unreachable`: nothing has changed |
+//! | does not reply in time; breaks the connection; too few replicas confirm the write | `Uncertain` |
+//! | is out of memory | a claim is [`Full`](crate::store::Claimed::Full), an end is still written |
+//! | wrong password, no permission, a disk that it cannot write, a part of a cluster | `Refused` |
+//! | another value under the key, or a newer layout | `Unreadable` |
 mod builder;
 mod check;
 mod fault;
@@ -85,13 +85,13 @@ use std::{fmt, num::NonZeroU8, pin::pin, sync::Arc, time::Duration};
 use tokio::{runtime::Handle, time::timeout};
 use tr_core::canonical::Key;
 
-/// How often who watches looks for itself.
+/// How often a watcher also reads the record.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The same while the server cannot be reached.
+/// The same while the server is unreachable.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
-/// How long replicas have by default.
+/// How long to wait for replicas by default.
 const WITHIN: Duration = Duration::from_millis(250);
 
 /// Records in Redis. A clone shares the connection.
@@ -99,38 +99,39 @@ const WITHIN: Duration = Duration::from_millis(250);
 pub struct Redis(Arc<Inner>);
 
 struct Inner {
-    /// For what changes records.
+    /// For changes of records.
     changes: Arc<Link>,
-    /// For everything else; the same where nobody waits for replicas.
+    /// For everything else; the same connection if writes do not wait for replicas.
     looks: Arc<Link>,
     prefix: String,
     accepted: Accepted,
 }
 
-/// How far a claim, a renewal and an end have got before they count.
+/// How far a claim, a renewal and an end are replicated before they count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {
-    /// To the server. A failover may forget it.
+    /// Only on the primary. A failover may lose it.
     #[default]
     Local,
-    /// To so many replicas. Where they take longer, the operation fails as
+    /// On this many replicas. If they take longer, the operation fails as
     /// [`Uncertain`](crate::store::StoreErrorKind::Uncertain): a mutating call is not run.
     ///
-    /// A failover then forgets nothing, if one of these replicas takes over. With one replica, wait
-    /// for it. With two, waiting for one is enough while the one that has more is promoted, as
-    /// sentinels do if they reach it, and no deposed primary wakes before the other has left it;
-    /// waiting for both always is, and refuses mutating calls while one of them is away.
+    /// A failover then loses nothing if one of these replicas is promoted. With one replica, wait
+    /// for it. With two, waiting for one is enough if the replica with more writes is promoted, as
+    /// sentinels do if they reach it, and the former primary does not return before the other
+    /// replica has left it. Waiting for both is always enough, and refuses mutating calls while one
+    /// of them is away.
     Wait {
-        /// So many.
+        /// How many replicas.
         replicas: NonZeroU8,
-        /// For so long.
+        /// How long to wait for them.
         within: Duration,
     },
 }
 
 impl Durability {
-    /// Waits for so many replicas, 250 ms at most.
+    /// Waits for this many replicas, for 250 ms at most.
     #[must_use]
     pub const fn wait_for(replicas: NonZeroU8) -> Self {
         Self::Wait { replicas, within: WITHIN }
@@ -142,8 +143,8 @@ impl Durability {
 }
 
 impl Redis {
-    /// Connects to the server at this address (`redis://user:password@host:port/database`) with
-    /// the defaults, and checks it. [`builder`](Self::builder) has choices.
+    /// Connects to the server at this address (`redis://user:password@host:port/database`) with the
+    /// default settings, and checks it. [`builder`](Self::builder) has the settings.
     ///
     /// # Errors
     /// See [`Builder::connect`].
@@ -154,8 +155,8 @@ impl Redis {
         Self::builder(address).connect().await
     }
 
-    /// Begins with the defaults: keys under `tr:calls:`, replies within 500 ms, replicas not
-    /// waited for.
+    /// Starts with the defaults: keys under `tr:calls:`, replies within 500 ms, no wait for
+    /// replicas.
     pub fn builder(address: impl Into<String>) -> Builder {
         Builder::new(address.into())
     }
@@ -168,13 +169,13 @@ impl Redis {
         &self.0.looks
     }
 
-    /// The key of a record on the server, and the channel on which its changes are told. What is
-    /// in braces decides on a key's place in a cluster.
+    /// The key of a record on the server, and the channel on which its changes are published. The
+    /// part in braces is the hash tag in a cluster.
     fn name(&self, key: &Key) -> Vec<u8> {
         format!("{}{{{key}}}", self.0.prefix).into_bytes()
     }
 
-    /// What the names of keys that begin so look like.
+    /// The pattern of keys with this prefix.
     fn pattern(&self, beginning: &str) -> String {
         format!("{}{{{beginning}*}}", self.0.prefix)
     }
@@ -185,7 +186,7 @@ impl Redis {
         str::from_utf8(key).ok()?.parse().ok()
     }
 
-    /// Subscribe, then look, then wait: what changes in between is not missed.
+    /// Subscribe, then read, then wait, so that no change is missed.
     async fn do_watch(&self, key: &Key, seen: Seen) -> Result<(), StoreError> {
         let watching = Watching::new(&self.0.looks, &self.name(key));
         let mut subscribed = None;
@@ -212,7 +213,7 @@ impl Redis {
             };
             let is_told = timeout(pause, changed).await.is_ok();
             if is_told && self.looks().watchers.losses() == losses {
-                return Ok(()); // Whoever waits looks next.
+                return Ok(()); // The caller claims again.
             }
         }
     }
@@ -311,7 +312,7 @@ impl RecordStore for Redis {
         Box::pin(self.do_clear(key))
     }
 
-    /// Nothing: the server does so by itself.
+    /// Does nothing: the server expires records by itself.
     fn sweep(&self) -> StoreFuture<'_, u64> {
         Box::pin(std::future::ready(Ok(0)))
     }
@@ -343,7 +344,7 @@ impl Drop for Watching {
         let (link, channel) = (self.link.clone(), self.watch.channel().to_vec());
         runtime.spawn(async move {
             let _ = link.unsubscribe(&channel).await;
-            // Somebody may have come in between and lost what it had subscribed to.
+            // A new watcher may have subscribed meanwhile, and lost its subscription.
             if link.watchers.has(&channel) {
                 let _ = link.subscribe(&channel).await;
                 link.watchers.wake(&channel);

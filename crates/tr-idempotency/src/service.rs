@@ -27,8 +27,8 @@ use tr_core::{
     MatchedOn, Observer, Scope, Sharded, ToolOutcome, code, stripe,
 };
 
-/// Said of a call with a key that would hold for all callers of a store.
-const NO_SCOPE: &str = "the call names no session, and its record would lie where other services' do: name a session, or the service, by the layer's `instance`";
+/// The reason for refusing a keyed call whose record would hold for all callers of a store.
+const NO_SCOPE: &str = "the call has no session, so its record could collide with another service's in the shared store: set a session, or the layer's `instance`";
 
 /// What the services of one layer share.
 #[derive(Debug)]
@@ -42,8 +42,8 @@ pub(crate) struct Shared<V> {
 
 /// Runs a call once per key and answers its duplicates from the record.
 ///
-/// Always ready: a replay needs no capacity of the inner service. The future of a first call asks
-/// for readiness, and is what calls.
+/// Always ready, since a replay needs no capacity of the inner service. The response future of a
+/// first call polls the inner service's readiness and calls it.
 pub struct Idempotency<S, A = DefaultPolicy, V = ToolOutcome> {
     inner: S,
     answers: A,
@@ -59,12 +59,12 @@ impl<S, A, V> Idempotency<S, A, V> {
         &self.answers
     }
 
-    /// How long a call that begins to wait for another's run now may do so.
+    /// Until when a caller that starts to wait now may wait for another's run.
     pub(crate) fn waits_until(&self) -> Instant {
         Instant::now() + self.shared.config.max_wait
     }
 
-    /// The service inside.
+    /// The inner service.
     pub const fn get_ref(&self) -> &S {
         &self.inner
     }
@@ -124,10 +124,10 @@ where
         };
         let scope = answers.scope_of(&req);
         if effect != Effect::ReadOnly && scope == Scope::Global {
-            let why = "scope `global` is only for tools that are declared read-only";
+            let why = "scope `global` is allowed only for tools that are declared read-only";
             return self.reject(&req, effect, InvalidKey::new(why));
         }
-        // What joins a cut-off call stays in this process, where no other service's keys are.
+        // Keys that only join cut-off calls stay in this process, where no other service has keys.
         let in_process = cut_off || answers.stays_in_process(&req);
         if let Some(remote) = &self.shared.remote
             && !in_process
@@ -135,7 +135,7 @@ where
         {
             match &remote.instance {
                 Some(instance) => id.key = id.key.of_instance(instance),
-                // It asked for no record.
+                // The caller gave no key, so it needs no record.
                 None if is_derived && effect != Effect::Mutating => return self.plain(req),
                 None => return self.reject(&req, effect, InvalidKey::new(NO_SCOPE)),
             }
@@ -175,7 +175,7 @@ where
 }
 
 impl<S, A, V> Idempotency<S, A, V> {
-    /// A call that is no other call's repeat, and no other will be its.
+    /// Runs a call without a record: it has no key, and has no duplicates.
     fn plain<Req>(&self, req: Req) -> FutureOf<S, Req, A, V>
     where
         S: Detachable<Req>,
@@ -209,7 +209,7 @@ impl<S, A, V> Idempotency<S, A, V> {
         let request = self.store_request(&req, local, effect);
         let store_call = request.map(|request| Box::new(StoreCall::new(*request)));
         if store_call.is_some() {
-            // By the time that the store has answered it will be stale.
+            // It is stale once the store has replied.
             self.answers.set_stamp(&mut req, None);
         }
         let (claim, mutating, answers) = (Some(claim), local.mutating, self.answers);
@@ -217,7 +217,7 @@ impl<S, A, V> Idempotency<S, A, V> {
         IdempotencyFuture::detached(call)
     }
 
-    /// A call whose key has a record, or no room for one.
+    /// Handles a call whose key has a record already, or whose table is full.
     #[inline(never)]
     fn on_existing<Req>(
         &self,
@@ -250,7 +250,7 @@ impl<S, A, V> Idempotency<S, A, V> {
                 self.tell::<Req, S::Response>(&req, || joined);
                 let deadline = answers.deadline(&req);
                 let request = self.store_request(&req, local, effect);
-                // By the time that the call may be run here it will be stale.
+                // It is stale once this caller may run the call.
                 answers.set_stamp(&mut req, None);
                 let call = (self.clone(), req);
                 IdempotencyFuture::wait(waiter, replay, call, mutating, answers, deadline, request)
@@ -266,7 +266,7 @@ impl<S, A, V> Idempotency<S, A, V> {
         }
     }
 
-    /// Where a store has the record, it is the one that is asked.
+    /// Whether the local probe applies: records in a store are probed by `remote::obtain`.
     fn can_probe(&self, local: &LocalClaim<'_>) -> bool {
         self.shared.probe.is_some() && (local.in_process || self.shared.remote.is_none())
     }
@@ -282,7 +282,7 @@ impl<S, A, V> Idempotency<S, A, V> {
         refusal.into_error(effect == Effect::Mutating)
     }
 
-    /// What is to be asked of a store before this call may run, if there is one.
+    /// The request to the store, if there is one, that has to succeed before this call may run.
     #[inline]
     fn store_request<Req>(
         &self,
@@ -298,9 +298,9 @@ impl<S, A, V> Idempotency<S, A, V> {
         Some(Box::new(self.build_store_request::<Req, S::Response>(req, remote, local, effect)))
     }
 
-    /// By what a call without a key is recognised, if it is, and whether only a cut-off call is.
-    /// Params without a canonical form have no key, which is no reason to refuse a call that asked
-    /// for none.
+    /// The derived key of a call that gave none. Sets `cut_off` where the key only joins cut-off
+    /// calls. Params without a canonical form have no derived key; the call then runs without a
+    /// record.
     fn derived<Req, Res>(&self, req: &Req, cut_off: &mut bool) -> Option<DedupeKey>
     where
         A: Answers<Req, Res, V>,

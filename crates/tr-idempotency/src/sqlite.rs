@@ -2,9 +2,8 @@
 //!
 //! # When to use
 //!
-//! Where records have to outlive the process, and all processes that share them run on one
-//! machine. Several processes may open the file at once. Past one machine, use a store that is a
-//! server.
+//! Where records have to outlive the process, and all processes that share them run on one machine.
+//! Several processes may open the file at once. For several machines, use a store that is a server.
 //!
 //! # Example
 //!
@@ -22,29 +21,30 @@
 //! # }
 //! ```
 //!
-//! # What holds
+//! # Guarantees
 //!
-//! - A claim and an end are on the disk before the store says so. Calls that come in while the
-//!   disk is busy share one sync. [`Durability`] says what they outlive.
-//! - Each operation is one transition of [`protocol`](crate::protocol), in a transaction that no
-//!   other process can come between.
-//! - Time is the machine's, read once when the file is opened and then counted on, so it does not
-//!   jump while the process lives. It never runs backwards over what the file has seen, whatever
-//!   the machine's clock says after a restart. A clock that was ahead makes records end early.
-//! - Who watches another process's call looks at the record every 50 ms.
+//! - A claim and an end are on the disk before the store replies. Calls that arrive while the disk
+//!   is busy share one sync. [`Durability`] says what they survive.
+//! - Each operation is one transition of [`protocol`](crate::protocol), in one exclusive
+//!   transaction.
+//! - Time is the machine's, read once when the file is opened and then advanced by a monotonic
+//!   clock, so it does not jump while the process lives. It never runs back behind the latest time
+//!   in the file, whatever the machine's clock says after a restart. A clock that was ahead makes
+//!   records expire early.
+//! - A watcher of another process's call reads the record every 50 ms.
 //!
 //! # Looking into the file
 //!
-//! `sqlite3 calls.db 'SELECT * FROM calls_now'` shows each record as it stands, with times that
-//! can be read. Rows of `calls` may be deleted by hand: that clears the record.
+//! `sqlite3 calls.db 'SELECT * FROM calls_now'` shows each record as it stands, with readable
+//! times. Rows of `calls` may be deleted by hand: that clears the record.
 //!
 //! # Errors
 //!
-//! The file's are [`tr_sqlite::Error`]s, the sources of [`StoreError`]s: a lock held by another
-//! process and a full disk are [`Unreachable`](crate::store::StoreErrorKind::Unreachable), a disk that failed in
-//! the middle of a commit [`Uncertain`](crate::store::StoreErrorKind::Uncertain), damage
-//! [`Unreadable`](crate::store::StoreErrorKind::Unreadable), a file that was replaced and
-//! missing rights [`Refused`](crate::store::StoreErrorKind::Refused).
+//! Errors of the file are [`tr_sqlite::Error`]s, the sources of [`StoreError`]s. A lock held by
+//! another process and a full disk are [`Unreachable`](crate::store::StoreErrorKind::Unreachable),
+//! a disk that failed during a commit [`Uncertain`](crate::store::StoreErrorKind::Uncertain),
+//! damage [`Unreadable`](crate::store::StoreErrorKind::Unreadable), a replaced file and missing
+//! permissions [`Refused`](crate::store::StoreErrorKind::Refused).
 mod change;
 mod clock;
 mod layout;
@@ -69,13 +69,13 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use tr_core::{WallClock, canonical::Key};
 use tr_sqlite::{Error, Meaning, rusqlite};
 
-/// Records that a new store has room for.
+/// The default capacity.
 const CAPACITY: u64 = 1_000_000;
 
-/// Rows that one transaction removes: others' writes wait for it.
+/// The most rows that one transaction deletes, since other writes wait for it.
 const AT_ONCE: usize = 1_000;
 
-/// How often who watches looks.
+/// How often a watcher reads the record.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Records in a SQLite file. A clone shares the file.
@@ -102,28 +102,29 @@ struct Settings {
 }
 
 impl Sqlite {
-    /// Opens this file with the defaults, or makes it. [`builder`](Self::builder) has choices.
+    /// Opens or creates this file with the default settings. [`builder`](Self::builder) has the
+    /// settings.
     ///
     /// # Errors
     /// See [`tr_sqlite::Builder::open`] and [`tr_sqlite::Database::migrate`]. A file that is
-    /// refused was not changed.
+    /// refused is not changed.
     pub async fn open(path: impl Into<PathBuf>) -> Result<Self, tr_sqlite::Error> {
         let database = Database::open(path).await?;
         Self::builder().on(database).await
     }
 
-    /// Begins with the defaults: room for a million records.
+    /// Starts with the defaults: a capacity of a million records.
     pub const fn builder() -> Builder {
         Builder { capacity: CAPACITY, clock: None, owners: None }
     }
 
-    /// The file, which others may share.
+    /// The database, which other tables may share.
     #[must_use]
     pub const fn database(&self) -> &Database {
         &self.database
     }
 
-    /// Writes what was sent, and closes the file for all who share it.
+    /// Writes pending changes, and closes the file for all clones.
     pub async fn close(&self) {
         self.database.close().await;
     }
@@ -139,7 +140,7 @@ impl Sqlite {
         changed.await.map_err(StoreError::from)
     }
 
-    /// Before records are looked for by how they stand.
+    /// Called before records are selected by state.
     #[expect(
         clippy::redundant_closure_for_method_calls,
         reason = "the method alone holds for one lifetime only"
@@ -152,7 +153,7 @@ impl Sqlite {
         }
     }
 
-    /// Looks at the records of one moment.
+    /// Reads in one snapshot.
     async fn look<T, F>(&self, look: F) -> Result<T, StoreError>
     where
         F: FnOnce(&Table<'_>) -> Result<T, Error> + Send + 'static,
@@ -171,30 +172,30 @@ impl Settings {
 }
 
 impl Builder {
-    /// Knows at once when a process that shares the file has ended, and ends the leases of its claims:
-    /// each process holds a lock on a file of its own in `folder`, which all of them must name and which
-    /// is made if it is not there. Without it a killed process's calls are in flight until their leases
-    /// end.
+    /// Detects at once when a process that shares the file has ended, and ends the leases of its
+    /// claims: each process holds a lock on a file of its own in `folder`. All processes must use
+    /// the same folder; it is created if it is missing. Without it a killed process's calls stay in
+    /// flight until their leases end.
     pub fn owners(mut self, folder: impl Into<PathBuf>) -> Self {
         self.owners = Some(folder.into());
         self
     }
 
-    /// How many records there may be; a million by default. Past it the settled ones that would
-    /// end next are forgotten. Where all are of calls in flight or of unknown outcome, the store
-    /// is full.
+    /// Sets the capacity in records; a million by default. At capacity the settled record that
+    /// expires next is evicted. If all are of calls in flight or of unknown outcome, the store is
+    /// full.
     pub const fn capacity(mut self, records: u64) -> Self {
         self.capacity = records;
         self
     }
 
-    /// Takes the time from here and not from the machine.
+    /// Sets the clock; the machine's by default.
     pub fn clock(mut self, clock: Arc<dyn WallClock>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// Keeps records in this database, beside what others keep there.
+    /// Keeps records in this database, beside other tables.
     ///
     /// # Errors
     /// See [`tr_sqlite::Database::migrate`].
@@ -307,7 +308,7 @@ impl fmt::Debug for Sqlite {
     }
 }
 
-/// What a failure of the file means.
+/// Maps the file's errors to kinds of store errors.
 impl From<Error> for StoreError {
     fn from(error: Error) -> Self {
         let kind = match error.meaning() {

@@ -1,4 +1,4 @@
-//! A run by leave of a store: claimed there first, recorded there last.
+//! Runs a call under a claim granted by a store: claims it there first, records it there last.
 use crate::{
     bounds::{Answers, Detachable},
     detached_call::{CellOf, DetachedCall, Phase},
@@ -21,27 +21,27 @@ use std::{
 use tokio::time::Instant;
 use tr_core::{BoxError, Event, FencingToken, MatchedOn, Observer, Ran, Replay, code};
 
-/// What a call is about to ask of a store.
+/// The claim that a call requests from a store.
 pub(crate) struct StoreRequest<V> {
     pub(crate) remote: Arc<Remote<V>>,
     pub(crate) request: Request,
     pub(crate) observer: Option<Arc<dyn Observer>>,
 }
 
-/// A driver's dealings with a store. `R` is what the tool answers with.
+/// A run's requests to the store. `R` is the tool's response.
 pub(crate) struct StoreCall<R, V> {
     store_request: StoreRequest<V>,
     stage: Stage<R, V>,
 }
 
 enum Stage<R, V> {
-    /// May it run?
+    /// Waits for the store to grant or refuse the claim.
     Claiming(Boxed<Obtained<V>>),
-    /// It may.
+    /// The claim is granted.
     Held(Held<V>),
-    /// It may, without a record.
+    /// The store is unavailable; the call runs without a record.
     Open,
-    /// It has run.
+    /// The tool has run; its end is being recorded.
     Ending(Ending<R, V>),
     Over,
 }
@@ -50,7 +50,7 @@ struct Ending<R, V> {
     recording: Boxed<Recorded>,
     end: Result<R, BoxError>,
     state: Option<State<V>>,
-    /// A duplicate will get the whole answer.
+    /// A duplicate will get the whole response.
     whole: bool,
 }
 
@@ -61,7 +61,7 @@ impl<R, V: Clone + Send + 'static> StoreCall<R, V> {
         Self { store_request, stage }
     }
 
-    /// Asks as another owner: the first one's claim is lost, and nothing was started under it.
+    /// Claims again as another owner: the first claim was lost before the call started.
     fn claim_again(&mut self) {
         let mut claim = (*self.store_request.request.claim).clone();
         claim.owner = self.store_request.remote.owner();
@@ -123,7 +123,7 @@ where
                             }
                         }
                     }
-                    // Should the call panic, it may have started.
+                    // If the call panics, it may have started.
                     held.set_started(true);
                     let poll = self.poll_call(cx);
                     let called = self.phase != Phase::Fresh;
@@ -160,7 +160,8 @@ where
         self.store_call.as_mut().expect("it has a store call")
     }
 
-    /// Whether the store cannot be asked before a start ends the call is for its effect to say.
+    /// The result of an unavailable store before the start: the policy for the call's effect
+    /// decides.
     fn without_store(&self, error: StoreError) -> Obtained<V> {
         let StoreRequest { remote, request, .. } =
             &self.store_call.as_ref().expect("it has a store call").store_request;
@@ -172,7 +173,7 @@ where
         }
     }
 
-    /// What the store's reply means: an end, or nothing yet.
+    /// Acts on the store's reply: returns the call's result if there is one already.
     fn act_on(&mut self, obtained: Obtained<V>) -> Option<Result<S::Response, BoxError>> {
         match obtained {
             Obtained::Run(held) => {
@@ -196,7 +197,7 @@ where
         }
     }
 
-    /// Gives a recorded end again, to all who wait in this process.
+    /// Replays a recorded end to this caller and to all waiters in this process.
     fn replay(
         &mut self,
         state: State<V>,
@@ -238,7 +239,7 @@ where
         let deadline = self.store_call().store_request.request.deadline;
         let (mutating, cell) = (self.mutating, self.empty_cell());
         match refused {
-            // Others may be willing to wait for longer: the claim passes on.
+            // Other callers may wait for longer: the claim passes to the next of them.
             Refused::InFlight | Refused::WaitTimedOut => drop((cell, claim)),
             _ if deadline.is_some_and(|deadline| Instant::now() >= deadline) => drop((cell, claim)),
             _ => claim.refuse(&refused, cell),
@@ -246,7 +247,7 @@ where
         refused.into_error(mutating)
     }
 
-    /// Cancelled before the store has answered: who waits is told too.
+    /// Cancelled before the store has replied: the waiters get the cancellation too.
     fn give_up(&mut self) -> BoxError {
         let ran = self.store_call().store_request.request.ran();
         let recorded = Arc::new(self.failure_of_error(Cancelled::new(ran).into()));
@@ -256,9 +257,9 @@ where
         Cancelled::new(ran).into()
     }
 
-    /// The call has ended: that is recorded in the store before anybody is told.
+    /// Records the end in the store before any caller gets the response.
     fn begin_end(&mut self, end: Result<S::Response, BoxError>) {
-        // Out of reach of who keeps the wreck, should something panic here.
+        // Taken out, so that its drop wakes the waiters if something panics here.
         let claim = self.claim.take().expect("a store call holds a claim");
         let (state, keeps, end) = match end {
             Ok(response) => {
@@ -291,7 +292,8 @@ where
         (self.claim, self.phase) = (Some(claim), Phase::Ending);
     }
 
-    /// What is kept in this process: nothing, where the store has it; the answer while it has not.
+    /// Finishes the claim in this process. It keeps the response only while the store has not
+    /// recorded it.
     fn end_recorded(&mut self, recorded: Recorded) -> Result<S::Response, BoxError> {
         self.phase = Phase::Polled;
         let store_call = self.store_call();
@@ -320,7 +322,7 @@ where
         })
     }
 
-    /// It has run without a record: only who waits in this process shares it.
+    /// Finishes a run without a record: only the waiters in this process share its end.
     fn end_open(&mut self, end: Result<S::Response, BoxError>) -> Result<S::Response, BoxError> {
         let memory = self.store_call().store_request.remote.memory;
         let mut claim = self.claim.take().expect("a store call holds a claim");

@@ -1,4 +1,4 @@
-//! Looking after the records in a store: for operators, who can wait for it.
+//! Listing, settling and clearing the records in a store: for operators.
 use crate::{
     clock::millis,
     codec::{Place, Unreadable, notes::RequestNote},
@@ -12,14 +12,15 @@ use crate::{
 use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
 use tr_core::canonical::{Digest, Key};
 
-/// So many hexadecimal digits has a key.
+/// The number of hexadecimal digits of a key.
 const DIGITS: usize = 64;
 
-/// Looks after the records that a layer keeps in a [store](crate::Builder::store).
+/// Lists, settles and clears the records that a layer keeps in a [store](crate::Builder::store).
 ///
-/// Made by [`Handle::in_store`]. What it changes holds for all processes over that store; what a
-/// process [replays from memory](crate::Builder::replay_from_memory), or knows for ten minutes since it
-/// could not record it at once, is forgotten in this one.
+/// Made by [`Handle::in_store`]. Its changes hold for all processes that share the store. It also
+/// deletes what this process [replays from memory](crate::Builder::replay_from_memory), or holds
+/// for up to ten minutes because it could not record it at once; in other processes such copies
+/// stay.
 ///
 /// ```
 /// # use tr_idempotency::{IdempotencyLayer, Resolution, store::{Memory, StoreError}};
@@ -36,7 +37,7 @@ const DIGITS: usize = 64;
 /// ```
 ///
 /// # Errors
-/// Of each method: [`StoreError`], selector kind says whether anything may have changed.
+/// Each method returns [`StoreError`]s, whose kind says whether anything may have changed.
 pub struct StoreHandle<V> {
     remote: Arc<Remote<V>>,
     front: Handle<V>,
@@ -47,16 +48,16 @@ impl<V> StoreHandle<V> {
         Self { remote, front }
     }
 
-    /// Whether the store can be reached and keeps its promises as it is set up: warnings of what
-    /// it cannot rule out. For start-up and health checks.
+    /// Checks that the store is reachable and configured to keep its promises; returns warnings of
+    /// what the check cannot rule out. For start-up and health checks.
     pub async fn check(&self) -> Result<Vec<String>, StoreError> {
         self.remote.within(None, self.remote.store.check()).await
     }
 
-    /// How many claims this layer has left to their leases: it could not tell whether they were
-    /// granted, or did not start under them, and could not give them back either, since the store
-    /// failed three times or a thousand others were being given back. A mutating call selector claim
-    /// was in force is `unknown` when its lease ends, although it did not run.
+    /// How many claims this layer could not release, so that only the end of the lease frees them:
+    /// three requests to the store failed, or a thousand other claims were being released. A
+    /// mutating call under such a claim becomes `unknown` when the lease ends, although it did not
+    /// run.
     #[must_use]
     pub fn left_to_leases(&self) -> u64 {
         self.remote.left_to_leases()
@@ -74,8 +75,8 @@ impl<V> StoreHandle<V> {
         Ok(stored.map(|stored| self.shown(&stored)))
     }
 
-    /// Up to `limit` records selector keys begin with these hexadecimal digits, for operators who know the
-    /// beginning of one; none where it is no beginning of a key.
+    /// Up to `limit` records whose keys begin with these hexadecimal digits; none if `digits` is
+    /// not a prefix of a key.
     pub async fn beginning(
         &self,
         digits: &str,
@@ -92,8 +93,7 @@ impl<V> StoreHandle<V> {
         self.list(StateFilter::Any, limit).await
     }
 
-    /// Calls in flight that were claimed at least so long ago: running slowly, or hung, in any
-    /// process.
+    /// Calls in flight, in any process, that were claimed at least `at_least` ago: slow or hung.
     pub async fn stale(
         &self,
         at_least: Duration,
@@ -102,12 +102,12 @@ impl<V> StoreHandle<V> {
         self.list(StateFilter::Inflight { at_least: millis(at_least) }, limit).await
     }
 
-    /// Calls that may have run, and of which nobody knows how they ended.
+    /// Calls that may have run, with an outcome that was not recorded.
     pub async fn unknown(&self, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
         self.list(StateFilter::Unknown, limit).await
     }
 
-    /// Those of them that belong to this session.
+    /// The calls of unknown outcome of this session.
     pub async fn unknown_of(
         &self,
         session: &str,
@@ -118,7 +118,7 @@ impl<V> StoreHandle<V> {
         Ok(stored.iter().map(|stored| self.shown(stored)).collect())
     }
 
-    /// Those of this session that have these params, whatever their keys.
+    /// The calls of unknown outcome of this session with these params, whatever their keys.
     pub async fn unknown_equals(
         &self,
         session: &str,
@@ -145,12 +145,13 @@ impl<V> StoreHandle<V> {
         DedupeRecord::of_stored(stored, &self.remote.format)
     }
 
-    /// Says how a call of unknown outcome ended, as [`Handle::settle`] does. `Ok(Err)` if it is
-    /// not unknown.
+    /// Records how a call of unknown outcome ended, as [`Handle::settle`] does. `Ok(Err)` if its
+    /// outcome is not unknown.
     ///
-    /// Who settles by what a record said passes its [epoch](DedupeRecord::epoch) as `of`, so that
-    /// a later run of the same call is not settled instead. In a sealed store a record selector request
-    /// cannot be opened is not settled, nor one that is sealed where there is no key: `Unreadable`; [`clear`](Self::clear) forgets it.
+    /// To settle what a record showed, pass its [epoch](DedupeRecord::epoch) as `of`, so that a
+    /// later run of the same call is not settled by mistake. A record whose encrypted request notes
+    /// cannot be read is not settled (`Unreadable`), neither with the wrong key nor without one;
+    /// [`clear`](Self::clear) deletes it.
     pub async fn settle(
         &self,
         key: &Key,
@@ -164,8 +165,8 @@ impl<V> StoreHandle<V> {
         if of.is_some_and(|epoch| epoch != token.epoch) {
             return Ok(Err(NotUnknown::new()));
         }
-        // Else an answer would be sealed for whatever params somebody has put there; and of what is
-        // said without the key nobody who has it would believe a word.
+        // Otherwise the response would be sealed for params that another writer of the store may
+        // have changed; and readers with the key would refuse what was recorded without it.
         if let Err(why) = RequestNote::read(&stored, &self.remote.format.frames)
             && (self.remote.format.frames.is_sealed() || why == Unreadable::Sealed)
         {
@@ -187,29 +188,29 @@ impl<V> StoreHandle<V> {
         Ok(if settled { Ok(()) } else { Err(NotUnknown::new()) })
     }
 
-    /// Forgets the record of this key, whatever it says, in the store and in this process, as
+    /// Deletes the record of this key, whatever its state, in the store and in this process, as
     /// [`Handle::clear`] does; `false` if the store has none.
     pub async fn clear(&self, key: &Key) -> Result<bool, StoreError> {
         let cleared = self.remote.store.clear(key).await?;
-        // What this process knows of it too, or has in hand.
+        // Also this process's copy.
         let _ = self.front.clear(key);
         Ok(cleared)
     }
 
-    /// How many records are meant; [`flush`](Self::flush) forgets those of them that it may.
+    /// How many records match; [`flush`](Self::flush) deletes the settled ones among them.
     pub async fn count(&self, filter: Filter<'_>) -> Result<u64, StoreError> {
         self.remote.store.count(&self.query(filter)).await
     }
 
-    /// Forgets settled records and says how many. Calls in flight stay, and so do mutating calls
-    /// of unknown outcome: those are [settled](Self::settle) or [cleared](Self::clear) one by one.
+    /// Deletes settled records and returns how many. Calls in flight stay, and so do mutating calls
+    /// of unknown outcome: [settle](Self::settle) or [clear](Self::clear) those one by one.
     pub async fn flush(&self, filter: Filter<'_>) -> Result<u64, StoreError> {
         let gone = self.remote.store.flush(&self.query(filter)).await?;
         let _ = self.front.flush(filter);
         Ok(gone)
     }
 
-    /// Forgets records selector time is over, a bounded number, and says how many. A
+    /// Deletes a bounded number of expired records and returns how many. A
     /// [janitor](Handle::spawn_janitor) does so once a minute.
     pub async fn sweep(&self) -> Result<u64, StoreError> {
         self.remote.store.sweep().await
@@ -227,7 +228,7 @@ impl<V> StoreHandle<V> {
     }
 }
 
-/// The first and the last key that begin so.
+/// The range of keys with this prefix.
 fn beginning(digits: &str) -> Option<RangeInclusive<Key>> {
     let filled = |digit: &str| {
         let rest = DIGITS.checked_sub(digits.len())?;

@@ -1,6 +1,6 @@
-//! What is kept of a call, between its record here and its record in a store.
+//! The body of a record: what is kept of a call in a store.
 //!
-//! The payload: the length of the head (4 bytes), the head (JSON), the answer's own bytes.
+//! The payload: the length of the head (4 bytes), the head (JSON), the bytes of the response.
 use super::{Found, Frames, Place, Unreadable, failure::FailureForm, persist::Persist};
 use crate::{
     end::{Failure, RecordedFailure, State},
@@ -15,7 +15,7 @@ use tr_core::{
     canonical::{Digest, Key},
 };
 
-/// How answers become bytes, and how many they may be.
+/// How responses become bytes, and their largest size.
 #[derive(Debug)]
 pub(crate) struct Format<V> {
     to_bytes: fn(&V) -> Result<Vec<u8>, BoxError>,
@@ -28,7 +28,7 @@ pub(crate) struct Format<V> {
 #[derive(Debug)]
 pub(crate) struct Written {
     pub(crate) state: StoredState,
-    /// A duplicate will get the whole answer.
+    /// A duplicate will get the whole response.
     pub(crate) whole: bool,
 }
 
@@ -37,17 +37,17 @@ pub(crate) struct Written {
 struct Head {
     #[serde(rename = "flaw", skip_serializing_if = "Option::is_none")]
     failure: Option<FailureForm>,
-    /// An answer follows.
+    /// A response follows.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     answer: bool,
-    /// An answer that was too large to be kept.
+    /// The marker of a response that was too large to be kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     oversized: Option<Oversized>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     earlier: Vec<Run>,
 }
 
-/// The marker of an answer that was too large, or has no bytes.
+/// The marker of a response that was too large to be kept.
 #[derive(Serialize, Deserialize)]
 struct Oversized {
     bytes: usize,
@@ -61,7 +61,7 @@ impl<V: Persist> Format<V> {
 }
 
 impl<V> Format<V> {
-    /// Writes a state that is to last so long, without its answer if that is too large.
+    /// Writes a state with its time to live, without its response if that is too large.
     pub(crate) fn write(
         &self,
         place: &Place,
@@ -108,7 +108,7 @@ impl<V> Format<V> {
                 StoredState::Done(join(&head, &bytes))
             }
             State::Failed(it, again) => StoredState::Failed(failure(it), *again),
-            // Whoever says that a call did not run says so under a seal.
+            // Also a state without content is sealed, so that it cannot be forged.
             State::Cancelled(None) if self.frames.is_sealed() => {
                 StoredState::Cancelled(Some(join(&head, &[])))
             }
@@ -150,8 +150,7 @@ impl<V> Format<V> {
         };
         let recorded = head.failure.map(|recorded| Arc::new(recorded.into_recorded()));
         let failed = |answer| {
-            let recorded =
-                recorded.clone().ok_or(Unreadable::Corrupt("it fails without a reason"))?;
+            let recorded = recorded.clone().ok_or(Unreadable::Corrupt("it has no failure"))?;
             Ok(Failure::new(recorded, answer, None))
         };
         Ok(match record.state {
@@ -164,8 +163,8 @@ impl<V> Format<V> {
         })
     }
 
-    /// Whether a call may run again by what its record says: in a sealed store one of ours has to
-    /// have said it.
+    /// Whether the record's state, which lets the call run again, is trusted: in a sealed store it
+    /// has to be sealed.
     pub(crate) fn allows_again(
         &self,
         found: &Found<'_>,
@@ -175,13 +174,12 @@ impl<V> Format<V> {
             StoredState::Failed(..) | StoredState::Cancelled(_) => {
                 self.frames.prove(found, state.body())
             }
-            // Its time is over.
+            // The record has expired.
             _ => Ok(()),
         }
     }
 
-    /// The runs that a record tells of without its answer, and what the last one failed with: for
-    /// operators.
+    /// The runs of a record without its response, and the failure of the last one: for operators.
     pub(crate) fn history(
         &self,
         found: &Found<'_>,
@@ -194,9 +192,9 @@ impl<V> Format<V> {
     }
 }
 
-/// The head, and the answer's bytes.
+/// The head, and the bytes of the response.
 fn split(payload: &[u8]) -> Result<(Head, &[u8]), Unreadable> {
-    let cut = || Unreadable::Corrupt("its head is cut short");
+    let cut = || Unreadable::Corrupt("its head is truncated");
     let (length, rest) = payload.split_first_chunk::<4>().ok_or_else(cut)?;
     let (head, answer) =
         rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(cut)?;

@@ -1,4 +1,4 @@
-//! What a seal is bound to: the record's own fields, which the store can read and write.
+//! The fields of a record that a seal is bound to, which a writer of the store can change.
 #![cfg_attr(not(feature = "encryption"), expect(dead_code, reason = "only seals look at it"))]
 use super::Kind;
 #[cfg(feature = "encryption")]
@@ -9,31 +9,32 @@ use crate::{
 };
 use tr_core::canonical::{Digest, Key};
 
-/// The call that some bytes are kept of, and the run.
+/// The call and the run that the bytes belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) key: Key,
     pub(crate) digest: Digest,
-    /// A second run may do harm.
+    /// Whether a second run may do harm.
     pub(crate) mutating: bool,
-    /// Of the claim under which it ran.
+    /// The epoch of the claim under which it ran.
     pub(crate) epoch: u64,
-    /// A probe or an operator says how it ended.
+    /// Whether a probe or an operator recorded how it ended.
     pub(crate) by_hand: bool,
 }
 
-/// What is known of a record when bytes of it are read.
+/// The record whose bytes are read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found<'r> {
     pub(crate) key: &'r Key,
     pub(crate) digest: &'r Digest,
     pub(crate) kind: Kind,
     pub(crate) phase: Option<Phase>,
-    /// `None` of a record that has been claimed again since.
+    /// `None` for a record that has been claimed again since.
     pub(crate) record: Option<&'r StoredRecord>,
 }
 
-/// Both, as a sealed frame says it: what stands before the sealed bytes, and is sealed with them.
+/// The place and kind as a sealed frame holds them: in front of the sealed bytes, and authenticated
+/// with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Context {
     kind: Kind,
@@ -46,7 +47,7 @@ pub(super) struct Context {
     digest: [u8; 32],
 }
 
-/// How long a context is in a frame.
+/// The length of a context in a frame.
 pub(super) const CONTEXT: usize = 51;
 
 /// Stores may round times to seconds.
@@ -59,7 +60,7 @@ impl Place {
         Self { key, digest, mutating, epoch: token.epoch, by_hand: false }
     }
 
-    /// The place of an end that is told by hand.
+    /// The place of an end that is recorded by hand.
     pub(crate) const fn by_hand(key: Key, record: &StoredRecord) -> Self {
         let (digest, mutating) = (record.digest, record.mutating);
         Self { key, digest, mutating, epoch: record.token.epoch, by_hand: true }
@@ -89,7 +90,7 @@ impl<'r> Found<'r> {
         Self { key, digest: &record.digest, kind: Kind::Body, phase, record: Some(record) }
     }
 
-    /// What a record said before it was claimed again.
+    /// The state of a record before it was claimed again.
     pub(crate) fn before(key: &'r Key, digest: &'r Digest, state: &StoredState) -> Self {
         Self { key, digest, kind: Kind::Body, phase: Some(state.phase()), record: None }
     }
@@ -111,7 +112,7 @@ impl Context {
         bytes
     }
 
-    /// Reads a context that a seal has proved: [`to_bytes`](Self::to_bytes) wrote it.
+    /// Reads a context that a seal has authenticated: [`to_bytes`](Self::to_bytes) wrote it.
     pub(super) fn of_bytes(bytes: &[u8; CONTEXT]) -> Self {
         let word = |from: usize| {
             let mut word = [0; 8];
@@ -131,7 +132,7 @@ impl Context {
         }
     }
 
-    /// Whether the bytes stand where they were sealed for.
+    /// Checks that the bytes are in the record that they were sealed for.
     pub(super) fn fits(&self, found: &Found<'_>) -> Result<(), Unreadable> {
         let phase = found.phase.map_or(0, number);
         let mut rules = vec![
@@ -142,7 +143,7 @@ impl Context {
         if let Some(record) = found.record {
             rules.push((self.mutating == record.mutating, "effect"));
             if self.kind == Kind::Body {
-                // Who settles by hand gets a claim of their own, above the one that it settles.
+                // Settling by hand makes a claim of its own, above the one that it settles.
                 let by_hand = record.token.owner == Token::BY_HAND;
                 let epoch = record.token.epoch;
                 let fits = if by_hand { self.epoch < epoch } else { self.epoch == epoch };
@@ -158,7 +159,7 @@ impl Context {
     }
 }
 
-/// What a frame has for a phase: from 1, and never another one's.
+/// The number of a phase in a frame: from 1, and never reused.
 const fn number(phase: Phase) -> u8 {
     match phase {
         Phase::Inflight => 1,

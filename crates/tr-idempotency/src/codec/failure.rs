@@ -1,10 +1,10 @@
-//! Failures as JSON: what is known of them, and the words of their causes.
+//! Failures as JSON, with the texts of their causes.
 use crate::end::{CAUSES, RecordedFailure};
 use serde::{Deserialize, Serialize};
 use std::{error::Error, fmt, time::Duration};
 use tr_core::{Ran, Verdict, causes};
 
-/// Texts beyond this are cut.
+/// Longer texts are cut.
 const LONGEST: usize = 4_096;
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -81,7 +81,7 @@ impl FailureForm {
     }
 }
 
-/// An error of which the words were recorded.
+/// An error whose text was recorded.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     text: String,

@@ -1,11 +1,11 @@
-//! What lies around all bytes in a store: a version, flags, a checksum, perhaps a seal.
+//! The frame around all bytes in a store: a version, flags, a checksum, perhaps a seal.
 //!
 //! ```text
 //! version (1 byte) │ flags (1 byte) │ checksum of the rest (8 bytes) │ payload
 //! ```
 //!
-//! Version 1 is plain; sealed, it is bound to its key alone. Version 2 is sealed, and bound to all
-//! that the record says of itself ([`context`](super::context)).
+//! Version 1 is plain, or sealed and bound to its key alone. Version 2 is sealed, and bound to all
+//! fields of the record ([`context`](super::context)).
 use super::{
     Unreadable,
     context::{Context, Found},
@@ -19,7 +19,7 @@ use tr_core::canonical::{Digest, Key};
 /// The latest format that this version reads.
 pub(super) const VERSION: u8 = 2;
 
-/// The format of what is not sealed.
+/// The format without a seal.
 const PLAIN: u8 = 1;
 
 /// The payload is sealed.
@@ -27,19 +27,19 @@ const SEALED: u8 = 1;
 
 const HEAD: usize = 10;
 
-/// What some bytes are for. A sealed body cannot pass for notes, nor for another key's.
+/// What the bytes hold. A sealed body cannot pass for notes, nor for the body of another key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Body,
     Notes,
 }
 
-/// Puts bytes into frames and takes them out.
+/// Writes and reads frames.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frames {
     #[cfg(feature = "encryption")]
     pub(crate) seal: Option<super::SealingKey>,
-    /// Tells whether frames of earlier kinds still open; the machine's without one.
+    /// Decides whether frames of earlier formats are still accepted; the machine's clock if `None`.
     #[cfg(feature = "encryption")]
     pub(crate) wall: Option<Arc<dyn WallClock>>,
 }
@@ -59,23 +59,23 @@ impl Frames {
             return Err(Unreadable::Corrupt("it is empty"));
         };
         match version {
-            0 => return Err(Unreadable::Corrupt("no format has version 0")),
+            0 => return Err(Unreadable::Corrupt("format 0 does not exist")),
             1..=VERSION => {}
             newer => return Err(Unreadable::Newer(newer)),
         }
         let Some((&flags, rest)) = rest.split_first() else {
-            return Err(Unreadable::Corrupt("it is cut short"));
+            return Err(Unreadable::Corrupt("it is truncated"));
         };
         let Some((sum, payload)) = rest.split_first_chunk::<8>() else {
-            return Err(Unreadable::Corrupt("it is cut short"));
+            return Err(Unreadable::Corrupt("it is truncated"));
         };
         if *sum != checksum(flags, payload) {
-            return Err(Unreadable::Corrupt("its checksum is another"));
+            return Err(Unreadable::Corrupt("its checksum does not match"));
         }
         match (version, flags) {
             (PLAIN, 0) => self.plain(payload),
             (_, SEALED) => self.open(version == PLAIN, found, payload),
-            // Written by a version that knows more than its number says.
+            // Written by a later version with the same format number.
             _ => Err(Unreadable::Newer(version.saturating_add(1))),
         }
     }
@@ -116,13 +116,14 @@ impl Frames {
         }
     }
 
-    /// Whether what lies in the store has to be sealed.
+    /// Whether the store's records have to be sealed.
     #[cfg(feature = "encryption")]
     pub(crate) const fn is_sealed(&self) -> bool {
         self.seal.is_some()
     }
 
-    /// Whether one of ours wrote a state; where it keeps nothing, only time may vouch for it.
+    /// Checks that a holder of the key wrote a state. A state without a body passes only while
+    /// plain frames are accepted.
     #[cfg(feature = "encryption")]
     pub(super) fn prove(
         &self,
@@ -160,13 +161,13 @@ impl Frames {
         Err(Unreadable::Sealed)
     }
 
-    /// A session as stores may see it.
+    /// The session's name in the store.
     #[cfg(feature = "encryption")]
     pub(crate) fn session(&self, session: &str) -> String {
         self.seal.as_ref().map_or_else(|| session.to_owned(), |seal| seal.name(session))
     }
 
-    /// A session as stores may see it.
+    /// The session's name in the store.
     #[cfg(not(feature = "encryption"))]
     pub(crate) fn session(&self, session: &str) -> String {
         session.to_owned()

@@ -1,4 +1,4 @@
-//! Records as bytes: what is kept of a call, and what operators are told of it.
+//! Records as bytes: what is kept of a call, and the notes for operators.
 pub(crate) mod body;
 pub(crate) mod context;
 mod failure;
@@ -18,22 +18,22 @@ pub(crate) use self::{
     frame::{Frames, Kind},
 };
 
-/// Bytes that cannot be read, and what to do about it.
+/// Why bytes cannot be read, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
     /// A later version wrote them.
     Newer(u8),
     /// They are not what was written.
     Corrupt(&'static str),
-    /// They are sealed with a key that is not at hand.
+    /// They are sealed with a key that this program does not have.
     Sealed,
     /// They are not sealed, and should be.
     #[cfg(feature = "encryption")]
     Plain,
-    /// They are sealed, but by a version that did not bind them to this.
+    /// They were sealed by a version that did not bind them to state and run.
     #[cfg(feature = "encryption")]
     Unbound,
-    /// They are sealed for a place that differs in this.
+    /// They were sealed for a record that differs in this.
     #[cfg(feature = "encryption")]
     Elsewhere(&'static str),
     /// They hold something that this program cannot read.
@@ -45,26 +45,26 @@ impl std::fmt::Display for Unreadable {
         match self {
             Self::Newer(version) => write!(
                 f,
-                "it has format {version}, and this version reads formats up to {}: update this program",
+                "its format is {version}, and this version reads formats up to {}: update this program",
                 frame::VERSION
             ),
             Self::Corrupt(what) => write!(f, "it is corrupt: {what}"),
             Self::Sealed => f.write_str("it is sealed with a key that this program does not have"),
             #[cfg(feature = "encryption")]
             Self::Plain => f.write_str(
-                "it is not sealed: somebody else wrote it, or it is from before the store was \
-                 sealed; for those, say `SealingKey::opens_plain_until`",
+                "it is not sealed: another writer of the store forged it, or it is from before the store \
+                 was sealed; to read those, set `SealingKey::opens_plain_until`",
             ),
             #[cfg(feature = "encryption")]
             Self::Unbound => f.write_str(
-                "it was sealed by a version that did not bind it to its state and run; for those, \
-                 say `SealingKey::opens_unbound_until`",
+                "it was sealed by a version that did not bind it to its state and run; to read those, \
+                 set `SealingKey::opens_unbound_until`",
             ),
             #[cfg(feature = "encryption")]
             Self::Elsewhere(what) => {
-                write!(f, "it was sealed for another {what}: the store was changed from outside")
+                write!(f, "it was sealed for another {what}: another writer changed the store")
             }
-            Self::Foreign(why) => write!(f, "its answer has another form: {why}"),
+            Self::Foreign(why) => write!(f, "its content cannot be decoded: {why}"),
         }
     }
 }

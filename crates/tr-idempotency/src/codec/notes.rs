@@ -1,10 +1,10 @@
-//! What a store's record says of its request, for operators.
+//! Notes about the request of a store's record, for operators.
 use super::{Found, Frames, Place, Unreadable};
 use crate::store::Stored;
 use serde::{Deserialize, Serialize};
 use tr_core::{CallInfo, RecordRef};
 
-/// Who asked for a call.
+/// Who made a request.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct RequestNote {

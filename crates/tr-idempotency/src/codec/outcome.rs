@@ -54,7 +54,7 @@ struct RetriedForm<'b> {
     latency: Duration,
 }
 
-/// `null` is something that a tool says.
+/// Keeps a JSON `null`, which differs from an absent member.
 fn there<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }

@@ -1,15 +1,14 @@
-//! Answers as bytes.
+//! Responses as bytes.
 use super::outcome;
 use tr_core::{BoxError, ToolOutcome};
 
-/// An answer that a store can keep: what a [`Codec`](tr_core::Codec) stores, as bytes.
+/// A stored response that can be written as bytes: what a [`Codec`](tr_core::Codec) stores.
 ///
 /// # When to use
 ///
 /// Implemented for [`ToolOutcome`]; implement it for the `Stored` of your own codec to use a
-/// [`RecordStore`](crate::store::RecordStore). The bytes outlive the program: a later version of
-/// it must read them, or say that it cannot. Version, checksum and encryption are added around
-/// them.
+/// [`RecordStore`](crate::store::RecordStore). The bytes outlive the program: a later version must
+/// read them, or return an error. The layer adds version, checksum and encryption.
 ///
 /// ```
 /// use tr_core::BoxError;
@@ -28,16 +27,16 @@ use tr_core::{BoxError, ToolOutcome};
 /// }
 /// ```
 pub trait Persist: Sized {
-    /// The answer as bytes.
+    /// The response as bytes.
     ///
     /// # Errors
-    /// If it has no such form. The call is recorded all the same, without its answer.
+    /// If it cannot be written as bytes. The call is then recorded without its response.
     fn to_bytes(&self) -> Result<Vec<u8>, BoxError>;
 
-    /// The answer again.
+    /// The response from its bytes.
     ///
     /// # Errors
-    /// If these are not the bytes of one. The call is not run again for that.
+    /// If these are not the bytes of a response. The call is not run again then.
     fn from_bytes(bytes: &[u8]) -> Result<Self, BoxError>;
 }
 

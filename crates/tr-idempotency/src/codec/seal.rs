@@ -1,7 +1,7 @@
-//! Records encrypted at rest: XChaCha20-Poly1305 with a nonce drawn for each.
+//! Records encrypted at rest: XChaCha20-Poly1305 with a random nonce for each.
 //!
-//! A seal: the key's number (4 bytes), the nonce (24 bytes), what it is bound to (51 bytes), the
-//! ciphertext with its tag. What it is bound to can be read, and cannot be changed.
+//! A seal: the key's number (4 bytes), the nonce (24 bytes), the context (51 bytes), the ciphertext
+//! with its tag. The context is readable and authenticated.
 use super::{
     Kind, Unreadable,
     context::{CONTEXT, Context, Found},
@@ -20,30 +20,30 @@ use zeroize::{Zeroize, Zeroizing};
 
 const NONCE: usize = 24;
 
-/// The secret with which a store's records are encrypted: answers, errors, and who asked.
+/// The secret that encrypts a store's responses, errors and request notes.
 ///
-/// What stays readable in the store: the hashed key, the params' digest, the tool's label, states
-/// and times. A session is named there by a keyed hash. What is encrypted is bound to the record's
-/// key, digest, effect, state, run and how long it lasts: moved elsewhere it does not open. Every
-/// state that ends a call carries a seal, that it did not run too; a mutating call is answered, or
-/// run again after a record that allows it, by what opens only.
+/// The hashed key, the params' digest, the tool's label, states and times stay readable in the
+/// store, and a keyed hash names the session. The encrypted parts are bound to the record's key,
+/// digest, effect, state, run and time to live: in another record they do not open. Every state
+/// that ends a call carries a seal, also the state that it did not run. A mutating call is
+/// replayed, or runs again after a record that allows it, only if that record's seal opens.
 ///
-/// Keys are wiped from memory with the last clone of this.
+/// Keys are wiped from memory when the last clone is dropped.
 ///
 /// # What it does not promise
 ///
-/// Whoever can write the store can
+/// A writer of the store can
 ///
-/// - delete a record, or put back a whole one from before, within the time that it lasts: then the
-///   call runs again, or is answered as it was then. The claim's epoch, as a fencing token, lets
-///   what the tool writes to refuse an older run.
-/// - change what the store itself goes by, which it could not if it were sealed: of a call in
-///   flight, its owner, epoch, lease and times; that such a call's lease has ended; versions and
-///   numbers of runs; the tool's label and the session's hash, by which operators list and flush;
-///   and end a record before its time. So it can hold calls up, have them refused as in flight, in
-///   conflict or of unknown outcome, and hide them from operators.
+/// - delete a record, or restore an earlier one before it expires: then the call runs again, or is
+///   answered as it was then. The claim's epoch, as a fencing token, lets the tool's target refuse
+///   an older run.
+/// - change the fields that the store itself reads, which cannot be sealed: of a call in flight,
+///   its owner, epoch, lease and times; versions and numbers of runs; the tool's label and the
+///   session's hash, by which operators list and flush; and the expiry of a record. So it can delay
+///   calls, have them refused as in flight, in conflict or of unknown outcome, and hide them from
+///   operators.
 ///
-/// Restrict who writes the store.
+/// Restrict who may write to the store.
 ///
 /// ```
 /// use tr_idempotency::{IdempotencyLayer, store::{Memory, SealingKey}};
@@ -59,7 +59,7 @@ pub struct SealingKey {
     seals: Key,
     opens: Vec<Key>,
     sessions: FingerprintKey,
-    /// Unix milliseconds until which frames of earlier kinds open.
+    /// Unix milliseconds until which frames of earlier formats are accepted.
     plain_until: u64,
     unbound_until: u64,
 }
@@ -72,8 +72,8 @@ struct Key {
 }
 
 impl SealingKey {
-    /// Seals with `key`: 32 bytes from a good source, kept where secrets are kept. `number` tells
-    /// it from keys before and after it.
+    /// Seals with `key`: 32 random bytes from a secret store. `number` distinguishes it from other
+    /// keys.
     #[must_use]
     pub fn new(number: u32, mut key: [u8; 32]) -> Self {
         let named = Zeroizing::new([&b"tr-idempotency sessions"[..], &key].concat());
@@ -85,8 +85,8 @@ impl SealingKey {
         Self { seals, opens: Vec::new(), sessions, plain_until: 0, unbound_until: 0 }
     }
 
-    /// Also opens what was sealed with an earlier key: until the last such record is over. Those
-    /// are not found by session any more.
+    /// Also opens what was sealed with an earlier key; needed until the last such record expires.
+    /// Such records are not found by session any more.
     #[must_use]
     pub fn opens(mut self, number: u32, mut key: [u8; 32]) -> Self {
         self.opens.push(Key::new(number, key));
@@ -94,19 +94,19 @@ impl SealingKey {
         self
     }
 
-    /// Also opens what is not sealed, until then: for a store that is sealed from now on. The last
-    /// such record is over after the longest of the layer's and the tools' times, 24 h by default.
-    /// Until then whoever can write the store can write answers; a record that is refused is not
-    /// run again if the call is mutating.
+    /// Also accepts plain records until `until`: for a store that is sealed from now on. The last
+    /// plain record expires after the longest time to live of the layer and the tools, 24 h by
+    /// default. Until then a writer of the store can forge responses. A mutating call whose record
+    /// is refused is not run again.
     #[must_use]
     pub fn opens_plain_until(mut self, until: SystemTime) -> Self {
         self.plain_until = unix_ms(until);
         self
     }
 
-    /// Also opens what was sealed in the first format, which bound answers to their key and to
-    /// nothing else, until then. Until then whoever can write the store can put an answer of that
-    /// format under another state, run or time of the same key.
+    /// Also accepts the first sealed format, which bound responses to nothing but their key, until
+    /// `until`. Until then a writer of the store can put a response of that format under another
+    /// state, run or time of the same key.
     #[must_use]
     pub fn opens_unbound_until(mut self, until: SystemTime) -> Self {
         self.unbound_until = unix_ms(until);
@@ -155,7 +155,7 @@ impl SealingKey {
         key.open(&nonce, Payload { msg, aad: &aad })
     }
 
-    /// The key by its number, the nonce, and what is behind both.
+    /// The key of this number, the nonce, and the rest.
     fn split<'s>(&self, sealed: &'s [u8]) -> Result<(&Key, XNonce, &'s [u8]), Unreadable> {
         let (number, rest) = sealed.split_first_chunk::<4>().ok_or(SHORT)?;
         let (nonce, rest) = rest.split_first_chunk::<NONCE>().ok_or(SHORT)?;
@@ -166,7 +166,7 @@ impl SealingKey {
     }
 }
 
-const SHORT: Unreadable = Unreadable::Corrupt("its seal is cut short");
+const SHORT: Unreadable = Unreadable::Corrupt("its seal is truncated");
 
 /// What a seal of the second format is bound to.
 fn bound(key: &canonical::Key, context: &[u8; CONTEXT]) -> Vec<u8> {
@@ -188,7 +188,7 @@ impl Key {
 
     fn open(&self, nonce: &XNonce, payload: Payload<'_, '_>) -> Result<Vec<u8>, Unreadable> {
         let opened = self.cipher.decrypt(nonce, payload);
-        opened.map_err(|_| Unreadable::Corrupt("its seal is broken, or another key's"))
+        opened.map_err(|_| Unreadable::Corrupt("its seal does not verify: it was changed, or sealed with another key of this number"))
     }
 }
 
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(notes, Err(Unreadable::Elsewhere("part of a record")));
     }
 
-    /// Whoever can write the store changes a field of a record, or puts its answer into another.
+    /// A writer of the store changes a field of a record, or puts its response into another.
     #[test]
     fn a_seal_is_bound_to_state_run_params_effect_and_expiry() {
         let frames = frames(SealingKey::new(1, [1; 32]));
@@ -295,11 +295,16 @@ mod tests {
         for at in 0..CONTEXT {
             let mut bytes = bytes.clone();
             bytes[10 + 4 + NONCE + at] ^= 1;
-            // As whoever writes the store would, with a checksum that fits.
+            // As a writer of the store would, with a matching checksum.
             let sum = Digest::of_bytes(&bytes[10..]).short() ^ 1_u64.rotate_right(8);
             bytes[2..10].copy_from_slice(&sum.to_le_bytes());
             let broken = opened(&frames, &KEY, &record(), &bytes);
-            assert_eq!(broken, Err(Unreadable::Corrupt("its seal is broken, or another key's")));
+            assert_eq!(
+                broken,
+                Err(Unreadable::Corrupt(
+                    "its seal does not verify: it was changed, or sealed with another key of this number"
+                ))
+            );
         }
     }
 

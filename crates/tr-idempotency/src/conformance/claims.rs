@@ -1,4 +1,4 @@
-//! Who may run a call.
+//! Cases: which caller may run a call.
 use super::{Verdict, must, ok, subject::*};
 use crate::{
     protocol::{Again, State, Token},
@@ -17,9 +17,9 @@ type Cx<'c, 's, S> = &'c Case<'s, S>;
 pub(super) async fn a_new_key_is_granted<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
     let claim = cx.claim("a");
     let grant = cx.run(&claim).await?;
-    must!(grant.token.owner == claim.owner => "the owner is another: {:?}", grant.token);
-    must!(grant.runs == 1 && grant.before.is_none() => "it is not the first: {grant:?}");
-    must!(grant.lease_left <= LONG && grant.lease_left > LONG / 2 => "its lease: {grant:?}");
+    must!(grant.token.owner == claim.owner => "the grant is for another owner: {:?}", grant.token);
+    must!(grant.runs == 1 && grant.before.is_none() => "the grant of a new key is not its first run: {grant:?}");
+    must!(grant.lease_left <= LONG && grant.lease_left > LONG / 2 => "wrong lease: {grant:?}");
     granted(ok(cx.other.claim(&cx.claim("b")).await)?).map(drop)
 }
 
@@ -30,10 +30,10 @@ pub(super) async fn a_claim_in_force_makes_others_busy<S: Subject>(cx: Cx<'_, '_
         for (mutating, again) in [(true, false), (true, true), (false, false), (false, true)] {
             (claim.mutating, claim.again) = (mutating, again);
             let Claimed::Busy { seen, lease_left } = ok(store.claim(&claim).await)? else {
-                return Err("a second claim was not told that the call is in flight".into());
+                return Err("the reply to a second claim was not `Busy`".into());
             };
-            must!(seen.token == token => "it was told of another claim: {seen:?}");
-            must!(lease_left <= LONG => "the lease is too long: {lease_left}");
+            must!(seen.token == token => "`Busy` names another claim: {seen:?}");
+            must!(lease_left <= LONG => "the lease of the first claim is too long: {lease_left}");
         }
     }
     Ok(())
@@ -44,11 +44,11 @@ pub(super) async fn a_claim_sent_again_is_the_same_claim<S: Subject>(cx: Cx<'_, 
     let token = cx.run(&claim).await?.token;
     for store in [&cx.store, &cx.other] {
         let again = granted(ok(store.claim(&claim).await)?)?;
-        must!(again.token == token => "it got another token: {:?}, {token:?}", again.token);
-        must!(again.runs == 1 => "it counts as another run");
+        must!(again.token == token => "the same claim got another token: {:?}, {token:?}", again.token);
+        must!(again.runs == 1 => "the same claim counts as another run");
     }
     let renewed = ok(cx.store.renew(&claim.key, token, LONG).await)?;
-    must!(renewed => "the first grant counts no more");
+    must!(renewed => "the first grant is no longer valid");
     Ok(())
 }
 
@@ -70,7 +70,7 @@ pub(super) async fn a_claim_whose_reply_was_lost_is_recognised<S: Subject>(
         let grant = cx.run(&claim).await?;
         must!(grant.runs == 1 => "the lost claim counts as another run");
         let other = ok(cx.other.claim(&cx.claim(&format!("a{polls}"))).await)?;
-        must!(matches!(other, Claimed::Busy { .. }) => "another got it too: {other:?}");
+        must!(matches!(other, Claimed::Busy { .. }) => "a second owner was granted too: {other:?}");
     }
     Ok(())
 }
@@ -104,7 +104,7 @@ pub(super) async fn of_many_claims_one_is_granted<S: Subject>(cx: Cx<'_, '_, S>)
             match ok(end)? {
                 Claimed::Run(_) => won += 1,
                 Claimed::Busy { .. } => {}
-                other => return Err(format!("a claim met {other:?}")),
+                other => return Err(format!("unexpected reply to a claim: {other:?}")),
             }
         }
         must!(won == 1 => "{won} of 16 claims were granted");
@@ -133,7 +133,7 @@ pub(super) async fn other_params_are_a_conflict_in_every_state<S: Subject>(
             let mut claim = cx.claim(key);
             (claim.digest, claim.again) = (Digest::of_bytes("other"), again);
             let met = ok(cx.other.claim(&claim).await)?;
-            must!(met == Claimed::Conflict => "{key}: other params met {met:?}");
+            must!(met == Claimed::Conflict => "{key}: the reply to other params was {met:?}");
         }
     }
     Ok(())
@@ -145,12 +145,12 @@ pub(super) async fn a_done_call_is_given_again<S: Subject>(cx: Cx<'_, '_, S>) ->
         let mut claim = cx.claim("a");
         claim.again = again;
         let Claimed::Settled(stored) = ok(store.claim(&claim).await)? else {
-            return Err("a claim of a done call was not given its record".into());
+            return Err("a claim of a done call did not return its record".into());
         };
-        must!(stored.record.state == done("answer") => "it says {:?}", stored.record.state);
-        must!(stored.record.token == token => "it is another's: {stored:?}");
+        must!(stored.record.state == done("answer") => "the record's state is {:?}", stored.record.state);
+        must!(stored.record.token == token => "the record belongs to another claim: {stored:?}");
         must!(stored.record.digest == claim.digest => "the params' digest is lost");
-        must!(stored.now >= stored.record.changed_at => "it changed in the future: {stored:?}");
+        must!(stored.now >= stored.record.changed_at => "the record was changed in the future: {stored:?}");
     }
     Ok(())
 }
@@ -170,13 +170,15 @@ pub(super) async fn a_failed_call_runs_again_as_its_record_says<S: Subject>(
                 Claimed::Run(grant) if runs => {
                     must!(grant.token.epoch > token.epoch => "the epoch does not grow");
                     let busy = ok(cx.store.claim(&cx.claim(&key)).await)?;
-                    must!(matches!(busy, Claimed::Busy { .. }) => "two run it: {busy:?}");
+                    must!(matches!(busy, Claimed::Busy { .. }) => "two claims were granted: {busy:?}");
                 }
                 Claimed::Settled(stored) if !runs => {
                     let same = stored.record.state == State::Failed(b"no".to_vec(), how);
-                    must!(same => "it says {:?}", stored.record.state);
+                    must!(same => "the record's state is {:?}", stored.record.state);
                 }
-                other => return Err(format!("failed, {how:?}, asked {again}: met {other:?}")),
+                other => {
+                    return Err(format!("failed, {how:?}, again {again}: the reply was {other:?}"));
+                }
             }
         }
     }
@@ -196,12 +198,12 @@ pub(super) async fn a_claim_tells_what_was_before<S: Subject>(cx: Cx<'_, '_, S>)
     let mut claim = cx.claim("a");
     (claim.notes, claim.tool) = (b"later".to_vec(), cx.name("later"));
     let grant = granted(ok(cx.other.claim(&claim).await)?)?;
-    must!(grant.runs == 2 => "it is run {} of the call", grant.runs);
-    let Some(before) = grant.before else { return Err("it tells nothing".into()) };
-    must!(before.state == failed => "it tells {:?}", before.state);
-    must!(before.claimed_at <= before.changed_at => "it tells {before:?}");
+    must!(grant.runs == 2 => "the grant is for run {} of the call, not 2", grant.runs);
+    let Some(before) = grant.before else { return Err("the grant has no state before".into()) };
+    must!(before.state == failed => "the state before is {:?}", before.state);
+    must!(before.claimed_at <= before.changed_at => "the times before are wrong: {before:?}");
     let stored = cx.stands("a", &State::Inflight).await?;
-    must!(stored.notes == b"later" && stored.tool == claim.tool => "the notes are the old ones");
+    must!(stored.notes == b"later" && stored.tool == claim.tool => "the notes are those of the former claim");
     Ok(())
 }
 
@@ -241,10 +243,10 @@ pub(super) async fn a_full_store_refuses_and_forgets_no_claim<S: Subject>(
         match ok(store.claim(&claim).await)? {
             Claimed::Run(grant) => held.push((claim.key, grant.token)),
             Claimed::Full => full = true,
-            other => return Err(format!("a new key met {other:?}")),
+            other => return Err(format!("the reply to a new key was {other:?}")),
         }
     }
-    must!(full => "64 claims were granted where there is room for 4");
+    must!(full => "64 claims were granted with a capacity of 4");
     let keys: HashSet<_> = held.iter().map(|(key, _)| *key).collect();
     must!(keys.len() == held.len() => "a claim was granted twice");
     for (key, token) in held {

@@ -1,4 +1,4 @@
-//! How a call ends, is settled, is given up, is forgotten.
+//! Cases: how a call ends, is settled, released and cleared.
 use super::{Verdict, must, ok, subject::*};
 use crate::{
     protocol::{Again, State, Token},
@@ -7,7 +7,7 @@ use crate::{
 
 type Cx<'c, 's, S> = &'c Case<'s, S>;
 
-/// What was lost by one owner and claimed by another.
+/// A call that one owner lost and another claimed.
 async fn taken_over<S: Subject>(cx: Cx<'_, '_, S>) -> Result<(Token, Token), String> {
     let mut claim = cx.short_claim("a");
     claim.mutating = false;
@@ -30,11 +30,11 @@ pub(super) async fn an_older_claim_neither_records_nor_deletes<S: Subject>(
     must!(!ok(cx.store.release(&key, old.owner).await)? => "an older claim was released");
     for half in [Token { owner: old.owner, ..new }, Token { epoch: old.epoch, ..new }] {
         let recorded = ok(cx.store.finalise(&key, half, &lasting(done("half"))).await)?;
-        must!(!recorded => "half a token is as good as a whole one");
+        must!(!recorded => "a token with a wrong half was accepted");
     }
     cx.stands("a", &State::Inflight).await?;
     let recorded = ok(cx.other.finalise(&key, new, &lasting(done("new"))).await)?;
-    must!(recorded => "the newer claim was lost by that");
+    must!(recorded => "the newer claim was lost");
     cx.stands("a", &done("new")).await.map(drop)
 }
 
@@ -47,7 +47,7 @@ pub(super) async fn a_late_end_counts_while_nobody_else_claimed<S: Subject>(
         for state in [state, done("late")] {
             let recorded =
                 ok(cx.other.finalise(&cx.key(key), token, &lasting(state.clone())).await)?;
-            must!(recorded => "a late end was refused, although nobody else had claimed it");
+            must!(recorded => "a late end was refused, although no other owner had claimed the call");
             cx.stands(key, &state).await?;
         }
     }
@@ -59,10 +59,10 @@ pub(super) async fn an_end_sent_again_is_recognised<S: Subject>(cx: Cx<'_, '_, S
     let before = cx.stands("a", &done("x")).await?;
     for store in [&cx.store, &cx.other] {
         let known = ok(store.finalise(&cx.key("a"), token, &lasting(done("x"))).await)?;
-        must!(known => "an end that was sent again counts as lost");
+        must!(known => "an end that was sent again was refused");
     }
     let after = cx.stands("a", &done("x")).await?;
-    must!(after.record == before.record => "sent again it changed {before:?} to {after:?}");
+    must!(after.record == before.record => "an end that was sent again changed {before:?} to {after:?}");
     Ok(())
 }
 
@@ -97,16 +97,16 @@ pub(super) async fn bytes_come_back_as_they_are<S: Subject>(cx: Cx<'_, '_, S>) -
     claim.session = None;
     cx.end(&claim, State::Cancelled(None)).await?;
     let stored = cx.stands("b", &State::Cancelled(None)).await?;
-    must!(stored.session.is_none() => "no session became one");
+    must!(stored.session.is_none() => "a missing session came back as a session");
     Ok(())
 }
 
 pub(super) async fn a_released_claim_leaves_nothing<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
     let claim = cx.claim("a");
     cx.run(&claim).await?;
-    must!(ok(cx.other.release(&claim.key, claim.owner).await)? => "it could not be released");
+    must!(ok(cx.other.release(&claim.key, claim.owner).await)? => "a claim could not be released");
     must!(cx.read("a").await?.is_none() => "a released claim left a record");
-    must!(!ok(cx.store.release(&claim.key, claim.owner).await)? => "it was released twice");
+    must!(!ok(cx.store.release(&claim.key, claim.owner).await)? => "a claim was released twice");
     granted(ok(cx.other.claim(&cx.claim("a")).await)?).map(drop)
 }
 
@@ -141,7 +141,7 @@ pub(super) async fn a_lapsed_claim_can_be_released<S: Subject>(cx: Cx<'_, '_, S>
     let claim = cx.short_claim("a");
     cx.lose(&claim).await?;
     let released = ok(cx.store.release(&claim.key, claim.owner).await)?;
-    must!(released => "who knows that nothing was started could not release it");
+    must!(released => "the owner could not release a claim whose lease had ended");
     granted(ok(cx.other.claim(&cx.claim("a")).await)?).map(drop)
 }
 
@@ -151,11 +151,11 @@ pub(super) async fn an_unknown_call_is_settled_once<S: Subject>(cx: Cx<'_, '_, S
     must!(settled => "a call of unknown outcome could not be settled");
     let stored = cx.stands("a", &done("x")).await?;
     must!(stored.record.token.epoch > token.epoch => "the epoch does not grow");
-    must!(stored.record.token.owner == Token::BY_HAND => "who settled it holds a claim");
+    must!(stored.record.token.owner == Token::BY_HAND => "settling left an owner of a claim");
     let again = ok(cx.store.settle(&cx.key("a"), None, &lasting(done("y"))).await)?;
-    must!(!again => "it was settled twice");
+    must!(!again => "a call was settled twice");
     let met = ok(cx.store.claim(&cx.claim("a")).await)?;
-    must!(matches!(met, Claimed::Settled(_)) => "settled as done, it met {met:?}");
+    must!(matches!(met, Claimed::Settled(_)) => "after settling as done, the reply was {met:?}");
 
     cx.end(&cx.claim("b"), State::Unknown(Some(b"?".to_vec()))).await?;
     let settled = ok(cx.store.settle(&cx.key("b"), None, &lasting(State::Cancelled(None))).await)?;
@@ -169,7 +169,7 @@ pub(super) async fn only_unknown_calls_are_settled<S: Subject>(cx: Cx<'_, '_, S>
     cx.end(&cx.claim("failed"), State::Failed(b"no".to_vec(), Again::Never)).await?;
     for key in ["inflight", "done", "failed", "none"] {
         let settled = ok(cx.store.settle(&cx.key(key), None, &lasting(done("y"))).await)?;
-        must!(!settled => "{key}: it was settled");
+        must!(!settled => "{key}: a call whose outcome is not unknown was settled");
     }
     cx.stands("done", &done("x")).await?;
     cx.stands("inflight", &State::Inflight).await.map(drop)
@@ -180,7 +180,7 @@ pub(super) async fn a_later_run_is_not_settled<S: Subject>(cx: Cx<'_, '_, S>) ->
     let key = cx.key("a");
     ok(cx.other.finalise(&key, new, &lasting(State::Unknown(Some(b"?".to_vec())))).await)?;
     let settled = ok(cx.store.settle(&key, Some(old), &lasting(State::Cancelled(None))).await)?;
-    must!(!settled => "what was found out of an earlier run settled a later one");
+    must!(!settled => "the resolution of an earlier run settled a later one");
     must!(
         ok(cx.store.settle(&key, Some(new), &lasting(State::Cancelled(None))).await)?
             => "the later run could not be settled"
@@ -193,9 +193,9 @@ pub(super) async fn who_was_settled_over_records_nothing<S: Subject>(cx: Cx<'_, 
     let token = cx.lose(&claim).await?.token;
     ok(cx.other.settle(&claim.key, Some(token), &lasting(done("settled"))).await)?;
     let late = ok(cx.store.finalise(&claim.key, token, &lasting(done("late"))).await)?;
-    must!(!late => "who was settled over recorded its end");
-    must!(!ok(cx.store.renew(&claim.key, token, LONG).await)? => "and renewed its lease");
-    must!(!ok(cx.store.release(&claim.key, claim.owner).await)? => "and released its claim");
+    must!(!late => "the former owner recorded its end after the settlement");
+    must!(!ok(cx.store.renew(&claim.key, token, LONG).await)? => "the former owner renewed its lease after the settlement");
+    must!(!ok(cx.store.release(&claim.key, claim.owner).await)? => "the former owner released its claim after the settlement");
     cx.stands("a", &done("settled")).await.map(drop)
 }
 
@@ -206,9 +206,9 @@ pub(super) async fn a_cleared_record_is_gone_in_every_state<S: Subject>(
     cx.end(&cx.claim("done"), done("x")).await?;
     cx.end(&cx.claim("unknown"), State::Unknown(None)).await?;
     for key in ["inflight", "done", "unknown"] {
-        must!(ok(cx.other.clear(&cx.key(key)).await)? => "{key}: there was none to clear");
-        must!(!ok(cx.other.clear(&cx.key(key)).await)? => "{key}: it was cleared twice");
-        must!(cx.read(key).await?.is_none() => "{key}: it is still there");
+        must!(ok(cx.other.clear(&cx.key(key)).await)? => "{key}: there was no record to clear");
+        must!(!ok(cx.other.clear(&cx.key(key)).await)? => "{key}: the record was cleared twice");
+        must!(cx.read(key).await?.is_none() => "{key}: the record is still there");
     }
     let key = cx.key("inflight");
     let late = ok(cx.store.finalise(&key, token, &lasting(done("late"))).await)?;

@@ -1,4 +1,4 @@
-//! What becomes of calls whose runner vanished, and how long records last.
+//! Cases: calls whose owner vanished, and how long records last.
 use super::{Verdict, must, ok, subject::*};
 use crate::{
     protocol::{Again, State},
@@ -10,7 +10,7 @@ type Cx<'c, 's, S> = &'c Case<'s, S>;
 pub(super) async fn a_lease_that_ends_leaves_unknown<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
     let grant = cx.lose(&cx.short_claim("a")).await?;
     let stored = cx.stands("a", &State::Unknown(None)).await?;
-    must!(stored.record.token == grant.token => "it is another's: {stored:?}");
+    must!(stored.record.token == grant.token => "the record belongs to another claim: {stored:?}");
     for (store, again) in [(&cx.store, false), (&cx.other, true)] {
         for mutating in [true, false] {
             let mut claim = cx.claim("a");
@@ -18,9 +18,13 @@ pub(super) async fn a_lease_that_ends_leaves_unknown<S: Subject>(cx: Cx<'_, '_, 
             match ok(store.claim(&claim).await)? {
                 Claimed::Unknown(stored) => {
                     let same = stored.record.state == State::Unknown(None);
-                    must!(same => "it says {:?}", stored.record.state);
+                    must!(same => "the record's state is {:?}", stored.record.state);
                 }
-                other => return Err(format!("a mutating call that may have run met {other:?}")),
+                other => {
+                    return Err(format!(
+                        "the reply for a mutating call that may have run was {other:?}"
+                    ));
+                }
             }
         }
     }
@@ -38,7 +42,7 @@ pub(super) async fn a_lost_call_that_is_not_mutating_runs_again<S: Subject>(
     let grant = granted(ok(cx.other.claim(&claim).await)?)?;
     must!(grant.token.epoch > lost.token.epoch => "the epoch does not grow");
     let before = grant.before.map(|before| before.state);
-    must!(before == Some(State::Unknown(None)) => "before that it was {before:?}");
+    must!(before == Some(State::Unknown(None)) => "the state before is {before:?}");
     Ok(())
 }
 
@@ -49,7 +53,7 @@ pub(super) async fn a_mutating_claim_of_a_lost_call_is_refused<S: Subject>(
     claim.mutating = false;
     cx.lose(&claim).await?;
     let met = ok(cx.other.claim(&cx.claim("a")).await)?;
-    must!(matches!(met, Claimed::Unknown(_)) => "it met {met:?}");
+    must!(matches!(met, Claimed::Unknown(_)) => "the reply was {met:?}");
     Ok(())
 }
 
@@ -60,17 +64,17 @@ pub(super) async fn a_lapsed_claim_sent_again_is_leased_anew<S: Subject>(
     let lost = cx.lose(&claim).await?;
     claim.ttls.inflight = LONG;
     let grant = cx.run(&claim).await?;
-    must!(grant.token == lost.token => "it got another token: {:?}", grant.token);
-    must!(grant.lease_left > LONG / 2 => "its lease has not begun anew: {}", grant.lease_left);
+    must!(grant.token == lost.token => "the same claim got another token: {:?}", grant.token);
+    must!(grant.lease_left > LONG / 2 => "its lease did not start again: {}", grant.lease_left);
     cx.stands("a", &State::Inflight).await.map(drop)
 }
 
 pub(super) async fn a_renewed_lease_lasts<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
     let claim = cx.short_claim("a");
     let token = cx.run(&claim).await?.token;
-    must!(ok(cx.store.renew(&claim.key, token, LONG).await)? => "the lease is lost at once");
+    must!(ok(cx.store.renew(&claim.key, token, LONG).await)? => "the lease was lost at once");
     let shorter = ok(cx.store.renew(&claim.key, token, 1).await)?;
-    must!(shorter => "the lease is lost after a renewal");
+    must!(shorter => "the lease was lost after a renewal");
     cx.outlast().await;
     let met = ok(cx.other.claim(&cx.claim("a")).await)?;
     must!(matches!(met, Claimed::Busy { .. }) => "a renewed lease has ended: {met:?}");
@@ -83,11 +87,11 @@ pub(super) async fn a_lapsed_lease_is_renewed_while_nobody_else_claimed<S: Subje
     let claim = cx.short_claim("a");
     let token = cx.lose(&claim).await?.token;
     let met = ok(cx.other.claim(&cx.claim("a")).await)?;
-    must!(matches!(met, Claimed::Unknown(_)) => "it met {met:?}");
+    must!(matches!(met, Claimed::Unknown(_)) => "the reply was {met:?}");
     let renewed = ok(cx.store.renew(&claim.key, token, LONG).await)?;
-    must!(renewed => "its owner could not renew it, although nobody else had claimed it");
+    must!(renewed => "its owner could not renew the lease, although no other owner had claimed the call");
     let met = ok(cx.other.claim(&cx.claim("a")).await)?;
-    must!(matches!(met, Claimed::Busy { .. }) => "renewed, it met {met:?}");
+    must!(matches!(met, Claimed::Busy { .. }) => "after the renewal, the reply was {met:?}");
     Ok(())
 }
 
@@ -99,13 +103,13 @@ pub(super) async fn a_lost_claim_is_not_renewed<S: Subject>(cx: Cx<'_, '_, S>) -
     claim.mutating = false;
     let new = cx.run(&claim).await?.token;
     must!(!ok(cx.store.renew(&claim.key, old, LONG).await)? => "an older claim was renewed");
-    must!(ok(cx.store.renew(&claim.key, new, LONG).await)? => "the newer one was lost by that");
+    must!(ok(cx.store.renew(&claim.key, new, LONG).await)? => "the newer claim was lost");
     let end = lasting(done("x"));
     ok(cx.store.finalise(&claim.key, new, &end).await)?;
     let renewed = ok(cx.store.renew(&claim.key, new, LONG).await)?;
     must!(!renewed => "a call that has ended was renewed");
-    let nobody = ok(cx.store.renew(&cx.key("none"), new, LONG).await)?;
-    must!(!nobody => "a claim that never was is renewed");
+    let renewed = ok(cx.store.renew(&cx.key("none"), new, LONG).await)?;
+    must!(!renewed => "a claim that was never granted was renewed");
     Ok(())
 }
 
@@ -116,11 +120,11 @@ pub(super) async fn an_unknown_call_lasts_for_its_time<S: Subject>(cx: Cx<'_, '_
     cx.end(&cx.claim("b"), State::Unknown(Some(b"why".to_vec()))).await?;
     cx.outlast().await;
     cx.outlast().await;
-    must!(cx.read("a").await?.is_none() => "a record whose time is over can be read");
+    must!(cx.read("a").await?.is_none() => "an expired record can be read");
     granted(ok(cx.other.claim(&cx.claim("a")).await)?)?;
     cx.stands("b", &State::Unknown(Some(b"why".to_vec()))).await?;
     let met = ok(cx.other.claim(&cx.claim("b")).await)?;
-    must!(matches!(met, Claimed::Unknown(_)) => "before its time was over it met {met:?}");
+    must!(matches!(met, Claimed::Unknown(_)) => "before its expiry, the reply was {met:?}");
     Ok(())
 }
 
@@ -135,11 +139,11 @@ pub(super) async fn a_record_lasts_for_its_time<S: Subject>(cx: Cx<'_, '_, S>) -
     }
     cx.outlast().await;
     for key in ["done", "failed"] {
-        must!(cx.read(key).await?.is_none() => "{key}: it can be read when its time is over");
+        must!(cx.read(key).await?.is_none() => "{key}: an expired record can be read");
         let grant = granted(ok(cx.other.claim(&cx.claim(key)).await)?)?;
-        must!(grant.runs == 1 => "{key}: it is remembered when its time is over");
+        must!(grant.runs == 1 => "{key}: an expired record counts as a run");
         let long = ok(cx.store.claim(&cx.claim(&format!("long {key}"))).await)?;
-        must!(matches!(long, Claimed::Settled(_)) => "{key}: too early it met {long:?}");
+        must!(matches!(long, Claimed::Settled(_)) => "{key}: before its expiry, the reply was {long:?}");
     }
     Ok(())
 }

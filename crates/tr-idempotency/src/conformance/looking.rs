@@ -1,4 +1,4 @@
-//! What operators see and forget, and what outlives a restart.
+//! Cases: what operators list and flush, and what survives a restart.
 use super::{Verdict, must, ok, subject::*};
 use crate::{
     protocol::{Again, State},
@@ -13,7 +13,7 @@ fn query(selector: Selector, state: StateFilter) -> Query {
     Query { selector, state }
 }
 
-/// Which keys a query finds, by any client, and that they are counted alike.
+/// The keys that a query lists; fails if the count differs.
 async fn found<S: Subject>(
     cx: Cx<'_, '_, S>,
     query: &Query,
@@ -22,7 +22,7 @@ async fn found<S: Subject>(
     let listed = ok(cx.other.list(query, 1_000).await)?;
     let count = ok(cx.store.count(query).await)?;
     if count != listed.len() as u64 {
-        return Err(format!("{query:?}: {count} are counted, {} listed", listed.len()));
+        return Err(format!("{query:?}: counts {count} records and lists {}", listed.len()));
     }
     let keys: HashSet<_> = listed.iter().map(|stored| stored.key).collect();
     let mut found: Vec<_> =
@@ -39,15 +39,15 @@ pub(super) async fn a_record_reads_as_it_stands<S: Subject>(cx: Cx<'_, '_, S>) -
             return Err("a call in flight has no record".into());
         };
         let record = &stored.record;
-        must!(stored.key == claim.key && record.token == token => "it is another's: {stored:?}");
-        must!(record.digest == claim.digest && record.mutating => "it forgets what was claimed");
-        must!(record.unknown_ttl == claim.ttls.unknown => "it forgets how long unknown lasts");
+        must!(stored.key == claim.key && record.token == token => "the record belongs to another claim: {stored:?}");
+        must!(record.digest == claim.digest && record.mutating => "the record lacks the digest or the effect of the claim");
+        must!(record.unknown_ttl == claim.ttls.unknown => "the record lacks the time to live of `unknown`");
         must!(
             record.claimed_at <= stored.now && record.until > stored.now
-                => "its times are {}, {} at {}", record.claimed_at, record.until, stored.now
+                => "wrong times: claimed {}, until {}, at {}", record.claimed_at, record.until, stored.now
         );
     }
-    must!(cx.read("none").await?.is_none() => "there is a record that never was");
+    must!(cx.read("none").await?.is_none() => "a record was read that was never written");
     Ok(())
 }
 
@@ -86,7 +86,7 @@ pub(super) async fn records_are_found_by_key_session_and_tool<S: Subject>(
         must!(found == expected => "{query:?} finds {found:?}, not {expected:?}");
     }
     let some = ok(cx.store.list(&query(tool(""), StateFilter::Any), 2).await)?;
-    must!(some.len() == 2 => "asked for two, it lists {}", some.len());
+    must!(some.len() == 2 => "a limit of 2 lists {}", some.len());
     Ok(())
 }
 
@@ -150,23 +150,23 @@ pub(super) async fn a_flush_spares_what_may_run_twice<S: Subject>(cx: Cx<'_, '_,
 
     for key in ["inflight", "unknown", "lost"] {
         let gone = ok(cx.store.flush(&query(Selector::Key(cx.key(key)), StateFilter::Any)).await)?;
-        must!(gone == 0 => "{key}: named, it was forgotten, and may run twice");
+        must!(gone == 0 => "{key}: a flush by key deleted it, and the call may run twice");
     }
     let session = query(Selector::Session(cx.name("session")), StateFilter::Any);
     let gone = ok(cx.other.flush(&session).await)?;
     for key in ["inflight", "unknown", "lost"] {
-        must!(cx.read(key).await?.is_some() => "{key}: it was forgotten, and may run twice");
+        must!(cx.read(key).await?.is_some() => "{key}: a flush deleted it, and the call may run twice");
     }
     for key in ["read", "done", "failed"] {
-        must!(cx.read(key).await?.is_none() => "{key}: it is still there");
+        must!(cx.read(key).await?.is_none() => "{key}: the record is still there");
     }
-    must!(gone == 3 => "it forgot 3 and says {gone}");
+    must!(gone == 3 => "a flush of 3 records returned {gone}");
     cx.stands("elsewhere", &done("x")).await?;
     let again = ok(cx.store.flush(&session).await)?;
-    must!(again == 0 => "it forgot {again} more");
+    must!(again == 0 => "a second flush returned {again}");
     let one = query(Selector::Key(cx.key("elsewhere")), StateFilter::Any);
-    must!(ok(cx.store.flush(&one).await)? == 1 => "named, a settled record is not forgotten");
-    must!(cx.read("elsewhere").await?.is_none() => "named, a settled record is still there");
+    must!(ok(cx.store.flush(&one).await)? == 1 => "a flush by key did not delete a settled record");
+    must!(cx.read("elsewhere").await?.is_none() => "a settled record is still there after a flush by key");
     Ok(())
 }
 
@@ -179,7 +179,7 @@ pub(super) async fn a_sweep_forgets_only_what_is_over<S: Subject>(cx: Cx<'_, '_,
     cx.run(&cx.claim("inflight")).await?;
     cx.lose(&cx.short_claim("lost")).await?;
     ok(cx.other.sweep().await)?;
-    must!(cx.read("over").await?.is_none() => "what is over is still there");
+    must!(cx.read("over").await?.is_none() => "an expired record is still there after a sweep");
     cx.stands("done", &done("x")).await?;
     cx.stands("inflight", &State::Inflight).await?;
     cx.stands("lost", &State::Unknown(None)).await.map(drop)
@@ -187,7 +187,7 @@ pub(super) async fn a_sweep_forgets_only_what_is_over<S: Subject>(cx: Cx<'_, '_,
 
 pub(super) async fn a_check_answers<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
     for warning in ok(cx.store.check().await)? {
-        must!(!warning.trim().is_empty() => "it warns of nothing");
+        must!(!warning.trim().is_empty() => "a warning is empty");
     }
     Ok(())
 }
@@ -202,13 +202,13 @@ pub(super) async fn records_survive_a_restart<S: Subject>(cx: Cx<'_, '_, S>) -> 
     }
     let cx = &cx.reconnected();
     let stored = cx.stands("done", &done("answer")).await?;
-    must!(stored.record.token == token => "it is another's: {stored:?}");
+    must!(stored.record.token == token => "the record belongs to another claim: {stored:?}");
     cx.stands("unknown", &State::Unknown(Some(b"?".to_vec()))).await?;
     let met = ok(cx.other.claim(&cx.claim("inflight")).await)?;
-    must!(matches!(met, Claimed::Busy { .. }) => "a call in flight met {met:?}");
+    must!(matches!(met, Claimed::Busy { .. }) => "the reply for a call in flight was {met:?}");
     let recorded = ok(cx.store.finalise(&running.key, held, &lasting(done("x"))).await)?;
     must!(recorded => "a claim from before the restart is lost");
     let grant = cx.run(&cx.claim("new")).await?;
-    must!(grant.token.epoch > held.epoch => "epochs begin anew: {:?}", grant.token);
+    must!(grant.token.epoch > held.epoch => "epochs started again after the restart: {:?}", grant.token);
     Ok(())
 }

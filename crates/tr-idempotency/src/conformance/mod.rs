@@ -1,8 +1,8 @@
-//! The rules that a store of records keeps, each as a case with a name.
+//! The rules for record stores, each as a named case.
 //!
 //! # When to use
 //!
-//! Against a [`RecordStore`] of your own: implement [`Subject`] and let [`conformance!`] write a
+//! To test a [`RecordStore`] of your own: implement [`Subject`]; [`conformance!`] then writes a
 //! test for each case.
 //!
 //! ```
@@ -35,9 +35,8 @@
 //! # }
 //! ```
 //!
-//! Each case gets a subject of its own: an empty store, or one where its keys, which are drawn
-//! anew, are not in use. Counts are of sessions and tools of the case's own, so a shared server
-//! will do.
+//! Each case gets a subject of its own: an empty store, or one that does not use the case's random
+//! keys. Cases count only their own sessions and tools, so a shared server works.
 mod claims;
 mod ends;
 mod leases;
@@ -52,7 +51,7 @@ use self::{claims::*, ends::*, leases::*, looking::*, subject::Case, watching::*
 use crate::store::RecordStore;
 use std::{error::Error, fmt};
 
-/// What a case says of a store that breaks its rule.
+/// A broken rule: the case, and what the store did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     case: &'static str,
@@ -75,7 +74,7 @@ pub async fn check<S: Subject>(make: impl AsyncFn() -> S) -> Result<(), Violatio
     if broken.is_empty() { Ok(()) } else { Err(Violations(broken)) }
 }
 
-/// The one list of the cases, given to another macro behind what that is given itself.
+/// The list of the cases, passed to another macro after that macro's own arguments.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_cases {
@@ -178,7 +177,7 @@ macro_rules! cases {
             let cx = Case::new(subject);
             let (case, end) = match case {
                 $(stringify!($case) => (stringify!($case), $case(&cx).await),)*
-                _ => panic!("no case is called {case}"),
+                _ => panic!("there is no case named {case}"),
             };
             end.map_err(|what| Violation { case, what })
         }
@@ -218,14 +217,14 @@ impl fmt::Display for Violations {
 
 impl Error for Violations {}
 
-/// Ends a case that finds something other than the rule says.
+/// Fails a case whose condition does not hold.
 macro_rules! must {
     ($($condition:tt)+) => {
         $crate::conformance::must_be!([] $($condition)+)
     };
 }
 
-/// Splits the condition from what is said of it at the last `=>`.
+/// Splits the condition from the message at the last `=>`.
 macro_rules! must_be {
     ([$($condition:tt)+] => $what:literal $(, $argument:expr)*) => {
         if !($($condition)+) {
@@ -239,12 +238,12 @@ macro_rules! must_be {
 
 pub(crate) use {must, must_be};
 
-/// What a case gives back.
+/// The result of a case.
 type Verdict = Result<(), String>;
 
-/// What goes wrong in an operation that the case needs.
+/// Maps the error of an operation that the case needs.
 fn ok<T>(end: Result<T, crate::store::StoreError>) -> Result<T, String> {
-    end.map_err(|error| format!("the store failed: {error}"))
+    end.map_err(|error| format!("an operation failed: {error}"))
 }
 
 /// Shorter to write.

@@ -1,4 +1,4 @@
-//! What is examined, and what the cases do with it again and again.
+//! The store under test, and helpers for the cases.
 use super::ok;
 use crate::{
     protocol::{Millis, State, Token, Ttls},
@@ -15,26 +15,26 @@ use std::{
 };
 use tr_core::canonical::{Digest, Key};
 
-/// A store to be examined, and what the cases may do to it.
+/// A store under test, and what the cases may do to it.
 pub trait Subject: Sync {
     /// A client of the store.
     fn store(&self) -> Arc<dyn RecordStore>;
 
-    /// Another client of the same records, as another process has it; by default one more of the
-    /// first kind.
+    /// Another client of the same records, as in another process; by default another
+    /// [`store`](Self::store).
     fn another(&self) -> Arc<dyn RecordStore> {
         self.store()
     }
 
-    /// A store of its own with room for `records`; `None` if that cannot be had, and the case
-    /// about it is passed over.
+    /// A separate store with a capacity of `records`; `None` if that is impossible, which skips the
+    /// case about it.
     fn with_room_for(&self, _records: usize) -> impl Future<Output = Option<Arc<dyn RecordStore>>> {
         ready(None)
     }
 
-    /// Stops the store as a crash would and starts it again; `false` if it cannot, and the case
-    /// about it is passed over. Clients that were made before reconnect by themselves, or are
-    /// made anew by [`store`](Self::store).
+    /// Stops the store as a crash would and starts it again; `false` if that is impossible, which
+    /// skips the case about it. Existing clients reconnect, or [`store`](Self::store) makes new
+    /// ones.
     fn restart(&self) -> impl Future<Output = bool> {
         ready(false)
     }
@@ -42,8 +42,8 @@ pub trait Subject: Sync {
     /// Lets time pass on the store's clock.
     fn pass(&self, time: Duration) -> impl Future<Output = ()>;
 
-    /// The time that a short lease lasts: short enough to wait for, long enough for a few
-    /// requests. 200 ms by default.
+    /// The length of a short lease: short enough to wait for, long enough for a few requests. 200
+    /// ms by default.
     fn short(&self) -> Duration {
         Duration::from_millis(200)
     }
@@ -55,7 +55,7 @@ pub(super) const LONG: Millis = 3_600_000;
 /// How long a case waits for what must come.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// One case at work: its store, another client, and names of its own.
+/// One case: its store, another client, and its own names.
 pub(super) struct Case<'s, S> {
     pub(super) subject: &'s S,
     pub(super) store: Arc<dyn RecordStore>,
@@ -124,7 +124,7 @@ impl<'s, S: Subject> Case<'s, S> {
         claim
     }
 
-    /// Claims, and must be granted.
+    /// Claims; fails if the claim is not granted.
     pub(super) async fn run(&self, claim: &ClaimRequest) -> Result<Grant, String> {
         granted(ok(self.store.claim(claim).await)?)
     }
@@ -154,17 +154,19 @@ impl<'s, S: Subject> Case<'s, S> {
         ok(self.store.read(&self.key(key)).await)
     }
 
-    /// What is recorded must be this.
+    /// Fails if the record's state is not this one.
     pub(super) async fn stands(&self, key: &str, state: &StoredState) -> Result<Stored, String> {
         match self.read(key).await? {
             Some(stored) if stored.record.state == *state => Ok(stored),
-            Some(stored) => Err(format!("recorded is {:?}, not {state:?}", stored.record.state)),
-            None => Err(format!("no record, where {state:?} was recorded")),
+            Some(stored) => {
+                Err(format!("the record's state is {:?}, not {state:?}", stored.record.state))
+            }
+            None => Err(format!("there is no record, expected {state:?}")),
         }
     }
 }
 
-/// The claim must have been granted.
+/// Fails if the claim was not granted.
 pub(super) fn granted(claimed: Claimed) -> Result<Grant, String> {
     match claimed {
         Claimed::Run(grant) => Ok(grant),

@@ -1,4 +1,4 @@
-//! Waiting for what another process does.
+//! Cases: watching a call of another process.
 use super::{Store, Verdict, must, ok, subject::*};
 use crate::{
     protocol::{State, Token},
@@ -12,15 +12,15 @@ use std::{
 
 type Cx<'c, 's, S> = &'c Case<'s, S>;
 
-/// What a second caller is told to watch.
+/// What a second caller has to watch.
 async fn seen<S: Subject>(cx: Cx<'_, '_, S>, key: &str) -> Result<Seen, String> {
     match ok(cx.other.claim(&cx.claim(key)).await)? {
         Claimed::Busy { seen, .. } => Ok(seen),
-        other => Err(format!("it should be in flight, and met {other:?}")),
+        other => Err(format!("expected a call in flight, the reply was {other:?}")),
     }
 }
 
-/// Watches through one client while something is done through the other, and must wake then.
+/// Watches through one client while the other client makes a change, which must wake the watcher.
 async fn wakes<S: Subject>(
     cx: Cx<'_, '_, S>,
     key: &str,
@@ -29,15 +29,15 @@ async fn wakes<S: Subject>(
 ) -> Verdict {
     let key = cx.key(key);
     let mut watch = pin!(cx.other.watch(&key, seen));
-    // Far enough for the watch to be in place, where a poll is enough for that.
+    // Long enough for the watch to be in place after one poll.
     let early = poll_fn(|task| Poll::Ready(watch.as_mut().poll(task))).await;
     act(&*cx.store).await?;
     if early.is_ready() {
-        return Ok(()); // It may end early.
+        return Ok(()); // A watch may end early.
     }
     match tokio::time::timeout(PATIENCE, watch).await {
         Ok(end) => ok(end),
-        Err(_) => Err(format!("who watches was not woken within {PATIENCE:?}")),
+        Err(_) => Err(format!("the watcher was not woken within {PATIENCE:?}")),
     }
 }
 
@@ -92,7 +92,7 @@ pub(super) async fn a_watcher_of_what_has_passed_wakes_at_once<S: Subject>(
         let key = cx.key(key);
         match tokio::time::timeout(PATIENCE, cx.other.watch(&key, seen)).await {
             Ok(end) => ok(end)?,
-            Err(_) => return Err("a change between looking and watching is missed".into()),
+            Err(_) => return Err("a watch missed a change that came before it".into()),
         }
     }
     Ok(())
@@ -102,9 +102,9 @@ pub(super) async fn a_renewal_is_no_change<S: Subject>(cx: Cx<'_, '_, S>) -> Ver
     let claim = cx.claim("a");
     let token = cx.run(&claim).await?.token;
     let before = seen(cx, "a").await?;
-    must!(before.token == token => "it is another's: {before:?}");
+    must!(before.token == token => "the record belongs to another claim: {before:?}");
     ok(cx.store.renew(&claim.key, token, LONG).await)?;
     let after = seen(cx, "a").await?;
-    must!(after == before => "a renewal changed {before:?} to {after:?}: all who watch wake");
+    must!(after == before => "a renewal changed {before:?} to {after:?}, which wakes all watchers");
     Ok(())
 }

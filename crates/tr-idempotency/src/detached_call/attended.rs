@@ -1,4 +1,4 @@
-//! Runs whose callers are there, and what becomes of them when those go.
+//! Runs with a caller, and what happens when the caller drops them.
 use super::{CellOf, DetachedCall, Phase, empty, return_cell};
 use crate::bounds::{Answers, Detachable};
 use std::{
@@ -9,8 +9,8 @@ use std::{
 };
 use tokio::runtime::Handle;
 
-/// A run whose caller is still there. When the caller goes, the run goes on in a task, unless it has
-/// no claim and ends with its caller.
+/// A run whose caller still polls it. When the caller drops it, the run goes on in a task, unless
+/// it has no claim: then it ends with its caller.
 pub(crate) struct Attended<S, F, Req, R, A, V>(pub(crate) DetachedCall<S, F, Req, R, A, V>);
 
 impl<S, F, Req, R, A, V> Drop for Attended<S, F, Req, R, A, V> {
@@ -22,7 +22,7 @@ impl<S, F, Req, R, A, V> Drop for Attended<S, F, Req, R, A, V> {
     }
 }
 
-/// The caller is gone before the end.
+/// The caller dropped the future before the end.
 pub(super) fn leave<S, Req, A, V>(mut cell: CellOf<S, Req, A, V>)
 where
     S: Detachable<Req>,
@@ -40,13 +40,13 @@ where
     if let Some(claim) = &cell.run.claim {
         claim.detach();
     }
-    // Without a runtime nobody will ever poll it: it ends here, and leaves `unknown`.
+    // Without a runtime, nothing would poll it: it ends here, and leaves `unknown`.
     if let Ok(runtime) = Handle::try_current() {
         runtime.spawn(Unattended(DetachedCall(Some(cell))));
     }
 }
 
-/// A run whose caller is gone.
+/// A run without a caller, in a task of its own.
 struct Unattended<S, F, Req, R, A, V>(DetachedCall<S, F, Req, R, A, V>);
 
 impl<S, Req, A, V> Future for Unattended<S, S::Future, Req, S::Response, A, V>
@@ -59,7 +59,7 @@ where
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // Nobody is there to see the answer; who waits has been served.
+        // The response has no receiver; the waiters have got theirs.
         let _ = ready!(self.0.poll(cx));
         Poll::Ready(())
     }

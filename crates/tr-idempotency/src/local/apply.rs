@@ -13,23 +13,23 @@ use crate::{
 use std::{mem, sync::Arc};
 use tr_core::{DedupeKey, Replay, canonical::Key};
 
-/// Who waits for one call.
+/// The waiters of one call.
 pub(crate) type Waiters<V> = Vec<Arc<Node<V>>>;
 
-/// The waiter that a claim passes to, and its new proof.
+/// The waiter that a claim passes to, and its new token.
 pub(crate) type Successor<V> = (Arc<Node<V>>, Token);
 
-/// A call that asks for its claim.
+/// A claim of a call in this process's tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalClaim<'i> {
-    // By reference: 64 bytes of no alignment are slow to move.
+    // By reference: its 64 unaligned bytes are slow to move.
     pub(crate) id: &'i DedupeKey,
     pub(crate) mutating: bool,
     /// Runs a retriable failure again.
     pub(crate) again: bool,
     /// Waits for a call in flight.
     pub(crate) wait: bool,
-    /// Joins only a call whose caller vanished.
+    /// Joins only a call whose caller is gone.
     pub(crate) cut_off: bool,
     /// Its record stays in this process, whether or not there is a store.
     pub(crate) in_process: bool,
@@ -37,7 +37,7 @@ pub(crate) struct LocalClaim<'i> {
     pub(crate) ttls: Ttls,
 }
 
-/// What it meets.
+/// The result of a claim.
 #[derive(Debug)]
 pub(crate) enum Found<V> {
     Claimed {
@@ -55,7 +55,7 @@ pub(crate) enum Found<V> {
         replay: Replay,
         state: &'static str,
     },
-    /// The same call is running for somebody who is still there: this one is another.
+    /// The same call is running for a caller that is still there, so this is another call.
     Alone,
     Conflict,
     InFlight,
@@ -66,7 +66,7 @@ pub(crate) enum Found<V> {
     Full,
 }
 
-/// What is to be done, outside the lock, once a call has ended.
+/// What to do outside the lock once a call has ended.
 #[derive(Debug)]
 pub(crate) struct Settled<V> {
     pub(crate) waiters: Waiters<V>,
@@ -77,7 +77,7 @@ pub(crate) struct Settled<V> {
 }
 
 impl<V> Table<V> {
-    /// Forgets the record of this key and gives back who waits for it.
+    /// Deletes the record of this key and returns its waiters.
     pub(crate) fn clear(&mut self, key: &Key) -> Option<(Waiters<V>, bool, State<V>)> {
         let at = self.find(key)?;
         let entry = self.slots[at].entry.as_mut()?;
@@ -94,14 +94,14 @@ impl<V> Table<V> {
         }
     }
 
-    /// Nobody runs this claim's call: gives back who waits for it.
+    /// Deletes the record of a call that will not run, and returns its waiters.
     pub(crate) fn refuse(&mut self, at: usize, token: Token) -> (Waiters<V>, Option<State<V>>) {
         let Some(entry) = self.held(at, token) else { return (Vec::new(), None) };
         let waiters = mem::take(&mut entry.waiters);
         (waiters, self.forget(at))
     }
 
-    /// A waiter is gone. An answer that lay ready for it waits for the next.
+    /// A waiter is gone. A result that was ready for it is kept for the next caller.
     pub(crate) fn leave(&mut self, key: &Key, node: &Arc<Node<V>>, of: u64) {
         if let Some(at) = self.find(key) {
             let entry = self.slots[at].entry.as_mut().expect("found");
@@ -112,7 +112,7 @@ impl<V> Table<V> {
         }
     }
 
-    /// The answer that lay ready was taken.
+    /// The waiter took the result that was ready for it.
     pub(crate) fn consume(&mut self, key: &Key, of: u64) -> Option<State<V>> {
         let at = self.find(key)?;
         let entry = self.slots[at].entry.as_ref()?;
@@ -120,7 +120,7 @@ impl<V> Table<V> {
         if is_spent { self.forget(at) } else { None }
     }
 
-    /// Says how a call of unknown outcome ended; gives back `to` if it is not unknown.
+    /// Records how a call of unknown outcome ended; returns `to` if the outcome is not unknown.
     pub(crate) fn settle(
         &mut self,
         at: usize,
@@ -133,7 +133,8 @@ impl<V> Table<V> {
         self.change(at, |entry| entry.record.settle(by, to, now, ttl))
     }
 
-    /// Nothing was started under this claim: the longest waiter gets it, or the record goes.
+    /// The call was not started under this claim: the longest waiter gets it, or the record is
+    /// deleted.
     pub(crate) fn release(
         &mut self,
         at: usize,
@@ -155,7 +156,7 @@ impl<V> Table<V> {
         (Some((successor, to)), None)
     }
 
-    /// The end of this claim's call will never be known; recorded here, if it is to be.
+    /// The end of this claim's call will not be known; records that, if there is a `ttl`.
     pub(crate) fn lose(
         &mut self,
         at: usize,
@@ -197,7 +198,7 @@ impl<V> Table<V> {
 }
 
 impl<V: Clone> Table<V> {
-    /// The answer of a call that has succeeded: what most duplicates come for, and nothing else.
+    /// The response of a call that has succeeded: the fast path of most duplicates.
     #[inline]
     pub(crate) fn hit(
         &mut self,
@@ -217,8 +218,7 @@ impl<V: Clone> Table<V> {
         Some((value, entry.replay(now, common)))
     }
 
-    /// Claims a call, or says what became of it. What is left over is for the caller to drop,
-    /// outside the lock.
+    /// Claims a call, or returns its state. The caller drops the second value outside the lock.
     pub(crate) fn claim(
         &mut self,
         hash: u64,
@@ -238,7 +238,7 @@ impl<V: Clone> Table<V> {
         let entry = self.slots[at].entry.as_mut().expect("found");
         entry.touched = true;
         if matches!(entry.record.state, State::Inflight) {
-            // Its driver lives in this process: living renews.
+            // Its run is alive in this process, which renews the lease.
             let renewed = entry.record.renew(entry.record.token, local.now, local.ttls.inflight);
             debug_assert!(renewed, "it is in flight");
         }
@@ -302,10 +302,11 @@ impl<V: Clone> Table<V> {
         Found::Waits { node, of, replay }
     }
 
-    /// Keeps the end of a claim's call, if the claim is in force and nobody waits: most often so.
+    /// Keeps the end of a claim's call, if the claim is in force and has no waiters: the common
+    /// case.
     ///
     /// # Errors
-    /// Else the end itself, with which to [finish](Self::finish).
+    /// Otherwise returns the end, for [`finish`](Self::finish).
     #[inline(always)]
     pub(crate) fn keep(
         &mut self,
@@ -323,8 +324,8 @@ impl<V: Clone> Table<V> {
         Ok(())
     }
 
-    /// Tells those who wait the end of a claim's call, and keeps it for its time, if it has one.
-    /// Forgets the call if there is no end to tell of.
+    /// Returns the waiters of a claim's call with its end, and keeps the end for `ttl`, if there is
+    /// one. Deletes the record if there is no end.
     pub(crate) fn finish(
         &mut self,
         at: usize,
@@ -343,12 +344,12 @@ impl<V: Clone> Table<V> {
         };
         let entry = self.slots[at].entry.as_ref().expect("held");
         let wanted = !entry.waiters.is_empty();
-        // Copies what a codec keeps, which may panic: before anything has changed.
+        // Clones what a codec keeps, which may panic: before anything has changed.
         let answer = wanted.then(|| answer(&end, entry.record.mutating));
         let (waiters, told) = self.change(at, |entry| {
             let before = entry.record.finalise(token, end, now, ttl.unwrap_or_default());
             debug_assert!(matches!(before, Ok(Some(State::Inflight))), "the claim is held");
-            // That nobody knows is told to all who ask.
+            // Every caller gets an unknown outcome, so it is not given once.
             if wanted && entry.caller == Caller::Gone && !entry.record.state.is_unknown() {
                 entry.caller = Caller::Back;
             }

@@ -1,4 +1,4 @@
-//! How many bytes of answers all records of a process keep together.
+//! The budget for the bytes of responses that all records of a process keep.
 use std::{
     num::NonZeroUsize,
     sync::{
@@ -7,10 +7,10 @@ use std::{
     },
 };
 
-/// Smaller answers are bounded by the number of records, and cost nothing here.
+/// Smaller responses are bounded by the number of records, and are not counted.
 const SMALL: usize = 1024;
 
-/// The bytes that are kept, and the most that may be.
+/// The bytes that are kept, and their limit.
 #[derive(Debug)]
 pub(crate) struct Budget {
     kept: AtomicUsize,
@@ -25,12 +25,12 @@ pub(crate) struct Reserved {
     budget: Arc<Budget>,
 }
 
-/// Whether an answer may be kept.
+/// Whether a response may be kept.
 #[derive(Debug)]
 pub(crate) enum Room {
     /// It may.
     Fits(Option<Reserved>),
-    /// Only where others of so many bytes go.
+    /// Only if other responses of this many bytes are dropped.
     Full(usize),
     /// It is too large by itself.
     TooLarge,
@@ -41,7 +41,7 @@ impl Budget {
         Arc::new(Self { kept: AtomicUsize::new(0), most, most_of_one })
     }
 
-    /// Room for an answer of so many bytes.
+    /// Reserves the bytes of a response.
     #[inline]
     pub(crate) fn reserve(self: &Arc<Self>, bytes: usize) -> Room {
         if bytes > self.most_of_one.min(self.most) {

@@ -1,4 +1,4 @@
-//! The right, and the duty, to run one call and to record its end.
+//! The claim of one call: the right to run it, and the duty to record its end.
 use super::{
     apply::{LocalClaim, Settled},
     budget::Room,
@@ -14,11 +14,11 @@ use crate::{
 use std::{fmt, mem, sync::Arc, task::Waker, vec};
 use tr_core::canonical::Key;
 
-/// A claim. Dropped before anything started, it passes to a waiter or leaves nothing; dropped
+/// A claim. Dropped before the call started, it passes to a waiter or leaves no record; dropped
 /// after that, it leaves `unknown`.
 pub(crate) struct Claim<V> {
     shard: Arc<Shard<V>>,
-    /// Where the record lies.
+    /// The slot of the record.
     at: usize,
     token: Token,
     /// When it was granted.
@@ -27,11 +27,11 @@ pub(crate) struct Claim<V> {
     mutating: bool,
     started: bool,
     settled: bool,
-    /// A store has the record; what lies here only joins the callers in this process.
+    /// A store has the record; this entry only joins the callers in this process.
     fronts: bool,
-    /// Its driver had to wait.
+    /// Its run had to wait.
     attended: bool,
-    /// The bytes of its answer.
+    /// The bytes of its response.
     size: usize,
 }
 
@@ -70,12 +70,12 @@ impl<V> Claim<V> {
         }
     }
 
-    /// A store has the record: this only joins the callers in this process.
+    /// A store has the record: this entry only joins the callers in this process.
     pub(crate) const fn set_fronting(&mut self) {
         self.fronts = true;
     }
 
-    /// The answer that the end keeps has so many bytes.
+    /// Sets the size of the response that the end keeps.
     pub(crate) const fn set_size(&mut self, bytes: usize) {
         self.size = bytes;
     }
@@ -84,7 +84,7 @@ impl<V> Claim<V> {
         &self.ttls
     }
 
-    /// The call waits: wakes its driver if it is cancelled. Whether it is already.
+    /// Registers the waker for a cancellation. Returns whether the call is cancelled already.
     pub(crate) fn attend(&mut self, driver: &Waker) -> bool {
         self.attended = true;
         let (cancelled, before) = self.shard.lock().attend(self.at, self.token, driver);
@@ -104,7 +104,7 @@ impl<V> Claim<V> {
         self.mutating
     }
 
-    /// Says whether the tool may have started by now.
+    /// Sets whether the tool may have started.
     pub(crate) const fn set_started(&mut self, started: bool) {
         self.started = started;
     }
@@ -119,9 +119,9 @@ impl<V> Claim<V> {
         drop(driver);
     }
 
-    /// Records the end (nothing, if it cannot be kept and the call may run again), serves who
-    /// waits, and keeps the driver's empty cell. `false` if the claim was taken away meanwhile, or
-    /// the answer is too large to be kept.
+    /// Records the end (`None`: it cannot be kept, and the call may run again), serves the waiters,
+    /// and keeps the empty cell. `false` if the claim was lost, or the response is too large to be
+    /// kept.
     #[inline]
     pub(crate) fn finish<D: Send + 'static>(self, end: Option<State<V>>, cell: Cell<D>) -> bool
     where
@@ -132,8 +132,8 @@ impl<V> Claim<V> {
         held && stays
     }
 
-    /// The same, kept for `ttl` only, or not at all; and the end was `age` ago. `false` if the claim
-    /// was taken away.
+    /// Like [`finish`](Self::finish), for an end that was `age` ago and is kept for `ttl`, or not
+    /// at all. `false` if the claim was lost.
     pub(crate) fn finish_for<D: Send + 'static>(
         self,
         end: Option<State<V>>,
@@ -157,9 +157,10 @@ impl<V> Claim<V> {
     where
         V: Clone,
     {
-        // The call has ended, whatever panics from here on.
+        // From here on a panic cannot mean that the call did not run.
         self.started = true;
-        // A call that did not have to wait ends when it began: a look at the clock costs too much.
+        // A call that did not have to wait ends at its start time: reading the clock costs too
+        // much.
         let now = if self.attended { self.shard.common.clock.now(None) } else { self.since };
         let now = now.saturating_sub(age);
         let ttl = ttl.map(|ttl| ttl.saturating_add(age));
@@ -187,7 +188,7 @@ impl<V> Claim<V> {
         (held, stays)
     }
 
-    /// Outside the lock: whether the claim was in force.
+    /// Serves the waiters, outside the lock. Returns whether the claim was in force.
     #[cold]
     fn tell(&self, told: Settled<V>) -> bool
     where
@@ -200,7 +201,7 @@ impl<V> Claim<V> {
         held
     }
 
-    /// The call is refused, for all who wait for it too.
+    /// Refuses the call, also for its waiters.
     pub(crate) fn refuse<D: Send + 'static>(mut self, refused: &Refused, cell: Cell<D>) {
         self.settled = true;
         let (waiters, garbage) = {
@@ -214,7 +215,7 @@ impl<V> Claim<V> {
         }
     }
 
-    /// The tool may have run, and its end will never be known.
+    /// The tool may have run, and its end will not be known.
     fn lose(&self) {
         let now = self.shard.common.clock.now(None);
         let ttl = (!self.fronts).then_some(self.ttls.unknown);
@@ -223,7 +224,7 @@ impl<V> Claim<V> {
         serve_unknown(waiters, self.mutating);
     }
 
-    /// Nothing was started: the next waiter may, or whoever comes.
+    /// The call was not started: passes the claim to the next waiter, or deletes the record.
     fn release(&self) {
         let now = self.shard.common.clock.now(None);
         let (successor, garbage) = self.shard.lock().release(self.at, self.token, now, &self.ttls);
@@ -249,7 +250,7 @@ impl<V> Drop for Claim<V> {
     }
 }
 
-/// Waiters that are about to be told. Those whom a panic leaves over are told that nobody knows.
+/// Serves waiters. If a panic interrupts it, the rest get an unknown outcome.
 struct NotifyWaiters<V> {
     waiters: vec::IntoIter<Arc<Node<V>>>,
     mutating: bool,
@@ -272,7 +273,7 @@ impl<V> Drop for NotifyWaiters<V> {
     }
 }
 
-/// Tells waiters that nobody knows.
+/// Serves waiters with an unknown outcome.
 pub(crate) fn serve_unknown<V>(waiters: impl IntoIterator<Item = Arc<Node<V>>>, mutating: bool) {
     for node in waiters {
         node.deliver(Delivery::Answer(Answer::Unknown { mutating, cause: None }));

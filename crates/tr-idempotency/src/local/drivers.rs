@@ -1,10 +1,11 @@
-//! Who runs the calls in flight, so that they can be cancelled.
+//! The wakers of calls in flight, so that they can be cancelled.
 use super::table::Table;
 use crate::{end::State, protocol::Token};
 use std::{collections::HashMap, mem, task::Waker};
 use tr_core::canonical::Key;
 
-/// Calls that had to wait, by their claims' epochs. A call that never waits is not among them.
+/// The runs that had to wait, by the epochs of their claims. A call that never waits is not among
+/// them.
 #[derive(Debug, Default)]
 pub(crate) struct Drivers(HashMap<u64, Driver>);
 
@@ -23,10 +24,10 @@ impl Drivers {
     }
 }
 
-// Wakers are others' code: they are handed out, to be dropped or woken outside the lock.
+// Wakers are foreign code: they are returned, to be dropped or woken outside the lock.
 impl<V> Table<V> {
-    /// Who runs this claim's call waits, and wants to be woken if it is cancelled: whether it is,
-    /// and who was to be woken before.
+    /// Registers the waker of this claim's run. Returns whether the call is cancelled, and the
+    /// former waker.
     pub(crate) fn attend(
         &mut self,
         at: usize,
@@ -42,7 +43,7 @@ impl<V> Table<V> {
         (driver.cancelled, before)
     }
 
-    /// Has a call in flight cancelled; gives back who is to be woken. `None` if there is none.
+    /// Cancels a call in flight and returns the waker of its run. `None` if there is no such call.
     pub(crate) fn cancel(&mut self, key: &Key) -> Option<Option<Waker>> {
         let at = self.find(key)?;
         let record = &self.slots[at].entry.as_ref()?.record;
@@ -50,8 +51,8 @@ impl<V> Table<V> {
             return None;
         }
         let token = record.token;
-        // Calls that were cancelled before they waited, and ended all the same. Who waits goes
-        // with its claim.
+        // Removes entries of calls that were cancelled before they waited, and ended without
+        // noticing. The entry of a run that waits is removed with its claim.
         let mut drivers = mem::take(&mut self.drivers);
         drivers.0.retain(|_, driver| {
             driver.waker.is_some() || self.held(driver.at, driver.token).is_some()
@@ -63,12 +64,12 @@ impl<V> Table<V> {
         Some(waker)
     }
 
-    /// Whoever runs the call waits no more, or somebody else does.
+    /// Takes the waker of a run that no longer waits, or that moves to another task.
     pub(crate) fn unattend(&mut self, token: Token) -> Option<Waker> {
         self.drivers.0.get_mut(&token.epoch)?.waker.take()
     }
 
-    /// The call of this claim is over.
+    /// Removes the entry of a call that has ended.
     pub(crate) fn dismiss(&mut self, token: Token) -> Option<Waker> {
         self.drivers.0.remove(&token.epoch)?.waker
     }

@@ -1,4 +1,4 @@
-//! One record, and what this process knows beside it.
+//! One record, with what only this process knows.
 use super::{
     apply::{LocalClaim, Waiters},
     budget::Reserved,
@@ -12,38 +12,38 @@ use serde::{Deserialize, Serialize};
 use std::{mem, sync::Arc, time::Duration};
 use tr_core::{MatchedOn, Replay, canonical::Key};
 
-/// Earlier runs beyond these are forgotten, the oldest first.
+/// The most earlier runs that are kept; the oldest is dropped first.
 pub(crate) const RUNS: usize = 16;
 
 /// One record.
 #[derive(Debug)]
 pub(crate) struct Entry<V> {
     pub(crate) key: Key,
-    /// Of the key.
+    /// The hash of the key.
     pub(crate) hash: u64,
     pub(crate) record: Record<Option<V>, Failure<V>>,
     pub(crate) waiters: Waiters<V>,
     pub(crate) caller: Caller,
-    /// The bytes of its answer, if they are many.
+    /// The bytes of its response, if it is large.
     pub(crate) reserved: Option<Reserved>,
-    /// Asked for since eviction last passed by.
+    /// Whether it was used since the eviction cursor last passed it.
     pub(crate) touched: bool,
-    /// Made for the first duplicate: most calls have none.
+    /// Computed for the first duplicate, since most calls have none.
     fingerprint: Option<[u8; 8]>,
-    /// Runs before the one that the record tells of.
+    /// The runs before the one of the record.
     pub(crate) earlier: Vec<Run>,
 }
 
-/// Who gets the answer of a call.
+/// Which callers get the result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// Whoever has the key.
+    /// Every caller with the key.
     Any,
-    /// The one that made it, and nobody else: the key was derived.
+    /// Only the caller that made the call: the key was derived.
     Here,
-    /// It is gone; the next that asks the same is taken for it.
+    /// That caller is gone; the next caller with the same key counts as its retry.
     Gone,
-    /// It is back, and the answer lies ready for it: nobody else gets that.
+    /// That caller has retried, and the result is ready for it alone.
     Back,
 }
 
@@ -65,7 +65,7 @@ impl Caller {
     }
 }
 
-/// What a new record is made of.
+/// The parts of a new record.
 #[derive(Debug)]
 pub(crate) struct New<'n> {
     pub(crate) key: &'n Key,
@@ -90,7 +90,7 @@ impl<V> Entry<V> {
         }
     }
 
-    /// Becomes another call's, and gives back what it said.
+    /// Turns it into the record of another call, and returns the former state.
     #[inline]
     pub(crate) fn renew(&mut self, new: &New<'_>) -> State<V> {
         let before = mem::replace(&mut self.record.state, State::Inflight);
@@ -102,7 +102,7 @@ impl<V> Entry<V> {
         before
     }
 
-    /// The call's caller is still there, or is back: nobody else joins it.
+    /// Whether the call's caller is still there, or has retried: no other caller joins it.
     pub(crate) fn is_attended(&self) -> bool {
         match self.caller {
             Caller::Any => false,
@@ -111,7 +111,7 @@ impl<V> Entry<V> {
         }
     }
 
-    /// Keeps a run that has ended, now that there is another.
+    /// Keeps the former run when another one starts.
     pub(crate) fn remember(&mut self, run: Run) {
         if self.earlier.len() == RUNS {
             self.earlier.remove(0);
@@ -119,12 +119,12 @@ impl<V> Entry<V> {
         self.earlier.push(run);
     }
 
-    /// Whether the record's time is over. That of a call in flight never is: its driver lives.
+    /// Whether the record has expired. A call in flight does not expire: its run is alive.
     pub(crate) fn is_over(&self, now: Millis) -> bool {
         !matches!(self.record.state, State::Inflight) && now >= self.record.until
     }
 
-    /// What a duplicate that comes now is told of its answer.
+    /// The replay note for a duplicate that comes now.
     #[inline(always)]
     pub(crate) fn replay(&mut self, now: Millis, common: &Common) -> Replay {
         let make = || common.fingerprints.fingerprint(self.key).to_bytes();
@@ -144,7 +144,7 @@ impl<V> Entry<V> {
         self.record.state.name()
     }
 
-    /// What is known of the failure that the record tells of.
+    /// The failure of the record, if it has one.
     pub(crate) fn cause(&self) -> Option<Arc<RecordedFailure>> {
         recorded(&self.record.state).cloned()
     }
@@ -155,7 +155,7 @@ impl Run {
         Self::ended(state, recorded(state).map(|recorded| &**recorded), started_at, finished_at)
     }
 
-    /// The run that a state tells of, which failed with `flaw`.
+    /// The run that led to a state, with its failure.
     pub(crate) fn ended<D, F>(
         state: &protocol::State<D, F>,
         recorded: Option<&RecordedFailure>,
@@ -173,7 +173,7 @@ impl Run {
     }
 }
 
-/// Whether a repeat of a call that failed like this may be run, and may succeed.
+/// Whether a repeat after this failure may run, and may succeed.
 pub(crate) fn is_retriable<D, F>(
     state: &protocol::State<D, F>,
     recorded: &RecordedFailure,

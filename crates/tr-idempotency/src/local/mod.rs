@@ -1,4 +1,4 @@
-//! The memory store: the lease protocol over bounded tables of records.
+//! The records of this process: the lease protocol over bounded tables.
 pub(crate) mod apply;
 pub(crate) mod budget;
 pub(crate) mod claim;
@@ -32,24 +32,24 @@ use std::{
 };
 use tr_core::{DedupeKey, Replay, canonical::Key};
 
-/// No more shards than this.
+/// The most shards.
 const SHARDS: usize = 1024;
 
-/// Fewer shards rather than fewer records in each.
+/// The least records of a shard, where there are several.
 const RECORDS_PER_SHARD: usize = 64;
 
 /// Bounded records in memory. Calls in flight and mutating calls of unknown outcome are never
-/// forgotten: where there is nothing else, the store is full.
+/// evicted: if there is nothing else, the store is full.
 #[derive(Debug)]
 pub(crate) struct Store<V> {
     shards: Box<[Arc<Shard<V>>]>,
     pub(crate) common: Arc<Common>,
 }
 
-/// What a call that asks for its claim is to do.
+/// What a call has to do after its claim.
 #[derive(Debug)]
 pub(crate) enum Task<V, D> {
-    /// Run, and record how it ends. Perhaps in a used cell.
+    /// Run, and record the end. Perhaps in a recycled cell.
     Run(Claim<V>, Option<Cell<D>>),
     /// Run without a record.
     Alone,
@@ -85,7 +85,7 @@ impl<V> Store<V> {
         self.shards.iter()
     }
 
-    /// Tables take the low and the highest bits of the hash.
+    /// The middle bits: tables use the low and the highest bits of the hash.
     #[inline]
     fn index(&self, hash: u64) -> usize {
         (hash >> 40) as usize & (self.shards.len() - 1)
@@ -95,7 +95,7 @@ impl<V> Store<V> {
         &self.shards[self.index(hash(key))]
     }
 
-    /// A shard that threads of other stripes leave alone, for what has no key.
+    /// A shard for calls without a key, by stripe, so that threads of other stripes do not contend.
     pub(crate) fn of_stripe(&self, stripe: usize) -> &Arc<Shard<V>> {
         &self.shards[stripe % self.shards.len()]
     }
@@ -106,8 +106,8 @@ impl<V> Store<V> {
         Some(DedupeRecord::of(entry, notes, &self.common))
     }
 
-    /// Says how a call of unknown outcome ended, with an answer of `size` bytes: the one of this
-    /// epoch, if that is said. Whether there was one.
+    /// Records how a call of unknown outcome ended, with a response of `size` bytes; of this epoch
+    /// only, if it is given. Returns whether there was such a call.
     pub(crate) fn settle(
         &self,
         key: &Key,
@@ -130,7 +130,8 @@ impl<V> Store<V> {
         is_settled
     }
 
-    /// Moves room for one record from another shard to that at `to`: the bound is the store's.
+    /// Moves the quota of one record from another shard to shard `to`: the capacity is that of the
+    /// whole store.
     fn borrow_room(&self, to: usize, now: Millis) -> bool {
         let others = (1..self.shards.len()).map(|by| (to + by) % self.shards.len());
         let lent = others.into_iter().find_map(|from| self.shards[from].lock().lend(now));
@@ -142,7 +143,7 @@ impl<V> Store<V> {
 }
 
 impl<V> Store<V> {
-    /// Finds a key's record, and keeps its shard locked.
+    /// Finds the record of a key, and keeps its shard locked.
     #[inline]
     pub(crate) fn ask(&self, key: &Key) -> Asked<'_, V> {
         let hash = hash(key);
@@ -152,7 +153,7 @@ impl<V> Store<V> {
     }
 }
 
-/// A key that is asked for, and its shard, locked.
+/// A key that was looked up, and its locked shard.
 pub(crate) struct Asked<'s, V> {
     store: &'s Store<V>,
     hash: u64,
@@ -160,17 +161,17 @@ pub(crate) struct Asked<'s, V> {
     found: Option<usize>,
 }
 
-/// A claim, and perhaps a used cell to run its call in.
+/// A claim, and perhaps a recycled cell for its run.
 type Granted<V, D> = (Claim<V>, Option<Cell<D>>);
 
 impl<'s, V: Clone> Asked<'s, V> {
-    /// The answer, if the call has succeeded.
+    /// The response, if the call has succeeded.
     #[inline]
     pub(crate) fn hit(&mut self, id: &DedupeKey, now: Millis) -> Option<(V, Replay)> {
         self.table.hit(self.found?, id, now, &self.store.common)
     }
 
-    /// The claim, if there is no record and room for one.
+    /// The claim, if there is no record and the shard is not full.
     #[inline]
     pub(crate) fn open<D: Send + 'static>(
         mut self,
@@ -184,13 +185,14 @@ impl<'s, V: Clone> Asked<'s, V> {
         let cell = self.table.pool.take();
         drop(self.table);
         let shard = &self.store.shards[self.store.index(self.hash)];
-        // Before the garbage goes, which is others' code: should it panic, so does this.
+        // Before the garbage is dropped, which runs foreign code: if that panics, the claim is
+        // released.
         let claim = Claim::new(shard.clone(), at, token, local);
         drop(garbage);
         Ok((claim, cell))
     }
 
-    /// Claims the call, or says what else to do.
+    /// Claims the call, or returns what else to do.
     pub(crate) fn claim<D: Send + 'static>(
         self,
         local: &LocalClaim<'_>,
@@ -204,7 +206,7 @@ impl<'s, V: Clone> Asked<'s, V> {
             let is_claimed = matches!(found, Found::Claimed { .. });
             let cell = if is_claimed { table.pool.take() } else { None };
             drop(table);
-            // Before the garbage goes, as above.
+            // Before the garbage is dropped, as above.
             let task = match found {
                 Found::Claimed { at, token } => {
                     Task::Run(Claim::new(shard.clone(), at, token, local), cell)

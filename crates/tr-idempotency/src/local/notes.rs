@@ -1,18 +1,18 @@
-//! What a record says of its request, for operators.
+//! Notes about a record's request, for operators.
 use tr_core::{CallInfo, RecordRef, Scope};
 
-/// Texts longer than this together give their space back.
+/// A buffer that grew beyond this is shrunk.
 const KEPT: usize = 1024;
 
 const FIELDS: usize = 6;
 
-/// Six optional texts in one buffer, which the next record in this place uses again.
+/// Six optional texts in one buffer, which the next record in this slot reuses.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     text: String,
-    /// Where each field ends that is there.
+    /// Where each present field ends.
     ends: [u32; FIELDS],
-    /// Which fields are there, by bits.
+    /// Which fields are present, as bits.
     there: u8,
     is_global: bool,
 }
@@ -52,7 +52,7 @@ impl Notes {
         self.field(0).unwrap_or_default()
     }
 
-    /// Whose calls the record may answer.
+    /// For whose calls the record is replayed.
     pub(crate) const fn scope(&self) -> Scope {
         if self.is_global { Scope::Global } else { Scope::Session }
     }

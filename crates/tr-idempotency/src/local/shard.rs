@@ -16,8 +16,8 @@ pub(crate) struct Common {
     pub(crate) budget: Arc<Budget>,
 }
 
-/// A part of the records. Calls whose keys lie in different shards share no lock; claims and
-/// waiters hold their shard, so its reference count lies beside its lock.
+/// A part of the records. Calls in different shards share no lock. Claims and waiters hold a
+/// reference to their shard, so its reference count is on the cache line of its lock.
 pub(crate) struct Shard<V> {
     table: Mutex<Table<V>>,
     pub(crate) common: Arc<Common>,
@@ -28,7 +28,7 @@ impl<V> Shard<V> {
         Self { table: Mutex::new(Table::new(quota, seed)), common }
     }
 
-    /// A panic under the lock (in a `clone` of what a codec stores) leaves a sound table.
+    /// A panic under the lock (in a `clone` of what a codec stores) leaves the table consistent.
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Table<V>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,16 +1,16 @@
-//! Recycled places for drivers.
+//! Recycled pinned allocations for runs.
 use std::{any::Any, fmt, pin::Pin};
 
-/// A pinned place that a driver lies in, and after it the next.
+/// A pinned allocation that holds a run, and is reused by the next.
 pub(crate) type Cell<D> = Pin<Box<D>>;
 
-/// Empty cells of one type that are kept.
+/// The most empty cells of one type.
 const CELLS: usize = 4;
 
-/// Types of drivers whose cells are kept: the services around which one layer is put.
+/// The most types of cells: one per service type that a layer wraps.
 const TYPES: usize = 4;
 
-/// Empty cells, so that a first call allocates nothing once its shard is warm.
+/// Empty cells, so that a call allocates nothing once its shard is warm.
 #[derive(Default)]
 pub(crate) struct SlotPool(Vec<Box<dyn Any + Send>>);
 
@@ -20,7 +20,7 @@ impl SlotPool {
         self.of::<D>()?.pop()
     }
 
-    /// Keeps a cell whose driver is done.
+    /// Keeps the cell of a finished run.
     #[inline]
     pub(crate) fn give<D: Send + 'static>(&mut self, cell: Cell<D>) {
         if let Some(cells) = self.of::<D>() {

@@ -1,4 +1,4 @@
-//! Records in memory: bounded, found by key, forgotten by the clock algorithm.
+//! Records in memory: bounded, found by key, evicted by the clock algorithm.
 use super::{
     budget::{Budget, Room},
     drivers::Drivers,
@@ -24,19 +24,19 @@ pub(crate) struct Table<V> {
     places: HashTable<u32>,
     pub(super) slots: Vec<Slot<V>>,
     free: Vec<u32>,
-    /// Where eviction goes on.
+    /// Where eviction continues.
     evict_cursor: usize,
-    /// Where sweeping goes on.
+    /// Where sweeping continues.
     sweep_cursor: usize,
-    /// Records that may lie here.
+    /// The capacity of this shard.
     quota: usize,
-    /// Records that lie here.
+    /// The number of records.
     live: usize,
-    /// Of these, the ones that may be forgotten.
+    /// The number of records that may be evicted.
     pub(super) settled: usize,
-    /// Of the last claim.
+    /// The epoch of the last claim.
     pub(super) epoch: u64,
-    /// Sets this store's owners apart from other stores'.
+    /// Makes this store's owners differ from other stores'.
     seed: u64,
     pub(crate) pool: SlotPool,
     pub(super) drivers: Drivers,
@@ -89,7 +89,7 @@ impl<V> Table<V> {
         self.live
     }
 
-    /// Changes the record at `at`, and keeps count of those that may be forgotten.
+    /// Changes the record at `at`, and updates the count of those that may be evicted.
     #[inline]
     pub(crate) fn change<R>(&mut self, at: usize, change: impl FnOnce(&mut Entry<V>) -> R) -> R {
         let entry = self.slots[at].entry.as_mut().expect("a record lies here");
@@ -114,8 +114,8 @@ impl<V> Table<V> {
         Token { epoch, owner: self.seed.wrapping_add(epoch) }
     }
 
-    /// Makes a record where there [is room](Self::has_room): where it lies, and what had to be
-    /// forgotten for it.
+    /// Makes a record, if the table [is not full](Self::has_room): its slot, and the state that was
+    /// evicted for it.
     #[inline]
     pub(super) fn put(&mut self, new: &New<'_>) -> (usize, Option<State<V>>) {
         let going = if self.live < self.quota { None } else { self.next_to_go(new.ask.now) };
@@ -145,8 +145,8 @@ impl<V> Table<V> {
 
     #[inline]
     fn list(&mut self, at: usize, hash: u64) {
-        // Twice the room that is needed: traces of what was unlisted are then cleared up in place,
-        // where a fuller table would move into a larger one.
+        // Twice the needed size: tombstones are then cleared in place, where a fuller table would
+        // move to a larger one.
         if self.places.num_buckets() < 3 * self.live {
             self.grow();
         }
@@ -168,7 +168,7 @@ impl<V> Table<V> {
         }
     }
 
-    /// Forgets the record at `at`, whatever it says. Those who wait for it are the caller's care.
+    /// Deletes the record at `at`, whatever its state. The caller serves its waiters.
     pub(crate) fn forget(&mut self, at: usize) -> Option<State<V>> {
         self.slots[at].entry.as_ref()?;
         self.unlist(at);
@@ -179,8 +179,8 @@ impl<V> Table<V> {
         Some(entry.record.state)
     }
 
-    /// Keeps the answer of the run of `token`, which has ended, as far as there is room; what goes,
-    /// and whether the answer stays. The record itself stays in any case.
+    /// Keeps the response of the ended run of `token` if the budget allows it. Returns what was
+    /// dropped, and whether the response stays. The record itself stays in any case.
     #[cold]
     pub(super) fn weigh(
         &mut self,
@@ -217,7 +217,8 @@ impl<V> Table<V> {
         (gone, stays)
     }
 
-    /// The same for a run that was settled by hand, with an answer of `size` bytes.
+    /// Like [`weigh`](Self::weigh), for a run that was settled by hand with a response of `size`
+    /// bytes.
     pub(super) fn weigh_settled(
         &mut self,
         at: usize,
@@ -228,7 +229,7 @@ impl<V> Table<V> {
         token.map_or_else(Vec::new, |token| self.weigh(at, token, budget.reserve(size), budget).0)
     }
 
-    /// Drops answers of at least so many bytes here, the oldest first, if there are so many.
+    /// Drops the oldest responses of this shard until `bytes` are free, if it has that many.
     fn make_room(&mut self, but: usize, bytes: usize, gone: &mut Vec<Dropped<V>>) {
         let weight = |slot: &Slot<V>| {
             let entry = slot.entry.as_ref()?;
@@ -236,7 +237,7 @@ impl<V> Table<V> {
         };
         let slots = self.slots.iter().enumerate().filter(|(at, _)| *at != but);
         let mut all: Vec<_> = slots.filter_map(|(at, slot)| Some((weight(slot)?, at))).collect();
-        // What would not be enough is better kept.
+        // Dropping all would not be enough, so none is dropped.
         if all.iter().map(|((_, weight), _)| weight).sum::<usize>() < bytes {
             return;
         }
@@ -253,14 +254,14 @@ impl<V> Table<V> {
         }
     }
 
-    /// Whether there is room for one more record, if need be that of one that may be forgotten.
+    /// Whether a record can be added, if need be by evicting another.
     #[inline]
     pub(super) const fn has_room(&self) -> bool {
         self.live < self.quota || self.settled > 0
     }
 
-    /// The next settled record that was not asked for since the hand last passed, or any whose
-    /// time is over; `None` if nothing is settled.
+    /// The next settled record that was not used since the cursor last passed it, or the next
+    /// expired one; `None` if nothing is settled.
     #[inline]
     fn next_to_go(&mut self, now: Millis) -> Option<usize> {
         if self.settled == 0 {
@@ -276,19 +277,19 @@ impl<V> Table<V> {
         }
     }
 
-    /// Looks at one record more and forgets it if its time is over.
+    /// Looks at one more record and deletes it if it has expired.
     fn sweep_one(&mut self, now: Millis) -> Option<State<V>> {
         let at = advance(&mut self.sweep_cursor, self.slots.len());
         let over = self.slots.get(at)?.entry.as_ref()?.is_over(now);
         if over { self.forget(at) } else { None }
     }
 
-    /// Forgets every record whose time is over.
+    /// Deletes every expired record.
     pub(crate) fn sweep(&mut self, now: Millis) -> Vec<State<V>> {
         self.forget_all(|entry, _| entry.is_over(now))
     }
 
-    /// Forgets every record that is to be.
+    /// Deletes every record that the predicate selects.
     pub(crate) fn forget_all(
         &mut self,
         is_to_go: impl Fn(&Entry<V>, &Notes) -> bool,
@@ -299,7 +300,7 @@ impl<V> Table<V> {
         places.into_iter().filter_map(|at| self.forget(at)).collect()
     }
 
-    /// Gives room for one record to another shard, if it can be spared; with what lay there.
+    /// Gives the quota of one record to another shard, if possible; returns the evicted state.
     pub(crate) fn lend(&mut self, now: Millis) -> Option<Option<State<V>>> {
         let evicted = if self.live < self.quota {
             None
@@ -316,22 +317,22 @@ impl<V> Table<V> {
     }
 }
 
-/// Moves `hand` on around `slots` places, and says where it was.
+/// Advances the cursor around `slots` slots, and returns where it was.
 fn advance(hand: &mut usize, slots: usize) -> usize {
     let at = *hand;
     *hand = if at + 1 < slots { at + 1 } else { 0 };
     at
 }
 
-/// A place as tables keep it.
+/// A slot number as tables keep it.
 fn number(at: usize) -> u32 {
     u32::try_from(at).expect("the builder bounds the capacity")
 }
 
-/// Drawn once per process: whoever chooses keys does not choose their shards and places.
+/// Drawn once per process, so that clients that choose keys cannot choose their shards and slots.
 static SECRET: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("places"));
 
-/// All bits of a key in one word, and a secret. Keys are hashes already, or ought to be.
+/// All bits of a key, mixed with a secret. Keys are hashes already.
 #[inline]
 pub(crate) fn hash(key: &Key) -> u64 {
     hash_with(*SECRET, key)
@@ -363,7 +364,7 @@ mod tests {
     use std::collections::HashSet;
     use tr_core::canonical::Digest;
 
-    /// Somebody looks for keys that share a place, without the process's secret.
+    /// An attacker looks for keys that share a slot, without the process's secret.
     #[test]
     fn who_chooses_keys_does_not_choose_their_places() {
         const PLACES: u64 = 1 << 10;

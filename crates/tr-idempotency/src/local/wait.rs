@@ -1,4 +1,4 @@
-//! Waiting for another call's run: no polling, no spinning, nothing left behind.
+//! Waiting for another call's run, without polling or spinning.
 use super::{claim::Claim, shard::Shard};
 use crate::end::Answer;
 use std::{
@@ -8,8 +8,8 @@ use std::{
 };
 use tr_core::canonical::Key;
 
-/// Where one waiter is handed what it waits for. What lies here is its own: whatever becomes of
-/// the record meanwhile, it is not looked up again.
+/// The slot through which one waiter gets its result. The waiter does not look the record up again,
+/// so later changes of the record do not affect it.
 pub(crate) struct Node<V>(Mutex<Slot<V>>);
 
 enum Slot<V> {
@@ -20,11 +20,11 @@ enum Slot<V> {
 
 /// What a waiter gets.
 pub(crate) enum Delivery<V> {
-    /// How the call ended.
+    /// The end of the call.
     Answer(Answer<V>),
-    /// The claim: whoever held it went away before anything started.
+    /// The claim: its former holder left before the call started.
     Claim(Claim<V>),
-    /// Nothing: the answer can be given only once, and the call may be run again.
+    /// Nothing: the response can be given only once, and the call may run again.
     Alone,
 }
 
@@ -37,7 +37,7 @@ impl<V> Node<V> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands over and wakes, once.
+    /// Delivers and wakes, once.
     pub(crate) fn deliver(&self, delivery: Delivery<V>) {
         let before = mem::replace(&mut *self.lock(), Slot::Full(delivery));
         if let Slot::Empty(Some(waker)) = before {
@@ -69,14 +69,14 @@ impl<V> fmt::Debug for Node<V> {
     }
 }
 
-/// One caller's place among those who wait for a call.
+/// One caller that waits for a call.
 pub(crate) struct Waiter<V> {
     node: Arc<Node<V>>,
     shard: Arc<Shard<V>>,
     key: Key,
     /// The epoch of the claim that it waits for.
     of: u64,
-    /// The answer is given once: to this waiter, or to whoever asks next.
+    /// The result is given once: to this waiter, or to the next caller.
     once: bool,
     served: bool,
 }

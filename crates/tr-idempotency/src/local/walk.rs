@@ -136,7 +136,7 @@ impl Walk {
                 self.held.push(Held { key, at, token });
             }
             Found::Waits { node, of, .. } => {
-                assert!(is_held && wait, "nobody to wait for");
+                assert!(is_held && wait, "no run to wait for");
                 self.waiting.push((key, node, of));
             }
             Found::InFlight => assert!(is_held && !wait),
@@ -170,10 +170,10 @@ impl Walk {
         let before = self.waiting.len();
         let is_served = |waits: &Arc<_>| nodes.iter().any(|node| Arc::ptr_eq(node, waits));
         let served: Vec<_> = self.waiting.extract_if(.., |(_, it, _)| is_served(it)).collect();
-        assert_eq!(before - self.waiting.len(), nodes.len(), "somebody is served twice");
-        assert!(self.waiting.iter().all(|(waits, ..)| *waits != key), "somebody is left waiting");
+        assert_eq!(before - self.waiting.len(), nodes.len(), "a waiter is served twice");
+        assert!(self.waiting.iter().all(|(waits, ..)| *waits != key), "a waiter is left waiting");
         let found = self.table.get(&key_of(key));
-        // That nobody knows is told to all who ask.
+        // Every caller gets an unknown outcome.
         let is_once = |entry: &Entry<u32>| entry.caller != Caller::Any && !entry.record.is_pinned();
         if found.is_some_and(|(entry, _)| is_once(entry)) {
             assert!(served.len() <= 1, "an answer lies ready for one");

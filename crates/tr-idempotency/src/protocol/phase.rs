@@ -1,4 +1,4 @@
-//! States as a column: what stores write beside the bytes that they do not look into.
+//! States as a column, which stores write beside the bytes that they do not interpret.
 use super::{Again, State};
 use std::{error::Error, fmt, str::FromStr};
 
@@ -44,7 +44,7 @@ const ALL: [Phase; 7] = [
 ];
 
 impl Phase {
-    /// As stores write it.
+    /// The name that stores write.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ impl<B> State<B, B> {
         }
     }
 
-    /// Puts together what [`phase`](Self::phase) and [`body`](Self::body) took apart.
+    /// The state of this [`phase`](Self::phase) and [`body`](Self::body).
     pub fn of(phase: Phase, body: Option<B>) -> Self
     where
         B: Default,
@@ -120,7 +120,7 @@ impl fmt::Display for UnknownPhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no state that this version knows; a newer one may have written it",
+            "unknown state `{}`; a newer version may have written it: update this program",
             self.0
         )
     }

@@ -1,8 +1,8 @@
 //! The protocol against what its users are promised, under crashes, pauses and late ends.
 //!
-//! The model keeps the history of one key, every claim with what became of it, and derives from
-//! that what each caller must be told. The record keeps only its fields. Workers crash, sleep
-//! through their leases, send claims twice and report ends late; operators interfere.
+//! The model keeps the history of one key, every claim with its result, and derives from it what
+//! each caller must get. The record keeps only its fields. Workers crash, sleep through their
+//! leases, send claims twice and report ends late; operators interfere.
 use super::*;
 use proptest::prelude::*;
 
@@ -80,7 +80,7 @@ impl World {
         Some((claim, claim.end.or(lapsed)))
     }
 
-    /// Whether what is known is too old to count: whoever asks now finds the key as good as new.
+    /// Whether the record has expired: the next caller finds the key unused.
     fn is_over(&self) -> bool {
         matches!(self.last(), Some((_, Some((end, at)))) if self.now >= at + ttl(end))
     }
@@ -165,13 +165,13 @@ impl World {
         }
     }
 
-    /// Renews first, as whoever slept since the claim has to.
+    /// Renews first, as a caller must that slept since its claim.
     fn start(&mut self, worker: usize) {
         let Some(token) = self.held[worker] else { return };
         if !self.renew(worker) || self.claim_of(token).is_none_or(|claim| claim.started) {
             return;
         }
-        // The promise: whoever ran before is known to have failed.
+        // The promise: the run before is known to have failed.
         let earlier = self.history.iter().filter(|claim| claim.started);
         let may_have_run =
             |claim: &Claim| !matches!(claim.end, Some((End::Failed(_) | End::Cancelled, _)));
@@ -185,7 +185,7 @@ impl World {
         let Some(token) = self.held[worker] else { return false };
         let now = self.now;
         let Some(record) = &mut self.record else { return false };
-        // A lease that has ended may be renewed while nobody else has claimed the call.
+        // A lease that has ended may be renewed while no other owner has claimed the call.
         let renewed = record.renew(token, now, TTLS.inflight);
         let claim = self.claim_of(token).filter(|claim| claim.end.is_none());
         assert!(!renewed || claim.is_some(), "a lost claim is renewed");

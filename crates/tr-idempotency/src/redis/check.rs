@@ -1,18 +1,18 @@
-//! Whether a server keeps the promises, by what it says of itself.
+//! Checks by `INFO` whether a server can keep records.
 use super::Durability;
 use std::fmt::Write as _;
 
-/// The first version whose scripts can be let pass when the memory is full.
+/// The first version with script flags, which let some scripts run when the memory is full.
 const MAJOR: u64 = 7;
 
-/// What the owner of the server takes upon himself.
+/// The risks that the user accepts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Accepted {
     pub(super) eviction: bool,
     pub(super) no_persistence: bool,
 }
 
-/// Reads the server's `INFO`: warnings, or all reasons not to use it.
+/// Reads the server's `INFO`: returns warnings, or every reason not to use the server.
 pub(super) fn check(
     info: &str,
     durability: Durability,
@@ -27,19 +27,19 @@ pub(super) fn check(
     let version = field("redis_version").unwrap_or("unknown");
     let major = version.split('.').next().and_then(|major| major.parse::<u64>().ok());
     if major.is_none_or(|major| major < MAJOR) {
-        faults.push(format!("its version is {version}: use {MAJOR}.0 or later"));
+        faults.push(format!("version {version} is too old: use {MAJOR}.0 or later"));
     }
 
     if field("role") != Some("master") {
         faults.push(
-            "it is a replica, and refuses writes: give the address of the primary, or its sentinels"
+            "it is a replica and refuses writes: use the address of the primary, or its sentinels"
                 .into(),
         );
     }
 
     if field("cluster_enabled") == Some("1") {
         faults.push(
-            "it is a node of a cluster, and keeps a part of the keys only: use a server that keeps \
+            "it is a cluster node and keeps only a part of the keys: use a server that keeps \
              all of them"
                 .into(),
         );
@@ -48,23 +48,23 @@ pub(super) fn check(
     let policy = field("maxmemory_policy").unwrap_or("unknown");
     if policy != "noeviction" {
         let fault = format!(
-            "`maxmemory-policy` is {policy}, so it may forget a call in flight, which then runs \
-             twice: set it to noeviction"
+            "`maxmemory-policy` is {policy}, so it may evict a call in flight, which then runs \
+             twice: set it to `noeviction`"
         );
         if number("maxmemory") == Some(0) {
             warnings.push(format!("{fault}, or never set `maxmemory`"));
         } else if accepted.eviction {
             warnings.push(fault);
         } else {
-            faults.push(format!("{fault} (or accept that: `evicting_at_my_own_risk`)"));
+            faults.push(format!("{fault} (or accept the risk by `evicting_at_my_own_risk`)"));
         }
     }
 
-    // What is saved now and then is told from what is never saved by its last save only.
+    // `INFO` does not tell periodic snapshots from no persistence.
     if field("aof_enabled") != Some("1") && !accepted.no_persistence {
         warnings.push(
-            "it does not write each change to its disk (`appendonly no`), so a restart forgets \
-             calls, which then may run twice: set `appendonly yes` (or accept that: \
+            "it does not write each change to its disk (`appendonly no`), so a restart loses \
+             calls, which then may run twice: set `appendonly yes` (or accept the risk by \
              `forgetting_on_restart`)"
                 .into(),
         );
@@ -74,13 +74,13 @@ pub(super) fn check(
         let have = number("connected_slaves").unwrap_or(0);
         if have < u64::from(replicas.get()) {
             faults.push(format!(
-                "{have} replicas follow it, and each write is to wait for {replicas}: start the \
+                "{have} replicas are connected, and each write waits for {replicas}: start the \
                  replicas"
             ));
         }
     } else if number("connected_slaves").is_some_and(|replicas| replicas > 0) {
         warnings.push(
-            "it has replicas and writes do not wait for them, so a failover may forget calls, \
+            "writes do not wait for its replicas, so a failover may lose calls, \
              which then may run twice: use `Durability::Wait`"
                 .into(),
         );
@@ -89,7 +89,7 @@ pub(super) fn check(
     if faults.is_empty() {
         return Ok(warnings);
     }
-    let mut all = String::from("this server cannot keep records:");
+    let mut all = String::from("this Redis server cannot keep records:");
     for fault in &faults {
         let _ = write!(all, "\n- {fault}");
     }

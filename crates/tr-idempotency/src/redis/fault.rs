@@ -1,29 +1,29 @@
-//! What the server's and the connection's errors mean for a record.
+//! Maps errors of the server and the connection to kinds of store errors.
 use crate::store::{StoreError, StoreErrorKind};
 use redis::{ErrorKind, RedisError};
 use std::{error::Error, fmt, io, sync::Arc};
 
-/// An error of Redis, with what to do about it where that is known.
+/// A Redis error, with what to do about it where that is known.
 #[derive(Debug)]
 struct Fault {
     cause: RedisError,
     advice: Option<&'static str>,
 }
 
-/// What may have happened, given this error.
+/// The store error of a Redis error.
 ///
-/// A script writes first and tells then, and the server refuses it as a whole, so an error that
-/// the server sent means that nothing has changed. Of a connection that broke nobody knows.
+/// A script writes before it publishes, and the server refuses it as a whole, so an error from the
+/// server means that nothing has changed. After a broken connection that is unknown.
 pub(super) fn store_error(cause: RedisError) -> StoreError {
     let (kind, advice) = meaning(&cause);
     StoreError::new(kind, Fault { cause, advice })
 }
 
-/// An error before anything was sent that changes something.
+/// An error before any change was sent.
 #[derive(Debug)]
 struct Unsent(RedisError);
 
-/// Says of the error of a connection that no server has answered on it yet.
+/// Marks the error of a connection on which the server has not replied yet.
 pub(super) fn unsent(error: RedisError) -> RedisError {
     match meaning(&error) {
         (StoreErrorKind::Uncertain, _) => io::Error::other(Unsent(error)).into(),
@@ -38,22 +38,22 @@ fn is_unsent(error: &RedisError) -> bool {
     cause.and_then(io::Error::get_ref).is_some_and(<dyn Error + Send + Sync>::is::<Unsent>)
 }
 
-/// Whether the server has no room for another record.
+/// Whether the server is out of memory.
 pub(super) fn is_full(error: &RedisError) -> bool {
     error.code() == Some("OOM")
 }
 
-/// Whether another connection may lead to a server that does better.
+/// Whether a new connection may succeed.
 pub(super) fn is_stale(error: &RedisError) -> bool {
     error.is_timeout() || error.code() == Some("READONLY")
 }
 
-/// Whether another server may be the primary by now.
+/// Whether the primary may have changed.
 pub(super) fn is_of_a_failover(error: &RedisError) -> bool {
     matches!(error.code(), Some("READONLY" | "MASTERDOWN" | "LOADING" | "NOREPLICAS"))
 }
 
-/// Whether it is for a person to mend.
+/// Whether the credentials or permissions are wrong.
 pub(super) fn is_denied(error: &RedisError) -> bool {
     error.kind() == ErrorKind::AuthenticationFailed
         || matches!(error.code(), Some("NOAUTH" | "WRONGPASS" | "NOPERM"))
@@ -69,14 +69,15 @@ fn meaning(error: &RedisError) -> (StoreErrorKind, Option<&'static str>) {
         return match error.kind() {
             ErrorKind::Io if is_unsent(error) => (Unreachable, None),
             ErrorKind::Io if error.is_connection_refusal() => (Unreachable, None),
-            ErrorKind::MasterNameNotFoundBySentinel => {
-                (Unreachable, Some("in a failover, wait; else check the sentinels and the name"))
-            }
+            ErrorKind::MasterNameNotFoundBySentinel => (
+                Unreachable,
+                Some("during a failover, retry; otherwise check the sentinels and the name"),
+            ),
             ErrorKind::AuthenticationFailed => {
                 (Refused, Some("check the user and password in the address"))
             }
             ErrorKind::InvalidClientConfig => (Refused, Some("check the address")),
-            ErrorKind::RESP3NotSupported => (Refused, Some("Redis 7.0 or later is needed")),
+            ErrorKind::RESP3NotSupported => (Refused, Some("use Redis 7.0 or later")),
             _ => (Uncertain, None),
         };
     };
@@ -84,22 +85,24 @@ fn meaning(error: &RedisError) -> (StoreErrorKind, Option<&'static str>) {
         "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "BUSY" | "NOREPLICAS" => {
             (Unreachable, None)
         }
-        "READONLY" => (
-            Unreachable,
-            Some("it is a replica: give the address of the primary, or its sentinels"),
-        ),
+        "READONLY" => {
+            (Unreachable, Some("it is a replica: use the address of the primary, or its sentinels"))
+        }
         "OOM" => (Refused, Some("raise `maxmemory`, or shorten the times to live")),
-        "MISCONF" => (Refused, Some("the server cannot write to its disk")),
+        "MISCONF" => (
+            Refused,
+            Some("the server cannot write to its disk: free space, or check its permissions"),
+        ),
         "MOVED" | "ASK" | "CROSSSLOT" => {
-            (Refused, Some("it is a node of a cluster that keeps other keys"))
+            (Refused, Some("it is a cluster node: use a server that keeps all keys"))
         }
         "NOAUTH" | "WRONGPASS" => (Refused, Some("check the user and password in the address")),
         "NOPERM" => (
             Refused,
-            Some("the user needs +@read +@write +@scripting +@pubsub +info +wait on its prefix"),
+            Some("grant the user +@read +@write +@scripting +@pubsub +info +wait on the prefix"),
         ),
         "WRONGTYPE" => {
-            (Unreadable, Some("something else writes under the same prefix: choose another"))
+            (Unreadable, Some("another program uses the same prefix: choose a different one"))
         }
         _ => (Refused, None),
     }
@@ -107,7 +110,7 @@ fn meaning(error: &RedisError) -> (StoreErrorKind, Option<&'static str>) {
 
 impl fmt::Display for Unsent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no connection came about: {}", self.0)
+        write!(f, "connecting failed: {}", self.0)
     }
 }
 
@@ -162,7 +165,7 @@ mod tests {
             let text = error.to_string();
             assert_eq!(store_error(error).kind(), kind, "{text}");
         }
-        // Before a server has answered, the same have changed nothing.
+        // Before a server has replied, the same errors mean that nothing has changed.
         for kind in [io::ErrorKind::ConnectionReset, io::ErrorKind::TimedOut] {
             let told = store_error(unsent(io(kind)));
             assert_eq!(told.kind(), Unreachable, "{told}");

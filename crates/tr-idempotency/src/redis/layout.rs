@@ -1,4 +1,4 @@
-//! A record's bytes, as `lua/head.lua` describes and `lua/record.lua` writes them.
+//! The bytes of a record, as `lua/head.lua` describes and `lua/record.lua` writes them.
 use crate::{
     protocol::{Again, Millis, Phase, Record, State, Token},
     store::{ClaimRequest, StoreError, Stored, StoredState},
@@ -8,11 +8,11 @@ use tr_core::canonical::{Digest, Key};
 /// The version of this layout, and the first byte.
 const LAYOUT: u8 = b'1';
 
-/// The length of what all records begin with.
+/// The length of the head of every record.
 pub(super) const HEAD: usize = 100;
 
-/// The record that a claim of a new key becomes, but for its epoch and its times: the parts before,
-/// between and after these, which are the server's.
+/// The record for a claim of a new key, without the epoch and the times, which the server adds: the
+/// parts before, between and after these.
 pub(super) fn of_claim(claim: &ClaimRequest, unknown: Millis) -> [Vec<u8>; 3] {
     let lead = vec![LAYOUT, b'i', if claim.mutating { b'1' } else { b'0' }, b'0'];
 
@@ -38,7 +38,7 @@ pub(super) fn of_claim(claim: &ClaimRequest, unknown: Millis) -> [Vec<u8>; 3] {
     [lead, by, rest]
 }
 
-/// A token as a record has it.
+/// A token as a record holds it.
 pub(super) fn of_token(token: Token) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&token.epoch.to_be_bytes());
@@ -63,9 +63,9 @@ pub(super) const fn letter(phase: Phase) -> &'static [u8] {
     }
 }
 
-/// Reads a record as it stands at `now`; `None` if there is none or its time is over.
+/// Reads a record as it stands at `now`; `None` if there is none or it has expired.
 ///
-/// Of a record cut off after its head all that is kept of the call is missing.
+/// A record that is cut off after its head is read without the parts that follow.
 pub(super) fn read(key: &Key, bytes: &[u8], now: Millis) -> Result<Option<Stored>, StoreError> {
     if bytes.is_empty() {
         return Ok(None);
@@ -74,7 +74,7 @@ pub(super) fn read(key: &Key, bytes: &[u8], now: Millis) -> Result<Option<Stored
     Ok(stored.at(now))
 }
 
-/// The same before time has passed over it.
+/// Reads a record as it was written.
 pub(super) fn decode(key: &Key, bytes: &[u8], now: Millis) -> Option<Stored> {
     let mut rest = Bytes(bytes);
     let [layout, phase, mutating, kept] = rest.array()?;
@@ -124,12 +124,12 @@ fn state(phase: u8, body: Option<Vec<u8>>) -> Option<StoredState> {
     })
 }
 
-/// Why bytes are no record.
+/// The error for bytes that are not a record.
 pub(super) fn unreadable() -> StoreError {
-    StoreError::unreadable("the value under its key has no layout that this version knows")
+    StoreError::unreadable("the value under its key has a layout that this version does not know")
 }
 
-/// What is left to read.
+/// The bytes that are left to read.
 struct Bytes<'b>(&'b [u8]);
 
 impl<'b> Bytes<'b> {

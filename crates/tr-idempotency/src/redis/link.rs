@@ -1,4 +1,4 @@
-//! The connection that all of a process's records go through.
+//! The connection of a process to Redis.
 use super::{
     Durability, fault,
     script::Script,
@@ -16,10 +16,10 @@ use std::{
     time::Duration,
 };
 
-/// One multiplexed connection, replaced when it no longer answers.
+/// One multiplexed connection, replaced when it no longer replies.
 ///
-/// The manager reconnects when it is told that its connection broke. Of a path that swallows
-/// everything nobody tells it, so a reply that is overdue ends the connection here.
+/// The manager reconnects when its connection breaks. It does not notice a network that drops all
+/// packets, so a reply timeout ends the connection here.
 pub(super) struct Link {
     way: Way,
     timeout: Duration,
@@ -28,30 +28,30 @@ pub(super) struct Link {
     current: Mutex<Current>,
 }
 
-/// How the server is found.
+/// How to find the server.
 #[derive(Clone)]
 pub(super) enum Way {
     Address(Box<redis::Client>),
-    /// Asked anew whenever another server may be the primary.
+    /// Asked again whenever the primary may have changed.
     Sentinels(Arc<Sentinels>),
 }
 
 struct Current {
-    /// `None` until the sentinels have been asked, and while they have to be asked again.
+    /// `None` until the sentinels have named the primary, and while they have to be asked again.
     manager: Option<ConnectionManager>,
-    /// Where it leads, if sentinels say that.
+    /// The address of the primary, if sentinels named it.
     addr: String,
-    /// They are to say again whether that is the primary.
+    /// Whether the sentinels have to confirm the primary again.
     is_doubted: bool,
-    /// Counts connections.
+    /// The number of this connection.
     number: u64,
-    /// A server has answered, and nothing has happened to the connection since: TLS and passwords are
-    /// settled, so what fails now may fail behind a command.
+    /// Whether a server has replied on this connection: TLS and authentication have passed, so a
+    /// failure from now on may follow a command that was applied.
     is_met: bool,
 }
 
 impl Link {
-    /// Connects when first used.
+    /// Connects when it is first used.
     pub(super) fn new(
         way: Way,
         timeout: Duration,
@@ -85,7 +85,7 @@ impl Link {
         self.try_change(script, key, args).await?.map_err(fault::store_error)
     }
 
-    /// The same, with the server's own errors apart.
+    /// Like [`change`](Self::change), with the server's own errors in the inner result.
     pub(super) async fn try_change(
         &self,
         script: &Script,
@@ -106,12 +106,12 @@ impl Link {
             _ if !is_promise(&value) => Ok(Ok(value)),
             Value::Int(have) if have >= i64::from(replicas.get()) => Ok(Ok(value)),
             Value::Int(have) => {
-                self.doubt(); // They may follow another one.
+                self.doubt(); // They may follow another primary.
                 Err(StoreError::uncertain(format!(
-                    "{have} of {replicas} replicas had it within {within:?}"
+                    "{have} of {replicas} replicas confirmed the write within {within:?}"
                 )))
             }
-            other => Err(StoreError::uncertain(format!("WAIT answered {other:?}"))),
+            other => Err(StoreError::uncertain(format!("unexpected reply to WAIT: {other:?}"))),
         }
     }
 
@@ -163,7 +163,7 @@ impl Link {
         self.heed(reply.and_then(Value::extract_error), number)
     }
 
-    /// Asks to be told of what is published there.
+    /// Subscribes to a channel.
     pub(super) async fn subscribe(&self, channel: &[u8]) -> Result<(), RedisError> {
         let (mut manager, number) = self.manager().await?;
         self.heed(manager.subscribe(channel).await, number)
@@ -178,17 +178,17 @@ impl Link {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection over which a server has answered. Where there is none, nothing was sent but a
-    /// question that changes nothing, and the error says so.
+    /// A connection on which a server has replied. If there is none, only a read-only command was
+    /// sent, and the error says so.
     async fn manager(&self) -> Result<(ConnectionManager, u64), RedisError> {
         let (mut manager, number) = self.found().await?;
         if self.current().knows(number) {
             return Ok((manager, number));
         }
-        // `PING` is none of the rights that a user needs.
+        // Not `PING`, which the user may not be permitted.
         let reply = manager.send_packed_command(redis::cmd("INFO").arg("server")).await;
         match self.heed(reply.and_then(Value::extract_error), number) {
-            // Also a server that refuses it has answered.
+            // A server that refuses the command has also replied.
             Err(error) if error.code().is_none() => Err(fault::unsent(error)),
             _ => {
                 let mut current = self.current();
@@ -206,7 +206,7 @@ impl Link {
         let Way::Sentinels(sentinels) = &self.way else { unreachable!("an address is trusted") };
         let mut sentinels = sentinels.0.lock().await;
         if let Some(manager) = self.current().trusted() {
-            return Ok(manager); // Somebody else has asked meanwhile.
+            return Ok(manager); // Another caller has asked meanwhile.
         }
         let client = primary(&mut sentinels, self.timeout).await?;
         let addr = client.get_connection_info().addr().to_string();
@@ -225,12 +225,12 @@ impl Link {
         Ok((manager, number))
     }
 
-    /// Another server may be the primary by now.
+    /// The primary may have changed.
     fn doubt(&self) {
         self.current().is_doubted = matches!(self.way, Way::Sentinels(_));
     }
 
-    /// Gives up a connection that no longer answers, or no longer leads to a primary.
+    /// Drops a connection that no longer replies, or no longer leads to the primary.
     fn heed<T>(&self, reply: Result<T, RedisError>, number: u64) -> Result<T, RedisError> {
         if reply.as_ref().is_err_and(|error| error.code().is_none()) {
             let mut current = self.current();
@@ -285,7 +285,7 @@ fn connect(
     let config = ConnectionManagerConfig::new()
         .set_connection_timeout(Some(timeout))
         .set_response_timeout(Some(timeout))
-        // Who asks next tries again; waiting here would only make all of them wait.
+        // The next caller retries; a retry here would block all callers.
         .set_number_of_retries(0)
         .set_push_sender(move |push| {
             watchers.upgrade().map(|watchers| watchers.heed(&push)).ok_or(())
@@ -293,14 +293,14 @@ fn connect(
     ConnectionManager::new_lazy_with_config(client.clone(), config)
 }
 
-/// The replies to a script and to `WAIT`. A replica answers a script that only looks, and no
-/// `WAIT`: what it says may be old.
+/// The replies to a script and to `WAIT`. A replica runs a read-only script but refuses `WAIT`: its
+/// data may be stale.
 fn both_of(replies: Vec<Value>) -> Result<[Value; 2], RedisError> {
     let [done, waited]: [Value; 2] =
         replies.try_into().map_err(|_| (ErrorKind::Parse, "not two replies"))?;
     let done = done.extract_error()?;
     let waited = match waited.extract_error() {
-        // It was made one in between: what was written is nowhere else.
+        // It became a replica in between: the write is on no other server.
         Err(error) if error.code() == Some("ERR") && is_promise(&done) => Value::Int(0),
         Err(error) if error.code() == Some("ERR") => {
             let why = error.detail().map(str::to_owned);
@@ -320,8 +320,8 @@ fn command(name: &str, script: &str, key: &[u8], args: &[&[u8]]) -> Cmd {
     command
 }
 
-/// Whether somebody will rely on what was written: a grant (if of a new key, its epoch), or a change
-/// that was made.
+/// Whether a caller relies on this write: a grant (for a new key, its epoch), or a change that was
+/// made.
 fn is_promise(reply: &Value) -> bool {
     match reply {
         Value::Int(done) => *done > 0,
@@ -346,10 +346,10 @@ mod tests {
 
     #[test]
     fn of_a_replica_nothing_is_believed_and_no_promise_is_forgotten() {
-        // It only looked.
+        // It only read.
         assert_eq!(told(b"*1\r\n$8\r\nconflict\r\n").unwrap_err().code(), Some("READONLY"));
         assert_eq!(told(b":0\r\n").unwrap_err().code(), Some("READONLY"));
-        // It was the primary until just now.
+        // It was the primary until now.
         for promise in [1, 1_795_335_770_767_232] {
             let told = told(format!(":{promise}\r\n").as_bytes());
             assert_eq!(told.unwrap(), [Value::Int(promise), Value::Int(0)]);

@@ -1,5 +1,5 @@
-//! Many records: for operators. Goes through all keys under the prefix, unless one is named; of a range
-//! of keys the server sends no more than those with the same beginning.
+//! Many records: for operators. Scans all keys with the prefix, unless one key is selected; for a
+//! range of keys, only those with the range's common prefix.
 use super::{
     Redis,
     fault::store_error,
@@ -14,19 +14,19 @@ use redis::Value;
 use std::ops::RangeInclusive;
 use tr_core::canonical::Key;
 
-/// What all keys of a range begin with, as names spell them.
+/// The common prefix of all keys of a range.
 fn beginning(keys: &RangeInclusive<Key>) -> String {
     let (first, last) = (keys.start().to_string(), keys.end().to_string());
     let same = first.chars().zip(last.chars()).take_while(|(a, b)| a == b);
     same.map(|(digit, _)| digit).collect()
 }
 
-/// Keys that one step goes through.
+/// The keys per scan step.
 const AT_ONCE: usize = 500;
 
 impl Redis {
-    /// Gives every record that is meant to `each`, until that says that it is enough. One that
-    /// changes meanwhile is given as it was or as it is; one that stays is given once at least.
+    /// Passes every matching record to `each`, until that returns `false`. A record that changes
+    /// meanwhile is passed in its old or new state; a record that stays is passed at least once.
     pub(super) async fn each(
         &self,
         query: &Query,

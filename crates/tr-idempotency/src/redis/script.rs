@@ -1,18 +1,18 @@
-//! The transitions of the lease protocol, in the server's language.
+//! The transitions of the lease protocol as Lua scripts.
 //!
-//! Each is one script and one round trip, and atomic: the server runs nothing else meanwhile.
+//! Each is one script, one round trip, and atomic.
 use std::sync::LazyLock;
 
-/// A script and its hash, by which the server knows it.
+/// A script and its hash.
 pub(super) struct Script {
     pub(super) code: &'static str,
     pub(super) hash: String,
 }
 
-/// `head.lua` and `record.lua` before what is the script's own.
+/// Prepends `head.lua` and `record.lua` to a script.
 ///
-/// What ends or forgets a call may do so when the server's memory is full. A claim may not: it has
-/// no flags, so that only its writing is refused then, and replays go on.
+/// Scripts that end or delete a call may run when the server's memory is full. A claim has no
+/// flags: then only its write is refused, and replays go on.
 macro_rules! script {
     ($flags:literal, $($file:literal),+) => {
         LazyLock::new(|| Script::new(concat!($flags, $(include_str!($file)),+)))

@@ -1,4 +1,4 @@
-//! Sentinels, who know which server is the primary.
+//! Sentinels, which know the primary.
 use super::{fault, tls::Tls};
 use redis::{
     Client, ConnectionAddr, ConnectionInfo, ErrorKind, ProtocolVersion, RedisError, TlsMode,
@@ -7,7 +7,7 @@ use redis::{
 use std::time::Duration;
 use tokio::{sync::Mutex, time::timeout};
 
-/// Sentinels, of whom one caller asks while the others wait for what they say.
+/// Sentinels; one caller asks them while the others wait for the result.
 pub(super) struct Sentinels(pub(super) Mutex<SentinelClient>);
 
 impl Sentinels {
@@ -23,7 +23,7 @@ impl Sentinels {
         if let Some(client) = tls.sentinels(&sentinels, primary) {
             return client.map(Mutex::new).map(Self);
         }
-        let unnamed = (ErrorKind::InvalidClientConfig, "no name of a primary in it");
+        let unnamed = (ErrorKind::InvalidClientConfig, "the address has no name of a primary");
         let (name, tls) = match primary.addr() {
             ConnectionAddr::Tcp(name, _) => (name, None),
             ConnectionAddr::TcpTls { host, .. } => (host, Some(TlsMode::Secure)),
@@ -41,7 +41,7 @@ impl Sentinels {
     }
 }
 
-/// The server that the sentinels take for the primary, if it thinks so too.
+/// The primary by the sentinels, if that server confirms it.
 pub(super) async fn primary(
     sentinels: &mut SentinelClient,
     patience: Duration,
@@ -50,8 +50,8 @@ pub(super) async fn primary(
         Ok(Ok(client)) => return Ok(client),
         Ok(Err(error)) if fault::is_denied(&error) => return Err(error),
         Ok(Err(error)) => error.to_string(),
-        Err(_) => "they, or the primary, did not answer in time".to_owned(),
+        Err(_) => "they, or the primary, did not reply in time".to_owned(),
     };
-    let what = "the sentinels lead to no primary";
+    let what = "the sentinels name no reachable primary";
     Err((ErrorKind::MasterNameNotFoundBySentinel, what, why).into())
 }

@@ -1,4 +1,4 @@
-//! Single records: each operation is one script, and one round trip.
+//! Single records: each operation is one script and one round trip.
 use super::{
     Redis,
     fault::{is_full, store_error},
@@ -12,7 +12,8 @@ use crate::{
 use redis::{RedisError, Value};
 use tr_core::canonical::Key;
 
-/// Times are numbers in the scripts, exact up to 2^53; a thousand years will do.
+/// The longest time, about a thousand years: scripts compute with numbers that are exact up to
+/// 2^53.
 const LONGEST: Millis = 1 << 45;
 
 /// A number as an argument.
@@ -41,7 +42,7 @@ impl Redis {
         let (lives, lease) = (number(lease.saturating_add(unknown).max(1)), number(lease));
         let args: [&[u8]; 7] =
             [&lead, &by, &rest, &lease, &lives, flag(claim.again), self.durable()];
-        // Each argument costs the server time, and most claims have neither flag.
+        // Most claims have neither flag, and each argument costs time on the server.
         let flags = if claim.again || self.changes().durability().waits() { 2 } else { 0 };
         let (script, name) = (Script::claim(), self.name(&claim.key));
         let reply = self.changes().try_change(script, &name, &args[..5 + flags]).await?;
@@ -104,7 +105,7 @@ impl Redis {
         done(self.changes().run(Script::clear(), &self.name(key), &[]).await)
     }
 
-    /// Forgets a record that was looked at, if it is still the same and may be forgotten.
+    /// Deletes a record that was read, if it has not changed since and may be deleted.
     pub(super) async fn forget(&self, stored: &Stored) -> Result<bool, StoreError> {
         let Seen { token: Token { epoch, owner }, version } = stored.seen();
         let args: [&[u8]; 3] = [&number(epoch), &owner.to_be_bytes(), &number(version)];
@@ -116,7 +117,7 @@ impl Redis {
         self.look(key, b"-1").await
     }
 
-    /// By what a change is told.
+    /// The version of the record, to notice a change.
     pub(super) async fn glance(&self, key: &Key) -> Result<Option<Seen>, StoreError> {
         let head = self.look(key, &number(HEAD as u64 - 1)).await?;
         Ok(head.map(|stored| stored.seen()))
@@ -135,7 +136,7 @@ impl Redis {
     }
 }
 
-/// Reads the answer to a claim.
+/// Reads the reply to a claim.
 fn claimed(claim: &ClaimRequest, reply: Value) -> Result<Claimed, StoreError> {
     let parts: Vec<Value> = match reply {
         Value::Int(epoch) => return Ok(Claimed::Run(first(claim, epoch))),
@@ -184,13 +185,13 @@ fn claimed(claim: &ClaimRequest, reply: Value) -> Result<Claimed, StoreError> {
     }
 }
 
-/// What a key that was new grants.
+/// The grant for a new key.
 fn first(claim: &ClaimRequest, epoch: i64) -> Grant {
     let token = Token { epoch: from(epoch), owner: claim.owner };
     Grant { token, lease_left: bounded(claim.ttls.inflight), runs: 1, before: None }
 }
 
-/// What a record said before it was claimed again.
+/// The state of a record before it was claimed again.
 fn before_of(key: &Key, bytes: &[u8], now: Millis) -> Result<Box<Before>, StoreError> {
     let mut stored = layout::decode(key, bytes, now).ok_or_else(layout::unreadable)?;
     stored.record.expire(now);
@@ -202,7 +203,7 @@ fn done(reply: Result<Value, RedisError>) -> Result<bool, StoreError> {
     was_done(&reply.map_err(store_error)?)
 }
 
-/// Whether a script did what it was asked for.
+/// Whether a script made its change.
 fn was_done(reply: &Value) -> Result<bool, StoreError> {
     match reply {
         Value::Int(-1) => Err(layout::unreadable()),
@@ -224,8 +225,8 @@ pub(super) fn from(number: i64) -> u64 {
     number.try_into().unwrap_or(0)
 }
 
-/// An answer that no server of ours gives. What was asked may have been done.
+/// The error for a reply that these scripts never give. The request may have been applied.
 pub(super) fn unexpected_reply(reply: &impl std::fmt::Debug) -> StoreError {
     let reply: String = format!("{reply:?}").chars().take(200).collect();
-    StoreError::uncertain(format!("the server answered {reply}"))
+    StoreError::uncertain(format!("unexpected reply: {reply}"))
 }

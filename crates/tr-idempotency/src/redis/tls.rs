@@ -1,8 +1,8 @@
-//! Addresses, and what secures the way to them.
+//! Addresses and their TLS settings.
 #[cfg(not(feature = "redis-tls"))]
 use redis::ConnectionInfo;
 
-/// What secures the way to servers whose addresses ask for that.
+/// The TLS settings for servers whose addresses ask for TLS.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tls {
     #[cfg(feature = "redis-tls")]
@@ -11,15 +11,15 @@ pub(super) struct Tls {
 
 #[cfg(not(feature = "redis-tls"))]
 impl Tls {
-    /// What an address says.
+    /// Parses an address.
     pub(super) fn info(&self, address: &str) -> Result<ConnectionInfo, String> {
         if ["rediss:", "valkeys:"].iter().any(|scheme| address.starts_with(scheme)) {
-            return Err("it asks for TLS: switch on the feature `redis-tls`".into());
+            return Err("it asks for TLS: enable the feature `redis-tls`".into());
         }
         redis::IntoConnectionInfo::into_connection_info(address).map_err(|error| error.to_string())
     }
 
-    /// There are no certificates.
+    /// Without the feature there are no certificates.
     pub(super) const fn check_use(&self, _all: &[&ConnectionInfo]) -> Result<(), String> {
         Ok(())
     }
@@ -34,22 +34,22 @@ mod with_certificates {
     };
 
     impl Tls {
-        /// What an address says.
+        /// Parses an address.
         pub(in super::super) fn info(&self, address: &str) -> Result<ConnectionInfo, String> {
             let info = tr_tls::redis::connection_info(address, &self.settings);
             info.map_err(|error| error.to_string())
         }
 
-        /// Certificates are of use only where an address asks for TLS.
+        /// Refuses certificates where no address asks for TLS.
         pub(in super::super) fn check_use(&self, all: &[&ConnectionInfo]) -> Result<(), String> {
             if self.settings.is_default() || all.iter().any(|info| tr_tls::redis::is_secure(info)) {
                 return Ok(());
             }
-            Err("certificates are given, and it does not ask for TLS: write `rediss://`".into())
+            Err("certificates are set, but it does not use TLS: write `rediss://`".into())
         }
 
-        /// The client of sentinels whose primary has certificates of its own: only its builder
-        /// takes these, and it takes one user for all sentinels.
+        /// The client of sentinels with certificates: only redis's sentinel builder accepts these,
+        /// and it accepts one user for all sentinels.
         pub(in super::super) fn sentinels(
             &self,
             sentinels: &[ConnectionInfo],
@@ -63,7 +63,8 @@ mod with_certificates {
             };
             let [username, password] = sentinels.first().map(user).unwrap_or_default();
             if sentinels.iter().any(|one| user(one) != [username.clone(), password.clone()]) {
-                let why = "with certificates of your own, all have the same user and password";
+                let why =
+                    "with certificates of your own, all sentinels need the same user and password";
                 return Some(Err((ErrorKind::InvalidClientConfig, why).into()));
             }
             let addrs: Vec<_> = sentinels.iter().map(|one| one.addr().clone()).collect();

@@ -1,4 +1,4 @@
-//! Who is told when a record changes.
+//! The watchers of records.
 use redis::{PushInfo, PushKind, Value};
 use std::{
     collections::HashMap,
@@ -9,11 +9,11 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// Those of this process who watch, by channel.
+/// The watchers of this process, by channel.
 #[derive(Default)]
 pub(super) struct Watchers {
     channels: Mutex<HashMap<Vec<u8>, Channel>>,
-    /// Counts connections that were lost, and with them what they were subscribed to.
+    /// Counts lost connections, whose subscriptions are lost with them.
     losses: AtomicU64,
 }
 
@@ -22,7 +22,7 @@ struct Channel {
     changed: Arc<Notify>,
 }
 
-/// A place among those who watch a channel.
+/// One watcher of a channel.
 pub(super) struct Watch {
     watchers: Arc<Watchers>,
     channel: Vec<u8>,
@@ -43,7 +43,7 @@ impl Watchers {
         Watch { watchers: self.clone(), channel: channel.to_vec(), changed: place.changed.clone() }
     }
 
-    /// Takes in what the server sends unasked.
+    /// Handles a push message.
     pub(super) fn heed(&self, push: &PushInfo) {
         match (&push.kind, &push.data[..]) {
             (PushKind::Message, [Value::BulkString(channel), ..]) => self.wake(channel),
@@ -52,7 +52,7 @@ impl Watchers {
         }
     }
 
-    /// The connection is gone: all look for themselves and subscribe again.
+    /// The connection is lost: all watchers read their records and subscribe again.
     pub(super) fn lost(&self) {
         self.losses.fetch_add(1, Relaxed);
         for channel in self.lock().values() {
@@ -64,7 +64,7 @@ impl Watchers {
         self.losses.load(Relaxed)
     }
 
-    /// Wakes who watches this channel.
+    /// Wakes the watchers of this channel.
     pub(super) fn wake(&self, channel: &[u8]) {
         if let Some(place) = self.lock().get(channel) {
             place.changed.notify_waiters();
@@ -81,7 +81,7 @@ impl Watch {
         &self.channel
     }
 
-    /// Leaves; whether it was the last to watch its channel.
+    /// Leaves the channel; returns whether it was the last watcher.
     pub(super) fn leave(&self) -> bool {
         let mut channels = self.watchers.lock();
         let Some(place) = channels.get_mut(&self.channel) else { return false };

@@ -1,17 +1,17 @@
-//! Asking for a claim, where the reply may get lost.
+//! Requests a claim from the store, where the reply may get lost.
 use super::{Boxed, Remote};
 use crate::store::{ClaimRequest, Claimed, StoreError, StoreErrorKind};
 use std::{future::poll_fn, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 
-/// How often a claim is sent.
+/// How many times a claim is sent.
 const TIMES: u32 = 3;
 
-/// Between two of them.
+/// The pause between two of them, times the number of those sent.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// One owner's claim, from the first request on. Dropped while it may be in force, it is given
-/// back: the request that is under way is waited for first, so that it cannot arrive after that.
+/// One owner's claim, from the first request on. Dropped while it may be in force, it is released,
+/// after the pending request has ended, so that the request cannot arrive after the release.
 pub(super) struct ClaimAttempt<V> {
     remote: Arc<Remote<V>>,
     claim: Arc<ClaimRequest>,
@@ -24,8 +24,8 @@ impl<V: Send + 'static> ClaimAttempt<V> {
         Self { remote, claim, sent: None, may_hold: false }
     }
 
-    /// Claims; sends the same again if nobody answers. Says when the request was sent that was
-    /// answered.
+    /// Claims; sends the same request again if the store does not reply. Returns when the request
+    /// was sent that got the reply.
     pub(super) async fn claim(
         &mut self,
         deadline: Option<Instant>,
@@ -40,7 +40,7 @@ impl<V: Send + 'static> ClaimAttempt<V> {
                 }
                 Err(error) => {
                     if error.kind() != StoreErrorKind::Uncertain {
-                        self.may_hold = may_hold; // Nothing has changed.
+                        self.may_hold = may_hold; // The request changed nothing.
                     }
                     let spent = deadline.is_some_and(|deadline| Instant::now() >= deadline);
                     if !error.is_transient() || times == TIMES || spent {
@@ -64,7 +64,7 @@ impl<V: Send + 'static> ClaimAttempt<V> {
         reply
     }
 
-    /// Somebody else sees to the claim from now on.
+    /// The caller takes the claim and releases it from here on.
     pub(super) fn hand_over(mut self) {
         self.may_hold = false;
     }

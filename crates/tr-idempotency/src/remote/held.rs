@@ -1,4 +1,4 @@
-//! A claim that the store has granted: renewed while the call runs, given back or lost otherwise.
+//! A claim that the store has granted: renewed while the call runs, otherwise released or lost.
 use super::{
     Boxed, Remote, in_background,
     record::{self, Recorded},
@@ -21,24 +21,24 @@ use std::{
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tr_core::{Classification, Ran, Verdict, code};
 
-/// Renewals in a row that may come too late before a call's start.
+/// After this many late renewals in a row, a call is not started.
 const LATE: u32 = 3;
 
 /// A claim that the store has granted.
 ///
-/// Dropped before anything was started, it is given back; after that, its end is recorded as
-/// unknown. Both in a task of their own, and without a runtime by the end of the lease.
+/// Dropped before the call was started, it is released; after that, the call is recorded as
+/// unknown. Each happens in a task of its own; without a runtime, the end of the lease does it.
 pub(crate) struct Held<V> {
     remote: Arc<Remote<V>>,
     claim: Arc<ClaimRequest>,
     token: Token,
     pub(super) earlier: Vec<Run>,
-    /// Until when the claim is ours, counted from before the store was asked.
+    /// When the lease ends, counted from before the request was sent.
     ours_until: Instant,
-    /// When to renew it next.
+    /// Fires when the next renewal is due.
     timer: Pin<Box<Sleep>>,
     renewal: Option<(Instant, Boxed<Result<bool, StoreError>>)>,
-    /// Renewals in a row whose reply came after the lease they gave.
+    /// Renewals in a row whose reply came after the renewed lease had ended.
     late: u32,
     lost: bool,
     started: bool,
@@ -51,7 +51,7 @@ pub(crate) enum LeaseCheck {
     Held,
     /// Another process has the claim.
     Lost,
-    /// The store cannot say.
+    /// The store is unavailable.
     Failed(StoreError),
 }
 
@@ -83,18 +83,18 @@ impl<V: Send + 'static> Held<V> {
         self.token.epoch
     }
 
-    /// Says whether the tool may have started by now.
+    /// Sets whether the tool may have started.
     pub(crate) const fn set_started(&mut self, started: bool) {
         self.started = started;
     }
 
-    /// Renews what is due, and sees to it that the task is woken for the next time.
+    /// Polls the renewal, so that the task wakes when the next one is due.
     pub(crate) fn keep(&mut self, cx: &mut Context<'_>) {
         while self.poll_renew(cx).is_ready() {}
     }
 
-    /// Whether the claim is still ours, so that the call may start now. Who has slept since it
-    /// was granted asks the store first; [`LATE`] times, where its replies outlast the lease.
+    /// Whether the claim is still held, so that the call may start now. If the lease has ended
+    /// meanwhile, it is renewed first, up to [`LATE`] times.
     pub(crate) fn poll_lease(&mut self, cx: &mut Context<'_>) -> Poll<LeaseCheck> {
         loop {
             let renewed = self.poll_renew(cx);
@@ -118,8 +118,8 @@ impl<V: Send + 'static> Held<V> {
         }
     }
 
-    /// Renews the lease at a third of its length. Ready with what a renewal came to; there may be
-    /// more to do then.
+    /// Renews the lease after a third of its length. Ready with the result of one renewal; poll
+    /// again for the next.
     fn poll_renew(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StoreError>> {
         if self.lost {
             return Poll::Pending;
@@ -132,7 +132,7 @@ impl<V: Send + 'static> Held<V> {
         let (at, end) = (*at, ready!(renewal.as_mut().poll(cx)));
         self.renewal = None;
         let lease = Duration::from_millis(self.claim.ttls.inflight);
-        // Soon again after a failure: the lease may still be kept.
+        // Sooner after a failure: the lease may not have ended yet.
         let next = if end.is_ok() { lease / 3 } else { lease / 12 };
         self.timer.as_mut().reset(at.max(Instant::now()) + next.max(Duration::from_millis(1)));
         match end {
@@ -147,8 +147,8 @@ impl<V: Send + 'static> Held<V> {
     fn too_late(&self) -> StoreError {
         let lease = self.claim.ttls.inflight;
         StoreError::uncertain(format!(
-            "its replies came after the lease of {lease} ms had ended, {LATE} times in a row; \
-             make `inflight_ttl` longer, the layer's or the tool's"
+            "{LATE} replies in a row came after the lease of {lease} ms had ended: \
+             raise `inflight_ttl` of the layer or the tool"
         ))
     }
 
@@ -162,7 +162,8 @@ impl<V: Send + 'static> Held<V> {
         self.renewal = Some((Instant::now(), renewal));
     }
 
-    /// Records the end; see [`record::record`]. With whether a duplicate will get the whole answer.
+    /// Records the end; see [`record::record`]. Also returns whether a duplicate will get the whole
+    /// response.
     pub(crate) fn finish(mut self, state: &State<V>, ttl: Millis) -> (Boxed<Recorded>, bool) {
         let written = self.remote.format.write(&self.place(), state, ttl, &self.earlier);
         self.ended = true;
@@ -171,8 +172,8 @@ impl<V: Send + 'static> Held<V> {
         (record::record(remote, claim, self.token, end), written.whole)
     }
 
-    /// Leaves nothing, although the call has run: a repeat does no harm, and there is no answer
-    /// to keep.
+    /// Deletes the record of a call that has run: a repeat is safe, and there is no response to
+    /// keep.
     pub(crate) fn forget(mut self) -> Boxed<Recorded> {
         self.ended = true;
         let (remote, claim) = (self.remote.clone(), self.claim.clone());
@@ -184,15 +185,15 @@ impl<V: Send + 'static> Held<V> {
 }
 
 impl<V> Held<V> {
-    /// What its end is bound to.
+    /// The identity that its end is sealed with.
     fn place(&self) -> Place {
         Place::of_claim(&self.claim, self.token)
     }
 
-    /// What stands in the record of a call whose runner vanished.
+    /// The state of a call whose future was dropped or panicked during the run.
     fn vanished() -> State<V> {
         let end = Classification::new(Verdict::Cancelled, Ran::Unknown, code::OUTCOME_UNKNOWN);
-        let why = "its runner was dropped in mid-run, or panicked";
+        let why = "the call was dropped during its run, or it panicked";
         let recorded = Arc::new(RecordedFailure::new(end, Some(why.into())));
         State::Unknown(Some(Failure::of_error(recorded)))
     }
@@ -208,7 +209,7 @@ impl<V> Drop for Held<V> {
         if !self.started {
             return releases.release_in_background::<()>(store, &self.claim, patience, None);
         }
-        // Once is enough, if there is a place: the end of the lease says the same.
+        // One attempt is enough: the end of the lease has the same effect.
         let Some(place) = releases.place() else { return };
         let ttl = self.claim.ttls.unknown;
         let written = format.write(&self.place(), &Self::vanished(), ttl, &self.earlier);

@@ -1,4 +1,4 @@
-//! Asking the probe about calls of unknown outcome whose records lie in this process.
+//! Probes calls of unknown outcome whose records are in this process.
 use super::{
     Boxed,
     probe::{Finding, Probe, UnresolvedCall},
@@ -16,7 +16,7 @@ use tokio::{
 };
 use tr_core::{Sharded, canonical::Key};
 
-/// A probe, and the calls that it is being asked about.
+/// A probe, and the calls for which it is running.
 pub(crate) struct LocalProbe<V> {
     probe: Arc<dyn Probe<V>>,
     patience: Duration,
@@ -38,7 +38,7 @@ impl<V> LocalProbe<V> {
     }
 }
 
-/// A caller's place among those who want to know what became of a call.
+/// One caller's share in a running probe.
 struct Place<'i, V> {
     probe: &'i LocalProbe<V>,
     key: Key,
@@ -49,16 +49,16 @@ impl<V> Drop for Place<'_, V> {
     fn drop(&mut self) {
         let mut in_flight = self.probe.lock();
         let is_ours = in_flight.get(&self.key).is_some_and(|it| Arc::ptr_eq(it, &self.cell));
-        // Who comes now asks anew: there is an answer, or nobody left who asks.
+        // The probe has ended, or this was its last caller: the next caller starts a new one.
         if is_ours && (self.cell.initialized() || Arc::strong_count(&self.cell) == 2) {
             in_flight.remove(&self.key);
         }
     }
 }
 
-/// Has the probe asked, by one caller while the others wait; should that one leave, by the next.
-/// Whether the record says something else now, so that claiming again will tell. An answer that is
-/// found has as many bytes as `size_of` says.
+/// Runs the probe in one caller while the others wait; if that caller leaves, the next one runs it.
+/// Returns whether the record has been settled, so that the caller should claim again. `size_of`
+/// gives the size of a response that is found.
 pub(crate) fn probe_local<V>(
     shared: Sharded<Shared<V>>,
     key: Key,
@@ -99,7 +99,7 @@ async fn ask<V>(
         Ok(Finding::StillUnknown) | Err(_) => return false,
     };
     let size = state.kept().map_or(0, size_of);
-    // If somebody else was faster, the next claim tells what is known now.
+    // If another process settled it first, the next claim shows that.
     shared.store.settle(&key, Some(call.epoch), state, size, &ttls);
     true
 }

@@ -1,7 +1,7 @@
-//! A layer's dealings with its store: asking for a claim, holding it, recording the end.
+//! A layer's requests to its store: claiming, renewing, releasing and recording the end.
 //!
-//! All of it is I/O, and boxed. Each future may be dropped at any await: what may have been
-//! claimed is given back then, in a task of its own.
+//! All of it is I/O, and boxed. Each future may be dropped at any await: a claim that may have been
+//! granted is then released in a task of its own.
 mod claim_attempt;
 pub(crate) mod held;
 pub(crate) mod local_probe;
@@ -35,23 +35,23 @@ use tokio::{
 };
 use tr_core::Effect;
 
-/// Ends that wait to be recorded later.
+/// The most ends that may wait to be recorded later.
 const LATER: usize = 1_024;
 
-/// A boxed future of ours.
+/// A boxed future.
 pub(crate) type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What becomes of a call when the store cannot be asked.
+/// What to do with a call while the store is unavailable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WhenStoreFails {
-    /// It is refused: [`StoreUnavailable`](crate::error::StoreUnavailable), the tool did not run.
+    /// Refuses it: [`StoreUnavailable`](crate::error::StoreUnavailable), the tool did not run.
     Refuse,
-    /// It runs, joined with its duplicates in this process only, and is not recorded.
+    /// Runs it without a record; only duplicates in this process join it.
     Run,
 }
 
-/// By effect: what becomes of a call when the store cannot be asked.
+/// By effect: what to do with a call while the store is unavailable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Policy {
     pub(crate) read_only: WhenStoreFails,
@@ -76,18 +76,18 @@ impl Policy {
     }
 }
 
-/// A layer's store, and how the layer deals with it.
+/// A layer's store and its settings.
 pub(crate) struct Remote<V> {
     pub(crate) store: Arc<dyn RecordStore>,
     pub(crate) format: Format<V>,
     pub(crate) policy: Policy,
-    /// For one request to the store.
+    /// The timeout of one request to the store.
     pub(crate) patience: Duration,
-    /// How long a recorded success is given again from memory, without asking.
+    /// How long a recorded success is replayed from memory, without a request.
     pub(crate) memory: Option<Millis>,
-    /// The store keeps what calls answered and said, and not only how they ended.
+    /// Whether the store keeps responses and error texts, and not only states.
     pub(crate) keeps_answers: bool,
-    /// Names the service, for callers that name no session.
+    /// The name of the service, for callers without a session.
     pub(crate) instance: Option<Box<str>>,
     pub(crate) probe: Option<Arc<dyn Probe<V>>>,
     pub(crate) probe_patience: Duration,
@@ -114,12 +114,12 @@ impl<V> Remote<V> {
         }
     }
 
-    /// How many claims were not given back since the layer was made.
+    /// How many claims could not be released since the layer was built.
     pub(crate) fn left_to_leases(&self) -> u64 {
         self.releases.left()
     }
 
-    /// Never twice, and never that of who settles by hand.
+    /// An owner id: unique, and never [`BY_HAND`](crate::protocol::Token::BY_HAND).
     pub(crate) fn owner(&self) -> u64 {
         loop {
             let owner = mix(self.owners.fetch_add(1, Relaxed));
@@ -129,7 +129,7 @@ impl<V> Remote<V> {
         }
     }
 
-    /// One request, which must not take longer than its patience, nor beyond the deadline.
+    /// Runs one request within the store timeout and the deadline.
     pub(crate) async fn within<T>(
         &self,
         deadline: Option<Instant>,
@@ -139,18 +139,18 @@ impl<V> Remote<V> {
         let until = deadline.map_or(patience, |deadline| deadline.min(patience));
         match timeout_at(until, request).await {
             Ok(end) => end,
-            Err(_) => Err(StoreError::uncertain("no reply in time")),
+            Err(_) => Err(StoreError::uncertain("no reply within the timeout")),
         }
     }
 }
 
-/// Spreads numbers that follow one another; no two become one.
+/// Mixes consecutive numbers; a bijection.
 const fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     number ^ (number >> 29)
 }
 
-/// Runs something in a task of the current runtime. Without one nobody ever will, and it is `false`.
+/// Spawns a task on the current runtime; `false` without one.
 pub(crate) fn in_background(task: impl Future<Output = ()> + Send + 'static) -> bool {
     let runtime = Handle::try_current();
     runtime.map(|runtime| runtime.spawn(task)).is_ok()

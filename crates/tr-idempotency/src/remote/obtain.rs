@@ -1,4 +1,4 @@
-//! From a wish to run a call to the right to do so, or to what became of it.
+//! Claims a call in the store, or gets its recorded end.
 use super::{
     Boxed, Remote, WhenStoreFails,
     claim_attempt::ClaimAttempt,
@@ -23,47 +23,47 @@ use std::{
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tr_core::{Classification, Effect, Ran, Verdict, code};
 
-/// Beyond the end of a lease, before who waits looks again.
+/// How long after the end of a lease a waiter looks again.
 const MARGIN: Duration = Duration::from_millis(5);
 
-/// Before who waits watches again, where watching fails.
+/// The pause before a waiter watches again after a failure.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// For the record of a call whose claim could not be written.
+/// The timeout for reading the record of a call whose claim could not be written.
 const READ: Duration = Duration::from_millis(200);
 
-/// Findings that one caller acts on.
+/// The most probes that one caller starts.
 const PROBES: usize = 2;
 
-/// What a caller asks of the store, and how long it can wait.
+/// A caller's claim, and how long the caller can wait.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) claim: Arc<ClaimRequest>,
     pub(crate) effect: Effect,
-    /// Waits for another process's run.
+    /// Whether to wait for another process's run.
     pub(crate) wait: bool,
     pub(crate) deadline: Option<Instant>,
-    /// How long it waits, whatever its deadline, and until when, if it has begun to wait.
+    /// The longest wait, whatever the deadline; and its end, once the wait has begun.
     pub(crate) max_wait: Duration,
     pub(crate) until: Option<Instant>,
-    /// The store has said that another process runs the call, or may have run it.
+    /// Whether the store has reported that another process runs the call, or may have run it.
     pub(crate) found: Arc<AtomicBool>,
 }
 
 impl Request {
-    /// Whether the tool ran, as far as it is known while this process has not run it.
+    /// Whether the tool may have run in another process.
     pub(crate) fn ran(&self) -> Ran {
         if self.found.load(Relaxed) { Ran::Unknown } else { Ran::No }
     }
 }
 
-/// What it comes to.
+/// The result of a claim.
 pub(crate) enum Obtained<V> {
-    /// Run it.
+    /// The call may run.
     Run(Held<V>),
-    /// Run it without a record: the store cannot be asked, and the call allows that.
+    /// The call may run without a record: the store is unavailable, and the policy allows that.
     Open,
-    /// It is settled.
+    /// The call has ended; this is its recorded end.
     Answer {
         state: State<V>,
         age: Millis,
@@ -81,13 +81,13 @@ pub(crate) enum Refused {
     WaitTimedOut,
     Full,
     Unknown(Option<Arc<RecordedFailure>>),
-    /// The store cannot be asked: the tool did not run, unless for another process.
+    /// The store is unavailable: the tool did not run, except perhaps in another process.
     Unavailable(Arc<StoreError>, Ran),
     /// The record cannot be read.
     Unreadable(Arc<StoreError>, Ran),
 }
 
-/// Asks, waits, asks again.
+/// Claims; waits while another process runs the call, and claims again.
 pub(crate) fn obtain<V>(remote: Arc<Remote<V>>, request: Request) -> Boxed<Obtained<V>>
 where
     V: Clone + Send + 'static,
@@ -106,8 +106,8 @@ where
                     }
                     refused => refused,
                 };
-                // A record that cannot be read is a record, and so is one that was there when the
-                // store last answered: of a mutating call, that bars it.
+                // A record that cannot be read blocks a mutating call, and so does one that the
+                // store reported before it became unavailable.
                 let may_run = match refused {
                     Refused::Unavailable(_, Ran::No) => true,
                     Refused::Unavailable(..) | Refused::Unreadable(..) => {
@@ -176,8 +176,8 @@ where
     }
 }
 
-/// Whether the tool ran, by a record that can be read where none can be written: in a file that
-/// another process keeps locked.
+/// Whether the tool ran, by a record that can still be read while no claim can be written: in a
+/// file that another process keeps locked.
 async fn recorded<V>(remote: &Remote<V>, claim: &ClaimRequest) -> Ran {
     match timeout(READ, remote.store.read(&claim.key)).await {
         Ok(Ok(Some(stored))) => match stored.record.state {
@@ -189,8 +189,7 @@ async fn recorded<V>(remote: &Remote<V>, claim: &ClaimRequest) -> Ran {
     }
 }
 
-/// Waits until another process's call may have ended, and no longer than the caller can or the
-/// layer's patience lasts.
+/// Waits until another process's call may have ended, the deadline, or the end of the longest wait.
 async fn watch<V>(
     remote: &Remote<V>,
     claim: &ClaimRequest,
@@ -213,7 +212,7 @@ async fn watch<V>(
     }
 }
 
-/// Asks the probe, if there is one, and settles the record by what it finds. Whether it did.
+/// Runs the probe, if there is one, and settles the record by its finding. Returns whether it did.
 async fn probe<V>(remote: &Remote<V>, request: &Request, stored: &Stored) -> Result<bool, Refused> {
     let Some(probe) = &remote.probe else { return Ok(false) };
     let Request { claim, deadline, .. } = request;
@@ -231,32 +230,36 @@ async fn probe<V>(remote: &Remote<V>, request: &Request, stored: &Stored) -> Res
         Finding::StillUnknown => return Ok(false),
     };
     let ttl = claim.ttls.of(&state);
-    // By what was asked here: what stands in the store may have been changed.
+    // With the digest of this request: the one in the store may have been tampered with.
     let place = Place { digest: claim.digest, ..Place::by_hand(claim.key, &stored.record) };
     let end = End { state: remote.format.write(&place, &state, ttl, &[]).state, ttl };
     let settle = remote.store.settle(&claim.key, Some(stored.record.token), &end);
-    // If somebody else was faster, the next claim tells what is known now.
+    // If another process settled it first, the next claim shows that.
     let settled = remote.within(*deadline, settle).await;
     settled.map(|_| true).map_err(|error| failed(error, request.ran()))
 }
 
-/// Why what let this call run again is not to be believed.
+/// Why the record that allowed this call to run again is not trusted, if it is not.
 fn forged<V>(remote: &Remote<V>, claim: &ClaimRequest, grant: &Grant) -> Option<Unreadable> {
     let before = grant.before.as_ref()?;
     let found = Found::before(&claim.key, &claim.digest, &before.state);
     remote.format.allows_again(&found, &before.state).err()
 }
 
-/// Does not run the call, nor lets others: of how it ended nobody knows any more.
+/// Records the call as unknown, so that neither this caller nor another runs it: its record is not
+/// trusted.
 async fn bar<V: Send + 'static>(held: Held<V>, claim: &ClaimRequest, why: Unreadable) -> Refused {
     let end = Classification::new(Verdict::Permanent, Ran::Unknown, code::OUTCOME_UNKNOWN);
-    let recorded = Arc::new(RecordedFailure::new(end, Some(format!("its record: {why}").into())));
+    let recorded = Arc::new(RecordedFailure::new(
+        end,
+        Some(format!("its record cannot be trusted: {why}").into()),
+    ));
     let state = State::Unknown(Some(Failure::of_error(recorded)));
     held.finish(&state, claim.ttls.unknown).0.await;
     Refused::Unreadable(Arc::new(StoreError::unreadable(why)), Ran::Unknown)
 }
 
-/// The runs before this one, for operators; none, where nobody can read them.
+/// The runs before this one, for operators; none if they cannot be read.
 fn earlier_runs<V>(remote: &Remote<V>, claim: &ClaimRequest, grant: &Grant) -> Vec<Run> {
     let Some(before) = &grant.before else { return Vec::new() };
     let found = Found::before(&claim.key, &claim.digest, &before.state);
@@ -275,7 +278,7 @@ fn earlier_runs<V>(remote: &Remote<V>, claim: &ClaimRequest, grant: &Grant) -> V
     runs
 }
 
-/// The store could not be asked, so the tool did not run for us; or what it has cannot be read.
+/// The refusal after a failed request: the tool did not run here, or its record cannot be read.
 fn failed(error: StoreError, ran: Ran) -> Refused {
     match error.kind() {
         StoreErrorKind::Unreadable => Refused::Unreadable(Arc::new(error), Ran::Unknown),
@@ -283,7 +286,7 @@ fn failed(error: StoreError, ran: Ran) -> Refused {
     }
 }
 
-/// A record whose answer cannot be read still says whether the call ran.
+/// A record whose response cannot be read still says whether the call ran.
 fn unreadable<D, F>(why: Unreadable, state: &protocol::State<D, F>) -> Refused {
     let ran = match state {
         protocol::State::Done(_) => Ran::Yes,

@@ -1,4 +1,4 @@
-//! A hook that finds out what became of a call of unknown outcome.
+//! A hook that looks up the outcome of a call of unknown outcome.
 use crate::record::DedupeRecord;
 use std::{fmt, future::Future, pin::Pin};
 use tr_core::canonical::Key;
@@ -6,21 +6,23 @@ use tr_core::canonical::Key;
 /// What [`Probe::probe`] releases.
 pub type ProbeFuture<'p, V> = Pin<Box<dyn Future<Output = Finding<V>> + Send + 'p>>;
 
-/// Finds out what became of a call of unknown outcome, by asking whoever knows: the payment
-/// provider under its [`provider_key`](UnresolvedCall::provider_key), the mail server's log.
+/// Looks up how a call of unknown outcome ended: at the payment provider by its
+/// [`provider_key`](UnresolvedCall::provider_key), in the mail server's log.
 ///
 /// # When to use
 ///
-/// Wherever a mutating tool's effect can be looked up. It is asked when a call meets a record of
-/// unknown outcome, by one caller per process while the others wait, and bounded by that caller's
-/// deadline and the [`probe_timeout`](crate::Builder::probe_timeout): then nobody knows yet. It
-/// must only look. A probe that panics fails the call that asked, which has not run.
+/// Wherever a mutating tool's effect can be looked up. It runs when a call finds a record of
+/// unknown outcome, in one caller per process while the others wait. That caller's deadline and the
+/// [`probe_timeout`](crate::Builder::probe_timeout) bound it; after a timeout the outcome stays
+/// unknown. A probe must only read. A probe that panics fails the call that started it, which has
+/// not run.
 ///
-/// The run that left the record may still be under way: its process was paused, or its lease was
-/// lost. A probe that answers [`NotRun`](Finding::NotRun) must know that it cannot come any more;
-/// where the provider takes the [epoch](UnresolvedCall::epoch) as a fencing token, it is safe.
+/// The run that left the record may still be running: its process was paused, or its lease was
+/// lost. A probe may return [`NotRun`](Finding::NotRun) only if that run can have no effect any
+/// more; that holds where the provider checks the [epoch](UnresolvedCall::epoch) as a fencing
+/// token.
 pub trait Probe<V>: fmt::Debug + Send + Sync {
-    /// Looks.
+    /// Looks the outcome up.
     fn probe<'p>(&'p self, call: &'p UnresolvedCall) -> ProbeFuture<'p, V>;
 }
 
@@ -28,11 +30,11 @@ pub trait Probe<V>: fmt::Debug + Send + Sync {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Finding<V> {
-    /// It ran, and this is its answer: recorded, and given to all who ask.
+    /// It ran, and this is its response: recorded, and replayed to duplicates.
     Done(V),
     /// It did not run, and will not: recorded as cancelled, and the caller runs it.
     NotRun,
-    /// Nobody knows yet: the caller gets `outcome_unknown`.
+    /// The outcome is still unknown: the caller gets `outcome_unknown`.
     StillUnknown,
 }
 
@@ -44,12 +46,12 @@ pub struct UnresolvedCall {
     pub key: Key,
     /// The fencing token of the run that was lost.
     pub epoch: u64,
-    /// What is recorded of it.
+    /// Its record.
     pub record: DedupeRecord,
 }
 
 impl UnresolvedCall {
-    /// The key under which a tool passes the call on to its provider.
+    /// The idempotency key that a tool sends to its provider.
     #[must_use]
     pub fn provider_key(&self) -> String {
         self.key.to_string()

@@ -1,4 +1,4 @@
-//! Recording how a call ended, later if it cannot be done now.
+//! Records how a call ended, now or later.
 use super::{Boxed, Remote, in_background};
 use crate::{
     protocol::Token,
@@ -7,25 +7,25 @@ use crate::{
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 
-/// For how long it is tried, and the process keeps the answer in memory meanwhile.
+/// How long recording is retried; the process keeps the response in memory meanwhile.
 pub(crate) const TRIED: Duration = Duration::from_secs(600);
 
-/// Between two attempts, at first and at last.
+/// The pause between two attempts, at first and at most.
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// What became of recording an end.
+/// Whether an end was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recorded {
     Yes,
-    /// Not yet: a task goes on trying.
+    /// Not yet: a task retries.
     Later,
-    /// Never: the claim was lost, or the store refuses.
+    /// No: the claim was lost, or the store refuses.
     No,
 }
 
-/// Records the end, and gives up at once if the store cannot be reached: a task of its own goes
-/// on trying for [`TRIED`] then.
+/// Records the end; if the store is unavailable, returns at once and retries in a task for
+/// [`TRIED`].
 pub(crate) fn record<V: Send + 'static>(
     remote: Arc<Remote<V>>,
     claim: Arc<ClaimRequest>,

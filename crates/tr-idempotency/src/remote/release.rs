@@ -1,4 +1,4 @@
-//! Giving claims back under which nothing was started.
+//! Releases claims under which no call was started.
 use super::{Boxed, in_background};
 use crate::store::{ClaimRequest, RecordStore};
 use std::{
@@ -13,20 +13,20 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// Claims that are given back at once, and ends that are recorded for who vanished.
+/// The most releases, and records of vanished calls, that run at the same time.
 const AT_ONCE: usize = 1_024;
 
-/// Attempts to give one back.
+/// Attempts to release one claim.
 const TIMES: u32 = 3;
 
-/// Between two of them, at first.
+/// The pause after the first of them.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What is given back in the background, and what was not: a store that is away must not be
-/// followed by a task for every call that it failed.
+/// Releases claims in the background, with a bound: an unavailable store must not leave a task for
+/// every failed call.
 ///
-/// Where a claim is not given back, its lease ends and leaves `unknown`, which bars a mutating
-/// call: wrong on the safe side.
+/// The lease of a claim that is not released ends and leaves `unknown`, which blocks a mutating
+/// call. That errs on the safe side.
 pub(super) struct Releases {
     places: Arc<Semaphore>,
     left: AtomicU64,
@@ -37,17 +37,17 @@ impl Releases {
         Arc::new(Self { places: Arc::new(Semaphore::new(AT_ONCE)), left: AtomicU64::new(0) })
     }
 
-    /// Claims that were left to their leases.
+    /// The number of claims that were left to their leases.
     pub(super) fn left(&self) -> u64 {
         self.left.load(Relaxed)
     }
 
-    /// A place among those who do something in the background.
+    /// A permit for one background task, if there is one left.
     pub(super) fn place(&self) -> Option<OwnedSemaphorePermit> {
         self.places.clone().try_acquire_owned().ok()
     }
 
-    /// Gives a claim back in a task of its own, once the request that is under way has arrived.
+    /// Releases a claim in a task of its own, after the pending request has ended.
     pub(super) fn release_in_background<T: Send + 'static>(
         self: &Arc<Self>,
         store: &Arc<dyn RecordStore>,
@@ -59,7 +59,7 @@ impl Releases {
             let (this, store, claim) = (self.clone(), store.clone(), claim.clone());
             in_background(async move {
                 if let Some(sent) = sent {
-                    // Whatever it says: it has arrived, or never will by this connection.
+                    // The result does not matter: after it, the request cannot arrive any more.
                     let _ = timeout(patience, sent).await;
                 }
                 this.release(&*store, &claim, patience).await;
@@ -71,7 +71,7 @@ impl Releases {
         }
     }
 
-    /// Gives a claim back.
+    /// Releases a claim.
     pub(super) async fn release(
         &self,
         store: &dyn RecordStore,

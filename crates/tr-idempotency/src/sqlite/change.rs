@@ -7,7 +7,7 @@ use crate::{
 use tr_core::canonical::Key;
 use tr_sqlite::{Durability, Result};
 
-/// The machine's clock may be so far behind the file's before somebody should know.
+/// How far the machine's clock may be behind the file's before there is a warning.
 const BEHIND: Millis = 60_000;
 
 pub(super) fn claim(table: &Table<'_>, claim: &ClaimRequest, capacity: u64) -> Result<Claimed> {
@@ -15,7 +15,7 @@ pub(super) fn claim(table: &Table<'_>, claim: &ClaimRequest, capacity: u64) -> R
     let is_new = found.is_none();
     let claimed = claim.apply(&mut found, table.head.epoch + 1, table.now);
     let (Claimed::Run(_), Some(stored)) = (&claimed, found) else {
-        return Ok(claimed); // Nothing is written, so nothing is synced.
+        return Ok(claimed); // Without a write there is no sync.
     };
     if is_new && table.head.records >= capacity && !table.evict()? {
         return Ok(Claimed::Full);
@@ -68,7 +68,7 @@ pub(super) fn settle(table: &Table<'_>, key: &Key, of: Option<Token>, end: End) 
     Ok(true)
 }
 
-/// Writes, to see that it can, and says what cannot be ruled out.
+/// Checks that the file can be written, and returns warnings.
 pub(super) fn check(
     table: &Table<'_>,
     capacity: u64,
@@ -78,7 +78,7 @@ pub(super) fn check(
     let mut warnings = Vec::new();
     if durability != Durability::Power {
         warnings.push(
-            "a loss of power may take the last records, and their calls may run twice: \
+            "a power failure may lose the last records, and their calls may run twice: \
              use Durability::Power for mutating tools"
                 .into(),
         );
@@ -86,12 +86,12 @@ pub(super) fn check(
     let (records, behind) = (table.head.records, table.now - table.clock);
     if records >= capacity / 10 * 9 {
         warnings.push(format!(
-            "{records} of {capacity} records: settle what is unknown, or raise the capacity"
+            "{records} of {capacity} records are in use: settle calls of unknown outcome, or raise the capacity"
         ));
     }
     if behind > BEHIND {
         warnings.push(format!(
-            "the clock is {} s behind the file's: set it right, or records last longer than they should",
+            "the machine's clock is {} s behind the latest time in the file, so records expire late: correct the clock",
             behind / 1_000
         ));
     }

@@ -1,9 +1,10 @@
-//! The time that records are written with.
+//! The clock of the records.
 use crate::clock::millis;
 use tokio::time::Instant;
 use tr_core::{SystemClock, WallClock};
 
-/// The machine's time, read once and then counted on: it does not jump when the machine's does.
+/// The machine's time, read once and then advanced by a monotonic clock: it does not jump when the
+/// machine's clock does.
 #[derive(Debug)]
 pub(super) struct SteadyClock {
     made: Instant,

@@ -1,12 +1,12 @@
 //! The tables.
 use tr_sqlite::Schema;
 
-/// Released steps stay as they are; a change is a further step.
+/// Released steps never change; a change is a new step.
 pub(super) const CALLS: Schema = Schema::new("calls", &[FIRST, SECOND]);
 
 /// `over_at` is [`Record::over_at`](crate::protocol::Record::over_at), and `pinned` is
-/// [`is_pinned`](crate::protocol::Record::is_pinned), of the record as it is written. What may be
-/// long comes last: who does not need it does not read it.
+/// [`is_pinned`](crate::protocol::Record::is_pinned), of the record as written. Long columns come
+/// last, so that reads of the others skip them.
 const FIRST: &str = "
 CREATE TABLE calls (
     key BLOB NOT NULL UNIQUE,

@@ -1,8 +1,8 @@
-//! Which of the processes that share a file still live.
+//! Which of the processes that share a file are still alive.
 //!
-//! Each holds a lock of the operating system on a file of its own, whose name stands in the records
-//! of its claims. The system frees the lock when the process ends, however it ends, so a claim whose
-//! file is gone or not locked is nobody's, whatever its lease says.
+//! Each process holds an operating system lock on a file of its own, whose name is in the records
+//! of its claims. The system releases the lock when the process ends, however it ends. A claim
+//! whose file is missing or not locked has no owner, whatever its lease says.
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     hash::{BuildHasher, RandomState},
@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-/// For how long a file may be there without a lock: its process is about to take it.
+/// How long a file may exist without a lock, since its process locks it after creating it.
 const NEW: Duration = Duration::from_secs(60);
 
 /// This process among those that share a file.
@@ -19,13 +19,13 @@ const NEW: Duration = Duration::from_secs(60);
 pub(super) struct Owners {
     folder: PathBuf,
     own: i64,
-    /// Locked for as long as this lives.
+    /// Locked as long as this value lives.
     _lock: File,
 }
 
 impl Owners {
-    /// Joins the processes of this folder, which is made if it is not there. Removes what those have
-    /// left that ended without a word.
+    /// Joins the processes of this folder, which is created if it is missing. Removes the files of
+    /// killed processes.
     pub(super) fn join(folder: PathBuf) -> io::Result<Self> {
         make(&folder)?;
         loop {
@@ -41,12 +41,12 @@ impl Owners {
         }
     }
 
-    /// Stands in the records of this process's claims.
+    /// The owner in the records of this process's claims.
     pub(super) const fn own(&self) -> i64 {
         self.own
     }
 
-    /// Whether this process has ended for certain. Where that cannot be seen, its lease tells.
+    /// Whether this process has certainly ended. If that cannot be determined, its lease decides.
     pub(super) fn is_dead(&self, owner: i64) -> bool {
         owner != self.own && is_free(&path(&self.folder, owner))
     }
@@ -54,7 +54,7 @@ impl Owners {
 
 impl Drop for Owners {
     fn drop(&mut self) {
-        // What cannot be removed is, by the next process.
+        // If it cannot be removed, the next process removes it.
         let _ = fs::remove_file(path(&self.folder, self.own));
     }
 }
@@ -71,7 +71,7 @@ fn is_free(path: &Path) -> bool {
     }
 }
 
-/// Removes the files of processes that have ended, as seen by one that has just begun.
+/// Removes the files of processes that have ended, at the start of a process.
 fn clean(folder: &Path, begun: &File) {
     let age = |path: &Path| {
         let then = path.metadata()?.modified()?;
@@ -122,7 +122,7 @@ mod tests {
             (Owners::join(folder.clone()).unwrap(), Owners::join(folder.clone()).unwrap());
         assert!(!one.is_dead(one.own()) && !one.is_dead(other.own()) && !other.is_dead(one.own()));
 
-        // As the system leaves it after a kill: the file without its lock.
+        // As after a kill: the file without its lock.
         let killed = path(&folder, 7);
         drop(new(&killed).unwrap());
         assert!(one.is_dead(7));

@@ -1,4 +1,4 @@
-//! Every statement finds its rows by an index: a million records must not slow a claim.
+//! Every statement uses an index, so that a million records do not slow down a claim.
 use super::{layout::CALLS, selection::Selection, table::evictions};
 use crate::store::{Query, Selector, StateFilter};
 use tr_core::canonical::{Digest, Key};
@@ -12,7 +12,7 @@ fn calls() -> Connection {
     connection
 }
 
-/// What SQLite does for this statement, one line for each table.
+/// SQLite's query plan for this statement, one line for each table.
 fn plan(connection: &Connection, sql: &str) -> Vec<String> {
     let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
     let mut rows = plan.raw_query();

@@ -6,7 +6,7 @@ use crate::{
 use tr_core::canonical::{Digest, Key};
 use tr_sqlite::{Error, Result, rusqlite::Row};
 
-/// In the order in which [`stored`] reads them. A macro, to be part of statements.
+/// In the order in which [`stored`] reads them. A macro, so that `concat!` can use it.
 macro_rules! columns {
     () => {
         "key, digest, mutating, state, epoch, owner, version, runs, claimed_at, changed_at, \
@@ -15,7 +15,7 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
-/// Times past this are for ever: two of them can be added, and SQLite's integers hold the sum.
+/// The latest time: two of them can be added without overflowing SQLite's integers.
 const LATEST: u64 = i64::MAX.cast_unsigned() / 2;
 
 /// A time as a column.
@@ -54,12 +54,12 @@ impl<'r> Fields<'r> {
     }
 }
 
-/// Which process holds the claim of a row of [`columns`], if it said so.
+/// Which process holds the claim of a row of [`columns`], if that is known.
 pub(super) fn holder(row: &Row<'_>) -> Result<Option<i64>> {
     Ok(row.get(16)?)
 }
 
-/// Reads a row of [`columns`], as it was written.
+/// Reads a row of [`columns`] as it was written.
 pub(super) fn stored(row: &Row<'_>, now: Millis) -> Result<Stored> {
     let whole = |at: usize| row.get::<_, i64>(at).map(i64::cast_unsigned);
     let phase = row.get_ref(3)?.as_str().map_err(Error::unreadable)?;

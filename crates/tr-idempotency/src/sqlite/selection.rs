@@ -1,13 +1,13 @@
-//! Which records are meant, as a condition on the rows of `calls`.
+//! A [`Query`] as a condition on the rows of `calls`.
 use super::row::time;
 use crate::store::{Query, Selector, StateFilter};
 use tr_core::canonical::{Digest, Key};
 use tr_sqlite::rusqlite::ToSql;
 
-/// What the index of open calls holds: said in full, or SQLite does not use it.
+/// The condition of the index of open calls; SQLite uses the index only if a query repeats it.
 pub(super) const OPEN: &str = "state IN ('inflight', 'unknown')";
 
-/// A condition and its parameters, `:now` apart.
+/// A condition and its parameters, except `:now`.
 #[derive(Debug)]
 pub(super) struct Selection {
     sql: String,

@@ -1,4 +1,4 @@
-//! The statements, on one connection and at one moment.
+//! The statements of one transaction, at one time.
 use super::{
     owners::Owners,
     row::{Fields, columns, holder, stored, time},
@@ -14,15 +14,15 @@ use tr_sqlite::{
     rusqlite::{CachedStatement, Connection, OptionalExtension, named_params, params},
 };
 
-/// The record's time is over, as the index has it.
+/// The record has expired, in terms of the index.
 const ENDED: &str = "pinned IN (0, 1) AND over_at <= :now";
 
-/// Forgets the rows that this selects.
+/// Deletes the rows that match a condition.
 fn removal(rows: &str) -> String {
     format!("DELETE FROM calls WHERE rowid IN (SELECT rowid FROM calls WHERE {rows})")
 }
 
-/// What makes room for one record, one after the other.
+/// The statements that evict one record, in the order in which they are tried.
 pub(super) fn evictions() -> [String; 3] {
     [
         removal(&format!("{ENDED} LIMIT 1")),
@@ -31,23 +31,23 @@ pub(super) fn evictions() -> [String; 3] {
     ]
 }
 
-/// The calls within one transaction.
+/// The table of calls within one transaction.
 pub(super) struct Table<'c> {
     connection: &'c Connection,
     pub(super) head: Head,
-    /// What the clock says, even if the file has seen a later time.
+    /// The clock's time, even if the file has a later one.
     pub(super) clock: Millis,
     /// The store's time.
     pub(super) now: Millis,
-    /// Those that share the file, where they can be told apart.
+    /// The processes that share the file, if [`Owners`] is in use.
     owners: Option<&'c Owners>,
 }
 
-/// What is true of all calls.
+/// The counters of the table.
 pub(super) struct Head {
-    /// Of the last claim or settlement, whichever its key.
+    /// The epoch of the last claim or settlement, of any key.
     pub(super) epoch: u64,
-    /// The latest time at which there was one.
+    /// The time of the last claim or settlement.
     pub(super) clock: Millis,
     pub(super) records: u64,
 }
@@ -71,14 +71,14 @@ impl<'c> Table<'c> {
         Ok(self.connection.prepare_cached(sql)?)
     }
 
-    /// Remembers the last epoch and the time.
+    /// Writes the last epoch and the time.
     pub(super) fn note(&self, epoch: u64) -> Result<()> {
         let mut note = self.prepare("UPDATE calls_head SET epoch = ?1, clock = ?2")?;
         note.execute(params![epoch.cast_signed(), time(self.now)])?;
         Ok(())
     }
 
-    /// The record of this key as it was written, but that a lease ends with its owner.
+    /// The record of this key as it was written, except that a lease ends with its owner.
     pub(super) fn find(&self, key: &Key) -> Result<Option<Stored>> {
         let mut find =
             self.prepare(concat!("SELECT ", columns!(), " FROM calls WHERE key = ?1"))?;
@@ -155,14 +155,14 @@ impl<'c> Table<'c> {
         Ok(())
     }
 
-    /// Forgets the record of this key; `false` if there is none, or its time is over.
+    /// Deletes the record of this key; `false` if there is none, or it has expired.
     pub(super) fn clear(&self, key: &Key) -> Result<bool> {
         let mut clear = self.prepare("DELETE FROM calls WHERE key = ?1 RETURNING over_at")?;
         let over_at = clear.query_row([key.as_bytes()], |row| row.get::<_, i64>(0)).optional()?;
         Ok(over_at.is_some_and(|over_at| over_at > time(self.now)))
     }
 
-    /// Forgets a record that may be forgotten before its time: that which would end next.
+    /// Evicts the settled record that expires next.
     pub(super) fn evict(&self) -> Result<bool> {
         for evict in evictions() {
             let mut evict = self.prepare(&evict)?;
@@ -173,7 +173,7 @@ impl<'c> Table<'c> {
         Ok(false)
     }
 
-    /// Forgets up to `limit` records whose time is over.
+    /// Deletes up to `limit` expired records.
     pub(super) fn sweep(&self, limit: usize) -> Result<u64> {
         let mut sweep = self.prepare(&removal(&format!("{ENDED} LIMIT {limit}")))?;
         Ok(sweep.execute(named_params! { ":now": time(self.now) })? as u64)
@@ -201,7 +201,7 @@ impl<'c> Table<'c> {
         Ok(count.cast_unsigned())
     }
 
-    /// Forgets up to `limit` of these records, and no pinned ones.
+    /// Deletes up to `limit` matching records, and no pinned ones.
     pub(super) fn flush(&self, selection: &Selection, limit: usize) -> Result<u64> {
         let (selected, free) = (selection.sql(), Selection::FREE);
         let mut flush = self.prepare(&removal(&format!("{selected} AND {free} LIMIT {limit}")))?;

@@ -1,4 +1,4 @@
-//! What goes wrong between the layer and a store.
+//! Errors of a store.
 use std::{error::Error, fmt};
 use tr_core::BoxError;
 
@@ -10,19 +10,20 @@ pub struct StoreError {
     cause: BoxError,
 }
 
-/// What a store's failure means.
+/// The kind of a store's failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
     /// The request never reached the store: nothing has changed. Sending it again is safe.
     Unreachable,
-    /// No reply: what was asked may have been done. Sending the same again is safe and tells.
+    /// No reply: the request may have been applied. Sending the same request again is safe and
+    /// returns its result.
     Uncertain,
     /// The record cannot be read: a newer version wrote it, or it is corrupt. Nothing has changed,
     /// and sending it again does not help. The call may have run; it is not run.
     Unreadable,
-    /// The store refuses: it is full for good, read-only, or set up so that it cannot keep its
-    /// promises. Nothing has changed, and sending it again does not help.
+    /// The store refuses: it is permanently full, read-only, or configured so that it cannot keep
+    /// its promises. Nothing has changed, and sending it again does not help.
     Refused,
 }
 
@@ -57,7 +58,7 @@ impl StoreError {
         Self::new(StoreErrorKind::Refused, cause)
     }
 
-    /// What it means.
+    /// The kind of failure.
     #[must_use]
     pub const fn kind(&self) -> StoreErrorKind {
         self.kind
@@ -74,15 +75,15 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.kind {
             StoreErrorKind::Unreachable => {
-                "the record store cannot be reached; nothing has changed, and trying again is safe"
+                "the record store is unreachable; nothing has changed, and a retry is safe"
             }
             StoreErrorKind::Uncertain => {
-                "the record store did not answer; sending the same again is safe and tells"
+                "the record store did not reply, so the change may have been made; a retry is safe"
             }
             StoreErrorKind::Unreadable => {
-                "the record cannot be read: update this program, or look what became of the call and clear the record"
+                "the record cannot be read; update this program, or look up how the call ended and clear the record"
             }
-            StoreErrorKind::Refused => "the record store refuses; nothing has changed",
+            StoreErrorKind::Refused => "the record store refused the request; nothing has changed",
         })?;
         write!(f, ": {}", self.cause)
     }

@@ -1,4 +1,4 @@
-//! A store in memory: the reference for others, and several processes within one test.
+//! A store in memory: the reference for other stores, and a way to test several processes in one.
 use super::{ClaimRequest, Claimed, End, Query, RecordStore, Seen, StoreFuture, Stored};
 use crate::protocol::{Millis, Token};
 use std::{
@@ -10,22 +10,22 @@ use std::{
 use tokio::{sync::Notify, time::Instant};
 use tr_core::{SystemClock, WallClock, canonical::Key};
 
-/// Records a new store has room for.
+/// The default capacity.
 const CAPACITY: usize = 1 << 20;
 
-/// Records that one sweep looks at.
+/// The most records that one sweep deletes.
 const SWEPT: usize = 10_000;
 
 /// Records in memory, behind the trait that durable stores implement.
 ///
 /// # When to use
 ///
-/// In tests, where each layer over a clone of one `Memory` is a process of its own; and as the
-/// example to write a store by. To keep records in this process only, give the layer no store:
-/// that is many times faster.
+/// In tests, where each layer over a clone of one `Memory` stands for a process; and as an example
+/// for a store of your own. To keep records in this process only, give the layer no store: that is
+/// many times faster.
 ///
-/// Its clock is tokio's, so tests can pause it. Past its capacity (a million records) the oldest
-/// settled ones are forgotten; where there are none, it is full. A clone shares the records.
+/// Its clock is tokio's, so tests can pause it. At capacity (a million records) the oldest settled
+/// record is evicted; if none is settled, the store is full. A clone shares the records.
 #[derive(Clone, Debug)]
 pub struct Memory(Arc<Shared>);
 
@@ -41,7 +41,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Table {
     records: HashMap<Key, Stored>,
-    /// Of the last claim or settlement, whichever its key.
+    /// The epoch of the last claim or settlement, of any key.
     epoch: u64,
 }
 
@@ -52,7 +52,7 @@ impl Memory {
         Self::with_capacity(CAPACITY)
     }
 
-    /// An empty store with room for so many records.
+    /// An empty store with this capacity.
     #[must_use]
     pub fn with_capacity(records: usize) -> Self {
         Self(Arc::new(Shared {
@@ -72,8 +72,7 @@ impl Memory {
         self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the record of this key as it stands now, and wakes who watches if that did
-    /// anything.
+    /// Changes the record of this key as it stands now, and wakes the watchers if it changed.
     fn change(&self, key: &Key, change: impl FnOnce(&mut Stored, Millis) -> bool) -> bool {
         let now = self.now();
         let mut table = self.lock();
@@ -94,7 +93,7 @@ impl Default for Memory {
 }
 
 impl Table {
-    /// The record as it stands; one whose time is over is forgotten.
+    /// The record as it stands; an expired one is deleted.
     fn get(&mut self, key: &Key, now: Millis) -> Option<&mut Stored> {
         if self.records.get_mut(key)?.record.expire(now) {
             self.records.remove(key);
@@ -103,7 +102,7 @@ impl Table {
         self.records.get_mut(key)
     }
 
-    /// Makes room for one record more.
+    /// Evicts a record if the table is full; `false` if it stays full.
     fn room(&mut self, capacity: usize) -> bool {
         if self.records.len() < capacity {
             return true;
@@ -119,7 +118,7 @@ impl Table {
     }
 }
 
-/// What needs no waiting.
+/// A future that is ready.
 fn done<'s, T: Send + 's>(value: T) -> StoreFuture<'s, T> {
     Box::pin(ready(Ok(value)))
 }
@@ -248,6 +247,6 @@ impl RecordStore for Memory {
     }
 
     fn check(&self) -> StoreFuture<'_, Vec<String>> {
-        done(vec!["records die with this process: give the layer a durable store".into()])
+        done(vec!["records are lost when this process ends: give the layer a durable store".into()])
     }
 }

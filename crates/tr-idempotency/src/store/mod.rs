@@ -1,29 +1,30 @@
 //! Stores of records that outlive the process, or that several processes share.
 //!
-//! Without a store the layer keeps its records in its own tables: fast, and gone with the process.
-//! With one those tables stay in front: they join the duplicates within the process, so that of
-//! all its callers one asks the store, and one watches for another process's end.
+//! Without a store the layer keeps its records in its own tables: fast, and lost with the process.
+//! With a store those tables stay in front of it: they join the duplicates within the process, so
+//! that, per key, one caller sends the claim and one watches for another process's end.
 //!
-//! # A call's way
+//! # The requests of a call
 //!
-//! 1. [`claim`](RecordStore::claim): one request. Granted, the call runs; [`Claimed`] says what
-//!    else there is.
+//! 1. [`claim`](RecordStore::claim): one request. If it is granted, the call runs; [`Claimed`]
+//!   lists the other results.
 //! 2. [`renew`](RecordStore::renew) at a third of the lease, while it runs.
-//! 3. [`finalise`](RecordStore::finalise): one request. Then the process's own waiters are served.
+//! 3. [`finalise`](RecordStore::finalise): one request. Then the waiters in the process get the
+//!   response.
 //!
-//! A call that is given up before it starts is [released](RecordStore::release). Who finds it busy
-//! [watches](RecordStore::watch) and claims again.
+//! A call that is abandoned before it starts is [released](RecordStore::release). A caller that
+//! finds it busy [watches](RecordStore::watch) and claims again.
 //!
 //! # Writing a store
 //!
 //! Each operation is one atomic transition of [`protocol`](crate::protocol), of one record, on the
-//! store's own clock; callers' clocks differ. A store that is written in Rust applies
-//! [`ClaimRequest::apply`] and the methods of [`Record`](crate::protocol::Record) in a
-//! transaction; [`Memory`] is the shortest example. A store's `body`, `notes` and `session` are
-//! bytes and text that it does not look into: they may be encrypted.
+//! store's own clock, since callers' clocks differ. A store that is written in Rust applies
+//! [`ClaimRequest::apply`] and the methods of [`Record`](crate::protocol::Record) in a transaction;
+//! [`Memory`] is the shortest example. A store does not interpret `body`, `notes` and `session`:
+//! they may be encrypted.
 //!
-//! Futures may be dropped at any await. What was sent may then happen or not; every operation can
-//! be sent again with the same arguments and is recognised.
+//! Futures may be dropped at any await. What was sent may then be applied or not; every operation
+//! is idempotent and can be sent again with the same arguments.
 //!
 mod error;
 mod memory;
@@ -51,74 +52,75 @@ use crate::protocol::{Millis, Token};
 use std::{fmt, future::Future, pin::Pin};
 use tr_core::canonical::Key;
 
-/// What a store's operations return. They are I/O: a box is nothing beside it.
+/// The future of a store's operation. Boxed, since its cost is negligible beside the I/O.
 pub type StoreFuture<'s, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 's>>;
 
-/// Keeps records of calls, one per key, and changes each by the lease
-/// [`protocol`](crate::protocol) only.
+/// Keeps records of calls, one per key, and changes each only by the lease
+/// [`protocol`](crate::protocol).
 ///
-/// Share one between layers and processes as far as a key is to hold. Every operation is atomic
-/// and can be repeated with the same arguments, in case its reply was lost. Times are those of the
-/// store's own clock, in milliseconds since the Unix epoch.
+/// A key holds among the layers and processes that share a store. Every operation is atomic and can
+/// be repeated with the same arguments, in case its reply was lost. Times are those of the store's
+/// own clock, in milliseconds since the Unix epoch.
 ///
 /// # Errors
-/// Each operation's are [`StoreError`]s; their kind says whether it may have happened.
+/// Each operation returns [`StoreError`]s; their kind says whether it may have been applied.
 pub trait RecordStore: fmt::Debug + Send + Sync + 'static {
     /// Claims a call: the one request before it runs.
     ///
-    /// A granted token's epoch is above all earlier ones of the key, also of records that were
-    /// cleared or are over. A claim of the same owner that is in force already is granted again,
-    /// with the same token. Where no other record can be forgotten to make room, the reply is
-    /// [`Claimed::Full`], and nothing is.
+    /// A granted token's epoch is above all earlier ones of the key, also those of cleared or
+    /// expired records. A claim of the same owner that is in force already is granted again, with
+    /// the same token. If the store is full and no record may be evicted, the reply is
+    /// [`Claimed::Full`].
     fn claim<'s>(&'s self, claim: &'s ClaimRequest) -> StoreFuture<'s, Claimed>;
 
     /// Prolongs a lease to `lease` from now; `false` if the claim is lost.
     fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool>;
 
-    /// Forgets a claim under which nothing was started, and wakes who watches; `false` if this
-    /// owner has none. The owner alone proves it: who never saw the reply to its claim knows no
-    /// epoch.
+    /// Deletes a claim under which the call was not started, and wakes the watchers; `false` if
+    /// this owner has none. It is identified by its owner alone, since a process that lost the
+    /// reply to its claim does not know the epoch.
     fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool>;
 
-    /// Records how a call ended, and wakes who watches; `false` if the claim is lost. Late is fine
-    /// while nobody else has claimed or settled it. Sent again it changes nothing and is `true`.
+    /// Records how a call ended, and wakes the watchers; `false` if the claim is lost. A late end
+    /// is accepted while no other process has claimed or settled the call. Sent again, it changes
+    /// nothing and returns `true`.
     fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool>;
 
-    /// Says how a call of unknown outcome ended, and wakes who watches; `false` if there is none,
-    /// or it is not that `of` this claim. The record passes to [`Token::BY_HAND`] at a higher
-    /// epoch, so whoever held it has lost it.
+    /// Records how a call of unknown outcome ended, and wakes the watchers; `false` if there is
+    /// none, or it is not that `of` this claim. The record passes to [`Token::BY_HAND`] at a higher
+    /// epoch, so that its former owner has lost the claim.
     fn settle<'s>(&'s self, key: &'s Key, of: Option<Token>, end: &'s End)
     -> StoreFuture<'s, bool>;
 
-    /// The record of this key as it stands now: a lease that has ended reads as unknown, and a
-    /// record whose time is over is not there.
+    /// The record of this key as it stands now: a lease that has ended reads as unknown, and an
+    /// expired record as `None`.
     fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>>;
 
-    /// Waits until the record may differ from what was `seen`: finalised, released, settled,
-    /// cleared, claimed by another. At once, if it does already. May end early; whoever waits
-    /// claims again, and looks again by itself when the lease that it was told of ends, so a store
-    /// need not watch leases. Neither spins nor holds a connection that others need.
+    /// Waits until the record may differ from `seen`: finalised, released, settled, cleared, or
+    /// claimed by another owner. Returns at once if it differs already, and may return early. The
+    /// caller then claims again; it also claims again when the lease ends, so a store need not
+    /// watch leases. Must not spin, nor hold a connection that other operations need.
     fn watch<'s>(&'s self, key: &'s Key, seen: Seen) -> StoreFuture<'s, ()>;
 
-    /// Up to `limit` records, in no order. For operators; may be slow.
+    /// Up to `limit` matching records, in no order. For operators; may be slow.
     fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>>;
 
-    /// How many records there are of these. For operators; may be slow.
+    /// The number of matching records. For operators; may be slow.
     fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64>;
 
-    /// Forgets these records and says how many, but for those in flight and mutating ones of
+    /// Deletes matching records and returns how many, except those in flight and mutating ones of
     /// unknown outcome ([`is_pinned`](crate::protocol::Record::is_pinned)).
     fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64>;
 
-    /// Forgets the record of this key, whatever it says, and wakes who watches; `false` if there
+    /// Deletes the record of this key, whatever its state, and wakes the watchers; `false` if there
     /// is none.
     fn clear<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, bool>;
 
-    /// Forgets records whose time is over, a bounded number at a time, and says how many. A store
-    /// that does so by itself has nothing to do.
+    /// Deletes expired records, a bounded number at a time, and returns how many. A store that
+    /// expires records by itself returns 0.
     fn sweep(&self) -> StoreFuture<'_, u64>;
 
-    /// Whether the store can be reached and keeps its promises as it is set up, for start-up and
-    /// health checks. Gives warnings of what it cannot rule out, each with what to do about it.
+    /// Checks that the store is reachable and configured to keep its promises, for start-up and
+    /// health checks. Returns warnings of what the check cannot rule out, each with a remedy.
     fn check(&self) -> StoreFuture<'_, Vec<String>>;
 }

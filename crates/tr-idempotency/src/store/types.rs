@@ -1,88 +1,88 @@
-//! What a store is asked, and what it answers.
+//! The requests to a store, and its replies.
 use crate::protocol::{Ask, Millis, Phase, Record, Reply, State, Token, Ttls};
 use std::{fmt, ops::RangeInclusive};
 use tr_core::canonical::{Digest, Key};
 
-/// A state with what is kept of the call, as bytes.
+/// A state, with what is kept of the call as bytes.
 pub type StoredState = State<Vec<u8>, Vec<u8>>;
 
 /// A record's protocol fields, and what is kept of the call as bytes.
 pub type StoredRecord = Record<Vec<u8>, Vec<u8>>;
 
-/// A wish to run a call.
+/// A request to run a call.
 #[derive(Clone)]
 pub struct ClaimRequest {
-    /// Names the call.
+    /// The key of the call.
     pub key: Key,
-    /// What it asks for.
+    /// The digest of its params.
     pub digest: Digest,
-    /// A second run may do harm.
+    /// Whether a second run may do harm.
     pub mutating: bool,
-    /// Run it again if it failed and may succeed now.
+    /// Whether to run it again if it failed and may succeed now.
     pub again: bool,
-    /// Drawn anew for each claim, and never [`Token::BY_HAND`].
+    /// A new random number for each claim, never [`Token::BY_HAND`].
     pub owner: u64,
     /// How long each state lasts.
     pub ttls: Ttls,
-    /// The tool's label: for operators, who list and flush by its beginning.
+    /// The tool's label, by whose prefix operators list and flush.
     pub tool: String,
-    /// The session, or a keyed hash of it: for operators, who list and flush by it.
+    /// The session, or a keyed hash of it, by which operators list and flush.
     pub session: Option<String>,
-    /// What else operators are told of the request.
+    /// Further notes about the request, for operators.
     pub notes: Vec<u8>,
 }
 
-/// What a claim meets.
+/// The reply to a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claimed {
-    /// Run it.
+    /// The call may run.
     Run(Grant),
-    /// Somebody else runs it: watch, then claim again.
+    /// Another owner runs it: watch, then claim again.
     Busy {
         /// What to watch.
         seen: Seen,
-        /// When to look again at the latest.
+        /// How long the other owner's lease lasts: claim again after it at the latest.
         lease_left: Millis,
     },
-    /// It is done or has failed: give that again.
+    /// It is done or has failed: replay that.
     Settled(Box<Stored>),
-    /// It may have run: neither run it nor answer for it.
+    /// It may have run: neither run it nor replay it.
     Unknown(Box<Stored>),
-    /// The key is another call's.
+    /// The key was used with other params.
     Conflict,
-    /// There is no room for another record.
+    /// The store is full.
     Full,
 }
 
 /// A claim that was granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Proves it.
+    /// The proof of the claim.
     pub token: Token,
-    /// How long the lease lasts from the store's reply on. Counted from when the request was sent,
-    /// it ends before the store thinks so, whatever the reply took.
+    /// How long the lease lasts from the store's reply on. A caller counts it from when it sent the
+    /// request, so that the lease ends for the caller before it ends for the store.
     pub lease_left: Millis,
     /// Which run this is, from 1.
     pub runs: u32,
-    /// What the record said before, if it said anything.
+    /// The state of the record before, if there was one.
     pub before: Option<Box<Before>>,
 }
 
-/// What a record said before it was claimed again.
+/// The state of a record before it was claimed again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Before {
-    /// How the call stood.
+    /// The state of the call.
     pub state: StoredState,
     /// When that claim was granted.
     pub claimed_at: Millis,
-    /// When it got into that state.
+    /// When it entered that state.
     pub changed_at: Millis,
 }
 
-/// A record as somebody saw it.
+/// The version of a record that a caller saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Of the claim in force.
+    /// The token of the claim in force.
     pub token: Token,
     /// Its version.
     pub version: u64,
@@ -97,10 +97,10 @@ pub struct End {
     pub ttl: Millis,
 }
 
-/// A record as a store has it.
+/// A record in a store.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// Names the call.
+    /// The key of the call.
     pub key: Key,
     /// Its protocol fields.
     pub record: StoredRecord,
@@ -108,48 +108,48 @@ pub struct Stored {
     pub tool: String,
     /// The session, or a keyed hash of it.
     pub session: Option<String>,
-    /// What else operators are told of the request.
+    /// Further notes about the request, for operators.
     pub notes: Vec<u8>,
-    /// The store's time when this was read.
+    /// The store's time at which this was read.
     pub now: Millis,
 }
 
-/// Which records are meant: those of both.
+/// Selects records that match both filters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Whose calls.
+    /// Which calls.
     pub selector: Selector,
-    /// How they stand.
+    /// In which states.
     pub state: StateFilter,
 }
 
-/// Whose calls' records are meant.
+/// Selects records by key, session, params or tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Selector {
-    /// Everybody's.
+    /// All records.
     #[default]
     All,
-    /// That of this key.
+    /// The record of this key.
     Key(Key),
-    /// Those whose keys lie in this range: for operators, who know the beginning of one.
+    /// The records whose keys are in this range, to look a record up by a prefix of its key.
     Keys(RangeInclusive<Key>),
-    /// Those of this session, as [`ClaimRequest::session`] spells it.
+    /// The records of this session, as in [`ClaimRequest::session`].
     Session(String),
-    /// Those of this session that have these params.
+    /// The records of this session with these params.
     Equal(String, Digest),
-    /// Those of the tools whose label starts so.
+    /// The records of tools whose label has this prefix.
     Tool(String),
 }
 
-/// Records of which state are meant.
+/// Selects records by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StateFilter {
     /// All.
     #[default]
     Any,
-    /// Calls that have been in flight for at least so long, in milliseconds.
+    /// Calls that have been in flight for at least this long, in milliseconds.
     Inflight {
-        /// Since their claim was granted.
+        /// The time since their claim was granted.
         at_least: Millis,
     },
     /// Calls of unknown outcome, leases that have ended included.
@@ -157,18 +157,18 @@ pub enum StateFilter {
 }
 
 impl ClaimRequest {
-    /// The protocol's question, once a store has drawn the epoch and looked at its clock.
+    /// The protocol's input, with the epoch and the time from the store.
     #[must_use]
     pub const fn ask(&self, epoch: u64, now: Millis) -> Ask {
         let Self { digest, mutating, again, owner, ttls, .. } = *self;
         Ask { digest, mutating, again, token: Token { epoch, owner }, now, ttls }
     }
 
-    /// Applies the claim to what lies under its key, for stores that are written in Rust. `found`
-    /// is to be written back if it has changed: with [`Claimed::Run`], or because a lease has
-    /// ended. Where nothing was `found`, the store sees to room first.
+    /// Applies the claim to the record under its key, for stores that are written in Rust. The
+    /// store writes `found` back if it has changed: with [`Claimed::Run`], or because a lease has
+    /// ended. If nothing was `found`, the store checks its capacity first.
     ///
-    /// `epoch` is above all earlier ones of this key.
+    /// `epoch` must be above all earlier ones of this key.
     pub fn apply(&self, found: &mut Option<Stored>, epoch: u64, now: Millis) -> Claimed {
         let ask = self.ask(epoch, now);
         let Some(stored) = found.as_mut().filter(|stored| stored.record.over_at() > now) else {
@@ -207,13 +207,13 @@ impl ClaimRequest {
 }
 
 impl Stored {
-    /// By what a change is told.
+    /// What [`watch`](super::RecordStore::watch) compares.
     #[must_use]
     pub const fn seen(&self) -> Seen {
         Seen { token: self.record.token, version: self.record.version }
     }
 
-    /// The record as it stands at `now`; `None` if its time is over.
+    /// The record as it stands at `now`; `None` if it has expired.
     #[must_use]
     pub fn at(mut self, now: Millis) -> Option<Self> {
         self.now = now;
@@ -231,7 +231,7 @@ impl Query {
     /// All records.
     pub const ALL: Self = Self { selector: Selector::All, state: StateFilter::Any };
 
-    /// Whether a record, as it stands now, is meant.
+    /// Whether a record, as it stands now, matches.
     #[must_use]
     pub fn matches(&self, stored: &Stored) -> bool {
         let theirs = match &self.selector {
@@ -262,7 +262,7 @@ impl StateFilter {
 }
 
 impl fmt::Debug for ClaimRequest {
-    /// Shows nothing of the request but whom it is for.
+    /// Shows only the key, tool, effect and owner of the request.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClaimRequest")
             .field("key", &self.key)
@@ -274,7 +274,7 @@ impl fmt::Debug for ClaimRequest {
 }
 
 impl fmt::Debug for Stored {
-    /// Shows the protocol's fields, and nothing that is kept.
+    /// Shows the protocol's fields, without what is kept of the call.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stored")
             .field("key", &self.key)

@@ -56,7 +56,7 @@ async fn without_a_name_the_call_is_refused_and_says_what_to_do() {
     let (service, asked) = service(&Memory::new(), None);
     let error = call(&service, nobody_s("1")).await.unwrap_err();
     let says = tr_core::causes(&*error).map(ToString::to_string).collect::<Vec<_>>().join(": ");
-    assert!(says.contains("name a session, or the service"), "{says}");
+    assert!(says.contains("set a session, or the layer's `instance`"), "{says}");
     assert_eq!(refusal(Err(error)), told("invalid_envelope", Ran::No, Verdict::Permanent));
     assert_eq!(asked.calls(), 0);
     // A call that asked for no record gets none.

@@ -196,7 +196,7 @@ async fn a_janitor_sweeps_the_store() {
 async fn a_store_says_what_it_cannot_promise() {
     let (_, handle, _) = over(&Memory::new(), counting(SECOND));
     let warnings = handle.check().await.unwrap();
-    assert!(warnings[0].contains("die with this process"), "{warnings:?}");
+    assert!(warnings[0].contains("lost when this process ends"), "{warnings:?}");
 }
 
 /// Its lease has ended before it could start, and the store does not say whether it still has it.

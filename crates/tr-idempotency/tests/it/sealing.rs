@@ -78,7 +78,7 @@ async fn a_record_sealed_with_another_key_is_no_reason_to_run_a_mutating_call() 
         (None, "sealed with a key that this program does not have"),
         (Some(key(2)), "sealed with a key that this program does not have"),
         // The number is the same, the key is not.
-        (Some(SealingKey::new(1, [9; 32])), "its seal is broken, or another key's"),
+        (Some(SealingKey::new(1, [9; 32])), "its seal does not verify"),
     ];
     for (other, why) in others {
         let records = Memory::new();
@@ -158,7 +158,7 @@ async fn a_forged_answer_is_not_given_to_callers_of_a_sealed_store() {
             continue;
         }
         let error = answer.unwrap_err();
-        let why = "it is not sealed: somebody else wrote it";
+        let why = "it is not sealed: another writer";
         assert!(causes(&*error).any(|it| it.to_string().contains(why)), "{error:?}");
         assert_eq!(refusal(Err(error)), told("outcome_unknown", Ran::Yes, Verdict::Permanent));
         // Nor are operators told what it says of who asked.
@@ -183,7 +183,7 @@ async fn a_sealed_answer_that_was_moved_is_not_given() {
     assert_eq!(a.record.digest, b.record.digest, "both ask for the same");
 
     // What `a` was told stands under `b`; then what `b` was told, in a record claimed later.
-    for (bytes, why) in [(body(&a), "broken, or another key's"), (body(&b), "for another run")] {
+    for (bytes, why) in [(body(&a), "its seal does not verify"), (body(&b), "for another run")] {
         let named = key_of(&pay("b"));
         assert!(records.clear(&named).await.unwrap());
         let claim = ClaimRequest {

@@ -29,7 +29,7 @@ pub(super) enum Action {
     Crash(usize),
     /// What was given up for lost arrives.
     Arrive,
-    /// Half a lease goes by.
+    /// Half a lease passes.
     Tick,
     /// The store's clock jumps by a lease.
     Jump(i8),
@@ -37,12 +37,12 @@ pub(super) enum Action {
     Settle {
         done: bool,
     },
-    /// The store makes room.
+    /// The store evicts a record.
     Evict,
     /// A record's time is over, or an operator flushes what is settled.
     Forget,
     Follow,
-    /// The replica takes over; one caller may go on talking to the old primary.
+    /// The replica is promoted; one caller may still reach the old primary.
     Failover(Option<usize>),
     /// The old primary comes back as a replica.
     Heal,

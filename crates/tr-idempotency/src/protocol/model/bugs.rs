@@ -1,4 +1,5 @@
-//! Mistakes that others made or that are near at hand. The laws must find each of them.
+//! Mistakes that other implementations made, or that are easy to make. The laws must find each of
+//! them.
 use super::{
     super::{Ask, Record, Reply, State},
     laws,
@@ -10,15 +11,15 @@ use std::mem;
 pub(super) enum Bug {
     /// A lease that ends leaves nothing, as if the claim were the key's time to live.
     ExpiryDeletes,
-    /// An end is recorded by whoever brings it.
+    /// An end is recorded whatever its token.
     FinishUnchecked,
     /// A duplicate that is turned away deletes the record on its way out.
     DuplicateDeletes,
-    /// Who finds a record free writes its claim later, over whatever is there by then.
+    /// A caller that finds no record writes its claim later, over any record written meanwhile.
     RecoveryOverwrites,
     /// A record that is settled fits any params.
     DigestLost,
-    /// A caller that fails deletes the record, whose ever it is by then.
+    /// A caller that fails deletes the record, even if it belongs to another claim.
     FailureDeletes,
     /// A claim that is sent again after its reply was lost waits for itself.
     OwnerUnknown,

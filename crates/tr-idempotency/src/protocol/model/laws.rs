@@ -21,11 +21,11 @@ pub(super) const ALWAYS: [Law; 8] = [
 
 pub(super) const ONCE: &str = "a mutating call is not run again while it may have run";
 pub(super) const TRUTH: &str = "a record says of its claim's run what became of it";
-pub(super) const KEPT: &str = "whoever holds a lease has the record";
+pub(super) const KEPT: &str = "the owner of a lease has the record";
 pub(super) const DONE_STAYS: &str = "a success that was recorded stays recorded";
 pub(super) const OWN_PARAMS: &str = "answers are for the same params, conflicts for others";
-pub(super) const OWN_CLAIM: &str = "nobody waits for itself";
-pub(super) const NOT_STUCK: &str = "a lease later, whoever asks gets a claim or an answer";
+pub(super) const OWN_CLAIM: &str = "no caller waits for itself";
+pub(super) const NOT_STUCK: &str = "one lease later, every caller gets a claim or a response";
 pub(super) const EPOCHS_GROW: &str = "a later claim has a higher epoch";
 
 fn once(lease: &Lease, world: &World) -> bool {
@@ -132,7 +132,7 @@ pub(super) const SOMETIMES: [Law; 7] = [
 ];
 
 /// Happens with mutating calls only.
-pub(super) const TOLD_UNKNOWN: Law = ("a duplicate learns that nobody knows", |_, world| {
+pub(super) const TOLD_UNKNOWN: Law = ("a duplicate gets `unknown`", |_, world| {
     any(world, |step, _| step == Step::Told(Answer::Unknown))
 });
 

@@ -32,7 +32,7 @@ impl World {
         }
     }
 
-    /// Of epochs only the order matters, unless somebody counts them.
+    /// Only the order of epochs matters, unless a bug counts them.
     fn level_epochs(&mut self) {
         let mut epochs: Vec<_> = self.tokens().map(|token| token.epoch).collect();
         epochs.sort_unstable();

@@ -1,9 +1,9 @@
 //! The protocol under a model checker: every order of events, up to a number of faults.
 //!
-//! Three callers share one key. Between any two of their steps messages get lost, are answered to
-//! nobody or arrive late, callers are killed or sleep through their leases, the store makes room,
-//! operators settle, a replica takes over that has not seen the last writes. The record changes by
-//! the protocol's own functions alone; what the model adds is the world around it.
+//! Three callers share one key. Between any two of their steps, requests and replies get lost or
+//! arrive late, callers are killed or sleep through their leases, the store evicts records,
+//! operators settle, and a replica without the last writes is promoted. The record changes by the
+//! protocol's own functions alone; what the model adds is the world around it.
 //!
 //! [`laws`] says what must hold. [`bugs`] are mistakes that the laws must find: a law that finds
 //! nothing proves nothing.
@@ -30,7 +30,7 @@ struct Lease {
     callers: usize,
     /// How many faults one history has.
     faults: u8,
-    /// The store has a replica, which may take over.
+    /// The store has a replica, which may be promoted.
     replicated: bool,
     /// Who writes waits until the replica has it.
     waits_for_replica: bool,

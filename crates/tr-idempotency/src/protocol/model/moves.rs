@@ -69,7 +69,7 @@ impl World {
         self.top = self.top.max(token.epoch);
     }
 
-    /// Nobody learns any more what the replica had.
+    /// The replica's content can no longer matter.
     pub(super) fn disconnect(&mut self) {
         for caller in &mut self.callers {
             caller.step = match caller.step {
@@ -80,7 +80,7 @@ impl World {
         }
     }
 
-    /// Whether the replica has all that the primary has, and this caller is told so.
+    /// Whether the replica has all writes of the primary, and this caller gets that confirmation.
     pub(super) fn is_followed(&self, by: usize) -> bool {
         let is_cut = self.deposed.as_ref().is_some_and(|(_, cut)| *cut == by);
         !is_cut && self.replica.as_ref() == Some(&self.primary)

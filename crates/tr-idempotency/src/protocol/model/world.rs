@@ -79,7 +79,7 @@ pub(super) enum Step {
     Fresh,
     /// Sent a claim and heard nothing.
     Unsure,
-    /// Somebody else runs it; looks again.
+    /// Another caller runs it; looks again.
     Waits,
     /// Read the record as free; only with [`Bug::RecoveryOverwrites`].
     Peeked,
@@ -112,7 +112,7 @@ pub(super) enum Step {
     Over,
 }
 
-/// What became of a caller's run, whoever knows it.
+/// What happened to a caller's run, whether or not a caller knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Run {
     #[default]
@@ -121,7 +121,7 @@ pub(super) enum Run {
     Succeeded,
     /// It did nothing, or nothing that a repeat would double.
     Failed,
-    /// Nobody can say.
+    /// Unknown to every caller.
     Lost,
     /// Before the record was forgotten: no promise covers it any more.
     Past,
@@ -136,7 +136,7 @@ pub(super) enum End {
     Unknown,
 }
 
-/// What a caller is told. With whose run it is about.
+/// What a caller gets, and whose run that was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Answer {
     Own {

@@ -4,7 +4,7 @@ if r == false then return {'unreadable'} end
 if r then
   if r.digest ~= c.digest then return {'conflict'} end
   if r.owner == c.owner and (r.phase == 'i' or (r.phase == 'u' and r.body == '0')) then
-    -- The reply to this very claim got lost: it is sent again before anything has started.
+    -- The reply to this claim was lost, and the claim is sent again; the call has not started.
     if r.phase == 'u' then
       turn(r, 'i', now + lease)
       write(r, string.sub(value, SIZE + 1))

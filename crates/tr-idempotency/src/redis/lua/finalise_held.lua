@@ -1,8 +1,8 @@
 local token, phase, ttl, durable, body = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1', ARGV[5]
 local kept = body and '1' or '0'
 body = body or ''
--- Most calls end while their lease runs: this records it and is over, without a look at what stays
--- as it is. Whatever else there is, what follows sees to it.
+-- Most calls end during their lease: this records the end and returns, without parsing the fields
+-- that stay. The script that follows handles all other cases.
 local value = redis.call('GET', key)
 if value and #value >= SIZE then
   local layout, was, mutating, holder, version, run, till =

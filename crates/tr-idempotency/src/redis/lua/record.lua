@@ -9,7 +9,7 @@ local function fields(value)
   }
 end
 
--- The record as it stands now and its bytes; nil if there is none, false if it is no record that
+-- The record as it stands now and its bytes; nil if there is none, false if it is not a record that
 -- this version knows.
 local function read()
   local value = redis.call('GET', key)
@@ -17,7 +17,7 @@ local function read()
   if string.sub(value, 1, 1) ~= LAYOUT or #value < SIZE then return false end
   local r = fields(value)
   if r.phase == 'i' and now >= r.till then
-    -- The lease has ended: nobody recorded how the call did.
+    -- The lease has ended, and the outcome of the call was not recorded.
     r.phase, r.changed, r.till, r.version = 'u', r.till, r.till + r.unknown, r.version + 1
   end
   if r.phase ~= 'i' and now >= r.till then return nil end
@@ -36,7 +36,7 @@ local function write(r, rest)
   redis.call('SET', key, head .. rest, 'PX', math.max(over(r) - now, 1))
 end
 
--- Writes without changing anything: who waits for replicas waits for its own last write.
+-- Writes without changing anything: WAIT waits for the last write of its own connection.
 local function touch(r)
   redis.call('PEXPIREAT', key, over(r))
 end
@@ -50,7 +50,7 @@ local function turn(r, phase, till)
   r.phase, r.changed, r.till, r.version = phase, now, till, r.version + 1
 end
 
--- Wakes who watches. Whoever may not publish has watchers that look by themselves.
+-- Wakes the watchers. A user without permission to publish relies on watchers that poll.
 local function tell()
   redis.pcall('PUBLISH', key, '')
 end
