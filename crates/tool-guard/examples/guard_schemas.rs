@@ -75,8 +75,8 @@ fn session_report() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Session report",
-        "description": "One line of what `tool-guard session … --json` prints: what came of one \
-            file, or of one session of a database. Members may be added; a reader leaves out \
+        "description": "One line of `tool-guard session … --json`: the result for one \
+            file, or for one session of a database. Members may be added; a reader ignores \
             those that it does not know.",
         "anyOf": [
             object("Of check", &[line(&["clean", "findings", "notJudged"]), about(), health(), not_judged(false)]),

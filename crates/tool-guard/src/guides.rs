@@ -2,7 +2,7 @@
 use crate::Cli;
 use clap::{Arg, Command, CommandFactory as _};
 
-/// Each command with the guide that speaks of its options.
+/// Each command with the guide that describes its options.
 const GUIDES: [(&str, &str); 4] = [
     ("mcp", include_str!("../../../docs/mcp.md")),
     ("records", include_str!("../../../docs/records.md")),
@@ -10,11 +10,11 @@ const GUIDES: [(&str, &str); 4] = [
     ("session", include_str!("../../../docs/session.md")),
 ];
 
-/// What people write: options by their names, and the words that they take.
+/// What users write: the names of options, and their possible values.
 fn words(arg: &Arg) -> impl Iterator<Item = String> {
     let values = arg.get_possible_values();
     let values = values.into_iter().map(|value| value.get_name().to_owned());
-    // Flags take `true` and `false`, which nobody writes.
+    // Flags take `true` and `false`, which users do not write.
     let values = values.filter(|value| !["true", "false"].contains(&value.as_str()));
     arg.get_long().map(|long| format!("--{long}")).into_iter().chain(values)
 }

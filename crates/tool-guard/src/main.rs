@@ -1,4 +1,4 @@
-//! Puts the reliability stack in front of any MCP server, and mends agents' sessions.
+//! Puts the reliability stack in front of any MCP server, and repairs agents' sessions.
 mod demo;
 #[cfg(test)]
 mod guides;
@@ -26,20 +26,20 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Stand between an MCP client and the MCP server COMMAND, on standard input and output
+    /// Proxy an MCP client's calls to the MCP server COMMAND, on standard input and output
     Mcp(mcp::Options),
-    /// Run the turn that PLAN describes against the MCP server COMMAND, and show what happened
+    /// Run the tool calls of PLAN against the MCP server COMMAND, and print the trace
     Turn(turn::Options),
-    /// Show what is recorded of mutating calls, and settle those of unknown outcome
+    /// List the records of mutating calls, and settle those of unknown outcome
     Records(records::Options),
-    /// Find what makes a provider refuse an agent's session, and mend it
+    /// Find the faults for which a provider refuses an agent's session, and repair them
     Session(session::Options),
-    /// Show what the guard is good for, side by side
+    /// Show the same agent without and with the guard, side by side
     Demo(demo::Options),
-    /// Serve the demonstration's tools on standard input and output
+    /// Serve the demo's tools on standard input and output
     #[command(name = "__serve", hide = true)]
     Serve(demo::ServerOptions),
-    /// Run a command that ends when the process PARENT does
+    /// Run a command, and end it when the process PARENT ends
     #[command(name = "__exec", hide = true)]
     Exec {
         parent: i32,
@@ -51,11 +51,11 @@ enum Command {
     Watch { group: i32 },
 }
 
-/// Standard input, output and error come before it.
+/// The first file descriptor after standard input, output and error.
 const FIRST_OTHER: i32 = 3;
 
 fn main() -> ExitCode {
-    // What our parent has open and did not close before it started us is not for the server's eyes.
+    // The server must not inherit other open files of our parent.
     close_fds::set_fds_cloexec(FIRST_OTHER, &[]);
     let cli = Cli::try_parse().unwrap_or_else(|error| usage::exit(&error));
     if matches!(cli.command, Command::Mcp(_) | Command::Turn(_)) {
@@ -67,15 +67,15 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = runtime.map_err(Into::into).and_then(|runtime| {
         runtime.block_on(async {
-            // Unheard, it ends the process: heard, a write beyond `ulimit -f` fails as one to a full disk.
-            // Being heard, and not ignored, it is not inherited by the server.
-            let _heard = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?;
+            // By default SIGXFSZ ends the process; with a handler, a write beyond `ulimit -f` fails like one to a
+            // full disk. The server does not inherit a handler, as it would inherit `ignore`.
+            let _handled = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?;
             match cli.command {
                 Command::Mcp(options) => mcp::run(options).await,
                 Command::Turn(options) => turn::run(options).await,
                 Command::Records(options) => records::run(options).await,
                 Command::Session(options) => {
-                    // It waits for the disk, all the time.
+                    // It blocks on the disk.
                     Ok(tokio::task::spawn_blocking(move || session::run(&options)).await?)
                 }
                 Command::Demo(options) => demo::run(options).await,

@@ -1,4 +1,4 @@
-//! `tool-guard records`: what is recorded of calls, and how a person settles what nobody knows.
+//! `tool-guard records`: lists the records of calls, and settles calls of unknown outcome.
 //!
 //! It works on the store itself, whether or not a guard runs.
 mod given;
@@ -22,41 +22,41 @@ use tr_core::{
     SystemClock, ToolOutcome, WallClock, canonical::Key, printable, printable_json, printable_lines,
 };
 
-/// What it ends with.
+/// The exit codes, for the help.
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
   1  the records cannot be read
   2  the command line, or the answer's file, cannot be used
-  3  settled otherwise already, or in flight
+  3  already settled differently, or in flight
   4  no record has this ID, or several have";
 
-/// It is settled otherwise, or in flight.
+/// The record is settled differently, or in flight.
 const OTHERWISE: u8 = 3;
 /// The ID names no record, or several.
 const NOT_FOUND: u8 = 4;
 const UNUSABLE: u8 = 2;
 
-/// Where the record cannot be read.
+/// Advice if the record cannot be read.
 const ADVICE: &str = ": give the guard's key with --records-key-file, or `forget` it";
 
 /// More than a store holds.
 const ALL: usize = 10_000_000;
 
-/// As many records with the same beginning are named.
+/// How many records with the same beginning are listed.
 const NAMED: usize = 5;
 
-/// As many digits of an ID are shown.
+/// How many digits of an ID are shown.
 const SHOWN: usize = 12;
 
-/// As few digits of an ID as are taken.
+/// How many digits of an ID are needed at least.
 const FEWEST: usize = 6;
 
-/// Shows the records of mutating calls, and settles those of unknown outcome.
+/// Lists the records of mutating calls, and settles those of unknown outcome.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Options {
-    /// Where they are: a file, or redis://HOST:PORT [default: the configuration's, or
+    /// The store of records: a file, or redis://HOST:PORT [default: the configuration's, or
     /// tool-guard/records.db in the user's state folder]
     #[arg(long, global = true, value_name = "WHERE")]
     records: Option<Place>,
@@ -65,7 +65,7 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "FILE")]
     records_key_file: Option<PathBuf>,
 
-    /// The guard's configuration, which may say where they are
+    /// The guard's configuration, which may name the store and the key
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -75,7 +75,7 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// List the records, those that changed last at the end
+    /// List the records, the latest change last
     List {
         /// Only those of unknown outcome
         #[arg(long)]
@@ -92,18 +92,18 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// Say how a call of unknown outcome ended
+    /// Record how a call of unknown outcome ended
     Settle {
         /// The record's ID, or its beginning
         id: String,
-        /// What you found out
+        /// How the call ended
         #[arg(value_enum)]
         how: How,
         /// With `done`: the result that repeats get, as a JSON object like that of tools/call
         #[arg(long, value_name = "FILE")]
         answer: Option<PathBuf>,
     },
-    /// Forget a record, whatever it says: a repeat of its call runs
+    /// Forget a record in any state: a repeat of its call runs
     Forget {
         /// The record's ID, or its beginning
         id: String,
@@ -112,7 +112,7 @@ enum What {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum How {
-    /// It ran: a repeat does not run, and gets the answer or is told that it ran
+    /// It ran: a repeat does not run, and gets the answer or the notice that it ran
     Done,
     /// It did not run: a repeat runs
     DidNotRun,
@@ -120,11 +120,13 @@ enum How {
 
 type Records = StoreHandle<ToolOutcome>;
 
-/// Does what is asked.
+/// Runs the subcommand.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let answer = match &options.what {
         What::Settle { answer: Some(_), how: How::DidNotRun, .. } => {
-            eprintln!("tool-guard: --answer is for `settle ID done`: what did not run has none");
+            eprintln!(
+                "tool-guard: --answer is for `settle ID done`: a call that did not run has no answer"
+            );
             return Ok(ExitCode::from(UNUSABLE));
         }
         What::Settle { answer: Some(file), .. } => match given::read(file) {
@@ -160,7 +162,7 @@ enum Act {
     Forget,
 }
 
-/// The store, which must be there.
+/// Opens the store, which must exist.
 async fn open(options: &Options) -> anyhow::Result<Records> {
     let config = read_config(options.config.as_deref(), variables())?;
     let configured = Recording::configured(&config.records).map_err(anyhow::Error::msg)?;
@@ -170,7 +172,9 @@ async fn open(options: &Options) -> anyhow::Result<Records> {
     };
     match &place {
         Place::Memory => {
-            bail!("records in memory are those of a running guard: name a file or a server")
+            bail!(
+                "records in memory belong to a running guard: give a file or a server with --records"
+            )
         }
         Place::File(file) if !file.exists() => {
             bail!("there are no records: {} does not exist", file.display())
@@ -192,7 +196,7 @@ async fn all(records: &Records, unknown: bool) -> anyhow::Result<Vec<DedupeRecor
     Ok(found)
 }
 
-/// The record whose ID begins so, or why there is not one.
+/// The record whose ID begins with `id`, or why there is not exactly one.
 async fn find(records: &Records, id: &str) -> anyhow::Result<Result<DedupeRecord, String>> {
     let id = id.to_ascii_lowercase();
     if id.len() < FEWEST {
@@ -206,7 +210,7 @@ async fn find(records: &Records, id: &str) -> anyhow::Result<Result<DedupeRecord
         several => {
             found.sort_by(|a, b| a.key.cmp(&b.key));
             let more = if several > NAMED { ", …" } else { "" };
-            // As much of each as tells it from its neighbours.
+            // As many digits of each as distinguish it from its neighbours.
             let keys: Vec<_> = found.iter().map(|record| &*record.key).collect();
             let named: Vec<_> = (0..several.min(NAMED)).map(|at| apart(&keys, at)).collect();
             let named = named.join(", ");
@@ -217,7 +221,7 @@ async fn find(records: &Records, id: &str) -> anyhow::Result<Result<DedupeRecord
     })
 }
 
-/// The beginning of one of these sorted IDs, as long as it is shown, or longer where others share that.
+/// The shown beginning of one of these sorted IDs, longer if another ID shares it.
 fn apart<'k>(keys: &[&'k str], at: usize) -> &'k str {
     let key = keys[at];
     let shared = |other: &&str| key.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
@@ -254,7 +258,7 @@ fn id(record: &DedupeRecord) -> anyhow::Result<Key> {
 fn line(record: &DedupeRecord, now: u64) -> String {
     let short = record.key.get(..SHOWN).unwrap_or(&record.key);
     let call = record.request.tool_call_id.as_deref().unwrap_or(&record.idempotency_key);
-    // A derived key's ID says nothing twice.
+    // A derived key is the record's ID, which is shown already.
     let call = if call == record.key { "-" } else { call };
     let age = ago(now.saturating_sub(record.updated_at_ms));
     let line = format!("{short}  {:<9}  {age:>9}  {}  {call}", state(record.state), record.tool);
@@ -280,7 +284,7 @@ fn ago(ms: u64) -> String {
     }
 }
 
-/// A record for a person who decides.
+/// All fields of a record, for a person who decides.
 fn whole(record: &DedupeRecord, now: u64) -> String {
     let since = |at: u64| ago(now.saturating_sub(at));
     let mut rows = vec![
@@ -307,7 +311,7 @@ fn whole(record: &DedupeRecord, now: u64) -> String {
         let short = record.key.get(..SHOWN).unwrap_or(&record.key);
         let _ = write!(
             text,
-            "\nIt may have run. Find out at the other end whether it did, then say so:\n  \
+            "\nIt may have run. Find out at the tool's own side whether it did, then record it:\n  \
              tool-guard records settle {short} done\n  tool-guard records settle {short} did-not-run\n"
         );
     }
@@ -350,18 +354,18 @@ async fn settle(
         (How::DidNotRun, _) => Resolution::DidNotRun,
     };
     let settled = records.settle(key, Some(record.epoch), settlement).await;
-    // What is said of a sealed record without the key, no guard would believe.
+    // A guard refuses a settlement of a sealed record that was made without its key.
     let no_key = |error: &StoreError| error.kind() == StoreErrorKind::Unreadable;
     let advice = if settled.as_ref().is_err_and(no_key) { ADVICE } else { "" };
     if settled.with_context(|| format!("the record cannot be settled{advice}"))?.is_ok() {
         println!("{says}");
         return Ok(ExitCode::SUCCESS);
     }
-    // As it stands now: somebody else may have been faster.
+    // Another operator may have settled it meanwhile.
     let now = records.record(key).await.context("the record cannot be read")?;
     let stands = now.as_ref().map_or("gone", |record| state(record.state));
     if now.is_some_and(|record| record.state == wanted) {
-        println!("{says} (it was settled so before)");
+        println!("{says} (already settled)");
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!("tool-guard: the call is not of unknown outcome: the record is {stands}");

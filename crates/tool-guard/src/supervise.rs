@@ -1,8 +1,8 @@
-//! Runs a command in a process group of its own, and ends the whole group when we end.
+//! Runs a command in a process group of its own, and ends the whole group when the guard ends.
 //!
-//! A guard that is killed cannot clean up, so a process between it and the server does: it is
-//! told by the kernel when its parent dies. That one can be killed, too; a third process waits for
-//! its end, and ends the group then.
+//! A killed guard cannot clean up, so a supervisor between it and the server does: the kernel sends it
+//! a signal when its parent dies. The supervisor can be killed, too; a third process waits for that,
+//! and then ends the group.
 use rustix::process::{Pid, Signal, getppid, kill_process_group, test_kill_process_group};
 use std::{
     env,
@@ -20,10 +20,10 @@ use tokio::{
 };
 use tr_core::printable;
 
-/// How long a group may take to end after it was asked to.
+/// How long a group may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The command could not be found, or not be started, as shells report it.
+/// Exit codes of a command that was not found, or could not be started, as shells use them.
 pub(crate) const NOT_FOUND: u8 = 127;
 pub(crate) const NOT_STARTED: u8 = 126;
 
@@ -35,7 +35,7 @@ pub(crate) async fn run(parent: i32, command: &[OsString]) -> io::Result<ExitCod
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
     let orphaned = async {
-        // Where the kernel tells, this only catches a parent that died before we asked it to.
+        // Where the kernel sends a signal, this only catches a parent that died before we asked for it.
         let beat = if cfg!(target_os = "linux") { Duration::from_secs(60) } else { GRACE / 4 };
         while getppid().map(Pid::as_raw_nonzero).map(i32::from) == Some(parent) {
             sleep(beat).await;
@@ -75,7 +75,7 @@ pub(crate) async fn run(parent: i32, command: &[OsString]) -> io::Result<ExitCod
     }
 }
 
-/// Has another process end the group once this one has ended without doing so: its input ends then.
+/// Starts the third process, which ends the group when its input, our end of a pipe, closes.
 fn watched(group: Pid) -> io::Result<Child> {
     Command::new(env::current_exe()?)
         .args(["__watch", &group.as_raw_nonzero().to_string()])
@@ -96,17 +96,17 @@ pub(crate) async fn watch(group: i32) -> io::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whoever reads the server's output, or writes its input, is to hear of its end, and not of ours.
+/// Closes our copies of the server's input and output, so that they close when the server ends.
 fn release_stdio() -> io::Result<()> {
     let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     Ok(rustix::stdio::dup2_stdout(&null)?)
 }
 
-/// Ends what the server leaves behind in its group: its end is theirs.
+/// Ends the processes that the server left in its group.
 async fn end_rest(group: Pid) {
     if kill_process_group(group, Signal::TERM).is_err() {
-        return; // Nobody is left.
+        return; // The group is empty.
     }
     let gone = async {
         while test_kill_process_group(group).is_ok() {
@@ -123,7 +123,7 @@ async fn end(child: &mut Child) -> io::Result<ExitCode> {
     let Some(group) = group else { return Ok(ExitCode::SUCCESS) };
     let _ = kill_process_group(group, Signal::TERM);
     let status = timeout(GRACE, child.wait()).await;
-    // Others of the group may live on after its leader.
+    // Other processes of the group may outlive its leader.
     let _ = kill_process_group(group, Signal::KILL);
     let status = match status {
         Ok(status) => status?,
@@ -132,7 +132,7 @@ async fn end(child: &mut Child) -> io::Result<ExitCode> {
     Ok(exit_code(status))
 }
 
-/// A signal counts as 128 and its number, as shells have it.
+/// A signal counts as 128 plus its number, as in shells.
 fn exit_code(status: ExitStatus) -> ExitCode {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))

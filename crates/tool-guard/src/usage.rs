@@ -1,4 +1,4 @@
-//! What is said of a command line that cannot be used.
+//! Errors of the command line, with a tip where a missing `--` explains them.
 use clap::{
     Error,
     error::{ContextKind, ContextValue, ErrorKind},
@@ -8,10 +8,10 @@ use std::{env, ffi::OsStr, process};
 /// The subcommands that start a server.
 const STARTING: [&str; 2] = ["mcp", "turn"];
 
-/// Says what is wrong, and ends the process. A mistake that a missing `--` explains names that.
+/// Prints the error and ends the process. If a missing `--` explains the error, a tip says so.
 pub(crate) fn exit(error: &Error) -> ! {
     let code = error.exit_code();
-    // Where nobody reads it, nothing is lost but the text.
+    // If standard error is closed, only the text is lost.
     let _ = error.print();
     let args: Vec<_> = env::args_os().skip(1).collect();
     let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
@@ -21,7 +21,7 @@ pub(crate) fn exit(error: &Error) -> ! {
     process::exit(code)
 }
 
-/// Whether a `--` would have told ours from the server's, and where it goes.
+/// Where to write `--`, if it would have separated our arguments from the server's.
 fn tip(error: &Error, args: &[&OsStr]) -> Option<String> {
     if args.contains(&OsStr::new("--")) {
         return None;

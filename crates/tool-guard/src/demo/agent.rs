@@ -14,12 +14,12 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-/// What an MCP client's or the guard's patience is in the demonstration.
+/// The timeout of an MCP client or of the guard in the demo.
 const PATIENCE: &str = "400ms";
 const CLIENT_PATIENCE: Duration = Duration::from_millis(400);
-/// Between two looks at the ledger.
+/// The interval of reading the ledger.
 const LOOK: Duration = Duration::from_millis(2);
-/// A client that trusts its guard to answer.
+/// The timeout of a client that relies on its guard to answer.
 const TRUSTING: Duration = Duration::from_secs(30);
 
 /// Whether the agent's calls are guarded.
@@ -34,14 +34,14 @@ pub(crate) enum Guarding {
 pub(crate) struct Agent {
     guarding: Guarding,
     connection: Connection,
-    /// What outlives its processes: the ledger and the guard's records.
+    /// Holds the ledger and the guard's records, which outlive the processes.
     folder: PathBuf,
     started: Instant,
     next_id: u64,
     replies: Vec<(Reply, Duration)>,
 }
 
-/// A server, behind a guard if there is one, and the way to it.
+/// A server, behind a guard if there is one, and its pipes.
 #[derive(Debug)]
 struct Connection {
     process: Child,
@@ -49,7 +49,7 @@ struct Connection {
     output: LineReader<ChildStdout>,
 }
 
-/// What the model is told.
+/// What the model reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
     pub(crate) text: String,
@@ -57,7 +57,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// The guard says that going on is no use.
+    /// Whether the guard asks the model to stop.
     pub(crate) fn says_stop(&self) -> bool {
         ["[LOOP DETECTED]", "[TOOL ERROR LIMIT]"].iter().any(|stop| self.text.contains(stop))
     }
@@ -74,16 +74,16 @@ pub(crate) struct Figures {
     pub(crate) executions: Vec<String>,
     /// How long it took.
     pub(crate) elapsed: Duration,
-    /// Half of the answers took at most so long.
+    /// The median time of an answer.
     pub(crate) median: Duration,
-    /// What the model was told last.
+    /// What the model read last.
     pub(crate) told: String,
     /// Transitions of breakers, as the guard logged them.
     pub(crate) breakers: Vec<String>,
 }
 
 impl Figures {
-    /// Side effects that happened again.
+    /// How many payments were repeated.
     pub(crate) fn duplicates(&self) -> usize {
         let charges = self.executions.iter().filter(|line| line.starts_with("charge_card"));
         let mut seen = std::collections::HashSet::new();
@@ -92,7 +92,7 @@ impl Figures {
 }
 
 impl Agent {
-    /// Starts a server, and a guard before it if there is to be one.
+    /// Starts a server, behind a guard if `guarding` says so.
     pub(crate) async fn start(guarding: Guarding, name: &str) -> anyhow::Result<Self> {
         let folder = folder(name, &format!("{guarding:?}"))?;
         let connection = Connection::open(guarding, &folder)?;
@@ -113,8 +113,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Pays, and has what it talks to killed between the payment and its answer: the guard with its
-    /// server, or the server where there is no guard. Then both are started again.
+    /// Pays, and kills its peer between the payment and its answer: the guard with its server, or the
+    /// server if there is no guard. Then starts both again.
     pub(crate) async fn pay_and_be_cut_off(
         &mut self,
         arguments: Value,
@@ -141,7 +141,7 @@ impl Agent {
         Ok(fs::read_to_string(ledger(&self.folder))?.matches("charge_card").count())
     }
 
-    /// Calls a tool once, as a model's step does. `key` names what the call is meant to do.
+    /// Calls a tool once, as a model's step does. `key` is the call's idempotency key.
     pub(crate) async fn call(
         &mut self,
         tool: &str,
@@ -167,7 +167,7 @@ impl Agent {
         Ok(id)
     }
 
-    /// The answer, or `None` if the client lost its patience.
+    /// The answer, or `None` at the client's timeout.
     async fn request(
         &mut self,
         method: &str,
@@ -190,7 +190,7 @@ impl Agent {
         timeout(patience, answer).await.ok().transpose()
     }
 
-    /// Says goodbye and counts.
+    /// Disconnects and counts.
     pub(crate) async fn leave(mut self) -> anyhow::Result<Figures> {
         let elapsed = self.started.elapsed();
         let Connection { mut process, input, output } = self.connection;
@@ -234,14 +234,14 @@ impl Connection {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .context("cannot start the demonstration's server")?;
+            .context("cannot start the demo server")?;
         let input = process.stdin.take().context("piped")?;
         let output = LineReader::new(process.stdout.take().context("piped")?, 1024 * 1024);
         Ok(Self { process, input, output })
     }
 }
 
-/// A call; `key` names what it is meant to do.
+/// The params of a call with its idempotency key.
 fn params(tool: &str, arguments: Value, key: Option<&str>) -> Value {
     let mut params = json!({ "name": tool });
     params["arguments"] = arguments;
@@ -261,7 +261,7 @@ fn reply(answer: &Value) -> Reply {
     Reply { text: texts.join("\n"), failed: answer["result"]["isError"] == true }
 }
 
-/// The states that breakers went to, in order.
+/// The states that breakers changed to, in order.
 fn transitions(log: &str) -> Vec<String> {
     log.lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
@@ -270,7 +270,7 @@ fn transitions(log: &str) -> Vec<String> {
         .collect()
 }
 
-/// A folder of this process's own.
+/// A new folder for this process.
 pub(super) fn folder(name: &str, side: &str) -> anyhow::Result<PathBuf> {
     let folder = format!("tool-guard-demo-{}-{name}-{side}", std::process::id());
     let path = env::temp_dir().join(folder);
@@ -279,7 +279,7 @@ pub(super) fn folder(name: &str, side: &str) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// What really happened, a line for each execution.
+/// The file with a line for each execution.
 pub(super) fn ledger(folder: &Path) -> PathBuf {
     folder.join("ledger")
 }

@@ -1,4 +1,4 @@
-//! `tool-guard demo`: the same agent with the same tools, once without the guard and once with it.
+//! `tool-guard demo`: the same agent with the same tools, without and with the guard.
 mod agent;
 mod report;
 mod scenes;
@@ -12,7 +12,7 @@ use clap::Args;
 use futures_util::future::try_join_all;
 use std::process::ExitCode;
 
-/// Shows what the guard is good for, with a server of its own whose tools fail as tools do.
+/// Shows the same agent without and with the guard, against a demo server whose tools fail.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Print the figures as JSON
@@ -20,10 +20,10 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// Runs the demonstration.
+/// Runs the demo.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let mut report = Report::default();
-    // All at once: each side of each scene has processes of its own, and measures its own time.
+    // Concurrently: each side of each scene has its own processes, and measures its own time.
     let plays = SCENES.iter().map(|scene| async move {
         tokio::try_join!(scene.play(Guarding::Without), scene.play(Guarding::With))
     });

@@ -85,7 +85,9 @@ impl Report {
             println!();
             println!("{TITLE}A whole turn of an agent, by `tool-guard turn`{TITLE:#}");
             turn.trace.to_string().lines().for_each(|line| println!("  {line}"));
-            println!("{DIM}  → a turn always ends, and says what came of each of its calls{DIM:#}");
+            println!(
+                "{DIM}  → a turn always ends, and reports the outcome of each of its calls{DIM:#}"
+            );
         }
         println!();
         println!("Put it in front of your own server:  tool-guard mcp -- COMMAND…");

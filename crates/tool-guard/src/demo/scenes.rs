@@ -1,10 +1,10 @@
-//! What the agent tries to do. Each scene is one script, played without the guard and with it.
+//! The demo's scenes. Each is one script, played without the guard and with it.
 use super::agent::{Agent, Figures, Guarding};
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// A scene of the demonstration.
+/// A scene of the demo.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scene {
     /// For files and JSON.
@@ -59,22 +59,22 @@ pub(crate) const SCENES: &[Scene] = &[
     },
 ];
 
-/// How often a blind agent tries again.
+/// How often an agent retries blindly.
 const BLIND_RETRIES: usize = 3;
-/// How long it thinks before it does.
+/// How long it waits before a retry.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How much an agent wants to know of a backend.
+/// How many questions an agent asks a backend.
 const QUESTIONS: usize = 40;
 /// How often a looping model repeats itself before its context is full.
 const CONTEXT: usize = 12;
 
 impl Scene {
-    /// Whether how long an answer takes is what it shows.
+    /// Whether the scene shows the time of an answer.
     pub(crate) fn shows_wait(self) -> bool {
         self.script == Script::Outage
     }
 
-    /// Whether what the model reads in the end is what it shows.
+    /// Whether the scene shows the last text that the model reads.
     pub(crate) fn shows_told(self) -> bool {
         self.script == Script::KilledGuard
     }
@@ -118,7 +118,7 @@ impl Scene {
     }
 }
 
-/// Repeats a failed call after a while, whatever it was, as agents do.
+/// Repeats a failed call after a pause, as agents do.
 async fn blindly(
     agent: &mut Agent,
     tool: &str,

@@ -1,7 +1,7 @@
-//! A small MCP server whose tools fail as tools do.
+//! A small MCP server whose tools fail.
 //!
-//! Every execution of a tool with a side effect is a line in a ledger, so that anybody can count
-//! what really happened.
+//! Every execution of a tool with a side effect is a line in a ledger, so that the executions can be
+//! counted.
 use crate::mcp::{Input, Item, LineReader, Output};
 use clap::Args;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ const OUTAGE: Duration = Duration::from_millis(80);
 /// The server's command line.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Where executions are written down, a line each
+    /// The file of executions, one per line
     #[arg(long, value_name = "FILE")]
     ledger: PathBuf,
 }
@@ -161,7 +161,7 @@ impl Server {
         }
     }
 
-    /// Charges first; what the caller hears of it depends on `then`.
+    /// Charges first; `then` selects the answer.
     async fn charge_card(&self, arguments: &Value) -> End {
         let Some(order) = arguments["order"].as_str() else {
             return End::Failed("Missing required parameter: order".into());
@@ -174,7 +174,7 @@ impl Server {
                 sleep(SOON).await;
                 End::Text(format!("charged order {order}"))
             }
-            // Later than anybody waits for it.
+            // After every caller's timeout.
             Some("late") => {
                 sleep(LATE).await;
                 End::Text(format!("charged order {order}"))
@@ -187,7 +187,7 @@ impl Server {
         }
     }
 
-    /// Takes `ms`, and reports progress as often as `steps` says.
+    /// Takes `ms`, and reports progress `steps` times.
     async fn slow(&self, arguments: &Value, token: &Value) -> End {
         let steps = arguments["steps"].as_u64().unwrap_or(1).max(1);
         let total = Duration::from_millis(arguments["ms"].as_u64().unwrap_or(100));

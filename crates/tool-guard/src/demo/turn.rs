@@ -1,4 +1,4 @@
-//! A whole turn: some of its calls go wrong, and it ends all the same.
+//! A whole turn: some of its calls fail, and the turn still ends.
 use super::agent::{folder, ledger};
 use crate::{
     mcp::stack::Records,
@@ -9,7 +9,7 @@ use tool_reliability::config::Config;
 use tr_core::ToolCatalog;
 use tr_turn::Report;
 
-/// A trip that somebody plans.
+/// A plan of a trip.
 const PLAN: &str = r#"{
     "turn": "trip",
     "limits": {"timeout_ms": 10000},
@@ -25,7 +25,7 @@ const PLAN: &str = r#"{
     ]
 }"#;
 
-/// Runs it against the demonstration's server.
+/// Runs it against the demo server.
 pub(crate) async fn run() -> anyhow::Result<Report> {
     let folder = folder("turn", "Guarded")?;
     let command: Vec<OsString> = vec![

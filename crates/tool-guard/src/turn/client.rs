@@ -1,4 +1,4 @@
-//! An MCP client over a server process: requests by their ids, nothing else.
+//! A minimal MCP client over a server process: requests, matched with answers by id.
 use crate::mcp::{
     Effects, Item, LineReader, Server, batch, guessed, mark,
     message::{self, Guess, Line, Token},
@@ -19,10 +19,10 @@ use tokio::{
 
 /// The longest answer that is read, in bytes.
 const MAX_LINE: usize = 64 * 1024 * 1024;
-/// No server lists its tools on more pages.
+/// How many pages of a server's list of tools are read.
 const MAX_PAGES: usize = 100;
 
-/// A connection to a server. Somebody has to [`pump`](Self::pump) it.
+/// A connection to a server. Its owner must run [`pump`](Self::pump).
 #[derive(Debug)]
 pub(crate) struct Client {
     server: Server,
@@ -32,11 +32,11 @@ pub(crate) struct Client {
     pub(crate) link: Arc<Link>,
 }
 
-/// What the requests of a connection share.
+/// The state that the requests of a connection share.
 #[derive(Debug, Default)]
 pub(crate) struct Link {
     state: Mutex<State>,
-    /// Something is to be written.
+    /// Signals that there is something to write.
     written: Notify,
 }
 
@@ -48,7 +48,7 @@ struct State {
     gone: bool,
 }
 
-/// A request whose answer is waited for; dropped before, it is taken back.
+/// A request that waits for its answer; dropping it cancels the request.
 #[derive(Debug)]
 pub(crate) struct Pending {
     link: Arc<Link>,
@@ -83,8 +83,8 @@ impl Link {
         self.written.notify_one();
     }
 
-    /// Takes a line of the server's. Its answers are read as `tool-guard mcp` reads them: by their id,
-    /// although they are no JSON, and each by itself where several come together.
+    /// Handles a line of the server's. Answers are read as `tool-guard mcp` reads them: matched by id even
+    /// if they are no JSON, and one by one if they are in a batch.
     fn take(&self, line: &Bytes) {
         let repaired = message::repaired(line);
         let line = repaired.as_ref().unwrap_or(line);
@@ -113,7 +113,7 @@ impl Link {
         }
     }
 
-    /// Takes the messages of a batch; a batch within a batch is none.
+    /// Handles the messages of a batch; a nested batch is ignored.
     fn take_each(&self, line: &Bytes) {
         for part in batch::parts(line).into_iter().flatten() {
             if part.starts_with(b"{") {
@@ -124,18 +124,18 @@ impl Link {
 
     fn answered(&self, id: &Token, line: &Bytes) {
         if let Some(waiting) = self.waiting(id) {
-            // Who does not wait any more has taken his request back.
+            // If the receiver is gone, the request was cancelled.
             let _ = waiting.send(line.clone());
         }
     }
 
-    /// Who waits for this answer.
+    /// The request that waits for this answer.
     fn waiting(&self, id: &Token) -> Option<oneshot::Sender<Bytes>> {
         let Token::Number(id) = id else { return None };
         self.lock().waiting.remove(&id.parse().ok()?)
     }
 
-    /// The answer was too long to be read.
+    /// Fails the request whose answer was too long to read.
     fn drop_answer(&self, id: Option<&str>) {
         let id = id.and_then(|id| serde_json::from_str(id).ok()).and_then(Token::read);
         drop(id.and_then(|id| self.waiting(&id)));
@@ -167,7 +167,7 @@ impl Drop for Pending {
 }
 
 impl Client {
-    /// Starts the server, and hears which tools it has.
+    /// Starts the server, and reads its list of tools.
     pub(crate) async fn connect(command: &[OsString]) -> anyhow::Result<(Self, Effects)> {
         let mut server = Server::start(command).context("cannot start the MCP server")?;
         let output = LineReader::new(server.take_output(), MAX_LINE);
@@ -193,7 +193,7 @@ impl Client {
     }
 
     async fn ask(&mut self, method: &str, params: &Value) -> anyhow::Result<Box<RawValue>> {
-        let gone = || format!("the MCP server has ended, without an answer to {method}");
+        let gone = || format!("the MCP server ended without an answer to {method}");
         let mut pending = self.link.request(method, &params.to_string()).with_context(gone)?;
         let answer = tokio::select! {
             biased;
@@ -204,14 +204,16 @@ impl Client {
         let (result, error) = guessed::parts(&line);
         match (result, error) {
             (Some(result), _) => Ok(result.to_owned()),
-            (None, Some(error)) => bail!("the MCP server refuses {method}: {}", error.get()),
+            (None, Some(error)) => bail!("the MCP server refused {method}: {}", error.get()),
             (None, None) => {
-                bail!("the MCP server gives {method} neither a result nor an error that is JSON")
+                bail!(
+                    "the MCP server answered {method} with neither a result nor an error in valid JSON"
+                )
             }
         }
     }
 
-    /// Moves lines in both directions until the server's output ends. Dropped, it has lost none.
+    /// Moves lines in both directions until the server's output ends. Dropping the future loses no line.
     pub(crate) async fn pump(&mut self) {
         while self.output.is_open() {
             self.unsent.unsplit(self.link.lock().outbox.split());
@@ -225,7 +227,7 @@ impl Client {
                 },
                 wrote = server::write(&mut self.server.input, &mut self.unsent), if !self.unsent.is_empty() => {
                     if wrote.is_err() {
-                        // Its output tells the rest.
+                        // The end of its output follows.
                         self.unsent.clear();
                     }
                 }
@@ -235,7 +237,7 @@ impl Client {
         self.link.close();
     }
 
-    /// Whether more may come of the server.
+    /// Whether the server's output is open.
     pub(crate) const fn is_open(&self) -> bool {
         self.output.is_open()
     }

@@ -1,4 +1,4 @@
-//! By which keys the calls of a plan are recorded, and which record belongs to which call.
+//! The keys under which the calls of a plan are recorded, and the record of each call.
 use crate::mcp::identity::Client;
 use std::{
     collections::HashMap,
@@ -8,7 +8,7 @@ use std::{
 use tr_core::{DedupeKey, DefaultPolicy, Effect, EffectOf, Ran, ToolCall, canonical::Key};
 use tr_turn::{Plan, Report};
 
-/// Gives the calls of a turn their records.
+/// Assigns the calls of a turn their keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     client: Client,
@@ -20,13 +20,13 @@ pub(crate) struct Keys {
 impl Keys {
     /// For calls to this server, in this run of the plan.
     pub(crate) fn new(server: &str, run: Option<&str>) -> Self {
-        // What names its own key needs no connection.
+        // A key of the call's own needs no connection.
         let client = Client::new(server, "turn", Vec::new());
         Self { client, run: run.map(Into::into), made: Arc::default() }
     }
 
-    /// The plan with a key for each call, if the run has a name. A key of the plan's own stays: it says
-    /// that the call is the same in every run.
+    /// The plan with a key for each call, if the run has a name. A call's own key stays: the call is then
+    /// the same in every run.
     pub(crate) fn plan(&self, plan: Plan) -> Plan {
         match &self.run {
             Some(run) => plan.keyed(|call| key_in(run, call)),
@@ -34,13 +34,13 @@ impl Keys {
         }
     }
 
-    /// Tells a call its record, if it has a key: the same that `tool-guard mcp` has for it.
+    /// Sets the dedupe key of a call that has a key: the same that `tool-guard mcp` uses for it.
     pub(crate) fn tell(&self, mut call: ToolCall) -> ToolCall {
         let effect = DefaultPolicy.effect_of(&call);
         let parts = call.parts();
         let Some(key) = parts.idempotency.key.as_deref() else { return call };
         let key = self.client.own_key(parts, key);
-        // Without a canonical form of its params the layer refuses it, and says so.
+        // If its params have no canonical form, the layer refuses the call with that reason.
         let Ok(digest) = call.digest() else { return call };
         if effect == Effect::Mutating
             && let Some(name) = name_of(&call)
@@ -53,7 +53,7 @@ impl Keys {
         call
     }
 
-    /// What a person can settle, as text; nothing where every call's end is known.
+    /// The calls that a person has to settle, as text; empty if every call's end is known.
     pub(crate) fn unknown(&self, report: &Report) -> String {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let unknown = report.calls.iter().filter(|call| call.ran == Ran::Unknown);
@@ -63,7 +63,7 @@ impl Keys {
             let name = &call.name;
             let _ = writeln!(
                 text,
-                "{name} may have run [record {short}]: find out whether it did, then write tool-guard records settle {short} done, or did-not-run"
+                "{name} may have run [record {short}]: find out whether it did, then run tool-guard records settle {short} done, or did-not-run"
             );
         }
         text
@@ -75,7 +75,7 @@ fn key_in(run: &str, call: &str) -> Box<str> {
     serde_json::json!(["run", run, call]).to_string().into()
 }
 
-/// The call's name in its plan, which its request's id has between the turn's and a number.
+/// The call's name in its plan: the middle part of its request id, between the turn's name and a number.
 fn name_of(call: &ToolCall) -> Option<&str> {
     let parts = call.parts();
     let id = parts.request_id.as_deref()?.strip_prefix(parts.turn.as_deref()?)?;

@@ -1,4 +1,4 @@
-//! Runs the turn, and says what came of it.
+//! Runs the turn, and reports its result.
 use super::{Client, Keys, Options, tool::RemoteTool};
 use crate::mcp::{
     Effects, answer,
@@ -22,30 +22,31 @@ use tower::{Layer as _, util::MapRequest};
 use tr_core::{Effect, ToolCatalog, ToolManifest, printable_lines};
 use tr_turn::{CancelLayer, Plan, Recorder, Report, Tools, Turns};
 
-/// How long an attempt may take where nobody says otherwise.
+/// The default limit of an attempt.
 const ATTEMPT: Duration = Duration::from_secs(30);
 
 /// The plan, the catalogue or a variable cannot be used.
 const UNUSABLE: u8 = 2;
-/// Something is missing, and the turn can do without it.
+/// A result is missing that the turn can do without.
 const PARTIAL: u8 = 3;
-/// Something is missing of which the user has to know.
+/// A result is missing that needs the user's attention.
 const ESCALATED: u8 = 4;
 
-/// What to know before the plan is run once more.
-const INCOMPLETE: &str = "tool-guard: the turn is not complete, and calls of it may have run.";
-/// In a run with a name.
-const GOES_ON: &str = "Run again with the same --run, the plan makes no call again that ended, and none \
+/// The first sentence of the advice on repeating the plan.
+const INCOMPLETE: &str =
+    "tool-guard: the turn is not complete, and some of its calls may have run.";
+/// The advice for a run with a name.
+const GOES_ON: &str = "With the same --run, a repeat of the plan makes no call again that ended, nor one \
      that may have run before a person has settled it.";
-/// In one without.
-const RUNS_AGAIN: &str = "Run again, the plan makes all of its calls again but those with an idempotency_key, those \
-     that succeeded included: check what was done, and take it out of the plan. With --run ID the next run \
-     under the same ID would make none again that ended.";
-/// Where nothing outlives the command.
-const RUNS_ALL_AGAIN: &str = "Run again, the plan makes all of its calls again, those that succeeded included, since \
-     nothing was recorded beyond this run: check what was done, and take it out of the plan.";
+/// The advice for a run without a name.
+const RUNS_AGAIN: &str = "A repeat of the plan makes all of its calls again except those with an idempotency_key, also \
+     those that succeeded: check which calls ran, and remove them from the plan. With --run ID, a later run \
+     under the same ID makes no call again that ended.";
+/// The advice if nothing was recorded.
+const RUNS_ALL_AGAIN: &str = "A repeat of the plan makes all of its calls again, also those that succeeded, since \
+     nothing was recorded beyond this run: check which calls ran, and remove them from the plan.";
 
-/// What is to be run, and how it is recorded.
+/// What to run, and how it is recorded.
 pub(crate) struct Run<'p> {
     pub(crate) plan: &'p str,
     pub(crate) config: &'p Config,
@@ -63,7 +64,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let (setup, catalog, text) = match (usable(&files), text) {
         (Ok((setup, catalog)), Ok(text)) => (setup, catalog, text),
         (setup, text) => {
-            // All, so that nobody mends one and hears of the next then.
+            // All errors, so that the user can fix them together.
             for said in setup.err().into_iter().chain(text.err()) {
                 eprintln!("tool-guard: {}", printable_lines(&said));
             }
@@ -75,7 +76,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         eprintln!("tool-guard: {}", printable_lines(&said));
         Ok(ExitCode::from(UNUSABLE))
     };
-    // The plan's own mistakes are told before a server runs, which only knows what it has not.
+    // Mistakes of the plan itself are reported before the server starts; missing tools afterwards.
     let plan = match Plan::from_json(&text, &Tools::any().catalog(catalog.clone())) {
         Ok(plan) => plan,
         Err(error) => return unusable(&error.into()),
@@ -85,25 +86,25 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let server = recording.server(&options.command);
     if run.is_some() && recording.place == Some(Place::Memory) {
         eprintln!(
-            "tool-guard: --run needs records that outlive the command: leave out --records memory"
+            "tool-guard: --run needs records that outlive the command: remove --records memory"
         );
         return Ok(ExitCode::from(UNUSABLE));
     }
     let rollout = setup.config.rollout.as_ref();
     if run.is_some() && rollout.is_some_and(|rollout| rollout.uniform() != Some(Mode::Enforce)) {
         eprintln!(
-            "tool-guard: --run records every call, and [rollout] lets calls pass by the records: leave out --run, or set mode = \"enforce\" for all calls"
+            "tool-guard: --run must record every call, but [rollout] leaves some out: remove --run, or set mode = \"enforce\" for all calls"
         );
         return Ok(ExitCode::from(UNUSABLE));
     }
-    // Where no call can be recognised, nothing is to be kept, and no file is made.
+    // Without a key for any call there is nothing to record, and no file is created.
     let is_recorded = run.is_some() || plan.has_keys();
     let records = match is_recorded || recording.is_named() {
         true => recording.open(&server).await?,
         false => Records::default(),
     };
     if run.is_some() && records.store.is_none() {
-        bail!("--run needs records that outlive the command: name a place for them with --records");
+        bail!("--run needs records that outlive the command: name a store with --records");
     }
     let is_kept = records.store.is_some();
     let keys = Keys::new(&server, run);
@@ -144,7 +145,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// What the files say, if a stack can be built by it.
+/// The settings and the catalogue of the files, if a stack can be built from them.
 fn usable(files: &Files) -> Result<(Setup, ToolCatalog), String> {
     let setup = files.read()?;
     let unusable = |error: &dyn Display| format!("{} cannot be used: {error}", files.said_in());
@@ -165,14 +166,14 @@ fn builder(config: &Config) -> Builder {
         .breaker(|_| breaker::Builder::close_on_first_success())
         .config(config)
         .retry(|retry| retry.config(retry_config))
-        // A plan is no model that loops, and each of its calls may fail by itself.
+        // A plan does not loop as a model does, and each of its calls may fail on its own.
         .loop_guard(|guard| guard.enabled(false))
-        // What MCP says of a failure is `isError`; any other member is the server's answer.
+        // MCP marks a failure by `isError`; other members are the server's answer.
         .silent_failures(false)
         .idempotency(|layer| Times::beside(&config.idempotency).set(layer))
 }
 
-/// Runs the plan over `client`'s tools. A signal withdraws what has not ended.
+/// Runs the plan over `client`'s tools. A signal cancels the calls that have not ended.
 pub(crate) async fn play(
     client: &mut Client,
     effects: &Effects,
@@ -200,7 +201,7 @@ pub(crate) async fn play(
         tokio::select! {
             biased;
             report = &mut turn => return Ok(report),
-            // After its end the calls hear that the server is gone.
+            // When it ends, the pending calls fail with `server_gone`.
             () = client.pump(), if client.is_open() => {}
             _ = interrupted.recv() => canceller.cancel_turn(),
             _ = terminated.recv() => canceller.cancel_turn(),
@@ -208,7 +209,7 @@ pub(crate) async fn play(
     }
 }
 
-/// What the user says of the tools, and what the server says of the rest.
+/// The user's catalogue, completed by the server's list of tools.
 fn completed(catalog: &ToolCatalog, effects: &Effects) -> anyhow::Result<ToolCatalog> {
     let listed: HashMap<_, _> =
         effects.listed().map(|manifest| (manifest.tool.name(), manifest)).collect();

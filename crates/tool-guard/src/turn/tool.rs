@@ -43,12 +43,12 @@ impl Service<ToolCall> for RemoteTool {
     }
 }
 
-/// A call under way.
+/// A call in flight.
 #[derive(Debug)]
 pub(crate) struct RemoteCall {
-    /// `None` if the server was gone before.
+    /// `None` if the server had ended before.
     pending: Option<Pending>,
-    /// By which its tool says that it did not run.
+    /// The manifest with the codes by which the tool says that it did not run.
     codes: Option<Arc<ToolManifest>>,
 }
 
@@ -66,12 +66,12 @@ impl Future for RemoteCall {
     }
 }
 
-/// The server does not answer any more.
+/// The server has ended, or its answer cannot be read.
 #[derive(Debug)]
 struct ServerGone(FailureInfo);
 
 impl ServerGone {
-    /// Permanent: nobody starts the server again, so no retry can help.
+    /// Permanent: the server is not restarted, so no retry can help.
     const fn new(ran: Ran) -> Self {
         Self(FailureInfo::new("server_gone", ran, Verdict::Permanent))
     }
@@ -81,7 +81,7 @@ impl fmt::Display for ServerGone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0.ran() {
             Ran::No => "The MCP server has ended; the tool did not run",
-            _ => "The MCP server gave no answer that can be read; the tool may have run",
+            _ => "The MCP server gave no readable answer; the tool may have run",
         })
     }
 }

@@ -258,7 +258,7 @@ fn a_run_with_a_name_is_refused_where_calls_pass_by_the_records() {
         let output = folder.command(&plan, &options).output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains("--run records every call"), "{said}");
+        assert!(said.contains("--run must record every call"), "{said}");
         assert_eq!(count(&folder.ledger(), "charge_card o-1"), 0);
     }
 }

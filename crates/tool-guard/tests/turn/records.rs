@@ -128,7 +128,7 @@ fn a_payment_of_a_killed_turn_is_told_with_its_record_and_not_made_again() {
     assert_eq!(output.status.code(), Some(4), "{said}");
     assert_eq!(folder.charged("o-1"), 1, "{said}");
     assert!(said.contains("booking may have run [record "), "{said}");
-    assert!(said.contains("Run again with the same --run"), "{said}");
+    assert!(said.contains("With the same --run, a repeat of the plan"), "{said}");
     let short = record(&said).to_owned();
 
     let answer =
@@ -199,10 +199,7 @@ fn other_params_in_the_same_run_are_refused() {
 fn a_run_with_a_name_needs_records_that_outlive_it() {
     let folder = Folder::new("nowhere");
     let (output, said) = folder.run(TRIP, &["--run", "r", "--records", "memory"]);
-    assert!(
-        output.status.code() == Some(2) && said.contains("leave out --records memory"),
-        "{said}"
-    );
+    assert!(output.status.code() == Some(2) && said.contains("remove --records memory"), "{said}");
     // A file where the folder would be.
     folder.file("state", "");
     let (output, said) = folder.run(TRIP, &["--run", "r"]);
