@@ -3,6 +3,10 @@
 //! The first attempt of a call travels under the client's own id; each further one gets an id of
 //! ours. A client's id is on the wire once, so an answer always tells which attempt it ends; a
 //! client that uses an id again while its answer may still come gets an id of ours at once.
+mod groups;
+mod late;
+
+use self::{groups::Groups, late::Late};
 use super::{
     call::{Ending, McpCall},
     message::{self, Token},
@@ -10,14 +14,12 @@ use super::{
 };
 use bytes::Bytes;
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
-
-/// How many abandoned attempts are remembered, so that their late answers are recognised.
-const LATE: usize = 4096;
+use tr_core::canonical::Key;
 
 /// More calls than any client has under way.
 pub(crate) const MAX_CALLS: usize = 10_000;
@@ -35,10 +37,16 @@ pub(crate) struct Flights {
     /// By the progress token on the wire: the id on the wire.
     progress: HashMap<Token, Token>,
     late: Late,
+    /// Calls with an id that say the same.
+    groups: Groups,
 }
 
 #[derive(Debug, Default)]
 struct CallState {
+    /// What calls of one id have in common.
+    key: Option<Key>,
+    /// The client has withdrawn it, which goes on for others that wait for its end.
+    unwanted: bool,
     /// The id of the attempt that is on the wire now.
     current: Option<Token>,
     cancelled: bool,
@@ -134,6 +142,7 @@ impl Flights {
             attempts: HashMap::new(),
             progress: HashMap::new(),
             late: Late::default(),
+            groups: Groups::default(),
         }
     }
 
@@ -153,7 +162,19 @@ impl Flights {
 
     /// A client's call has its answer; tells whether the client still wants it.
     pub(crate) fn close(&mut self, id: &Token) -> bool {
-        self.calls.remove(id).is_some_and(|call| !call.cancelled)
+        let Some(call) = self.calls.remove(id) else { return false };
+        if let Some(key) = &call.key {
+            self.groups.leave(key, !call.unwanted);
+        }
+        !call.cancelled && !call.unwanted
+    }
+
+    /// A call that has begun is known by this key.
+    pub(crate) fn name(&mut self, id: &Token, key: Key) {
+        if let Some(call) = self.calls.get_mut(id) {
+            call.key = Some(key);
+            self.groups.join(key);
+        }
     }
 
     /// Another attempt of a call; `None` if the client has withdrawn it.
@@ -164,8 +185,11 @@ impl Flights {
         now: Instant,
     ) -> Option<Launched> {
         let state = self.calls.get_mut(call.id())?;
-        if state.cancelled {
+        if state.cancelled || state.key.is_some_and(|key| self.groups.is_unwanted(&key)) {
             return None;
+        }
+        if let Some(key) = &state.key {
+            self.groups.run(key, call.id());
         }
         let own_id = call.take_own_id() && !self.late.knows(call.id());
         let (wire_id, wire_token, line) = if own_id {
@@ -296,15 +320,24 @@ impl Flights {
     /// The client withdraws the call `id`.
     pub(crate) fn cancel(&mut self, id: &Token) -> Relay {
         let Some(call) = self.calls.get_mut(id) else { return Relay::Raw };
+        let mut running = id.clone();
+        if let Some(key) = call.key {
+            let was_wanted = !std::mem::replace(&mut call.unwanted, true);
+            match self.groups.unwant(&key, id, was_wanted) {
+                Some(id) => running = id,
+                None => return Relay::Swallow,
+            }
+        }
+        let Some(call) = self.calls.get_mut(&running) else { return Relay::Swallow };
         call.cancelled = true;
         let Some(wire_id) = call.current.take() else { return Relay::Swallow };
         let Some(attempt) = self.take(&wire_id) else { return Relay::Swallow };
         // Under the client's own id and token it hears what it would without us.
-        let own = wire_id == *id;
+        let own = wire_id == running;
         self.late.remember(wire_id.clone(), attempt.owed, own);
         // The attempt may have been dropped already; then nobody needs to know.
         let _ = attempt.ending.send(Ending::Cancelled);
-        if own { Relay::Raw } else { Relay::With(wire_id.to_json().into()) }
+        if wire_id == *id { Relay::Raw } else { Relay::With(wire_id.to_json().into()) }
     }
 
     /// The server is gone: all that is under way ends.
@@ -326,48 +359,6 @@ impl Flights {
             call.current.take_if(|current| current == wire_id);
         }
         Some(attempt)
-    }
-}
-
-/// The newest abandoned attempts and the client's progress tokens among theirs.
-#[derive(Debug, Default)]
-struct Late {
-    attempts: HashMap<Token, (Owed, bool)>,
-    order: VecDeque<Token>,
-    tokens: VecDeque<Token>,
-}
-
-impl Late {
-    fn remember(&mut self, wire_id: Token, owed: Owed, pass: bool) {
-        if self.order.len() == LATE
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.attempts.remove(&oldest);
-        }
-        self.order.push_back(wire_id.clone());
-        self.attempts.insert(wire_id, (owed, pass));
-    }
-
-    fn take(&mut self, wire_id: &Token) -> Option<(Owed, bool)> {
-        let found = self.attempts.remove(wire_id)?;
-        self.order.retain(|id| id != wire_id);
-        Some(found)
-    }
-
-    fn knows(&self, wire_id: &Token) -> bool {
-        self.attempts.contains_key(wire_id)
-    }
-
-    fn remember_token(&mut self, token: Option<Token>) {
-        let Some(token) = token else { return };
-        if self.tokens.len() == LATE / 64 {
-            self.tokens.pop_front();
-        }
-        self.tokens.push_back(token);
-    }
-
-    fn knows_token(&self, token: &Token) -> bool {
-        self.tokens.contains(token)
     }
 }
 

@@ -162,6 +162,11 @@ where
         !wire.gone && wire.flights.has_unsent()
     }
 
+    /// Whether the server has requests to answer that are no calls of tools.
+    pub(crate) fn is_asked(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
     /// Calls went on.
     pub(crate) fn on_step(&mut self, finished: Option<Finished>) {
         self.collect();

@@ -128,6 +128,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         server,
         ended,
         max_line: options.max_line,
+        longest: limits.hard,
     };
     // A task of its own: waking what the runtime blocks on costs a system call each time.
     let pumped = tokio::spawn(streams.pump(proxy, options.on_server_exit)).await;
@@ -163,6 +164,8 @@ struct Streams {
     /// to nothing.
     ended: AbortOnDrop<u8>,
     max_line: usize,
+    /// What the client asked is waited for no longer once it has left.
+    longest: Duration,
 }
 
 impl Streams {
@@ -183,7 +186,8 @@ impl Streams {
     {
         let mut from_server = reader(proxy.mode(), self.server.take_output(), self.max_line);
         let (mut heard, mut gone, mut ended_first) = (false, false, false);
-        let mut patience: Option<Instant> = None;
+        // How long the server may go on once the client has left, and whether it may owe answers.
+        let (mut patience, mut owed): (Option<Instant>, bool) = (None, false);
         // The server's exit code once it has ended; until when its end, or more of its output, is
         // waited for.
         let (mut exited, mut code) = (false, None);
@@ -225,7 +229,14 @@ impl Streams {
                 if !from_server.is_open() {
                     break;
                 }
-                patience.get_or_insert_with(|| Instant::now() + GRACE);
+                // Where calls are not guarded, only the server knows what it still has to answer.
+                let may_owe = self.client_out.is_some()
+                    && (proxy.mode() != Mode::Enforce || proxy.is_asked());
+                if std::mem::replace(&mut owed, may_owe) != may_owe {
+                    patience = None;
+                }
+                let grace = if may_owe { self.longest } else { GRACE };
+                patience.get_or_insert_with(|| Instant::now() + grace);
             }
             tokio::select! {
                 biased;

@@ -256,6 +256,24 @@ fn a_client_that_leaves_in_the_middle_of_a_call_ends_it_all() {
     assert!(client.leave().success());
 }
 
+/// The server ends when it has answered, as it would without the guard.
+#[test]
+fn what_a_client_has_asked_before_it_left_is_answered_in_every_mode() {
+    // Longer than the guard waits for a server that has nothing to answer.
+    let script =
+        r#"read -r line; cat >/dev/null; sleep 6; echo '{"jsonrpc":"2.0","id":1,"result":{}}'"#;
+    let mut clients =
+        ["off", "shadow", "enforce"].map(|mode| Client::script(&["--mode", mode], script));
+    for client in &mut clients {
+        client.request(1, "resources/read", json!({}));
+        client.close();
+    }
+    for client in &mut clients {
+        assert_eq!(client.answer(1)["result"], json!({}));
+        assert_eq!(client.wait().code(), Some(0));
+    }
+}
+
 /// A process that the server leaves behind may hold its output open.
 #[test]
 fn a_server_is_dead_when_its_process_is() {

@@ -1,5 +1,5 @@
 //! Random interleavings of all that can happen to calls.
-use super::*;
+use super::{late::LATE, *};
 use crate::mcp::{
     call::Request,
     identity::Client,

@@ -47,6 +47,9 @@ where
         let is_keyed = identity.is_keyed();
         identity.put_into(&mut call, &self.client, effect);
         let own = call.parts().idempotency.id.map(|id| id.key);
+        if let Some(own) = own.filter(|_| self.mode == Mode::Enforce) {
+            self.wire.lock().flights.name(mcp.id(), own);
+        }
         let store = self.wire.store().filter(|_| effect == Effect::Mutating);
         mcp.trace = Trace {
             record: own.filter(|_| store.is_some() && !call.parts().idempotency.in_process),

@@ -103,3 +103,36 @@ async fn what_is_overdue_for_long_is_ended_although_there_is_more_to_read() {
         assert_eq!(finished.is_some(), is_ended, "after {seconds} s more");
     }
 }
+
+/// It is withdrawn at the server with the last of those that wait for its end.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_withdrawn_goes_on_for_its_duplicates() {
+    let cancel = |id: u32| {
+        format!("{{\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id}}}}}\n")
+    };
+    for goes_on in [true, false] {
+        let mut bench = Bench::new(Mode::Enforce);
+        for id in ["1", "2", "3"] {
+            bench.client(keyed(id).as_bytes());
+        }
+        bench.settle().await;
+        assert_eq!(bench.server_gets(), keyed("1"));
+        for id in [1, 3, 1] {
+            bench.client(cancel(id).as_bytes());
+            bench.settle().await;
+            assert_eq!((bench.server_gets().as_str(), bench.client_gets().as_str()), ("", ""));
+        }
+        if goes_on {
+            bench.server(done("1").as_bytes());
+            bench.settle().await;
+            let repeated = done("2").replace("{\"id\"", "{\"jsonrpc\":\"2.0\",\"id\"");
+            assert_eq!(bench.client_gets(), repeated);
+        } else {
+            bench.client(cancel(2).as_bytes());
+            bench.settle().await;
+            assert_eq!(bench.server_gets(), cancel(1), "under the id that the server knows");
+            assert_eq!(bench.client_gets(), "", "no answer is wanted");
+        }
+        assert!(bench.proxy.calls.is_empty());
+    }
+}

@@ -1,0 +1,52 @@
+//! Calls of one id: one of them runs, and the others wait for its end.
+use super::Token;
+use std::collections::HashMap;
+use tr_core::canonical::Key;
+
+/// The calls that are under way, by what they have in common.
+#[derive(Debug, Default)]
+pub(super) struct Groups(HashMap<Key, Group>);
+
+#[derive(Debug, Default)]
+struct Group {
+    open: usize,
+    /// Those whose client has not withdrawn them.
+    wanted: usize,
+    /// The client's id of the call whose attempt was sent last.
+    running: Option<Token>,
+}
+
+impl Groups {
+    pub(super) fn join(&mut self, key: Key) {
+        let group = self.0.entry(key).or_default();
+        group.open += 1;
+        group.wanted += 1;
+    }
+
+    pub(super) fn run(&mut self, key: &Key, id: &Token) {
+        if let Some(group) = self.0.get_mut(key) {
+            group.running = Some(id.clone());
+        }
+    }
+
+    /// One of them is not wanted any more: which of them is to be withdrawn at the server. `None` where
+    /// another one waits for the same end.
+    pub(super) fn unwant(&mut self, key: &Key, id: &Token, was_wanted: bool) -> Option<Token> {
+        let Some(group) = self.0.get_mut(key) else { return Some(id.clone()) };
+        group.wanted = group.wanted.saturating_sub(usize::from(was_wanted));
+        (group.wanted == 0).then(|| group.running.clone().unwrap_or_else(|| id.clone()))
+    }
+
+    pub(super) fn is_unwanted(&self, key: &Key) -> bool {
+        self.0.get(key).is_some_and(|group| group.wanted == 0)
+    }
+
+    pub(super) fn leave(&mut self, key: &Key, was_wanted: bool) {
+        let Some(group) = self.0.get_mut(key) else { return };
+        group.open -= 1;
+        group.wanted = group.wanted.saturating_sub(usize::from(was_wanted));
+        if group.open == 0 {
+            self.0.remove(key);
+        }
+    }
+}
