@@ -19,7 +19,10 @@ use super::{
     watching::Watching,
 };
 use bytes::Bytes;
-use futures_util::stream::{FuturesUnordered, StreamExt};
+use futures_util::{
+    FutureExt,
+    stream::{FuturesUnordered, StreamExt},
+};
 use std::{
     collections::HashSet,
     future::{Future, poll_fn},
@@ -189,6 +192,15 @@ where
         for line in wire.outbox.drain(..) {
             self.to_server.line(&line);
         }
+    }
+
+    /// A line of the client's that was read together with the one before it, which keeps its place
+    /// before this one.
+    pub(crate) fn on_next_of_client(&mut self, item: &Item) {
+        if let Some(finished) = self.calls.step().now_or_never() {
+            self.on_step(finished);
+        }
+        self.on_client(item);
     }
 
     /// Something came from the client.

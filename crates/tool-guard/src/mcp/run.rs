@@ -38,7 +38,7 @@ use tool_reliability::admin::Admin;
 
 /// A side whose lines pile up to so many bytes is not read from until they are written.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
-/// As many bytes gather for the client before they are written, while there are more lines.
+/// As many bytes gather for a side before they are written, while there are more lines.
 const AT_ONCE: usize = 64 * 1024;
 /// In so many passes of the loop what has been overdue for long is looked for once.
 const BETWEEN_LOOKS: u32 = 256;
@@ -258,6 +258,13 @@ impl Streams {
                 item = self.from_client.next(), if reading_client => {
                     if let Some(item) = item {
                         proxy.on_client(&item);
+                        // Lines that came together leave together.
+                        while proxy.to_server.len() < AT_ONCE
+                            && proxy.to_client.len() < AT_ONCE
+                            && let Some(item) = self.from_client.buffered()
+                        {
+                            proxy.on_next_of_client(&item);
+                        }
                     }
                 }
                 item = from_server.next(), if reading_server => match item {

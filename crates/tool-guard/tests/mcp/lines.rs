@@ -101,3 +101,21 @@ fn a_client_that_reads_no_logs_is_served() {
     }
     assert!(client.leave().success());
 }
+
+/// One write, where the client made one: each costs the server a wake-up.
+#[test]
+fn lines_that_come_together_leave_together() {
+    let script = r#"
+        lines=$(dd bs=65536 count=1 2>/dev/null | wc -l)
+        echo '{"jsonrpc":"2.0","method":"notifications/lines","params":{"n":'$lines'}}'
+        cat >/dev/null"#;
+    let mut client = Client::script(&[], script);
+    let lines: String = (0..20)
+        .map(|id| match id % 2 {
+            0 => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n"),
+            _ => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"a\"}}}}\n"),
+        })
+        .collect();
+    client.send_raw(lines.as_bytes());
+    assert_eq!(client.receive()["params"]["n"], 20);
+}
