@@ -63,6 +63,14 @@ impl<V> StoreHandle<V> {
         self.remote.left_to_leases()
     }
 
+    /// Whether the call of this key has ended in this process and the store does not have its end:
+    /// not yet, or never, since the store refused it or the claim was lost. After this process's end
+    /// such a call is of unknown outcome.
+    #[must_use]
+    pub fn is_unrecorded(&self, key: &Key) -> bool {
+        self.remote.unrecorded.has(key)
+    }
+
     /// How long a claim of this layer holds unless it is renewed, for tools that say nothing else.
     #[must_use]
     pub fn lease(&self) -> Duration {

@@ -9,6 +9,12 @@ use std::ops::Range;
 /// that the guard added to the message.
 pub(crate) const NAME: &str = "tool-reliability/guard";
 
+/// `false` in the `_meta` of an answer, or of an error's data: the end that it tells of is not recorded.
+pub(crate) const RECORDED: &str = "tool-reliability/recorded";
+
+/// How both begin.
+const PREFIX: &str = "tool-reliability/";
+
 /// What a line of the server's is without the mark, in the `_meta` of whatever part of it. The line
 /// need not be JSON: other readers may take what ours does not.
 pub(crate) fn without(line: &Bytes) -> Bytes {
@@ -19,11 +25,11 @@ pub(crate) fn without(line: &Bytes) -> Bytes {
     if cuts.is_empty() { line.clone() } else { message::splice(line, &cuts) }
 }
 
-/// Whether the name may stand in it. All of its letters are ASCII, so that of the escapes of JSON
+/// Whether a name of ours may stand in it. All of their letters are ASCII, so that of the escapes of JSON
 /// only these two kinds can stand for one.
 fn may_have(line: &[u8]) -> bool {
     let has = |part: &[u8]| memmem::find(line, part).is_some();
-    has(NAME.as_bytes()) || memchr(b'\\', line).is_some() && (has(b"\\u00") || has(b"\\/"))
+    has(PREFIX.as_bytes()) || memchr(b'\\', line).is_some() && (has(b"\\u00") || has(b"\\/"))
 }
 
 /// A `_meta` that is being read.
@@ -58,7 +64,7 @@ fn cuts(line: &[u8]) -> Vec<(Range<usize>, &'static str)> {
             b':' => {
                 if let Some(name) = name.take() {
                     match inside {
-                        Some(meta) if spells(&line[name.clone()], NAME) => {
+                        Some(meta) if is_ours(&line[name.clone()]) => {
                             // In what is no JSON one may begin within another.
                             meta.mark.get_or_insert(name.start);
                         }
@@ -109,6 +115,10 @@ fn string_end(line: &[u8], mut at: usize) -> usize {
         at += 1;
     }
     line.len()
+}
+
+fn is_ours(name: &[u8]) -> bool {
+    spells(name, NAME) || spells(name, RECORDED)
 }
 
 /// Whether a string in JSON is `word`, however it is spelled.

@@ -1,8 +1,9 @@
 //! The guard's notes for the model, put below the server's own words.
 use super::{
     mark,
-    message::{self, present},
+    message::{self, Line, present},
 };
+use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
@@ -44,7 +45,7 @@ struct RpcError<'l> {
 }
 
 #[derive(Deserialize)]
-struct ErrorData<'l> {
+struct WithMeta<'l> {
     #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
     meta: Option<&'l RawValue>,
 }
@@ -75,22 +76,44 @@ fn with_mark(error: &str, notes: &[&str]) -> String {
         return error.to_owned();
     }
     let mark = format!("\"{}\":{}", mark::NAME, Value::from(notes.to_vec()));
-    let meta = format!("\"_meta\":{{{mark}}}");
-    let Ok(read) = message::object::<RpcError<'_>>(error) else { return error.to_owned() };
+    in_data(error, &mark).unwrap_or_else(|| error.to_owned())
+}
+
+/// The error with a member in the `_meta` of its data, if that can carry it.
+fn in_data(error: &str, member: &str) -> Option<String> {
+    let read = message::object::<RpcError<'_>>(error).ok()?;
     let Some(data) = read.data else {
-        return with_member(error, &format!("\"data\":{{{meta}}}"));
+        return Some(with_member(error, &format!("\"data\":{{\"_meta\":{{{member}}}}}")));
     };
     if data.get() == "null" {
-        return with_value(error, data, &format!("{{{meta}}}"));
+        return Some(with_value(error, data, &format!("{{\"_meta\":{{{member}}}}}")));
     }
-    let marked = match message::object::<ErrorData<'_>>(data.get()) {
-        Ok(ErrorData { meta: None }) => with_member(data.get(), &meta),
-        Ok(ErrorData { meta: Some(own) }) if own.get().starts_with('{') => {
-            with_value(data.get(), own, &with_member(own.get(), &mark))
+    Some(with_value(error, data, &in_meta(data.get(), member)?))
+}
+
+/// The object with a member in its `_meta`, if that can carry it.
+fn in_meta(object: &str, member: &str) -> Option<String> {
+    match message::object::<WithMeta<'_>>(object).ok()? {
+        WithMeta { meta: None } => Some(with_member(object, &format!("\"_meta\":{{{member}}}"))),
+        WithMeta { meta: Some(own) } if own.get().starts_with('{') => {
+            Some(with_value(object, own, &with_member(own.get(), member)))
         }
-        _ => return error.to_owned(),
+        WithMeta { .. } => None,
+    }
+}
+
+/// The line with the word, for programs, that the end it tells of is not recorded; as it is, if it cannot
+/// carry that.
+pub(super) fn unrecorded(line: Bytes) -> Bytes {
+    let Line::One(message) = message::read(&line) else { return line };
+    let member = format!("\"{}\":false", mark::RECORDED);
+    let noted = match (message.result, message.error) {
+        (Some(result), _) => in_meta(result.get(), &member).map(|noted| (result, noted)),
+        (None, Some(error)) => in_data(error.get(), &member).map(|noted| (error, noted)),
+        (None, None) => None,
     };
-    with_value(error, data, &marked)
+    let Some((part, noted)) = noted else { return line };
+    message::splice(&line, &[(message::range(&line, part), &noted)])
 }
 
 /// An object with one more member, before its own.
@@ -133,6 +156,28 @@ mod tests {
             below_result(r#"{"isError":true}"#, &["note"]),
             format!(r#"{{"content":[{BLOCK}],"isError":true}}"#)
         );
+    }
+
+    #[test]
+    fn an_end_that_is_not_recorded_says_so_in_any_answer_that_can_carry_it() {
+        const WORD: &str = r#""tool-reliability/recorded":false"#;
+        let cases = [
+            (r#""result":{"content":[]}"#, r#""result":{"_meta":{WORD},"content":[]}"#),
+            (r#""result":{"x":1.0,"_meta":{"a":1}}"#, r#""result":{"x":1.0,"_meta":{WORD,"a":1}}"#),
+            (r#""result":{"_meta":7}"#, r#""result":{"_meta":7}"#),
+            (r#""result":[1]"#, r#""result":[1]"#),
+            (r#""error":{"code":1}"#, r#""error":{"data":{"_meta":{WORD}},"code":1}"#),
+            (
+                r#""error":{"data":{"_meta":{"tool-reliability/guard":["n"]}}}"#,
+                r#""error":{"data":{"_meta":{WORD,"tool-reliability/guard":["n"]}}}"#,
+            ),
+        ];
+        for (sent, noted) in cases {
+            let line = |part: &str| format!("{{\"jsonrpc\":\"2.0\",\"id\":1,{part}}}\n");
+            let noted = line(&noted.replace("WORD", WORD));
+            assert_eq!(unrecorded(line(sent).into()), noted);
+        }
+        assert_eq!(unrecorded("{\"id\":1,\"result\":NaN}\n".into()), "{\"id\":1,\"result\":NaN}\n");
     }
 
     #[test]

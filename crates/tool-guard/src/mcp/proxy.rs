@@ -12,6 +12,7 @@ use super::{
     identity::Client,
     lines::{Item, Oversized},
     message::{self, Guess, Line, Message, NoteParams, Token},
+    notes,
     out::Out,
     patrol::Patrol,
     tool::Wire,
@@ -182,7 +183,12 @@ where
         }
         let wanted = self.wire.lock().flights.close(call.id());
         if wanted && self.mode == Mode::Enforce {
-            self.to_client.line(&answer::line(&call, repeatable, &end));
+            let mut line = answer::line(&call, repeatable, &end);
+            if let Some(key) = self.wire.unrecorded(&call) {
+                self.watching.on_unrecorded(&key);
+                line = notes::unrecorded(line);
+            }
+            self.to_client.line(&line);
         }
     }
 

@@ -29,6 +29,7 @@ pub(crate) struct Counts {
     replayed: AtomicU64,
     unknown: AtomicU64,
     unfinished: AtomicU64,
+    unrecorded: AtomicU64,
     /// By the code of the refusal, of which there are a few.
     refused: Mutex<BTreeMap<Box<str>, u64>>,
 }
@@ -60,6 +61,11 @@ impl Counts {
         }
     }
 
+    /// A client is answered although the end of its call is not recorded.
+    pub(crate) fn unrecorded(&self) {
+        add(&self.unrecorded);
+    }
+
     /// Tells the log.
     pub(crate) fn tell(&self) {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -81,6 +87,7 @@ impl Counts {
             refusedBy = by,
             unknown = self.unknown.load(Relaxed),
             unfinished = self.unfinished.load(Relaxed),
+            unrecorded = self.unrecorded.load(Relaxed),
         );
     }
 

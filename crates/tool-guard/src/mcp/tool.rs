@@ -25,7 +25,8 @@ use tool_reliability::{
 };
 use tower_service::Service;
 use tr_core::{
-    BoxError, Derive, FencingToken, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict, classify,
+    BoxError, Derive, FencingToken, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict,
+    canonical::Key, classify,
 };
 
 /// What the service and the proxy's loop share. Nobody else locks it.
@@ -124,6 +125,12 @@ impl Wire {
     /// The records that outlive the guard, if there are any.
     pub(crate) fn store(&self) -> Option<StoreHandle<ToolOutcome>> {
         self.records.in_store()
+    }
+
+    /// The key of a call that has ended, if the store should have that end and does not.
+    pub(crate) fn unrecorded(&self, call: &McpCall) -> Option<Key> {
+        let key = call.trace.record?;
+        self.store()?.is_unrecorded(&key).then_some(key)
     }
 
     /// The server has answered a call after it was given up. A failure that does not say whether the

@@ -5,11 +5,12 @@ use super::{
     call::McpCall,
     message::Message,
     meta::Said,
+    records,
     summary::{Counted, Counts},
 };
 use std::{path::Path, sync::Arc};
-use tool_reliability::Builder;
-use tr_core::{BoxError, CallParts, ToolCall, ToolOutcome};
+use tool_reliability::{Builder, telemetry::TARGET};
+use tr_core::{BoxError, CallParts, ToolCall, ToolOutcome, canonical::Key};
 
 /// Who watches. By default nobody does.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +52,15 @@ impl Watching {
     pub(crate) fn attribute(&self, parts: &mut CallParts, said: &Said) {
         if let Some(log) = &self.attribution {
             log.attribute(parts, said);
+        }
+    }
+
+    /// A client is answered although the end of its call is not recorded.
+    pub(crate) fn on_unrecorded(&self, key: &Key) {
+        let record = records::short(key);
+        tracing::warn!(target: TARGET, event = "end_not_recorded", record);
+        if let Some(counts) = &self.counts {
+            counts.unrecorded();
         }
     }
 

@@ -24,7 +24,7 @@ fn counts(numbers: [u64; 7], by: &str) -> Value {
     let [calls, retried, retries, replayed, refused, unknown, unfinished] = numbers;
     json!({
         "calls": calls, "retried": retried, "retries": retries, "replayed": replayed,
-        "refused": refused, "refusedBy": by, "unknown": unknown, "unfinished": unfinished,
+        "refused": refused, "refusedBy": by, "unknown": unknown, "unfinished": unfinished, "unrecorded": 0,
     })
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod obtain;
 pub(crate) mod probe;
 pub(crate) mod record;
 mod release;
+mod unrecorded;
 
 use crate::{
     codec::body::Format,
@@ -34,6 +35,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 use tr_core::Effect;
+use unrecorded::Unrecorded;
 
 /// The most ends that may wait to be recorded later.
 const LATER: usize = 1_024;
@@ -94,6 +96,7 @@ pub(crate) struct Remote<V> {
     owners: AtomicU64,
     later: Arc<Semaphore>,
     releases: Arc<Releases>,
+    pub(crate) unrecorded: Unrecorded,
 }
 
 impl<V> Remote<V> {
@@ -111,6 +114,7 @@ impl<V> Remote<V> {
             owners: RandomState::new().hash_one("owner").into(),
             later: Arc::new(Semaphore::new(LATER)),
             releases: Releases::new(),
+            unrecorded: Unrecorded::default(),
         }
     }
 

@@ -10,7 +10,13 @@ use tokio::time::{Instant, sleep};
 /// How long recording is retried; the process keeps the response in memory meanwhile.
 pub(crate) const TRIED: Duration = Duration::from_secs(600);
 
-/// The pause between two attempts, at first and at most.
+/// Attempts before the caller gets its answer.
+const TIMES: u32 = 3;
+
+/// The pause between two of them.
+const SHORT_PAUSE: Duration = Duration::from_millis(20);
+
+/// The pause between two attempts after that, at first and at most.
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(10);
 
@@ -24,8 +30,8 @@ pub(crate) enum Recorded {
     No,
 }
 
-/// Records the end; if the store is unavailable, returns at once and retries in a task for
-/// [`TRIED`].
+/// Records the end before the caller gets its answer. If the store is unavailable [`TIMES`] times,
+/// returns and retries in a task for [`TRIED`].
 pub(crate) fn record<V: Send + 'static>(
     remote: Arc<Remote<V>>,
     claim: Arc<ClaimRequest>,
@@ -33,11 +39,23 @@ pub(crate) fn record<V: Send + 'static>(
     end: End,
 ) -> Boxed<Recorded> {
     Box::pin(async move {
-        match once(&remote, &claim, token, &end).await {
-            Ok(true) => return Recorded::Yes,
-            Err(error) if error.is_transient() => {}
-            Ok(false) | Err(_) => return Recorded::No,
+        for times in 1..=TIMES {
+            match once(&remote, &claim, token, &end).await {
+                Ok(true) => {
+                    remote.unrecorded.remove(&claim.key);
+                    return Recorded::Yes;
+                }
+                Err(error) if error.is_transient() => {}
+                Ok(false) | Err(_) => {
+                    remote.unrecorded.add(claim.key);
+                    return Recorded::No;
+                }
+            }
+            if times < TIMES {
+                sleep(SHORT_PAUSE * times).await;
+            }
         }
+        remote.unrecorded.add(claim.key);
         let Ok(place) = remote.later.clone().try_acquire_owned() else { return Recorded::No };
         in_background(async move {
             later(&remote, &claim, token, &end).await;
@@ -64,7 +82,8 @@ async fn later<V>(remote: &Remote<V>, claim: &ClaimRequest, token: Token, end: &
         pause = (pause * 2).min(LONGEST);
         match once(remote, claim, token, end).await {
             Err(error) if error.is_transient() => {}
-            _ => return,
+            Ok(true) => return remote.unrecorded.remove(&claim.key),
+            Ok(false) | Err(_) => return,
         }
     }
 }

@@ -163,6 +163,9 @@ fn summary(said: &Said) -> String {
     if said.number("unfinished") > 0 {
         parts.push(count("unfinished", "cut off"));
     }
+    if said.number("unrecorded") > 0 {
+        parts.push(count("unrecorded", "not recorded"));
+    }
     parts.join(", ")
 }
 
@@ -279,8 +282,9 @@ mod tests {
                     ("refusedBy", "circuit_open=2 loop_detected=1"),
                     ("unknown", "1"),
                     ("unfinished", "1"),
+                    ("unrecorded", "1"),
                 ],
-                "summary   9 calls, 1 retried (2 retries), 0 replayed, 3 refused (circuit_open=2, loop_detected=1), 1 left unknown, 1 cut off",
+                "summary   9 calls, 1 retried (2 retries), 0 replayed, 3 refused (circuit_open=2, loop_detected=1), 1 left unknown, 1 cut off, 1 not recorded",
             ),
         ];
         for (fields, wanted) in cases {
