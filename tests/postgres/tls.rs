@@ -108,7 +108,7 @@ async fn settings_that_cannot_work_are_told_when_the_store_is_built() {
         |mode: &str| Postgres::builder(format!("{url}{mode}")).tls_roots(authority.pem());
     for (builder, why) in [
         (Postgres::builder(url).tls_roots("none"), "no certificate in the PEM text"),
-        (trusting("").tls_certificate(own.certificate(), "none"), "no private key"),
+        (trusting("").tls_certificate(own.certificate(), "none"), "not a private key"),
         (trusting("?sslmode=disable"), "contradicts"),
         (trusting("?sslmode=prefer"), "may go on in clear"),
         (Postgres::builder(format!("{url}?sslmode=prefer")), "may go on in clear"),

@@ -132,7 +132,7 @@ async fn settings_that_cannot_work_are_told_when_the_store_is_built() {
     let url = "rediss://:secret@localhost";
     for (builder, why) in [
         (Redis::builder(url).tls_roots("none"), "no certificate in the PEM text"),
-        (trusting(url, &authority).tls_certificate(own.certificate(), "none"), "no private key"),
+        (trusting(url, &authority).tls_certificate(own.certificate(), "none"), "not a private key"),
         (trusting("redis://:secret@localhost", &authority), "does not use TLS"),
         (trusting(format!("{url}/#insecure"), &authority), "always verified"),
         (trusting(url, &authority).sentinels(["rediss://a/#insecure"]), "always verified"),

@@ -312,10 +312,10 @@ impl fmt::Debug for Sqlite {
 impl From<Error> for StoreError {
     fn from(error: Error) -> Self {
         let kind = match error.meaning() {
-            Meaning::Passing => StoreErrorKind::Unreachable,
+            Meaning::Transient => StoreErrorKind::Unreachable,
             Meaning::Uncertain => StoreErrorKind::Uncertain,
             Meaning::Unreadable => StoreErrorKind::Unreadable,
-            Meaning::Final => StoreErrorKind::Refused,
+            Meaning::Permanent => StoreErrorKind::Refused,
         };
         Self::new(kind, error)
     }

@@ -1,19 +1,19 @@
-//! Which model made which malformed call, as JSON lines.
+//! The log of malformed calls and their models, as JSON lines.
 use crate::turn::Decision;
 use serde_json::{Map, Value, json};
 use std::fmt::Debug;
 use tr_core::{LoopRef, classify, rfc3339};
 
-/// Args that are shown.
+/// The most args that are shown.
 const MOST: usize = 32;
 
-/// Takes down malformed calls. It must not block for long, and cannot fail a call.
+/// Records malformed calls. It must not block for long, and cannot fail a call.
 pub trait AttributionLog: Debug + Send + Sync {
     /// A malformed call has failed.
     fn write(&self, entry: &Attribution<'_>);
 }
 
-/// A malformed call, and whose it was. Of its args only names and types are known.
+/// A malformed call, with its model and provider. Of its args it has only names and types.
 #[derive(Clone, Copy, Debug)]
 pub struct Attribution<'r> {
     call: LoopRef<'r>,
@@ -26,8 +26,8 @@ impl<'r> Attribution<'r> {
         Self { call: *call, decision, unix_ms }
     }
 
-    /// The provider whose model made the call: what the call says, else by the prefix of its id
-    /// (`anthropic`, `fireworks/openai-compat`, `unknown`).
+    /// The provider whose model made the call: the one that the call names, else by the prefix of
+    /// its id (`anthropic`, `fireworks/openai-compat`, `unknown`).
     #[must_use]
     pub fn provider(&self) -> &'r str {
         let by_id = || classify::provider_of(self.call.tool_call_id.unwrap_or_default());
@@ -65,7 +65,7 @@ impl<'r> Attribution<'r> {
     }
 }
 
-/// Names and types of the first args, and how many more there are.
+/// The names and types of the first args, and the number of further args.
 fn shape(text: Option<&str>) -> Value {
     let args: Option<Map<String, Value>> = text.and_then(|text| serde_json::from_str(text).ok());
     let Some(args) = args else { return Value::Null };

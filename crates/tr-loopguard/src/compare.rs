@@ -1,4 +1,4 @@
-//! What of an answer is compared with the answer before: everything but what always changes.
+//! Compares responses by their words, without the values that always change.
 mod words;
 
 pub(crate) use words::Words;
@@ -10,17 +10,18 @@ use std::{
 };
 use words::Names;
 
-/// Servers choose what is hashed: each process has a key of its own.
+/// Servers choose the hashed text, so each process has its own key.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// Of a longer answer its two ends of this length are compared, and its length.
+/// Of a longer response, the two ends of this length are compared, and the total length.
 const MAX_END: usize = 64 * 1024;
 
-/// A longer answer is no status, whatever words are in it.
+/// A longer response is not a status message.
 const MAX_STATUS: usize = 1024;
 
-/// What job queues, CI systems, batch schedulers, clusters and MCP's tasks call a job that has not
-/// ended. Such a word stands alone, as a value or in a cell: a working tree is at rest.
+/// The states of a job that has not ended, in job queues, CI systems, batch schedulers, clusters
+/// and MCP's tasks. Such a word counts only alone, as a value or in a cell: a "working tree" is not
+/// pending.
 static PENDING: Names<24> = Names::new([
     "pending",
     "queued",
@@ -48,29 +49,29 @@ static PENDING: Names<24> = Names::new([
     "waiting",
 ]);
 
-/// How they say so of one step of several.
+/// The suffix of a state of one step of several.
 const IN_PROGRESS: &[u8] = b"_in_progress";
 
-/// Those that say so in the middle of a sentence, too.
+/// The words that also count within a sentence.
 static SAID: Names<7> =
     Names::new(["still", "pending", "queued", "running", "waiting", "inprogress", "processing"]);
 
-/// An answer, for comparison.
+/// A response, for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Compared {
-    /// Equal for equal answers.
+    /// Equal for equal responses.
     pub(crate) hash: u64,
-    /// It says that something is under way.
+    /// Whether it says that a job has not ended.
     pub(crate) pending: bool,
 }
 
 impl Compared {
-    /// Reads an answer. Values under the names in `volatile` do not count either; of the answer at
-    /// most 128 KiB are read.
+    /// Reads a response. Values under the names in `volatile` do not count either; at most 128 KiB
+    /// of the response are read.
     pub(crate) fn read(text: &str, volatile: &[Box<str>]) -> Self {
         let mut hasher = HASHER.build_hasher();
         let is_status = text.len() <= MAX_STATUS;
-        // Of several lines, none is taken for a sentence about the whole.
+        // A text of several lines is not one sentence.
         let is_sentence = is_status && !text.contains('\n') && !text.contains("\\n");
         let mut pending = false;
         let (head, tail) = ends(text);
@@ -103,7 +104,7 @@ fn ends(text: &str) -> (&str, &str) {
     (&text[..head], &text[tail..])
 }
 
-/// Whether the word at `at` says that something is under way.
+/// Whether the word at `at` says that a job has not ended.
 fn is_pending(text: &str, at: &Range<usize>, is_sentence: bool) -> bool {
     let word = &text[at.clone()];
     let is_in_progress = || {
@@ -115,7 +116,7 @@ fn is_pending(text: &str, at: &Range<usize>, is_sentence: bool) -> bool {
             && stands_alone(&text[..at.start], &text[at.end..]))
 }
 
-/// Whether what stands between these two is a value or a cell, and no part of a sentence.
+/// Whether the word between these two is a value or a cell, and not part of a sentence.
 fn stands_alone(before: &str, after: &str) -> bool {
     let opens = ['"', '\'', ':', '=', '[', '(', '{', ',', '|', '\t', '\n'];
     let closes = ['"', '\'', '\\', ']', ')', '}', ',', ';', '|', '\t', '\n', '\r'];
@@ -221,7 +222,7 @@ mod tests {
             "ok",
             r#"{"status":"completed"}"#,
             "distill the runningback",
-            // What every clean repository says, and every run of tests.
+            // The output of a clean repository, and of test runs.
             r#""On branch main\nnothing to commit, working tree clean""#,
             "nothing to commit, working tree clean",
             r#""running 12 tests\ntest a ... FAILED""#,

@@ -1,4 +1,4 @@
-//! The settings, and the one place where they can be wrong.
+//! The settings and their validation.
 use crate::{
     Signals,
     attribution::AttributionLog,
@@ -10,23 +10,24 @@ use crate::{
 use std::{error::Error, fmt, path::PathBuf, sync::Arc, time::Duration};
 use tr_core::{DefaultPolicy, Observer, Sharded, SystemClock, WallClock};
 
-/// The most failures that a turn can be configured to remember.
+/// The most failures that a limit can be set to.
 const MAX_FAILURES: u32 = 1000;
 
-/// What becomes of loops.
+/// What to do about loops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mode {
-    /// Nothing: calls pass and nothing is counted.
+    /// Nothing: calls pass, and nothing is counted.
     Off,
-    /// The model is told, and nothing is refused.
+    /// The model is warned, and nothing is refused.
     Note,
-    /// Calls are refused by the limits of their turn. Where nobody says when a turn begins, only a
-    /// call that is identical to failed ones is refused: the limit of failures warns, a success of
-    /// the tool ends its count, and a failure counts for [`memory`](Builder::memory).
+    /// Calls are refused by the limits of their turn. Where the start of a turn is not known, only
+    /// a call that is identical to failed ones is refused: the limit of failures warns, a success
+    /// of the tool resets its count, and a failure counts for [`memory`](Builder::memory).
     #[default]
     Block,
-    /// Calls are refused by the limits also where nobody says when a turn begins: within `memory`.
+    /// Calls are refused by the limits also where the start of a turn is not known: within
+    /// `memory`.
     Strict,
 }
 
@@ -47,7 +48,7 @@ pub struct Builder {
     observer: Option<Arc<dyn Observer>>,
 }
 
-/// Where malformed calls are written down.
+/// The log of malformed calls.
 #[derive(Clone, Debug)]
 enum Log {
     Given(Arc<dyn AttributionLog>),
@@ -73,75 +74,76 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Whether it guards at all; `true` by default. Off, calls pass and nothing is counted.
+    /// Enables the guard; `true` by default. If it is off, calls pass and nothing is counted.
     pub fn enabled(mut self, enabled: bool) -> Self {
         self.enabled = enabled;
         self
     }
 
-    /// What becomes of loops; [`Mode::Block`] by default.
+    /// Sets what to do about loops; [`Mode::Block`] by default.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Failures of one call with one error before the loop is broken; 2 by default.
+    /// Sets how many failures of one call with one error are a loop; 2 by default.
     pub fn max_identical_failures(mut self, failures: u32) -> Self {
         self.identical = failures;
         self
     }
 
-    /// Failures of any kind before the turn is stopped, or the model warned; 5 by default.
+    /// Sets how many failures of any kind stop the turn, or warn the model; 5 by default.
     pub fn max_failures_per_turn(mut self, failures: u32) -> Self {
         self.per_turn = failures;
         self
     }
 
-    /// What is watched for beside failures; nothing by default.
+    /// Sets the signals that are detected beside failures; none by default.
     pub fn signals(mut self, signals: impl Into<Option<Signals>>) -> Self {
         self.signals = signals.into();
         self
     }
 
-    /// How long a failure counts where calls do not name their turn; 60 s by default.
+    /// Sets how long a failure counts where calls do not name their turn; 60 s by default.
     pub fn memory(mut self, memory: Duration) -> Self {
         self.memory = memory;
         self
     }
 
-    /// How many turns are remembered at once, the newest; 10,000 by default. A turn with failures
-    /// is one of them, or with [`signals`](Self::signals) any.
+    /// Sets how many turns are kept, the newest; 10,000 by default. Only turns with failures are
+    /// kept; with [`signals`](Self::signals), all are.
     pub fn max_turns(mut self, turns: usize) -> Self {
         self.max_turns = turns;
         self
     }
 
-    /// Where malformed calls are written down with the model that made them; nowhere by default.
+    /// Sets the log of malformed calls and their models; none by default.
     pub fn log(mut self, log: Arc<dyn AttributionLog>) -> Self {
         self.log = Some(Log::Given(log));
         self
     }
 
-    /// The same, into a [`FileLog`]; its usual place is [`LOG_PATH`](crate::LOG_PATH).
+    /// Like [`log`](Self::log), with a [`FileLog`]; its usual path is
+    /// [`LOG_PATH`](crate::LOG_PATH).
     pub fn log_path(mut self, path: impl Into<PathBuf>) -> Self {
         self.log = Some(Log::File(path.into()));
         self
     }
 
-    /// Has `clean` take secrets out of what is written to the file of [`log_path`](Self::log_path);
-    /// nothing does by default.
+    /// Sets the function that redacts secrets in the file of [`log_path`](Self::log_path); none by
+    /// default.
     pub fn log_cleaning(mut self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         self.cleaner = Some(Cleaner::new(clean));
         self
     }
 
-    /// Whom to ask for the time of a log entry; the machine's clock by default.
+    /// Sets the clock for the times of log entries; the machine's by default.
     pub fn wall_clock(mut self, clock: Arc<dyn WallClock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Who is told of broken loops; nobody by default.
+    /// Sets the observer of loops; none by default.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
         self
@@ -150,22 +152,22 @@ impl Builder {
     /// Validates the settings; this is the only place that can fail.
     ///
     /// # Errors
-    /// If a limit is 0 or absurdly high; all faults are named at once.
+    /// If a limit is out of its range; the error lists every fault.
     pub fn build(self) -> Result<LoopGuardLayer, ConfigError> {
         let mut faults = Vec::new();
         for (name, value) in
             [("max_identical_failures", self.identical), ("max_failures_per_turn", self.per_turn)]
         {
             if !(1..=MAX_FAILURES).contains(&value) {
-                faults.push(format!("{name} is {value}, but must be from 1 to {MAX_FAILURES}"));
+                faults.push(format!("`{name}` is {value}, allowed is 1 to {MAX_FAILURES}"));
             }
         }
         faults.extend(self.signals.iter().flat_map(Signals::faults));
         if self.memory.is_zero() {
-            faults.push("memory is 0, but must be longer".to_owned());
+            faults.push("`memory` is 0, it must be positive".to_owned());
         }
         if self.max_turns == 0 {
-            faults.push("max_turns is 0, but must be at least 1".to_owned());
+            faults.push("`max_turns` is 0, it must be at least 1".to_owned());
         }
         if !faults.is_empty() {
             return Err(ConfigError(faults));
@@ -187,10 +189,10 @@ impl Builder {
     }
 }
 
-/// What all services of a layer share.
+/// The state that all services of a layer share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// Successes matter too.
+    /// Whether signals are enabled, so that successes matter too.
     pub(crate) watches: bool,
     pub(crate) turns: Turns,
     pub(crate) log: Option<Arc<dyn AttributionLog>>,
@@ -198,13 +200,13 @@ pub(crate) struct Shared {
     pub(crate) observer: Option<Arc<dyn Observer>>,
 }
 
-/// The settings cannot be used; it names every fault.
+/// Invalid settings, with every fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError(Vec<String>);
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "loop guard: {}", self.0.join("; "))
+        write!(f, "invalid loop guard configuration: {}", self.0.join("; "))
     }
 }
 

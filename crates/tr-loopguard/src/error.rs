@@ -3,8 +3,8 @@ use crate::{message, track::Signal};
 use std::{error::Error, fmt};
 use tr_core::{BoxError, FailureInfo, Ran, Verdict, code};
 
-/// The call would go on with a loop: it failed the same way before, or a
-/// [signal](crate::Signals) was seen. It was not executed.
+/// The call would continue a loop: it failed the same way before, or a [signal](crate::Signals) was
+/// detected. It was not executed.
 #[derive(Debug)]
 pub struct LoopDetected {
     message: String,
@@ -21,8 +21,8 @@ pub struct ToolErrorLimit {
     facts: FailureInfo,
 }
 
-/// The inner service's error, and what a model should know about repeating the call. Code, verdict
-/// and whether the tool ran are the inner error's.
+/// The inner service's error, with notes for the model about repeating the call. Code, verdict and
+/// whether the tool ran are the inner error's.
 #[derive(Debug)]
 pub struct Noted {
     notes: Vec<String>,
@@ -46,14 +46,13 @@ impl LoopDetected {
         Self { message, rule, failures, facts }
     }
 
-    /// What was noticed: `identical` failures, or the signal `repeat`, `cycle`, `same_error` or
-    /// `quiet`.
+    /// The rule: `identical` failures, or the signal `repeat`, `cycle`, `same_error` or `quiet`.
     #[must_use]
     pub const fn rule(&self) -> &'static str {
         self.rule
     }
 
-    /// How often the call has failed, or the signal was seen.
+    /// How often the call has failed, or the signal was detected.
     #[must_use]
     pub const fn failures(&self) -> u32 {
         self.failures
@@ -80,20 +79,20 @@ impl Noted {
         Self { notes, facts: FailureInfo::around(inner).by_layer() }
     }
 
-    /// The same notes to another error.
+    /// Adds the same notes to another error.
     #[must_use]
     pub fn map(self, change: impl FnOnce(BoxError) -> BoxError) -> Self {
         let inner = self.facts.into_cause().expect("made with a cause of its own");
         Self::new(self.notes, change(inner))
     }
 
-    /// The error without them.
+    /// The error without the notes.
     #[must_use]
     pub fn inner(&self) -> &(dyn Error + 'static) {
         self.facts.source().expect("made with a cause")
     }
 
-    /// What was added.
+    /// The added notes.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes

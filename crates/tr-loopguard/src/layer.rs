@@ -7,7 +7,7 @@ use crate::{
 use tower_layer::Layer;
 use tr_core::{DefaultPolicy, Sharded};
 
-/// Applies a [`LoopGuard`]; all services that it makes watch the same turns.
+/// Wraps services in [`LoopGuard`]; all services of one layer share the same turns.
 #[derive(Clone, Debug)]
 pub struct LoopGuardLayer<A = DefaultPolicy> {
     /// `None`: off.
@@ -39,7 +39,7 @@ impl<A> LoopGuardLayer<A> {
         LoopGuardLayer { shared: self.shared, policy }
     }
 
-    /// The turns that are watched, to begin and end them; `None` if the guard is off.
+    /// The handle to begin and end turns; `None` if the guard is off.
     #[must_use]
     pub fn turns(&self) -> Option<&Turns> {
         self.shared.as_ref().map(|shared| &shared.turns)

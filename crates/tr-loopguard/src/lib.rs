@@ -1,23 +1,25 @@
 //! Breaks loops of tool calls.
 //!
-//! A model that calls `read({})`, hears that `path` is missing, and calls `read({})` again does so
-//! until its context is full. This layer watches the failures of each turn and does three things:
+//! A model that calls `read({})`, gets the error that `path` is missing, and calls `read({})`
+//! again, may do so until its context is full. This layer counts the failures of each turn and does
+//! three things:
 //!
-//! - A failure that will repeat (a parameter is missing or of the wrong type) is told so:
-//!   `[NON-RETRYABLE]`.
-//! - The second failure of the same call with the same error carries `[LOOP DETECTED]`, and the
-//!   third such call is not executed.
-//! - The fifth failure of any kind in one turn carries `[TOOL ERROR LIMIT]`, and no further call of
-//!   that turn is executed.
+//! - It adds `[NON-RETRYABLE]` to a failure that will repeat (a parameter is missing or of the
+//!   wrong type).
+//! - It adds `[LOOP DETECTED]` to the second failure of the same call with the same error, and does
+//!   not execute the third such call.
+//! - It adds `[TOOL ERROR LIMIT]` to the fifth failure of any kind in one turn, and executes no
+//!   further call of that turn.
 //!
-//! Successes neither count nor reset. A call that was not executed does not count. Where nobody
-//! says when a turn begins, the fifth failure only warns (`[TOOL ERRORS]`), and nothing is refused
-//! but a call that is identical to failed ones; see [`Mode`]. With [`Signals`], which are off until
-//! asked for, loops in which nothing fails are seen too: they are warned of first and refused later.
+//! Successes neither count nor reset. A call that was not executed does not count. Where the start
+//! of a turn is not known, the fifth failure only adds a warning (`[TOOL ERRORS]`), and only a call
+//! that is identical to failed ones is refused; see [`Mode`]. [`Signals`], off by default, also
+//! detect loops without failures: the model is warned first, and calls are refused later.
 //!
 //! # When to use
 //!
-//! Around whatever answers a model, outside a cache of answers: replayed failures count too.
+//! Around the service that answers a model, outside a cache of responses: replayed failures count
+//! too.
 //!
 //! # Example
 //!
@@ -44,20 +46,20 @@
 //!
 //! # Turns
 //!
-//! A turn is what the call says it is; see [`LoopOf`](tr_core::LoopOf). Calls that name a session
-//! but no turn share one until [`Turns::begin`] is called. Until somebody calls it, a counted
+//! The call names its turn; see [`LoopOf`](tr_core::LoopOf). Calls that name a session but no turn
+//! share one until [`Turns::begin`] is called. Without a call of [`Turns::begin`], a counted
 //! failure expires after 60 s ([`Builder::memory`]) and at the next success of its tool. Calls that
-//! name neither share one per layer.
+//! name neither share one turn per layer.
 //!
 //! # Errors
 //!
 //! [`LoopDetected`] and [`ToolErrorLimit`]: the call was not executed. An error of the inner
-//! service that we add a note to becomes a [`Noted`] with that error as its source.
+//! service with an added note becomes a [`Noted`] with that error as its source.
 //!
 //! # Knows nothing of
 //!
-//! retries, breakers, records, transcripts; it never looks into params beyond the names and types
-//! that the attribution log shows, and keeps hashes of answers, never answers.
+//! retries, breakers, records, transcripts. Of params it reads only the names and types that the
+//! attribution log shows, and it keeps hashes of responses, never responses.
 mod attribution;
 mod compare;
 mod config;

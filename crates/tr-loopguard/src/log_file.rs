@@ -1,4 +1,4 @@
-//! A file of JSON lines for which no call waits: a thread of its own writes them.
+//! A file of JSON lines that a thread of its own writes, so that no call waits.
 use crate::attribution::{Attribution, AttributionLog};
 use serde_json::{Map, Value};
 use std::{
@@ -17,20 +17,20 @@ use std::{
 };
 use tr_core::printable_json;
 
-/// Where the tool guard's specification has its log.
+/// The usual path of the log.
 pub const LOG_PATH: &str = "~/.openclaw/tool-guard.log";
 
-/// A log of this size is put aside as `….1`, and a new one begun.
+/// A log of this size is renamed to `….1`, and a new one started.
 const MAX_BYTES: u64 = 10 * 1024 * 1024;
-/// Lines that wait to be written; of further ones nothing is kept.
+/// The most lines that wait to be written; further lines are lost.
 const MAX_WAITING: usize = 1024;
-/// How long the end of a log waits for what is not written yet.
+/// How long the drop of a log waits for lines that are not written yet.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Longer texts are cut, and longer names of args.
+/// Longer texts and longer names of args are cut.
 const TEXT: usize = 256;
 const NAME: usize = 64;
 
-/// Takes secrets out of a text.
+/// Redacts secrets in a text.
 #[derive(Clone)]
 pub(crate) struct Cleaner(Arc<dyn Fn(&str) -> String + Send + Sync>);
 
@@ -46,28 +46,28 @@ impl Debug for Cleaner {
     }
 }
 
-/// A file of JSON lines. It is opened at the first entry, or by [`open`](Self::open), and put aside
+/// A file of JSON lines. It is opened at the first entry, or by [`open`](Self::open), and rotated
 /// at 10 MiB (one old file is kept).
 ///
-/// It must be a regular file and no link. A new one is its user's alone (0600), as is a folder that
-/// is made for it (0700), which happens under the home folder only. Several processes may write to
-/// one file.
+/// It must be a regular file and not a link. A new file is accessible by its user only (0600), and
+/// so is a new folder (0700); folders are created only under the home folder. Several processes may
+/// write to one file.
 ///
-/// A thread of its own writes. What cannot be written is lost, as is an entry that comes while 1,024
-/// others wait; the first time is said on standard error. Dropped, it waits for at most 1 s until
-/// what waits is written.
+/// A thread of its own writes. Entries that cannot be written are lost, and so is an entry that
+/// arrives while 1,024 others wait; the first loss is reported on standard error. The drop waits up
+/// to 1 s for entries that are not written yet.
 #[derive(Debug)]
 pub struct FileLog {
     path: PathBuf,
     cleaner: Option<Cleaner>,
-    /// To the thread, once there is one.
+    /// The channel to the thread, once it runs.
     writer: Mutex<Option<SyncSender<Order>>>,
     complaint: Arc<Complaint>,
 }
 
 enum Order {
     Write(String),
-    /// All that came before is written, or lost.
+    /// Replies once all earlier entries are written or lost.
     Answer(SyncSender<()>),
 }
 
@@ -84,8 +84,8 @@ impl FileLog {
         Self { path, cleaner: None, writer: Mutex::default(), complaint }
     }
 
-    /// Has `clean` take secrets out of every text of an entry and every name of an arg. Without it
-    /// they are written as they are, but for what acts on a terminal.
+    /// Sets the function that redacts every text of an entry and every name of an arg. Without it
+    /// they are written unchanged, except for terminal control characters.
     #[must_use]
     pub fn cleaning(mut self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         self.cleaner = Some(Cleaner::new(clean));
@@ -97,22 +97,22 @@ impl FileLog {
         self
     }
 
-    /// Where it writes.
+    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens the file now, so that what is wrong with it is known before the first entry.
+    /// Opens the file now, to report errors before the first entry.
     ///
     /// # Errors
-    /// If the file cannot be opened, or is a link or no regular file.
+    /// If the file cannot be opened, or is a link or not a regular file.
     pub fn open(&self) -> io::Result<()> {
         let file = open(&self.path)?;
         self.writer(Some(file)).map(drop)
     }
 
-    /// Adds an entry, and does not wait until it is written.
+    /// Adds an entry, without waiting until it is written.
     pub fn append(&self, entry: Map<String, Value>) {
         let mut line = printable_json(&self.clean(entry).to_string()).into_owned();
         line.push('\n');
@@ -124,7 +124,7 @@ impl FileLog {
         }
     }
 
-    /// Waits until what was added is written, or lost, but no longer than `at_most`.
+    /// Waits until all added entries are written or lost, for `at_most` at the longest.
     pub fn flush(&self, at_most: Duration) {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(writer) = writer else { return };
@@ -134,7 +134,7 @@ impl FileLog {
         }
     }
 
-    /// Whoever writes to `file`, or to what is opened at the first entry.
+    /// The channel to the writer thread, which writes to `file`, or opens one at the first entry.
     fn writer(&self, file: Option<File>) -> io::Result<SyncSender<Order>> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(writer) = &*writer {
@@ -179,7 +179,7 @@ impl Drop for FileLog {
     }
 }
 
-/// Says once that something is lost, and why.
+/// Reports the first loss, with its reason.
 #[derive(Debug)]
 struct Complaint {
     path: PathBuf,
@@ -195,7 +195,7 @@ impl Complaint {
     }
 }
 
-/// The thread's side.
+/// The state of the writer thread.
 struct Writing {
     path: PathBuf,
     file: Option<File>,
@@ -218,7 +218,7 @@ impl Writing {
         }
     }
 
-    /// One write for each line, at the end of the file: several processes may do so.
+    /// Appends each line with one write, since several processes may write.
     fn write(&mut self, line: &str) -> io::Result<()> {
         let mut file = self.file.take().map_or_else(|| open(&self.path), Ok)?;
         if file.metadata()?.len() >= MAX_BYTES {
@@ -260,10 +260,10 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 fn not_regular() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "is no regular file")
+    io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file")
 }
 
-/// Makes `folder` if it is missing and within the home folder.
+/// Creates `folder` if it is missing and within the home folder.
 fn make_folder(folder: &Path) -> io::Result<()> {
     let is_home_s = home().is_some_and(|home| folder.starts_with(home))
         && !folder.components().any(|part| part == Component::ParentDir);
@@ -276,9 +276,10 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Gives the long `file` the name `….1`, unless another process has done so meanwhile.
+/// Renames the full `file` to `….1`, unless another process has done so meanwhile.
 fn put_aside(file: &File, path: &Path) -> io::Result<()> {
-    // Until the file is closed. Who waits for it finds that the name is another file's.
+    // Held until the file is closed. A process that waits for the lock then finds another file
+    // under the name.
     file.lock()?;
     #[cfg(unix)]
     {

@@ -1,15 +1,15 @@
-//! What a model is told: of failures to the letter of the tool guard's specification, of signals in
-//! the same manner.
+//! The messages for the model. Those about failures are exactly as specified; those about signals
+//! follow their form.
 use crate::{
     track::{Rule, Signal},
     turn::Decision,
 };
 use std::time::Duration;
 
-/// Follows the message of a failure that will repeat.
+/// Added to the message of a failure that will repeat.
 pub const NON_RETRYABLE: &str = "[NON-RETRYABLE]";
 
-/// Follows the failure that completes a loop, and answers the calls after it.
+/// Added to the failure that completes a loop, and the message of the refused calls after it.
 #[must_use]
 pub fn loop_detected(tool: &str, failures: u32) -> String {
     format!(
@@ -19,7 +19,7 @@ pub fn loop_detected(tool: &str, failures: u32) -> String {
     )
 }
 
-/// Follows the failure that is one too many, and answers the calls after it.
+/// Added to the failure that reaches the limit, and the message of the refused calls after it.
 #[must_use]
 pub fn tool_error_limit(failures: u32) -> String {
     format!(
@@ -28,8 +28,8 @@ pub fn tool_error_limit(failures: u32) -> String {
     )
 }
 
-/// Follows a failure from the limit on where the limit only warns: `within` is the time in which so
-/// many calls failed, `None` where it was in this turn.
+/// Added to each failure from the limit on, where the limit only warns: `within` is the time in
+/// which the calls failed, `None` for this turn.
 #[must_use]
 pub fn tool_errors(failures: u32, within: Option<Duration>) -> String {
     let when = match within {
@@ -40,7 +40,7 @@ pub fn tool_errors(failures: u32, within: Option<Duration>) -> String {
     format!("[TOOL ERRORS] {failures} failures {when}. Review your approach before continuing.")
 }
 
-/// What follows the answer of a call that was decided on like this.
+/// The message to add to the response for this decision.
 pub(crate) fn of(tool: &str, decision: Decision) -> Option<String> {
     match decision {
         Decision::Continue => None,
@@ -50,7 +50,7 @@ pub(crate) fn of(tool: &str, decision: Decision) -> Option<String> {
     }
 }
 
-/// Follows an answer that is one of a loop's; the call may be repeated.
+/// Added to a response that is part of a loop; the call may be repeated.
 fn warning(tool: &str, signal: Signal) -> String {
     let advice = match signal.rule {
         Rule::Repeat | Rule::Cycle(_) => {
@@ -64,7 +64,7 @@ fn warning(tool: &str, signal: Signal) -> String {
     format!("[LOOP WARNING] {} \n{advice}", what(tool, signal))
 }
 
-/// Answers a call that goes on with a loop in spite of warnings.
+/// The message of a refused call that continues a loop in spite of warnings.
 pub(crate) fn stop(tool: &str, signal: Signal) -> String {
     format!(
         "[LOOP DETECTED] {} \n\

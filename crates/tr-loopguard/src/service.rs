@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 use tower_service::Service;
 use tr_core::{BoxError, DefaultPolicy, Feedback, LoopOf, Sharded};
 
-/// Counts the failures of each turn and refuses calls that are a loop.
+/// Counts the failures of each turn and refuses calls that continue a loop.
 #[derive(Clone, Debug)]
 pub struct LoopGuard<S, A = DefaultPolicy> {
     inner: S,

@@ -1,27 +1,27 @@
-//! What is watched for beside failures, and from when on it is a loop.
+//! Signals of loops without failures, and their thresholds.
 use crate::track::{End, Rule, Signal, Step};
 use std::time::Duration;
 
 /// The most that a signal can be configured to count.
 const MAX_COUNT: u32 = 100_000;
 
-/// What is watched for beside the failures that a turn counts anyway: calls that go round without
-/// getting anywhere. Each signal warns at its number and, where the turn is known, refuses from twice
-/// of it on, unless [`refuse`](Self::refuse) is off or the mode is [`Mode::Note`](crate::Mode::Note).
-/// Where the turn is not known, only a call that goes on failing is refused, but in
-/// [`Mode::Strict`](crate::Mode::Strict) as where it is known.
+/// Signals of loops beyond failure counts: calls that repeat without progress. Each signal warns at
+/// its threshold and, where the turn is known, refuses calls from twice the threshold on, unless
+/// [`refuse`](Self::refuse) is off or the mode is [`Mode::Note`](crate::Mode::Note). Where the turn
+/// is not known, only a call that keeps failing is refused; [`Mode::Strict`](crate::Mode::Strict)
+/// refuses as if it were known.
 ///
 /// # When to use
 ///
-/// In front of a model that acts by itself for long. It makes every call cost a look at its answer
-/// (at most 128 KiB of it are compared), and every turn up to 4 KiB while it lasts.
+/// For a model that runs unattended for long. Every call then costs a comparison of its response
+/// (at most 128 KiB of it), and every turn up to 4 KiB of memory.
 ///
 /// # What else changes
 ///
-/// With signals, failures are counted as somebody would who knows what a repeat can change: those
-/// that are known to pass by themselves do not count against the limits of identical failures and
-/// of failures in a turn ([`count_transient`](Self::count_transient)); those that depend on the
-/// world are forgotten once a call has changed it; malformed calls count for the whole turn.
+/// With signals, failures count by what a repeat can change. Transient failures do not count
+/// against the limits of identical failures and of failures in a turn
+/// ([`count_transient`](Self::count_transient)). Failures that depend on state are dropped once a
+/// call has changed it. Malformed calls count for the whole turn.
 ///
 /// ```
 /// use std::time::Duration;
@@ -62,73 +62,73 @@ impl Default for Signals {
 }
 
 impl Signals {
-    /// How often one call may succeed with one answer before the model is warned; 10 by default:
-    /// up to 7 were seen in a turn of a real session that got somewhere.
+    /// Sets how often one call may succeed with the same response before the model is warned; 10 by
+    /// default: a real session with progress had up to 7 in a turn.
     pub fn repeats(mut self, times: u32) -> Self {
         self.repeats = times;
         self
     }
 
-    /// How often one call may fail in one way that does not count as a failure of the turn; 5 by
-    /// default, half of what is allowed to successes.
+    /// Sets how often one call may fail in the same way, if that failure does not count against the
+    /// turn; 5 by default, half of the limit for successes.
     pub fn failing_repeats(mut self, times: u32) -> Self {
         self.failing_repeats = times;
         self
     }
 
-    /// How often 2 to 5 calls may come around with the same answers; 3 by default: twice can be a
-    /// second look.
+    /// Sets how often a cycle of 2 to 5 calls may repeat with the same responses; 3 by default: a
+    /// second round can be intended.
     pub fn rounds(mut self, times: u32) -> Self {
         self.rounds = times;
         self
     }
 
-    /// How often a tool may fail in one way whatever its args, with no success of its own in
+    /// Sets how often a tool may fail with the same error and different args, without a success in
     /// between; 3 by default.
     pub fn same_error(mut self, times: u32) -> Self {
         self.same_error = times;
         self
     }
 
-    /// From which length on a pause or a call is a wait; 10 s by default. Who waits between two
-    /// looks does not spin: at that pace a look costs less than what it looks at.
+    /// Sets from which length on a pause before a call counts as a wait; 10 s by default. A model
+    /// that waits between two polls does not loop.
     pub fn pace(mut self, pace: Duration) -> Self {
         self.pace = pace;
         self
     }
 
-    /// For how long something that is waited for may stay the same; 1 h by default. Tools that are
-    /// declared to be polled may be for ever.
+    /// Sets how long a polled result may stay the same; 1 h by default. Tools that are declared as
+    /// polled have no limit.
     pub fn quiet(mut self, quiet: Duration) -> Self {
         self.quiet = quiet;
         self
     }
 
-    /// Whether failures that are known to pass by themselves (timeouts, 429, 503, a reset
-    /// connection) count against the limits of failures; `false` by default. They are counted by
+    /// Sets whether transient failures (timeouts, 429, 503, a reset connection) count against the
+    /// limits of failures; `false` by default. They count for
     /// [`failing_repeats`](Self::failing_repeats) and [`same_error`](Self::same_error) either way.
     pub fn count_transient(mut self, count: bool) -> Self {
         self.count_transient = count;
         self
     }
 
-    /// Whether a call is refused at twice a signal's number; `true` by default. Otherwise the model
-    /// is only told: at the number, at twice of it, at four times, and so on. Failures are counted
-    /// then as they are without signals wherever the turn is known.
+    /// Sets whether a call is refused at twice a signal's threshold; `true` by default. Otherwise
+    /// the model is only warned: at the threshold, at twice the threshold, at four times, and so
+    /// on. Failures then count as they do without signals, wherever the turn is known.
     pub fn refuse(mut self, refuse: bool) -> Self {
         self.refuse = refuse;
         self
     }
 
-    /// More names, beside those of times, durations and request ids, whose values in an answer are
-    /// not compared; none by default.
+    /// Adds names whose values in a response are not compared, beside those of times, durations and
+    /// request ids; none by default.
     pub fn volatile<N: Into<Box<str>>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.volatile.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Whether the model is told of a signal now. Where nothing is refused, an answer that comes
-    /// again and again says so ever more rarely.
+    /// Whether the model is warned of a signal now. Where nothing is refused, warnings get rarer
+    /// with each doubling of the count.
     pub(crate) fn is_due(&self, signal: Signal, step: &Step) -> bool {
         let number = match signal.rule {
             Rule::Repeat if matches!(step.end, End::Failure(_)) => self.failing_repeats,
@@ -141,7 +141,7 @@ impl Signals {
         self.refuse || doubled && (signal.count / number.max(1)).is_power_of_two()
     }
 
-    /// What is wrong with the settings.
+    /// The faults of the settings.
     pub(crate) fn faults(&self) -> Vec<String> {
         let counts = [
             ("repeats", self.repeats, 2),
@@ -153,16 +153,16 @@ impl Signals {
             .into_iter()
             .filter(|(_, value, least)| !(*least..=MAX_COUNT).contains(value))
             .map(|(name, value, least)| {
-                format!("signals.{name} is {value}, but must be from {least} to {MAX_COUNT}")
+                format!("`signals.{name}` is {value}, allowed is {least} to {MAX_COUNT}")
             })
             .collect();
         for (name, value) in [("pace", self.pace), ("quiet", self.quiet)] {
             if value.is_zero() {
-                faults.push(format!("signals.{name} is 0, but must be longer"));
+                faults.push(format!("`signals.{name}` is 0, it must be positive"));
             }
         }
         if self.volatile.iter().any(|name| name.is_empty()) {
-            faults.push("signals.volatile has an empty name".to_owned());
+            faults.push("`signals.volatile` has an empty name".to_owned());
         }
         faults
     }

@@ -1,4 +1,4 @@
-//! The signals of one turn: pure, of bounded size, and with bounded work for each call.
+//! Detects the signals of one turn: pure, of bounded size, and with bounded work for each call.
 mod cycles;
 
 use self::cycles::Cycles;
@@ -8,26 +8,26 @@ use crate::{
 };
 use std::time::{Duration, Instant};
 
-/// How many different calls are remembered, those seen last.
+/// How many different calls are kept, the latest ones.
 const CALLS: usize = 32;
-/// How many failing tools are.
+/// How many failing tools are kept.
 const TOOLS: usize = 8;
 
-/// What was noticed.
+/// The rule of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// One call has the same answer again and again.
+    /// One call keeps getting the same response.
     Repeat,
-    /// So many calls come around with the same answers.
+    /// A cycle of this many calls repeats with the same responses.
     Cycle(u8),
-    /// A tool fails in one way whatever its args.
+    /// A tool fails with the same error and different args.
     SameError,
-    /// What is waited for does not move.
+    /// A polled result does not change.
     Quiet,
 }
 
 impl Rule {
-    /// What observers know it by.
+    /// The name for observers.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Repeat => "repeat",
@@ -38,21 +38,21 @@ impl Rule {
     }
 }
 
-/// A signal, and how often it was seen.
+/// A signal and its count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Signal {
     pub(crate) rule: Rule,
     pub(crate) count: u32,
 }
 
-/// A call that wants to run.
+/// A call before it runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub(crate) call: CallHash,
     pub(crate) tool: ToolHash,
-    /// The tool is declared to be polled.
+    /// Whether the tool is declared as polled.
     pub(crate) poll: bool,
-    /// How often it may succeed with one answer, where that is the tool's own matter.
+    /// The tool's own threshold of equal successes, if it has one.
     pub(crate) repeats: Option<u32>,
     pub(crate) at: Instant,
 }
@@ -62,39 +62,39 @@ pub(crate) struct Asked {
 pub(crate) struct Step {
     pub(crate) asked: Asked,
     pub(crate) end: End,
-    /// A success of the tool changes nothing.
+    /// Whether the tool changes nothing.
     pub(crate) read_only: bool,
 }
 
 /// How a call has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// With an answer that compares as this, or cannot be compared; it may say that something is
-    /// under way.
+    /// With a response that has this hash, or cannot be compared; `pending` if the response says
+    /// that a job has not ended.
     Success { answer: Option<u64>, pending: bool },
     /// With this error.
     Failure(ErrorHash),
 }
 
-/// What a step means for what was counted before.
+/// What a step means for earlier counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// Nothing.
     None,
-    /// This call has another end than last time.
+    /// This call ended differently than the last time.
     Changed,
-    /// The world may be another now.
+    /// The call may have changed state.
     Progress,
 }
 
-/// The steps of one turn that matter.
+/// The steps of one turn that are kept.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Track {
-    /// The one seen last is the last.
+    /// The latest call is the last.
     calls: Vec<Seen>,
     tools: Vec<Failing>,
     cycles: Cycles,
-    /// How often somebody waited.
+    /// How often the model waited.
     waits: u32,
     last: Option<Instant>,
 }
@@ -104,7 +104,7 @@ struct Seen {
     call: CallHash,
     end: Option<u64>,
     failed: bool,
-    /// Since when it ends like this, how often that was looked at, and how often in haste.
+    /// Since when it ends like this, how often it was called since, and how often without a wait.
     since: Instant,
     looks: u32,
     hasty: u32,
@@ -123,7 +123,7 @@ struct Failing {
     held: Option<Held>,
 }
 
-/// A verdict that was pronounced.
+/// A refusal that stays in force.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     signal: Signal,
@@ -131,8 +131,8 @@ struct Held {
 }
 
 impl Track {
-    /// Why `asked` may not run; unless `all` signals count, only since it failed itself. What was
-    /// refused once stays refused.
+    /// Why `asked` may not run. Unless `all` signals count, only a call that failed itself is
+    /// refused. A refused call stays refused.
     pub(crate) fn admit(&mut self, signals: &Signals, asked: &Asked, all: bool) -> Option<Signal> {
         if all && let Some(tool) = self.tools.iter_mut().find(|tool| tool.tool == asked.tool) {
             let found = (tool.times >= signals.same_error.saturating_mul(2))
@@ -151,7 +151,7 @@ impl Track {
         hold(&mut seen.held, found, asked.at)
     }
 
-    /// Takes down a call's end: what it means, and what the model should be warned of.
+    /// Records a call's end: returns what it means for earlier counts, and the signal to warn of.
     pub(crate) fn record(&mut self, signals: &Signals, step: &Step) -> (News, Option<Signal>) {
         let Asked { call, tool, poll, at, .. } = step.asked;
         let pause = self.last.replace(at).map(|last| at.saturating_duration_since(last));
@@ -170,7 +170,7 @@ impl Track {
         }
         let cycle = self.cycles.push(call, end.filter(|_| !poll), failed, haste, signals.rounds);
         let same_error = match step.end {
-            // Whoever polls several things asks with different args all the time.
+            // Polling several things uses different args each time.
             End::Failure(_) if poll => None,
             End::Failure(error) => self.fail(signals, tool, call, error, at),
             End::Success { .. } => {
@@ -188,7 +188,7 @@ impl Track {
         let changes = !failed && !step.read_only && !step.asked.poll;
         let (news, seen) = match known {
             Some(mut seen) if end.is_some() && seen.end == end && seen.failed == failed => {
-                // Who waited in between, here or elsewhere, has not looked again in haste.
+                // A model that waited in between, at any call, has not repeated this one in haste.
                 let haste = haste && (failed || seen.waits == self.waits);
                 seen.looks = seen.looks.saturating_add(1);
                 seen.hasty = seen.hasty.saturating_add(u32::from(haste));
@@ -226,7 +226,7 @@ impl Track {
         (news, seen)
     }
 
-    /// The world is another: what was counted says nothing any more. Verdicts hold.
+    /// State has changed: resets the counts. Refusals stay in force.
     fn forgive(&mut self, by: CallHash, at: Instant) {
         for seen in self.calls.iter_mut().filter(|seen| seen.call != by) {
             (seen.since, seen.looks, seen.hasty) = (at, 0, 0);
@@ -245,7 +245,7 @@ impl Track {
         let place = self.tools.iter().position(|known| known.tool == tool);
         let known = place.map(|place| self.tools.remove(place));
         let failing = match known {
-            // The same args again are the same call's matter.
+            // The same args again count for that call, not for the tool.
             Some(known) if known.error == error => Failing {
                 times: known.times.saturating_add(u32::from(known.last_call != call)),
                 last_call: call,
@@ -268,7 +268,7 @@ impl Track {
 
     /// Forgets what is older than `memory`.
     pub(crate) fn expire(&mut self, memory: Duration, now: Instant) {
-        // One look at the time that has passed, for all that may be too old.
+        // One computation of the limit, for all entries.
         let Some(limit) = now.checked_sub(memory) else { return };
         let is_old = |at: Instant| at <= limit;
         let is_over = |held: &Option<Held>| held.is_none_or(|held| is_old(held.at));
@@ -296,7 +296,7 @@ impl Track {
         self.last.is_none() && self.calls.is_empty() && self.tools.is_empty()
     }
 
-    /// How many things are remembered.
+    /// The number of kept entries.
     #[cfg(test)]
     pub(crate) fn size(&self) -> usize {
         self.calls.len() + self.tools.len()
@@ -304,7 +304,7 @@ impl Track {
 }
 
 impl Seen {
-    /// What is to be said of this call at `times` the numbers of the settings.
+    /// The signal of this call at `times` the thresholds.
     fn signal(&self, signals: &Signals, asked: &Asked, times: u32) -> Option<Signal> {
         let Asked { repeats, at: now, .. } = *asked;
         let most = match self.failed {
@@ -323,7 +323,7 @@ impl Seen {
     }
 }
 
-/// The verdict that holds, which may be a new one.
+/// The refusal in force, which may be a new one.
 fn hold(held: &mut Option<Held>, found: Option<Signal>, at: Instant) -> Option<Signal> {
     if held.is_none() {
         *held = found.map(|signal| Held { signal, at });

@@ -1,4 +1,4 @@
-//! What is remembered of one turn: pure, and bounded by the limits.
+//! The state of one turn: pure, and bounded by the limits.
 use crate::{
     Signals,
     track::{Asked, End, News, Signal, Step, Track},
@@ -8,49 +8,49 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// When a turn's calls are a loop.
+/// When a turn's calls count as a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     pub(crate) identical: u32,
     pub(crate) per_turn: u32,
 }
 
-/// How the calls of a turn are judged.
+/// How strictly the calls of a turn are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rules {
-    /// To the letter: the limit of failures ends the turn, and successes neither count nor reset.
+    /// As specified: the limit of failures ends the turn, and successes neither count nor reset.
     Letter,
-    /// Only a call that is identical to failed ones is refused. A success of the tool ends its
+    /// Only a call that is identical to failed ones is refused. A success of the tool resets its
     /// count.
     Warn,
-    /// The same, and nothing is refused.
+    /// Like `Warn`, and nothing is refused.
     Note,
 }
 
-/// The most failures that are remembered of a turn whose limit only warns, unless the limit itself
-/// is higher.
+/// The most failures that are kept of a turn whose limit only warns, unless the limit itself is
+/// higher.
 const MOST_KEPT: usize = 64;
 
-/// Which call failed: tool and args.
+/// Identifies a call by tool and args.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallHash(pub(crate) u64);
 
-/// Which tool.
+/// Identifies a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ToolHash(pub(crate) u64);
 
-/// How it failed.
+/// Identifies an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ErrorHash(pub(crate) u64);
 
 /// Whether a failure counts, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
-    /// It passes by itself.
+    /// It is transient.
     None,
-    /// It depends on the world, which a call may change.
+    /// It depends on state that a call may change.
     Passing,
-    /// It is the call's own fault.
+    /// It is caused by the call itself.
     Lasting,
 }
 
@@ -59,11 +59,11 @@ pub(crate) enum Weight {
 pub(crate) enum Decision {
     /// Nothing.
     Continue,
-    /// The same call failed the same way so many times.
+    /// The same call failed the same way this many times.
     LoopDetected(u32),
-    /// So many calls failed.
+    /// This many calls failed.
     HardCap(u32),
-    /// A signal was seen.
+    /// A signal was detected.
     Signal(Signal),
 }
 
@@ -71,7 +71,7 @@ pub(crate) enum Decision {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turn {
     failures: VecDeque<Failure>,
-    /// Where signals are watched.
+    /// Present where signals are enabled.
     track: Option<Box<Track>>,
 }
 
@@ -81,9 +81,9 @@ struct Failure {
     tool: ToolHash,
     error: ErrorHash,
     at: Instant,
-    /// How many identical ones there are up to it, itself included; 0 if it passes by itself.
+    /// The number of identical failures up to and including this one; 0 if it is transient.
     nth: u32,
-    /// It counts to the end of the turn.
+    /// Whether it counts until the end of the turn.
     lasts: bool,
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct Failed {
 }
 
 impl Turn {
-    /// Whether the call may run, as far as failures say.
+    /// Whether the call may run, by the failures.
     pub(crate) fn admit(
         &self,
         rules: Rules,
@@ -120,7 +120,7 @@ impl Turn {
         if worst >= limits.identical { Decision::LoopDetected(worst) } else { Decision::Continue }
     }
 
-    /// Whether the call may run. What was refused once stays refused.
+    /// Whether the call may run, by failures and signals. A refused call stays refused.
     pub(crate) fn admit_watched(
         &mut self,
         rules: Rules,
@@ -150,7 +150,7 @@ impl Turn {
         found
     }
 
-    /// Takes down a call's end: the turn's limit speaks first, then the loop's, then the signals.
+    /// Records a call's end. The turn's limit decides first, then the loop's, then the signals.
     pub(crate) fn end(
         &mut self,
         rules: Rules,
@@ -166,7 +166,7 @@ impl Turn {
         match news {
             _ if to_the_letter => {}
             News::None => {}
-            // Failing in other words is failing.
+            // A failure with another message is still a failure.
             News::Changed if matches!(step.end, End::Failure(_)) => {}
             News::Changed => self.failures.retain(|failure| failure.lasts || failure.call != call),
             News::Progress => self.failures.retain(|failure| failure.lasts),
@@ -187,7 +187,7 @@ impl Turn {
         }
     }
 
-    /// Counts a failure. Where the turn's limit ends the turn, it speaks before the loop's.
+    /// Counts a failure. Where the turn's limit ends the turn, it decides before the loop's.
     pub(crate) fn fail(&mut self, rules: Rules, limits: Limits, failed: Failed) -> Decision {
         let Failed { call, tool, error, weight, at } = failed;
         let ends = rules == Rules::Letter;
@@ -198,8 +198,8 @@ impl Turn {
         if !ends && self.failures.len() >= MOST_KEPT.max(limits.per_turn as usize) {
             self.failures.pop_front();
         }
-        // Past a limit that ends the turn no call is admitted; those already under way need no
-        // more room.
+        // Past a limit that ends the turn no call is admitted; failures of calls in flight are not
+        // stored.
         if !ends || self.total() < limits.per_turn {
             let lasts = weight == Weight::Lasting;
             self.failures.push_back(Failure { call, tool, error, at, nth: identical, lasts });
@@ -214,20 +214,20 @@ impl Turn {
         }
     }
 
-    /// A tool has succeeded: its count ends, where successes end one.
+    /// A tool has succeeded: resets its count, where successes reset counts.
     pub(crate) fn succeeded(&mut self, rules: Rules, tool: ToolHash) {
         if rules != Rules::Letter {
             self.failures.retain(|failure| failure.tool != tool);
         }
     }
 
-    /// The failures that a model is warned of, if they have reached a limit that only warns.
+    /// The number of failures for a warning, if they have reached a limit that only warns.
     pub(crate) fn errors(&self, rules: Rules, limits: Limits) -> Option<u32> {
         let total = self.total();
         (rules != Rules::Letter && total >= limits.per_turn).then_some(total)
     }
 
-    /// Forgets what is older than `memory`.
+    /// Drops what is older than `memory`.
     pub(crate) fn expire(&mut self, memory: Duration, now: Instant) {
         let is_old = |failure: &Failure| now.saturating_duration_since(failure.at) >= memory;
         while let Some(oldest) = self.failures.front().copied().filter(is_old) {
@@ -243,13 +243,13 @@ impl Turn {
         }
     }
 
-    /// When the last thing happened that is remembered; `None` if there is none.
+    /// The time of the last kept event; `None` if there is none.
     pub(crate) fn last(&self) -> Option<Instant> {
         let failed = self.failures.back().map(|failure| failure.at);
         failed.max(self.track.as_ref().and_then(|track| track.last()))
     }
 
-    /// Whether nothing is remembered.
+    /// Whether nothing is kept.
     pub(crate) fn is_empty(&self) -> bool {
         self.failures.is_empty() && self.track.as_ref().is_none_or(|track| track.is_empty())
     }
@@ -322,8 +322,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes, a turn without a name refuses no call that has not failed since its
-        /// tool succeeded last, and remembers no more than it should.
+        /// A turn without a name refuses no call that has not failed since its tool succeeded last,
+        /// and stays within its bound.
         #[test]
         fn without_a_turn_only_what_failed_is_refused(
             steps in prop::collection::vec((0u64..6, 0u64..2, any::<bool>()), 0..300),

@@ -1,5 +1,4 @@
-//! The turns that have failures, in shards; nothing is kept of the others, unless signals are
-//! watched.
+//! The turns that have failures, in shards; other turns are not kept, unless signals are enabled.
 use crate::{
     Mode, Signals,
     track::{Asked, End, Step},
@@ -26,7 +25,7 @@ pub struct Turns(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     shards: Box<[Mutex<Shard>]>,
-    /// Turns of which something is kept: none, as a rule, and then nobody needs a lock.
+    /// The number of kept turns: usually none, and then no call takes a lock.
     kept: AtomicUsize,
     hasher: RandomState,
     mode: Mode,
@@ -39,21 +38,21 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Shard {
     turns: HashMap<u64, Turn>,
-    /// Turns without a name whose beginning somebody tells, so that nothing of them is forgotten.
+    /// Turns without a name that [`Turns::begin`] started, whose failures do not expire.
     begun: HashSet<u64>,
 }
 
 impl Shard {
-    /// Whether it is known when the call's turn ends.
+    /// Whether the end of the call's turn is known.
     fn knows(&self, found: &LoopRef<'_>, hash: u64) -> bool {
         found.turn.turn.is_some() || self.begun.contains(&hash)
     }
 }
 
-/// What came of a call's end.
+/// The judgement of a call's end.
 pub(crate) struct Judged {
     pub(crate) decision: Decision,
-    /// So many failures are to be warned of, in this time or in this turn.
+    /// The number of failures to warn of, in this time or in this turn.
     pub(crate) errors: Option<(u32, Option<Duration>)>,
 }
 
@@ -77,11 +76,11 @@ impl Turns {
         }))
     }
 
-    /// A new turn of `session` begins, for calls that do not name their turn. It lasts until the
-    /// next one does or this one [ends](Self::end), however long that is.
+    /// Begins a new turn of `session`, for calls that do not name their turn. It lasts until the
+    /// next one begins or this one [ends](Self::end).
     ///
-    /// As many sessions are known to tell their turns as turns are remembered; of one that is
-    /// forgotten, failures expire again.
+    /// The number of such sessions is bounded by [`max_turns`](crate::Builder::max_turns); the
+    /// failures of a session past that expire again.
     pub fn begin(&self, session: Option<&str>) {
         let hash = self.hash(TurnRef { session, turn: None });
         let mut shard = self.shard(hash);
@@ -95,7 +94,7 @@ impl Turns {
         shard.begun.insert(hash);
     }
 
-    /// A turn has ended: nothing is kept of it.
+    /// Ends a turn, and drops its state.
     pub fn end(&self, session: Option<&str>, turn: Option<&str>) {
         let hash = self.hash(TurnRef { session, turn });
         let mut shard = self.shard(hash);
@@ -109,13 +108,13 @@ impl Turns {
         }
     }
 
-    /// Whether anything is kept of any turn.
+    /// Whether any turn is kept.
     #[inline]
     pub(crate) fn any_kept(&self) -> bool {
         self.0.kept.load(Ordering::Relaxed) > 0
     }
 
-    /// What is watched for beside failures.
+    /// The signals that are detected beside failures.
     #[inline]
     pub(crate) fn signals(&self) -> Option<&Signals> {
         self.0.signals.as_ref()
@@ -150,7 +149,7 @@ impl Turns {
         decision
     }
 
-    /// Takes down a failure where nothing else is watched.
+    /// Records a failure where signals are off.
     pub(crate) fn fail(
         &self,
         found: &LoopRef<'_>,
@@ -163,7 +162,7 @@ impl Turns {
         self.with(found, now, |turn, rules| turn.fail(rules, self.limits(found), failed))
     }
 
-    /// Takes down a success where nothing else is watched: it may end the count of its tool.
+    /// Records a success where signals are off: it may reset the count of its tool.
     pub(crate) fn succeed(&self, found: &LoopRef<'_>) {
         let hash = self.hash(found.turn);
         let mut shard = self.shard(hash);
@@ -175,7 +174,7 @@ impl Turns {
         }
     }
 
-    /// Takes down a call's end where signals are watched.
+    /// Records a call's end where signals are enabled.
     pub(crate) fn step(
         &self,
         signals: &Signals,
@@ -191,7 +190,7 @@ impl Turns {
         self.with(found, now, |turn, rules| turn.end(rules, limits, signals, &step, weight))
     }
 
-    /// With what is kept of the call's turn, from now on if nothing was.
+    /// Runs `then` on the call's turn, which is kept from now on.
     fn with(
         &self,
         found: &LoopRef<'_>,
@@ -219,14 +218,14 @@ impl Turns {
         Judged { decision, errors }
     }
 
-    /// Forgets what is old of a turn of which nobody says when it ends.
+    /// Drops old entries of a turn whose end is not known.
     fn expire(&self, turn: &mut Turn, lasts: bool, now: impl FnOnce() -> Instant) {
         if !lasts {
             turn.expire(self.0.memory, now());
         }
     }
 
-    /// How a turn is judged, by whether it is known when it ends.
+    /// How strictly a turn is judged, by whether its end is known.
     fn rules(&self, known: bool) -> Rules {
         match self.0.mode {
             Mode::Strict => Rules::Letter,
@@ -282,7 +281,7 @@ mod tests {
         }
         let shards = || turns.0.shards.iter().map(|shard| shard.lock().unwrap());
         assert!(shards().all(|shard| shard.turns.len() <= 2 && shard.begun.len() <= 2));
-        // Each shard has met more than it may keep.
+        // Each shard has had more turns than it may keep.
         assert!(shards().all(|shard| shard.turns.len() == 2 && shard.begun.len() == 2));
         assert_eq!(turns.0.kept.load(Ordering::Relaxed), MOST);
     }

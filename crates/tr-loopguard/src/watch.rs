@@ -1,4 +1,4 @@
-//! One call under the guard's eyes.
+//! One guarded call.
 use crate::{
     NON_RETRYABLE,
     attribution::Attribution,
@@ -15,7 +15,7 @@ use tr_core::{
     BoxError, CallInfo, Event, Feedback, Held, LoopOf, LoopRef, classify, code, failure_info,
 };
 
-/// What is kept of a call until it ends.
+/// The state of a call until it ends.
 #[derive(Debug)]
 pub(crate) struct Watch<A, Subject> {
     pub(crate) shared: Held<Shared>,
@@ -54,7 +54,7 @@ impl<A, Subject> Watch<A, Subject> {
         }
     }
 
-    /// The call has ended: counts a failure and says what a model should know of it.
+    /// Ends the call: counts a failure, and adds notes for the model.
     #[inline]
     pub(crate) fn end<Req, Res>(&self, end: Result<Res, BoxError>) -> Result<Res, BoxError>
     where
@@ -141,7 +141,7 @@ impl<A, Subject> Watch<A, Subject> {
         notes
     }
 
-    /// A success is compared with those before.
+    /// Compares a success with earlier ones.
     #[inline(never)]
     fn compare<Req, Res>(&self, end: &Result<Res, BoxError>) -> Vec<String>
     where
@@ -190,9 +190,9 @@ impl<A, Subject> Watch<A, Subject> {
     }
 }
 
-/// Whether the records of calls refused this one: the tool did not fail. A refusal as a loop would say
-/// that it did not run, though the call whose record it is may have, and would keep a repeat from the
-/// recorded answer.
+/// Whether the idempotency layer refused this call, so that the tool did not fail. Counting it
+/// could refuse a repeat as a loop, with the claim that it did not run, although the recorded call
+/// may have run; and it would keep the repeat from the recorded response.
 fn is_of_records(error: &BoxError) -> bool {
     failure_info(&**error).is_some_and(|facts| {
         let code = facts.code();
@@ -206,8 +206,8 @@ fn now() -> std::time::Instant {
     Instant::now().into_std()
 }
 
-/// What is the same in two failures of one kind: the words that are compared in answers, too, and
-/// of those not the numbers, which count attempts, bytes and request ids.
+/// The signature of a failure: the words that are also compared in responses, without numbers,
+/// which count attempts, bytes and request ids.
 fn signature(failure: &str) -> String {
     let mut signature = String::with_capacity(failure.len());
     for word in Words::new(failure, &[]) {

@@ -189,7 +189,7 @@ async fn tg_6_turn_reset() {
     }
     assert!(guard.clone().oneshot(call("read", "{}")).await.is_err());
     assert_eq!(notes(&guard, call("read", "{}").turn("next")).await, [NON_RETRYABLE]);
-    // A turn that is not named begins when somebody says so.
+    // A turn without a name begins with `Turns::begin`.
     let unnamed = || ToolCall::new("read", Params::empty_object()).session("s");
     for _ in 0..2 {
         notes(&guard, unnamed()).await;
@@ -203,7 +203,7 @@ async fn tg_6_turn_reset() {
     assert!(guard.clone().oneshot(unnamed()).await.is_err());
     layer.turns().unwrap().begin(Some("s"));
     assert_eq!(notes(&guard, unnamed()).await, [NON_RETRYABLE]);
-    // Where nobody says, when its failures are old.
+    // Without it, a turn ends when its failures expire.
     let unknown = || unnamed().session("silent");
     for _ in 0..2 {
         notes(&guard, unknown()).await;
@@ -348,7 +348,7 @@ fn all_faults_of_the_settings_are_named() {
         .unwrap_err()
         .to_string();
     for name in
-        ["max_identical_failures is 0", "max_failures_per_turn is 1001", "memory", "max_turns"]
+        ["`max_identical_failures` is 0", "`max_failures_per_turn` is 1001", "memory", "max_turns"]
     {
         assert!(error.contains(name), "{error}");
     }

@@ -45,7 +45,7 @@ async fn each_malformed_call_is_a_line_in_a_file_of_the_user_s_own() {
             .tool_call_id("call_s3cret");
         guard.clone().oneshot(call).await.unwrap();
     }
-    // Once nobody can write to it any more, all is written.
+    // Once no handle can write to it any more, all is written.
     drop((guard, layer));
     let lines = lines(&path);
     assert_eq!(lines.len(), 2);
@@ -79,15 +79,15 @@ fn only_a_regular_file_is_a_log() {
     fs::write(&victim, "kept").unwrap();
     symlink(&victim, &link).unwrap();
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    // Somebody reads from it, so that it can be opened.
+    // A reader keeps the pipe open, so that it can be opened.
     let reader = fs::File::options().read(true).write(true).open(&pipe).unwrap();
-    for (path, why) in [(&link, "is a link"), (&pipe, "is no regular file")] {
+    for (path, why) in [(&link, "is a link"), (&pipe, "is not a regular file")] {
         let log = FileLog::new(path);
         assert_eq!(log.open().unwrap_err().to_string(), why);
         log.append(entry(&json!({})));
     }
     drop(reader);
-    assert_eq!(FileLog::new(&pipe).open().unwrap_err().to_string(), "is no regular file");
+    assert_eq!(FileLog::new(&pipe).open().unwrap_err().to_string(), "is not a regular file");
     assert_eq!(fs::read_to_string(&victim).unwrap(), "kept");
     // A folder is made under the user's home only.
     let missing = folder.join("missing/tool-guard.log");

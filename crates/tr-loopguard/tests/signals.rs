@@ -135,7 +135,7 @@ async fn signals_that_refuse_nothing_leave_the_limits_of_a_turn_to_the_letter() 
     assert_eq!(handle.calls(), 4);
 }
 
-/// Another error is no progress: whoever fails in new words each time is still failing.
+/// Another error is no progress: a call that fails with a new message each time still fails.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_fails_in_other_words_each_time_is_stopped_too() {
     for builder in [LoopGuardLayer::builder(), watched()] {
@@ -253,14 +253,14 @@ fn all_faults_of_the_signals_are_named() {
     let builder = LoopGuardLayer::builder().max_identical_failures(0).signals(signals);
     let error = builder.build().unwrap_err().to_string();
     for fault in [
-        "max_identical_failures is 0",
-        "signals.repeats is 1, but must be from 2 to 100000",
-        "signals.failing_repeats is 0",
-        "signals.rounds is 1",
-        "signals.same_error is 100001",
-        "signals.pace is 0",
-        "signals.quiet is 0",
-        "signals.volatile has an empty name",
+        "`max_identical_failures` is 0",
+        "`signals.repeats` is 1, allowed is 2 to 100000",
+        "`signals.failing_repeats` is 0",
+        "`signals.rounds` is 1",
+        "`signals.same_error` is 100001",
+        "`signals.pace` is 0",
+        "`signals.quiet` is 0",
+        "`signals.volatile` has an empty name",
     ] {
         assert!(error.contains(fault), "{error}");
     }

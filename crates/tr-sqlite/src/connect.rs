@@ -1,4 +1,4 @@
-//! Opening the file: what must hold before anything is written to it.
+//! Opens the file, with the checks that come before the first write.
 use crate::{
     database::Durability,
     error::{Error, ErrorKind, Result},
@@ -11,16 +11,16 @@ use std::{
     time::Duration,
 };
 
-/// `PRAGMA application_id` of our files.
+/// The `PRAGMA application_id` of these files.
 pub(crate) const APPLICATION: i32 = i32::from_be_bytes(*b"trel");
 
-/// Statements that one connection keeps ready.
+/// The prepared statements that one connection caches.
 const STATEMENTS: usize = 64;
 
-/// The file beside the database shrinks to this size when it is begun anew.
+/// The write-ahead log is truncated to this size when it restarts.
 const LOG_BYTES: u32 = 16 << 20;
 
-/// Where the file is and how it is written.
+/// The path of the file and how it is written.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) path: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Makes the file if there is none, and opens it.
+    /// Creates the file if there is none, and opens it.
     pub(crate) fn open(&self) -> Result<Connection> {
         let mut patience = Patience::new(self.lock_wait);
         loop {
@@ -43,7 +43,8 @@ impl Place {
     fn try_open(&self) -> Result<Connection> {
         make(&self.path)?;
         let connection = self.connect()?;
-        // Waiting is ours: SQLite does not wait in all of this, and sleeps too long where it does.
+        // [`Patience`] waits instead: SQLite does not wait in all of these steps, and sleeps too
+        // long where it does.
         connection.busy_timeout(Duration::ZERO)?;
         claim(&connection)?;
         let mode: String =
@@ -54,7 +55,7 @@ impl Place {
         Ok(connection)
     }
 
-    /// A further connection, that only reads.
+    /// Another connection, which only reads.
     pub(crate) fn open_reader(&self) -> Result<Connection> {
         let connect = || {
             let connection = self.connect()?;
@@ -69,7 +70,7 @@ impl Place {
         let connection = Connection::open_with_flags(&self.path, flags)?;
         connection.busy_timeout(self.lock_wait)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        // Else a statement that looks for a range is prepared anew for each value it is given.
+        // Otherwise a statement with a range is prepared again for each value.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.pragma_update(None, "trusted_schema", false)?;
         connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
@@ -78,17 +79,18 @@ impl Place {
             Durability::Process => "normal",
         };
         connection.pragma_update(None, "synchronous", synchronous)?;
-        // Only macOS knows a difference.
+        // These differ only on macOS.
         connection.pragma_update(None, "fullfsync", self.durability == Durability::Power)?;
         connection.pragma_update(None, "checkpoint_fullfsync", true)?;
         Ok(connection)
     }
 }
 
-/// A new file is its owner's alone: what is kept may be secret. The files beside it follow suit.
+/// Creates the file readable by its owner only, since its content may be secret. SQLite gives the
+/// files beside it the same mode.
 fn make(path: &Path) -> Result<()> {
     if path.is_dir() {
-        return Err(Error::saying(ErrorKind::NotFound, "it is a folder"));
+        return Err(Error::saying(ErrorKind::NotFound, "the path is a folder"));
     }
     let mut options = OpenOptions::new();
     options.read(true).write(true);
@@ -100,7 +102,7 @@ fn make(path: &Path) -> Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.create(true).open(path)?.sync_all()?;
-    // Else the file's name may be lost with the power, and all of it.
+    // Otherwise a power failure may lose the directory entry, and the file with it.
     #[cfg(unix)]
     if let Some(folder) = path.parent() {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -109,13 +111,13 @@ fn make(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Marks an empty file as ours; refuses other programs' files.
+/// Sets the application id of an empty file; refuses other programs' files.
 fn claim(connection: &Connection) -> Result<()> {
     let mark = || connection.pragma_query_value(None, "application_id", |row| row.get::<_, i32>(0));
     if mark()? == APPLICATION {
         return Ok(());
     }
-    // Another process may be claiming it right now.
+    // Another process may be setting it now.
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     let mark = mark()?;
     if mark == APPLICATION {
@@ -133,7 +135,7 @@ fn claim(connection: &Connection) -> Result<()> {
     Ok(transaction.commit()?)
 }
 
-/// Which file a path names, to notice when it names another.
+/// The identity of a file, to notice when its path names another file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity(u64, u64);
 

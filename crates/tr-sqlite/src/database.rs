@@ -21,27 +21,27 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// What a confirmed write outlives.
+/// What a confirmed write survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {
-    /// A loss of power: the disk is made to write before a write is confirmed (`synchronous =
-    /// FULL`, one sync for each group).
+    /// A power failure: the disk syncs before a write is confirmed (`synchronous = FULL`, one sync
+    /// for each group).
     #[default]
     Power,
-    /// The end of the process, by `kill -9` too (`synchronous = NORMAL`). A loss of power may
-    /// take the last confirmed writes, never damages the file.
+    /// The end of the process, also by `kill -9` (`synchronous = NORMAL`). A power failure may lose
+    /// the last confirmed writes, and never damages the file.
     Process,
 }
 
 /// An open database. A clone is another handle of the same one.
 ///
 /// Writes and reads are closures on a [`rusqlite::Connection`] that run on threads of their own.
-/// When the last handle is dropped, what was sent is still written, in the background;
-/// [`close`](Self::close) waits for it.
+/// When the last handle is dropped, pending writes are still made, in the background;
+/// [`close`](Self::close) waits for them.
 #[derive(Clone)]
 pub struct Database {
-    /// None where it is only read.
+    /// `None` if the database is opened read-only.
     writes: Option<Entrance>,
     reads: Entrance,
     path: Arc<Path>,
@@ -58,13 +58,13 @@ pub struct Builder {
     is_read_only: bool,
 }
 
-/// How much was written since the database was opened, by this process.
+/// The writes of this process since the database was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Writes, the failed ones too.
+    /// Writes, including failed ones.
     pub jobs: u64,
-    /// Commits: each is one sync, where [`Durability::Power`] is asked for.
+    /// Commits: each is one sync with [`Durability::Power`].
     pub commits: u64,
 }
 
@@ -75,7 +75,8 @@ pub(crate) struct Counters {
 }
 
 impl Database {
-    /// Opens this file with the defaults, or makes it; [`builder`](Self::builder) has choices.
+    /// Opens or creates this file with the default settings; [`builder`](Self::builder) has the
+    /// settings.
     ///
     /// # Errors
     /// See [`Builder::open`].
@@ -83,24 +84,24 @@ impl Database {
         Self::builder(path).open().await
     }
 
-    /// Begins with the defaults: [`Durability::Power`], 5 s for other processes' locks, 10,000
-    /// jobs that may wait.
+    /// Starts with the defaults: [`Durability::Power`], 5 s for other processes' locks, 10,000
+    /// waiting jobs.
     pub fn builder(path: impl Into<PathBuf>) -> Builder {
         let (path, durability) = (path.into(), Durability::default());
         let place = Place { path, durability, lock_wait: Duration::from_secs(5) };
         Builder { place, limit: 10_000, is_read_only: false }
     }
 
-    /// Brings one part's tables to the newest format. To be awaited before they are used.
+    /// Migrates one part's tables to the newest format. Await it before they are used.
     ///
-    /// All of it is one transaction: if it fails or the process dies, nothing of it was done.
-    /// Several processes may do it at once. A database that is [only read](Builder::read_only) must
-    /// have the newest format.
+    /// A migration is one transaction: if it fails or the process dies, nothing is changed. Several
+    /// processes may migrate at once. A database that is opened [read-only](Builder::read_only)
+    /// must have the newest format.
     ///
     /// # Errors
     /// [`Newer`](crate::ErrorKind::Newer) if a newer program has written this part,
-    /// [`Older`](crate::ErrorKind::Older) if it is not in the newest format and is only read, and what
-    /// a write can fail with.
+    /// [`Older`](crate::ErrorKind::Older) if a read-only database has an older format, and the
+    /// errors of a write.
     pub fn migrate(&self, schema: Schema) -> Pending<()> {
         match &self.writes {
             Some(writes) => writes.send(move |connection| schema.migrate(connection)),
@@ -108,17 +109,18 @@ impl Database {
         }
     }
 
-    /// Runs `work` in a transaction that it shares with others' and answers once it is committed.
+    /// Runs `work` in a transaction that it shares with other writes, and resolves once it is
+    /// committed.
     ///
-    /// Writes take effect in the order of these calls. If `work` fails or panics, its changes are
-    /// undone, and nobody else's. It must not end the transaction or change the connection's
+    /// Writes take effect in the order of these calls. If `work` fails or panics, only its own
+    /// changes are rolled back. It must not end the transaction or change the connection's
     /// settings, and should be short: all other writes wait for it.
     ///
     /// # Cancellation
-    /// The job is sent by this very call; dropping what it gives back changes nothing.
+    /// This call sends the job; dropping the returned future changes nothing.
     ///
     /// # Errors
-    /// What `work` returned, or an [`Error`] if it was not done or not kept.
+    /// What `work` returned, or an [`Error`] if it was not run or not committed.
     pub fn write<T, E, F>(&self, work: F) -> Pending<T, E>
     where
         F: FnOnce(&Connection) -> std::result::Result<T, E> + Send + 'static,
@@ -131,14 +133,14 @@ impl Database {
         }
     }
 
-    /// Runs `work` on a connection that only reads, beside the writes. All of it sees one moment
+    /// Runs `work` on a read-only connection, concurrently with the writes. It reads one snapshot
     /// of the file, not older than the last write that was confirmed before this call.
     ///
     /// # Cancellation
     /// As with [`write`](Self::write).
     ///
     /// # Errors
-    /// What `work` returned, or an [`Error`] if it was not done.
+    /// What `work` returned, or an [`Error`] if it was not run.
     pub fn read<T, E, F>(&self, work: F) -> Pending<T, E>
     where
         F: FnOnce(&Connection) -> std::result::Result<T, E> + Send + 'static,
@@ -148,31 +150,31 @@ impl Database {
         self.reads.send(work)
     }
 
-    /// Writes what was sent, then closes the file, for all handles.
+    /// Runs the pending jobs, then closes the file, for all handles.
     ///
-    /// What is sent later is refused as [`Closed`](crate::ErrorKind::Closed). Dropped, this goes on in
-    /// the background.
+    /// Later jobs are refused as [`Closed`](crate::ErrorKind::Closed). If the future is dropped,
+    /// closing continues in the background.
     pub async fn close(&self) {
         self.reads.close().await;
-        // Last: SQLite then moves everything into the one file.
+        // Last: SQLite then checkpoints everything into the one file.
         if let Some(writes) = &self.writes {
             writes.close().await;
         }
     }
 
-    /// The file.
+    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What a confirmed write outlives.
+    /// What a confirmed write survives.
     #[must_use]
     pub const fn durability(&self) -> Durability {
         self.durability
     }
 
-    /// How much was written.
+    /// The writes since the database was opened.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let Counters { jobs, commits } = &*self.counters;
@@ -181,49 +183,50 @@ impl Database {
 }
 
 impl Builder {
-    /// What a confirmed write outlives. [`Durability::Power`] by default.
+    /// What a confirmed write survives. [`Durability::Power`] by default.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.place.durability = durability;
         self
     }
 
-    /// How long to wait while another process writes; 5 s by default.
+    /// Sets how long to wait while another process writes; 5 s by default.
     pub fn lock_wait(mut self, lock_wait: Duration) -> Self {
         self.place.lock_wait = lock_wait;
         self
     }
 
-    /// How many writes may wait, and how many reads; 10,000 by default. What is sent past it is
+    /// Sets how many writes may wait, and how many reads; 10,000 by default. Further jobs are
     /// refused as [`Overloaded`](crate::ErrorKind::Overloaded).
     pub fn max_waiting(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Opens a file that is there, and only to be read, beside those who write it: its bytes stay as
-    /// they are. False by default.
+    /// Opens an existing file read-only, beside its writers: its bytes do not change. Off by
+    /// default.
     ///
-    /// All writes are refused as [`ReadOnly`](crate::ErrorKind::ReadOnly). While the file is open, and
-    /// until [`close`](Database::close), SQLite may keep its two files beside it.
+    /// All writes are refused as [`ReadOnly`](crate::ErrorKind::ReadOnly). Until
+    /// [`close`](Database::close), SQLite may keep its two files beside it.
     pub fn read_only(mut self) -> Self {
         self.is_read_only = true;
         self
     }
 
-    /// Opens the file, or makes it (readable by its owner only) in a folder that exists.
+    /// Opens the file, or creates it (readable by its owner only) in an existing folder.
     ///
     /// # Cancellation
-    /// Dropped, it leaves at most an empty database.
+    /// If the future is dropped, at most an empty database is left.
     ///
     /// # Errors
     /// [`NotFound`](crate::ErrorKind::NotFound), [`Denied`](crate::ErrorKind::Denied),
     /// [`NotADatabase`](crate::ErrorKind::NotADatabase), [`Foreign`](crate::ErrorKind::Foreign),
     /// [`Corrupt`](crate::ErrorKind::Corrupt), [`Full`](crate::ErrorKind::Full),
     /// [`Locked`](crate::ErrorKind::Locked), [`Unsuitable`](crate::ErrorKind::Unsuitable) and
-    /// [`Io`](crate::ErrorKind::Io). A file that is refused was not changed.
+    /// [`Io`](crate::ErrorKind::Io). A file that is refused is not changed.
     pub async fn open(self) -> Result<Database> {
         let Self { mut place, limit, is_read_only } = self;
-        // It is looked at again later, wherever the process is then. Without a name it fails below.
+        // Absolute, since it is checked again later, when the working directory may differ. An
+        // empty path fails below.
         place.path = path::absolute(&place.path).unwrap_or(place.path);
         let (reads, read_queue) = queue(limit);
         let counters = Arc::new(Counters::default());
@@ -247,7 +250,7 @@ impl Builder {
     }
 }
 
-/// The writer's connection, and a reader that has one of its own.
+/// Opens the writer's connection, and starts a reader with a connection of its own.
 fn connect(place: &Place, reads: Queue) -> Result<Connection> {
     let connection = place.open()?;
     let reader = Reader::new(place.open_reader()?, reads);
@@ -255,7 +258,7 @@ fn connect(place: &Place, reads: Queue) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Opens on a thread of its own, which then works until its queue is closed.
+/// Opens on a new thread, which then works until its queue is closed.
 async fn start<W>(
     name: &str,
     path: &Path,

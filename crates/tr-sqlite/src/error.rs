@@ -1,4 +1,4 @@
-//! The error type: what is wrong, what is safe, and what to do.
+//! The error type: what failed, what is safe, and what to do.
 use rusqlite::ErrorCode;
 use std::{
     error, fmt, io,
@@ -6,9 +6,9 @@ use std::{
     sync::Arc,
 };
 
-/// A write, a read or an opening that failed. Cheap to clone: all jobs of a group get the same.
+/// A failed write, read or open. Cheap to clone: all jobs of a group get the same error.
 ///
-/// Its text says whether anything was kept and what to do about it.
+/// Its text says whether anything was committed and what to do.
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 
@@ -19,15 +19,15 @@ struct Inner {
     cause: Option<Cause>,
 }
 
-/// What is wrong.
+/// The kind of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// There is no such folder, or the path names no file.
+    /// The folder is missing, or the path is not that of a file.
     NotFound,
     /// This user may not read or write the file or its folder.
     Denied,
-    /// The file holds something else.
+    /// The file is not a SQLite database.
     NotADatabase,
     /// The file is another program's database.
     Foreign,
@@ -40,24 +40,25 @@ pub enum ErrorKind {
         /// The newest that this program knows.
         known: u32,
     },
-    /// The file has a part in an older format, or not at all, and was opened only to be read.
+    /// The file lacks a part, or has it in an older format, and was opened read-only.
     Older {
         /// The part of the file: a [`Schema`](crate::Schema)'s name.
         part: String,
         /// The format that the file has; 0 if it does not have the part.
         found: u32,
-        /// The one that is read.
+        /// The format that this program reads.
         known: u32,
     },
     /// Parts of the file are damaged.
     Corrupt,
-    /// A row holds something that this program cannot have written.
+    /// A row holds data that this program cannot have written.
     Unreadable,
-    /// The job refused: what it was to write has no place.
+    /// The job refused to write.
     Refused,
-    /// There is no space left.
+    /// The disk is full.
     Full,
-    /// Another process kept the file locked for all the time that was allowed.
+    /// Another process kept the file locked for longer than the
+    /// [`lock_wait`](crate::Builder::lock_wait).
     Locked,
     /// The file was deleted or replaced while it was open.
     Moved,
@@ -65,15 +66,15 @@ pub enum ErrorKind {
     Unsuitable,
     /// Too many jobs wait already.
     Overloaded,
-    /// The database was opened only to be read.
+    /// The database was opened read-only.
     ReadOnly,
     /// The database was closed.
     Closed,
     /// The job panicked.
     Panicked,
-    /// Something else in the same group made SQLite undo all of it.
+    /// Another job of the same group made SQLite roll the group back.
     Undone,
-    /// The job's statement failed: a constraint, a mistake in its SQL.
+    /// The job's statement failed: a constraint, or wrong SQL.
     Statement,
     /// The disk failed, or the operating system.
     Io,
@@ -85,7 +86,7 @@ enum Cause {
     Text(String),
 }
 
-/// What a job gives: a value, or an [`Error`].
+/// The result of a job.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
@@ -101,13 +102,13 @@ impl Error {
         Self::saying(ErrorKind::Panicked, message)
     }
 
-    /// What a job returns that finds a row as this program cannot have written it.
+    /// The error of a job that reads a row which this program cannot have written.
     #[must_use]
     pub fn unreadable(what: impl fmt::Display) -> Self {
         Self::saying(ErrorKind::Unreadable, what.to_string())
     }
 
-    /// What a job returns that cannot do what it was asked for, and never will.
+    /// The error of a job that can never succeed.
     #[must_use]
     pub fn refused(why: impl Into<String>) -> Self {
         Self::saying(ErrorKind::Refused, why)
@@ -121,33 +122,34 @@ impl Error {
         self.with(|inner| inner.cause = Some(cause))
     }
 
-    /// Names the file.
+    /// Adds the path of the file.
     pub(crate) fn at(self, path: &Path) -> Self {
         self.with(|inner| inner.path = Some(path.to_owned()))
     }
 
-    /// It came from the commit itself: what was written may be there after the next start.
+    /// Marks an error of the commit itself: the writes may be there after the next start.
     pub(crate) fn of_commit(self) -> Self {
         self.with(|inner| inner.undecided = matches!(inner.kind, ErrorKind::Io))
     }
 
     fn with(mut self, change: impl FnOnce(&mut Inner)) -> Self {
-        // An error is changed only by who has just made it.
+        // An error is changed only before it is cloned.
         if let Some(inner) = Arc::get_mut(&mut self.0) {
             change(inner);
         }
         self
     }
 
-    /// What is wrong.
+    /// The kind of a failure.
     #[must_use]
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
-    /// The job may have been kept although it failed: the disk failed in the middle of the commit.
+    /// Whether the job may have been committed although it failed: the disk failed during the
+    /// commit.
     ///
-    /// With any other error nothing of the job was kept.
+    /// With any other error nothing of the job was committed.
     #[must_use]
     pub fn may_be_kept(&self) -> bool {
         self.0.undecided
@@ -165,7 +167,7 @@ impl From<rusqlite::Error> for Error {
             return Self::new(ErrorKind::Unreadable).because(Cause::Sqlite(error));
         }
         let kind = match error.sqlite_error_code() {
-            // The file itself was opened before: it is the folder, for the files beside it.
+            // The file itself was opened before, so it is the folder, for the files beside it.
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
                 ErrorKind::Denied
             }
@@ -201,51 +203,47 @@ impl From<io::Error> for Error {
 }
 
 impl ErrorKind {
-    /// What is wrong and what to do.
+    /// What failed and what to do.
     fn advice(&self) -> &'static str {
         match self {
             Self::NotFound => {
-                "there is no such file, and none can be made here: name a file in a folder that exists"
+                "the file does not exist and cannot be created: choose a file in an existing folder"
             }
-            Self::Denied => {
-                "this user may not write here: allow it to write the file and its folder"
-            }
+            Self::Denied => "permission denied: allow this user to write the file and its folder",
             Self::NotADatabase => {
-                "this file is no SQLite database, and was left as it is: name another"
+                "not a SQLite database; the file was not changed: choose another file"
             }
             Self::Foreign => {
-                "this is another program's database, and was left as it is: name another file"
+                "the database belongs to another program; the file was not changed: choose another file"
             }
             Self::Newer { .. } => {
-                "a newer version wrote this file, and it was left as it is: update this program, or name another file"
+                "a newer version wrote this file; the file was not changed: update this program, or choose another file"
             }
             Self::Older { .. } => {
-                "this file does not have what is read here, and was left as it is: name another, or let the program that writes it open it first"
+                "the file lacks a part or has an older format, and is opened read-only; the file was not changed: choose another file, or open it once with the program that writes it"
             }
             Self::Corrupt => {
-                "the file is damaged: stop all its users, keep a copy, and try `sqlite3 FILE .recover` into a new one"
+                "the file is damaged: stop all programs that use it, keep a copy, and run `sqlite3 FILE .recover` into a new file"
             }
             Self::Unreadable => {
-                "a row cannot be read: update this program, or look into the file with `sqlite3`"
+                "a row cannot be read: update this program, or inspect the file with `sqlite3`"
             }
-            Self::Refused => "this cannot be done",
-            Self::Full => {
-                "no space is left; what was confirmed before is safe: free some and repeat this"
-            }
+            Self::Refused => "the write was refused",
+            Self::Full => "the disk is full; confirmed writes are safe: free space and try again",
             Self::Locked => {
-                "another process keeps the file locked: end it, or its transaction, and repeat this"
+                "another process keeps the file locked: end that process or its transaction, and try again"
             }
             Self::Moved => {
-                "the file was deleted or replaced while it was open: restart what uses it"
+                "the file was deleted or replaced while it was open: restart the program that uses it"
             }
             Self::Unsuitable => {
-                "this file system cannot share a database among processes: name a file on a local disk"
+                "the file system cannot share a database between processes: choose a file on a local disk"
             }
-            Self::Overloaded => "too many jobs wait for the disk: repeat this later",
-            Self::ReadOnly => "the database was opened only to be read",
+            Self::Overloaded => "too many jobs wait for the disk: try again later",
+            Self::ReadOnly => "the database was opened read-only",
             Self::Closed => "the database was closed",
             Self::Panicked => "the job panicked",
-            Self::Undone => "another job of the same commit made SQLite undo it: repeat this",
+            Self::Undone => "another job of the same commit made SQLite roll it back: try again",
             Self::Statement => "the statement failed",
             Self::Io => "the disk or the operating system failed",
         }
@@ -262,7 +260,7 @@ impl fmt::Display for Error {
         if let ErrorKind::Newer { part, found, known } | ErrorKind::Older { part, found, known } =
             kind
         {
-            write!(f, " (`{part}` has format {found}, known is {known})")?;
+            write!(f, " (`{part}` has format {found}, this program knows {known})")?;
         }
         match cause {
             Some(Cause::Sqlite(error)) => write!(f, " ({error})")?,
@@ -271,9 +269,9 @@ impl fmt::Display for Error {
             None => {}
         }
         f.write_str(if *undecided {
-            "; whether this was kept is not known"
+            "; this write may or may not have been committed"
         } else {
-            "; nothing of this was kept"
+            "; nothing was committed"
         })
     }
 }

@@ -1,20 +1,20 @@
-//! One transaction and the jobs in it.
+//! One transaction and its jobs.
 use crate::{
     error::{Error, ErrorKind, Result},
     job::Job,
 };
 use rusqlite::Connection;
 
-/// Jobs that are kept together, and each of which can fail alone.
+/// Jobs that commit together, and each of which can fail alone.
 pub(crate) struct Group<'c> {
     connection: &'c Connection,
     jobs: Vec<Box<dyn Job>>,
-    /// SQLite has undone it all.
+    /// Set once SQLite has rolled the transaction back.
     broken: Option<Error>,
 }
 
 impl<'c> Group<'c> {
-    /// Takes the lock; [`ErrorKind::Locked`] if another process holds it.
+    /// Takes the write lock; [`ErrorKind::Locked`] if another process holds it.
     pub(crate) fn begin(connection: &'c Connection) -> Result<Self> {
         step(connection, "BEGIN IMMEDIATE")?;
         Ok(Self { connection, jobs: Vec::new(), broken: None })
@@ -24,15 +24,15 @@ impl<'c> Group<'c> {
         self.jobs.len()
     }
 
-    /// Nothing more can be added.
+    /// Whether no more jobs can be added.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.is_some()
     }
 
-    /// Does a job. If it fails, what it has changed is undone, and nothing else.
+    /// Runs a job. If it fails, only its own changes are rolled back.
     ///
-    /// The first needs no savepoint, which costs it a copy of each page that it changes: while there
-    /// is nothing else, all can be undone.
+    /// The first job needs no savepoint, which would copy each page that it changes: while it is
+    /// alone, the whole transaction can be rolled back.
     pub(crate) fn add(&mut self, mut job: Box<dyn Job>) {
         let connection = self.connection;
         let is_first = self.jobs.is_empty();
@@ -61,7 +61,7 @@ impl<'c> Group<'c> {
         self.jobs.push(job);
     }
 
-    /// Keeps it all, or nothing.
+    /// Commits all jobs, or none.
     pub(crate) fn commit(self, at: impl FnOnce(Error) -> Error) -> Ended {
         let Self { connection, jobs, broken } = self;
         let fate = match broken {
@@ -70,14 +70,14 @@ impl<'c> Group<'c> {
         };
         let fate = fate.map_err(at);
         if fate.is_err() && !connection.is_autocommit() {
-            // It fails only if there is nothing left to undo.
+            // It fails only if there is nothing to roll back.
             drop(step(connection, "ROLLBACK"));
         }
         Ended { jobs, fate }
     }
 }
 
-/// Jobs whose fate is known, and to be told.
+/// Ended jobs, whose results have to be sent.
 #[must_use]
 pub(crate) struct Ended {
     jobs: Vec<Box<dyn Job>>,

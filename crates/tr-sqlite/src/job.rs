@@ -1,4 +1,4 @@
-//! Jobs: closures on a connection, and where their answers go.
+//! Jobs: closures on a connection, and the channels for their results.
 use crate::error::Error;
 use rusqlite::Connection;
 use std::{
@@ -14,16 +14,16 @@ use tokio::sync::oneshot;
 
 /// A job in a queue.
 pub(crate) trait Job: Send {
-    /// Does the work and remembers what came of it; `false` if it has to be undone.
+    /// Runs the work and keeps its result; `false` if it has to be rolled back.
     fn run(&mut self, connection: &Connection) -> bool;
 
-    /// Sends what came of it, or why nothing could. Runs code of whoever sent the job: the
-    /// conversion of its error, and the end of an answer that nobody waits for.
+    /// Sends the result, or the error of the commit. Runs the sender's code: the conversion of the
+    /// error, and the drop of a result that no task waits for.
     fn answer(self: Box<Self>, fate: Result<(), &Error>);
 }
 
 impl dyn Job {
-    /// Answers; a panic is the job's own.
+    /// Sends the result; a panic in that concerns only this job.
     pub(crate) fn end(self: Box<Self>, fate: Result<(), &Error>) {
         drop(catch_unwind(AssertUnwindSafe(|| self.answer(fate))));
     }
@@ -38,19 +38,19 @@ enum State<F, T, E> {
     Waits(F),
     Ended(Result<T, E>),
     Panicked(Error),
-    /// Never begun, or begun and not ended.
+    /// Not started, or started and not ended.
     Lost,
 }
 
-/// What a job will answer. Dropping it changes nothing: the job is done all the same.
+/// The future result of a job. Dropping it changes nothing: the job still runs.
 ///
 /// # Errors
 ///
-/// What the job returned, or an [`Error`] if it was not done or not kept.
-#[must_use = "says whether it was kept"]
+/// What the job returned, or an [`Error`] if it was not run or not committed.
+#[must_use = "the result says whether the job was committed"]
 pub struct Pending<T, E = Error>(Result<oneshot::Receiver<Result<T, E>>, Option<Error>>);
 
-/// A job from a closure, and its answer.
+/// A job from a closure, and the future of its result.
 pub(crate) fn job<T, E, F>(work: F) -> (Box<dyn Job>, Pending<T, E>)
 where
     F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
@@ -69,7 +69,7 @@ where
 {
     fn run(&mut self, connection: &Connection) -> bool {
         let State::Waits(work) = mem::replace(&mut self.state, State::Lost) else { return false };
-        // What the closure broke is its own: the connection's changes are undone.
+        // Unwind safe: the changes of a panicked job are rolled back.
         self.state = match catch_unwind(AssertUnwindSafe(|| work(connection))) {
             Ok(end) => State::Ended(end),
             Err(panic) => State::Panicked(Error::panicked(message(&*panic))),
@@ -85,7 +85,7 @@ where
             (_, Err(error)) => Err(error.clone().into()),
             (_, Ok(())) => Err(Error::closed().into()),
         };
-        // Whoever asked may be gone; the job is done all the same.
+        // The receiver may be gone; the job has run all the same.
         drop(self.answer.send(end));
     }
 }
@@ -106,7 +106,7 @@ impl<T, E: From<Error>> Future for Pending<T, E> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
-            // Sent back unanswered: the queue was given up.
+            // Dropped without a result: the queue was closed.
             Ok(pending) => Pin::new(pending)
                 .poll(cx)
                 .map(|end| end.unwrap_or_else(|_| Err(Error::closed().into()))),

@@ -1,13 +1,12 @@
-//! One SQLite file, one thread that writes it in groups, and the way from each format to the next.
+//! A SQLite file with one writer thread that commits in groups, and with migrations.
 //!
-//! Many tasks write at once; what they send while the disk is busy becomes one transaction and
-//! one sync. Each job can fail alone, and is confirmed only once it is on the disk.
+//! Many tasks write at once; the jobs that they send while the disk is busy become one transaction
+//! and one sync. Each job can fail alone, and is confirmed only once it is on the disk.
 //!
 //! # When to use
 //!
-//! For records that must outlive the process, without a server: up to some thousand small writes
-//! a second, shared by the processes of one machine. Anybody can look into the file with
-//! `sqlite3`.
+//! For records that must outlive the process, without a server: up to a few thousand small writes a
+//! second, shared by the processes of one machine. `sqlite3` opens the file.
 //!
 //! # Example
 //!
@@ -43,26 +42,26 @@
 //! # }
 //! ```
 //!
-//! # What holds
+//! # Guarantees
 //!
-//! - A confirmed write outlives the process, and with [`Durability::Power`] (the default) a loss
-//!   of power. One that fails left nothing, unless [`Error::may_be_kept`] says otherwise.
-//! - A job that fails or panics undoes its own changes and nobody else's.
-//! - Dropping a [`Pending`] changes nothing: what was sent is done, in the order it was sent.
+//! - A confirmed write survives the process, and with [`Durability::Power`] (the default) a power
+//!   failure. A failed write leaves nothing, unless [`Error::may_be_kept`] says otherwise.
+//! - If a job fails or panics, only its own changes are rolled back.
+//! - Dropping a [`Pending`] changes nothing: sent jobs run, in the order in which they were sent.
 //! - After `kill -9` the file opens at once.
 //! - Several processes may share the file, on a local disk. Only one writes at a time; the others
 //!   wait, each write up to [`lock_wait`](Builder::lock_wait) (5 s).
-//! - A file that another program or a newer version wrote is refused and not touched.
+//! - A file that another program or a newer version wrote is refused and not changed.
 //!
 //! # Errors
 //!
-//! [`Error`] says what is wrong, whether anything was kept, and what to do. [`ErrorKind`] is for
-//! programs; [`Meaning`] is all that a store over the file has to tell apart.
+//! [`Error`] says what failed, whether anything was committed, and what to do. [`ErrorKind`] is for
+//! programs; [`Meaning`] has the four cases that a store over the file tells apart.
 //!
 //! # Knows nothing of
 //!
-//! tool calls, records and sessions: it keeps what it is given. It needs no async runtime, reads
-//! no wall clock, and never repeats a job.
+//! tool calls, records and sessions. It needs no async runtime, reads no wall clock, and never
+//! repeats a job.
 mod connect;
 mod database;
 mod error;

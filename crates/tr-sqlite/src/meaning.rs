@@ -1,23 +1,24 @@
-//! What a failure means for whoever asked.
+//! What a failure means for the caller.
 use crate::error::{Error, ErrorKind};
 
-/// What a failure means for whoever asked, and what is safe. [`Error::meaning`] tells.
+/// What a failure means for the caller, and what is safe; from [`Error::meaning`].
 ///
-/// A store over a [`Database`](crate::Database) has to say no more of an error than this.
+/// A store over a [`Database`](crate::Database) maps these to its own kinds of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Meaning {
-    /// Nothing was kept, and the cause may pass: asking again is safe and may help.
-    Passing,
-    /// It may have been kept or not: asking again tells, if what is asked for recognises itself.
+    /// Nothing was committed, and the cause is transient: a retry is safe and may succeed.
+    Transient,
+    /// It may have been committed or not: a retry is safe if the job is idempotent.
     Uncertain,
-    /// What is there cannot be read: a newer version wrote it, or it is damaged. Nothing was kept.
+    /// The file or a row cannot be read: a newer version wrote it, or it is damaged. Nothing was
+    /// committed.
     Unreadable,
-    /// Nothing was kept, and asking again does not help.
-    Final,
+    /// Nothing was committed, and a retry does not help.
+    Permanent,
 }
 
 impl Error {
-    /// What it means.
+    /// What this error means for the caller.
     ///
     /// ```
     /// use tr_sqlite::{Error, Meaning};
@@ -39,7 +40,7 @@ impl Error {
             | ErrorKind::Undone
             | ErrorKind::Panicked
             | ErrorKind::Full
-            | ErrorKind::Io => Meaning::Passing,
+            | ErrorKind::Io => Meaning::Transient,
             ErrorKind::NotFound
             | ErrorKind::Denied
             | ErrorKind::Foreign
@@ -49,7 +50,7 @@ impl Error {
             | ErrorKind::ReadOnly
             | ErrorKind::Closed
             | ErrorKind::Refused
-            | ErrorKind::Statement => Meaning::Final,
+            | ErrorKind::Statement => Meaning::Permanent,
         }
     }
 }

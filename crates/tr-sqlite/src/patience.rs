@@ -1,17 +1,17 @@
-//! Waiting for another process's lock.
+//! Waits for another process's lock.
 use std::{
     thread,
     time::{Duration, Instant},
 };
 
-/// The first pause is at most this long; each may be twice as long as the one before.
+/// The first pause is at most this long; the bound doubles with each pause.
 const FIRST: Duration = Duration::from_micros(250);
 
-/// No pause is longer. A busy writer leaves its lock for some 50 µs between two commits: who wants
-/// it has to ask often.
+/// The longest pause. A busy writer frees its lock for about 50 µs between two commits, so a waiter
+/// has to try often.
 const LONGEST: Duration = Duration::from_millis(4);
 
-/// Pauses of random length, until the time is up.
+/// Random pauses, until a time limit.
 #[derive(Debug)]
 pub(crate) struct Patience {
     since: Instant,
@@ -24,7 +24,7 @@ impl Patience {
         Self { since: now(), limit, ceiling: FIRST }
     }
 
-    /// Waits a little; `false` at once if the time is up.
+    /// Waits for one pause; `false` at once if the time is up.
     pub(crate) fn wait(&mut self) -> bool {
         if self.since.elapsed() >= self.limit {
             return false;
@@ -36,7 +36,7 @@ impl Patience {
     }
 }
 
-/// The time, on threads that no runtime knows of and whose waiting is real.
+/// The time, on threads outside any runtime.
 #[expect(clippy::disallowed_methods, reason = "no tokio here, and no clock that could be paused")]
 pub(crate) fn now() -> Instant {
     Instant::now()

@@ -1,4 +1,4 @@
-//! The way from many tasks to one thread.
+//! The queue from many tasks to one thread.
 use crate::{
     error::{Error, ErrorKind},
     job::{Job, Pending, job},
@@ -17,11 +17,11 @@ use tokio::sync::oneshot;
 
 enum Message {
     Job(Box<dyn Job>),
-    /// What was sent before is done, nothing else; dropped when that is so.
+    /// Closes the queue after the jobs sent before; the sender is dropped then.
     Close(oneshot::Sender<()>),
 }
 
-/// Where jobs go in. Bounded: what is sent past the limit is refused.
+/// The sending side. Bounded: jobs past the limit are refused.
 #[derive(Clone)]
 pub(crate) struct Entrance {
     sender: Sender<Message>,
@@ -29,7 +29,7 @@ pub(crate) struct Entrance {
     limit: usize,
 }
 
-/// Where jobs come out, in the order they were sent.
+/// The receiving side, in the order of sending.
 pub(crate) struct Queue {
     receiver: Receiver<Message>,
     waiting: Arc<AtomicUsize>,
@@ -55,22 +55,22 @@ impl Entrance {
             return Pending::refused(Error::new(ErrorKind::Overloaded));
         }
         let (job, pending) = job(work);
-        // Sent to nobody, the job is dropped, and its answer is that the queue is closed.
+        // If the receiver is gone, the job is dropped, and its future resolves to `Closed`.
         drop(self.sender.send(Message::Job(job)));
         pending
     }
 
-    /// Ends once all that was sent before is done and the other side is gone.
+    /// Resolves once all earlier jobs have run and the receiver is gone.
     pub(crate) async fn close(&self) {
         let (closing, closed) = oneshot::channel();
         drop(self.sender.send(Message::Close(closing)));
-        // Nothing is ever sent here: it is dropped.
+        // Resolves when the sender is dropped.
         drop(closed.await);
     }
 }
 
 impl Queue {
-    /// The next job, as soon as there is one; `None` once the queue is closed.
+    /// Waits for the next job; `None` once the queue is closed.
     pub(crate) fn wait(&mut self) -> Option<Box<dyn Job>> {
         if self.closed.is_some() {
             return None;
@@ -79,7 +79,7 @@ impl Queue {
         self.open(message)
     }
 
-    /// The next job, if it is there within this time.
+    /// The next job, if there is one within this time.
     pub(crate) fn wait_for(&mut self, time: Duration) -> Option<Box<dyn Job>> {
         if self.closed.is_some() {
             return None;
@@ -90,7 +90,7 @@ impl Queue {
         }
     }
 
-    /// The next job, if it is there.
+    /// The next job, if there is one.
     pub(crate) fn poll(&mut self) -> Option<Box<dyn Job>> {
         if self.closed.is_some() {
             return None;
@@ -99,7 +99,7 @@ impl Queue {
         self.open(message)
     }
 
-    /// How many jobs there are.
+    /// The number of waiting jobs.
     pub(crate) fn len(&self) -> usize {
         self.waiting.load(Relaxed)
     }

@@ -1,9 +1,9 @@
-//! Opening a file that is only looked into: its bytes stay as they are, and so does what lies beside it.
+//! Opens a file read-only, without changing it or the files beside it.
 //!
 //! ```text
 //! a log beside it   read as any other process reads, with a handle that cannot write
-//! none              nobody has it open: SQLite makes a log to read by, and takes it away at the end
-//! none can be made  nobody who could write is here: the file alone is read
+//! no log            no process has it open: SQLite creates a log to read, and removes it at the end
+//! no log possible   no process can write here: only the file itself is read
 //! ```
 use crate::{
     connect::{APPLICATION, Place},
@@ -17,22 +17,22 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What every SQLite database begins with.
+/// The first bytes of every SQLite database.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// The part of the file that SQLite describes it in, and where our mark is in it.
+/// The length of SQLite's header, and the offset of the application id in it.
 const HEADER: usize = 100;
 const MARK: usize = 68;
 
 impl Place {
-    /// Opens a file that is there, to read it.
+    /// Opens an existing file to read it.
     pub(crate) fn open_read_only(&self) -> Result<Connection> {
         self.try_open_read_only().map_err(|error| error.at(&self.path))
     }
 
     fn try_open_read_only(&self) -> Result<Connection> {
         refuse_others(&self.path)?;
-        // Beside the file itself, not beside a link to it.
+        // The log is beside the file itself, not beside a link to it.
         let path = self.path.canonicalize()?;
         let has_log = beside(&path, "-wal").exists();
         let flags = if has_log {
@@ -49,7 +49,7 @@ impl Place {
         }
     }
 
-    /// A connection that has read.
+    /// A connection that has read once.
     fn read_with(&self, path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
@@ -62,10 +62,10 @@ impl Place {
     }
 }
 
-/// Looks at the file's first bytes, before SQLite may touch it.
+/// Checks the header, before SQLite opens the file.
 fn refuse_others(path: &Path) -> Result<()> {
     if !path.metadata()?.is_file() {
-        return Err(Error::saying(ErrorKind::NotFound, "it is no regular file"));
+        return Err(Error::saying(ErrorKind::NotFound, "it is not a regular file"));
     }
     let mut header = [0; HEADER];
     match File::open(path)?.read_exact(&mut header) {
@@ -80,14 +80,15 @@ fn refuse_others(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether nothing can be made beside the file: by these rights, or on this disk, which is full.
+/// Whether no file can be created beside the database: by its permissions, or since the disk is
+/// full.
 fn cannot_write_here(error: &rusqlite::Error) -> bool {
     use ErrorCode::{CannotOpen, DiskFull, ReadOnly, SystemIoFailure};
     let code = error.sqlite_error_code();
     matches!(code, Some(CannotOpen | ReadOnly | DiskFull | SystemIoFailure))
 }
 
-/// The file as one that nobody changes.
+/// The URI of the file as one that does not change.
 fn immutable(path: &Path) -> String {
     let mut uri = "file:".to_owned();
     for byte in path.as_os_str().as_encoded_bytes() {
@@ -129,7 +130,7 @@ mod tests {
         made.execute_batch("CREATE TABLE n (n)").unwrap();
         drop(made);
         let before = std::fs::read(&file).unwrap();
-        // What lies in the way of the files beside it stands for a folder that is read-only.
+        // A folder in place of the file beside it simulates a read-only folder.
         std::fs::create_dir(folder.join("n.db-shm")).unwrap();
 
         let place = Place {

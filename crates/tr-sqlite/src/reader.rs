@@ -1,9 +1,9 @@
-//! A thread that reads: each job sees one moment of the file.
+//! The reader thread: each job reads one snapshot of the file.
 use crate::{group::step, job::Job, queue::Queue};
 use rusqlite::Connection;
 
-/// Fields are dropped in order: the connection is closed before the queue is given up, which is
-/// what [`Entrance::close`](crate::queue::Entrance::close) waits for.
+/// Fields are dropped in order: the connection is closed before the queue is dropped, which
+/// [`Entrance::close`](crate::queue::Entrance::close) waits for.
 pub(crate) struct Reader {
     connection: Connection,
     queue: Queue,

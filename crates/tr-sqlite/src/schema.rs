@@ -1,11 +1,11 @@
-//! Formats of the file, and the way from each to the next.
+//! The formats of the file, and the migrations between them.
 use crate::error::{Error, ErrorKind, Result};
 use rusqlite::{Connection, OptionalExtension};
 
-/// The tables of one part of the program, as the steps that made them.
+/// The tables of one part of the program, as a list of migrations.
 ///
-/// Each step is a batch of SQL and brings the part's format from `n` to `n + 1`. Steps are only
-/// ever added at the end: a released one stays as it is, for the files that have taken it.
+/// Each step is a batch of SQL that brings the part's format from `n` to `n + 1`. Add new steps at
+/// the end only, and never change a released step.
 ///
 /// ```
 /// use tr_sqlite::Schema;
@@ -24,26 +24,26 @@ pub struct Schema {
     steps: &'static [&'static str],
 }
 
-/// Which format each part has.
+/// The table of the parts' formats.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS tr_schema (
     part TEXT NOT NULL PRIMARY KEY,
     format INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID";
 
 impl Schema {
-    /// The part called `name`, which these steps make.
+    /// The part called `name`, which these steps create.
     #[must_use]
     pub const fn new(name: &'static str, steps: &'static [&'static str]) -> Self {
         Self { name, steps }
     }
 
-    /// The steps, for tests of what they make.
+    /// The steps, for tests.
     #[must_use]
     pub const fn steps(&self) -> &'static [&'static str] {
         self.steps
     }
 
-    /// Takes the steps that the file has not taken yet. One transaction: all or none.
+    /// Applies the missing steps, in one transaction.
     pub(crate) fn migrate(&self, connection: &Connection) -> Result<()> {
         connection.execute_batch(TABLE)?;
         let (found, known) = self.formats(connection)?;
@@ -60,7 +60,7 @@ impl Schema {
         Ok(())
     }
 
-    /// Refuses a file that has not taken all steps, where none can be taken.
+    /// Refuses a file with missing steps, for read-only use.
     pub(crate) fn require(&self, connection: &Connection) -> Result<()> {
         let has_table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'tr_schema'";
         let has_parts = connection.prepare(has_table)?.exists([])?;
@@ -71,7 +71,7 @@ impl Schema {
         Ok(())
     }
 
-    /// The format that the file has, and the newest; refuses one that is newer.
+    /// The format of the file, and the newest known one; refuses a newer file.
     fn formats(&self, connection: &Connection) -> Result<(u32, u32)> {
         let sql = "SELECT format FROM tr_schema WHERE part = ?1";
         let found =

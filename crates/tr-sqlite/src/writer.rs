@@ -1,4 +1,4 @@
-//! The one thread that writes: many jobs, one transaction, one sync.
+//! The writer thread: many jobs, one transaction, one sync.
 use crate::{
     connect::{Identity, Place},
     database::Counters,
@@ -14,25 +14,25 @@ use std::{
     time::Duration,
 };
 
-/// A group that has so many jobs takes no more: its first is waiting for its answer.
+/// The most jobs of a group, since the first waits for the commit.
 const JOBS: usize = 512;
 
-/// A timer is no more precise than this: shorter waits are not worth their while.
+/// The precision of a timer: shorter waits are skipped.
 const SHORTEST_WAIT: Duration = Duration::from_micros(50);
 
-/// The writer and what it knows of its last group. The connection is closed before the queue is
-/// given up, which is what [`Entrance::close`](crate::queue::Entrance::close) waits for.
+/// The writer and the measurements of its last group. The connection is closed before the queue is
+/// dropped, which [`Entrance::close`](crate::queue::Entrance::close) waits for.
 pub(crate) struct Writer {
     connection: Connection,
     place: Place,
-    /// The file that was opened.
+    /// The identity of the opened file.
     file: Option<Identity>,
     counters: Arc<Counters>,
     last: Last,
     queue: Queue,
 }
 
-/// How many jobs the last group had, and how long its commit took.
+/// The size of the last group, and the duration of its commit.
 #[derive(Clone, Copy, Default)]
 struct Last {
     jobs: usize,
@@ -65,7 +65,7 @@ impl Writer {
     }
 }
 
-/// Begins a group as soon as no other process writes.
+/// Starts a group once no other process writes.
 fn begin<'c>(
     connection: &'c Connection,
     place: &Place,
@@ -83,11 +83,11 @@ fn begin<'c>(
     }
 }
 
-/// Does the first job, and all that come while there are some.
+/// Runs the first job, and further jobs while there are any.
 ///
-/// Whoever was answered with the last group may be about to ask again. So a group that is smaller
-/// than the last one is held open for a quarter of what its sync will cost: less than a sync of
-/// its own would cost those who come too late.
+/// Callers of the last group may be about to write again. So a group that is smaller than the last
+/// one stays open for a quarter of the cost of its sync: less than a separate sync would cost late
+/// jobs.
 fn fill<'c>(mut group: Group<'c>, first: Box<dyn Job>, queue: &mut Queue, last: Last) -> Group<'c> {
     let patience = last.commit / 4;
     let mut until = None;
@@ -116,7 +116,7 @@ fn finish(group: Group<'_>, place: &Place, counters: &Counters) -> Last {
     last
 }
 
-/// Tells all who have waited that it was in vain. Who came meanwhile has a wait of its own.
+/// Fails all jobs that have waited. Jobs that arrived meanwhile get a wait of their own.
 fn refuse(first: Box<dyn Job>, waiting: usize, queue: &mut Queue, error: &Error) {
     first.end(Err(error));
     for _ in 0..waiting {

@@ -54,13 +54,13 @@ async fn syncs_are_shared_and_their_failures_told() {
     syncs::slow(Duration::ZERO);
     assert!(made < TASKS * WRITES / 30, "{made} syncs for {} writes", TASKS * WRITES);
 
-    // A disk that fails: nobody is told that the write was kept, and nothing breaks.
+    // A disk that fails: no caller gets a confirmation, and nothing breaks.
     let kept = count(&database).await;
     syncs::fail(1);
     let error = insert(&database).await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::Io);
     assert!(error.may_be_kept());
-    assert!(error.to_string().ends_with("whether this was kept is not known"), "{error}");
+    assert!(error.to_string().ends_with("may or may not have been committed"), "{error}");
     assert_eq!(count(&database).await, kept);
     insert(&database).await.unwrap();
     assert_eq!(count(&database).await, kept + 1);

@@ -1,7 +1,7 @@
-//! What is wrong with settings.
+//! The error of settings.
 use std::fmt;
 
-/// What is wrong with settings, and what to do about it. Never shows a key.
+/// What is wrong with the settings, and what to do about it. Never shows a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(pub(crate) String);
 

@@ -1,9 +1,9 @@
-//! Whom connections over TLS trust, and what they show: for clients of Redis and of PostgreSQL.
+//! Trusted authorities and client certificates for TLS connections to Redis and PostgreSQL.
 //!
 //! # When to use
 //!
-//! Through the builders of stores, by their features `redis-tls` and `postgres-tls`; they take the
-//! same certificates, and say the same of those that are wrong.
+//! Through the builders of stores, with their features `redis-tls` and `postgres-tls`, which take
+//! the same certificates and report the same errors.
 //!
 //! # Example
 //!
@@ -11,23 +11,22 @@
 //! use tr_tls::Settings;
 //!
 //! # fn f() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut settings = Settings::default(); // The system's authorities.
-//! settings.set_roots(std::fs::read("authority.pem")?); // Instead of them.
+//! let mut settings = Settings::default(); // Trusts the system's authorities.
+//! settings.set_roots(std::fs::read("authority.pem")?); // Trusts these instead.
 //! let config = settings.client_config()?;
 //! # let _: rustls::ClientConfig = config;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # What holds
+//! # Guarantees
 //!
-//! - A server's certificate has to be signed by an authority that is trusted, be valid now, and name
-//!   the host of the address. Nothing switches this off.
-//! - TLS 1.2 or 1.3, by rustls. The cryptography is ring's, unless the process has installed another
-//!   provider of rustls' before.
-//! - Settings that cannot work are found by [`Settings::client_config`], before any connection.
+//! - A server's certificate has to be signed by a trusted authority, be valid now, and name the
+//!   host of the address. This check cannot be disabled.
+//! - TLS 1.2 or 1.3, by rustls, with ring unless the process has installed another crypto provider.
+//! - [`Settings::client_config`] reports invalid settings before any connection.
 //!
-//! The feature `redis`, off by default, has the same for addresses of Redis.
+//! The feature `redis`, off by default, applies the settings to Redis addresses.
 //!
 //! This crate knows nothing of any store or layer, and connects to nothing.
 

@@ -1,22 +1,23 @@
-//! Clients of Redis that talk TLS.
+//! TLS for Redis clients.
 use crate::{Error, Settings};
 use redis::{
     Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _,
     TlsCertificates,
 };
 
-/// What an address says. One with `rediss://` trusts and shows what the settings say.
+/// Parses an address, and applies the settings to one with `rediss://`.
 ///
 /// # Errors
-/// It is no address, wants certificates unverified (`#insecure`), or the settings cannot work.
+/// If the address is invalid or disables verification (`#insecure`), or the settings are invalid.
 pub fn connection_info(address: &str, settings: &Settings) -> Result<ConnectionInfo, Error> {
     let info = address.into_connection_info().map_err(|error| Error(error.to_string()))?;
     match info.addr() {
-        ConnectionAddr::TcpTls { insecure: true, .. } => {
-            Err(Error("`#insecure` in it: certificates are always verified; leave it out".into()))
-        }
+        ConnectionAddr::TcpTls { insecure: true, .. } => Err(Error(
+            "`#insecure` is not supported, certificates are always verified: remove it".into(),
+        )),
         ConnectionAddr::TcpTls { .. } => {
-            // Wrong settings would be told when it first connects, and ring be no provider by then.
+            // Reports invalid settings before the first connection, and installs the crypto
+            // provider.
             settings.client_config()?;
             let Some(certificates) = certificates(settings) else { return Ok(info) };
             let client = Client::build_with_tls(info, certificates);
@@ -27,13 +28,13 @@ pub fn connection_info(address: &str, settings: &Settings) -> Result<ConnectionI
     }
 }
 
-/// Whether a client talks TLS there.
+/// Whether the address uses TLS.
 #[must_use]
 pub fn is_secure(info: &ConnectionInfo) -> bool {
     matches!(info.addr(), ConnectionAddr::TcpTls { .. })
 }
 
-/// The settings as clients of Redis take them, where anything was set.
+/// The settings as Redis clients take them; `None` if nothing was set.
 #[must_use]
 pub fn certificates(settings: &Settings) -> Option<TlsCertificates> {
     let client_tls = settings.certificate().map(|(chain, key)| ClientTlsConfig {

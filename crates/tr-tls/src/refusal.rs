@@ -1,17 +1,17 @@
-//! Errors by which no connection came about.
+//! Errors of a failed TLS handshake.
 use rustls::Error as Tls;
 use std::{error::Error, io, sync::Arc};
 
-/// Whether the client refused the server in the handshake: its certificate, or what it offers.
-/// Nothing was sent then. Looks into the sources, too.
+/// Whether the client refused the server in the handshake, because of its certificate or its
+/// protocol versions. Nothing was sent then. Also checks the error's sources.
 ///
-/// Errors that may also end a connection that was made are none of these.
+/// Errors that may also end an established connection do not count.
 #[must_use]
 pub fn is_refusal(error: &(dyn Error + 'static)) -> bool {
     if let Some(tls) = error.downcast_ref::<Tls>() {
         return is_of_handshake(tls);
     }
-    // What these two hold is not among their sources.
+    // These two do not list their content among their sources.
     if let Some(shared) = error.downcast_ref::<Arc<dyn Error + Send + Sync>>() {
         return is_refusal(&**shared);
     }
@@ -37,7 +37,7 @@ mod tests {
     use rustls::{CertificateError, InvalidMessage};
     use std::fmt;
 
-    /// As clients of Redis keep errors.
+    /// As Redis clients keep errors.
     #[derive(Debug)]
     struct Outer(Arc<dyn Error + Send + Sync>);
 
@@ -61,7 +61,7 @@ mod tests {
         assert!(is_refusal(&Outer(Arc::new(io::Error::other(refused())))));
         let reset = io::Error::from(io::ErrorKind::ConnectionReset);
         assert!(!is_refusal(&Outer(Arc::new(reset))));
-        // These may also come later.
+        // These may also occur later.
         let odd = Tls::InvalidMessage(InvalidMessage::InvalidContentType);
         assert!(!is_refusal(&io::Error::other(odd)));
         assert!(!is_refusal(&io::Error::other(Tls::DecryptError)));

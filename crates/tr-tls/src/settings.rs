@@ -1,4 +1,4 @@
-//! Whom a client trusts, and what it shows.
+//! Trusted authorities and the client certificate.
 use crate::Error;
 use rustls::{
     ClientConfig, RootCertStore,
@@ -7,8 +7,8 @@ use rustls::{
 };
 use std::{fmt, sync::Arc};
 
-/// Whom a client trusts, and what it shows. By default it trusts the system's authorities, and
-/// shows nothing.
+/// The authorities that a client trusts, and its own certificate. By default it trusts the system's
+/// authorities and has no certificate.
 #[derive(Clone, Default)]
 pub struct Settings {
     roots: Option<Vec<u8>>,
@@ -22,13 +22,12 @@ struct Shown {
 }
 
 impl Settings {
-    /// Trusts the authorities of this PEM text, and not the system's.
+    /// Trusts the authorities of this PEM text instead of the system's.
     pub fn set_roots(&mut self, pem: impl Into<Vec<u8>>) {
         self.roots = Some(pem.into());
     }
 
-    /// Shows this certificate, with those that lead to its authority, to servers that ask for one.
-    /// Both are PEM texts.
+    /// Presents this certificate chain to servers that ask for one. Both are PEM texts.
     pub fn set_certificate(&mut self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) {
         self.certificate = Some(Shown { chain: chain.into(), key: key.into() });
     }
@@ -45,17 +44,17 @@ impl Settings {
         self.roots.as_deref()
     }
 
-    /// The certificate that is shown, and its key.
+    /// The client's certificate chain, and its key.
     #[must_use]
     pub fn certificate(&self) -> Option<(&[u8], &[u8])> {
         self.certificate.as_ref().map(|shown| (&*shown.chain, &*shown.key))
     }
 
-    /// What rustls makes of them.
+    /// The rustls configuration of these settings.
     ///
     /// # Errors
-    /// A text is no PEM of what it has to be, an authority's certificate cannot be used, the
-    /// certificate and its key are not a pair, or the system has no authorities.
+    /// If a text is not valid PEM, an authority's certificate cannot be used, the certificate and
+    /// its key do not match, or the system has no authorities.
     pub fn client_config(&self) -> Result<ClientConfig, Error> {
         let provider = provider();
         let config =
@@ -65,39 +64,40 @@ impl Settings {
         let Some(Shown { chain, key }) = &self.certificate else {
             return Ok(config.with_no_client_auth());
         };
-        let chain = certificates(chain, "the client's certificate")?;
-        let key = PrivateKeyDer::from_pem_slice(key)
-            .map_err(|_| Error("the client's key: it is no private key in PEM".into()))?;
+        let chain = certificates(chain, "invalid client certificate")?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| {
+            Error("invalid client key: the text is not a private key in PEM".into())
+        })?;
         let config = config.with_client_auth_cert(chain, key);
-        config.map_err(|error| Error(format!("the client's certificate and key: {error}")))
+        config.map_err(|error| Error(format!("invalid client certificate or key: {error}")))
     }
 
     fn trusted(&self) -> Result<RootCertStore, Error> {
         let mut store = RootCertStore::empty();
         if let Some(pem) = &self.roots {
-            for root in certificates(pem, "the authorities")? {
-                store.add(root).map_err(|error| Error(format!("the authorities: {error}")))?;
+            for root in certificates(pem, "invalid authorities")? {
+                store.add(root).map_err(|error| Error(format!("invalid authorities: {error}")))?;
             }
             return Ok(store);
         }
         let system = rustls_native_certs::load_native_certs();
-        // Systems keep some that rustls does not read.
+        // Some system certificates cannot be read by rustls.
         store.add_parsable_certificates(system.certs);
         if store.is_empty() {
             let why = system.errors.first().map(|error| format!(": {error}")).unwrap_or_default();
             return Err(Error(format!(
-                "the system's authorities: there are none{why}; install them, or give your own"
+                "the system has no trusted authorities{why}: install them, or set your own"
             )));
         }
         Ok(store)
     }
 }
 
-/// The process's provider of cryptography. Where it has none, ring becomes it, as rustls does by itself where ring
-/// is the only one built in.
+/// The process's crypto provider. If there is none, this installs ring, as rustls does itself where
+/// ring is the only one built in.
 fn provider() -> Arc<CryptoProvider> {
     if CryptoProvider::get_default().is_none() {
-        // Somebody else may have been first.
+        // Another thread may have installed one first.
         let _ = ring::default_provider().install_default();
     }
     let provider = CryptoProvider::get_default().cloned();
@@ -148,12 +148,12 @@ mod tests {
             assert!(wrong(&|it| it.set_roots(pem)).contains("no certificate"), "{pem}");
         }
         let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-        assert!(wrong(&|it| it.set_roots(broken)).starts_with("the authorities: "));
+        assert!(wrong(&|it| it.set_roots(broken)).starts_with("invalid authorities: "));
         let cut = &authority.pem()[..100];
-        assert!(wrong(&|it| it.set_roots(cut)).starts_with("the authorities: "));
+        assert!(wrong(&|it| it.set_roots(cut)).starts_with("invalid authorities: "));
         let no_key = wrong(&|it| it.set_certificate(one.certificate(), "no key"));
-        assert!(no_key.starts_with("the client's key: "), "{no_key}");
+        assert!(no_key.starts_with("invalid client key: "), "{no_key}");
         let not_a_pair = wrong(&|it| it.set_certificate(one.certificate(), other.key()));
-        assert!(not_a_pair.starts_with("the client's certificate and key: "), "{not_a_pair}");
+        assert!(not_a_pair.starts_with("invalid client certificate or key: "), "{not_a_pair}");
     }
 }

@@ -1,7 +1,7 @@
-//! The words of a text, but for those that are new each time.
+//! The words of a text, without those that change each time.
 use std::ops::Range;
 
-/// The names of values that are new each time they are asked for.
+/// The names of values that change each time.
 static VOLATILE: Names<18> = Names::new([
     "timestamp",
     "ts",
@@ -23,13 +23,13 @@ static VOLATILE: Names<18> = Names::new([
     "traceparent",
 ]);
 
-/// Units in which [`VOLATILE`] names, and numbers, measure time.
+/// The units of time in [`VOLATILE`] names and after numbers.
 const UNITS: [&str; 22] = [
     "ns", "us", "µs", "ms", "s", "sec", "secs", "second", "seconds", "m", "min", "mins", "minute",
     "minutes", "h", "hr", "hrs", "hour", "hours", "d", "day", "days",
 ];
 
-/// The words of a text that count. What stands between them does not.
+/// The words of a text that count; separators do not count.
 pub(crate) struct Words<'t> {
     text: &'t str,
     at: usize,
@@ -67,7 +67,7 @@ impl<'t> Words<'t> {
         }
     }
 
-    /// The length of the character at `at`, if it is of a word.
+    /// The length of the character at `at`, if it is part of a word.
     fn letter(&self, at: usize) -> Option<usize> {
         let byte = *self.text.as_bytes().get(at)?;
         if byte.is_ascii() {
@@ -80,7 +80,7 @@ impl<'t> Words<'t> {
         self.text[at..].chars().next()
     }
 
-    /// The length of a colon at `at` that stands between two digits, the first of them not before `start`.
+    /// The length of a colon at `at` between two digits, the first of them not before `start`.
     fn colon_of_clock(&self, start: usize, at: usize) -> Option<usize> {
         let bytes = self.text.as_bytes();
         let follows_digit = at > start && bytes[at - 1].is_ascii_digit();
@@ -92,10 +92,10 @@ impl<'t> Words<'t> {
         self.text.as_bytes().get(at).is_some_and(u8::is_ascii_digit)
     }
 
-    /// Steps over the value that the name before it has, if it has one.
+    /// Skips the value after a name, if there is one.
     fn skip_value(&mut self) -> bool {
         let rest = &self.text[self.at..];
-        // Quotes stand escaped where an answer has JSON in a string.
+        // Quotes are escaped where a response has JSON in a string.
         let value = rest.trim_start_matches(['"', '\\', '\'', ' ']);
         let Some(value) = value.strip_prefix([':', '=']) else { return false };
         let value = value.trim_start_matches(['\\', ' ']);
@@ -114,7 +114,7 @@ impl<'t> Words<'t> {
         VOLATILE.have(word) || self.volatile.iter().any(|known| known.eq_ignore_ascii_case(word))
     }
 
-    /// Whether the number before is one of seconds or minutes.
+    /// Whether a unit of time follows the number; skips it then.
     fn steps_over_unit(&mut self) -> bool {
         let before = self.at;
         let has_unit = self.text[before..].starts_with(' ')
@@ -151,8 +151,8 @@ impl Iterator for Words<'_> {
     }
 }
 
-/// What of ASCII is of a word: dots and dashes hold numbers and identifiers together. Of all other characters, those are
-/// that are no space.
+/// The ASCII characters of words: dots and dashes join numbers and identifiers. All other
+/// characters except white space belong to words.
 static IS_WORD: [bool; 128] = {
     let (mut is_word, mut at) = ([false; 128], 0);
     while at < 128 {
@@ -163,10 +163,10 @@ static IS_WORD: [bool; 128] = {
     is_word
 };
 
-/// Names in lower case, to find words among.
+/// A set of lower-case names.
 pub(super) struct Names<const N: usize> {
     names: [&'static str; N],
-    /// A bit for each letter that a name begins with: most words begin with none of them.
+    /// A bit for each initial letter of a name, since most words begin with none of them.
     initials: u32,
 }
 

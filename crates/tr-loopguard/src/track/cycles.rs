@@ -1,18 +1,18 @@
-//! Calls that come around in the same order with the same answers.
+//! Cycles: calls that repeat in the same order with the same responses.
 use super::{Rule, Signal};
 use crate::turn::CallHash;
 
-/// The longest cycle that is noticed.
+/// The longest cycle that is detected.
 pub(super) const LONGEST: usize = 5;
 
-/// The last steps, and for each length how many of them in a row are what was seen that many steps
-/// before: a cycle of `p` calls has come around once more for every `p` of them.
+/// The last steps, and for each length `p` how many steps in a row equal the step `p` before: a
+/// cycle of `p` calls has repeated once for every `p` of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cycles {
     /// The latest first.
     past: [Option<Past>; LONGEST],
     matches: [u32; LONGEST],
-    /// The steps in haste since somebody waited.
+    /// The steps since the last wait.
     hasty: usize,
 }
 
@@ -24,8 +24,8 @@ struct Past {
 }
 
 impl Cycles {
-    /// Takes down a step; `end` is `None` if it cannot be compared. Says of a cycle that has come
-    /// around `rounds` times.
+    /// Records a step; `end` is `None` if it cannot be compared. Returns a cycle that has repeated
+    /// `rounds` times.
     pub(super) fn push(
         &mut self,
         call: CallHash,
@@ -41,7 +41,7 @@ impl Cycles {
             if step.is_none() || self.past[period - 1] != step {
                 *matches = 0;
             } else if self.hasty >= period {
-                // A round in which somebody waited neither counts nor breaks the cycle.
+                // A round with a wait neither counts nor breaks the cycle.
                 *matches = matches.saturating_add(1);
             }
         }
@@ -50,7 +50,7 @@ impl Cycles {
         (2..=LONGEST).find_map(|period| self.signal(period, rounds))
     }
 
-    /// Whether `call` would go on with a cycle that has come around `rounds` times.
+    /// Whether `call` would continue a cycle that has repeated `rounds` times.
     pub(super) fn next_is(&self, call: CallHash, rounds: u32) -> Option<Signal> {
         (2..=LONGEST)
             .filter(|period| self.past[period - 1].is_some_and(|past| past.call == call))

@@ -48,7 +48,7 @@ proptest! {
         }
     }
 
-    /// Whoever hears something new each time gets somewhere.
+    /// A call with a new response each time makes progress.
     #[test]
     fn successes_with_new_answers_are_no_loop(stream in streams(6)) {
         let (signals, mut now) = (Signals::default(), base());

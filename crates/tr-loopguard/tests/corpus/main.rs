@@ -21,7 +21,7 @@ async fn score(sequences: &[Sequence]) -> Score {
             (false, true) => score.wronged.push(sequence.name.clone()),
             (false, false) => {}
         }
-        // Nobody is stopped without having been warned.
+        // No call is refused without a warning before.
         assert!(
             seen.warned <= seen.refused.map(|at| at.saturating_sub(1)).or(seen.warned),
             "{}: {seen:?}",
@@ -45,7 +45,7 @@ async fn every_loop_is_stopped_and_nothing_else() {
     assert!(sequences.len() >= 40);
     let Score { missed, wronged } = score(&sequences).await;
     assert!(wronged.is_empty(), "stopped {wronged:?}");
-    // Where nobody says when a turn begins, a success is remarked and never refused.
+    // Where the start of a turn is not known, a success gets a warning and is never refused.
     assert_eq!(missed, ["listing_without_turn"]);
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Sequence {
     pub(crate) calls: Vec<Call>,
 }
 
-/// A call, and what would come of it.
+/// A call and its result.
 #[derive(Debug)]
 pub(crate) struct Call {
     call: ToolCall,

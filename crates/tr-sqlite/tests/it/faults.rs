@@ -22,7 +22,7 @@ async fn a_folder_that_is_missing_is_named() {
     assert_eq!(*error.kind(), ErrorKind::NotFound);
     let text = error.to_string();
     assert!(text.starts_with(path.to_str().unwrap()), "{text}");
-    assert!(text.contains("name a file in a folder that exists"), "{text}");
+    assert!(text.contains("choose a file in an existing folder"), "{text}");
 }
 
 #[tokio::test]

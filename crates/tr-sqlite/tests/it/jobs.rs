@@ -128,7 +128,7 @@ async fn an_answer_that_panics_harms_nobody() {
     }
     let scratch = Scratch::new("answer");
     let database = scratch.open().await;
-    // It comes when nobody waits for it any more.
+    // It comes when no task waits for it any more.
     let gone = Arc::new(Barrier::new(3));
     let late = || {
         let gone = gone.clone();
@@ -248,7 +248,7 @@ async fn a_full_disk_fails_the_write_and_keeps_the_rest() {
     limit(&database, 10).await.unwrap();
     let error = database.write(fill).await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::Full);
-    assert!(error.to_string().contains("no space is left"), "{error}");
+    assert!(error.to_string().contains("the disk is full"), "{error}");
     assert_eq!(all(&database).await, [1]);
 
     limit(&database, 1_000_000).await.unwrap();

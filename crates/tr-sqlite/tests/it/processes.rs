@@ -140,7 +140,10 @@ async fn a_file_of_somebody_else_is_refused() {
     if let Some(file) = file() {
         let error = Database::open(&file).await.unwrap_err();
         assert_eq!(*error.kind(), ErrorKind::Denied);
-        assert!(error.to_string().contains("allow it to write the file and its folder"), "{error}");
+        assert!(
+            error.to_string().contains("allow this user to write the file and its folder"),
+            "{error}"
+        );
         return;
     }
     let scratch = Scratch::new("denied");

@@ -104,7 +104,7 @@ async fn other_formats_are_named() {
     let older = |found, known| ErrorKind::Older { part: "numbers".into(), found, known };
     let error = open(&scratch.file()).await.unwrap_err();
     assert_eq!(*error.kind(), older(0, 1));
-    assert!(error.to_string().contains("was left as it is"), "{error}");
+    assert!(error.to_string().contains("the file was not changed"), "{error}");
 
     scratch.open().await.close().await;
     let reader = Database::builder(scratch.file()).read_only().open().await.unwrap();

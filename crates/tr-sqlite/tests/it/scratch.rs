@@ -67,7 +67,7 @@ pub(crate) async fn all(database: &Database) -> Vec<u64> {
     read.await.unwrap().into_iter().map(i64::cast_unsigned).collect()
 }
 
-/// Keeps the writer busy until it is told to go on, or dropped.
+/// Keeps the writer busy until it is released or dropped.
 pub(crate) fn hold(database: &Database) -> Sender<()> {
     let (go, wait) = channel();
     let (held, is_held) = channel();
