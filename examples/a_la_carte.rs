@@ -1,4 +1,4 @@
-//! Two layers and not the stack: retries with a budget, inside a guard against loops.
+//! Two single layers without the stack: retries with a budget, inside a loop guard.
 //!
 //! `cargo run -p examples --example a_la_carte`
 use std::{
@@ -12,7 +12,7 @@ use tr_retry::{Budget, RetryConfig, RetryLayer};
 
 static ATTEMPTS: AtomicU32 = AtomicU32::new(0);
 
-/// Busy at first; and it insists on a path.
+/// Returns 503 at first, and an error if the path is missing.
 async fn read(call: ToolCall) -> Result<ToolOutcome, BoxError> {
     let attempt = ATTEMPTS.fetch_add(1, Relaxed) + 1;
     let failure = |code, message| Ok(ToolOutcome::failure(ToolError::new(code, message)));
@@ -36,7 +36,7 @@ async fn main() -> Result<(), BoxError> {
     config.base = Duration::from_millis(2);
     let budget = Budget::builder().per_success(0.1).capacity(20).build()?;
     let mut read = ServiceBuilder::new()
-        // Outermost: it counts what the model sees, not what retries have mended.
+        // Outermost: it counts the failures that the model sees, not those that a retry has recovered.
         .layer(LoopGuardLayer::default())
         .layer(RetryLayer::builder().config(config).budget(budget.clone()).build()?)
         .service(service_fn(read));
@@ -54,7 +54,7 @@ async fn main() -> Result<(), BoxError> {
         let failed = read.ready().await?.call(call("{}")?).await?;
         let error = failed.error().ok_or("a path is missing")?;
         println!(
-            "read {{}}, call {nth}: {}; the model is told: {:?}",
+            "read {{}}, call {nth}: {}; the model reads: {:?}",
             error.message,
             failed.parts().notes
         );

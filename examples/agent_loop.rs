@@ -1,8 +1,8 @@
-//! An agent as a guide would have it written, whose model calls `read({})` again and again.
+//! An agent's loop with the stack and the model guard; its model repeats `read({})`.
 //!
 //! The agent keeps its session, runs its tools through the ready stack, and asks its model through the model guard.
 //! The tool refuses `read({})`; the second failure ends in `[LOOP DETECTED]`, and the third call is not executed. Its
-//! use is in the session by then: it is answered there by the refusal, so the model reads why, and its next call is
+//! use is already in the session, and the refusal answers it there: the model reads the reason, and its next call is
 //! accepted. `cargo run -p examples --example agent_loop`
 use serde_json::{Value, json};
 use std::{fmt::Write, future::ready};
@@ -13,7 +13,7 @@ use tool_reliability::{
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tr_core::{BoxError, Params, ToolCall, ToolError, ToolOutcome};
 
-/// In place of a model's API: it wants to read, and gives no path, until it is told that its call was refused.
+/// A scripted model API: it calls `read` without a path until its call is refused.
 fn model(call: &ModelCall) -> Result<String, BoxError> {
     let request: Value = serde_json::from_str(&call.body)?;
     let messages = request["messages"].as_array().ok_or("no messages")?;
@@ -32,7 +32,7 @@ async fn read(_: ToolCall) -> Result<ToolOutcome, BoxError> {
     Ok(ToolOutcome::failure(ToolError::new("invalid_params", "Missing required parameter: path")))
 }
 
-/// The agent's loop: the message of the model, its tools, and again.
+/// The agent's loop: ask the model, run its tools, repeat.
 async fn agent<M, T>(sessions: &Sessions, model: M, tool: T) -> Result<String, BoxError>
 where
     M: Service<ModelCall, Response = String, Error = BoxError> + Clone,
@@ -63,7 +63,7 @@ where
             writeln!(told, "model: {name}({})", used["input"])?;
             let params = Params::from_text(used["input"].to_string())?;
             let call = ToolCall::new(name, params).session("s").tool_call_id(id);
-            // Whatever becomes of the call is in the session: the loop goes on.
+            // The session has the call's result or error, so the loop goes on.
             match tool.clone().oneshot(call).await {
                 Ok(outcome) => {
                     let failed = outcome.error().map_or("", |error| &error.message);

@@ -1,7 +1,7 @@
 //! Retry, breaker and attempt timeout around a plain HTTP client: no tool calls anywhere.
 //!
-//! The layers know `http::Request` and `http::Response`: calls of one origin share a breaker, GET may be repeated and
-//! POST may not unless the response says that nothing was done, as a 429 does and a 503 does not. `cargo run -p examples --example http_client`
+//! The layers support `http::Request` and `http::Response`: calls of one origin share a breaker. GET may be repeated;
+//! POST only if the response says that nothing was done, as a 429 does and a 503 does not. `cargo run -p examples --example http_client`
 use http::{Request, Response, StatusCode};
 use std::{
     convert::Infallible,
@@ -16,7 +16,7 @@ use tr_timeout::AttemptTimeoutLayer;
 
 static REQUESTS: AtomicU32 = AtomicU32::new(0);
 
-/// In place of a real client (hyper, reqwest with `tower`): a server with bad manners.
+/// A fake client (in place of hyper, or reqwest with `tower`) whose servers fail.
 async fn server(request: Request<String>) -> Result<Response<String>, Infallible> {
     let nth = REQUESTS.fetch_add(1, Relaxed) + 1;
     let answer = |status, text: &str| {
@@ -66,7 +66,7 @@ async fn main() -> Result<(), BoxError> {
     let error = refused.expect_err("the breaker is open");
     let ran = failure_info(&*error).map(tr_core::FailureInfo::ran);
     println!("GET  /hangs   refused, ran: {ran:?}: {error}");
-    assert_eq!(REQUESTS.load(Relaxed), 0, "nobody was asked");
+    assert_eq!(REQUESTS.load(Relaxed), 0, "no request was sent");
 
     let slow =
         breakers.get(KeyRef::new("http://slow.example")).ok_or("a breaker for each origin")?;

@@ -1,14 +1,14 @@
-//! A process is killed in the middle of a payment: nobody charges twice, and nobody pretends to know.
+//! A process is killed in the middle of a payment: the card is charged once, and an operator settles the outcome.
 //!
 //! Processes share their records in Redis. The first dies after the bank has charged the card and
-//! before anything is recorded. The second asks for the same payment, and is told that its outcome is
-//! unknown. An operator looks at the bank's ledger and settles the record; the third gets the receipt.
+//! before anything is recorded. The second asks for the same payment, and gets the error that its outcome
+//! is unknown. An operator reads the bank's ledger and settles the record; the third gets the receipt.
 //!
 //! `cargo run -p examples --example killed_payment`
 //!
-//! It starts a Redis server of its own, which is gone with it. Without `redis-server` on the `PATH` it
-//! says how to get it. The processes are this program too, called with a name, the server's address
-//! and the ledger's path.
+//! It starts its own Redis server, and ends it. Without `redis-server` on the `PATH` it says how to
+//! install it. The processes are this program too, started with a name, the server's address and the
+//! ledger's path.
 use std::{
     env,
     io::{BufRead as _, BufReader},
@@ -21,7 +21,7 @@ use tr_core::{BoxError, Effect, Params, ToolCall, ToolOutcome, failure_info};
 use tr_idempotency::{IdempotencyLayer, Resolution, redis::Redis};
 use tr_testkit::{ledger::Ledger, redis::Server};
 
-/// How long a dead process keeps its call: 2 minutes by default, here so that nobody has to wait.
+/// The lease of a call: 2 minutes by default, shortened for the example.
 const LEASE: Duration = Duration::from_secs(1);
 
 const CHARGED: &str = "bank: charged 4200, the answer is on its way";
@@ -35,13 +35,13 @@ async fn main() -> Result<(), BoxError> {
     }
 }
 
-/// The records, as every process has them.
+/// The layer with the shared records.
 async fn records(redis: &str) -> Result<IdempotencyLayer, BoxError> {
     let store = Redis::builder(redis).connect().await?;
     Ok(IdempotencyLayer::builder().store(store).inflight_ttl(LEASE).build()?)
 }
 
-/// Asks for the payment, and says what came of it.
+/// Asks for the payment, and prints the result.
 async fn agent(name: &str, redis: &str, bank: Ledger) -> Result<(), BoxError> {
     let pay = ServiceBuilder::new()
         .layer(records(redis).await?)
@@ -63,14 +63,14 @@ async fn agent(name: &str, redis: &str, bank: Ledger) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// A call as an agent makes it. The key is what makes all of them one payment.
+/// An agent's call. The idempotency key makes all of them one payment.
 fn payment() -> Result<ToolCall, BoxError> {
     let params = Params::from_text(r#"{"order": 42, "cents": 4200}"#)?;
     let call = ToolCall::new("pay", params).effect(Effect::Mutating);
     Ok(call.session("s-1").idempotency_key("order-42"))
 }
 
-/// The tool. What it passes on as the payment's name is the same in every process.
+/// The tool. It passes the provider key to the bank, which is the same in every process.
 async fn charge(call: ToolCall, bank: Ledger) -> Result<ToolOutcome, BoxError> {
     let payment = call.fencing_token().ok_or("the records give every run a claim")?.provider_key();
     bank.append(&payment)?;
@@ -79,7 +79,7 @@ async fn charge(call: ToolCall, bank: Ledger) -> Result<ToolOutcome, BoxError> {
     receipt(&payment, &bank)
 }
 
-/// What the bank says of a payment that it made.
+/// The bank's receipt for a payment.
 fn receipt(payment: &str, bank: &Ledger) -> Result<ToolOutcome, BoxError> {
     let line = bank.lines()?.iter().position(|line| line == payment).ok_or("never charged")?;
     let receipt = format!("ch_{}", line + 1);

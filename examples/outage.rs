@@ -1,9 +1,9 @@
-//! A filter blocks an answer in the middle of a tool call: one session is dead, the other goes on.
+//! A content filter blocks an answer in the middle of a tool call, without the guard and with it.
 //!
-//! The agent runs a tool as soon as the model has asked for it, while the rest of the answer still comes. Then a
-//! filter blocks that rest. The agent does not keep the blocked answer, but the tool's result is in the session
-//! already, and no use stands before it: the provider refuses that session for ever. With the two layers of
-//! tr-integrity the same agent goes on, and what the tool did is not forgotten. `cargo run -p examples --example outage`
+//! The agent runs a tool as soon as the model has asked for it, while the answer is still streaming. Then a filter
+//! blocks the rest. The agent does not keep the blocked answer, but the tool's result is already in the session,
+//! without its use: the provider refuses that session from then on. With the two layers of tr-integrity the same
+//! agent continues, and the session keeps the tool's use and result. `cargo run -p examples --example outage`
 use bytes::Bytes;
 use futures_util::stream;
 use http::{Request, Response, StatusCode};
@@ -17,7 +17,7 @@ use tr_integrity::{Format, IntegrityLayer, ModelGuardLayer, SessionId, Sessions}
 
 type Events = StreamBody<stream::Iter<vec::IntoIter<Result<Frame<Bytes>, Infallible>>>>;
 
-/// In place of Anthropic's API: it validates as that does, and blocks the first answer in its middle.
+/// A fake of Anthropic's API: it validates as that does, and blocks the first answer in its middle.
 async fn model(request: Request<String>) -> Result<Response<Events>, BoxError> {
     let request: Value = serde_json::from_str(request.body())?;
     let messages = request["messages"].as_array().ok_or("no messages")?;
@@ -63,7 +63,7 @@ async fn model(request: Request<String>) -> Result<Response<Events>, BoxError> {
     respond(StatusCode::OK, events.iter().map(|event| format!("data: {event}\n\n")).collect())
 }
 
-/// Of 002's rules the one that matters here: a result's use is in the message before it.
+/// Checks one of Anthropic's rules: a result's use is in the message before it.
 fn orphan(messages: &[Value]) -> Option<String> {
     let ids = |message: &Value, kind, id| -> Vec<String> {
         let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
@@ -82,7 +82,7 @@ async fn book_flight(_: ToolCall) -> Result<ToolOutcome, BoxError> {
     Ok(ToolOutcome::success(json!("receipt F-1")))
 }
 
-/// Keeps its session, and tells what happens.
+/// An agent that keeps its session, and records what happens.
 struct Agent {
     sessions: Sessions,
     is_guarded: bool,
@@ -96,7 +96,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Says something to the model, reads its answer as it comes, and runs the tools that it asks for.
+    /// Sends a message to the model, reads its streamed answer, and runs the tools that it asks for.
     async fn say<M, B, T>(&mut self, words: &str, model: M, tool: &T) -> Result<(), BoxError>
     where
         M: Service<Request<String>, Response = Response<B>, Error = BoxError>,
@@ -155,7 +155,7 @@ impl Agent {
         let result = outcome.content().map_or("nothing", |content| content.get());
         writeln!(self.told, "tool:  {name} ran: {result}")?;
         if self.is_guarded {
-            return Ok(()); // The layer around the tool has recorded use and result, together.
+            return Ok(()); // The layer around the tool has recorded use and result together.
         }
         let block = json!({"type": "tool_result", "tool_use_id": id, "content": result});
         self.push(&json!({"role": "user", "content": [block]}))

@@ -1,4 +1,4 @@
-//! Layers around a request type of one's own: a few answers beside the type, and no annotations.
+//! Layers around your own request type: a few small impls, and no type annotations.
 //!
 //! `cargo run -p examples --example own_request`
 use std::{
@@ -13,14 +13,14 @@ use tr_core::{
 };
 use tr_retry::{RetryConfig, RetryLayer};
 
-/// What a database is asked.
+/// A query to a database.
 #[derive(Clone, Debug)]
 struct Query {
     shard: &'static str,
     sql: &'static str,
 }
 
-/// What it answers.
+/// The database's answer.
 #[derive(Debug, PartialEq)]
 enum Answer {
     Rows(u32),
@@ -28,14 +28,14 @@ enum Answer {
     Locked,
 }
 
-/// Each shard has a breaker of its own.
+/// Each shard has its own breaker.
 impl KeyOf<Query> for DefaultPolicy {
     fn key_of<'r>(&self, query: &'r Query) -> KeyRef<'r> {
         KeyRef::new(query.shard)
     }
 }
 
-/// What only reads may be repeated whatever happened to it.
+/// Reads may be repeated after any failure.
 impl EffectOf<Query> for DefaultPolicy {
     fn effect_of(&self, query: &Query) -> Effect {
         if query.sql.starts_with("SELECT") { Effect::ReadOnly } else { Effect::Mutating }
@@ -48,10 +48,10 @@ impl Repeat<Query> for DefaultPolicy {
     }
 }
 
-/// No deadline, no attempt number: the defaults do.
+/// No deadline, no attempt number: the defaults are enough.
 impl Progress<Query> for DefaultPolicy {}
 
-/// A lock passes, and nothing was done. All other errors are read by their texts and codes.
+/// A lock is transient, and nothing was done. All other errors are classified by their texts and codes.
 impl Classify<Answer> for DefaultPolicy {
     fn classify<'r>(&self, end: End<'r, Answer>) -> Classification<'r> {
         match end {

@@ -1,4 +1,4 @@
-//! The whole stack around a payment: one charge for one key, whatever the caller does.
+//! The whole stack around a payment: one charge per key, also for repeats and lost answers.
 //!
 //! `cargo run -p examples --example payment`
 use std::{
@@ -11,7 +11,7 @@ use tr_core::{BoxError, Effect, Params, ToolCall, ToolOutcome, failure_info};
 
 static CHARGES: AtomicU32 = AtomicU32::new(0);
 
-/// Charges a card. For order 43 the answer gets lost on its way back.
+/// Charges a card. For order 43 the answer is lost.
 async fn charge(call: ToolCall) -> Result<ToolOutcome, BoxError> {
     let charge = CHARGES.fetch_add(1, Relaxed) + 1;
     if call.parts().params.get().contains("43") {
@@ -24,7 +24,7 @@ fn receipt(charge: u32) -> ToolOutcome {
     ToolOutcome::success(serde_json::json!({ "charge": charge }))
 }
 
-/// A call as an agent makes it. The key is what makes two calls one payment.
+/// An agent's call. The idempotency key makes two calls one payment.
 fn payment(order: u32, cents: u32) -> Result<ToolCall, BoxError> {
     let params = format!(r#"{{"order": {order}, "cents": {cents}}}"#);
     let mut call = ToolCall::new("pay", Params::from_text(params)?)
@@ -57,11 +57,12 @@ async fn main() -> Result<(), BoxError> {
     println!("── an answer that is lost");
     let lost = pay.ready().await?.call(payment(43, 500)?).await.expect_err("it times out");
     println!("first:  {lost}, ran: {:?}", failure_info(&*lost).map(tr_core::FailureInfo::ran));
-    let again = pay.ready().await?.call(payment(43, 500)?).await.expect_err("nobody knows");
+    let again =
+        pay.ready().await?.call(payment(43, 500)?).await.expect_err("the outcome is unknown");
     println!("again:  {again}");
     assert_eq!(CHARGES.load(Relaxed), 2, "it was not charged again to find out");
 
-    println!("── somebody looks it up at the bank, and settles it");
+    println!("── an operator asks the bank, and settles it");
     let unknown = stack.records().unknown();
     let [record] = &unknown[..] else { return Err("one record is unknown".into()) };
     let key = record.hashed_key().ok_or("a record of ours")?;

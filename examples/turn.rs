@@ -1,4 +1,4 @@
-//! A trip in one turn: searches side by side, a flaky one, one that is down, and a booking.
+//! A trip in one turn: concurrent searches, a flaky one, one that is down, and a booking.
 //!
 //! `cargo run -p examples --example turn`
 use serde_json::json;
@@ -33,7 +33,7 @@ async fn tools(call: ToolCall) -> Result<ToolOutcome, BoxError> {
 }
 
 async fn trip() -> Result<Report, BoxError> {
-    // The recorder brings what happens inside of calls into the turn's trace.
+    // The recorder adds what happens inside calls to the turn's trace.
     let recorder = Recorder::default();
     let stack =
         ToolStack::builder().hook(recorder.clone()).observer(Arc::new(recorder.clone())).build()?;

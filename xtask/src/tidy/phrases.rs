@@ -53,7 +53,6 @@ const PHRASES: &[&str] = &[
 
 /// Crates and folders that still have some: there they are counted, and not refused.
 const PENDING: &[&str] = &[
-    ".",
     "benches",
     "crates/tool-guard",
     "crates/tool-reliability",
@@ -69,7 +68,6 @@ const PENDING: &[&str] = &[
     "crates/tr-timeout",
     "crates/tr-tls",
     "crates/tr-turn",
-    "examples",
     "simulate",
 ];
 
