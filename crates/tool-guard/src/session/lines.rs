@@ -53,14 +53,25 @@ fn is_too_long(finding: &FileFinding) -> bool {
 impl Lines {
     pub(crate) fn read(file: &File) -> Result<Self, Failure> {
         agents::refuse_lines(file)?;
-        let lines = Self::new(file.bytes()?);
+        let bytes = file.bytes()?;
+        // As `session check` has it: what a repair finds is looked for by its plan.
+        let lines = Self::checked(bytes, &FileCheck::new().max_record(usize::MAX).with_members());
         refuse_others(&lines.report)?;
         Ok(lines)
     }
 
     fn new(bytes: Vec<u8>) -> Self {
+        let check = Self::closer(&bytes);
+        Self::checked(bytes, &check)
+    }
+
+    /// A check that goes further back than one in bounded memory.
+    fn closer(bytes: &[u8]) -> FileCheck {
+        FileCheck::in_memory(bytes.len()).with_members()
+    }
+
+    fn checked(bytes: Vec<u8>, check: &FileCheck) -> Self {
         let bar = progress::bar(bytes.len() as u64);
-        let check = FileCheck::in_memory(bytes.len()).with_members();
         let report = check.run(&*bytes, |done| bar.set_position(done));
         bar.finish_and_clear();
         Self { report: report.expect("a slice can always be read"), bytes }
@@ -94,7 +105,7 @@ impl Lines {
 
     /// What is wrong with it as a file of this form.
     pub(crate) fn health_as(&self, form: FileForm) -> Health {
-        let check = FileCheck::in_memory(self.bytes.len()).with_members().form(form);
+        let check = Self::closer(&self.bytes).form(form);
         health(&check.run(&*self.bytes, |_| {}).expect("a slice can always be read"))
     }
 
@@ -127,6 +138,11 @@ impl Lines {
         let dropped = plan.dropped().iter().map(|dropped| dropped.skipped);
         let dropped = dropped.filter(|skipped| !self.may_go(skipped)).map(|it| it.length).sum();
         let lost = |lost: &FileLoss| Lost { line: lost.line, loss: lost.loss.clone() };
+        let remaining = plan.remaining(&self.report);
+        let remaining = |bytes| match remaining {
+            Some(report) => Self { bytes, report },
+            None => Self::new(bytes),
+        };
         Planned {
             acts: plan.actions().iter().map(Act::of_file).collect(),
             losses: plan.losses().iter().map(lost).collect(),
@@ -134,7 +150,7 @@ impl Lines {
             dropped,
             changed_unknown: plan.changed_unknown(),
             doubtful_answer: plan.doubtful_answer(),
-            after: plan.into_after().map(|after| Self::new(after).into()),
+            after: plan.into_after().map(|after| remaining(after).into()),
         }
     }
 
@@ -149,7 +165,9 @@ impl Lines {
 
     /// Cuts before the record with the first fault, and further back while that is not enough.
     pub(crate) fn before_fault(&self) -> Self {
-        let errors = self.report.findings.iter().filter(|it| it.severity == Severity::Error);
+        let report = Self::closer(&self.bytes).run(&*self.bytes, |_| {});
+        let report = report.expect("a slice can always be read");
+        let errors = report.findings.iter().filter(|it| it.severity == Severity::Error);
         let fault = errors.map(|finding| finding.offset).min();
         let mut at = usize::try_from(fault.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         at = at.min(self.bytes().len());

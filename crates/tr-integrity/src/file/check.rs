@@ -264,7 +264,7 @@ impl<'c> Run<'c> {
             shared: SharedLine::default(),
             bytes: FileBytes::default(),
             records: 0,
-            evidence: Evidence::default(),
+            evidence: Evidence::new(check.form.is_some()),
         }
     }
 

@@ -20,6 +20,11 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
+    /// Of a file of which the form is known from the beginning, or not.
+    pub(super) fn new(is_decided: bool) -> Self {
+        Self { is_decided, ..Self::default() }
+    }
+
     /// Bytes that are no record.
     pub(super) fn skipped(&mut self, skipped: &Skipped) {
         if skipped.why == SkipReason::Nul || self.torn_line == skipped.line {

@@ -18,6 +18,7 @@ mod path;
 mod plan;
 mod planner;
 mod records;
+mod remaining;
 mod salvage;
 mod session_file;
 mod shared_line;

@@ -7,6 +7,7 @@ use super::{
     index::{Cut, Index, Name},
     plan::Done,
     records::{Piece, Records},
+    remaining::{Remaining, Shift},
     session_file::SessionFile,
 };
 use crate::{
@@ -29,6 +30,8 @@ pub(super) struct Parts<'f> {
     members: bool,
     /// The form in which the provider is asked, where the last answer names it.
     asked: Option<Format>,
+    /// Where that answer is.
+    answer: Option<usize>,
     index: Index,
     /// Between them are the stretches; the first one begins the file, the last one ends it.
     pub(super) cuts: Vec<Cut>,
@@ -42,6 +45,12 @@ pub(super) struct Repaired {
     pub(super) at: Range<usize>,
     pub(super) bytes: Vec<u8>,
     pub(super) done: Done,
+    /// What is wrong with it alone, as it was and as it will be, and where it stands.
+    was: FileReport,
+    now: FileReport,
+    shift: Shift,
+    /// Whether the answer that tells in which form the provider is asked is in it.
+    has_answer: bool,
 }
 
 /// A part with lines around it: a file of its own.
@@ -81,8 +90,10 @@ impl<'f> Parts<'f> {
         let index = Index::read(form, bytes, &mut progress)?;
         let cuts = index.cuts(form, bytes);
         let (findings, messages) = (Vec::new(), Vec::new());
-        let asked = index.last_answer(form).and_then(|at| asked(form, bytes, at));
-        let mut parts = Self { bytes, form, members, asked, index, cuts, findings, messages };
+        let answer = index.last_answer(form);
+        let asked = answer.and_then(|at| asked(form, bytes, at));
+        let mut parts =
+            Self { bytes, form, members, asked, answer, index, cuts, findings, messages };
         let (mut first, mut before) = (0, 0);
         while first <= parts.cuts.len() {
             let start = parts.start(first);
@@ -107,7 +118,7 @@ impl<'f> Parts<'f> {
     /// Notes what is wrong in stretches with so many messages before them; how many they have.
     fn look(&mut self, first: usize, last: usize, before: usize) -> Option<usize> {
         let alone = self.alone(first, last)?;
-        let report = self.check(&alone)?;
+        let report = self.check(&alone.bytes)?;
         let lines = alone.line as i64 - i64::from(alone.head > 0);
         let bytes = self.start(first) as i64 - alone.head as i64;
         let messages = before as i64 - alone.messages_before as i64;
@@ -116,10 +127,10 @@ impl<'f> Parts<'f> {
         Some(report.messages.saturating_sub(alone.messages_before + alone.messages_behind))
     }
 
-    fn check(&self, alone: &Alone) -> Option<FileReport> {
+    fn check(&self, alone: &[u8]) -> Option<FileReport> {
         let check = FileCheck::new().form(self.form).asked(self.asked).whole();
         let check = if self.members { check.with_members() } else { check };
-        check.run(&*alone.bytes, |_| {}).ok()
+        check.run(alone, |_| {}).ok()
     }
 
     /// Repairs the stretches from `first` to `last`; `None` if what is outside of them has a part
@@ -129,7 +140,7 @@ impl<'f> Parts<'f> {
         let (start, end) = (self.start(first), self.start(last + 1));
         let at = start..end;
         let alone = self.alone(first, last)?;
-        let report = self.check(&alone)?;
+        let report = self.check(&alone.bytes)?;
         let shift = self.is_seen_alike(first, &at, &alone, &report)?;
 
         let before = SessionFile::read_as(Some(form), alone.bytes.clone()).asked(self.asked);
@@ -149,8 +160,12 @@ impl<'f> Parts<'f> {
             return None;
         }
         done.shift(alone.line, start as u64, alone.head as u64, shift);
+        let now = self.check(bytes)?;
         let bytes = bytes[alone.head..bytes.len() - alone.tail].to_vec();
-        Some(Repaired { at, bytes, done })
+        let lines = alone.line as i64 - i64::from(alone.head > 0);
+        let shift = Shift { lines, bytes: start as i64 - alone.head as i64, messages: shift };
+        let has_answer = self.answer.is_some_and(|answer| at.contains(&answer));
+        Some(Repaired { at, bytes, done, was: report, now, shift, has_answer })
     }
 
     /// The stretches from `first` to `last` as a file of their own.
@@ -237,8 +252,37 @@ impl<'f> Parts<'f> {
         }
         let alone = self.alone(first, stretch - 1)?;
         let stubs = alone.messages_before + alone.messages_behind;
-        let between = self.check(&alone)?.messages.saturating_sub(stubs);
+        let between = self.check(&alone.bytes)?.messages.saturating_sub(stubs);
         Some((before + between) as i64)
+    }
+}
+
+impl Repaired {
+    /// The file with its parts repaired, what was done to them, and what is wrong then.
+    pub(super) fn join(
+        form: FileForm,
+        bytes: &[u8],
+        parts: Vec<Self>,
+    ) -> (Vec<u8>, Done, Option<Remaining>) {
+        let (mut done, mut remaining) = (Done::default(), Some(Remaining::new(form)));
+        if parts.is_empty() {
+            return (Vec::new(), done, remaining);
+        }
+        let more = |part: &Self| part.bytes.len().saturating_sub(part.at.len());
+        let more: usize = parts.iter().map(more).sum();
+        let mut after = Vec::with_capacity(bytes.len() + more);
+        let mut from = 0;
+        for Self { at, bytes: part, done: more, was, now, shift, has_answer } in parts {
+            after.extend_from_slice(&bytes[from..at.start]);
+            after.extend_from_slice(&part);
+            from = at.end;
+            done.extend(more);
+            remaining = remaining.filter(|_| !has_answer);
+            let ends_file = at.end == bytes.len();
+            remaining.iter_mut().for_each(|it| it.add(&was, &now, shift, ends_file));
+        }
+        after.extend_from_slice(&bytes[from..]);
+        (after, done, remaining)
     }
 }
 

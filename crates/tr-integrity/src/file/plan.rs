@@ -1,11 +1,13 @@
 //! What the repair of a session file will do, and what it loses.
 use super::{
+    check::FileReport,
     drafts::Draft,
     edit::Edits,
     form::FileForm,
     mend::Mend,
     planner::FilePlanner,
     records::{SkipReason, Skipped},
+    remaining::Remaining,
     session_file::{PartOfFile, SessionFile},
 };
 use crate::repair::{ActionKind, Loss, Repair, RepairAction, RepairPlan, StalePlan};
@@ -21,6 +23,8 @@ pub struct FilePlan {
     pub(super) before: blake3::Hash,
     pub(super) after: Option<Vec<u8>>,
     pub(super) done: Done,
+    /// Where parts of the file were looked at alone.
+    pub(super) remaining: Option<Remaining>,
 }
 
 /// One thing that a repair of a file does.
@@ -186,6 +190,13 @@ impl FilePlan {
     #[must_use]
     pub fn after(&self) -> Option<&[u8]> {
         self.after.as_deref()
+    }
+
+    /// What a check that keeps all findings will say of the file as it will be, where that is known
+    /// without one: of a file that was repaired in parts. `before` is what a check says of it as it is.
+    #[must_use]
+    pub fn remaining(&self, before: &FileReport) -> Option<FileReport> {
+        self.remaining.as_ref()?.of(before, self.after()?)
     }
 
     /// The same, without the plan.

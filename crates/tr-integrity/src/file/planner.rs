@@ -1,7 +1,8 @@
 //! Plans the repair of a file that may be large: where it can be cut, only its damaged parts are held.
 use super::{
+    form::FileForm,
     part::{self, Parts, Repaired},
-    plan::{Done, FilePlan},
+    plan::FilePlan,
     session_file::SessionFile,
 };
 use crate::repair::Repair;
@@ -44,20 +45,24 @@ impl FilePlanner {
         let before = blake3::hash(bytes);
         let parts =
             if bytes.len() > self.whole_up_to { self.parts(bytes, &mut progress) } else { None };
-        let (after, done) = match parts {
-            Some(parts) => joined(bytes, parts),
+        let (after, done, remaining) = match parts {
+            Some((form, parts)) => Repaired::join(form, bytes, parts),
             None => {
                 let (after, done) = SessionFile::read(bytes).repaired(self.repair, None);
-                (after.bytes.into_vec(), done)
+                (after.bytes.into_vec(), done, None)
             }
         };
         let after = (!done.actions.is_empty()).then_some(after);
         progress(2 * bytes.len() as u64);
-        FilePlan { before, after, done }
+        FilePlan { before, after, done, remaining }
     }
 
     /// The damaged parts repaired; `None` if the file has to be looked at as a whole.
-    fn parts(&self, bytes: &[u8], progress: &mut impl FnMut(u64)) -> Option<Vec<Repaired>> {
+    fn parts(
+        &self,
+        bytes: &[u8],
+        progress: &mut impl FnMut(u64),
+    ) -> Option<(FileForm, Vec<Repaired>)> {
         let form = SessionFile::form_of(bytes);
         if self.repair.waives_thoughts() || !part::may_cut(form) {
             return None;
@@ -89,7 +94,7 @@ impl FilePlanner {
                 open.push((first.saturating_sub(wider), (last + wider).min(cuts.len())));
             }
         }
-        Some(done.into_iter().map(|(_, repaired)| repaired).collect())
+        Some((form, done.into_iter().map(|(_, repaired)| repaired).collect()))
     }
 }
 
@@ -104,22 +109,4 @@ fn merged(mut ranges: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
         }
     }
     merged
-}
-
-/// The file with its parts repaired, and what was done to them.
-fn joined(bytes: &[u8], parts: Vec<Repaired>) -> (Vec<u8>, Done) {
-    if parts.is_empty() {
-        return (Vec::new(), Done::default());
-    }
-    let more: usize = parts.iter().map(|part| part.bytes.len().saturating_sub(part.at.len())).sum();
-    let mut after = Vec::with_capacity(bytes.len() + more);
-    let (mut from, mut done) = (0, Done::default());
-    for Repaired { at, bytes: part, done: more } in parts {
-        after.extend_from_slice(&bytes[from..at.start]);
-        after.extend_from_slice(&part);
-        from = at.end;
-        done.extend(more);
-    }
-    after.extend_from_slice(&bytes[from..]);
-    (after, done)
 }

@@ -138,6 +138,13 @@ fn repaired_alike(file: &[u8], repair: Repair) -> Result<(), TestCaseError> {
     prop_assert_eq!(whole.losses().len(), parts.losses().len());
     let dropped = |plan: &FilePlan| plan.dropped().to_vec();
     prop_assert_eq!(dropped(&whole), dropped(&parts));
+    // A check of the whole file says what was put together of those of its parts.
+    let check = FileCheck::new().window(usize::MAX);
+    let remaining = parts.remaining(&check.run(file, |_| {}).unwrap());
+    if let Some(remaining) = remaining {
+        let now = check.run(parts.after().unwrap(), |_| {}).unwrap();
+        prop_assert_eq!(format!("{remaining:#?}"), format!("{now:#?}"));
+    }
     Ok(())
 }
 

@@ -1,0 +1,138 @@
+//! What a check says of a file once its parts are repaired, known from what it says of the parts: the
+//! rest of the file stays, byte for byte, and nothing leads from it into a part.
+use super::{
+    check::FileReport,
+    finding::FileFinding,
+    form::FileForm,
+    records::{Piece, Records},
+};
+use crate::validate::Severity;
+
+/// What the repairs of parts change in the report of the whole file.
+#[derive(Clone, Debug)]
+pub(super) struct Remaining {
+    form: FileForm,
+    /// What was found in the parts, and how many of that are errors.
+    before: (u64, u64),
+    /// What is found in them now.
+    findings: Vec<FileFinding>,
+    counts: Counts,
+    /// The uses that wait for their results, if the last part ends the file.
+    pending: Option<Vec<Box<str>>>,
+}
+
+/// What a report counts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    total: i64,
+    records: i64,
+    skipped: i64,
+    separators: i64,
+    lines: i64,
+    numbers: [i64; 4],
+    messages: i64,
+}
+
+/// Where a part stands in the whole file: how many lines, bytes and messages stand before it there and
+/// not in the part alone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shift {
+    pub(super) lines: i64,
+    pub(super) bytes: i64,
+    pub(super) messages: i64,
+}
+
+impl Counts {
+    fn of(report: &FileReport) -> Self {
+        let FileReport { bytes, lines, records, own_records, other_records, torn_lines, .. } =
+            report;
+        let numbers = [records, own_records, other_records, torn_lines];
+        Self {
+            total: bytes.total as i64,
+            records: bytes.records as i64,
+            skipped: bytes.skipped as i64,
+            separators: bytes.separators as i64,
+            lines: *lines as i64,
+            numbers: numbers.map(|number| *number as i64),
+            messages: report.messages as i64,
+        }
+    }
+
+    /// With the same operation on each.
+    fn with(self, other: Self, join: fn(i64, i64) -> i64) -> Self {
+        let mut numbers = self.numbers;
+        numbers.iter_mut().zip(other.numbers).for_each(|(one, other)| *one = join(*one, other));
+        Self {
+            total: join(self.total, other.total),
+            records: join(self.records, other.records),
+            skipped: join(self.skipped, other.skipped),
+            separators: join(self.separators, other.separators),
+            lines: join(self.lines, other.lines),
+            numbers,
+            messages: join(self.messages, other.messages),
+        }
+    }
+}
+
+impl Remaining {
+    pub(super) fn new(form: FileForm) -> Self {
+        let (before, findings, counts) = ((0, 0), Vec::new(), Counts::default());
+        Self { form, before, findings, counts, pending: None }
+    }
+
+    /// Adds the next part: what is said of it alone as it was, and as it will be.
+    pub(super) fn add(&mut self, was: &FileReport, now: &FileReport, at: Shift, ends_file: bool) {
+        let before = self.counts;
+        self.before.0 += was.found;
+        self.before.1 += was.errors;
+        self.counts = before.with(Counts::of(now), |one, other| one + other);
+        self.counts = self.counts.with(Counts::of(was), |one, other| one - other);
+        let found = now.findings.iter().map(|finding| {
+            let (lines, bytes) = (at.lines + before.lines, at.bytes + before.total);
+            finding.clone().shifted(lines, bytes, at.messages + before.messages)
+        });
+        self.findings.extend(found);
+        self.pending = ends_file.then(|| now.pending.clone());
+    }
+
+    /// What a check says of the file as it will be; `before` is what one says of it as it was. `None` if
+    /// that is not known: the check has found something else than the repair, or something else may be
+    /// seen in the file.
+    pub(super) fn of(&self, before: &FileReport, after: &[u8]) -> Option<FileReport> {
+        let is_same = before.form == self.form && (before.found, before.errors) == self.before;
+        if !is_same || first_form(after) != Some(self.form) {
+            return None;
+        }
+        let counts = Counts::of(before).with(self.counts, |one, other| one + other);
+        let number = |number: i64| u64::try_from(number).ok();
+        let errors = self.findings.iter().filter(|finding| finding.severity == Severity::Error);
+        let mut report = before.clone();
+        report.findings.clone_from(&self.findings);
+        report.found = self.findings.len() as u64;
+        report.errors = errors.count() as u64;
+        report.bytes.total = number(counts.total)?;
+        report.bytes.records = number(counts.records)?;
+        report.bytes.skipped = number(counts.skipped)?;
+        report.bytes.separators = number(counts.separators)?;
+        report.lines = number(counts.lines)?;
+        let [records, own, other, torn] = counts.numbers.map(number);
+        (report.records, report.own_records) = (records?, own?);
+        (report.other_records, report.torn_lines) = (other?, torn?);
+        report.messages = usize::try_from(counts.messages).ok()?;
+        if let Some(pending) = &self.pending {
+            report.pending.clone_from(pending);
+        }
+        Some(report)
+    }
+}
+
+/// The form that the first record tells.
+fn first_form(bytes: &[u8]) -> Option<FileForm> {
+    let mut records = Records::new(bytes).max_record(usize::MAX);
+    // A slice can always be read.
+    while let Ok(Some(piece)) = records.next() {
+        let Piece::Record(record) = piece else { continue };
+        return FileForm::detect(&record.text);
+    }
+    None
+}
