@@ -99,11 +99,9 @@ impl Whole {
     /// The same as it would be read from its file, if that is in another form.
     pub(crate) fn in_other_form(&self) -> Option<Self> {
         let format = self.transcript.format();
-        if Format::detect(&self.text) == Some(format) {
-            return None;
-        }
-        let again = Transcript::read(&self.text).ok()?;
-        (again.format() != format).then(|| Self::new(self.text.clone(), again))
+        let other = Format::detect(&self.text).unwrap_or(Format::AnthropicMessages);
+        let again = (other != format).then(|| Transcript::read_as(other, &self.text))?.ok()?;
+        Some(Self::new(self.text.clone(), again))
     }
 
     pub(crate) fn before_fault(&self) -> Self {

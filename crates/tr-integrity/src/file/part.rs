@@ -7,7 +7,7 @@ use super::{
     index::{Cut, Index, Name},
     plan::Done,
     records::{Piece, Records},
-    remaining::{Remaining, Shift},
+    remaining::Shift,
     session_file::SessionFile,
 };
 use crate::{
@@ -46,11 +46,11 @@ pub(super) struct Repaired {
     pub(super) bytes: Vec<u8>,
     pub(super) done: Done,
     /// What is wrong with it alone, as it was and as it will be, and where it stands.
-    was: FileReport,
-    now: FileReport,
-    shift: Shift,
+    pub(super) was: FileReport,
+    pub(super) now: FileReport,
+    pub(super) shift: Shift,
     /// Whether the answer that tells in which form the provider is asked is in it.
-    has_answer: bool,
+    pub(super) has_answer: bool,
 }
 
 /// A part with lines around it: a file of its own.
@@ -145,7 +145,7 @@ impl<'f> Parts<'f> {
 
         let before = SessionFile::read_as(Some(form), alone.bytes.clone()).asked(self.asked);
         let names = names(&before);
-        let (after, mut done) = before.repaired(repair, Some(form));
+        let (after, mut done, now) = before.repaired(repair, Some(form));
         let is_new = |name: &Owned| !names.contains(name) && self.index.has(name.as_name());
         if names_of(&after).any(|name| is_new(&name)) {
             return None;
@@ -160,7 +160,7 @@ impl<'f> Parts<'f> {
             return None;
         }
         done.shift(alone.line, start as u64, alone.head as u64, shift);
-        let now = self.check(bytes)?;
+        let now = now.unwrap_or_else(|| report.clone());
         let bytes = bytes[alone.head..bytes.len() - alone.tail].to_vec();
         let lines = alone.line as i64 - i64::from(alone.head > 0);
         let shift = Shift { lines, bytes: start as i64 - alone.head as i64, messages: shift };
@@ -254,35 +254,6 @@ impl<'f> Parts<'f> {
         let stubs = alone.messages_before + alone.messages_behind;
         let between = self.check(&alone.bytes)?.messages.saturating_sub(stubs);
         Some((before + between) as i64)
-    }
-}
-
-impl Repaired {
-    /// The file with its parts repaired, what was done to them, and what is wrong then.
-    pub(super) fn join(
-        form: FileForm,
-        bytes: &[u8],
-        parts: Vec<Self>,
-    ) -> (Vec<u8>, Done, Option<Remaining>) {
-        let (mut done, mut remaining) = (Done::default(), Some(Remaining::new(form)));
-        if parts.is_empty() {
-            return (Vec::new(), done, remaining);
-        }
-        let more = |part: &Self| part.bytes.len().saturating_sub(part.at.len());
-        let more: usize = parts.iter().map(more).sum();
-        let mut after = Vec::with_capacity(bytes.len() + more);
-        let mut from = 0;
-        for Self { at, bytes: part, done: more, was, now, shift, has_answer } in parts {
-            after.extend_from_slice(&bytes[from..at.start]);
-            after.extend_from_slice(&part);
-            from = at.end;
-            done.extend(more);
-            remaining = remaining.filter(|_| !has_answer);
-            let ends_file = at.end == bytes.len();
-            remaining.iter_mut().for_each(|it| it.add(&was, &now, shift, ends_file));
-        }
-        after.extend_from_slice(&bytes[from..]);
-        (after, done, remaining)
     }
 }
 

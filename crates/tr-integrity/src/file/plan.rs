@@ -1,6 +1,6 @@
 //! What the repair of a session file will do, and what it loses.
 use super::{
-    check::FileReport,
+    check::{FileCheck, FileReport},
     drafts::Draft,
     edit::Edits,
     form::FileForm,
@@ -23,8 +23,15 @@ pub struct FilePlan {
     pub(super) before: blake3::Hash,
     pub(super) after: Option<Vec<u8>>,
     pub(super) done: Done,
-    /// Where parts of the file were looked at alone.
-    pub(super) remaining: Option<Remaining>,
+    pub(super) remaining: Option<Left>,
+}
+
+/// What is wrong with the file as it will be.
+#[derive(Clone, Debug)]
+pub(super) enum Left {
+    Whole(FileReport),
+    /// Parts of it were looked at alone.
+    Parts(Remaining),
 }
 
 /// One thing that a repair of a file does.
@@ -116,9 +123,15 @@ impl SessionFile {
         Ok(FileRepair { repaired: !actions.is_empty(), actions, losses, dropped })
     }
 
-    /// It as it is after a repair, and what that did. The form may be known by what stands around it.
-    pub(super) fn repaired(self, repair: Repair, form: Option<FileForm>) -> (Self, Done) {
+    /// It as it is after a repair, what that did, and what a check says then, if it did anything. The
+    /// form may be known by what stands around it.
+    pub(super) fn repaired(
+        self,
+        repair: Repair,
+        form: Option<FileForm>,
+    ) -> (Self, Done, Option<FileReport>) {
         let (asked, mut file, mut done) = (self.asked, self, Done::default());
+        let mut report = None;
         let before = file.transcript();
         // Where each record was at first.
         let mut lines: Vec<_> = file.entries.iter().map(|located| Some(located.line)).collect();
@@ -136,6 +149,10 @@ impl SessionFile {
             file = Self::read_as(form, bytes.into()).asked(asked);
             // A record that could not be read before is new.
             lines.resize(file.entries.len(), None);
+            let now = report.insert(file.checked(repair.has_members(), form));
+            if now.is_clean() && repair.leaves(now) {
+                break;
+            }
         }
         if let (false, Some(before)) = (done.actions.is_empty(), before) {
             let after = file.transcript();
@@ -143,7 +160,23 @@ impl SessionFile {
             done.changed_unknown = after.and_then(|after| before.first_changed_unknown(after));
             done.doubtful_answer = after.and_then(|after| before.first_doubtful_answer(after));
         }
-        (file, done)
+        (file, done, report)
+    }
+
+    fn checked(&self, members: bool, form: Option<FileForm>) -> FileReport {
+        let check = FileCheck::new().max_record(usize::MAX).window(usize::MAX).asked(self.asked);
+        let check = form.map_or(check.clone(), |form| check.form(form));
+        let check = if members { check.with_members() } else { check };
+        check
+            .run(&*self.bytes, |_| {})
+            .unwrap_or_else(|error| unreachable!("a slice can always be read: {error}"))
+    }
+}
+
+impl Repair {
+    /// Whether it does nothing to a file in which nothing is found.
+    fn leaves(self, clean: &FileReport) -> bool {
+        !self.waives_thoughts() && (!self.closes_tail() || clean.pending.is_empty())
     }
 }
 
@@ -192,11 +225,15 @@ impl FilePlan {
         self.after.as_deref()
     }
 
-    /// What a check that keeps all findings will say of the file as it will be, where that is known
-    /// without one: of a file that was repaired in parts. `before` is what a check says of it as it is.
+    /// What a check will say of the file as it will be, where that is known without another look at
+    /// it; `before` is what one says of it as it is. With what is refused on its own, if the repair
+    /// mends that: see [`Repair::with_members`].
     #[must_use]
     pub fn remaining(&self, before: &FileReport) -> Option<FileReport> {
-        self.remaining.as_ref()?.of(before, self.after()?)
+        match self.remaining.as_ref()? {
+            Left::Whole(report) => Some(report.clone()),
+            Left::Parts(parts) => parts.of(before, self.after()?),
+        }
     }
 
     /// The same, without the plan.

@@ -2,7 +2,8 @@
 use super::{
     form::FileForm,
     part::{self, Parts, Repaired},
-    plan::FilePlan,
+    plan::{Done, FilePlan, Left},
+    remaining::Remaining,
     session_file::SessionFile,
 };
 use crate::repair::Repair;
@@ -46,10 +47,13 @@ impl FilePlanner {
         let parts =
             if bytes.len() > self.whole_up_to { self.parts(bytes, &mut progress) } else { None };
         let (after, done, remaining) = match parts {
-            Some((form, parts)) => Repaired::join(form, bytes, parts),
+            Some((form, parts)) => {
+                let (after, done, left) = joined(form, bytes, parts);
+                (after, done, left.map(Left::Parts))
+            }
             None => {
-                let (after, done) = SessionFile::read(bytes).repaired(self.repair, None);
-                (after.bytes.into_vec(), done, None)
+                let (after, done, left) = SessionFile::read(bytes).repaired(self.repair, None);
+                (after.bytes.into_vec(), done, left.map(Left::Whole))
             }
         };
         let after = (!done.actions.is_empty()).then_some(after);
@@ -77,6 +81,9 @@ impl FilePlanner {
         let stretches = damaged.chain(tail).map(stretch);
         let around = |at: usize| (at.saturating_sub(1), (at + 1).min(cuts.len()));
         let mut open: Vec<(usize, usize)> = merged(stretches.map(around).collect());
+        if open == [(0, cuts.len())] {
+            return None;
+        }
         open.reverse();
         let mut done: Vec<((usize, usize), Repaired)> = Vec::new();
         while let Some((first, last)) = open.pop() {
@@ -109,4 +116,31 @@ fn merged(mut ranges: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
         }
     }
     merged
+}
+
+/// The file with its parts repaired, what was done to them, and what is wrong then.
+fn joined(
+    form: FileForm,
+    bytes: &[u8],
+    parts: Vec<Repaired>,
+) -> (Vec<u8>, Done, Option<Remaining>) {
+    let (mut done, mut remaining) = (Done::default(), Some(Remaining::new(form)));
+    if parts.is_empty() {
+        return (Vec::new(), done, remaining);
+    }
+    let more = |part: &Repaired| part.bytes.len().saturating_sub(part.at.len());
+    let more: usize = parts.iter().map(more).sum();
+    let mut after = Vec::with_capacity(bytes.len() + more);
+    let mut from = 0;
+    for Repaired { at, bytes: part, done: more, was, now, shift, has_answer } in parts {
+        after.extend_from_slice(&bytes[from..at.start]);
+        after.extend_from_slice(&part);
+        from = at.end;
+        done.extend(more);
+        remaining = remaining.filter(|_| !has_answer);
+        let ends_file = at.end == bytes.len();
+        remaining.iter_mut().for_each(|it| it.add(&was, &now, shift, ends_file));
+    }
+    after.extend_from_slice(&bytes[from..]);
+    (after, done, remaining)
 }

@@ -6,7 +6,9 @@ use super::{
     form::FileForm,
     records::{Piece, Records},
 };
-use crate::validate::Severity;
+
+/// So many findings are kept, as in a check.
+const MOST: usize = 10_000;
 
 /// What the repairs of parts change in the report of the whole file.
 #[derive(Clone, Debug)]
@@ -14,7 +16,9 @@ pub(super) struct Remaining {
     form: FileForm,
     /// What was found in the parts, and how many of that are errors.
     before: (u64, u64),
-    /// What is found in them now.
+    /// What is found in them now, and how many of that are errors.
+    after: (u64, u64),
+    /// The first of that.
     findings: Vec<FileFinding>,
     counts: Counts,
     /// The uses that wait for their results, if the last part ends the file.
@@ -76,8 +80,8 @@ impl Counts {
 
 impl Remaining {
     pub(super) fn new(form: FileForm) -> Self {
-        let (before, findings, counts) = ((0, 0), Vec::new(), Counts::default());
-        Self { form, before, findings, counts, pending: None }
+        let (before, after, findings) = ((0, 0), (0, 0), Vec::new());
+        Self { form, before, after, findings, counts: Counts::default(), pending: None }
     }
 
     /// Adds the next part: what is said of it alone as it was, and as it will be.
@@ -85,13 +89,16 @@ impl Remaining {
         let before = self.counts;
         self.before.0 += was.found;
         self.before.1 += was.errors;
+        self.after.0 += now.found;
+        self.after.1 += now.errors;
         self.counts = before.with(Counts::of(now), |one, other| one + other);
         self.counts = self.counts.with(Counts::of(was), |one, other| one - other);
         let found = now.findings.iter().map(|finding| {
             let (lines, bytes) = (at.lines + before.lines, at.bytes + before.total);
             finding.clone().shifted(lines, bytes, at.messages + before.messages)
         });
-        self.findings.extend(found);
+        let more = MOST.saturating_sub(self.findings.len());
+        self.findings.extend(found.take(more));
         self.pending = ends_file.then(|| now.pending.clone());
     }
 
@@ -105,11 +112,9 @@ impl Remaining {
         }
         let counts = Counts::of(before).with(self.counts, |one, other| one + other);
         let number = |number: i64| u64::try_from(number).ok();
-        let errors = self.findings.iter().filter(|finding| finding.severity == Severity::Error);
         let mut report = before.clone();
         report.findings.clone_from(&self.findings);
-        report.found = self.findings.len() as u64;
-        report.errors = errors.count() as u64;
+        (report.found, report.errors) = self.after;
         report.bytes.total = number(counts.total)?;
         report.bytes.records = number(counts.records)?;
         report.bytes.skipped = number(counts.skipped)?;
