@@ -199,6 +199,9 @@ async fn what_cannot_be_shared_is_refused_at_once() {
     assert!(!error.to_string().contains("sesame"), "{error}");
     let first = build("redis://127.0.0.1/", "tests", second).unwrap();
     let error = build("redis://127.0.0.1/", "tests", second).unwrap_err();
-    assert_eq!(error.faults().collect::<Vec<_>>(), ["these breakers are shared already"]);
+    assert_eq!(
+        error.faults().collect::<Vec<_>>(),
+        ["the registry is already shared: use one `Sharing` for each registry"]
+    );
     drop(first);
 }

@@ -165,7 +165,7 @@ pub struct WeakToken(());
 
 impl fmt::Display for WeakToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a token has 16 or more visible ASCII characters, without spaces")
+        f.write_str("invalid token: use 16 or more visible ASCII characters without spaces")
     }
 }
 
@@ -204,7 +204,10 @@ impl Admin {
             return Answer::error(StatusCode::FORBIDDEN, why);
         }
         if head.uri.path().trim_end_matches('/') != PATH {
-            return Answer::error(StatusCode::NOT_FOUND, format!("there is only {PATH}"));
+            return Answer::error(
+                StatusCode::NOT_FOUND,
+                format!("not found: the only path is {PATH}"),
+            );
         }
         if head.method == Method::GET {
             return Answer::ok({
@@ -214,7 +217,10 @@ impl Admin {
             });
         }
         if head.method != Method::POST {
-            return Answer::error(StatusCode::METHOD_NOT_ALLOWED, "ask with GET, order with POST");
+            return Answer::error(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method not allowed: use GET to read, POST to change",
+            );
         }
         // A page of another site can send other types without being asked whether it may.
         let is_json = head.headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
@@ -224,7 +230,7 @@ impl Admin {
             return Answer::error(StatusCode::UNSUPPORTED_MEDIA_TYPE, why);
         }
         let Ok(body) = Limited::new(body, MAX_BODY).collect().await else {
-            let why = format!("the body has more than {MAX_BODY} bytes, or broke off");
+            let why = format!("the body is longer than {MAX_BODY} bytes or incomplete");
             return Answer::error(StatusCode::PAYLOAD_TOO_LARGE, why);
         };
         match order::read(&body.to_bytes()) {

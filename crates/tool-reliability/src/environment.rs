@@ -6,8 +6,11 @@ use tr_core::{config::PREFIX, wire::closest};
 pub const ENABLED: &str = "TOOL_RELIABILITY_ENABLED";
 /// The variable that keeps breakers from refusing calls: `TOOL_RELIABILITY_OPEN_MODE=off`.
 pub const OPEN_MODE: &str = "TOOL_RELIABILITY_OPEN_MODE";
-/// The variable that keeps keys from being derived: `TOOL_RELIABLE_DERIVE_IDEMPOTENCY=off`.
-pub const DERIVE_IDEMPOTENCY: &str = "TOOL_RELIABLE_DERIVE_IDEMPOTENCY";
+/// The variable that turns derived keys off: `TOOL_RELIABILITY_DERIVE_IDEMPOTENCY=off`. Its alias
+/// `TOOL_RELIABLE_DERIVE_IDEMPOTENCY` does the same.
+pub const DERIVE_IDEMPOTENCY: &str = "TOOL_RELIABILITY_DERIVE_IDEMPOTENCY";
+/// The alias of [`DERIVE_IDEMPOTENCY`].
+const DERIVE_ALIAS: &str = "TOOL_RELIABLE_DERIVE_IDEMPOTENCY";
 /// The variable that leaves the tools' own errors as they are: `TOOL_RELIABILITY_NORMALISE=off`.
 pub const NORMALISE: &str = "TOOL_RELIABILITY_NORMALISE";
 
@@ -15,20 +18,20 @@ const SWITCHES: [&str; 4] = [ENABLED, OPEN_MODE, DERIVE_IDEMPOTENCY, NORMALISE];
 const YES: [&str; 4] = ["true", "1", "on", "yes"];
 const NO: [&str; 4] = ["false", "0", "off", "no"];
 
-/// The switches of the rollback plan. All are on unless the environment clearly says no (`false`,
-/// `0`, `off` or `no`, in any case); they beat whatever the builder was told.
+/// The switches of the environment. Each is on unless its variable is `false`, `0`, `off` or `no`, in
+/// any case. A switch that is off overrides the builder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Environment {
-    /// [`ENABLED`]: the stack is there at all. Read when a stack is built, if the builder was given
-    /// no [`KillSwitch`](crate::KillSwitch).
+    /// [`ENABLED`]: the stack is on. Applied when a stack is built, unless the builder has a
+    /// [`KillSwitch`](crate::KillSwitch) of its own.
     pub enabled: bool,
-    /// [`OPEN_MODE`]: breakers refuse calls. Without it they count, and never refuse one.
+    /// [`OPEN_MODE`]: open breakers reject calls. Off, breakers only count.
     pub open_mode: bool,
     /// [`DERIVE_IDEMPOTENCY`]: keys are derived for calls without one.
     pub derive_idempotency: bool,
-    /// [`NORMALISE`]: tools' errors are classified and put into the contract's words. Without it
-    /// the caller gets a tool's own error, whatever the stack made of it: see
+    /// [`NORMALISE`]: tools' errors are classified and converted to [`ToolError`](tr_core::ToolError)s.
+    /// Off, the caller gets each tool's own error: see
     /// [`Builder::normalise`](crate::Builder::normalise).
     pub normalise: bool,
 }
@@ -41,13 +44,13 @@ impl Default for Environment {
 }
 
 impl Environment {
-    /// What this process's environment says.
+    /// Reads this process's environment.
     #[must_use]
     pub fn from_env() -> Self {
         Self::read(|name| env::var(name).ok())
     }
 
-    /// What an environment says whose variables `get` finds.
+    /// Reads an environment through `get`.
     ///
     /// ```
     /// use tool_reliability::{Environment, environment};
@@ -58,17 +61,18 @@ impl Environment {
     #[must_use]
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Self {
         let is_on = |name| !get(name).is_some_and(|value| is_one_of(&value, NO));
+        let derives = is_on(DERIVE_IDEMPOTENCY) && is_on(DERIVE_ALIAS);
         Self {
             enabled: is_on(ENABLED),
             open_mode: is_on(OPEN_MODE),
-            derive_idempotency: is_on(DERIVE_IDEMPOTENCY),
+            derive_idempotency: derives,
             normalise: is_on(NORMALISE),
         }
     }
 
-    /// Says of each of these names that looks like one of our variables and is none, that nothing
-    /// reads it, and what was probably meant: for programs that warn of it. What begins with
-    /// [`PREFIX`] is a setting, which the configuration checks.
+    /// A warning for each of these names that starts like one of our variables but is unknown, with
+    /// the closest known name. Names that begin with [`PREFIX`] are settings: the configuration
+    /// checks them.
     ///
     /// ```
     /// use tool_reliability::Environment;
@@ -76,20 +80,20 @@ impl Environment {
     /// let said = Environment::unknown(["TOOL_RELIABILITY_ENABLE"]);
     /// assert_eq!(
     ///     said,
-    ///     ["nothing reads TOOL_RELIABILITY_ENABLE: did you mean TOOL_RELIABILITY_ENABLED?"]
+    ///     ["unknown variable TOOL_RELIABILITY_ENABLE: did you mean TOOL_RELIABILITY_ENABLED?"]
     /// );
     /// ```
     pub fn unknown<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Vec<String> {
         let say = |name: N| {
             let name = name.as_ref();
             let ours = OURS.iter().any(|ours| name.starts_with(ours));
-            if !ours || name.starts_with(PREFIX) || SWITCHES.contains(&name) {
+            if !ours || name.starts_with(PREFIX) || known().any(|known| known == name) {
                 return None;
             }
             Some(match meant(name) {
-                Some(meant) => format!("nothing reads {name}: did you mean {meant}?"),
+                Some(meant) => format!("unknown variable {name}: did you mean {meant}?"),
                 None => format!(
-                    "nothing reads {name}: the variables are {}, and settings such as {PREFIX}LOOPS__MODE",
+                    "unknown variable {name}: the switches are {}; settings look like {PREFIX}LOOPS__MODE",
                     SWITCHES.join(", ")
                 ),
             })
@@ -99,10 +103,10 @@ impl Environment {
         said
     }
 
-    /// The variables whose value is neither a clear yes nor a clear no, which leaves them on: for
-    /// programs that rather refuse to start than run with a misspelt switch.
+    /// An error for each switch whose value is neither a yes nor a no, which leaves it on: for programs
+    /// that refuse to start with a misspelt switch.
     pub fn faults(get: impl Fn(&str) -> Option<String>) -> Vec<String> {
-        let unclear = SWITCHES.into_iter().filter_map(|name| {
+        let unclear = known().filter_map(|name| {
             let value = get(name)?;
             let is_clear = value.is_empty() || is_one_of(&value, YES) || is_one_of(&value, NO);
             (!is_clear).then(|| format!("{name}: expected \"on\" or \"off\", found {value:?}"))
@@ -111,9 +115,14 @@ impl Environment {
     }
 }
 
-/// What every variable of ours begins with, in both spellings.
+/// All switches, with their aliases.
+fn known() -> impl Iterator<Item = &'static str> {
+    SWITCHES.into_iter().chain([DERIVE_ALIAS])
+}
+
+/// The prefix of our variables, and that of the alias.
 const OURS: [&str; 2] = ["TOOL_RELIABILITY_", "TOOL_RELIABLE_"];
-/// The parts of a configuration, which a variable with two underscores names.
+/// The sections of a configuration, which variables name behind two underscores.
 const SECTIONS: [&str; 12] = [
     "ATTEMPT_TIMEOUT_MS",
     "BREAKER",
@@ -129,7 +138,7 @@ const SECTIONS: [&str; 12] = [
     "UNDECLARED_EFFECT",
 ];
 
-/// What a variable whose name nobody reads was probably meant to be.
+/// The known variable that is closest to an unknown name.
 fn meant(name: &str) -> Option<String> {
     let rest = OURS.iter().find_map(|ours| name.strip_prefix(ours))?;
     let own = |known: &&str| OURS.iter().any(|ours| known.strip_prefix(ours) == Some(rest));
@@ -176,31 +185,37 @@ mod tests {
         let all = Environment::default();
         assert_eq!(off(ENABLED), Environment { enabled: false, ..all });
         assert_eq!(off("TOOL_RELIABILITY_OPEN_MODE"), Environment { open_mode: false, ..all });
-        assert_eq!(
-            off("TOOL_RELIABLE_DERIVE_IDEMPOTENCY"),
-            Environment { derive_idempotency: false, ..all }
-        );
+        for derive in ["TOOL_RELIABILITY_DERIVE_IDEMPOTENCY", "TOOL_RELIABLE_DERIVE_IDEMPOTENCY"] {
+            assert_eq!(off(derive), Environment { derive_idempotency: false, ..all });
+        }
         assert_eq!(off(NORMALISE), Environment { normalise: false, ..all });
     }
 
     #[test]
-    fn a_name_that_nothing_reads_is_told_what_it_was_meant_to_be() {
+    fn an_unknown_name_gets_a_suggestion() {
         for (name, meant) in [
             ("TOOL_RELIABILITY_ENABELD", "TOOL_RELIABILITY_ENABLED?"),
             ("TOOL_RELIABLE_ENABLED", "TOOL_RELIABILITY_ENABLED?"),
-            ("TOOL_RELIABILITY_DERIVE_IDEMPOTENCY", "TOOL_RELIABLE_DERIVE_IDEMPOTENCY?"),
+            ("TOOL_RELIABILITY_DERIVE_IDEMPOTENC", "TOOL_RELIABILITY_DERIVE_IDEMPOTENCY?"),
             ("TOOL_RELIABILITY_NORMALIZE", "TOOL_RELIABILITY_NORMALISE?"),
             ("TOOL_RELIABILITY_LOOPS_MODE", "TOOL_RELIABILITY__LOOPS__MODE?"),
             ("TOOL_RELIABILITY_RETRY_OPT_IN_CALLS", "TOOL_RELIABILITY__RETRY_OPT_IN__CALLS?"),
             ("TOOL_RELIABILITY_ATTEMPT_TIMEOUT_MS", "TOOL_RELIABILITY__ATTEMPT_TIMEOUT_MS?"),
             ("TOOL_RELIABILITY_BREAKER__WINDOW", "TOOL_RELIABILITY__BREAKER__WINDOW?"),
-            ("TOOL_RELIABILITY_COLOUR", "the variables are TOOL_RELIABILITY_ENABLED, "),
+            ("TOOL_RELIABILITY_COLOUR", "the switches are TOOL_RELIABILITY_ENABLED, "),
         ] {
             let said = Environment::unknown([name]);
             assert!(said.len() == 1 && said[0].contains(meant), "{said:?}");
         }
-        let fine =
-            [ENABLED, OPEN_MODE, DERIVE_IDEMPOTENCY, NORMALISE, "PATH", "TOOL_RELIABILITY__X"];
+        let fine = [
+            ENABLED,
+            OPEN_MODE,
+            DERIVE_IDEMPOTENCY,
+            DERIVE_ALIAS,
+            NORMALISE,
+            "PATH",
+            "TOOL_RELIABILITY__X",
+        ];
         assert_eq!(Environment::unknown(fine), [""; 0]);
     }
 

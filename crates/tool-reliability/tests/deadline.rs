@@ -124,7 +124,10 @@ async fn calls_that_bring_no_deadline_get_the_stacks() {
     assert_eq!(start.elapsed(), 2 * SECOND);
 
     let error = ToolStack::builder().deadline(Duration::ZERO).build().unwrap_err();
-    assert_eq!(error.to_string(), "`deadline` is 0ns, allowed is 1ms to 24h");
+    assert_eq!(
+        error.to_string(),
+        "invalid timeout configuration: `deadline` is 0ns, must be 1ms to 24h"
+    );
 }
 
 /// Its process was killed in mid-run, and the lease has two minutes to go.

@@ -80,6 +80,6 @@ async fn a_schema_that_is_none_is_said_to_be_and_runs_nothing() {
     let handle = script.handle();
     let call = ToolCall::new("read", Params::empty_object()).manifested(Arc::new(manifest));
     let error = ToolStack::default().service(script).oneshot(call).await.unwrap_err().to_string();
-    assert!(error.starts_with("The input schema of read in its manifest is none: "), "{error}");
+    assert!(error.starts_with("The manifest of read has an invalid input schema: "), "{error}");
     assert_eq!(handle.calls(), 0);
 }

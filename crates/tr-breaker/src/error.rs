@@ -76,8 +76,10 @@ impl fmt::Display for CircuitOpen {
         write!(f, "circuit breaker of {} is {}", self.breaker(), self.state.as_str())?;
         match (self.retry_after, self.state) {
             (Some(left), _) => write!(f, " for another {left:.0?}"),
-            (None, BreakerState::Closed) => f.write_str(" and lets only some calls pass yet"),
-            (None, BreakerState::HalfOpen) => f.write_str(" and waits for its probe"),
+            (None, BreakerState::Closed) => {
+                f.write_str(" and admits only some calls while it ramps up")
+            }
+            (None, BreakerState::HalfOpen) => f.write_str(" and waits for its probe to end"),
             (None, _) => f.write_str(" until it is reset"),
         }
     }
@@ -107,12 +109,12 @@ impl fmt::Display for LastFailure {
 
 impl Error for LastFailure {}
 
-/// Settings that no breaker can go by: the text names each fault and what is allowed.
+/// Settings are out of range or contradict each other; the text names each one and what is allowed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ConfigError(pub(crate) Vec<String>);
 
 impl ConfigError {
-    /// The faults, one by one.
+    /// The errors, one by one.
     pub fn faults(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
@@ -120,7 +122,7 @@ impl ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the breaker's settings are at fault: ")?;
+        f.write_str("invalid breaker configuration: ")?;
         f.write_str(&self.0.join("; "))
     }
 }

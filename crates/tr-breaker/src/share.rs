@@ -198,12 +198,12 @@ impl Builder {
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.:/".contains(c);
         if !NAMESPACE.contains(&self.namespace.len()) || !self.namespace.chars().all(is_allowed) {
             faults.push(format!(
-                "namespace {:?} is not 1 to 100 of a-z A-Z 0-9 - _ . : /",
+                "`namespace` is {:?}, must be 1 to 100 characters of a-z A-Z 0-9 - _ . : /",
                 self.namespace
             ));
         }
         if !EVERY.contains(&self.every) {
-            faults.push(format!("every {:?} is not within 50 ms and 60 s", self.every));
+            faults.push(format!("`every` is {:?}, must be 50ms to 60s", self.every));
         }
         let origin = format!("{:016x}", own_seed());
         let store = self.info().and_then(|info| {
@@ -213,7 +213,7 @@ impl Builder {
             Ok(store) => Some(store),
             // The address may hold a password.
             Err(error) => {
-                faults.push(format!("the address of Redis cannot be read: {error}"));
+                faults.push(format!("invalid Redis URL: {error}"));
                 None
             }
         };
@@ -222,7 +222,9 @@ impl Builder {
         };
         let (breakers, news) = (registry.breakers(), Arc::<News>::default());
         if !breakers.hub().share(&news) {
-            return Err(ConfigError(vec!["these breakers are shared already".into()]));
+            return Err(ConfigError(vec![
+                "the registry is already shared: use one `Sharing` for each registry".into(),
+            ]));
         }
         Ok(Sharing {
             store,

@@ -12,7 +12,7 @@ pub const IDEMPOTENCY_CONFLICT: &str = "idempotency_conflict";
 pub const IDEMPOTENCY_IN_FLIGHT: &str = "idempotency_in_flight";
 /// The tool may have run, and nobody recorded its end.
 pub const OUTCOME_UNKNOWN: &str = "outcome_unknown";
-/// The caller withdrew the call.
+/// The caller cancelled the call.
 pub const CANCELLED: &str = "cancelled";
 /// The same failing call again and again.
 pub const LOOP_DETECTED: &str = "loop_detected";

@@ -338,7 +338,7 @@ impl<A, V> Builder<A, V> {
             ("replay_from_memory", self.memory.unwrap_or(SHORTEST)),
         ] {
             if !(SHORTEST..=LONGEST).contains(&ttl) {
-                faults.push(format!("`{name}` is {ttl:?}, allowed is 1ms to 366 days"));
+                faults.push(format!("`{name}` is {ttl:?}, must be 1ms to 366 days"));
             }
         }
         for (name, number, most) in [
@@ -348,7 +348,7 @@ impl<A, V> Builder<A, V> {
             ("max_kept_bytes", self.most_kept, usize::MAX),
         ] {
             if !(1..=most).contains(&number) {
-                faults.push(format!("`{name}` is {number}, allowed is 1 to {most}"));
+                faults.push(format!("`{name}` is {number}, must be 1 to {most}"));
             }
         }
         ConfigError::of(faults)

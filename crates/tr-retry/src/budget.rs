@@ -159,7 +159,7 @@ mod tests {
         let error = Budget::builder().per_success(f64::NAN).capacity(0).build().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`per_success` is NaN, allowed is 0 to 10; `capacity` is 0, allowed is 1 to 1000000"
+            "invalid retry configuration: `per_success` is NaN, must be 0 to 10; `capacity` is 0, must be 1 to 1000000"
         );
     }
 }

@@ -1,12 +1,12 @@
-//! What a configuration can get wrong.
+//! Validates the settings and reports all errors together.
 use crate::{RetryConfig, config::MOST_ATTEMPTS};
 use std::{error::Error, fmt, fmt::Display, time::Duration};
 
-/// Settings are out of their ranges; the text names each, its value and what is allowed.
+/// Settings are out of range; the text names each one, its value and the allowed range.
 #[derive(Debug)]
 pub struct ConfigError(String);
 
-/// Collects faults, to report all of them at once.
+/// Collects errors to report them together.
 #[derive(Debug, Default)]
 pub(crate) struct Faults(Vec<String>);
 
@@ -16,11 +16,11 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 impl Faults {
     pub(crate) fn check(&mut self, setting: &str, value: impl Display, holds: bool, allowed: &str) {
         if !holds {
-            self.0.push(format!("`{setting}` is {value}, allowed is {allowed}"));
+            self.0.push(format!("`{setting}` is {value}, must be {allowed}"));
         }
     }
 
-    /// Checks a policy; `scope` says whose, if it is not the layer's own.
+    /// Checks a configuration; `scope` prefixes the names of its settings.
     pub(crate) fn check_config(&mut self, scope: &str, config: &RetryConfig) {
         let mut check = |setting: &str, value: String, holds, allowed: &str| {
             self.check(&format!("{scope}{setting}"), value, holds, allowed);
@@ -57,7 +57,7 @@ impl Faults {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        write!(f, "invalid retry configuration: {}", self.0)
     }
 }
 

@@ -46,7 +46,7 @@ pub enum Decision {
 pub enum RetryStop {
     /// The failure is permanent, or the attempt did not fail.
     Permanent,
-    /// The caller withdrew the call.
+    /// The caller cancelled the call.
     Cancelled,
     /// Somebody further in has retried it already, or says that nobody is to retry it.
     Exhausted,

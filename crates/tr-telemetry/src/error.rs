@@ -1,7 +1,7 @@
 //! Error types.
 use std::{error::Error, fmt};
 
-/// Settings out of their range; names all of them.
+/// Settings are out of range; the text names all of them.
 #[derive(Debug)]
 pub struct ConfigError {
     faults: Vec<String>,
@@ -15,7 +15,7 @@ impl ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.faults.join("; "))
+        write!(f, "invalid telemetry configuration: {}", self.faults.join("; "))
     }
 }
 

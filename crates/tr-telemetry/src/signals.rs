@@ -228,13 +228,13 @@ impl Builder {
     pub fn build(self) -> Result<Signals, ConfigError> {
         let mut faults = Vec::new();
         if self.unknown > 1_000 {
-            faults.push(format!("max_unknown_tools is {}, allowed is 0 to 1000", self.unknown));
+            faults.push(format!("`max_unknown_tools` is {}, must be 0 to 1000", self.unknown));
         }
         if self.names.is_empty() {
-            faults.push("names is empty, allowed is at least one set".into());
+            faults.push("`names` is empty, must have at least one set".into());
         }
         if self.tools.iter().any(|tool| tool.label().is_empty()) {
-            faults.push("tools holds an empty name".into());
+            faults.push("`tools` has an empty name".into());
         }
         if !faults.is_empty() {
             return Err(ConfigError::new(faults));

@@ -79,7 +79,7 @@ impl fmt::Display for AttemptTimedOut {
 impl fmt::Display for DeadlineExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.after.is_zero() {
-            return f.write_str("Call timeout: its deadline had passed before it began");
+            return f.write_str("Call timeout: the deadline had passed before the call began");
         }
         let what = if self.was_ready { " after" } else { ": the tool was not ready for" };
         write!(f, "Call timeout{what} {}", Text(self.after))

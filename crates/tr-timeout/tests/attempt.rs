@@ -175,6 +175,9 @@ fn a_duration_that_no_timer_can_keep_is_refused() {
         [(Duration::ZERO, "0ns"), (Duration::MAX, "18446744073709551615.999999999s")]
     {
         let error = AttemptTimeoutLayer::builder().after(after).build().unwrap_err();
-        assert_eq!(error.to_string(), format!("`after` is {shown}, allowed is 1ms to 24h"));
+        assert_eq!(
+            error.to_string(),
+            format!("invalid timeout configuration: `after` is {shown}, must be 1ms to 24h")
+        );
     }
 }

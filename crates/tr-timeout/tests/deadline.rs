@@ -75,7 +75,7 @@ async fn a_call_that_comes_too_late_never_reaches_the_tool() {
     advance(SECOND).await;
 
     let error = tool.ready().await.unwrap().call(call).await.unwrap_err();
-    assert_eq!(error.to_string(), "Call timeout: its deadline had passed before it began");
+    assert_eq!(error.to_string(), "Call timeout: the deadline had passed before the call began");
     assert_eq!(error.downcast_ref::<DeadlineExceeded>().unwrap().ran(), Ran::No);
     // The idle instance does not keep what it reserved in `poll_ready`.
     assert_eq!((asked.calls(), asked.reserved()), (0, 0));
@@ -187,7 +187,10 @@ async fn the_observer_hears_of_each_deadline_that_passed() {
 #[test]
 fn an_allowance_that_bounds_nothing_is_refused() {
     let error = DeadlineLayer::builder().per_call(Duration::from_micros(1)).build().unwrap_err();
-    assert_eq!(error.to_string(), "`per_call` is 1µs, allowed is 1ms to 24h");
+    assert_eq!(
+        error.to_string(),
+        "invalid timeout configuration: `per_call` is 1µs, must be 1ms to 24h"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -209,7 +212,8 @@ async fn a_call_that_brings_no_deadline_gets_the_default() {
 
     for wrong in [Duration::ZERO, Duration::from_secs(86_401)] {
         let error = DefaultDeadlineLayer::after(wrong).unwrap_err();
-        let text = format!("`deadline` is {wrong:?}, allowed is 1ms to 24h");
+        let text =
+            format!("invalid timeout configuration: `deadline` is {wrong:?}, must be 1ms to 24h");
         assert_eq!(error.to_string(), text);
     }
 }

@@ -25,7 +25,7 @@ impl Access {
     /// Why this request is refused, if it is.
     pub(super) fn check(&self, head: &Parts) -> Result<(), &'static str> {
         if is_cross_site(head) {
-            return Err("a browser made this request for another site");
+            return Err("a cross-site browser request is not allowed");
         }
         match &self.0 {
             Some(token) => match bearer(&head.headers) {
@@ -33,7 +33,7 @@ impl Access {
                 _ => Err("send the token as `authorization: Bearer …`"),
             },
             None if !peer(head).is_some_and(|peer| peer.ip().to_canonical().is_loopback()) => {
-                Err("without a token only this machine may ask")
+                Err("without a token, only requests from this machine are allowed")
             }
             None if !host(head).is_some_and(is_local) => {
                 Err("`host` must name this machine, such as localhost")

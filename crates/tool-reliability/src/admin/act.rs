@@ -34,7 +34,7 @@ pub(super) async fn act(admin: &Admin, order: Order, peer: Option<SocketAddr>) -
         Order::Reload => Ok(reload(admin)),
     };
     let answer = done.unwrap_or_else(|error| {
-        Answer::error(StatusCode::BAD_GATEWAY, format!("the store: {error}"))
+        Answer::error(StatusCode::BAD_GATEWAY, format!("record store: {error}"))
     });
     tracing::warn!(
         target: TARGET,
@@ -65,7 +65,7 @@ fn subject(order: &Order) -> String {
 
 fn reload(admin: &Admin) -> Answer {
     let Some(reload) = &admin.reload else {
-        let why = "this program has no configuration to be read again";
+        let why = "this program has no configuration file to reload";
         return Answer::error(StatusCode::NOT_FOUND, why);
     };
     match reload() {
@@ -85,7 +85,7 @@ fn breaker(stack: &ToolStack, name: &str, what: ToBreaker) -> Answer {
             .or_else(|| stack.breakers().all().into_iter().find(|one| one.name() == name)),
     };
     let Some(breaker) = found else {
-        let why = "no breaker has this name: GET shows those that there are";
+        let why = "no breaker has this name: GET lists the breakers";
         return Answer::error(StatusCode::NOT_FOUND, why);
     };
     match what {
@@ -117,7 +117,7 @@ async fn flush(
         None => Ok(Answer::ok(json!({ "wouldFlush": count }))),
         Some(confirmed) if confirmed != count => Ok(Answer {
             status: StatusCode::CONFLICT,
-            body: json!({ "error": "the number is another by now", "wouldFlush": count }),
+            body: json!({ "error": "the number of records has changed: confirm the new one", "wouldFlush": count }),
         }),
         Some(_) => {
             let flushed = match &store {

@@ -114,7 +114,7 @@ impl Members {
     /// Refuses all but these.
     fn only(&mut self, names: &[&str]) {
         for name in self.present.iter().filter(|name| !names.contains(*name)) {
-            self.faults.push(format!("`{name}` has no meaning here"));
+            self.faults.push(format!("`{name}` does not apply to this action"));
         }
     }
 
@@ -149,7 +149,8 @@ impl Form {
 
     fn breaker(self, what: ToBreaker, mut members: Members) -> Result<Order, String> {
         members.only(&["breaker"]);
-        let name = self.breaker.or_else(|| members.refuse("`breaker`: name the breaker"));
+        let name =
+            self.breaker.or_else(|| members.refuse("`breaker`: required, the name of the breaker"));
         members.finish(name.map(|name| Order::Breaker { name, what }))
     }
 
@@ -169,7 +170,7 @@ impl Form {
         members.only(&["key", "epoch", "outcome", "output"]);
         let key = match self.key.as_deref() {
             Some(key) => read_key(key, &mut members),
-            None => members.refuse("`key`: the key of the record, as GET shows it"),
+            None => members.refuse("`key`: required, the key of the record as GET shows it"),
         };
         let how = match (self.outcome.as_deref(), self.output) {
             (Some("did_not_run"), None) => Some(How::DidNotRun),
@@ -181,7 +182,7 @@ impl Form {
                 Err(why) => members.refuse(format!("`output`: {why}")),
             },
             (Some("done"), None) => {
-                members.refuse("`output`: what repeats of the call get as its answer")
+                members.refuse("`output`: required, the answer that repeated calls get")
             }
             _ => members.refuse("`outcome`: expected `did_not_run` or `done`"),
         };
@@ -220,14 +221,14 @@ mod tests {
         );
         assert_eq!(
             faults(&json!({"action": "reset", "key": "k", "on": true})),
-            "`key` has no meaning here; `on` has no meaning here; `breaker`: name the breaker"
+            "`key` does not apply to this action; `on` does not apply to this action; `breaker`: required, the name of the breaker"
         );
         let one = "give one of `key`, `session` and `tool`";
         assert_eq!(faults(&json!({"action": "flush"})), one);
         assert_eq!(faults(&json!({"action": "flush", "tool": "a", "session": "b"})), one);
         assert_eq!(
             faults(&json!({"action": "settle", "key": "xyz", "outcome": "done"})),
-            "`key`: expected 64 hexadecimal digits, as GET shows them; `output`: what repeats of the call get as its answer"
+            "`key`: expected 64 hexadecimal digits, as GET shows them; `output`: required, the answer that repeated calls get"
         );
         let doubled = r#"{"action":"settle","key":"xyz","outcome":"done","output":{"a":1,"a":2}}"#;
         assert!(read(doubled.as_bytes()).unwrap_err().contains("`output`: duplicate member name"));

@@ -1,4 +1,4 @@
-//! Which settings no breaker can go by.
+//! Validates the settings and reports all errors together.
 use super::Builder;
 use crate::settings::{COUNTS, Mode, Rules, TIMES, is_rate};
 use std::{
@@ -7,11 +7,11 @@ use std::{
     time::Duration,
 };
 
-/// What a layer may keep of breakers.
+/// How many breakers a layer may keep.
 const CAPACITIES: RangeInclusive<usize> = 1..=1_000_000;
 
 impl<A> Builder<A> {
-    /// Every setting that is out of its range.
+    /// Every setting that is out of range.
     pub(super) fn faults(&self) -> Vec<String> {
         let mut faults = Faults::default();
         faults.of_rules("", self.rules.consecutive, self.rules.rate, Some(self.rules.cooldown));
@@ -42,10 +42,14 @@ impl<A> Builder<A> {
         }
         let Rules { consecutive, rate, .. } = self.rules;
         if consecutive.is_none() && rate.is_none() && self.slow.is_none() {
-            faults.0.push("no rule opens it: set `consecutive_failures` or `failure_rate`".into());
+            faults
+                .0
+                .push("no threshold is set: set `consecutive_failures` or `failure_rate`".into());
         }
         if self.forced_open && self.mode == Mode::Disabled {
-            faults.0.push("`forced_open` refuses all calls, `Mode::Disabled` none: set one".into());
+            faults.0.push(
+                "`forced_open` and `Mode::Disabled` contradict each other: set only one".into(),
+            );
         }
         faults.0
     }
@@ -92,6 +96,6 @@ impl Faults {
     }
 
     fn add(&mut self, what: &str, value: impl Display, allowed: impl Display) {
-        self.0.push(format!("`{what}` is {value}, allowed is {allowed}"));
+        self.0.push(format!("`{what}` is {value}, must be {allowed}"));
     }
 }

@@ -259,7 +259,8 @@ async fn a_ramp_after_closing_lets_pass_some_calls_at_first() {
     rig.call().await.unwrap();
     let refused = rig.call().await;
     assert_eq!((refusal(&refused).state(), refusal(&refused).retry_after()), (Closed, None));
-    let text = "circuit breaker of flight_search is CLOSED and lets only some calls pass yet";
+    let text =
+        "circuit breaker of flight_search is CLOSED and admits only some calls while it ramps up";
     assert_eq!(refusal(&refused).to_string(), text);
     advance(10 * SECOND).await;
     for _ in 0..20 {

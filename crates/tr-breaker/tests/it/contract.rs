@@ -190,21 +190,21 @@ fn settings_are_refused_with_all_faults_named() {
     let text = all.clone().build().unwrap_err().to_string();
     assert_eq!(
         text,
-        "the breaker's settings are at fault: \
-         `consecutive_failures` is 0, allowed is 1 to 10000; \
-         `failure_rate` is NaN, allowed is more than 0, at most 1; \
-         `cooldown` is 0ns, allowed is 1ms to 31536000s; \
-         `window` is 0, allowed is 1 to 10000; \
-         `min_calls` is 0, allowed is 1 to 1; \
-         `rolling` is 18446744073709551615.999999999s, allowed is 1ms to 31536000s; \
-         `max_probes` is 0, allowed is 1 to 10000; \
-         `successes_to_close` is 4294967295, allowed is 1 to 10000; \
-         `capacity` is 0, allowed is 1 to 1000000; \
-         `probe_lease` is 0ns, allowed is 1ms to 31536000s; \
-         `cooldown_jitter` is 1.5, allowed is more than 0, at most 1; \
-         `ramp` is 0ns, allowed is 1ms to 31536000s; \
-         `slow_calls, longer than` is 1ns, allowed is 1ms to 31536000s; \
-         `slow_calls, rate` is inf, allowed is more than 0, at most 1"
+        "invalid breaker configuration: \
+         `consecutive_failures` is 0, must be 1 to 10000; \
+         `failure_rate` is NaN, must be more than 0, at most 1; \
+         `cooldown` is 0ns, must be 1ms to 31536000s; \
+         `window` is 0, must be 1 to 10000; \
+         `min_calls` is 0, must be 1 to 1; \
+         `rolling` is 18446744073709551615.999999999s, must be 1ms to 31536000s; \
+         `max_probes` is 0, must be 1 to 10000; \
+         `successes_to_close` is 4294967295, must be 1 to 10000; \
+         `capacity` is 0, must be 1 to 1000000; \
+         `probe_lease` is 0ns, must be 1ms to 31536000s; \
+         `cooldown_jitter` is 1.5, must be more than 0, at most 1; \
+         `ramp` is 0ns, must be 1ms to 31536000s; \
+         `slow_calls, longer than` is 1ns, must be 1ms to 31536000s; \
+         `slow_calls, rate` is inf, must be more than 0, at most 1"
     );
     assert_eq!(faults(all).len(), 14);
 
@@ -212,11 +212,11 @@ fn settings_are_refused_with_all_faults_named() {
         assert_eq!(faults(BreakerLayer::builder().failure_rate(rate)).len(), 1, "{rate}");
     }
     let more = faults(BreakerLayer::builder().min_calls(21));
-    assert_eq!(more, ["`min_calls` is 21, allowed is 1 to 20"]);
+    assert_eq!(more, ["`min_calls` is 21, must be 1 to 20"]);
     let none = faults(BreakerLayer::builder().consecutive_failures(None).failure_rate(None));
-    assert_eq!(none, ["no rule opens it: set `consecutive_failures` or `failure_rate`"]);
+    assert_eq!(none, ["no threshold is set: set `consecutive_failures` or `failure_rate`"]);
     let both = faults(BreakerLayer::builder().forced_open(true).mode(Mode::Disabled));
-    assert_eq!(both, ["`forced_open` refuses all calls, `Mode::Disabled` none: set one"]);
+    assert_eq!(both, ["`forced_open` and `Mode::Disabled` contradict each other: set only one"]);
     let mut change = tr_core::manifest::BreakerOverride::default();
     change.cooldown = Some(Duration::MAX);
     let of_effect = faults(BreakerLayer::builder().for_effect(Effect::Mutating, change));

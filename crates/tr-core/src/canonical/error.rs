@@ -91,7 +91,7 @@ impl fmt::Display for ErrorKind {
             Self::InvalidUtf8 => "invalid UTF-8",
             Self::UnexpectedEnd => "unexpected end",
             Self::UnexpectedByte => "unexpected byte",
-            Self::TrailingData => "something follows the value",
+            Self::TrailingData => "trailing data after the value",
             Self::ControlCharacter => "unescaped control character",
             Self::InvalidEscape => "invalid escape",
             Self::LoneSurrogate => "lone surrogate",

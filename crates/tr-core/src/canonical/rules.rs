@@ -108,7 +108,7 @@ impl Builder {
     /// Validates the configuration; this is the only place it can fail.
     ///
     /// # Errors
-    /// If a pointer to drop names the whole text.
+    /// If invalid pointer to drop: it names the whole document.
     pub fn build(self) -> Result<Rules, RulesError> {
         if self.dropped.iter().any(Pointer::is_root) {
             return Err(RulesError(()));
@@ -169,7 +169,7 @@ impl<'r> Place<'r> {
 
 impl fmt::Display for RulesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a pointer to drop names the whole text")
+        f.write_str("invalid pointer to drop: it names the whole document")
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn refuse(
 
 /// Reports what is of no use as a default.
 pub(super) fn check_defaults(defaults: &Tool, faults: &mut Faults) {
-    const EACH: &str = "what holds for many tools";
+    const EACH: &str = "settings for several tools";
     let names = [("a name", &defaults.name), ("an action", &defaults.action)];
     for (what, at) in names {
         if let Some(at) = at {
@@ -145,7 +145,7 @@ pub(crate) fn retry(own: Option<Retry>, flat: Flat, faults: &mut Faults) -> Opti
 fn merge<T>(place: &mut Option<T>, other: Option<At<T>>, faults: &mut Faults) {
     let Some(other) = other else { return };
     if place.replace(other.value).is_some() {
-        refuse(&other.location, "each setting once", "what `retry` says too", faults);
+        refuse(&other.location, "each setting once", "a setting that `retry` has too", faults);
     }
 }
 

@@ -141,7 +141,7 @@ impl InvalidParams {
     }
 
     pub(crate) fn no_schema(tool: &str, error: &InvalidSchema) -> Self {
-        Self::new(vec![format!("The input schema of {tool} in its manifest is none: {error}")])
+        Self::new(vec![format!("The manifest of {tool} has an invalid input schema: {error}")])
     }
 
     /// Each fault, as a model may read it: what is missing first.

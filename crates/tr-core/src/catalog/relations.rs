@@ -64,7 +64,7 @@ fn refuse_twins(tools: &[Declared], faults: &mut Faults) {
         let Some(id) = &tool.id else { continue };
         match seen.get(id) {
             Some(first) => {
-                let found = format!("{id}, which {:?} is too", first.key);
+                let found = format!("{id}, which is also declared as {:?}", first.key);
                 refuse(&tool.location, "each tool once", &found, faults);
             }
             None => drop(seen.insert(id, tool)),
@@ -102,10 +102,10 @@ impl<'a> Names<'a> {
             match self.find(&reference.value) {
                 None => faults.push(self.unknown(&reference.value, location)),
                 Some(to) if to == own => {
-                    refuse(location, "the name of another tool", "its own", faults);
+                    refuse(location, "the name of another tool", "its own name", faults);
                 }
                 Some(to) if found.iter().any(|edge| edge.to == to) => {
-                    refuse(location, "each tool once", "a tool for the second time", faults);
+                    refuse(location, "each tool once", "a duplicate", faults);
                 }
                 Some(to) => found.push(Edge { to, at: location }),
             }
@@ -126,6 +126,6 @@ impl<'a> Names<'a> {
 fn refuse_circles(tools: &[Declared], edges: &[Vec<Edge<&SourceLocation>>], faults: &mut Faults) {
     for Circle { edge, nodes } in graph::walk(edges).circles {
         let names: Vec<_> = nodes.iter().map(|tool| &*tools[*tool].key).collect();
-        refuse(edge.at, "no circle of dependencies", &names.join(" → "), faults);
+        refuse(edge.at, "no dependency cycle", &names.join(" → "), faults);
     }
 }

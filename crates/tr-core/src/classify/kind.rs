@@ -42,7 +42,7 @@ pub enum Kind {
     Conflict,
     /// A lock, a connection, memory: all taken for the moment.
     Busy,
-    /// The caller withdrew the call.
+    /// The caller cancelled the call.
     Cancelled,
     /// The input is wrong.
     InvalidInput,
@@ -188,7 +188,7 @@ impl Kind {
             Self::Conflict => ("conflict", TRANSIENT, Unknown, "Conflicting work ends"),
             Self::Busy => ("busy", TRANSIENT, Unknown, "Busy resources become free"),
             Self::Cancelled => {
-                (code::CANCELLED, Verdict::Cancelled, Unknown, "The caller withdrew the call")
+                (code::CANCELLED, Verdict::Cancelled, Unknown, "The caller cancelled the call")
             }
             Self::InvalidInput => ("invalid_input", PERMANENT, Yes, reason::INVALID_INPUT),
             Self::AuthFailed => ("auth_failed", PERMANENT, Yes, reason::AUTH),
@@ -244,9 +244,12 @@ impl Kind {
             Self::StoreUnavailable => {
                 (code::STORE_UNAVAILABLE, TRANSIENT, No, "Unavailable stores come back")
             }
-            Self::SessionCorrupt => {
-                (code::SESSION_CORRUPT, PERMANENT, No, "A transcript won't mend on retry")
-            }
+            Self::SessionCorrupt => (
+                code::SESSION_CORRUPT,
+                PERMANENT,
+                No,
+                "A corrupt transcript stays corrupt on retry",
+            ),
             Self::Unclassified => (code::UNCLASSIFIED, TRANSIENT, Unknown, reason::UNCLASSIFIED),
         }
     }

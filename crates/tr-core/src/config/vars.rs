@@ -48,7 +48,7 @@ pub(super) fn over<N: AsRef<str>, V: AsRef<str>>(
             faults.push(EnvelopeFault::new(
                 name,
                 "each setting once",
-                "a setting that is there in another way",
+                "a second variable for the same setting",
             ));
         }
     }

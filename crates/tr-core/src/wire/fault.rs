@@ -30,7 +30,7 @@ impl EnvelopeFault {
     }
 
     pub(crate) fn duplicate(pointer: impl Into<Box<str>>) -> Self {
-        Self::new(pointer, "each name once", "a name for the second time")
+        Self::new(pointer, "each name once", "a duplicate name")
     }
 
     pub(crate) fn at(mut self, offset: usize) -> Self {

@@ -81,5 +81,5 @@ fn pointers_are_checked_once() {
         assert_eq!(pointer.to_string(), text);
     }
     let error = Rules::builder().drop_at("".parse().unwrap()).build().unwrap_err();
-    assert_eq!(error.to_string(), "a pointer to drop names the whole text");
+    assert_eq!(error.to_string(), "invalid pointer to drop: it names the whole document");
 }

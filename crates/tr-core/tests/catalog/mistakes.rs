@@ -30,18 +30,18 @@ fn every_mistake_is_named_with_its_line() {
             "the tool catalogue has 18 mistakes",
             r#"line 2, column 26: /undeclared_effect: expected "read_only", "readOnly", "idempotent" or "mutating", found "unknown""#,
             r#"line 3, column 13: /tool: expected a known key, found the unknown key "tool" (did you mean "tools"?)"#,
-            "line 4, column 26: /defaults/name: expected what holds for many tools, found a name",
+            "line 4, column 26: /defaults/name: expected settings for several tools, found a name",
             "line 4, column 45: /defaults/timeout_ms: expected a whole number of milliseconds from 1 to 9007199254740991, found 0",
             r#"line 6, column 29: /tools/a/timeuot_ms: expected a known key, found the unknown key "timeuot_ms" (did you mean "timeout_ms"?)"#,
             "line 6, column 54: /tools/a/retry/attempts: expected a whole number from 1 to 1000, found 0",
-            r#"line 6, column 73: /tools/a/retry/max_attempts: expected one of the two, found another name for "attempts", which is there too"#,
-            "line 7, column 40: /tools/b/depends_on/2: expected each tool once, found a tool for the second time",
-            "line 7, column 45: /tools/b/depends_on/3: expected the name of another tool, found its own",
+            r#"line 6, column 73: /tools/a/retry/max_attempts: expected one of the two, found an alias of "attempts", which is also present"#,
+            "line 7, column 40: /tools/b/depends_on/2: expected each tool once, found a duplicate",
+            "line 7, column 45: /tools/b/depends_on/3: expected the name of another tool, found its own name",
             r#"line 7, column 68: /tools/b/alternatives/0: expected the name of a tool of this catalogue, found "aa" (did you mean "a"?)"#,
-            "line 8, column 30: /tools/c/depends_on/0: expected no circle of dependencies, found b → c → b",
+            "line 8, column 30: /tools/c/depends_on/0: expected no dependency cycle, found b → c → b",
             r#"line 8, column 58: /tools/c/keys/volatile/0: expected a JSON pointer into the params, such as "/meta/sentAt", found an empty string"#,
             r#"line 8, column 62: /tools/c/keys/volatile/1: expected a JSON pointer into the params, such as "/meta/sentAt", found "x""#,
-            r#"line 9, column 14: /tools/d: expected each tool once, found c, which "c" is too"#,
+            r#"line 9, column 14: /tools/d: expected each tool once, found c, which is also declared as "c""#,
             r#"line 10, column 32: /tools/e/capabilities/0: expected "streaming", "idempotency", "caching", "own_retries" or "ownRetries", found "flying""#,
             "line 10, column 63: /tools/e/retry/jitter: expected two numbers from 0 to 2, the lower first, found an array",
             "line 10, column 102: /tools/e/breaker/failure_rate: expected a number above 0, at most 1, found 0",
@@ -63,7 +63,7 @@ fn circles_are_shown_whole_and_once() {
         lines(&error),
         [
             "the tool catalogue has a mistake",
-            "line 2, column 95: /tools/c/depends_on/0: expected no circle of dependencies, found a → b → c → a"
+            "line 2, column 95: /tools/c/depends_on/0: expected no dependency cycle, found a → b → c → a"
         ]
     );
 }

@@ -226,7 +226,7 @@ fn a_catalogue_may_be_made_in_code() {
         lines,
         [
             "/tools/message.send/depends_on/0: expected the name of a tool of this catalogue, found \"search\" (did you mean \"serch\"?)",
-            "/tools/message.send: expected each tool once, found message.send, which \"message.send\" is too",
+            "/tools/message.send: expected each tool once, found message.send, which is also declared as \"message.send\"",
         ]
     );
 }

@@ -142,8 +142,8 @@ fn every_mistake_in_a_variable_is_named_with_it_and_the_file_s_with_their_lines(
     ];
     let of_vars = [
         r#"TOOL_RELIABILITY__BREAKER__COOLDOWN: expected a known key, found the unknown key "cooldown" (did you mean "cooldown_ms"?)"#,
-        "TOOL_RELIABILITY__RETRY__ATTEMPTS__X: expected each setting once, found a setting that is there in another way",
-        "TOOL_RELIABILITY__RETRY__Attempts: expected each setting once, found a setting that is there in another way",
+        "TOOL_RELIABILITY__RETRY__ATTEMPTS__X: expected each setting once, found a second variable for the same setting",
+        "TOOL_RELIABILITY__RETRY__Attempts: expected each setting once, found a second variable for the same setting",
         r#"TOOL_RELIABILITY__ROLLOUT__PERCENT: expected a number from 0 to 100, found "ten""#,
     ];
     for (file, of_file) in [

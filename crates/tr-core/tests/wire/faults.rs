@@ -103,7 +103,7 @@ fn what_is_no_json_is_named_with_its_byte() {
     for (text, pointer, found) in [
         ("", "", "unexpected end at byte 0"),
         ("{\"a\": }", "/a", "unexpected byte at byte 6"),
-        ("{} x", "", "something follows the value at byte 3"),
+        ("{} x", "", "trailing data after the value at byte 3"),
         ("\u{feff}{}", "", "byte order mark at byte 0"),
     ] {
         let error = ToolCallEnvelope::read(text).unwrap_err();

@@ -369,7 +369,7 @@ fn build_reports_every_fault() {
         .build();
     let faults = built.unwrap_err();
     assert_eq!(faults.faults().len(), 4);
-    assert!(faults.to_string().contains("`capacity` is 0, allowed is 1 to 16777216"));
+    assert!(faults.to_string().contains("`capacity` is 0, must be 1 to 16777216"));
 }
 
 #[tokio::test(start_paused = true)]

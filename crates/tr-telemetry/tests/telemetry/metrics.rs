@@ -300,7 +300,7 @@ fn all_faults_are_named_at_once() {
         Signals::builder().max_unknown_tools(1_001).names([]).tools([""]).build().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "max_unknown_tools is 1001, allowed is 0 to 1000; names is empty, allowed is at least one \
-         set; tools holds an empty name"
+        "invalid telemetry configuration: `max_unknown_tools` is 1001, must be 0 to 1000; `names` is \
+         empty, must have at least one set; `tools` has an empty name"
     );
 }

@@ -143,6 +143,6 @@ fn what_holds_for_one_tool_only_is_refused_among_the_defaults() {
         let door = Door { path: format!("defaults.{key}"), effect: None };
         let config = door.config(row[2], Some(row[1])).to_string();
         let error = Config::from_json(&config).unwrap_err().to_string();
-        assert!(error.contains("expected what holds for many tools"), "{config}: {error}");
+        assert!(error.contains("expected settings for several tools"), "{config}: {error}");
     }
 }

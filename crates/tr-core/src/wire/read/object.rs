@@ -36,7 +36,7 @@ impl<'a> Object<'a> {
         }
         let Ok(found) = node.source.members() else {
             return node.refuse_found(
-                "names of whole characters",
+                "names in valid Unicode",
                 "a lone surrogate in a name",
                 faults,
             );
@@ -68,7 +68,7 @@ impl<'a> Object<'a> {
             let node = Node::new(&at, member.source);
             if value.is_some() {
                 member.taken = true;
-                let found = format!("another name for {:?}, which is there too", names[0]);
+                let found = format!("an alias of {:?}, which is also present", names[0]);
                 return node.refuse_found("one of the two", found, faults);
             }
             // It is left over, so that it is written again.

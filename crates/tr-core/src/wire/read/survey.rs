@@ -122,7 +122,7 @@ impl Walk<'_> {
     fn object(&mut self, raw: &RawValue, at: &At<'_>, depth: usize) {
         let Ok(members) = Source::Json(raw).members() else {
             // Its names cannot be decoded: half a surrogate pair.
-            self.push(at, raw.get(), "names of whole characters", "a lone surrogate in a name");
+            self.push(at, raw.get(), "names in valid Unicode", "a lone surrogate in a name");
             return;
         };
         let mut seen = HashSet::with_capacity(members.len());
