@@ -1,4 +1,4 @@
-//! Withdrawing calls, and whole turns.
+//! Cancels calls and turns.
 use crate::error::Stopped;
 use pin_project_lite::pin_project;
 use std::{
@@ -15,7 +15,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{BoxError, Cancellation, Ran, ToolCall};
 
-/// Withdraws calls of a turn by their cancellation ids, or the whole turn. A clone does the same.
+/// Cancels calls of a turn by their cancellation ids, or the whole turn. A clone is another handle.
 #[derive(Clone, Debug)]
 pub struct Canceller {
     pub(crate) turn: CancellationToken,
@@ -23,21 +23,21 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// Withdraws the calls with this cancellation id: their own, or else their name. What runs is
-    /// dropped, what waits never starts. `false` if the plan knows no such id.
+    /// Cancels the calls with this cancellation id, which is the call's name by default. Running
+    /// calls are dropped, waiting calls never start. `false` if the plan has no such id.
     #[must_use = "`false` says that nothing was cancelled"]
     pub fn cancel(&self, id: &str) -> bool {
         let token = self.calls.get(id);
         token.inspect(|token| token.cancel()).is_some()
     }
 
-    /// Withdraws all that has not ended. The turn ends at once, with the results so far.
+    /// Cancels all calls that have not ended. The turn ends at once, with the results so far.
     pub fn cancel_turn(&self) {
         self.turn.cancel();
     }
 }
 
-/// What a call carries inward, so that who runs it further in hears of its cancellation.
+/// The token that a call carries, so that inner layers can observe its cancellation.
 #[derive(Debug)]
 pub(crate) struct Token(pub(crate) CancellationToken);
 
@@ -46,20 +46,20 @@ impl Cancellation for Token {
         self.0.is_cancelled()
     }
 
-    fn cancelled(&self) -> Withdrawn {
+    fn cancelled(&self) -> CancelledFuture {
         Box::pin(self.0.clone().cancelled_owned())
     }
 }
 
-/// Ends once a call is withdrawn.
-type Withdrawn = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Resolves once a call is cancelled.
+type CancelledFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Applies [`Cancellable`].
+/// Wraps services in [`Cancellable`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CancelLayer(());
 
 impl CancelLayer {
-    /// Directly around the tool, inside of the stack.
+    /// A layer to put directly around the tool, inside the stack.
     #[must_use]
     pub const fn new() -> Self {
         Self(())
@@ -74,15 +74,15 @@ impl<S> Layer<S> for CancelLayer {
     }
 }
 
-/// Ends an attempt when its call is withdrawn.
+/// Ends an attempt when its call is cancelled.
 ///
-/// A turn drops a call that is withdrawn. Where calls have keys, a dropped call runs on for the
-/// sake of its record; this layer ends such a run too, and no retry follows. (Between two attempts
-/// the retry itself ends it.) It heeds any call with a [cancellation](tr_core::CallParts::cancellation).
+/// A turn drops a cancelled call. A dropped call with a key runs to its end in order to be
+/// recorded; this layer ends such a run too, and no retry follows. (Between two attempts the retry
+/// layer ends it.) It applies to any call with a [cancellation](tr_core::CallParts::cancellation).
 ///
 /// # Errors
-/// Code `cancelled`. What was running was dropped, so the tool may have run
-/// ([`Ran::Unknown`]), unless the attempt had not begun ([`Ran::No`]).
+/// Code `cancelled`. The attempt was dropped, so the tool may have run ([`Ran::Unknown`]), unless
+/// the attempt had not started ([`Ran::No`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Cancellable<S> {
     inner: S,
@@ -104,10 +104,10 @@ where
     fn call(&mut self, call: ToolCall) -> Self::Future {
         let cancellation = call.parts().cancellation.as_deref();
         if cancellation.is_some_and(Cancellation::is_cancelled) {
-            return CancellableFuture { attempt: None, withdrawn: None };
+            return CancellableFuture { attempt: None, cancelled: None };
         }
-        let withdrawn = cancellation.map(Cancellation::cancelled);
-        CancellableFuture { attempt: Some(self.inner.call(call)), withdrawn }
+        let cancelled = cancellation.map(Cancellation::cancelled);
+        CancellableFuture { attempt: Some(self.inner.call(call)), cancelled }
     }
 }
 
@@ -115,10 +115,10 @@ pin_project! {
     /// The response of a [`Cancellable`] service.
     #[must_use = "futures do nothing unless polled"]
     pub struct CancellableFuture<F> {
-        // `None`: the call was withdrawn before this attempt.
+        // `None`: the call was cancelled before this attempt.
         #[pin]
         attempt: Option<F>,
-        withdrawn: Option<Withdrawn>,
+        cancelled: Option<CancelledFuture>,
     }
 }
 
@@ -132,22 +132,23 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         let Some(attempt) = this.attempt.as_mut().as_pin_mut() else {
-            return Poll::Ready(Err(Stopped::withdrawn(Ran::No).into()));
+            return Poll::Ready(Err(Stopped::cancelled(Ran::No).into()));
         };
         if let Poll::Ready(end) = attempt.poll(cx) {
             return Poll::Ready(end.map_err(Into::into));
         }
-        let Some(withdrawn) = this.withdrawn else { return Poll::Pending };
-        // An attempt that uses up its task's budget must not keep it from being withdrawn.
-        ready!(Pin::new(&mut coop::unconstrained(withdrawn.as_mut())).poll(cx));
+        let Some(cancelled) = this.cancelled else { return Poll::Pending };
+        // Unconstrained, so that an attempt which uses up the task's budget does not block its
+        // cancellation.
+        ready!(Pin::new(&mut coop::unconstrained(cancelled.as_mut())).poll(cx));
         this.attempt.set(None);
-        Poll::Ready(Err(Stopped::withdrawn(Ran::Unknown).into()))
+        Poll::Ready(Err(Stopped::cancelled(Ran::Unknown).into()))
     }
 }
 
 impl<F> fmt::Debug for CancellableFuture<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cancellable = self.withdrawn.is_some();
+        let cancellable = self.cancelled.is_some();
         f.debug_struct("CancellableFuture").field("cancellable", &cancellable).finish()
     }
 }

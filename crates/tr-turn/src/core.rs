@@ -1,8 +1,8 @@
-//! What a turn knows and decides, apart from polling: each step takes the time as an argument.
+//! The state and decisions of a turn, without polling: each step takes the time as an argument.
 use crate::{
     cancel::{Canceller, Token},
     error::Stopped,
-    plan::{Node, Plan, Way},
+    plan::{Candidate, Node, Plan},
     planner::{Planner, Settled, Start, Step},
     recorder::Recorder,
     report::{CallReport, CutShort, Report},
@@ -23,10 +23,10 @@ use tr_core::{BoxError, BreakerState, CallParts, Effect, Params, Ran, ToolCall};
 
 mod ended;
 
-/// Tells the requests of all turns of this process apart.
+/// Numbers the requests of all turns of this process.
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
 
-/// A turn that runs, without its futures.
+/// A running turn, without its futures.
 #[derive(Debug)]
 pub(crate) struct Core {
     plan: Plan,
@@ -36,12 +36,12 @@ pub(crate) struct Core {
     canceller: Canceller,
     deadline: Instant,
     calls: Vec<CallReport>,
-    /// Calls that the end of the turn has ended, before the turn itself was asked.
+    /// Calls that the turn's own deadline or cancellation ended before the turn itself was polled.
     late: Vec<(usize, Ran, Effect, Arc<Run>)>,
     steps: Vec<Step>,
 }
 
-/// A call that is to run.
+/// A call to run.
 #[derive(Debug)]
 pub(crate) struct Launch {
     pub(crate) index: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Launch {
 }
 
 impl Core {
-    /// Begins the turn.
+    /// Starts the turn.
     pub(crate) fn new(
         plan: Plan,
         log: Arc<Log>,
@@ -79,12 +79,12 @@ impl Core {
         self.planner.is_over()
     }
 
-    /// Whether the report was given: a plan has calls, and the report has them now.
+    /// Whether the report was returned, which took the calls.
     pub(crate) const fn is_told(&self) -> bool {
         self.calls.is_empty()
     }
 
-    /// The next call that is due; none any more once the time is over.
+    /// The next call that is due; `None` once the time is over.
     pub(crate) fn launch(&mut self, now: Instant) -> Option<Launch> {
         while now < self.deadline && !self.canceller.turn.is_cancelled() {
             let start = self.planner.start_next()?;
@@ -99,20 +99,20 @@ impl Core {
     fn prepare(&mut self, start: Start, now: Instant) -> Result<Launch, (Arc<Run>, BoxError)> {
         let plan = self.plan.clone();
         let node = &plan.nodes()[start.call];
-        let way = &node.ways[start.way];
+        let candidate = &node.candidates[start.candidate];
         let token = self.canceller.token(node);
         let own_limit = node.timeout.or(plan.limits().call_timeout);
         let until = own_limit.map(|limit| (now + limit, limit));
         let deadline = until.map_or(self.deadline, |(at, _)| self.deadline.min(at));
-        let mut run = Run::new(self.log.clone(), node.name.clone(), way, deadline);
+        let mut run = Run::new(self.log.clone(), node.name.clone(), candidate, deadline);
         if token.is_cancelled() {
-            return Err((Arc::new(run), Stopped::withdrawn(Ran::No).into()));
+            return Err((Arc::new(run), Stopped::cancelled(Ran::No).into()));
         }
         let report = &mut self.calls[start.call];
-        // Another one if the call's own tool is not there, or has fallen.
+        // An alternative, if the call's own tool is not available or has failed.
         let (attempts, instead_of) =
-            (report.attempts, std::mem::replace(&mut report.tool, way.label.clone()));
-        if start.way == 0 {
+            (report.attempts, std::mem::replace(&mut report.tool, candidate.label.clone()));
+        if start.candidate == 0 {
             for need in &node.needs {
                 if self.planner.settled(need.of) != Some(Settled::Result) {
                     let instead_of = plan.nodes()[need.of].name.clone();
@@ -120,15 +120,15 @@ impl Core {
                 }
             }
         }
-        let params = match way.params.fill(|name| self.value(node, name)) {
+        let params = match candidate.params.fill(|name| self.value(node, name)) {
             Ok(params) => params,
             Err(stopped) => return Err((Arc::new(run), stopped)),
         };
         self.calls[start.call].started.get_or_insert(self.log.since(now));
-        let call = self.call(node, way, params, deadline, token.clone());
+        let call = self.call(node, candidate, params, deadline, token.clone());
         run.breaker = call.breaker_key().to_string().into();
         run.hide(&call);
-        if way.label != instead_of {
+        if candidate.label != instead_of {
             run.push(now, attempts, Fact::AlternativeToolUsed { instead_of });
         }
         run.push(now, 0, Fact::ToolStarted);
@@ -142,15 +142,15 @@ impl Core {
     fn call(
         &self,
         node: &Node,
-        way: &Way,
+        candidate: &Candidate,
         params: Params,
         deadline: Instant,
         token: CancellationToken,
     ) -> ToolCall {
         let number = REQUESTS.fetch_add(1, Ordering::Relaxed);
-        let mut parts = CallParts::new(way.tool.clone(), params);
-        (parts.effect, parts.effect_declared) = way.effect;
-        parts.manifest = way.manifest.clone();
+        let mut parts = CallParts::new(candidate.tool.clone(), params);
+        (parts.effect, parts.effect_declared) = candidate.effect;
+        parts.manifest = candidate.manifest.clone();
         parts.request_id = Some(format!("{}/{}/{number}", self.log.turn, node.name).into());
         parts.turn = Some((&*self.log.turn).into());
         parts.context.session = self.plan.session().map(Into::into);
@@ -164,7 +164,7 @@ impl Core {
         parts.into()
     }
 
-    /// The result of the call of this name, or what stands in for it.
+    /// The result of the call of this name, or its default.
     fn value<'p>(&'p self, node: &'p Node, name: &str) -> &'p str {
         let nodes = self.plan.nodes();
         let Some(need) = node.needs.iter().find(|need| *nodes[need.of].name == *name) else {
@@ -177,13 +177,13 @@ impl Core {
         value.map_or("null", |value| value.get())
     }
 
-    /// The state of a run's breaker, as far as anybody has heard.
+    /// The last known state of a run's breaker.
     fn breaker(&self, run: &Run) -> BreakerState {
         let recorder = self.recorder.as_ref();
         recorder.map_or(BreakerState::Closed, |recorder| recorder.breaker(&run.breaker))
     }
 
-    /// The turn is over: what it came to.
+    /// Ends the turn, and returns its report.
     pub(crate) fn report(&mut self, now: Instant, cut_short: Option<CutShort>) -> Report {
         let calls = std::mem::take(&mut self.calls);
         let summary = summary::sentence(&calls);

@@ -2,73 +2,74 @@
 use std::fmt;
 use tr_core::{Effect, Ran, Verdict};
 
-/// Why a call has no result of its own.
+/// Why a call has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// It failed for good, after whatever retries there were.
+    /// It failed, after all retries.
     Failed(Verdict),
-    /// None of its tools is there.
+    /// None of its tools is available.
     NoTool,
     /// It did not start, because a call that it needs has no result.
     Dependency,
-    /// Somebody withdrew it, or the whole turn.
+    /// It was cancelled, or the whole turn was.
     Cancelled,
-    /// The turn's time was over.
+    /// The turn timed out.
     TurnTimeout,
 }
 
-/// A call without a result, and all that the decision goes by.
+/// A call without a result: the input of the decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fallen {
-    /// Why.
+pub struct FailedCall {
+    /// The reason.
     pub cause: Cause,
     /// Whether its tool ran.
     pub ran: Ran,
-    /// What its tool does to the world.
+    /// The effect of its tool.
     pub effect: Effect,
-    /// Whether the turn cannot do without it.
+    /// Whether the call is required.
     pub required: bool,
-    /// Whether another tool can stand in for it.
+    /// Whether there is an alternative tool.
     pub has_alternative: bool,
-    /// Whether there is a value for those that need its result.
+    /// Whether there is a default value for its dependents.
     pub has_default: bool,
 }
 
-/// What to do about it.
+/// The recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recovery {
-    /// Run the next tool that can stand in for it.
+    /// Run the next alternative tool.
     UseAlternative,
     /// Give its dependents the default value.
     UseDefault,
-    /// Go on without it.
+    /// Continue without it.
     Skip,
-    /// Go on without it, and tell the user. Its dependents get the default value, if there is one.
+    /// Continue without it, and tell the user. Its dependents get the default value, if there is
+    /// one.
     Escalate,
 }
 
-/// What to do about it, and why.
+/// The recovery and its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decision {
     /// What to do.
     pub recovery: Recovery,
-    /// Why.
+    /// The reason.
     pub reason: &'static str,
 }
 
-/// Decides what to do about a call that has no result.
+/// Decides the recovery for a call without a result.
 ///
-/// A tool that may have run and that must not run twice has no alternative: two payment services
-/// are two payments. Nor does a default value hide it: the user is told. A retry is not decided
-/// here: that was the stack's, and is over.
+/// A tool that may have run and must not run twice has no alternative: two payment services would
+/// make two payments. A default value does not hide such a failure either: it is escalated to the
+/// user. Retries are decided by the stack before this.
 ///
 /// ```
 /// use tr_core::{Effect, Ran, Verdict};
-/// use tr_turn::decide::{Cause, Fallen, Recovery, decide};
+/// use tr_turn::decide::{Cause, FailedCall, Recovery, decide};
 ///
-/// let lost = Fallen {
+/// let lost = FailedCall {
 ///     cause: Cause::Failed(Verdict::TRANSIENT),
 ///     ran: Ran::Unknown,
 ///     effect: Effect::Mutating,
@@ -77,13 +78,13 @@ pub struct Decision {
 ///     has_default: false,
 /// };
 /// assert_eq!(decide(&lost).recovery, Recovery::Escalate);
-/// assert_eq!(decide(&Fallen { has_default: true, ..lost }).recovery, Recovery::Escalate);
-/// assert_eq!(decide(&Fallen { ran: Ran::No, ..lost }).recovery, Recovery::UseAlternative);
+/// assert_eq!(decide(&FailedCall { has_default: true, ..lost }).recovery, Recovery::Escalate);
+/// assert_eq!(decide(&FailedCall { ran: Ran::No, ..lost }).recovery, Recovery::UseAlternative);
 /// ```
 #[must_use]
-pub const fn decide(fallen: &Fallen) -> Decision {
-    let Fallen { cause, required, has_alternative, has_default, .. } = *fallen;
-    let in_doubt = may_have_changed_something(fallen);
+pub const fn decide(failed_call: &FailedCall) -> Decision {
+    let FailedCall { cause, required, has_alternative, has_default, .. } = *failed_call;
+    let in_doubt = may_have_changed_something(failed_call);
     let (recovery, reason) = match cause {
         Cause::Failed(Verdict::Cancelled) | Cause::Cancelled if in_doubt => {
             (Recovery::Escalate, "Cancelled by the caller, and the tool may have run")
@@ -143,12 +144,12 @@ pub const fn decide(fallen: &Fallen) -> Decision {
     Decision { recovery, reason }
 }
 
-const fn may_have_changed_something(fallen: &Fallen) -> bool {
-    matches!(fallen.ran, Ran::Unknown) && !matches!(fallen.effect, Effect::ReadOnly)
+const fn may_have_changed_something(failed_call: &FailedCall) -> bool {
+    matches!(failed_call.ran, Ran::Unknown) && !matches!(failed_call.effect, Effect::ReadOnly)
 }
 
 impl Recovery {
-    /// As traces spell it.
+    /// The name in traces.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,10 +1,10 @@
-//! How a call ends that has no end of its own.
+//! The errors of calls that the turn ends.
 use std::{error::Error, fmt, time::Duration};
 use tr_core::{FailureInfo, Ran, Verdict, code};
 
 /// A call that the turn ended, or never started.
 ///
-/// Whether the tool ran stands in its [`FailureInfo`].
+/// Its [`FailureInfo`] says whether the tool ran.
 #[derive(Debug)]
 pub(crate) struct Stopped {
     why: Why,
@@ -19,7 +19,7 @@ enum Why {
     Missing { call: Box<str>, at: Box<str> },
     NoTool(Box<str>),
     Dependency(Box<str>),
-    Withdrawn,
+    Cancelled,
 }
 
 impl Stopped {
@@ -27,12 +27,12 @@ impl Stopped {
         Self { why, facts: FailureInfo::new(code, ran, verdict).by_layer() }
     }
 
-    /// The call's time was over.
+    /// The call timed out.
     pub(crate) const fn call_timeout(after: Duration, ran: Ran) -> Self {
         Self::new(Why::Call(after), code::TIMEOUT, ran, Verdict::TRANSIENT)
     }
 
-    /// The turn's time was over.
+    /// The turn timed out.
     pub(crate) const fn turn_timeout(after: Duration, ran: Ran) -> Self {
         Self::new(Why::Turn(after), code::TIMEOUT, ran, Verdict::TRANSIENT)
     }
@@ -42,24 +42,24 @@ impl Stopped {
         Self::new(Why::Panicked, "panicked", Ran::Unknown, Verdict::Permanent)
     }
 
-    /// The result of `call` has nothing where the params look for it.
+    /// The result of `call` has no value at the pointer that the params use.
     pub(crate) const fn missing(call: Box<str>, at: Box<str>) -> Self {
         Self::new(Why::Missing { call, at }, "missing_input", Ran::No, Verdict::Permanent)
     }
 
-    /// None of its tools is there.
+    /// None of its tools is available.
     pub(crate) fn no_tool(tool: &str) -> Self {
         Self::new(Why::NoTool(tool.into()), "no_such_tool", Ran::No, Verdict::Permanent)
     }
 
-    /// What it needs has no result.
+    /// A call that it needs has no result.
     pub(crate) fn dependency(of: &str) -> Self {
         Self::new(Why::Dependency(of.into()), "dependency_failed", Ran::No, Verdict::Permanent)
     }
 
-    /// Somebody withdrew it.
-    pub(crate) const fn withdrawn(ran: Ran) -> Self {
-        Self::new(Why::Withdrawn, code::CANCELLED, ran, Verdict::Cancelled)
+    /// It was cancelled.
+    pub(crate) const fn cancelled(ran: Ran) -> Self {
+        Self::new(Why::Cancelled, code::CANCELLED, ran, Verdict::Cancelled)
     }
 }
 
@@ -70,11 +70,11 @@ impl fmt::Display for Stopped {
             Why::Turn(after) => write!(f, "Turn timeout after {}", Compact(*after)),
             Why::Panicked => f.write_str("The tool panicked"),
             Why::Missing { call, at } => {
-                write!(f, "The result of {call} has nothing at {at:?}")
+                write!(f, "The result of {call} has no value at {at:?}")
             }
-            Why::NoTool(tool) => write!(f, "There is no tool {tool}"),
-            Why::Dependency(of) => write!(f, "It needs {of}, which has no result"),
-            Why::Withdrawn => f.write_str("Cancelled by the caller"),
+            Why::NoTool(tool) => write!(f, "Unknown tool {tool}"),
+            Why::Dependency(of) => write!(f, "Its dependency {of} has no result"),
+            Why::Cancelled => f.write_str("Cancelled by the caller"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Looking into JSON text without copying it, so that what is passed on stays as it came.
+//! Reads parts of a JSON text without parsing values, so that values are passed on byte for byte.
 use serde::{
     Deserializer,
     de::{MapAccess, Visitor},

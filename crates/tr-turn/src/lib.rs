@@ -1,16 +1,16 @@
-//! Turns of tool calls that always end: a graph of calls, run over any tool service.
+//! Runs a turn as a graph of tool calls over any tool service, with a bounded time and a report at
+//! the end.
 //!
-//! An agent's turn rarely needs one tool. It searches flights and hotels at once, compares when
-//! both are there, and books. When one of them fails, somebody has to decide what that means for
-//! the others, and to tell the user. [`Turns`] runs such a [`Plan`]: independent calls go on,
-//! dependents of a failed call are skipped or get a default value, an alternative takes over, and
-//! at the turn's timeout there is a [`Report`] with what there is.
+//! An agent's turn rarely needs one tool. It searches flights and hotels at once, compares both
+//! results, and books. When one call fails, the turn has to decide what that means for the others.
+//! [`Turns`] runs such a [`Plan`]: independent calls go on, dependents of a failed call are skipped
+//! or get a default value, an alternative tool runs instead, and the [`Report`] at the turn's
+//! timeout has the results so far.
 //!
 //! # When to use
 //!
-//! Around a tool service that knows how to call one tool well: the stack of [`tool_reliability`],
-//! whose retries, breakers, records and timeouts a turn builds on. Any other
-//! `Service<ToolCall, Response = ToolOutcome>` does too.
+//! Around a service that calls one tool: the stack of [`tool_reliability`], with its retries,
+//! breakers, records and timeouts, or any other `Service<ToolCall, Response = ToolOutcome>`.
 //!
 //! # Example
 //!
@@ -55,28 +55,27 @@
 //!
 //! # What a failure means
 //!
-//! [`decide`](decide::decide) is one pure function. In this order: another tool takes over, unless
-//! nobody knows whether the failed one has changed something; a default value goes to the dependents; the call is
-//! left out; the user is told as well, if the error is permanent, if nobody knows whether a tool
-//! that changes something ran, or if the turn cannot do without the call. Retries are the stack's,
-//! and over by then.
+//! [`decide`](decide::decide) is one pure function. In this order: an alternative tool runs, unless
+//! the failed one may have changed something; the dependents get a default value; the call is
+//! skipped. It is also escalated to the user if the error is permanent, if a tool that changes
+//! something may have run, or if the call is required. The stack makes its retries before that.
 //!
 //! # Time
 //!
-//! The turn, each call and each attempt have their limits ([`Limits`]), and the innermost that
-//! fires names itself. A call carries the nearest deadline inward, so no retry starts past it. A
-//! turn ends at its timeout whatever its tools do, as long as they yield.
+//! The turn, each call and each attempt have their limits ([`Limits`]); the error names the
+//! innermost limit that fired. A call carries the nearest deadline to the inner layers, so no retry
+//! starts past it. A turn ends at its timeout whatever its tools do, as long as they yield.
 //!
 //! # Cancellation
 //!
-//! [`Turn::canceller`] withdraws calls by their ids, or the turn. Dropped, a turn drops its calls:
-//! it polls them itself and spawns nothing. A stack with records runs a call that was dropped to
-//! its end, for the sake of the record; [`CancelLayer`] around the bare tool makes a withdrawal
-//! reach that run too.
+//! [`Turn::canceller`] cancels calls by their ids, or the turn. A turn that is dropped drops its
+//! calls: it polls them itself and spawns nothing. A stack with records runs a dropped call to its
+//! end in order to record it; [`CancelLayer`] around the bare tool makes a cancellation reach that
+//! run too.
 //!
 //! # Errors
 //!
-//! [`PlanError`], before anything starts. A turn itself never fails: each call's end stands in its
+//! [`PlanError`], before any call starts. A turn itself never fails: each call's end is in its
 //! [`CallReport`], with whether its tool ran.
 //!
 //! # Knows nothing of

@@ -1,6 +1,7 @@
-//! Which call is due, and what a call's end means for the others: pure, without time and I/O.
+//! Decides which call is due, and what a call's end means for the others: pure, without time and
+//! I/O.
 use crate::{
-    decide::{Cause, Decision, Fallen, Recovery, decide},
+    decide::{Cause, Decision, FailedCall, Recovery, decide},
     plan::{Node, Plan},
 };
 use std::{
@@ -9,7 +10,7 @@ use std::{
 };
 use tr_core::{Effect, Priority, Ran};
 
-/// Where each call of a plan stands.
+/// The state of each call of a plan.
 #[derive(Debug)]
 pub(crate) struct Planner {
     plan: Plan,
@@ -22,18 +23,18 @@ pub(crate) struct Planner {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// For so many results.
+    /// Waits for this many results.
     Waiting(usize),
     Due {
-        way: usize,
+        candidate: usize,
     },
     Running {
-        way: usize,
+        candidate: usize,
     },
     Settled(Settled),
 }
 
-/// What a call's dependents get of it.
+/// What a call's dependents get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Settled {
     Result,
@@ -41,15 +42,15 @@ pub(crate) enum Settled {
     Nothing,
 }
 
-/// A call that is to start now.
+/// A call to start now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Start {
     pub(crate) call: usize,
-    /// Which of its tools, from 0.
-    pub(crate) way: usize,
+    /// The index of its tool.
+    pub(crate) candidate: usize,
 }
 
-/// How a call that had started came to no result.
+/// How a call ended without a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fall {
     pub(crate) cause: Cause,
@@ -63,19 +64,19 @@ impl Fall {
     }
 }
 
-/// A call without a result, and what was decided about it.
+/// A call without a result, and the decision about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) call: usize,
-    /// Which of its tools had fallen; `None` if none was tried.
-    pub(crate) way: Option<usize>,
+    /// The index of the tool that failed; `None` if no tool was tried.
+    pub(crate) candidate: Option<usize>,
     pub(crate) fall: Fall,
-    /// The call that it needed and did not get.
+    /// The dependency without a result.
     pub(crate) of: Option<usize>,
     pub(crate) decision: Decision,
 }
 
-/// A call that has fallen, and the call that drew it down.
+/// A failed call, and the dependency that caused it.
 type Falling = (usize, Fall, Option<usize>);
 
 impl Planner {
@@ -102,7 +103,7 @@ impl Planner {
         self.open == 0
     }
 
-    /// What the call's dependents get; `None` as long as nobody knows.
+    /// What the call's dependents get; `None` until it is settled.
     pub(crate) fn settled(&self, call: usize) -> Option<Settled> {
         match self.calls[call] {
             State::Settled(settled) => Some(settled),
@@ -110,16 +111,18 @@ impl Planner {
         }
     }
 
-    /// The call that starts next, if one is due and may run now.
+    /// The call to start next, if one is due and the concurrency allows it.
     pub(crate) fn start_next(&mut self) -> Option<Start> {
         if self.running >= self.plan.limits().concurrency {
             return None;
         }
         let (_, Reverse(call)) = self.due.pop()?;
-        let State::Due { way } = self.calls[call] else { unreachable!("what is queued is due") };
-        self.calls[call] = State::Running { way };
+        let State::Due { candidate } = self.calls[call] else {
+            unreachable!("what is queued is due")
+        };
+        self.calls[call] = State::Running { candidate };
         self.running += 1;
-        Some(Start { call, way })
+        Some(Start { call, candidate })
     }
 
     pub(crate) fn succeeded(&mut self, call: usize, steps: &mut Vec<Step>) {
@@ -134,7 +137,7 @@ impl Planner {
         self.fall_all(VecDeque::from([(call, fall, None)]), steps);
     }
 
-    /// Ends all that has not ended. `fall_of` says how a running call ends.
+    /// Ends all calls that have not ended. `fall_of` returns how a running call ends.
     pub(crate) fn expire(
         &mut self,
         cause: Cause,
@@ -142,59 +145,59 @@ impl Planner {
         steps: &mut Vec<Step>,
     ) {
         for call in 0..self.calls.len() {
-            let (way, fall) = match self.calls[call] {
+            let (candidate, fall) = match self.calls[call] {
                 State::Settled(_) => continue,
-                State::Running { way } => {
+                State::Running { candidate } => {
                     let (ran, effect) = fall_of(call);
-                    (Some(way), Fall { cause, ran, effect })
+                    (Some(candidate), Fall { cause, ran, effect })
                 }
-                State::Due { way } => (way.checked_sub(1), Fall::before_start(cause)),
+                State::Due { candidate } => (candidate.checked_sub(1), Fall::before_start(cause)),
                 State::Waiting(_) => (None, Fall::before_start(cause)),
             };
-            // The turn is over: nothing stands in for anything any more.
+            // The turn is over: no alternatives and no defaults any more.
             let node = self.node(call);
             let required = node.required;
-            let decision = decide(&fallen(fall, required, false, false));
-            steps.push(Step { call, way, fall, of: None, decision });
+            let decision = decide(&failed_call(fall, required, false, false));
+            steps.push(Step { call, candidate, fall, of: None, decision });
             self.calls[call] = State::Settled(Settled::Nothing);
         }
         (self.open, self.running) = (0, 0);
         self.due.clear();
     }
 
-    fn make_due(&mut self, call: usize, way: usize, falling: &mut VecDeque<Falling>) {
+    fn make_due(&mut self, call: usize, candidate: usize, falling: &mut VecDeque<Falling>) {
         let node = self.node(call);
-        if node.ways.is_empty() {
+        if node.candidates.is_empty() {
             falling.push_back((call, Fall::before_start(Cause::NoTool), None));
             return;
         }
         self.due.push((node.priority, Reverse(call)));
-        self.calls[call] = State::Due { way };
+        self.calls[call] = State::Due { candidate };
     }
 
     fn fall_all(&mut self, mut falling: VecDeque<Falling>, steps: &mut Vec<Step>) {
         while let Some((call, fall, of)) = falling.pop_front() {
-            let (way, next) = match self.calls[call] {
-                State::Running { way } => (Some(way), way + 1),
+            let (candidate, next) = match self.calls[call] {
+                State::Running { candidate } => (Some(candidate), candidate + 1),
                 State::Waiting(_) => (None, 0),
-                // It needed two calls, and both fell.
+                // Two of its dependencies failed; this is the second.
                 State::Due { .. } | State::Settled(_) => continue,
             };
             let node = self.node(call);
-            let has_alternative = way.is_some() && next < node.ways.len();
+            let has_alternative = candidate.is_some() && next < node.candidates.len();
             let (required, has_default) = (node.required, self.has_default(call));
-            let decision = decide(&fallen(fall, required, has_alternative, has_default));
-            steps.push(Step { call, way, fall, of, decision });
+            let decision = decide(&failed_call(fall, required, has_alternative, has_default));
+            steps.push(Step { call, candidate, fall, of, decision });
             match decision.recovery {
                 Recovery::UseAlternative => self.make_due(call, next, &mut falling),
-                // Whoever is told, those that need it go on.
+                // Its dependents continue with the default, also if it is escalated.
                 _ if has_default => self.settle(call, Settled::Default, &mut falling),
                 _ => self.settle(call, Settled::Nothing, &mut falling),
             }
         }
     }
 
-    /// Whether all that need the call's result can have a value instead.
+    /// Whether all dependents of the call have a default value.
     fn has_default(&self, call: usize) -> bool {
         let node = self.node(call);
         let is_met = |by: &usize| self.default_for(*by, call);
@@ -202,7 +205,7 @@ impl Planner {
             || (!node.needed_by.is_empty() && node.needed_by.iter().all(is_met))
     }
 
-    /// Whether `by` has a value of its own for the result of `call`.
+    /// Whether `by` has its own default for the result of `call`.
     fn default_for(&self, by: usize, call: usize) -> bool {
         let need = self.node(by).needs.iter().find(|need| need.of == call);
         need.is_some_and(|need| need.default.is_some())
@@ -225,9 +228,14 @@ impl Planner {
     }
 }
 
-const fn fallen(fall: Fall, required: bool, has_alternative: bool, has_default: bool) -> Fallen {
+const fn failed_call(
+    fall: Fall,
+    required: bool,
+    has_alternative: bool,
+    has_default: bool,
+) -> FailedCall {
     let Fall { cause, ran, effect } = fall;
-    Fallen { cause, ran, effect, required, has_alternative, has_default }
+    FailedCall { cause, ran, effect, required, has_alternative, has_default }
 }
 
 #[cfg(test)]

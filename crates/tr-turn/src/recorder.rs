@@ -1,4 +1,4 @@
-//! Brings what the stack does inside of a call into the trace of the call's turn.
+//! Records the stack's attempts, retries and breakers in the trace of a call's turn.
 use crate::trace::{Fact, Run, lock, log::Failed};
 use std::{
     collections::HashMap,
@@ -9,11 +9,10 @@ use tokio::time::Instant;
 use tool_reliability::Hook;
 use tr_core::{BoxError, BreakerState, CallInfo, Event, Observer, ToolCall, ToolOutcome};
 
-/// Brings attempts, retries, timeouts and breakers into the traces of turns.
+/// Records attempts, retries, timeouts and breakers in the traces of turns.
 ///
 /// Give one recorder to the stack, as a hook and as an observer, and to the turns that run over it.
-/// Without it a trace has what a turn sees from outside: how each call ended. A clone is the same
-/// recorder.
+/// Without it a trace has only the end of each call. A clone shares its state.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -32,13 +31,13 @@ pub struct Recorder(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    /// Runs under way, by the ids of their requests.
+    /// Runs in flight, by the ids of their requests.
     runs: Mutex<HashMap<Box<str>, Arc<Run>>>,
     /// Breakers that are not closed.
     breakers: Mutex<HashMap<Box<str>, BreakerState>>,
 }
 
-/// A run that the recorder knows for as long as this lives.
+/// Registers a run with the recorder until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Listed {
     recorder: Recorder,
@@ -61,16 +60,16 @@ impl Recorder {
         lock(&self.0.runs).get(request_id?).cloned()
     }
 
-    /// The state of the breaker of this name, as far as anybody has heard.
+    /// The last known state of the breaker of this name.
     #[must_use]
     pub fn breaker(&self, name: &str) -> BreakerState {
         lock(&self.0.breakers).get(name).copied().unwrap_or(BreakerState::Closed)
     }
 
-    /// A breaker is everybody's, so each turn with a call under it is told, once.
+    /// Breakers are shared, so each turn with a call under it gets one entry.
     fn breaker_changed(&self, name: &str, from: BreakerState, to: BreakerState) {
         match to {
-            // Only those that are not closed are kept, and the stack bounds those.
+            // Only breakers that are not closed are kept; the stack bounds their number.
             BreakerState::Closed => drop(lock(&self.0.breakers).remove(name)),
             _ => drop(lock(&self.0.breakers).insert(name.into(), to)),
         }
@@ -94,7 +93,7 @@ impl Observer for Recorder {
         let Some(run) = self.run(call.request_id) else { return };
         let now = Instant::now();
         let fact = match *event {
-            // The call's own end, and the turn's, are the turn's to tell.
+            // The turn itself records the timeouts of the call and of the turn.
             Event::TimedOut { .. } if now >= run.deadline => return,
             Event::TimedOut { after, .. } => Fact::ToolTimeout { after },
             Event::Retry { delay, .. } => {
@@ -117,7 +116,7 @@ impl Observer for Recorder {
     }
 }
 
-/// Why a transient failure was not retried, in 001's manner.
+/// Why a transient failure was not retried, in the words of the required reasons.
 fn why_not(why: &str) -> &str {
     match why {
         "attempts" => "Transient error + no retries left",
@@ -132,7 +131,7 @@ fn why_not(why: &str) -> &str {
 
 impl Hook for Recorder {
     fn before(&self, call: &ToolCall) {
-        // For a call that had no attempt, hooks are called too.
+        // Hooks also run for a call without an attempt.
         let run = self.run(call.parts().request_id.as_deref()).filter(|_| call.had_attempt());
         if let Some(run) = run {
             run.began(call.attempt() + 1);

@@ -1,4 +1,4 @@
-//! What a turn came to.
+//! The report of a turn.
 use crate::{
     decide::Decision,
     trace::{Outcome, Trace},
@@ -6,8 +6,7 @@ use crate::{
 use std::{sync::Arc, time::Duration};
 use tr_core::{Json, Ran, ToolOutcome, Verdict};
 
-/// What a turn came to: every call with its end, whatever happened. Fields are added in minor
-/// versions.
+/// The report of a turn: the end of every call. Fields are added in minor versions.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
@@ -16,49 +15,49 @@ pub struct Report {
     pub summary: String,
     /// The calls, in the plan's order.
     pub calls: Vec<CallReport>,
-    /// Why the turn ended before its calls had.
+    /// Why the turn ended before its calls, if it did.
     pub cut_short: Option<CutShort>,
     /// How long it took.
     pub took: Duration,
-    /// What happened.
+    /// The trace.
     pub trace: Trace,
 }
 
-/// What ended a turn before its calls had ended.
+/// Why a turn ended before its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CutShort {
-    /// Its time was over.
+    /// It timed out.
     TimedOut,
-    /// Somebody withdrew it.
+    /// It was cancelled.
     Cancelled,
 }
 
-/// What one call came to. Fields are added in minor versions.
+/// The report of one call. Fields are added in minor versions.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CallReport {
     /// Its name in the plan.
     pub name: Arc<str>,
-    /// Its tool, or the tool that stood in for it last.
+    /// Its tool, or the last alternative that ran.
     pub tool: Arc<str>,
     /// How it ended.
     pub outcome: Outcome,
-    /// Whether a tool ran for it: [`Ran::No`] only if none did, in no attempt.
+    /// Whether a tool ran: [`Ran::No`] only if no attempt reached a tool.
     pub ran: Ran,
-    /// How many attempts were made, of all its tools together.
+    /// The number of attempts of all its tools.
     pub attempts: u32,
-    /// What the tool said, if it ended with an answer.
+    /// The tool's response, if there is one.
     pub answer: Option<ToolOutcome>,
     /// Why there is no result.
     pub failure: Option<Failure>,
-    /// What was decided about that.
+    /// The recovery decision.
     pub decision: Option<Decision>,
     /// When its first tool was started, since the turn began.
     pub started: Option<Duration>,
     /// When it ended, since the turn began.
     pub ended: Duration,
-    /// Whether the plan calls it required.
+    /// Whether the plan requires it.
     pub required: bool,
 }
 
@@ -75,7 +74,7 @@ pub struct Failure {
 }
 
 impl Report {
-    /// What the call of this name came to.
+    /// The report of the call of this name.
     #[must_use]
     pub fn call(&self, name: &str) -> Option<&CallReport> {
         self.calls.iter().find(|call| *call.name == *name)
@@ -87,21 +86,21 @@ impl Report {
         self.calls.iter().all(|call| call.outcome == Outcome::Success)
     }
 
-    /// The calls of which the user is to be told.
+    /// The calls that are escalated to the user.
     pub fn escalated(&self) -> impl Iterator<Item = &CallReport> {
         self.calls.iter().filter(|call| call.is_escalated())
     }
 }
 
 impl CallReport {
-    /// What the tool gave back.
+    /// The tool's result.
     #[must_use]
     pub fn content(&self) -> Option<&Json> {
         let answer = self.answer.as_ref().filter(|_| self.outcome == Outcome::Success);
         answer.and_then(ToolOutcome::content)
     }
 
-    /// Whether the user is to be told of it.
+    /// Whether it is escalated to the user.
     #[must_use]
     pub fn is_escalated(&self) -> bool {
         let decision = self.decision.as_ref();

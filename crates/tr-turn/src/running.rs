@@ -1,4 +1,4 @@
-//! One call under its limits.
+//! A running call with its limits.
 use crate::{recorder::Listed, trace::Run};
 use pin_project_lite::pin_project;
 use std::{
@@ -18,7 +18,7 @@ use tower_service::Service;
 use tr_core::{BoxError, Effect, Ran, ReadyOnCallFuture, ToolCall, ToolOutcome};
 
 pin_project! {
-    /// A call that runs: until it ends, its time is over, or somebody withdraws it.
+    /// A running call: resolves when it ends, times out or is cancelled.
     pub(crate) struct Running<S, F> {
         call: usize,
         #[pin]
@@ -26,20 +26,20 @@ pin_project! {
         #[pin]
         timer: Option<Sleep>,
         #[pin]
-        withdrawn: WaitForCancellationFutureOwned,
+        cancelled: WaitForCancellationFutureOwned,
         // Until the end.
         about: Option<About>,
     }
 }
 
-/// What outlives the call itself.
+/// The data that remains after the call's future.
 #[derive(Debug)]
 pub(crate) struct About {
     pub(crate) run: Arc<Run>,
     pub(crate) effect: Effect,
-    /// When the call's own time is over, and how long it has.
+    /// The call's own deadline and timeout.
     pub(crate) until: Option<(Instant, Duration)>,
-    /// Its attempts are heard of for as long as this lives.
+    /// Registers the run with the recorder.
     pub(crate) _listed: Option<Listed>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct About {
 pub(crate) enum End {
     Answered(Result<ToolOutcome, BoxError>),
     TimedOut(Ran),
-    Withdrawn(Ran),
+    Cancelled(Ran),
     Panicked,
 }
 
@@ -60,7 +60,7 @@ impl<S, F> Running<S, F> {
         about: About,
     ) -> Self {
         let timer = about.until.map(|(at, _)| sleep_until(at));
-        Self { call, answer, timer, withdrawn: token.cancelled_owned(), about: Some(about) }
+        Self { call, answer, timer, cancelled: token.cancelled_owned(), about: Some(about) }
     }
 
     pub(crate) const fn call(&self) -> usize {
@@ -71,7 +71,7 @@ impl<S, F> Running<S, F> {
         self.about.as_ref().expect("it has not ended")
     }
 
-    /// Whether the tool may have run: before it is called, it cannot have.
+    /// Whether the tool may have run: not before it is called.
     pub(crate) fn ran(&self) -> Ran {
         if self.answer.is_called() { Ran::Unknown } else { Ran::No }
     }
@@ -88,20 +88,20 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let mut answer = this.answer;
-        // A tool that panics is one call's misfortune, not the turn's: its future is never polled
-        // again.
+        // A panic of a tool ends only its call: its future is not polled again.
         let polled = catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx)));
         let ran = if answer.is_called() { Ran::Unknown } else { Ran::No };
-        // The call's own end comes first: it knows best whether the tool ran, and whatever fires
-        // further in names itself.
+        // The call's own end is checked first: it says exactly whether the tool ran, and an inner
+        // timeout names itself.
         let end = match polled {
             Ok(Poll::Ready(end)) => End::Answered(end.map_err(Into::into)),
             Err(_) => End::Panicked,
-            // A call that uses up its task's budget must not keep what ends it from firing.
+            // Unconstrained, so that a call which uses up the task's budget does not block its
+            // timeout and cancellation.
             Ok(Poll::Pending)
-                if Pin::new(&mut coop::unconstrained(this.withdrawn)).poll(cx).is_ready() =>
+                if Pin::new(&mut coop::unconstrained(this.cancelled)).poll(cx).is_ready() =>
             {
-                End::Withdrawn(ran)
+                End::Cancelled(ran)
             }
             Ok(Poll::Pending) => {
                 let Some(timer) = this.timer.as_pin_mut() else { return Poll::Pending };
@@ -109,7 +109,7 @@ where
                 End::TimedOut(ran)
             }
         };
-        // Whoever polls this drops it at its end, and the call with it.
+        // The caller drops this future at its end, and the call with it.
         Poll::Ready((*this.call, this.about.take().expect("it ends once"), end))
     }
 }

@@ -2,7 +2,7 @@
 use crate::{report::CallReport, trace::Outcome};
 use std::fmt::Write as _;
 
-/// Past so many, calls that did not time out are only counted.
+/// If there are more, calls that did not time out are only counted.
 const NAMED: usize = 8;
 
 /// `Completed flight search, but hotel search and activity search timed out`.
@@ -36,7 +36,7 @@ pub(crate) fn sentence(calls: &[CallReport]) -> String {
     }
 }
 
-/// `flight_search` as people say it.
+/// `flight_search` as `flight search`.
 pub(crate) fn words(name: &str) -> String {
     name.replace(['_', '-'], " ")
 }

@@ -1,4 +1,4 @@
-//! Params that take values from the results of other calls.
+//! Params with placeholders for results of other calls.
 use crate::{
     error::Stopped,
     json::{self, at, below, members},
@@ -10,11 +10,11 @@ use tr_core::{
     wire::EnvelopeFault,
 };
 
-/// Params, and what in them is put in when the call starts.
+/// Params, and the placeholders that are filled when the call starts.
 ///
-/// `{"$from": "flights"}` stands for the whole result of the call `flights`, and
-/// `{"$from": "flights", "at": "/0/price"}` for what is there in it. `{"$literal": …}` stands for
-/// what it holds, whatever that looks like.
+/// `{"$from": "flights"}` is replaced by the result of the call `flights`, and `{"$from":
+/// "flights", "at": "/0/price"}` by the value at that pointer. `{"$literal": …}` is replaced by its
+/// content, unchanged.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     text: Json,
@@ -36,29 +36,25 @@ enum Filling {
 const FORM: &str = r#"{"$from": CALL} or {"$from": CALL, "at": POINTER}"#;
 
 impl Template {
-    /// Finds the holes in `params`, which stand at `pointer`.
+    /// Finds the placeholders in `params`, which are at `pointer`.
     pub(crate) fn of(params: &Json, pointer: &str, faults: &mut Vec<EnvelopeFault>) -> Self {
         let mut holes = Vec::new();
         let text = params.get();
-        // Most params take nothing from anywhere.
+        // Most params have no placeholders.
         if text.contains("\"$from\"") || text.contains("\"$literal\"") {
             match canonical::to_string(text) {
                 Ok(_) => Search { whole: text, holes: &mut holes, faults }.value(text, pointer),
-                // Too deep to be searched, or with a name twice.
+                // Nested too deep, or with a duplicate name.
                 Err(error) => {
                     let found = error.kind().to_string();
-                    faults.push(EnvelopeFault::new(
-                        pointer,
-                        "params that mean one thing only",
-                        found,
-                    ));
+                    faults.push(EnvelopeFault::new(pointer, "unambiguous params", found));
                 }
             }
         }
         Self { text: params.clone(), holes }
     }
 
-    /// The calls whose results are put in.
+    /// The calls whose results are used.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (&str, &Pointer)> {
         self.holes.iter().filter_map(|hole| match &hole.filling {
             Filling::From(call, at) => Some((&**call, at)),
@@ -66,7 +62,7 @@ impl Template {
         })
     }
 
-    /// The params with everything put in.
+    /// The filled params.
     pub(crate) fn fill<'r>(&self, result: impl Fn(&str) -> &'r str) -> Result<Json, BoxError> {
         if self.holes.is_empty() {
             return Ok(self.text.clone());
@@ -95,7 +91,7 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// Recursion is bounded: what has a canonical form nests at most 128 levels deep.
+    /// Recursion is bounded: a text with a canonical form nests at most 128 levels deep.
     fn value(&mut self, text: &str, pointer: &str) {
         match text.as_bytes().first() {
             Some(b'{') => self.object(text, pointer),
@@ -126,7 +122,7 @@ impl Search<'_> {
                 self.faults.push(EnvelopeFault::new(
                     pointer,
                     r#"{"$literal": VALUE} alone"#,
-                    "more",
+                    "further members",
                 ));
                 None
             }
@@ -186,7 +182,7 @@ mod tests {
             r#"{"id": 123456789012345678901, "of": [1.50, null], "raw": {"$from": "c"}}"#
         );
         let missing = template.fill(|_| "[]").unwrap_err().to_string();
-        assert_eq!(missing, r#"The result of a has nothing at "/x/0""#);
+        assert_eq!(missing, r#"The result of a has no value at "/x/0""#);
     }
 
     #[test]
@@ -205,7 +201,7 @@ mod tests {
             (r#"{"a": {"$from": 1}}"#, "/p/a"),
             (r#"[{"$from": "a", "at": "x"}]"#, "/p/0"),
             (r#"{"$from": "a", "and": 1}"#, "/p"),
-            (r#"{"$literal": 1, "more": 2}"#, "/p"),
+            (r#"{"$literal": 1, "further members": 2}"#, "/p"),
         ] {
             let (_, faults) = template(text);
             assert_eq!(

@@ -1,4 +1,4 @@
-//! Running turns: the future that polls its calls itself.
+//! Runs turns: the future polls its calls itself.
 use crate::{
     cancel::Canceller,
     core::Core,
@@ -30,13 +30,13 @@ use tool_reliability::telemetry::redact::{Redact, Redactor};
 use tower_service::Service;
 use tr_core::{BoxError, ReadyOnCallFuture, SystemClock, ToolCall, ToolOutcome, WallClock};
 
-/// Names turns that have no name.
+/// Numbers turns without a name.
 static TURNS: AtomicU64 = AtomicU64::new(1);
 
 /// Runs turns over a tool service.
 ///
-/// Each call gets a clone of the service. Everything else that is shared (breakers, records, loop
-/// guard) is the service's: put [`ToolStack`](tool_reliability::ToolStack) around the tools.
+/// Each call gets a clone of the service. Shared state (breakers, records, loop guard) belongs to
+/// the service: put a [`ToolStack`](tool_reliability::ToolStack) around the tools.
 #[derive(Clone)]
 pub struct Turns<S> {
     service: S,
@@ -59,41 +59,42 @@ impl<S> Turns<S> {
         }
     }
 
-    /// Puts what happens inside of calls into the traces; the stack must have the same recorder.
+    /// Sets the recorder, which adds attempts, retries and breakers to the traces; the stack must
+    /// have the same recorder.
     #[must_use]
     pub fn recorder(mut self, recorder: Recorder) -> Self {
         self.recorder = Some(recorder);
         self
     }
 
-    /// Tells `watcher` everything, as it happens.
+    /// Adds a watcher, which gets each trace entry as it happens.
     #[must_use]
     pub fn watch(mut self, watcher: impl Watch + 'static) -> Self {
         self.watchers.push(Arc::new(watcher));
         self
     }
 
-    /// Takes secrets out of messages with `redactor`; by default with the usual one.
+    /// Sets the redactor of messages; [`Redactor`] by default.
     #[must_use]
     pub fn redactor(mut self, redactor: impl Redact + 'static) -> Self {
         self.redactor = Arc::new(redactor);
         self
     }
 
-    /// Takes the traces' timestamps from `clock`; by default from the machine's.
+    /// Sets the clock for the traces' timestamps; the machine's by default.
     #[must_use]
     pub fn clock(mut self, clock: impl WallClock + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// A turn that does what `plan` says. It begins when it is first polled.
+    /// A turn that runs `plan`. It starts when it is first polled.
     pub fn run(&self, plan: Plan) -> Turn<S, S::Future>
     where
         S: Service<ToolCall> + Clone,
     {
         let canceller = Canceller::of(&plan);
-        let withdrawn = canceller.turn.clone().cancelled_owned();
+        let cancelled = canceller.turn.clone().cancelled_owned();
         Turn {
             turns: Turns {
                 service: self.service.clone(),
@@ -107,7 +108,7 @@ impl<S> Turns<S> {
             core: None,
             running: FuturesUnordered::new(),
             timer: None,
-            withdrawn,
+            cancelled,
         }
     }
 
@@ -138,25 +139,25 @@ impl<S> fmt::Debug for Turns<S> {
 pin_project! {
     /// A turn: ends with a [`Report`], never with an error, and within its timeout.
     ///
-    /// It spawns nothing: it polls its calls itself, and dropped, it drops them. What a stack with
-    /// records does with a call that is dropped (it runs it to its end) is the stack's promise.
+    /// It spawns nothing: it polls its calls itself, and drops them when it is dropped. A stack
+    /// with records runs a dropped call to its end.
     #[must_use = "futures do nothing unless polled"]
     pub struct Turn<S, F> {
         turns: Turns<S>,
         plan: Plan,
         canceller: Canceller,
-        // Once it has begun.
+        // Present once the turn has started.
         core: Option<Core>,
         running: FuturesUnordered<Running<S, F>>,
         #[pin]
         timer: Option<Sleep>,
         #[pin]
-        withdrawn: WaitForCancellationFutureOwned,
+        cancelled: WaitForCancellationFutureOwned,
     }
 }
 
 impl<S, F> Turn<S, F> {
-    /// What withdraws its calls, or all of it.
+    /// The handle that cancels its calls, or the turn.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         self.canceller.clone()
@@ -184,7 +185,7 @@ where
             }
         };
         assert!(!core.is_told(), "polled after completion");
-        // What has ended by now counts, even if the time is over.
+        // Calls that have ended count, even if the time is over.
         loop {
             while let Some(launch) = core.launch(Instant::now()) {
                 let answer = ReadyOnCallFuture::waiting(this.turns.service.clone(), launch.call);
@@ -198,13 +199,14 @@ where
                 Poll::Ready(None) if core.is_over() => {
                     return Poll::Ready(core.report(Instant::now(), None));
                 }
-                // Nothing runs, and what is due may not start any more.
+                // No call runs, and no call may start any more.
                 Poll::Ready(None) | Poll::Pending => break,
             }
         }
-        // Calls that use up the task's budget must not keep what ends the turn from firing.
-        let withdrawn = Pin::new(&mut coop::unconstrained(this.withdrawn)).poll(cx);
-        let cut_short = if withdrawn.is_ready() {
+        // Unconstrained, so that calls which use up the task's budget do not block the timeout and
+        // the cancellation.
+        let cancelled = Pin::new(&mut coop::unconstrained(this.cancelled)).poll(cx);
+        let cut_short = if cancelled.is_ready() {
             CutShort::Cancelled
         } else {
             let timer = this.timer.as_pin_mut().expect("it has begun");
@@ -217,7 +219,7 @@ where
             (one.call(), one.ran(), one.about())
         });
         let report = core.expire(Instant::now(), cut_short, running);
-        // Dropped before anybody is told.
+        // Drops the calls before the report is returned.
         *this.running = FuturesUnordered::new();
         Poll::Ready(report)
     }

@@ -1,17 +1,17 @@
-//! Who wants to know what happens in turns.
+//! Watchers of turns.
 use crate::trace::Entry;
 use std::fmt::Debug;
 
-/// Is told everything that a turn's trace records, as it happens: each error with its call, its
-/// tool, the attempt and the turn, and each decision.
+/// Gets each entry of a turn's trace as it happens: each error with its call, tool, attempt and
+/// turn, and each decision.
 ///
-/// Called on the turn's path, so it must not block.
+/// Called while the turn is polled, so it must not block.
 pub trait Watch: Debug + Send + Sync {
-    /// Something happened.
+    /// Called for each entry.
     fn on_entry(&self, turn: &TurnInfo<'_>, entry: &Entry);
 }
 
-/// The turn in which something happened.
+/// The turn of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TurnInfo<'t> {

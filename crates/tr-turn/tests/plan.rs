@@ -60,15 +60,15 @@ fn every_fault_is_named_with_its_place() {
             r#"/calls/3/params: expected an object, found an array"#,
             r#"/calls/3/required: expected true or false, found a string"#,
             r#"/limits/timeout_ms: expected 1 ms to 24 h, found 0 ms"#,
-            r#"/calls/3/name: expected a name of its own, found "a", as /calls/0 is (give calls of one tool different names)"#,
-            r#"/calls/1/depends_on/0: expected the name of another call, found its own"#,
+            r#"/calls/3/name: expected a unique name, found "a", as /calls/0 is (give calls of one tool different names)"#,
+            r#"/calls/1/depends_on/0: expected the name of another call, found the call itself"#,
             r#"/calls/1/params: expected the name of another call, found "z" (did you mean "a"?)"#,
             r#"/calls/2/alternatives/1: expected each tool once, found "y" again"#,
             r#"/calls/2/depends_on/1: expected each call once, found "a" again"#,
             r#"/calls/4/params/of: expected {"$from": CALL} or {"$from": CALL, "at": POINTER}, found something else"#,
             r#"/calls/4/timeout_ms: expected 1 ms to 24 h, found 864000000 ms"#,
             r#"/calls/3/defaults/b: expected the name of a call that this one needs, found "b""#,
-            r#"/calls/2/depends_on/0: expected no circle of calls, found a → c → a"#,
+            r#"/calls/2/depends_on/0: expected no dependency cycle, found a → c → a"#,
         ]
     );
 }
@@ -108,7 +108,7 @@ fn drafts_in_rust_are_told_of_all_their_faults_at_once_too() {
             "/calls/5/cancellation_id: expected a name, found white space",
             &format!("/limits/timeout_ms: expected 1 ms to 24 h, {longest}"),
             "/limits/concurrency: expected 1 to 1000 calls at once, found 0",
-            r#"/calls/3/name: expected a name of its own, found "b", as /calls/2 is (give calls of one tool different names)"#,
+            r#"/calls/3/name: expected a unique name, found "b", as /calls/2 is (give calls of one tool different names)"#,
             r#"/calls/2/alternatives/1: expected each tool once, found "b" again"#,
             "/calls/3/params: expected an object, found an array",
             "/calls/3/timeout_ms: expected 1 ms to 24 h, found 0 ms",
@@ -145,8 +145,8 @@ fn what_cannot_be_read_keeps_its_place_and_is_told_once() {
 #[test]
 fn what_is_no_json_is_refused_with_its_place() {
     for (text, fault) in [
-        ("{", "the whole text: expected JSON that means one thing only, found"),
-        (r#"{"calls": [], "calls": []}"#, "/calls: expected JSON that means one thing only, found"),
+        ("{", "the whole text: expected unambiguous JSON, found"),
+        (r#"{"calls": [], "calls": []}"#, "/calls: expected unambiguous JSON, found"),
         ("[]", "the whole text: expected an object, found an array"),
         ("{}", "/calls: expected 1 to 10000 calls, found 0"),
     ] {
@@ -169,8 +169,8 @@ fn a_required_call_must_have_a_way() {
     assert_eq!(
         faults(text, &tools),
         [
-            r#"/calls/4/tool: expected a way for a required call, found "create_itinerary", which is not there"#,
-            r#"/calls/5: expected a way for a required call, found that it needs "car_search", which has none"#,
+            r#"/calls/4/tool: expected an available tool for a required call, found "create_itinerary", which is not available"#,
+            r#"/calls/5: expected an available tool for a required call, found its dependency "car_search" without a tool"#,
         ]
     );
 }
@@ -186,8 +186,8 @@ fn defaults_must_have_what_params_take_from_them() {
     assert_eq!(
         faults(text, &Tools::any())[1..],
         [
-            r#"/calls/0/default_value: expected a value with something at /y, found none, and /calls/3/params takes it from there"#,
-            r#"/calls/3/defaults/b: expected a value with something at /0, found none, and /calls/3/params takes it from there"#,
+            r#"/calls/0/default_value: expected a default with a value at /y, found none there, and /calls/3/params uses it"#,
+            r#"/calls/3/defaults/b: expected a default with a value at /0, found none there, and /calls/3/params uses it"#,
         ]
     );
 }
@@ -219,7 +219,7 @@ fn a_catalogue_completes_a_plan() {
     assert_eq!(
         faults,
         [
-            r#"/calls/0: expected a way for a required call, found that it needs "out", which has none"#
+            r#"/calls/0: expected an available tool for a required call, found its dependency "out" without a tool"#
         ]
     );
     // The alternative that the manifest names is a way.
@@ -233,11 +233,11 @@ fn a_long_chain_and_a_large_plan_are_no_trouble() {
         draft.call(Call::new(format!("c{n}")).after(format!("c{}", n - 1)))
     });
     chain.check(&Tools::any()).unwrap();
-    let circle = Draft::new("t").call(Call::new("c0").after("c9999"));
-    let circle = (1..10_000).fold(circle, |draft, n| {
+    let cycle = Draft::new("t").call(Call::new("c0").after("c9999"));
+    let cycle = (1..10_000).fold(cycle, |draft, n| {
         draft.call(Call::new(format!("c{n}")).after(format!("c{}", n - 1)))
     });
-    assert_eq!(circle.check(&Tools::any()).unwrap_err().faults().len(), 1);
+    assert_eq!(cycle.check(&Tools::any()).unwrap_err().faults().len(), 1);
     let error = chain.call(Call::new("one_more")).check(&Tools::any()).unwrap_err();
     assert!(error.to_string().ends_with("/calls: expected 1 to 10000 calls, found 10001"));
 }

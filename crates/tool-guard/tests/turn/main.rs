@@ -157,7 +157,7 @@ fn a_plan_with_faults_starts_nothing() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     for fault in [
-        "the plan has 2 mistakes",
+        "invalid plan: 2 errors",
         r#"/calls/0/depends_on/0: expected the name of another call, found "exho" (did you mean "echo"?)"#,
         "/calls/1/timeout_ms: expected 1 ms to 24 h, found 0 ms",
     ] {
@@ -240,8 +240,8 @@ fn a_plan_that_needs_what_the_server_has_not_calls_nothing() {
     let output = folder.turn(plan, &[]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    let fault = r#"/calls/1/tool: expected a way for a required call, found "fly_to_the_moon", which is not there"#;
-    assert!(said.contains("the plan has a mistake") && said.contains(fault), "{said}");
+    let fault = r#"/calls/1/tool: expected an available tool for a required call, found "fly_to_the_moon", which is not available"#;
+    assert!(said.contains("invalid plan: 1 error") && said.contains(fault), "{said}");
     assert_eq!(count(&folder.ledger(), "charge_card order-8"), 0);
 }
 

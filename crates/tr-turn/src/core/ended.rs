@@ -1,4 +1,4 @@
-//! What follows the end of a call.
+//! Handles the end of a call.
 use super::Core;
 use crate::{
     decide::{Cause, Recovery},
@@ -18,14 +18,15 @@ use tool_reliability::{retry::RetryExhausted, timeout::DeadlineExceeded};
 use tr_core::{BoxError, Effect, FailureInfo, Ran, ToolOutcome, Verdict, code, failure_info, find};
 
 impl Core {
-    /// A call came to an end of whatever kind.
+    /// Handles any end of a call.
     pub(crate) fn ended(&mut self, now: Instant, index: usize, about: &About, end: End) {
         let run = &about.run;
         match end {
             End::Answered(Ok(outcome)) if outcome.error().is_none() => {
                 self.succeeded(now, index, run, outcome);
             }
-            // What was handed inward as a deadline is the call's own timeout, told as it was set.
+            // The deadline that an inner layer enforced is the call's own timeout: reported as that
+            // timeout.
             End::Answered(Err(error)) if is_past(about, now, &error) => {
                 let ran = failure_info(&*error).map_or(Ran::Unknown, FailureInfo::ran);
                 self.timed_out(now, index, about, ran);
@@ -40,9 +41,9 @@ impl Core {
                 self.fell(now, index, run, about.effect, end, made);
             }
             End::TimedOut(ran) => self.timed_out(now, index, about, ran),
-            End::Withdrawn(ran) => {
+            End::Cancelled(ran) => {
                 let made = usize::from(ran != Ran::No);
-                let error = Stopped::withdrawn(ran);
+                let error = Stopped::cancelled(ran);
                 self.fell(now, index, run, about.effect, Err(error.into()), made);
             }
             End::Panicked => {
@@ -52,7 +53,7 @@ impl Core {
         }
     }
 
-    /// A call was to start, and could not.
+    /// Handles a call that could not start.
     pub(super) fn stopped(
         &mut self,
         now: Instant,
@@ -63,7 +64,7 @@ impl Core {
         self.fell(now, index, run, Effect::Mutating, Err(stopped), 0);
     }
 
-    /// The call's own time is over.
+    /// Handles a call that timed out.
     fn timed_out(&mut self, now: Instant, index: usize, about: &About, ran: Ran) {
         let (run, made) = (&about.run, usize::from(ran != Ran::No));
         let after = about.until.map_or(Duration::MAX, |(_, limit)| limit);
@@ -109,7 +110,7 @@ impl Core {
         let found = failed.finding(run.manifest.as_deref()).end;
         let (verdict, ran) = (found.verdict, found.ran);
         let notes = run.notes();
-        // Who hears of attempts knows best, also that there was none.
+        // The recorder's count of attempts is exact, also if it is zero.
         let attempts = match notes {
             Notes { attempts: 0, errors: 0, .. } => u32::try_from(made).unwrap_or(u32::MAX),
             notes => notes.made(),
@@ -123,7 +124,7 @@ impl Core {
         report.attempts = report.attempts.saturating_add(attempts);
         report.ran = report.ran.or(ran);
         if cut_short {
-            // The deadline of the call was the turn's own; what that means is said for all at once.
+            // The deadline of the call was that of the turn, which ends all calls together.
             self.late.push((index, ran, effect, run.clone()));
             return;
         }
@@ -146,8 +147,8 @@ impl Core {
         self.take_steps(now);
     }
 
-    /// Ends all that has not ended, and the turn. `running` says of each call that runs whether
-    /// its tool did.
+    /// Ends all calls that have not ended, and the turn. `running` says of each running call
+    /// whether its tool ran.
     pub(crate) fn expire<'r>(
         &mut self,
         now: Instant,
@@ -182,7 +183,7 @@ impl Core {
         self.report(now, Some(cut_short))
     }
 
-    /// Writes down what the planner has decided.
+    /// Records the planner's decisions.
     pub(super) fn take_steps(&mut self, now: Instant) {
         for step in std::mem::take(&mut self.steps) {
             self.take_step(now, &step);
@@ -241,7 +242,7 @@ impl Core {
         }
     }
 
-    /// Notes why a call that did not end by itself has no result.
+    /// Records why a call that did not end by itself has no result.
     fn note_fall(&mut self, step: &Step, plan: &crate::Plan) {
         let report = &mut self.calls[step.call];
         let (outcome, stopped) = match step.fall.cause {
@@ -254,7 +255,7 @@ impl Core {
                 let after = plan.limits().timeout;
                 (Outcome::TimedOut, Stopped::turn_timeout(after, step.fall.ran))
             }
-            Cause::Cancelled => (Outcome::Cancelled, Stopped::withdrawn(step.fall.ran)),
+            Cause::Cancelled => (Outcome::Cancelled, Stopped::cancelled(step.fall.ran)),
             Cause::Failed(_) => return,
         };
         let found = tr_core::failure_info(&stopped).expect("it says so");
@@ -267,12 +268,12 @@ impl Core {
     }
 }
 
-/// Whether the call ended by the deadline that it was given of its own.
+/// Whether the call ended by its own deadline.
 fn is_past(about: &About, now: Instant, error: &BoxError) -> bool {
     about.until.is_some_and(|(at, _)| now >= at) && find::<DeadlineExceeded>(&**error).is_some()
 }
 
-/// Whether time ran out in the last attempt, whatever was said of the call because of it.
+/// Whether the last attempt timed out, whatever the error of the call.
 fn is_timeout(failed: Failed<'_>, code: &str) -> bool {
     let in_chain = |error: &(dyn Error + 'static)| {
         iter::successors(Some(error), |&error| error.source())

@@ -1,7 +1,7 @@
-//! From a draft to a plan: names that are known, no circles, a way for all that is required.
+//! Validates a draft: known names, no dependency cycles, a tool for every required call.
 use super::{
-    Body, Call, Draft, MAX_CALLS, Need, Node, Plan, PlanError, Tools, Way, blank, blank::is_blank,
-    limits::timeout, read::kind,
+    Body, Call, Candidate, Draft, MAX_CALLS, Need, Node, Plan, PlanError, Tools, limits::timeout,
+    names, names::is_blank, read::kind,
 };
 use crate::{
     json::{at, below},
@@ -18,16 +18,16 @@ use tr_core::{
     wire::{EnvelopeFault, closest},
 };
 
-/// Checks all of it, whatever was wrong with its text.
+/// Checks the whole draft, after the faults of its text.
 pub(super) fn plan(
     draft: &Draft,
     tools: &Tools,
     mut faults: Vec<EnvelopeFault>,
 ) -> Result<Plan, PlanError> {
-    blank::check(draft, &mut faults);
+    names::check(draft, &mut faults);
     draft.limits.check(&mut faults);
     let count = draft.calls.len();
-    // A draft that could not be read has no calls, and a fault that says why.
+    // A draft that could not be read has no calls, and has a fault already.
     if count > MAX_CALLS || (count == 0 && faults.is_empty()) {
         faults.push(EnvelopeFault::new("/calls", "1 to 10000 calls", count.to_string()));
         return Err(PlanError::new(faults));
@@ -39,11 +39,11 @@ pub(super) fn plan(
     for (own, call) in draft.calls.iter().enumerate() {
         let place = below("/calls", own);
         let manifest = manifests.get(&*call.tool).copied();
-        let ways = ways(call, manifest, tools, &manifests, &place, &mut faults);
-        edges.push(names.needs(own, call, manifest, &ways, &place, &mut faults));
+        let candidates = candidates(call, manifest, tools, &manifests, &place, &mut faults);
+        edges.push(names.needs(own, call, manifest, &candidates, &place, &mut faults));
         timeout(call.timeout, &place, "timeout_ms", &mut faults);
         timeout(call.attempt_timeout, &place, "attempt_timeout_ms", &mut faults);
-        nodes.push(node(call, manifest, ways));
+        nodes.push(node(call, manifest, candidates));
     }
     check_defaults(&draft.calls, &edges, &names, &mut faults);
     for (own, needs) in edges.iter().enumerate() {
@@ -55,14 +55,14 @@ pub(super) fn plan(
             nodes[*to].needed_by.push(own);
         }
     }
-    let Walk { circles, order, .. } = graph::walk(&edges);
-    for circle in &circles {
-        let on_it: Vec<_> = circle.nodes.iter().map(|call| &*draft.calls[*call].name).collect();
-        faults.push(EnvelopeFault::new(&*circle.edge.at, "no circle of calls", on_it.join(" → ")));
+    let Walk { circles: cycles, order, .. } = graph::walk(&edges);
+    for cycle in &cycles {
+        let names: Vec<_> = cycle.nodes.iter().map(|call| &*draft.calls[*call].name).collect();
+        faults.push(EnvelopeFault::new(&*cycle.edge.at, "no dependency cycle", names.join(" → ")));
     }
-    if circles.is_empty() {
+    if cycles.is_empty() {
         check_values(&nodes, &mut faults);
-        check_ways(&nodes, &order, &mut faults);
+        check_candidates(&nodes, &order, &mut faults);
     }
     if !faults.is_empty() {
         return Err(PlanError::new(faults));
@@ -72,13 +72,13 @@ pub(super) fn plan(
     Ok(Plan(Arc::new(Body { turn, session, agent, limits: *limits, nodes })))
 }
 
-fn node(call: &Call, manifest: Option<&Arc<ToolManifest>>, ways: Vec<Way>) -> Node {
+fn node(call: &Call, manifest: Option<&Arc<ToolManifest>>, candidates: Vec<Candidate>) -> Node {
     let manifest = manifest.map(|manifest| &**manifest);
     let value = || manifest.and_then(|manifest| manifest.default_value.clone());
     Node {
         name: (&*call.name).into(),
         tool: (&*call.tool).into(),
-        ways,
+        candidates,
         needs: Vec::new(),
         needed_by: Vec::new(),
         required: call.required.unwrap_or_else(|| manifest.is_some_and(|tool| tool.required)),
@@ -93,15 +93,15 @@ fn node(call: &Call, manifest: Option<&Arc<ToolManifest>>, ways: Vec<Way>) -> No
     }
 }
 
-/// The tools that can do what the call is for, those that are there.
-fn ways(
+/// The available candidate tools of a call.
+fn candidates(
     call: &Call,
     manifest: Option<&Arc<ToolManifest>>,
     tools: &Tools,
     manifests: &HashMap<&str, &Arc<ToolManifest>>,
     place: &str,
     faults: &mut Vec<EnvelopeFault>,
-) -> Vec<Way> {
+) -> Vec<Candidate> {
     let own = params(&call.params, &below(place, "params"), faults);
     let mut seen = HashSet::from([&*call.tool]);
     let mut wanted = vec![(&*call.tool, own.clone())];
@@ -130,9 +130,9 @@ fn ways(
         let tool = manifest.as_ref().map_or_else(|| ToolId::new(label), |m| m.tool.clone());
         let declared = manifest.as_ref().and_then(|manifest| manifest.effect).or(call.effect);
         let effect = (declared.unwrap_or(tools.undeclared_effect()), declared.is_some());
-        Way { tool, label: label.into(), manifest, effect, params }
+        Candidate { tool, label: label.into(), manifest, effect, params }
     });
-    wanted.filter(|way| tools.offers(&way.tool)).collect()
+    wanted.filter(|candidate| tools.offers(&candidate.tool)).collect()
 }
 
 fn params(params: &Json, at: &str, faults: &mut Vec<EnvelopeFault>) -> Template {
@@ -162,20 +162,21 @@ impl<'d> Names<'d> {
                 names.calls.insert(&call.name, first);
                 let found = format!("{:?}, as /calls/{first} is", call.name);
                 let place = format!("/calls/{own}/name");
-                let fault = EnvelopeFault::new(place, "a name of its own", found);
+                let fault = EnvelopeFault::new(place, "a unique name", found);
                 faults.push(fault.hint("give calls of one tool different names"));
             }
         }
         names
     }
 
-    /// What a call needs: what it says itself, what its params take from, what its manifest says.
+    /// The dependencies of a call: its own `depends_on`, the sources of its params, and its
+    /// manifest's.
     fn needs(
         &self,
         own: usize,
         call: &Call,
         manifest: Option<&Arc<ToolManifest>>,
-        ways: &[Way],
+        candidates: &[Candidate],
         place: &str,
         faults: &mut Vec<EnvelopeFault>,
     ) -> Vec<Edge<String>> {
@@ -192,7 +193,7 @@ impl<'d> Names<'d> {
                 None => {}
             }
         }
-        let sources = ways.iter().flat_map(|way| way.params.sources());
+        let sources = candidates.iter().flat_map(|candidate| candidate.params.sources());
         for name in sources.map(|(name, _)| name).collect::<BTreeSet<_>>() {
             let at = below(place, "params");
             if let Some(to) = self.find(own, name, &at, faults)
@@ -221,7 +222,7 @@ impl<'d> Names<'d> {
         const EXPECTED: &str = "the name of another call";
         match self.calls.get(name) {
             Some(to) if *to != own => return Some(*to),
-            Some(_) => faults.push(EnvelopeFault::new(at, EXPECTED, "its own")),
+            Some(_) => faults.push(EnvelopeFault::new(at, EXPECTED, "the call itself")),
             None if is_blank(name) => {}
             None => {
                 let fault = EnvelopeFault::new(at, EXPECTED, format!("{name:?}"));
@@ -235,7 +236,7 @@ impl<'d> Names<'d> {
     }
 }
 
-/// A default must be for a call that is needed.
+/// A default has to be for a dependency.
 fn check_defaults(
     calls: &[Call],
     edges: &[Vec<Edge<String>>],
@@ -261,11 +262,13 @@ fn check_defaults(
     }
 }
 
-/// What params take from a result must be found in what stands in for that result, too.
+/// A value that params take from a result has to exist in its default value, too.
 fn check_values(nodes: &[Node], faults: &mut Vec<EnvelopeFault>) {
     for (own, node) in nodes.iter().enumerate() {
         let mut seen: HashSet<(&str, &Pointer)> = HashSet::new();
-        for (name, pointer) in node.ways.iter().flat_map(|way| way.params.sources()) {
+        for (name, pointer) in
+            node.candidates.iter().flat_map(|candidate| candidate.params.sources())
+        {
             let Some(need) = node.needs.iter().find(|need| *nodes[need.of].name == *name) else {
                 continue;
             };
@@ -276,32 +279,32 @@ fn check_values(nodes: &[Node], faults: &mut Vec<EnvelopeFault>) {
                     Some(_) => below(&format!("/calls/{own}/defaults"), name),
                     None => format!("/calls/{}/default_value", need.of),
                 };
-                let expected = format!("a value with something at {pointer}");
-                let found = format!("none, and /calls/{own}/params takes it from there");
+                let expected = format!("a default with a value at {pointer}");
+                let found = format!("none there, and /calls/{own}/params uses it");
                 faults.push(EnvelopeFault::new(place, expected, found));
             }
         }
     }
 }
 
-/// What is required must have a tool, and so must all that it cannot do without.
-fn check_ways(nodes: &[Node], order: &[usize], faults: &mut Vec<EnvelopeFault>) {
-    let mut has_way = vec![true; nodes.len()];
+/// A required call has to have a tool, and so have its dependencies without defaults.
+fn check_candidates(nodes: &[Node], order: &[usize], faults: &mut Vec<EnvelopeFault>) {
+    let mut has_tool = vec![true; nodes.len()];
     for own in order {
         let node = &nodes[*own];
         let is_met = |need: &&Need| {
-            has_way[need.of] || need.default.is_some() || nodes[need.of].default_value.is_some()
+            has_tool[need.of] || need.default.is_some() || nodes[need.of].default_value.is_some()
         };
         let unmet = node.needs.iter().find(|need| !is_met(need)).map(|need| need.of);
-        has_way[*own] = !node.ways.is_empty() && unmet.is_none();
-        if has_way[*own] || !node.required {
+        has_tool[*own] = !node.candidates.is_empty() && unmet.is_none();
+        if has_tool[*own] || !node.required {
             continue;
         }
         let place = format!("/calls/{own}");
         let (place, found) = match unmet {
-            Some(of) => (place, format!("that it needs {:?}, which has none", nodes[of].name)),
-            None => (below(&place, "tool"), format!("{:?}, which is not there", node.tool)),
+            Some(of) => (place, format!("its dependency {:?} without a tool", nodes[of].name)),
+            None => (below(&place, "tool"), format!("{:?}, which is not available", node.tool)),
         };
-        faults.push(EnvelopeFault::new(place, "a way for a required call", found));
+        faults.push(EnvelopeFault::new(place, "an available tool for a required call", found));
     }
 }

@@ -1,12 +1,11 @@
-//! A plan as it is written down, before it is checked.
+//! A plan before it is validated.
 use super::Limits;
 use std::time::Duration;
 use tr_core::{Effect, Json, Params, Priority};
 
-/// A plan as it is written down: calls of tools, what they need of one another, and limits.
+/// A plan before it is validated: calls of tools, their dependencies, and limits.
 ///
-/// It may hold any mistake; [`check`](Self::check) names all of them, or makes a
-/// [`Plan`](super::Plan) of it.
+/// [`check`](Self::check) validates it: it returns a [`Plan`](super::Plan), or all mistakes.
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
     pub(crate) turn: Option<Box<str>>,
@@ -35,11 +34,11 @@ pub struct Call {
     pub(crate) cancellation_id: Option<Box<str>>,
 }
 
-/// A tool that stands in for another one.
+/// An alternative tool.
 #[derive(Clone, Debug)]
 pub(crate) struct Alternative {
     pub(crate) tool: Box<str>,
-    /// Those of the call it stands in for, unless it wants others.
+    /// Its own params; those of the call if `None`.
     pub(crate) params: Option<Params>,
 }
 
@@ -64,15 +63,15 @@ impl Draft {
         self
     }
 
-    /// Sets the agent on whose behalf the calls are made, for a stack where retrying is opt-in per
-    /// agent; none, unless it is set.
+    /// Sets the agent on whose behalf the calls are made, for a stack where retries are opt-in per
+    /// agent; none by default.
     #[must_use]
     pub fn agent(mut self, agent: impl Into<Box<str>>) -> Self {
         self.agent = Some(agent.into());
         self
     }
 
-    /// Sets how long and how wide the turn may be.
+    /// Sets the time and concurrency limits.
     #[must_use]
     pub const fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -81,7 +80,7 @@ impl Draft {
 }
 
 impl Call {
-    /// A call of the tool of this name, without params, known by the tool's name.
+    /// A call of the tool of this name, without params, named like the tool.
     #[must_use]
     pub fn new(tool: impl Into<Box<str>>) -> Self {
         let tool = tool.into();
@@ -103,15 +102,15 @@ impl Call {
         }
     }
 
-    /// Names the call; a tool that is called twice needs two names.
+    /// Sets the call's name; two calls of one tool need different names.
     #[must_use]
     pub fn named(mut self, name: impl Into<Box<str>>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Sets its params. `{"$from": CALL}` in them is replaced by that call's result, and
-    /// `{"$from": CALL, "at": POINTER}` by what is there in it; the call waits for those.
+    /// Sets its params. `{"$from": CALL}` in them is replaced by that call's result, and `{"$from":
+    /// CALL, "at": POINTER}` by the value at that pointer; the call waits for these results.
     #[must_use]
     pub fn params(mut self, params: impl Into<Params>) -> Self {
         self.params = params.into();
@@ -125,7 +124,7 @@ impl Call {
         self
     }
 
-    /// Takes `value` for the result of `call` if that fails; before that call's own
+    /// Uses `value` as the result of `call` if that fails; overrides that call's
     /// [`default_value`](Self::default_value).
     #[must_use]
     pub fn or_default(mut self, call: impl Into<Box<str>>, value: impl Into<Json>) -> Self {
@@ -133,35 +132,35 @@ impl Call {
         self
     }
 
-    /// The turn cannot do without it: if it has no way to succeed, the user is told.
+    /// Marks the call as required: if it fails, that is escalated to the user.
     #[must_use]
     pub const fn required(mut self) -> Self {
         self.required = Some(true);
         self
     }
 
-    /// The turn can do without it: if it fails, it is left out quietly. So it is where neither the
-    /// plan nor the tool's manifest says otherwise.
+    /// Marks the call as optional: if it fails, it is skipped. This is the default, unless the
+    /// tool's manifest requires it.
     #[must_use]
     pub const fn optional(mut self) -> Self {
         self.required = Some(false);
         self
     }
 
-    /// What its dependents get if it fails.
+    /// Sets the value for its dependents if it fails.
     #[must_use]
     pub fn default_value(mut self, value: impl Into<Json>) -> Self {
         self.default_value = Some(value.into());
         self
     }
 
-    /// Lets another tool stand in for it, with the same params, after those named before.
+    /// Adds an alternative tool with the same params, after those added before.
     #[must_use]
     pub fn alternative(self, tool: impl Into<Box<str>>) -> Self {
         self.push(Alternative { tool: tool.into(), params: None })
     }
 
-    /// Lets another tool stand in for it, with params of its own.
+    /// Adds an alternative tool with its own params.
     #[must_use]
     pub fn alternative_with(self, tool: impl Into<Box<str>>, params: impl Into<Params>) -> Self {
         self.push(Alternative { tool: tool.into(), params: Some(params.into()) })
@@ -172,15 +171,14 @@ impl Call {
         self
     }
 
-    /// Starts it before or after others that are due.
+    /// Sets its priority among the calls that are due.
     #[must_use]
     pub const fn priority(mut self, priority: Priority) -> Self {
         self.priority = Some(priority);
         self
     }
 
-    /// Declares what its tool, and whatever stands in for it, does to the world, where no manifest
-    /// does.
+    /// Declares the effect of its tools, where no manifest does.
     #[must_use]
     pub const fn effect(mut self, effect: Effect) -> Self {
         self.effect = Some(effect);
@@ -201,14 +199,14 @@ impl Call {
         self
     }
 
-    /// Sets the key by which a repeat of the call is recognised.
+    /// Sets its idempotency key.
     #[must_use]
     pub fn idempotency_key(mut self, key: impl Into<Box<str>>) -> Self {
         self.idempotency_key = Some(key.into());
         self
     }
 
-    /// Sets the id by which the call can be cancelled; its name, unless it is set.
+    /// Sets the id by which the call can be cancelled; its name by default.
     #[must_use]
     pub fn cancellation_id(mut self, id: impl Into<Box<str>>) -> Self {
         self.cancellation_id = Some(id.into());

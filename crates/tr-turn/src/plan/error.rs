@@ -1,11 +1,11 @@
-//! What is wrong with a plan.
+//! The error of an invalid plan.
 use std::{error::Error, fmt};
 use tr_core::{FailureInfo, Ran, Verdict, code, wire::EnvelopeFault};
 
-/// Faults past this many are only counted.
+/// The most faults that are kept; further ones are counted.
 const KEPT: usize = 100;
 
-/// A plan that cannot be run: every mistake, each with its JSON pointer. No tool ran.
+/// An invalid plan: every mistake, each with its JSON pointer. No tool ran.
 ///
 /// ```
 /// use tr_turn::{Plan, Tools};
@@ -17,7 +17,7 @@ const KEPT: usize = 100;
 ///         {"name": "itinerary", "tool": "create_itinerary", "depends_on": ["flight_serch"]}
 ///     ]
 /// }"#, &Tools::any()).unwrap_err();
-/// assert_eq!(error.to_string(), r#"the plan has 2 mistakes
+/// assert_eq!(error.to_string(), r#"invalid plan: 2 errors
 /// /limits/concurrency: expected 1 to 1000 calls at once, found 0
 /// /calls/1/depends_on/0: expected the name of another call, found "flight_serch" (did you mean "flight_search"?)"#);
 /// ```
@@ -47,8 +47,8 @@ impl PlanError {
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.faults.len() + self.more {
-            1 => f.write_str("the plan has a mistake")?,
-            count => write!(f, "the plan has {count} mistakes")?,
+            1 => f.write_str("invalid plan: 1 error")?,
+            count => write!(f, "invalid plan: {count} errors")?,
         }
         self.faults.iter().try_for_each(|fault| write!(f, "\n{fault}"))?;
         match self.more {

@@ -1,4 +1,4 @@
-//! How long and how wide a turn may be.
+//! The time and concurrency limits of a turn.
 use crate::json::below;
 use std::time::Duration;
 use tr_core::wire::EnvelopeFault;
@@ -10,7 +10,7 @@ pub const MAX_CONCURRENCY: usize = 1_000;
 /// The most calls of one plan.
 pub const MAX_CALLS: usize = 10_000;
 
-/// How long and how wide a turn may be.
+/// The time and concurrency limits of a turn.
 ///
 /// ```
 /// use std::time::Duration;
@@ -25,8 +25,8 @@ pub struct Limits {
     pub timeout: Duration,
     /// How long a call may take, with all its attempts; by default as long as the turn.
     pub call_timeout: Option<Duration>,
-    /// How long an attempt may take; by default as its tool's manifest or the stack says. The turn
-    /// hands it to the service, which has to heed it.
+    /// How long an attempt may take; by default as set by its tool's manifest or the stack. The
+    /// turn passes it to the service, which enforces it.
     pub attempt_timeout: Option<Duration>,
     /// How many calls run at once; 8 by default.
     pub concurrency: usize,

@@ -1,9 +1,9 @@
-//! What a turn is to do: a graph of calls, checked before anything starts.
-mod blank;
+//! Plans: graphs of calls, validated before any call starts.
 mod check;
 mod draft;
 mod error;
 mod limits;
+mod names;
 mod read;
 mod schema;
 mod tools;
@@ -20,8 +20,8 @@ use crate::template::Template;
 use std::{fmt, sync::Arc, time::Duration};
 use tr_core::{Effect, Json, Priority, ToolId, ToolManifest};
 
-/// What a turn is to do: a graph of calls in which every name is known, nothing goes in circles,
-/// and every required call has a way. A clone is a reference count.
+/// A validated graph of calls: every name is known, there are no dependency cycles, and every
+/// required call has a tool. A clone is a reference count.
 #[derive(Clone)]
 pub struct Plan(Arc<Body>);
 
@@ -38,16 +38,16 @@ struct Body {
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) name: Arc<str>,
-    /// The tool itself and its alternatives, those that there are, best first.
-    pub(crate) ways: Vec<Way>,
-    /// The tool as the plan names it, whether it is there or not.
+    /// The available tools of the call: its own tool and the alternatives, best first.
+    pub(crate) candidates: Vec<Candidate>,
+    /// The tool as the plan names it, whether or not it is available.
     pub(crate) tool: Arc<str>,
     /// The calls whose results it needs.
     pub(crate) needs: Vec<Need>,
     /// The calls that need its result.
     pub(crate) needed_by: Vec<usize>,
     pub(crate) required: bool,
-    /// What its dependents get if it fails.
+    /// The value for its dependents if it fails.
     pub(crate) default_value: Option<Json>,
     pub(crate) priority: Priority,
     pub(crate) timeout: Option<Duration>,
@@ -56,21 +56,21 @@ pub(crate) struct Node {
     pub(crate) cancellation_id: Option<Box<str>>,
 }
 
-/// One call's need of another.
+/// A dependency on another call.
 #[derive(Clone, Debug)]
 pub(crate) struct Need {
     pub(crate) of: usize,
-    /// What to take instead if it fails.
+    /// The value to use instead if it fails.
     pub(crate) default: Option<Json>,
 }
 
-/// A tool that can do what a call is for.
+/// A candidate tool of a call.
 #[derive(Clone, Debug)]
-pub(crate) struct Way {
+pub(crate) struct Candidate {
     pub(crate) tool: ToolId,
     pub(crate) label: Arc<str>,
     pub(crate) manifest: Option<Arc<ToolManifest>>,
-    /// What it does to the world, and whether anybody said so.
+    /// Its effect, and whether that is declared.
     pub(crate) effect: (Effect, bool),
     pub(crate) params: Template,
 }
@@ -79,7 +79,7 @@ impl Plan {
     /// Reads a plan in JSON, and checks it.
     ///
     /// # Errors
-    /// Names every mistake with its JSON pointer. Nothing has started.
+    /// Lists every mistake with its JSON pointer. No call has started.
     pub fn from_json(text: &str, tools: &Tools) -> Result<Self, PlanError> {
         let mut faults = Vec::new();
         let draft = read::draft(text, &mut faults);
@@ -90,12 +90,12 @@ impl Plan {
         &self.0.nodes
     }
 
-    /// What a call gets instead of a result that it needs.
+    /// The default value for a dependency, if there is one.
     pub(crate) fn default_for<'p>(&'p self, need: &'p Need) -> Option<&'p Json> {
         need.default.as_ref().or(self.0.nodes[need.of].default_value.as_ref())
     }
 
-    /// How long and how wide the turn may be.
+    /// The time and concurrency limits.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.0.limits
@@ -119,7 +119,7 @@ impl Plan {
         self.0.agent.as_deref()
     }
 
-    /// Gives each call that has no idempotency key of its own one, by its name.
+    /// Adds an idempotency key, made from the call's name, to each call without one.
     #[must_use]
     pub fn keyed(mut self, key: impl Fn(&str) -> Box<str>) -> Self {
         for node in &mut Arc::make_mut(&mut self.0).nodes {
@@ -144,10 +144,10 @@ impl Plan {
 }
 
 impl Draft {
-    /// Makes a plan of it.
+    /// Validates the draft.
     ///
     /// # Errors
-    /// Names every mistake with the JSON pointer that it has in the written form. Nothing has
+    /// Lists every mistake with the JSON pointer that it has in the written form. No call has
     /// started.
     pub fn check(&self, tools: &Tools) -> Result<Plan, PlanError> {
         check::plan(self, tools, Vec::new())

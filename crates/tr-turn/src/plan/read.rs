@@ -1,5 +1,5 @@
-//! A plan in JSON.
-use super::{Alternative, Call, Draft, blank::is_blank};
+//! Reads a plan in JSON.
+use super::{Alternative, Call, Draft, names::is_blank};
 use crate::json::{below, elements, members};
 use serde::de::DeserializeOwned;
 use std::{borrow::Cow, time::Duration};
@@ -10,11 +10,11 @@ use tr_core::{
 
 type Faults = Vec<EnvelopeFault>;
 
-/// Reads what can be read, and reports the rest.
+/// Reads as much as possible, and reports the rest.
 pub(super) fn draft(text: &str, faults: &mut Faults) -> Draft {
     if let Err(error) = canonical::to_string(text) {
         let found = format!("{} at byte {}", error.kind(), error.offset());
-        faults.push(EnvelopeFault::new(error.pointer(), "JSON that means one thing only", found));
+        faults.push(EnvelopeFault::new(error.pointer(), "unambiguous JSON", found));
         return Draft::default();
     }
     let mut draft = Draft::default();
@@ -42,7 +42,7 @@ pub(super) fn draft(text: &str, faults: &mut Faults) -> Draft {
     draft
 }
 
-/// A call that has no tool keeps its place, so that the others' pointers are right.
+/// A call without a tool keeps its index, so that the pointers of the others are right.
 fn call(at: String, text: &str, faults: &mut Faults) -> Call {
     let nameless = || Call::new("");
     let Some(mut object) = Object::open(at, text, faults) else { return nameless() };
@@ -75,7 +75,7 @@ fn call(at: String, text: &str, faults: &mut Faults) -> Call {
     call
 }
 
-/// One that has no tool keeps its place, too.
+/// An alternative without a tool keeps its index, too.
 fn alternative(at: String, text: &str, faults: &mut Faults) -> Alternative {
     if !text.starts_with('{') {
         let tool = name(at, text, "the name of a tool, or an object", faults);
@@ -86,7 +86,7 @@ fn alternative(at: String, text: &str, faults: &mut Faults) -> Alternative {
     };
     let (tool, params) = (object.tool().unwrap_or_default(), object.params("params"));
     object.close();
-    // The fault's place is that of the tool in the object.
+    // The fault is reported at the tool in the object.
     let params =
         if is_blank(&tool) { params.or_else(|| Some(Json::empty_object())) } else { params };
     Alternative { tool, params }
@@ -96,7 +96,7 @@ fn json(text: &str) -> Json {
     Json::from_text(text).expect("part of a JSON text")
 }
 
-/// A text. Whether it can be a name is looked at together with drafts that were never text.
+/// A string. Whether it is a valid name is checked later, as for drafts that were built in code.
 fn name(at: String, text: &str, expected: &'static str, faults: &mut Faults) -> Option<Box<str>> {
     let name = serde_json::from_str::<String>(text).ok();
     if name.is_none() {
@@ -105,7 +105,7 @@ fn name(at: String, text: &str, expected: &'static str, faults: &mut Faults) -> 
     name.map(Into::into)
 }
 
-/// What a value is; never the value itself, which may be a secret.
+/// The type of a value; never the value itself, which may be a secret.
 pub(super) fn kind(text: &str) -> &'static str {
     match text.as_bytes().first() {
         Some(b'{') => "an object",
@@ -118,7 +118,7 @@ pub(super) fn kind(text: &str) -> &'static str {
     }
 }
 
-/// An object whose members are taken by name; what is left at the end is unknown.
+/// An object whose members are taken by name; the rest at the end is unknown.
 struct Object<'t, 'f> {
     at: String,
     members: Vec<(Cow<'t, str>, &'t str)>,
@@ -147,7 +147,7 @@ impl<'t, 'f> Object<'t, 'f> {
         Some(self.members.remove(found).1)
     }
 
-    /// A member; `null` is as good as absent.
+    /// A member; `null` counts as absent.
     fn take(&mut self, name: &'static str) -> Option<(String, &'t str)> {
         let text = self.take_any(name).filter(|text| *text != "null")?;
         Some((self.place(name), text))
@@ -162,7 +162,7 @@ impl<'t, 'f> Object<'t, 'f> {
         name(at, text, "a name", self.faults)
     }
 
-    /// The one member that must be there.
+    /// The required member.
     fn tool(&mut self) -> Option<Box<str>> {
         let text = self.take_any("tool").unwrap_or_default();
         name(self.place("tool"), text, "the name of a tool", self.faults)
@@ -212,7 +212,7 @@ impl<'t, 'f> Object<'t, 'f> {
         let Some((at, all)) = self.elements(member) else { return Vec::new() };
         let all = all.into_iter().enumerate();
         let read = |(i, text)| {
-            // A name that is none keeps its place, and is reported once.
+            // An invalid name keeps its index, and is reported once.
             name(below(&at, i), text, "the name of another call", self.faults).unwrap_or_default()
         };
         all.map(read).collect()

@@ -4,25 +4,25 @@ use serde_json::{Map, Value, json};
 
 /// The JSON Schema of a plan in JSON, as `schemas/turn-plan.schema.json` has it.
 ///
-/// It takes all that [`Plan::from_json`](super::Plan::from_json) takes. What a schema cannot say is
-/// checked there alone: that names are known and differ, that nothing goes in circles, that every
-/// required call has a way.
+/// It accepts every plan that [`Plan::from_json`](super::Plan::from_json) accepts. That also checks
+/// what a schema cannot express: names are known and unique, there are no dependency cycles, every
+/// required call has a tool.
 #[must_use]
 pub fn json_schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Turn plan",
-        "description": "A turn of tool calls: what each of them needs of the others, and limits.",
+        "description": "A turn of tool calls: their dependencies, and limits.",
         "type": "object",
         "required": ["calls"],
         "additionalProperties": false,
         "properties": members([
             ("$schema", "Where this schema is, for editors.", json!({})),
-            ("turn", "Names the turn in traces.", name()),
+            ("turn", "The turn's name in traces.", name()),
             ("session", "The session on whose behalf the calls are made.", name()),
-            ("agent", "The agent on whose behalf the calls are made, where retrying is opt-in per agent.", name()),
-            ("limits", "How long and how wide the turn may be.", limits()),
-            ("calls", "What is to be called. The order matters only between calls of the same priority.",
+            ("agent", "The agent on whose behalf the calls are made, where retries are opt-in per agent.", name()),
+            ("limits", "The time and concurrency limits.", limits()),
+            ("calls", "The calls. The order matters only between calls of the same priority.",
              json!({ "type": "array", "minItems": 1, "maxItems": MAX_CALLS, "items": { "$ref": "#/$defs/call" } })),
         ]),
         "$defs": { "call": call(), "alternative": alternative() },
@@ -41,7 +41,7 @@ fn limits() -> Value {
             ),
             (
                 "attempt_timeout_ms",
-                "How long an attempt may take; by default as its tool's manifest or the stack says.",
+                "How long an attempt may take; by default as set by its tool's manifest or the stack.",
                 timeout(),
             ),
             (
@@ -59,57 +59,65 @@ fn call() -> Value {
     object(
         &["tool"],
         &members([
-            ("tool", "What to call: by its name, or `name.action`.", real_name()),
-            ("name", "What the others call it; the tool's name by default.", name()),
+            ("tool", "The tool to call: its name, or `name.action`.", real_name()),
+            ("name", "The call's name; the tool's name by default.", name()),
             (
                 "params",
-                "`{\"$from\": CALL}` in it stands for that call's result, with `\"at\": POINTER` for what is there in it; `{\"$literal\": VALUE}` for the value itself.",
+                "`{\"$from\": CALL}` in it is replaced by that call's result, with `\"at\": POINTER` by the value at that pointer; `{\"$literal\": VALUE}` by the value itself.",
                 json!({ "type": ["object", "null"] }),
             ),
             ("depends_on", "Further calls to wait for.", names),
             (
                 "defaults",
-                "By the name of a call it needs: what to take instead if that fails.",
+                "By the name of a dependency: the value to use if that fails.",
                 json!({ "type": ["object", "null"] }),
             ),
             (
                 "required",
-                "The turn cannot do without it; `false` by default.",
+                "Whether a failure is escalated to the user; `false` by default.",
                 json!({ "type": ["boolean", "null"] }),
             ),
-            ("default_value", "What its dependents get if it fails.", json!({})),
+            ("default_value", "The value for its dependents if it fails.", json!({})),
             (
                 "alternatives",
-                "Tools that can stand in for it, best first.",
+                "Alternative tools, best first.",
                 json!({ "type": ["array", "null"], "items": { "$ref": "#/$defs/alternative" } }),
             ),
             (
                 "priority",
-                "Which of those that are due starts first; `normal` by default.",
+                "The order among calls that are due; `normal` by default.",
                 json!({ "enum": ["low", "normal", "high", null] }),
             ),
             (
                 "effect",
-                "What the tool does to the world, where no manifest says it; `mutating` by default.",
+                "The tool's effect, where no manifest declares it; `mutating` by default.",
                 effects,
             ),
             ("timeout_ms", "How long it may take with all its attempts.", timeout()),
             ("attempt_timeout_ms", "How long an attempt may take.", timeout()),
-            ("idempotency_key", "By which a repeat is recognised.", name()),
-            ("cancellation_id", "By which it can be withdrawn; its name by default.", name()),
+            ("idempotency_key", "The idempotency key.", name()),
+            (
+                "cancellation_id",
+                "The id by which the call can be cancelled; its name by default.",
+                name(),
+            ),
         ]),
     )
 }
 
 fn alternative() -> Value {
     let with_params = members([
-        ("tool", "What to call instead.", real_name()),
-        ("params", "Those of the call itself by default.", json!({ "type": ["object", "null"] })),
+        ("tool", "The alternative tool.", real_name()),
+        (
+            "params",
+            "Its params; those of the call by default.",
+            json!({ "type": ["object", "null"] }),
+        ),
     ]);
     json!({ "anyOf": [real_name(), object(&["tool"], &with_params)] })
 }
 
-/// `null` is as good as absent.
+/// `null` counts as absent.
 fn name() -> Value {
     json!({ "type": ["string", "null"], "pattern": "\\S" })
 }

@@ -1,15 +1,14 @@
-//! Which tools there are, and what is known of them.
+//! The available tools and their manifests.
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
 };
 use tr_core::{Effect, ToolCatalog, ToolId, ToolManifest};
 
-/// Which tools there are, and what is known of them.
+/// The available tools and their manifests.
 ///
-/// What a catalogue says of a tool holds for each call of it that says nothing else: effect,
-/// `required`, `default_value`, `alternatives`, `priority`, and `depends_on`, which means the
-/// plan's calls of those tools.
+/// A tool's manifest gives the defaults of its calls: effect, `required`, `default_value`,
+/// `alternatives`, `priority`, and `depends_on`, which refers to the plan's calls of those tools.
 #[derive(Clone, Debug, Default)]
 pub struct Tools {
     catalog: ToolCatalog,
@@ -18,21 +17,21 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Whatever a plan names is taken to be there, and nothing is known of it.
+    /// Every tool that a plan names counts as available, without a manifest.
     #[must_use]
     pub fn any() -> Self {
         Self::default()
     }
 
-    /// Takes what is known of tools from `catalog`.
+    /// Takes the manifests from `catalog`.
     #[must_use]
     pub fn catalog(mut self, catalog: ToolCatalog) -> Self {
         self.catalog = catalog;
         self
     }
 
-    /// Only these tools are there, by their names. A required call that none of them can do is
-    /// refused with its plan; an optional one is left out, and an alternative takes its place.
+    /// Only these tools are available, by their names. A plan with a required call without an
+    /// available tool is refused; an optional one is skipped, or its alternative runs.
     #[must_use]
     pub fn offered<N: Into<Box<str>>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.offered = Some(names.into_iter().map(Into::into).collect());

@@ -69,8 +69,10 @@ impl Model {
     fn start_all(&mut self, planner: &mut Planner) -> Result<(), TestCaseError> {
         while let Some(start) = planner.start_next() {
             let node = &self.plan.nodes()[start.call];
-            prop_assert!(self.started.insert((start.call, start.way)), "nothing runs twice");
-            prop_assert!(start.way == 0 || self.started.contains(&(start.call, start.way - 1)));
+            prop_assert!(self.started.insert((start.call, start.candidate)), "nothing runs twice");
+            prop_assert!(
+                start.candidate == 0 || self.started.contains(&(start.call, start.candidate - 1))
+            );
             for need in &node.needs {
                 let met = match planner.settled(need.of) {
                     None => false,

@@ -5,9 +5,9 @@ use std::{fmt::Write as _, time::Duration};
 use tr_core::{Ran, Verdict, rfc3339};
 
 impl Trace {
-    /// The trace as JSON lines: a record each, with `event_type`, `tool_id`, what happened, and
-    /// `timestamp`; then, beyond those of the requirement, `message`, `turn_id`, `call`, `attempt`
-    /// and `at_ms`, the time since the turn began.
+    /// The trace as JSON lines, one per entry, with `event_type`, `tool_id`, the members of the
+    /// event, and `timestamp`; then `message`, `turn_id`, `call`, `attempt` and `at_ms`, the time
+    /// since the turn started.
     #[must_use]
     pub fn to_json_lines(&self) -> String {
         let mut lines = String::new();
@@ -34,7 +34,7 @@ impl Serialize for Record<'_> {
             map.serialize_entry("tool_id", &**tool)?;
         }
         fact(&entry.fact, &mut map)?;
-        // Whole seconds, as the requirement writes them; `at_ms` is exact.
+        // Whole seconds, as required; `at_ms` is exact.
         let unix_ms = trace.began_ms.saturating_add(millis(entry.at));
         let whole = rfc3339(unix_ms - unix_ms % 1000).to_string().replace(".000Z", "Z");
         map.serialize_entry("timestamp", &whole)?;
@@ -112,7 +112,7 @@ fn fact<M: SerializeMap>(fact: &Fact, map: &mut M) -> Result<(), M::Error> {
     }
 }
 
-/// 001's names of the classes.
+/// The required names of the classes.
 pub(super) const fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Success => "Success",

@@ -1,7 +1,7 @@
-//! A trace while it is written: by the turn, and by whoever hears of its attempts.
+//! The trace of a running turn, written by the turn and by the recorder.
 use super::{Entry, Fact, Trace};
 use crate::{
-    plan::Way,
+    plan::Candidate,
     watch::{TurnInfo, Watch},
 };
 use std::{
@@ -14,10 +14,10 @@ use tokio::time::Instant;
 use tool_reliability::telemetry::redact::{Hidden, Redact};
 use tr_core::{BreakerState, ToolCall, ToolError, ToolManifest, ToolOutcome, classify};
 
-/// No message in a trace is longer.
+/// The longest message in a trace.
 const LONGEST: usize = 500;
 
-/// The trace of a turn that runs.
+/// The trace of a running turn.
 pub(crate) struct Log {
     pub(crate) turn: Arc<str>,
     pub(crate) session: Option<Box<str>>,
@@ -45,8 +45,7 @@ impl Log {
         self.push(Entry { at: self.since(now), call: None, tool: None, attempt: 0, fact });
     }
 
-    /// `text` as people may read it: without secrets, and not too much of it. What a tool said of a
-    /// call goes through [`Run::shown`].
+    /// `text` for display: redacted and shortened. Texts of a tool go through [`Run::shown`].
     pub(crate) fn shown(&self, text: &str) -> Box<str> {
         let clean = self.redactor.redact(text);
         match clean.char_indices().nth(LONGEST) {
@@ -68,34 +67,34 @@ pub(crate) struct Run {
     pub(crate) call: Arc<str>,
     pub(crate) tool: Arc<str>,
     pub(crate) manifest: Option<Arc<ToolManifest>>,
-    /// When the call's time is over, or the turn's.
+    /// The deadline of the call, or of the turn.
     pub(crate) deadline: Instant,
-    /// By which its breaker is known.
+    /// The name of its breaker.
     pub(crate) breaker: Box<str>,
     pub(crate) notes: Mutex<Notes>,
-    /// What nobody may be shown of the call.
+    /// The values of the call that must not be shown.
     pub(crate) hidden: Mutex<Option<Hidden>>,
 }
 
-/// What is known of a run's attempts.
+/// The attempts of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Notes {
     /// The number of the last attempt.
     pub(crate) attempts: u32,
-    /// How many of the attempts never got as far as the tool.
+    /// How many attempts did not reach the tool.
     pub(crate) refused: u32,
     /// How many errors the trace has.
     pub(crate) errors: u32,
 }
 
 impl Notes {
-    /// How many attempts got as far as the tool, the one that runs included.
+    /// How many attempts reached the tool, with the one in flight.
     pub(crate) const fn made(&self) -> u32 {
         self.attempts.saturating_sub(self.refused)
     }
 }
 
-/// How an attempt failed: the tool said so, or an error did.
+/// A failed attempt: reported by the tool, or an error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Failed<'e> {
     Reported(&'e ToolOutcome, &'e ToolError),
@@ -130,20 +129,25 @@ impl<'e> Failed<'e> {
 }
 
 impl Run {
-    pub(crate) fn new(log: Arc<Log>, call: Arc<str>, way: &Way, deadline: Instant) -> Self {
-        let (tool, manifest) = (way.label.clone(), way.manifest.clone());
+    pub(crate) fn new(
+        log: Arc<Log>,
+        call: Arc<str>,
+        candidate: &Candidate,
+        deadline: Instant,
+    ) -> Self {
+        let (tool, manifest) = (candidate.label.clone(), candidate.manifest.clone());
         let (breaker, notes) = (Box::default(), Mutex::default());
         let hidden = Mutex::default();
         Self { log, call, tool, manifest, deadline, breaker, notes, hidden }
     }
 
-    /// This is the call that runs.
+    /// Sets the values of the call that must not be shown.
     pub(crate) fn hide(&mut self, call: &ToolCall) {
         self.hidden = Mutex::new(Hidden::of(call.sensitive()));
     }
 
-    /// Code and message of a failure as people may read them: without what its tool's sensitive
-    /// fields hold, and without secrets.
+    /// Code and message of a failure for display, without the values of sensitive fields and
+    /// without secrets.
     pub(crate) fn shown(&self, code: &str, failed: Failed<'_>) -> (Box<str>, Box<str>) {
         let mut hidden = lock(&self.hidden);
         if let (Some(hidden), Failed::Reported(outcome, _)) = (&mut *hidden, failed) {
@@ -156,7 +160,7 @@ impl Run {
         (shown(code), shown(&failed.message()))
     }
 
-    /// A copy, so that nobody holds the lock while he goes on.
+    /// A copy, so that the lock is released at once.
     pub(crate) fn notes(&self) -> Notes {
         *lock(&self.notes)
     }
@@ -203,7 +207,7 @@ impl fmt::Debug for Log {
     }
 }
 
-/// Nothing that is done under these locks can leave them half done.
+/// Ignores poisoning: no operation under these locks leaves an inconsistent state.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

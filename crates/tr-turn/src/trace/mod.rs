@@ -1,4 +1,4 @@
-//! What happened in a turn: errors, their classes, breakers, decisions, outcomes.
+//! Traces of turns: errors, their classes, breakers, decisions, outcomes.
 mod json;
 pub(crate) mod log;
 mod text;
@@ -8,10 +8,10 @@ pub(crate) use self::log::{Log, Run, lock};
 use std::{fmt, sync::Arc, time::Duration};
 use tr_core::{BreakerState, Ran, Verdict};
 
-/// What happened in a turn, in order.
+/// The trace of a turn: its entries in order.
 ///
-/// [`to_json_lines`](Self::to_json_lines) gives it to programs, and its
-/// [`Display`](fmt::Display), a waterfall, to people.
+/// [`to_json_lines`](Self::to_json_lines) writes it for programs; its [`Display`](fmt::Display) is
+/// a waterfall for people.
 #[derive(Clone, Debug)]
 pub struct Trace {
     pub(crate) turn: Arc<str>,
@@ -20,23 +20,23 @@ pub struct Trace {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// Something that happened in a turn. Fields are added in minor versions.
+/// One entry of a trace. Fields are added in minor versions.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Entry {
-    /// When, since the turn began.
+    /// The time since the turn started.
     pub at: Duration,
-    /// The call as the plan names it; `None` for the turn itself.
+    /// The call's name in the plan; `None` for the turn itself.
     pub call: Option<Arc<str>>,
-    /// Its tool, or the tool that stands in for it.
+    /// Its tool, or the alternative that runs.
     pub tool: Option<Arc<str>>,
     /// The attempt, from 1; 0 before the first.
     pub attempt: u32,
-    /// What happened.
+    /// The event.
     pub fact: Fact,
 }
 
-/// What can happen in a turn.
+/// The events of a turn.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fact {
@@ -47,7 +47,7 @@ pub enum Fact {
         /// How long it may take.
         timeout: Duration,
     },
-    /// A call, or a tool that stands in for its own, was started.
+    /// A call's tool, or an alternative, was started.
     ToolStarted,
     /// An attempt, a call or the turn ran out of time.
     ToolTimeout {
@@ -58,15 +58,15 @@ pub enum Fact {
     ToolError {
         /// The stable code.
         code: Box<str>,
-        /// What the tool or a layer said, without secrets.
+        /// The message of the tool or a layer, without secrets.
         error: Box<str>,
         /// How it was classified.
         verdict: Verdict,
-        /// Why it was classified so.
+        /// The reason for that class.
         reason: &'static str,
         /// Whether the tool ran.
         ran: Ran,
-        /// The state of the tool's breaker; closed where nobody has heard of another.
+        /// The last known state of the tool's breaker; closed by default.
         breaker: BreakerState,
     },
     /// A breaker changed its state.
@@ -78,9 +78,9 @@ pub enum Fact {
         /// To this.
         to: BreakerState,
     },
-    /// Something was decided about a failure.
+    /// A decision about a failure.
     RecoveryDecision {
-        /// What: `Retry`, `NoRetry`, or a [`Recovery`](crate::Recovery).
+        /// `Retry`, `NoRetry`, or a [`Recovery`](crate::Recovery).
         decision: &'static str,
         /// Why.
         reason: Box<str>,
@@ -92,28 +92,28 @@ pub enum Fact {
         /// Instead of the result of this call.
         instead_of: Arc<str>,
     },
-    /// A tool is to stand in for another one.
+    /// An alternative tool runs.
     AlternativeToolUsed {
-        /// For this one.
+        /// Instead of this tool.
         instead_of: Arc<str>,
     },
-    /// A call came to its end.
+    /// A call ended.
     ToolOutcome {
         /// How.
         outcome: Outcome,
         /// Whether its tool ran.
         ran: Ran,
-        /// The same as a sentence.
+        /// The outcome as a sentence.
         message: Box<str>,
     },
-    /// The user is to be told of a call.
+    /// A call is escalated to the user.
     Escalated {
-        /// What to tell.
+        /// The message for the user.
         message: Box<str>,
     },
     /// The turn ended.
     TurnEnded {
-        /// What it came to, in one sentence.
+        /// The result of the turn in one sentence.
         summary: Box<str>,
     },
 }
@@ -126,16 +126,16 @@ pub enum Outcome {
     Success,
     /// It failed.
     Failed,
-    /// It ran out of time, its own or the turn's.
+    /// It timed out, or the turn did.
     TimedOut,
     /// It was not started, because a call that it needs has no result.
     Skipped,
-    /// Somebody withdrew it.
+    /// It was cancelled.
     Cancelled,
 }
 
 impl Outcome {
-    /// As traces spell it.
+    /// The name in traces.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -161,7 +161,7 @@ impl Trace {
         &self.turn
     }
 
-    /// What happened, in order.
+    /// The entries, in order.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries

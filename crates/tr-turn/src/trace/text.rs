@@ -1,7 +1,7 @@
-//! Durations and names as people read them.
+//! Durations for people.
 use std::{fmt, time::Duration};
 
-/// `50 ms`, `1.5 s`, `300 s`: three digits at most, and as many as are of use.
+/// `50 ms`, `1.5 s`, `300 s`: at most three significant digits.
 pub(super) struct Took(pub(super) Duration);
 
 impl fmt::Display for Took {

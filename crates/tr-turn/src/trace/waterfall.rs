@@ -1,12 +1,12 @@
-//! A trace for people: a bar per call, then what went wrong and what was done about it.
+//! A trace for people: a bar per call, then failures and recoveries.
 use super::{Entry, Fact, Outcome, Trace, json::class, text::Took};
 use std::{fmt, time::Duration};
 use tr_core::{BreakerState, printable};
 
-/// How many columns the whole turn is wide.
+/// The width of the whole turn in columns.
 const WIDTH: usize = 40;
 
-/// A call's line. Names and messages are foreign: they are shown as [`printable`] has them.
+/// A call's line. Names and messages are untrusted, so they are shown through [`printable`].
 struct Row<'t> {
     name: &'t str,
     tool: &'t str,
@@ -80,7 +80,7 @@ fn rows(entries: &[Entry]) -> Vec<Row<'_>> {
 impl<'t> Row<'t> {
     fn take(&mut self, entry: &'t Entry) {
         let at = entry.at;
-        // These say how many there were; others, which one it was.
+        // In these, `attempt` is the count; in others, the number of the attempt.
         if matches!(entry.fact, Fact::ToolOutcome { .. } | Fact::AlternativeToolUsed { .. }) {
             self.attempts = self.attempts.max(entry.attempt);
         }
@@ -101,7 +101,7 @@ impl<'t> Row<'t> {
         }
     }
 
-    /// Ends what runs; what was to run later never did.
+    /// Ends the running span, and drops spans that have not started.
     fn close(&mut self, at: Duration) {
         while self.spans.last().is_some_and(|span| span.from > at) {
             self.spans.pop();
@@ -136,7 +136,7 @@ fn bar(spans: &[Span], total: Duration) -> String {
     let mut cells = [' '; WIDTH];
     for span in spans {
         let from = column(span.from).min(WIDTH - 1);
-        // What took no time is seen all the same, but hides nothing.
+        // At least one column, without hiding others.
         let to = column(span.to).max(from + 1);
         for cell in &mut cells[from..to] {
             match (span.runs, *cell) {
@@ -149,7 +149,7 @@ fn bar(spans: &[Span], total: Duration) -> String {
     cells.iter().collect()
 }
 
-/// What is worth a line.
+/// The line of an entry, if it has one.
 fn note(entry: &Entry) -> Option<String> {
     Some(match &entry.fact {
         Fact::ToolTimeout { after } => format!("timeout after {}", Took(*after)),

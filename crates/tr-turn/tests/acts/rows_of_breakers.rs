@@ -1,4 +1,4 @@
-//! What is said of breakers.
+//! Rows about breakers.
 use crate::Row;
 
 pub(crate) const ROWS: &[Row] = &[

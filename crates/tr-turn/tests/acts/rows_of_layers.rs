@@ -1,7 +1,7 @@
-//! What is said of all tools.
+//! Rows about all tools.
 use crate::Row;
 
-/// Delays that are not drawn.
+/// Delays without jitter.
 const PLAIN: &str = r#""retry": {"jitter": [1, 1]}, "loops": {"enabled": false}"#;
 const ONCE: &str = r#""retry": {"attempts": 1}"#;
 

@@ -1,4 +1,4 @@
-//! What is said of records.
+//! Rows about records.
 use crate::Row;
 
 pub(crate) const ROWS: &[Row] = &[

@@ -1,4 +1,4 @@
-//! What is said of one tool.
+//! Rows about one tool.
 use crate::Row;
 
 const ONCE: &str = r#""retry": {"attempts": 1}, "loops": {"enabled": false}"#;

@@ -1,4 +1,4 @@
-//! What turns go by.
+//! Rows about turns.
 use crate::Row;
 
 const BOTH: &str =

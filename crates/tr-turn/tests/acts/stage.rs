@@ -141,7 +141,7 @@ impl Stage<'_> {
         self.seen.push(saw);
     }
 
-    /// Whether a program is told of a capability.
+    /// Whether a capability is announced to a program.
     fn can(&self, what: &str) -> String {
         let call = self.call("cache=k");
         let (tool, hints) = (call.manifest().unwrap(), &call.parts().hints);
@@ -201,7 +201,7 @@ impl Stage<'_> {
     }
 }
 
-/// `ok`, `replay`, or the code of a failure; and whether the model is told something on top.
+/// `ok`, `replay`, or the code of a failure; and whether there is a note for the model.
 fn said(end: &Answer) -> String {
     let (mut said, text) = match end {
         Ok(outcome) => {
@@ -232,7 +232,7 @@ fn said(end: &Answer) -> String {
     said
 }
 
-/// What became of the calls of a turn, one after another; `search` fails, all others answer.
+/// The ends of the calls of a turn, one after another; `search` fails, all others succeed.
 pub(crate) async fn turned(live: &Live, words: &'static str, calls: &str) -> String {
     let tool = ScriptedTool::by(move |_, call: &ToolCall| match call.parts().tool.label() {
         "search" => step(words),

@@ -17,7 +17,7 @@ async fn ut_09_calls_are_cancelled_by_their_ids() {
     let canceller = turn.canceller();
     let cancel = async {
         tokio::time::sleep(seconds(2)).await;
-        assert!(!canceller.cancel("nobody's"));
+        assert!(!canceller.cancel("unknown"));
         assert!(canceller.cancel("stop-1"));
     };
     let (report, ()) = tokio::join!(turn, cancel);
@@ -26,11 +26,11 @@ async fn ut_09_calls_are_cancelled_by_their_ids() {
     assert_eq!((slow.outcome, slow.ran), (Outcome::Cancelled, Ran::Unknown));
     assert_eq!(report.call("next").unwrap().outcome, Outcome::Skipped);
     assert_eq!(report.call("quick").unwrap().outcome, Outcome::Success);
-    // The call is told in the requirement's words which id it can be cancelled by.
+    // The call carries the id by which it can be cancelled, under the required name.
     let id = bench.handle.requests()[0].parts().cancellation_id.clone();
     assert_eq!(id.as_deref(), Some("stop-1"));
     assert_eq!((bench.handle.in_flight(), bench.handle.cancelled()), (0, 2));
-    // Nobody is bothered with what he did himself.
+    // The user's own cancellation is not escalated.
     assert_eq!(report.escalated().count(), 0);
 }
 
@@ -66,7 +66,7 @@ async fn a_cancelled_turn_ends_at_once_with_what_there_is() {
     assert_eq!(report.call("after").unwrap().ran, Ran::No);
 }
 
-/// A call with a key that is dropped runs on for its record's sake; one that is withdrawn does not.
+/// A dropped call with a key runs to its end for its record; a cancelled one does not.
 #[tokio::test(start_paused = true)]
 async fn a_withdrawn_call_with_a_key_ends_inside_of_the_stack_too() {
     let bench = Bench::with_timeout(1000, [("pay", vec![after(60, answers("paid"))])]);
@@ -80,14 +80,14 @@ async fn a_withdrawn_call_with_a_key_ends_inside_of_the_stack_too() {
     };
     let (report, ()) = tokio::join!(turn, cancel);
     assert_eq!((report.calls[0].outcome, report.calls[0].ran), (Outcome::Cancelled, Ran::Unknown));
-    // Whoever took it back has to know that it may have run.
+    // The user has to know that it may have run.
     let decision = report.calls[0].decision.unwrap();
     assert_eq!(decision.reason, "Cancelled by the caller, and the tool may have run");
     let told = "pay was cancelled: Cancelled by the caller (it may have run)";
     assert!(has(&report, "pay", told), "{}", report.trace);
     tokio::time::sleep(seconds(600)).await;
     assert_eq!((bench.handle.cancelled(), bench.handle.completed()), (1, 0));
-    // Nobody knows whether it ran, so it never runs again.
+    // It may have run, so it never runs again.
     let report = bench.run(Draft::new("t2").session("s").call(pay())).await;
     assert_eq!((bench.handle.calls(), report.calls[0].ran), (1, Ran::Unknown));
 }
@@ -106,7 +106,7 @@ async fn a_withdrawn_call_with_a_key_ends_at_once_between_two_attempts() {
             let pay = tr_turn::Call::new("pay").effect(Effect::Mutating);
             Draft::new("t").session("s").call(pay.idempotency_key("order-42"))
         };
-        // Somebody says that the tool may be asked again although it may have run.
+        // The tool allows a retry although it may have run.
         let catalog = r#"{"tools": {"pay": {"effect": "mutating", "retry_safe": true}}}"#;
         let tools = Tools::any().catalog(ToolCatalog::from_json(catalog).unwrap());
         let turn = bench.turns.run(pay().check(&tools).unwrap());
@@ -136,7 +136,7 @@ async fn a_turn_that_is_dropped_drops_its_calls() {
     let turn = turns.run(plan.clone());
     let _ = tokio::time::timeout(seconds(3), turn).await.unwrap_err();
     assert_eq!((handle.calls(), handle.in_flight()), (2, 0));
-    // At its end it has dropped them, whoever still holds it.
+    // At its end it has dropped them, even while the turn is still held.
     let held =
         Draft::new("t").call(reads("slow").timeout(seconds(1))).call(reads("slow").named("o"));
     let held = held.limits(tr_turn::Limits { timeout: seconds(3), ..Default::default() });

@@ -1,4 +1,4 @@
-//! 001, category 5: what a failure means for the other calls.
+//! What a failure means for the other calls.
 use super::*;
 use tr_core::Ran;
 use tr_turn::{Outcome, Recovery};
@@ -29,7 +29,7 @@ async fn eh_5_1_dependents_are_skipped_when_their_dependency_fails() {
     assert_eq!(bench.calls("compare_prices") + bench.calls("create_itinerary"), 0);
     assert_eq!(report.calls[1].ran, Ran::No);
     let failure = report.calls[2].failure.as_ref().unwrap();
-    assert_eq!(&*failure.message, "It needs compare_prices, which has no result");
+    assert_eq!(&*failure.message, "Its dependency compare_prices has no result");
     assert_eq!(
         report.summary,
         "Completed weather, but flight search failed, compare prices and create itinerary were skipped"
@@ -54,7 +54,7 @@ async fn eh_5_2_optional_tools_are_skipped_and_required_tools_escalate() {
     let sentence = "Required tool skipped due to dependency failure";
     assert!(has(&report, "create_itinerary", sentence));
     assert!(!has(&report, "compare_prices", sentence));
-    let told = "create itinerary was skipped: It needs flight_search, which has no result";
+    let told = "create itinerary was skipped: Its dependency flight_search has no result";
     assert!(has(&report, "create_itinerary", told));
     let told: Vec<_> = report.escalated().map(|call| &*call.name).collect();
     assert_eq!(told, ["flight_search", "create_itinerary"]);
@@ -126,5 +126,5 @@ async fn results_flow_into_params() {
     let book = report.call("book").unwrap();
     assert_eq!((book.outcome, book.ran), (Outcome::Failed, Ran::No));
     let message = &*book.failure.as_ref().unwrap().message;
-    assert_eq!(message, r#"The result of flight_search has nothing at "/1/id""#);
+    assert_eq!(message, r#"The result of flight_search has no value at "/1/id""#);
 }

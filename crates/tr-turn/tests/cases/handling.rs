@@ -1,4 +1,4 @@
-//! 001, category 6: who hears of errors, and what is decided.
+//! Error handlers and recovery decisions.
 use super::*;
 use std::sync::Mutex;
 use tr_core::{Ran, Verdict};
@@ -104,7 +104,7 @@ async fn eh_6_5_permanent_errors_escalate() {
         (Recovery::Escalate, "Permanent error (no retry)")
     );
     assert_eq!(bench.handle.calls(), 1);
-    // The user is told.
+    // It is escalated to the user.
     assert!(has(&report, "flight_search", "flight search failed: Invalid airport code: XYZ"));
     assert_eq!(report.escalated().count(), 1);
 }
@@ -181,7 +181,7 @@ async fn eh_6_6_the_trace_records_all_error_handling_decisions() {
     );
 }
 
-/// Nobody knows whether it was paid, so nobody is told by silence that it was not.
+/// The payment may have been made, so the user is told.
 #[tokio::test(start_paused = true)]
 async fn a_default_value_does_not_hide_that_a_tool_may_have_run() {
     for own in [false, true] {
@@ -218,7 +218,7 @@ async fn a_default_value_does_not_hide_that_a_tool_may_have_run() {
     }
 }
 
-/// The key says what the call is meant to do; whoever stands in for its tool is asked for the same.
+/// The key identifies the call, so an alternative tool gets the same key.
 #[tokio::test(start_paused = true)]
 async fn an_alternative_may_stand_in_for_a_call_with_a_key() {
     let bench = Bench::new([

@@ -1,4 +1,4 @@
-//! 001, category 4 and the timeouts of category 7.
+//! Timeouts of attempts, calls and turns.
 use super::*;
 use tr_core::{Ran, Verdict, code};
 use tr_testkit::calls::fails;
@@ -77,7 +77,7 @@ async fn eh_4_2_the_turn_timeout_collects_partial_results() {
     let ends: Vec<_> = report.calls[1..].iter().map(|call| (call.outcome, call.ran)).collect();
     let late = Outcome::TimedOut;
     assert_eq!(ends, [(late, Ran::Unknown), (late, Ran::Unknown), (late, Ran::No)]);
-    // What the turn cannot do without is told to the user.
+    // A required call is escalated to the user.
     let told: Vec<_> = report.escalated().map(|call| &*call.name).collect();
     assert_eq!(told, ["activity_search"]);
     assert_eq!(bench.handle.in_flight(), 0);
@@ -95,7 +95,7 @@ async fn what_ends_with_the_turn_counts_and_starts_nothing() {
     assert_eq!((handle.calls(), report.took), (1, seconds(20)));
 }
 
-/// Nobody may learn from a bank statement that a payment ran on at the end of a turn.
+/// The report has to say that a payment may have run when the turn ended.
 #[tokio::test(start_paused = true)]
 async fn what_may_have_changed_something_at_the_turn_s_end_is_told() {
     let bench = Bench::with_timeout(400, [("pay", vec![Step::Hang]), ("search", vec![Step::Hang])]);

@@ -1,4 +1,4 @@
-//! Names that are none: empty, or of white space alone.
+//! Invalid names: empty, or only white space.
 use super::Draft;
 use crate::json::below;
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ pub(super) fn is_blank(name: &str) -> bool {
     name.trim().is_empty()
 }
 
-/// Reports each name that is none, but for those that stand for what could not be read.
+/// Reports each invalid name, except those whose text has a fault already.
 pub(super) fn check(draft: &Draft, faults: &mut Vec<EnvelopeFault>) {
     let told: HashSet<Box<str>> = faults.iter().map(|fault| fault.pointer().into()).collect();
     let mut names = Names { told, faults };
@@ -18,7 +18,7 @@ pub(super) fn check(draft: &Draft, faults: &mut Vec<EnvelopeFault>) {
     for (own, call) in draft.calls.iter().enumerate() {
         let place = below("/calls", own);
         names.check(&call.tool, &place, "tool", "the name of a tool");
-        // A call is known by its tool's name, unless it has one of its own.
+        // A call without a name has its tool's name.
         if call.name != call.tool {
             names.check(&call.name, &place, "name", "a name");
         }
@@ -41,7 +41,7 @@ pub(super) fn check(draft: &Draft, faults: &mut Vec<EnvelopeFault>) {
 }
 
 struct Names<'f> {
-    /// Where there are faults already.
+    /// The pointers that have a fault already.
     told: HashSet<Box<str>>,
     faults: &'f mut Vec<EnvelopeFault>,
 }
