@@ -175,13 +175,13 @@ where
     #[cold]
     fn told(&self, logs: bool, span: Option<&Trace>, hidden: Option<&Hidden>) -> Box<Told> {
         let info: CallInfo<'_> = self.policy.info_of(self.req);
-        let text = |text: &str| Text::new(&self.core, hidden, text);
+        let text = |text: &str| Text::new(self.core, hidden, text);
         let key_hash = self.policy.key_hash(self.req, &self.core.fingerprints);
         let told = Box::new(Told {
             core: self.core.clone(),
             logs,
             notes: Notes { key_hash, ..Notes::default() },
-            tool: Text::new(&self.core, None, info.tool),
+            tool: Text::new(self.core, None, info.tool),
             action: self.policy.action_of(self.req).map(text),
             request_id: info.request_id.map(text),
             session: info.session.map(text),
@@ -191,7 +191,7 @@ where
         if let Some(span) = span {
             let span = span.span();
             let text = |key, value: &str| span.set_attribute(KeyValue::new(key, value.to_owned()));
-            let tool = told.tool.shown(&self.core);
+            let tool = told.tool.shown(self.core);
             text("tool.name", tool);
             text("gen_ai.operation.name", "execute_tool");
             text("gen_ai.tool.name", tool);
