@@ -7,10 +7,10 @@
 //! # The requests of a call
 //!
 //! 1. [`claim`](RecordStore::claim): one request. If it is granted, the call runs; [`Claimed`]
-//!   lists the other results.
+//!    lists the other results.
 //! 2. [`renew`](RecordStore::renew) at a third of the lease, while it runs.
 //! 3. [`finalise`](RecordStore::finalise): one request. Then the waiters in the process get the
-//!   response.
+//!    response.
 //!
 //! A call that is abandoned before it starts is [released](RecordStore::release). A caller that
 //! finds it busy [watches](RecordStore::watch) and claims again.
