@@ -2,7 +2,9 @@
 //!
 //! It works on the store itself, whether or not a guard runs.
 mod given;
+mod shown;
 
+use self::shown::{line, state, whole};
 use crate::mcp::{
     read_config,
     recording::Recording,
@@ -19,7 +21,8 @@ use tool_reliability::{
     },
 };
 use tr_core::{
-    SystemClock, ToolOutcome, WallClock, canonical::Key, printable, printable_json, printable_lines,
+    SystemClock, ToolOutcome, WallClock, canonical::Key, code, printable, printable_json,
+    printable_lines,
 };
 
 /// The exit codes, for the help.
@@ -29,13 +32,19 @@ Exit codes:
   1  the records cannot be read
   2  the command line, or the answer's file, cannot be used
   3  already settled differently, or in flight
-  4  no record has this ID, or several have";
+  4  no record has this ID, or several have
+  5  not settled as did-not-run: the call may still run";
 
 /// The record is settled differently, or in flight.
 const OTHERWISE: u8 = 3;
 /// The ID names no record, or several.
 const NOT_FOUND: u8 = 4;
 const UNUSABLE: u8 = 2;
+/// The call may still run.
+const MAY_STILL_RUN: u8 = 5;
+
+/// Codes of calls that the guard gave up while the server was still alive.
+const GIVEN_UP: [&str; 3] = [code::TIMEOUT, code::CANCELLED, code::OUTCOME_UNKNOWN];
 
 /// Advice if the record cannot be read.
 const ADVICE: &str = ": give the guard's key with --records-key-file, or `forget` it";
@@ -102,6 +111,10 @@ enum What {
         /// With `done`: the result that repeats get, as a JSON object like that of tools/call
         #[arg(long, value_name = "FILE")]
         answer: Option<PathBuf>,
+        /// With `did-not-run`: although the guard that sent the call is alive and may still get its
+        /// answer. If the call runs after all, a repeat runs it a second time
+        #[arg(long)]
+        force: bool,
     },
     /// Forget a record in any state: a repeat of its call runs
     Forget {
@@ -142,7 +155,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let (id, act) = match options.what {
         What::List { unknown, json } => return list(&records, unknown, json).await,
         What::Show { id, json } => (id, Act::Show { json }),
-        What::Settle { id, how, .. } => (id, Act::Settle { how, answer }),
+        What::Settle { id, how, force, .. } => (id, Act::Settle { how, answer, force }),
         What::Forget { id } => (id, Act::Forget),
     };
     let record = match find(&records, &id).await? {
@@ -158,7 +171,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
 /// What to do with one record.
 enum Act {
     Show { json: bool },
-    Settle { how: How, answer: Option<ToolOutcome> },
+    Settle { how: How, answer: Option<ToolOutcome>, force: bool },
     Forget,
 }
 
@@ -254,75 +267,14 @@ fn id(record: &DedupeRecord) -> anyhow::Result<Key> {
     record.key.parse().context("a record's ID cannot be read")
 }
 
-/// A record in one line.
-fn line(record: &DedupeRecord, now: u64) -> String {
-    let short = record.key.get(..SHOWN).unwrap_or(&record.key);
-    let call = record.request.tool_call_id.as_deref().unwrap_or(&record.idempotency_key);
-    // A derived key is the record's ID, which is shown already.
-    let call = if call == record.key { "-" } else { call };
-    let age = ago(now.saturating_sub(record.updated_at_ms));
-    let line = format!("{short}  {:<9}  {age:>9}  {}  {call}", state(record.state), record.tool);
-    printable(&line).into_owned()
-}
-
-const fn state(state: RecordState) -> &'static str {
-    match state {
-        RecordState::Inflight => "in flight",
-        RecordState::Done => "done",
-        RecordState::Failed => "failed",
-        RecordState::Cancelled => "not run",
-        _ => "unknown",
-    }
-}
-
-fn ago(ms: u64) -> String {
-    match ms / 1_000 {
-        s @ 0..120 => format!("{s} s ago"),
-        s @ 120..7_200 => format!("{} min ago", s / 60),
-        s @ 7_200..172_800 => format!("{} h ago", s / 3_600),
-        s => format!("{} d ago", s / 86_400),
-    }
-}
-
-/// All fields of a record, for a person who decides.
-fn whole(record: &DedupeRecord, now: u64) -> String {
-    let since = |at: u64| ago(now.saturating_sub(at));
-    let mut rows = vec![
-        ("record", record.key.clone()),
-        ("tool", record.tool.clone()),
-        ("state", state(record.state).to_owned()),
-        ("first claimed", since(record.created_at_ms)),
-        ("changed", since(record.updated_at_ms)),
-        ("call", record.request.tool_call_id.clone().unwrap_or_default()),
-        ("key", record.idempotency_key.clone()),
-        ("conversation", record.request.session_key.clone()),
-        ("arguments", format!("digest {}", record.request.params_digest)),
-    ];
-    if let Some(execution) = &record.execution {
-        rows.push(("runs", execution.attempt_count.to_string()));
-    }
-    if let Some(error) = &record.error {
-        rows.push(("error", format!("{}: {}", error.code, error.message)));
-    }
-    let rows = rows.iter().filter(|(_, said)| !said.is_empty());
-    let rows = rows.map(|(name, said)| format!("{name:<14}{}\n", printable(said)));
-    let mut text = rows.collect::<String>();
-    if record.state == RecordState::Unknown {
-        let short = record.key.get(..SHOWN).unwrap_or(&record.key);
-        let _ = write!(
-            text,
-            "\nIt may have run. Find out at the tool's own side whether it did, then record it:\n  \
-             tool-guard records settle {short} done\n  tool-guard records settle {short} did-not-run\n"
-        );
-    }
-    text
-}
-
 async fn act_on(records: &Records, record: &DedupeRecord, act: Act) -> anyhow::Result<ExitCode> {
     let key = id(record)?;
     match act {
         Act::Show { json: true } => println!("{}", as_json(record)?),
-        Act::Show { json: false } => print!("{}", whole(record, SystemClock.unix_ms())),
+        Act::Show { json: false } => {
+            let still = may_still_run(records, record, &key).await;
+            print!("{}", whole(record, SystemClock.unix_ms(), still));
+        }
         Act::Forget => {
             if !records.clear(&key).await.context("the record cannot be forgotten")? {
                 eprintln!("tool-guard: the record is gone already");
@@ -330,9 +282,32 @@ async fn act_on(records: &Records, record: &DedupeRecord, act: Act) -> anyhow::R
             }
             println!("forgotten: a repeat of this call runs");
         }
-        Act::Settle { how, answer } => return settle(records, record, &key, how, answer).await,
+        Act::Settle { how: How::DidNotRun, force: false, .. }
+            if may_still_run(records, record, &key).await == Some(true) =>
+        {
+            eprintln!("tool-guard: {}", refused_while_alive(record));
+            return Ok(ExitCode::from(MAY_STILL_RUN));
+        }
+        Act::Settle { how, answer, .. } => return settle(records, record, &key, how, answer).await,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a call of unknown outcome may still run: the guard that gave it up is alive, and may get its
+/// answer. `None` if nobody can tell.
+async fn may_still_run(records: &Records, record: &DedupeRecord, key: &Key) -> Option<bool> {
+    let is_given_up = record.error.as_ref().is_none_or(|it| GIVEN_UP.contains(&&*it.code));
+    if record.state != RecordState::Unknown || !is_given_up {
+        return Some(false);
+    }
+    records.is_owner_alive(key).await.ok().flatten()
+}
+
+fn refused_while_alive(record: &DedupeRecord) -> String {
+    let short = record.key.get(..SHOWN).unwrap_or(&record.key);
+    format!(
+        "the call may still run: the guard that sent it is alive, and its answer would settle the record. End that guard first; or, if you know that the call can no longer run: tool-guard records settle {short} did-not-run --force. If it runs after all, a repeat runs it a second time"
+    )
 }
 
 async fn settle(
@@ -374,25 +349,12 @@ async fn settle(
 
 #[cfg(test)]
 mod tests {
-    use super::{ago, apart};
+    use super::apart;
 
     #[test]
     fn ids_are_named_as_far_as_they_differ() {
         let keys = ["3fa91c0be27d00aa", "3fa91c0be27d00ab", "3fa91c7777777777"];
         let named: Vec<_> = (0..keys.len()).map(|at| apart(&keys, at)).collect();
         assert_eq!(named, ["3fa91c0be27d00aa", "3fa91c0be27d00ab", "3fa91c777777"]);
-    }
-
-    #[test]
-    fn ages() {
-        for (ms, said) in [
-            (0, "0 s ago"),
-            (119_999, "119 s ago"),
-            (120_000, "2 min ago"),
-            (7_200_000, "2 h ago"),
-            (172_800_000, "2 d ago"),
-        ] {
-            assert_eq!(ago(ms), said);
-        }
     }
 }

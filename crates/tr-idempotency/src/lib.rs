@@ -142,5 +142,5 @@ pub use self::{
     layer::IdempotencyLayer,
     record::{Attempt, DedupeRecord, Execution, RecordState, RecordedError, RequestNotes},
     service::Idempotency,
-    store_handle::StoreHandle,
+    store_handle::{LateEnd, StoreHandle},
 };

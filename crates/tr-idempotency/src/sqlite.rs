@@ -292,6 +292,11 @@ impl RecordStore for Sqlite {
         Box::pin(self.change(|table| table.sweep(AT_ONCE)))
     }
 
+    fn is_owner_alive<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<bool>> {
+        let key = *key;
+        Box::pin(self.look(move |table| table.is_owner_alive(&key)))
+    }
+
     fn check(&self) -> StoreFuture<'_, Vec<String>> {
         let settings = self.settings.clone();
         let durability = self.database.durability();

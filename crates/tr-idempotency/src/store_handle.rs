@@ -1,7 +1,11 @@
 //! Listing, settling and clearing the records in a store: for operators.
+mod late;
+
+pub use self::late::LateEnd;
+
 use crate::{
     clock::millis,
-    codec::{Place, Unreadable, notes::RequestNote},
+    codec::{Place, Unreadable, body::Format, notes::RequestNote},
     end::State,
     handle::{Filter, Handle, NotUnknown, Resolution},
     protocol::Millis,
@@ -81,6 +85,12 @@ impl<V> StoreHandle<V> {
     pub async fn record(&self, key: &Key) -> Result<Option<DedupeRecord>, StoreError> {
         let stored = self.remote.store.read(key).await?;
         Ok(stored.map(|stored| self.shown(&stored)))
+    }
+
+    /// Whether the process that last claimed this key is alive; `None` if the store cannot tell. A
+    /// call of unknown outcome may still run while it is.
+    pub async fn is_owner_alive(&self, key: &Key) -> Result<Option<bool>, StoreError> {
+        self.remote.store.is_owner_alive(key).await
     }
 
     /// Up to `limit` records whose keys begin with these hexadecimal digits; none if `digits` is
@@ -173,19 +183,14 @@ impl<V> StoreHandle<V> {
         if of.is_some_and(|epoch| epoch != token.epoch) {
             return Ok(Err(NotUnknown::new()));
         }
-        // Otherwise the response would be sealed for params that another writer of the store may
-        // have changed; and readers with the key would refuse what was recorded without it.
-        if let Err(why) = RequestNote::read(&stored, &self.remote.format.frames)
-            && (self.remote.format.frames.is_sealed() || why == Unreadable::Sealed)
-        {
-            return Err(StoreError::unreadable(why));
-        }
-        let state = match how {
-            Resolution::Done(value) => State::Done(Some(value)),
-            Resolution::DoneNotKept => State::Done(None),
-            Resolution::DidNotRun => State::Cancelled(None),
+        check_notes(&stored, &self.remote.format)?;
+        let state = state_of(how);
+        let ttls = self.front.ttls();
+        let ttl: Millis = match &state {
+            // A response that comes late must find it.
+            State::Cancelled(_) => ttls.failed.max(ttls.done),
+            state => ttls.of(state),
         };
-        let ttl: Millis = self.front.ttls().of(&state);
         let place = Place::by_hand(*key, &stored.record);
         let state = self.remote.format.write(&place, &state, ttl, &[]).state;
         let end = End { state, ttl };
@@ -233,6 +238,26 @@ impl<V> StoreHandle<V> {
             Filter::Tool(prefix) => Selector::Tool(prefix.to_owned()),
         };
         Query { selector, state: StateFilter::Any }
+    }
+}
+
+/// Refuses a record whose request notes cannot be read. Otherwise the response would be sealed for
+/// params that another writer of the store may have changed; and readers with the key would refuse
+/// what was recorded without it.
+fn check_notes<V>(stored: &Stored, format: &Format<V>) -> Result<(), StoreError> {
+    match RequestNote::read(stored, &format.frames) {
+        Err(why) if format.frames.is_sealed() || why == Unreadable::Sealed => {
+            Err(StoreError::unreadable(why))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn state_of<V>(how: Resolution<V>) -> State<V> {
+    match how {
+        Resolution::Done(value) => State::Done(Some(value)),
+        Resolution::DoneNotKept => State::Done(None),
+        Resolution::DidNotRun => State::Cancelled(None),
     }
 }
 

@@ -1,7 +1,9 @@
 //! What the guard does with each line, in the order in which they come.
 mod from_server;
 mod start;
+mod words;
 
+use self::words::{relayed, too_long};
 use super::{
     Mode,
     answer::{self, Repeatable},
@@ -10,7 +12,7 @@ use super::{
     effects::Effects,
     flights::{Relay, Unopened, token},
     identity::Client,
-    lines::{Item, Oversized},
+    lines::Item,
     message::{self, Guess, Line, Message, NoteParams, Token},
     notes,
     out::Out,
@@ -377,30 +379,6 @@ where
 }
 
 const IN_USE: &str = "a call with this id is still under way: this call was not made; send it under an id of its own";
-
-/// The line as `relay` has it, `None` if it goes no further.
-fn relayed(
-    line: &Bytes,
-    part: Option<&serde_json::value::RawValue>,
-    relay: &Relay,
-) -> Option<Bytes> {
-    match (relay, part) {
-        (Relay::With(text), Some(raw)) => {
-            Some(message::splice(line, &[(message::range(line, raw), text)]))
-        }
-        (Relay::Swallow, _) => None,
-        _ => Some(line.clone()),
-    }
-}
-
-/// Tells a sender that its line, or what it waits for, was too long.
-fn too_long(line: &Oversized, what: &str) -> Bytes {
-    let text = format!(
-        "the {what} has {} bytes, more than the guard passes on: raise --max-line",
-        line.bytes
-    );
-    answer::refusal(line.id.as_deref().unwrap_or("null"), INVALID_REQUEST, &text)
-}
 
 #[cfg(test)]
 mod tests;

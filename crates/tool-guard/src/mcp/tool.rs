@@ -5,6 +5,7 @@ use super::{
     failure::Failure,
     flights::Flights,
     message::Token,
+    records,
     unknowns::{Equals, Unknowns},
 };
 use bytes::Bytes;
@@ -20,7 +21,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 use tool_reliability::{
-    idempotency::{DerivedKeys, Handle, RecordState, Resolution, StoreHandle},
+    idempotency::{DerivedKeys, Handle, LateEnd, Resolution, StoreHandle},
     telemetry::TARGET,
 };
 use tower_service::Service;
@@ -191,23 +192,23 @@ async fn settle_in_store(
     fence: FencingToken,
     how: Resolution<ToolOutcome>,
 ) {
+    let record = records::short(&fence.key);
     for _ in 0..SETTLES {
-        let is_open = store.record(&fence.key).await.map_or(true, |record| {
-            record.is_some_and(|record| {
-                record.epoch == fence.epoch
-                    && matches!(record.state, RecordState::Inflight | RecordState::Unknown)
-            })
-        });
-        // Settled already, gone, or another run's by now.
-        if !is_open {
-            return;
+        match store.settle_late(&fence.key, fence.epoch, how.clone()).await {
+            Ok(LateEnd::InFlight) | Err(_) => sleep(SETTLE_AGAIN).await,
+            Ok(LateEnd::Corrected) => {
+                let why = "a person had recorded that the call did not run, and the server has answered it: the answer is recorded, and a repeat does not run";
+                return tracing::warn!(target: TARGET, event = "settlement_corrected", record, why);
+            }
+            Ok(LateEnd::ClaimedAgain) => {
+                let why = "a person had recorded that the call did not run, it was repeated, and the server has answered the first call: it may have run twice";
+                return tracing::error!(target: TARGET, event = "may_have_run_twice", record, why);
+            }
+            // Settled already, or gone.
+            Ok(_) => return,
         }
-        if let Ok(Ok(())) = store.settle(&fence.key, Some(fence.epoch), how.clone()).await {
-            return;
-        }
-        sleep(SETTLE_AGAIN).await;
     }
-    tracing::warn!(target: TARGET, event = "late_answer_not_recorded", key = %fence.key);
+    tracing::warn!(target: TARGET, event = "late_answer_not_recorded", record);
 }
 
 impl WireState {

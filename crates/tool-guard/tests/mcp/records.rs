@@ -1,5 +1,6 @@
 //! What is recorded of a call outlives the guard.
 mod command;
+mod late;
 mod unrecorded;
 
 use crate::client::{BIN, Client, ledger, text, until};

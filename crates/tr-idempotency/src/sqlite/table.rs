@@ -95,6 +95,14 @@ impl<'c> Table<'c> {
         Ok(Some(found))
     }
 
+    /// Whether the process that last claimed this key is alive, if it can be told.
+    pub(super) fn is_owner_alive(&self, key: &Key) -> Result<Option<bool>> {
+        let Some(owners) = self.owners else { return Ok(None) };
+        let mut holder = self.prepare("SELECT holder FROM calls WHERE key = ?1")?;
+        let holder = holder.query_row([key.as_bytes()], |row| row.get::<_, Option<i64>>(0));
+        Ok(holder.optional()?.flatten().map(|owner| !owners.is_dead(owner)))
+    }
+
     /// Ends the leases of processes that have ended.
     pub(super) fn end_dead_leases(&self) -> Result<()> {
         let Some(owners) = self.owners else { return Ok(()) };

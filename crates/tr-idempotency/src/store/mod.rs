@@ -123,4 +123,11 @@ pub trait RecordStore: fmt::Debug + Send + Sync + 'static {
     /// Checks that the store is reachable and configured to keep its promises, for start-up and
     /// health checks. Returns warnings of what the check cannot rule out, each with a remedy.
     fn check(&self) -> StoreFuture<'_, Vec<String>>;
+
+    /// Whether the process that last claimed this key is alive; `None` if the store cannot tell, as
+    /// by default, or has no such record.
+    fn is_owner_alive<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<bool>> {
+        let _ = key;
+        Box::pin(async { Ok(None) })
+    }
 }

@@ -11,6 +11,7 @@ mod failures;
 mod faults;
 mod giving_back;
 mod instances;
+mod late;
 mod operators;
 mod own_types;
 mod panics;

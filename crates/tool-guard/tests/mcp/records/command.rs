@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
 
 /// What `tool-guard records` says, and its exit code.
-fn records(shop: &Shop, args: &[&str]) -> (String, Option<i32>) {
+pub(super) fn records(shop: &Shop, args: &[&str]) -> (String, Option<i32>) {
     let mut command = Command::new(BIN);
     command.args(["records", "--records"]).arg(&shop.records).args(args);
     let output = command.output().unwrap();
@@ -128,7 +128,7 @@ fn a_payment_settled_from_outside_frees_its_equals_in_a_guard_that_runs() {
     let said = text(&client.answer(2));
     let short = &said.split_once("tool-guard records settle ").expect(&said).1[..12];
     assert!(said.contains(&format!("[record {short}: a person can settle it")), "{said}");
-    assert_eq!(records(&shop, &["settle", short, "did-not-run"]).1, Some(0));
+    assert_eq!(records(&shop, &["settle", short, "did-not-run", "--force"]).1, Some(0));
     pay(&mut client, 3, &id("call_3"), order.clone());
     until("it has paid", || (shop.paid() == 2).then_some(()));
     // The next one bars in turn.

@@ -6,6 +6,7 @@ use std::{fs, process::Command};
 
 /// Pays at once, and answers when there is a file `$LEDGER.go`; with an error, if that says so.
 const SERVER: &str = r#"while read -r line; do
+    case $line in *tools/call*) ;; *) continue ;; esac
     id=${line#*\"id\":}; id=${id%%,*}
     echo charge_card >> "$LEDGER"
     while [ ! -e "$LEDGER.go" ]; do sleep 0.02; done
@@ -15,9 +16,9 @@ const SERVER: &str = r#"while read -r line; do
     esac
 done"#;
 
-fn open(shop: &Shop) -> Client {
+pub(super) fn open(shop: &Shop, options: &[&str]) -> Client {
     let mut command = Command::new(BIN);
-    command.args(["mcp", "--records"]).arg(&shop.records);
+    command.args(["mcp", "--records"]).arg(&shop.records).args(options);
     command.args(["--", "sh", "-c", SERVER]).env("LEDGER", &shop.ledger);
     Client::start(command, shop.ledger.clone())
 }
@@ -31,7 +32,7 @@ fn an_answer_whose_end_is_not_recorded_says_so_and_is_recorded_once_that_is_poss
     for (kind, place) in [("result", "/result/_meta"), ("error", "/error/data/_meta")] {
         let shop = Shop::new();
         let go = shop.ledger.with_extension("go");
-        let mut client = open(&shop);
+        let mut client = open(&shop, &[]);
         pay(&mut client, 1, &key(), json!({ "order": "o-1" }));
         until("it has paid", || (shop.paid() == 1).then_some(()));
         let other = rusqlite::Connection::open(&shop.records).unwrap();
@@ -52,7 +53,7 @@ fn an_answer_whose_end_is_not_recorded_says_so_and_is_recorded_once_that_is_poss
         let ended = || other.query_row(count, [], |row| row.get::<_, u32>(0)).unwrap();
         until("the end is recorded", || (ended() == 1).then_some(()));
         kill(&mut client);
-        let mut client = open(&shop);
+        let mut client = open(&shop, &[]);
         pay(&mut client, 2, &key(), json!({ "order": "o-1" }));
         let again = client.answer(2);
         assert!(again.pointer(place).is_none(), "{again}");
@@ -65,7 +66,7 @@ fn an_answer_whose_end_is_not_recorded_says_so_and_is_recorded_once_that_is_poss
 fn the_summary_counts_ends_that_were_not_recorded() {
     let shop = Shop::new();
     let go = shop.ledger.with_extension("go");
-    let mut client = open(&shop);
+    let mut client = open(&shop, &[]);
     pay(&mut client, 1, &key(), json!({ "order": "o-1" }));
     until("it has paid", || (shop.paid() == 1).then_some(()));
     let other = rusqlite::Connection::open(&shop.records).unwrap();

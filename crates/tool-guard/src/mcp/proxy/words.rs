@@ -1,0 +1,28 @@
+//! Lines that the proxy changes or writes itself.
+use super::INVALID_REQUEST;
+use crate::mcp::{answer, flights::Relay, lines::Oversized, message};
+use bytes::Bytes;
+
+/// The line as `relay` has it, `None` if it goes no further.
+pub(super) fn relayed(
+    line: &Bytes,
+    part: Option<&serde_json::value::RawValue>,
+    relay: &Relay,
+) -> Option<Bytes> {
+    match (relay, part) {
+        (Relay::With(text), Some(raw)) => {
+            Some(message::splice(line, &[(message::range(line, raw), text)]))
+        }
+        (Relay::Swallow, _) => None,
+        _ => Some(line.clone()),
+    }
+}
+
+/// Tells a sender that its line, or what it waits for, was too long.
+pub(super) fn too_long(line: &Oversized, what: &str) -> Bytes {
+    let text = format!(
+        "the {what} has {} bytes, more than the guard passes on: raise --max-line",
+        line.bytes
+    );
+    answer::refusal(line.id.as_deref().unwrap_or("null"), INVALID_REQUEST, &text)
+}

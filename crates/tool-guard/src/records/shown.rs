@@ -1,0 +1,98 @@
+//! Records as a person reads them.
+use super::SHOWN;
+use std::fmt::Write as _;
+use tool_reliability::idempotency::{DedupeRecord, RecordState};
+use tr_core::printable;
+
+/// In `show`, of a call that may still run.
+const STILL_RUNS: &str = "It may still run: the guard that sent it is alive, and its answer would settle \
+                          the record.\n";
+/// In `show`, where the store does not know which processes live.
+const CANNOT_TELL: &str = "It may still run if the guard that sent it is alive.\n";
+
+/// A record in one line.
+pub(super) fn line(record: &DedupeRecord, now: u64) -> String {
+    let short = record.key.get(..SHOWN).unwrap_or(&record.key);
+    let call = record.request.tool_call_id.as_deref().unwrap_or(&record.idempotency_key);
+    // A derived key is the record's ID, which is shown already.
+    let call = if call == record.key { "-" } else { call };
+    let age = ago(now.saturating_sub(record.updated_at_ms));
+    let line = format!("{short}  {:<9}  {age:>9}  {}  {call}", state(record.state), record.tool);
+    printable(&line).into_owned()
+}
+
+pub(super) const fn state(state: RecordState) -> &'static str {
+    match state {
+        RecordState::Inflight => "in flight",
+        RecordState::Done => "done",
+        RecordState::Failed => "failed",
+        RecordState::Cancelled => "not run",
+        _ => "unknown",
+    }
+}
+
+fn ago(ms: u64) -> String {
+    match ms / 1_000 {
+        s @ 0..120 => format!("{s} s ago"),
+        s @ 120..7_200 => format!("{} min ago", s / 60),
+        s @ 7_200..172_800 => format!("{} h ago", s / 3_600),
+        s => format!("{} d ago", s / 86_400),
+    }
+}
+
+/// All fields of a record, for a person who decides.
+pub(super) fn whole(record: &DedupeRecord, now: u64, may_still_run: Option<bool>) -> String {
+    let since = |at: u64| ago(now.saturating_sub(at));
+    let mut rows = vec![
+        ("record", record.key.clone()),
+        ("tool", record.tool.clone()),
+        ("state", state(record.state).to_owned()),
+        ("first claimed", since(record.created_at_ms)),
+        ("changed", since(record.updated_at_ms)),
+        ("call", record.request.tool_call_id.clone().unwrap_or_default()),
+        ("key", record.idempotency_key.clone()),
+        ("conversation", record.request.session_key.clone()),
+        ("arguments", format!("digest {}", record.request.params_digest)),
+    ];
+    if let Some(execution) = &record.execution {
+        rows.push(("runs", execution.attempt_count.to_string()));
+    }
+    if let Some(error) = &record.error {
+        rows.push(("error", format!("{}: {}", error.code, error.message)));
+    }
+    let rows = rows.iter().filter(|(_, said)| !said.is_empty());
+    let rows = rows.map(|(name, said)| format!("{name:<14}{}\n", printable(said)));
+    let mut text = rows.collect::<String>();
+    if record.state == RecordState::Unknown {
+        let short = record.key.get(..SHOWN).unwrap_or(&record.key);
+        let (warning, force) = match may_still_run {
+            Some(true) => (STILL_RUNS, " --force"),
+            Some(false) => ("", ""),
+            None => (CANNOT_TELL, ""),
+        };
+        let _ = write!(
+            text,
+            "\nIt may have run. {warning}Find out at the tool's own side whether it did, then record it:\n  \
+             tool-guard records settle {short} done\n  tool-guard records settle {short} did-not-run{force}\n"
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ago;
+
+    #[test]
+    fn ages() {
+        for (ms, said) in [
+            (0, "0 s ago"),
+            (119_999, "119 s ago"),
+            (120_000, "2 min ago"),
+            (7_200_000, "2 h ago"),
+            (172_800_000, "2 d ago"),
+        ] {
+            assert_eq!(ago(ms), said);
+        }
+    }
+}

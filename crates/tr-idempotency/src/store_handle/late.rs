@@ -1,0 +1,111 @@
+//! Recording the end of a run that was given up before it ended.
+use super::{StoreHandle, check_notes, state_of};
+use crate::{
+    codec::Place,
+    handle::Resolution,
+    protocol::{Phase, Token},
+    store::{ClaimRequest, Claimed, End, StoreError, Stored},
+};
+use std::{sync::Arc, time::Duration};
+use tokio::time::sleep;
+use tr_core::canonical::Key;
+
+/// Attempts to record an end under a claim that was granted for it.
+const TIMES: u32 = 10;
+
+/// The pause between two of them.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What [`StoreHandle::settle_late`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LateEnd {
+    /// The call was of unknown outcome; its end is recorded.
+    Recorded,
+    /// An operator had recorded that the call did not run. It was not claimed again; its end is
+    /// recorded in place of that.
+    Corrected,
+    /// An operator had recorded that the call did not run, and it was claimed again: it may have run
+    /// twice. Nothing was changed.
+    ClaimedAgain,
+    /// The run is still recorded as in flight: ask again.
+    InFlight,
+    /// The record needs nothing: it has an end that does not contradict this one, or is gone.
+    Settled,
+}
+
+impl<V: Clone> StoreHandle<V> {
+    /// Records the end of the run with this [epoch](crate::DedupeRecord::epoch), whose response came
+    /// after the call was given up. The response proves how the run ended, so it replaces what an
+    /// operator recorded by mistake, as long as the call was not claimed again.
+    ///
+    /// # Errors
+    /// The store's, and `Unreadable` as [`settle`](Self::settle) does.
+    pub async fn settle_late(
+        &self,
+        key: &Key,
+        epoch: u64,
+        how: Resolution<V>,
+    ) -> Result<LateEnd, StoreError> {
+        let Some(stored) = self.remote.store.read(key).await? else { return Ok(LateEnd::Settled) };
+        let Token { epoch: now, owner } = stored.record.token;
+        let (phase, ran) = (stored.record.state.phase(), !matches!(how, Resolution::DidNotRun));
+        match phase {
+            Phase::Inflight if now == epoch => return Ok(LateEnd::InFlight),
+            Phase::Unknown if now == epoch => {
+                let settled = self.settle(key, Some(epoch), how).await?;
+                // Otherwise another was faster, and the next look tells who.
+                return Ok(if settled.is_ok() { LateEnd::Recorded } else { LateEnd::InFlight });
+            }
+            _ if now <= epoch || !ran => return Ok(LateEnd::Settled),
+            Phase::Cancelled if owner == Token::BY_HAND => {}
+            Phase::Done if owner == Token::BY_HAND => return Ok(LateEnd::Settled),
+            _ => return Ok(LateEnd::ClaimedAgain),
+        }
+        check_notes(&stored, &self.remote.format)?;
+        let claim = self.claim_of(&stored);
+        match self.remote.store.claim(&claim).await? {
+            Claimed::Run(grant) => self.end(&claim, grant.token, how).await,
+            _ => Ok(LateEnd::ClaimedAgain),
+        }
+    }
+
+    /// A claim for the call of a record, as the call itself made it.
+    fn claim_of(&self, stored: &Stored) -> Arc<ClaimRequest> {
+        Arc::new(ClaimRequest {
+            key: stored.key,
+            digest: stored.record.digest,
+            mutating: stored.record.mutating,
+            again: false,
+            owner: self.remote.owner(),
+            ttls: self.front.ttls(),
+            tool: stored.tool.clone(),
+            session: stored.session.clone(),
+            notes: stored.notes.clone(),
+        })
+    }
+
+    /// Records the end under the claim. If that fails, the claim's lease leaves the call of unknown
+    /// outcome, which does not run either.
+    async fn end(
+        &self,
+        claim: &ClaimRequest,
+        token: Token,
+        how: Resolution<V>,
+    ) -> Result<LateEnd, StoreError> {
+        let state = state_of(how);
+        let ttl = self.front.ttls().of(&state);
+        let place = Place::of_claim(claim, token);
+        let end = End { state: self.remote.format.write(&place, &state, ttl, &[]).state, ttl };
+        let mut times = 1;
+        loop {
+            match self.remote.store.finalise(&claim.key, token, &end).await {
+                Ok(true) => return Ok(LateEnd::Corrected),
+                Ok(false) => return Ok(LateEnd::ClaimedAgain),
+                Err(error) if !error.is_transient() || times == TIMES => return Err(error),
+                Err(_) => sleep(PAUSE).await,
+            }
+            times += 1;
+        }
+    }
+}
