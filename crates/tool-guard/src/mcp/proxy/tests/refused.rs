@@ -1,5 +1,6 @@
 //! Lines that go no further, and what their senders are told.
 use super::*;
+use crate::mcp::lines::Oversized;
 
 #[tokio::test(start_paused = true)]
 async fn params_in_an_array_mean_nothing_to_us() {
