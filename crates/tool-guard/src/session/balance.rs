@@ -76,11 +76,14 @@ fn of_texts<'t>(
     after: &[&[u8]],
     reported: &BTreeSet<u64>,
 ) -> Balance {
+    // Of equal ones, those that are named are not those that stay.
+    let (named, others): (Vec<_>, Vec<_>) = before.partition(|(at, _)| reported.contains(at));
+    if others.is_empty() {
+        return Balance::default();
+    }
     let mut left: HashMap<&[u8], usize> = HashMap::new();
     after.iter().for_each(|text| *left.entry(text).or_default() += 1);
     let mut missing = Vec::new();
-    // Of equal ones, those that are named are not those that stay.
-    let (named, others): (Vec<_>, Vec<_>) = before.partition(|(at, _)| reported.contains(at));
     for (at, text) in others.into_iter().chain(named) {
         match left.get_mut(text) {
             Some(count) if *count > 0 => *count -= 1,

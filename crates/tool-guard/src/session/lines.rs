@@ -137,20 +137,22 @@ impl Lines {
         let reported = lines.chain(plan.losses().iter().map(|lost| lost.line)).flatten().collect();
         let dropped = plan.dropped().iter().map(|dropped| dropped.skipped);
         let dropped = dropped.filter(|skipped| !self.may_go(skipped)).map(|it| it.length).sum();
-        let lost = |lost: &FileLoss| Lost { line: lost.line, loss: lost.loss.clone() };
+        let (changed_unknown, doubtful_answer) = (plan.changed_unknown(), plan.doubtful_answer());
         let remaining = plan.remaining(&self.report);
-        let remaining = |bytes| match remaining {
+        let (actions, losses, after) = plan.into_parts();
+        let lost = |FileLoss { line, loss, .. }| Lost { line, loss };
+        let after = after.map(|bytes| match remaining {
             Some(report) => Self { bytes, report },
             None => Self::new(bytes),
-        };
+        });
         Planned {
-            acts: plan.actions().iter().map(Act::of_file).collect(),
-            losses: plan.losses().iter().map(lost).collect(),
+            acts: actions.into_iter().map(Act::of_file).collect(),
+            losses: losses.into_iter().map(lost).collect(),
             reported,
             dropped,
-            changed_unknown: plan.changed_unknown(),
-            doubtful_answer: plan.doubtful_answer(),
-            after: plan.into_after().map(|after| remaining(after).into()),
+            changed_unknown,
+            doubtful_answer,
+            after: after.map(Into::into),
         }
     }
 

@@ -187,22 +187,20 @@ impl Act {
         Self { line, what: What::Message(action.clone()) }
     }
 
-    pub(crate) fn of_file(action: &FileAction) -> Self {
+    pub(crate) fn of_file(FileAction { action, line, .. }: FileAction) -> Self {
         let lines = |action| What::Lines { action, length: None, why: None };
-        let what = match &action.action {
-            FileActionKind::Message(action) => What::Message(action.clone()),
-            FileActionKind::DropBytes { length, why } => What::Lines {
-                action: "drop_bytes",
-                length: Some(*length),
-                why: Some(skipped(*why)),
-            },
+        let what = match action {
+            FileActionKind::Message(action) => What::Message(action),
+            FileActionKind::DropBytes { length, why } => {
+                What::Lines { action: "drop_bytes", length: Some(length), why: Some(skipped(why)) }
+            }
             FileActionKind::SplitRecords => lines("split_records"),
             FileActionKind::Relink => lines("relink"),
             FileActionKind::GiveId => lines("give_id"),
             FileActionKind::Rewrite => lines("rewrite"),
             _ => lines("other"),
         };
-        Self { line: action.line, what }
+        Self { line, what }
     }
 
     /// A record gets something to say, and keeps all that it said.

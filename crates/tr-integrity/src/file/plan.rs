@@ -241,6 +241,13 @@ impl FilePlan {
     pub fn into_after(self) -> Option<Vec<u8>> {
         self.after
     }
+
+    /// What will be done, what the session will tell no more, and the file as it will be: without
+    /// copies, of which a plan for a hundred thousand lines would need many.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<FileAction>, Vec<FileLoss>, Option<Vec<u8>>) {
+        (self.done.actions, self.done.losses, self.after)
+    }
 }
 
 /// What a repair does, and what it loses.
