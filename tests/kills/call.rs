@@ -1,4 +1,4 @@
-//! A payment under an ID that holds, and what its client is told.
+//! A payment with a stable ID, and what its client gets.
 use fastrand::Rng;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ pub(crate) struct Call {
     params: Value,
     /// The result that the client has read.
     pub(crate) read: Option<Value>,
-    /// Whether it was told that the payment may have been made.
+    /// Whether it got the message that the payment may have been made.
     pub(crate) unknown: bool,
     /// What it was last told of a call that did not run.
     pub(crate) refused: Option<String>,

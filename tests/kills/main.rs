@@ -91,7 +91,7 @@ fn a_payment_recorded_in_redis_survives_random_kills() {
     assert_eq!(total.rounds, rounds);
 }
 
-/// Nobody sees there that a guard was killed. Clients give up at 60 s.
+/// On such systems a killed guard is not noticed. Clients give up at 60 s.
 #[test]
 fn a_payment_of_a_killed_guard_is_known_to_be_unknown_in_redis_when_its_lease_ends() {
     let redis = redis();

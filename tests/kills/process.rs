@@ -20,7 +20,7 @@ pub(crate) struct Process {
     lines: Receiver<Value>,
 }
 
-/// What came of waiting for a line.
+/// The result of waiting for a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Heard {
     Line(Value),
@@ -41,7 +41,7 @@ impl Process {
         let (sender, lines) = channel();
         thread::spawn(move || {
             for line in output.split(b'\n').map_while(Result::ok) {
-                // The last line of a killed process may be torn: nobody has read an answer then.
+                // The last line of a killed process may be torn: no client has read an answer then.
                 let Ok(message) = serde_json::from_slice(&line) else { return };
                 if sender.send(message).is_err() {
                     return;
@@ -51,7 +51,7 @@ impl Process {
         Self { child, input, lines }
     }
 
-    /// Sends lines at once; `false` if nobody reads them any more.
+    /// Sends lines at once; `false` if they are not read any more.
     pub(crate) fn send(&mut self, messages: &[Value]) -> bool {
         let lines: String = messages.iter().map(|message| format!("{message}\n")).collect();
         self.input.as_mut().is_some_and(|input| input.write_all(lines.as_bytes()).is_ok())

@@ -9,7 +9,7 @@ use fastrand::Rng;
 use serde_json::Value;
 use std::{collections::HashMap, time::Duration};
 
-/// How long things take here while nobody is killed.
+/// How long things take here without a kill.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     start: Duration,
@@ -113,7 +113,7 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// Starts a guard, sends all payments, and kills somebody at a random moment.
+    /// Starts a guard, sends all payments, and kills a process at a random moment.
     fn kill_one(&mut self, pace: Pace) -> Result<(), String> {
         let victim = Victim::ALL[self.rng.usize(0..3)];
         let early = self.rng.u8(0..5) == 0;

@@ -35,7 +35,7 @@ impl Shop {
         Self { folder, records: url.to_owned(), is_sqlite: false, options: Vec::new() }
     }
 
-    /// A killed guard's calls bind for so long, where nobody sees its end.
+    /// How long a killed guard's calls stay claimed where its end is not noticed.
     pub(crate) fn leasing(mut self, lease: Duration) -> Self {
         let config = self.path("config.toml");
         let text = format!("[idempotency]\ninflight_ttl_ms = {}\n", lease.as_millis());

@@ -192,7 +192,7 @@ fn refusals(folders: &Folders, session: &mut Session) {
     session.notify("notifications/initialized", json!({}), |message| {
         message["method"] == "roots/list"
     });
-    // It looks at the folder before it takes it, and tells nobody when it has.
+    // It checks the folder before it uses it, without a notification.
     session.call_until("list_allowed_directories", json!({}), |answer| {
         !answer.to_string().contains("still")
     });

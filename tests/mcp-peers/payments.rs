@@ -17,7 +17,7 @@ const MAILS: [&str; 5] = [
     "connect ECONNREFUSED 127.0.0.1:25",
 ];
 
-/// A client over MCP's own SDK takes the guard's answers, and is told which words are the guard's.
+/// A client over MCP's own SDK accepts the guard's answers, and can tell the guard's messages.
 fn the_mark_is_read(answers: [&Value; 2]) {
     let mut reader = Command::new("node")
         .arg(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("reads.cjs"))

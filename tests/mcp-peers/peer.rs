@@ -53,7 +53,7 @@ impl Mark {
         .collect()
     }
 
-    /// Fails if one is left, now that whoever started them has ended.
+    /// Fails if one is left after the process that started them has ended.
     pub(crate) fn assert_gone(&self) {
         let left = self.alive();
         assert!(left.is_empty(), "processes outlive their client: {left:?}");

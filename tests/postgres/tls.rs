@@ -55,7 +55,7 @@ async fn sessions_are_kept_where_the_authority_is_trusted() {
     for (n, url) in [
         (1, url(&server, "require")),
         (2, url(&server, "verify-full").replace("127.0.0.1", "localhost")),
-        // Who is told whom to trust wants TLS.
+        // A client with trusted authorities requires TLS.
         (3, server.url()),
     ] {
         let builder = Postgres::builder(&url).tls_roots(authority.pem());

@@ -114,7 +114,7 @@ async fn futures_that_are_dropped_leave_all_or_nothing() {
             (after, number) = (Some(next.revision), number + 1);
             continue;
         }
-        // What was dropped may still be under way: an entry of another stamp settles it.
+        // A dropped write may still be in flight: an entry with another stamp settles it.
         let other = entry(number, u64::MAX - round);
         match append(&store, "s", after, &other).await {
             Ok(()) => after = Some(other.revision),
@@ -160,7 +160,7 @@ async fn change(writer: u64, url: String, until: Instant) -> u64 {
     round
 }
 
-/// What others see of a session is whole at any time, and it begins anew with its first entry.
+/// Other processes always see a complete session, and it starts again with its first entry.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_deletes_and_compacts_meets_who_appends() {
     let server = Server::start().unwrap();

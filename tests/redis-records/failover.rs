@@ -1,4 +1,4 @@
-//! A replica takes over, and the old primary comes back.
+//! A replica is promoted, and the old primary comes back.
 use crate::{
     process::{Outcome, PATIENCE, PAUSE, Point, Tool, call, call_plainly, claim},
     world::patient,
@@ -59,7 +59,7 @@ async fn without_waiting_a_failover_may_forget_a_claim_and_epochs_still_grow() {
         }
     });
     let one = one.await;
-    // It ran, and nobody but its caller knows.
+    // It ran, and only its caller knows.
     assert_eq!(one, Outcome::Ran { recorded: false });
     primary.kill();
     promote(&replica);
@@ -69,7 +69,7 @@ async fn without_waiting_a_failover_may_forget_a_claim_and_epochs_still_grow() {
     assert!(runs.len() == 2 && runs[0] < runs[1], "a fence would know them apart: {runs:?}");
 }
 
-/// It answers nobody any more.
+/// It no longer replies.
 fn primary_dies(primary: &Server) {
     primary.pause();
 }
@@ -94,7 +94,7 @@ async fn what_waited_for_the_replica_survives_a_failover() {
         assert_eq!(two, expected, "{point:?}");
         assert_eq!(tool.runs().len(), 1, "{point:?}");
 
-        // The old primary comes back and follows. Whoever still talks to it is told.
+        // The old primary comes back as a replica. A client that still uses it gets an error.
         primary.restart().unwrap();
         let port = replica.addr().port().to_string();
         primary.command(["REPLICAOF", "127.0.0.1", &port]).unwrap();

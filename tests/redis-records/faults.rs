@@ -63,7 +63,7 @@ impl Fault {
             Self::ReplyTruncated => drop(world.proxy.truncate_next_reply(9, Then::Reset)),
             Self::Slow => world.proxy.delay(Duration::from_millis(500)),
             Self::OutOfMemory => drop(world.command(["CONFIG", "SET", "maxmemory", "1"])),
-            // The port of nobody: it waits for a primary that never comes, and keeps what it has.
+            // An unused port: it waits for a primary that never comes, and keeps its data.
             Self::ReadOnly => drop(world.command(["REPLICAOF", "127.0.0.1", "1"])),
             Self::NoReplicas => {
                 world.command(["CONFIG", "SET", "min-replicas-to-write", "1"]);
@@ -100,7 +100,7 @@ impl Fault {
         BACK + usual * CALLS
     }
 
-    /// The server loses records: nobody can know then that a call has run.
+    /// The server loses records, so it cannot know that a call has run.
     pub(crate) const fn forgets(self) -> bool {
         matches!(self, Self::KillAndForget | Self::FlushAll)
     }
@@ -186,7 +186,7 @@ async fn round(fault: Fault, point: Point) {
         let fits = match outcome {
             Outcome::Ran { recorded } => recorded,
             Outcome::Replayed => true,
-            // Who asked while nobody could know.
+            // The callers that asked while the outcome could not be known.
             Outcome::Unknown => fault == Fault::Pause,
             Outcome::Full => fault == Fault::OutOfMemory,
             Outcome::Refused(_) | Outcome::TimedOut => false,

@@ -28,7 +28,7 @@ pub(crate) const PAY: &str = "pay";
 /// Told where a run of [`PAY`] stands.
 pub(crate) type Hook = Arc<dyn Fn(Point) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
-/// What a caller is told.
+/// What a caller gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Ran { recorded: bool },
@@ -71,7 +71,7 @@ impl Process {
         Self { service: BoxCloneSyncService::new(service), ran }
     }
 
-    /// Asks, and checks that what it is told of the run is true.
+    /// Calls, and checks that the reported run is true.
     pub(crate) async fn ask(&self, name: &str) -> Told {
         let params = Params::from_text(r#"{"amount": 5}"#).unwrap();
         let call = ToolCall::new("pay", params).session("s-1").idempotency_key(name);
@@ -89,7 +89,7 @@ impl Process {
                 ["store_unavailable", "store_full", "outcome_unknown", "idempotency_in_flight"];
             assert!(codes.contains(&&**code), "{told:?}");
             let has_run = name == PAY && self.ran.load(Relaxed);
-            assert!(!has_run || *ran != Ran::No, "it ran, and its caller is told {told:?}");
+            assert!(!has_run || *ran != Ran::No, "it ran, and its caller got {told:?}");
         }
         told
     }

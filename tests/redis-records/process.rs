@@ -24,7 +24,7 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug, Default)]
 pub(crate) struct Tool(Mutex<Vec<u64>>);
 
-/// What a caller is told.
+/// What a caller gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Ran {
@@ -36,7 +36,7 @@ pub(crate) enum Outcome {
     Refused(StoreErrorKind),
     /// Not run: there was no room for a record.
     Full,
-    /// Not run: somebody else ran it all the time.
+    /// Not run: another process ran it all the time.
     TimedOut,
 }
 

@@ -1,4 +1,5 @@
-//! Sentinels that name the primary: it dies or sleeps, a replica takes over, and callers follow.
+//! Sentinels that name the primary: it dies or is paused, a replica is promoted, and callers
+//! follow.
 use crate::{
     layered::{Hook, PAY, Process, Told},
     process::{PAUSE, Point, Tool},
@@ -59,7 +60,7 @@ impl Group {
         Process::new(self.builder().build().unwrap(), tool, at)
     }
 
-    /// A replica has taken over, and the other one follows it: until then the old primary, should it
+    /// A replica was promoted, and the other one follows it: until then the old primary, should it
     /// wake, still has that one's word for what it writes.
     async fn failed_over(&self) {
         let (before, begin) = (self.primary.lock().unwrap().addr(), Instant::now());
@@ -75,7 +76,7 @@ impl Group {
             if primary.is_some_and(|primary| primary != before && follow(primary)) {
                 return;
             }
-            assert!(begin.elapsed() < FAILOVER, "nobody takes over");
+            assert!(begin.elapsed() < FAILOVER, "no replica was promoted");
             sleep(PAUSE).await;
         }
     }
@@ -100,7 +101,7 @@ async fn the_primary_dies_and_no_call_runs_twice() {
         at(Point::AfterEnd).await;
         let two = second.ask(PAY).await;
 
-        // Whoever asks long enough is served by the new primary, which knows what has run.
+        // A caller that retries long enough is served by the new primary, which knows what has run.
         third.ask_until_served("back", FAILOVER).await;
         let (before, three) = third.ask_until_answered(PAY, FAILOVER).await;
         println!("{point:?}: {one:?}, {two:?}, {before:?} {three:?}");

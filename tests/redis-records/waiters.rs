@@ -40,7 +40,7 @@ fn pay() -> ToolCall {
         .idempotency_key("order-42")
 }
 
-/// The child: lets its callers ask, says when all of them wait, and ends the call when it is told.
+/// The child: starts its callers, reports when all of them wait, and ends the call on command.
 async fn obey(order: &str) {
     let [url, ledger, callers] = order.split('\n').collect::<Vec<_>>().try_into().unwrap();
     let (ledger, callers) = (Ledger::at(ledger), callers.parse::<usize>().unwrap());
@@ -119,7 +119,7 @@ impl Drop for Process {
     }
 }
 
-/// How many processes are told when the call ends.
+/// How many processes are notified when the call ends.
 fn watchers(server: &Server) -> i64 {
     let list = |args: &[&str]| match server.command(args).unwrap() {
         Value::List(values) => values,

@@ -128,7 +128,7 @@ fn a_server_dies_with_the_test_process() {
     let (_never, nothing) = mpsc::channel::<()>();
     let is_gone = (0..1_000).any(|_| {
         let _ = nothing.recv_timeout(Duration::from_millis(10));
-        // A zombie that nobody waits for is gone too.
+        // A zombie that no process waits for counts as gone too.
         std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
             .map_or(true, |stat| stat.contains(") Z "))
     });

@@ -47,7 +47,7 @@ impl Peer {
         Self::built(layer, Sharing::builder(url).namespace("tests").every(every))
     }
 
-    /// One that shares as it is told, with a cooldown of 30 s.
+    /// A peer with these sharing settings, and a cooldown of 30 s.
     pub(crate) fn sharing(sharing: Builder) -> Self {
         Self::built(Self::layer(Duration::from_secs(30)), sharing)
     }

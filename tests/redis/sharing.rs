@@ -115,7 +115,7 @@ async fn a_bell_that_is_lost_is_made_up_for() {
     let key = |what: &str| format!("tr-breaker:{{tests}}:v1:{what}");
     server.command(["HSET", &key("meta"), "era", "other", "revision", "1"]).unwrap();
     let a = Peer::new(&server.url()).connected().await;
-    // As a process writes it whose bell nobody hears.
+    // As a process writes it whose notifications are lost.
     let micros = |seconds: u64| {
         let time = server.command(["TIME"]).unwrap().to_string();
         let (whole, _) = time.split_once(' ').unwrap();
@@ -130,12 +130,12 @@ async fn a_bell_that_is_lost_is_made_up_for() {
             "3", &key("state"), &key("log"), &key("meta"), &entry, &revision])
         .unwrap();
     a.state_becomes("tool", BreakerState::Open).await;
-    // It looks each half second, and the first look finds it; one may have been under way.
+    // It polls every half second, and the next poll finds it; one poll may have been in flight.
     let needed = looks(&server) - before;
     assert!((1..=2).contains(&needed), "{needed} looks");
 }
 
-/// How often somebody has looked into Redis, where nobody tells anything.
+/// How often the breakers poll Redis, without notifications.
 fn looks(server: &Server) -> u32 {
     let stats = server.command(["INFO", "commandstats"]).unwrap().to_string();
     let calls =

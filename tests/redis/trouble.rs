@@ -1,4 +1,5 @@
-//! Redis that is away, slow, wrong or full of others' things: each process goes by its own breakers.
+//! A Redis that is down, slow, misconfigured or has foreign keys: each process uses its own
+//! breakers.
 use crate::peer::{Peer, until};
 use std::time::Duration;
 use tr_breaker::{BreakerLayer, share::Sharing};

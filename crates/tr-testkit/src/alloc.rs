@@ -2,8 +2,9 @@
 //!
 //! # When to use
 //!
-//! In a test or benchmark that asserts "this path allocates nothing". The count is per thread, so tests that run
-//! beside it do not disturb it; what the measured code does on other threads is not seen.
+//! In a test or benchmark that asserts "this path allocates nothing". The count is per thread, so
+//! concurrent tests do not disturb it; allocations of the measured code on other threads are not
+//! counted.
 //!
 //! # Example
 //!
@@ -35,7 +36,7 @@
 //!
 //! # Panics
 //!
-//! Both functions panic where the allocator is not installed: zero would be no measurement.
+//! Both functions panic where the allocator is not installed, instead of returning zero.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -56,14 +57,16 @@ pub struct Allocations {
 }
 
 thread_local! {
-    // Const and without a destructor: to touch it never allocates, at any point of a thread's life.
+    // Const and without a destructor, so that accessing it never allocates, at any point of a
+    // thread's life.
     static HERE: Cell<Allocations> = const { Cell::new(Allocations { count: 0, bytes: 0 }) };
     static FREED: Cell<u64> = const { Cell::new(0) };
     /// The most that was [live](live).
     static PEAK: Cell<i64> = const { Cell::new(0) };
 }
 
-/// What this thread has allocated less what it has freed: below zero where it frees what others have allocated.
+/// The bytes that this thread has allocated minus those that it has freed; negative where it frees
+/// allocations of other threads.
 fn live() -> i64 {
     HERE.get().bytes.cast_signed() - FREED.get().cast_signed()
 }
@@ -120,7 +123,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 }
 
-/// What `work` allocates on this thread. Its result is dropped after the count.
+/// Counts what `work` allocates on this thread. Its result is dropped after the count.
 pub fn count<T>(work: impl FnOnce() -> T) -> Allocations {
     require_installed();
     let before = HERE.get();
@@ -130,8 +133,8 @@ pub fn count<T>(work: impl FnOnce() -> T) -> Allocations {
     made
 }
 
-/// What `work` returns, and the bytes that it has allocated on this thread and not given back: what its result and its
-/// lasting effects take up.
+/// The result of `work`, and the bytes that it has allocated on this thread and not freed: the size
+/// of its result and its lasting effects.
 pub fn kept<T>(work: impl FnOnce() -> T) -> (T, u64) {
     require_installed();
     let (made, freed) = (HERE.get().bytes, FREED.get());
@@ -140,8 +143,8 @@ pub fn kept<T>(work: impl FnOnce() -> T) -> (T, u64) {
     (result, made.saturating_sub(freed))
 }
 
-/// What `work` returns, and the most bytes that it held at once of those that it has allocated on this thread. A buffer
-/// that grows counts with its old and its new size.
+/// The result of `work`, and the peak of the bytes that it has allocated on this thread. A growing
+/// buffer counts with its old and its new size.
 pub fn peak<T>(work: impl FnOnce() -> T) -> (T, u64) {
     require_installed();
     let before = live();

@@ -1,9 +1,10 @@
-//! Tool calls, their answers and the laws, in tr-core's own types.
+//! Tool calls, their responses and the laws, in tr-core's types.
 //!
 //! # When to use
 //!
-//! For a layer around a service of [`ToolCall`]s. A failure has two roads, and a layer has to see both: the tool's
-//! future fails ([`fails`]), or it answers that it failed ([`reports`]).
+//! For a layer around a service of [`ToolCall`]s. A tool fails in two ways, and a layer has to
+//! handle both: its future returns an error ([`fails`]), or its response reports a failure
+//! ([`reports`]).
 //!
 //! # Example
 //!
@@ -48,25 +49,26 @@ pub fn call(tool: &str, effect: Effect) -> ToolCall {
     ToolCall::new(tool, Params::empty_object()).effect(effect)
 }
 
-/// Answers with this text as its content.
+/// Responds with this text as content.
 #[must_use]
 pub fn answers(text: &str) -> Step<ToolOutcome> {
     Step::Ok(ToolOutcome::success(serde_json::Value::from(text)))
 }
 
-/// Fails with an error that carries these facts.
+/// Fails with an error that has this failure info.
 #[must_use]
 pub fn fails(code: &'static str, verdict: Verdict, ran: Ran) -> Step<ToolOutcome> {
     Step::err(FailureInfo::new(code, ran, verdict))
 }
 
-/// Answers that it failed; what kind of failure that is, is left to the layers.
+/// Responds with a failure, which the layers classify.
 #[must_use]
 pub fn reports(code: &str, message: &str) -> Step<ToolOutcome> {
     Step::Ok(ToolOutcome::failure(ToolError::new(code, message)))
 }
 
-/// The laws for layers of tool calls: each call reads, and has params and a key of its own.
+/// The laws for layers of tool calls: each call is read-only and has unique params and a unique
+/// key.
 ///
 /// ```
 /// use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Polls a future only when it asked for it, and counts how often that was.
+//! Polls a future only when its waker was woken, and counts the polls.
 
 use std::{
     fmt,
@@ -12,20 +12,21 @@ use std::{
     time::Duration,
 };
 
-/// Virtual time after which a future that was not woken is taken for stuck. On a paused clock this costs nothing.
+/// Virtual time after which a future that was not woken counts as stuck. On a paused clock this
+/// costs nothing.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// How a driven future stands.
+/// The state of a driven future.
 pub(crate) enum End<T> {
     /// It finished.
     Finished(T),
-    /// It was polled as often as allowed.
+    /// It used up its allowance of polls.
     Spent,
-    /// Nobody woke it.
+    /// It was not woken.
     Stuck,
 }
 
-/// A future that is polled when, and only when, its own waker was woken.
+/// A future that is polled if, and only if, its own waker was woken.
 pub(crate) struct Driven<F> {
     future: Option<Pin<Box<F>>>,
     flag: Arc<Flag>,
@@ -34,7 +35,7 @@ pub(crate) struct Driven<F> {
     polls: usize,
 }
 
-/// The waker of a future that is gone.
+/// The waker of a dropped future.
 pub(crate) struct Wakers {
     flag: Arc<Flag>,
     _waker: Waker,
@@ -68,7 +69,8 @@ impl<F: Future> Driven<F> {
         Self { future: Some(Box::pin(future)), flag, waker, decoy: None, polls: 0 }
     }
 
-    /// Precedes each poll by one with another waker: whoever keeps that first waker loses the wake-up.
+    /// Polls with another waker before each poll: a future that keeps the first waker loses the
+    /// wake-up.
     pub(crate) fn with_decoy(mut self) -> Self {
         self.decoy = Some(Waker::noop().clone());
         self
@@ -78,7 +80,8 @@ impl<F: Future> Driven<F> {
         self.polls
     }
 
-    /// Drops the future where it stands; what is left of it are the wakers that somebody still holds.
+    /// Drops the future; returns the handle that counts the clones of its waker that are still
+    /// held.
     pub(crate) fn abandon(self) -> Wakers {
         Wakers { flag: self.flag, _waker: self.waker }
     }

@@ -2,8 +2,9 @@
 //!
 //! # When to use
 //!
-//! To show that a layer leaks nothing (permits, tokens, claims, waiters) when its callers vanish. The laws drop one
-//! call at each of its own await points; this drops calls that overlap and wait for one another.
+//! To show that a layer leaks nothing (permits, tokens, claims, waiters) when calls are dropped.
+//! The laws drop one call at each of its await points; this drops calls that overlap and wait for
+//! one another.
 //!
 //! # Example
 //!
@@ -20,7 +21,7 @@
 //! let report = drops::at_random(7, 1_000, || limited.clone().oneshot(())).await;
 //!
 //! assert_eq!(report.finished + report.dropped, 1_000);
-//! assert_eq!(report.stuck, 0); // nobody waited for a permit that never came back
+//! assert_eq!(report.stuck, 0); // no call waited for a leaked permit
 //! assert_eq!(asked.in_flight(), 0);
 //! limited.oneshot(()).await.unwrap(); // and it still works
 //! # }
@@ -37,7 +38,7 @@ use std::{
 /// The most futures that are alive at once.
 const GROUP: u64 = 8;
 
-/// What became of the futures.
+/// The ends of the futures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
@@ -45,14 +46,15 @@ pub struct Report {
     pub finished: u64,
     /// Were dropped before it, some before the first poll.
     pub dropped: u64,
-    /// Were not woken for an hour of tokio's time, and then dropped: a lost wake-up, or a tool that hangs.
+    /// Were not woken for an hour of tokio's time, and then dropped: a lost wake-up, or a tool that
+    /// hangs.
     pub stuck: u64,
 }
 
 /// Makes `rounds` futures in groups of one to eight and drops each after a random number of polls, or lets it end.
 ///
-/// The number of polls is drawn up to just past the longest run seen, so about every await point has its turn.
-/// The same `seed` gives the same drops.
+/// The number of polls is random, up to just past the longest run so far, so that nearly every
+/// await point is reached. The same `seed` gives the same drops.
 pub async fn at_random<F: Future>(seed: u64, rounds: u64, mut make: impl FnMut() -> F) -> Report {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut report = Report::default();

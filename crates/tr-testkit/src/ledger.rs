@@ -1,10 +1,11 @@
-//! A file that gets one line for every time a tool ran, and outlives the process that wrote it.
+//! A file with one line per run of a tool, which outlives the process.
 //!
 //! # When to use
 //!
-//! In crash tests: a child process runs tools, is killed, is started again; the parent then asks how often each
-//! tool really ran. A line is one `write` to a file opened for appending, so several processes may share a ledger,
-//! and what was written before a `kill -9` is there after it (it is not synced: it does not outlive the machine).
+//! In crash tests: a child process runs tools, is killed, is started again; the parent then reads
+//! how often each tool ran. A line is one `write` to a file opened for appending, so several
+//! processes may share a ledger, and lines that were written before a `kill -9` are there after it
+//! (they are not synced, so they do not survive a power failure).
 //!
 //! # Example
 //!
@@ -44,12 +45,12 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The ledger in this file, which is made by the first line.
+    /// The ledger in this file, which the first line creates.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -59,13 +60,13 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// The file's, and [`ErrorKind::InvalidInput`] for a key that holds a line break.
+    /// Those of the file, and [`ErrorKind::InvalidInput`] for a key with a line break.
     pub fn append(&self, key: &str) -> io::Result<()> {
         if key.contains('\n') {
             return Err(io::Error::new(ErrorKind::InvalidInput, "a key is one line"));
         }
         let mut file = OpenOptions::new().append(true).create(true).open(&self.path)?;
-        // One write: lines of several processes do not mix.
+        // One write, so that lines of several processes do not mix.
         file.write_all(format!("{key}\n").as_bytes())
     }
 
@@ -73,7 +74,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// The file's.
+    /// Those of the file.
     pub fn lines(&self) -> io::Result<Vec<String>> {
         match fs::read_to_string(&self.path) {
             Ok(text) => Ok(text.split_terminator('\n').map(str::to_owned).collect()),
@@ -86,18 +87,18 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// The file's.
+    /// Those of the file.
     pub fn count(&self, key: &str) -> io::Result<usize> {
         Ok(self.lines()?.iter().filter(|line| *line == key).count())
     }
 
-    /// Writes the key of each request as `tool` is called with it.
+    /// Writes the key of each request when `tool` is called with it.
     pub fn keeps<S, K>(&self, tool: S, key: K) -> Kept<S, K> {
         Kept { tool, key, ledger: self.clone() }
     }
 }
 
-/// A tool whose executions a [`Ledger`] keeps.
+/// A tool whose runs a [`Ledger`] records.
 #[derive(Clone)]
 pub struct Kept<S, K> {
     tool: S,
@@ -119,7 +120,7 @@ where
     }
 
     fn call(&mut self, request: Req) -> S::Future {
-        // A run that cannot be written down must not happen: the count would lie.
+        // A run that cannot be recorded must not happen, or the count would be wrong.
         self.ledger.append(&(self.key)(&request)).expect("the ledger can be written");
         self.tool.call(request)
     }

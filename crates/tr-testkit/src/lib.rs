@@ -6,15 +6,15 @@
 //! | does the right thing around a tool that fails, hangs, panics or answers late | [`tool`] |
 //! | leaks nothing when its futures are dropped anywhere | [`drops`] |
 //! | allocates nothing on its fast path | [`mod@alloc`] |
-//! | ran the tool once, even over a killed process | [`ledger`] |
-//! | syncs no more than it must, and stands a disk that is slow or fails (feature `syncs`, Linux) | `syncs` |
-//! | logs what it says it does (feature `logs`) | `logs::Logs` |
-//! | holds with a real Redis server, killed, paused and restarted (feature `redis`) | `redis::Server` |
-//! | holds with a real PostgreSQL server, killed and restarted (feature `postgres`) | `postgres::Server` |
-//! | trusts only whom it should (feature `tls`) | `tls::Authority`, and the servers' `Options::tls` |
-//! | holds over a bad network (feature `faults`) | `faults::Proxy` |
-//! | holds over session files of any size | [`sessions`] |
-//! | holds over many rounds, few in every run and all in a soak | [`fn@rounds`] |
+//! | ran the tool once, even across a killed process | [`ledger`] |
+//! | syncs no more than needed, and copes with a slow or failing disk (feature `syncs`, Linux) | `syncs` |
+//! | logs as documented (feature `logs`) | `logs::Logs` |
+//! | works with a real Redis server that is killed, paused and restarted (feature `redis`) | `redis::Server` |
+//! | works with a real PostgreSQL server that is killed and restarted (feature `postgres`) | `postgres::Server` |
+//! | trusts only the right authorities (feature `tls`) | `tls::Authority`, and the servers' `Options::tls` |
+//! | works over a bad network (feature `faults`) | `faults::Proxy` |
+//! | works with session files of any size | [`sessions`] |
+//! | works for many rounds, a few in every run and all in a soak | [`fn@rounds`] |
 //!
 //! All of it works for any request and response; [`calls`] adds what tr-core's `ToolCall` and `ToolOutcome` need.
 //!
@@ -29,8 +29,8 @@
 //! Laws::new(|n| n, |request: &u64| request * 10).check(|inner| ConcurrencyLimit::new(inner, 1));
 //! ```
 //!
-//! Nothing here sleeps: time is tokio's and paused, chance comes from a seed. What needs a feature works with real
-//! programs, in real time.
+//! Nothing here sleeps: time is tokio's paused clock, and randomness is seeded. Modules with a
+//! feature use real programs, in real time.
 //!
 //! This crate knows nothing of any layer.
 

@@ -1,4 +1,4 @@
-//! What one test logs, while the tests beside it log too.
+//! Captures the logs of one test while other tests run.
 use std::{
     io::{self, Write},
     sync::{Arc, Mutex, OnceLock, PoisonError},
@@ -6,7 +6,7 @@ use std::{
 use tracing::{Dispatch, dispatcher, subscriber::DefaultGuard};
 use tracing_subscriber::Registry;
 
-/// What a subscriber of this thread has written.
+/// The output of a subscriber of this thread.
 ///
 /// # Example
 ///
@@ -22,11 +22,13 @@ use tracing_subscriber::Registry;
 pub struct Logs(Arc<Mutex<Vec<u8>>>);
 
 impl Logs {
-    /// Gives a writer to the subscriber that `around` makes, which then listens on this thread until the guard goes.
+    /// Sets the subscriber that `around` makes for this thread, with a writer to these logs, until
+    /// the guard is dropped.
     ///
-    /// `tracing` asks once for each place in the code whether anybody listens to it, and of one subscriber alone it
-    /// asks on the thread that comes by first. That may be another test's, where nobody listens, and the place would be
-    /// silent in this test too. So two more are kept that want all and write nothing.
+    /// `tracing` caches for each callsite whether a subscriber is interested; with a single
+    /// subscriber, it asks on the first thread that reaches the callsite. That thread may belong to
+    /// another test without a subscriber, which would disable the callsite for this test too. So
+    /// two more subscribers are kept, which are interested in everything and write nothing.
     pub fn listen<S: Into<Dispatch>>(around: impl FnOnce(Self) -> S) -> (Self, DefaultGuard) {
         static KEPT: OnceLock<[Dispatch; 2]> = OnceLock::new();
         KEPT.get_or_init(|| [(); 2].map(|()| Dispatch::new(Registry::default())));
@@ -39,7 +41,7 @@ impl Logs {
     ///
     /// # Panics
     ///
-    /// If it is no UTF-8.
+    /// If it is not UTF-8.
     #[must_use]
     pub fn text(&self) -> String {
         let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,10 +1,10 @@
-//! Just enough of Redis's protocol to see where a frame ends.
+//! A minimal parser of Redis's protocol, to find the end of a frame.
 
-/// The bytes are not Redis's protocol.
+/// Error: the bytes are not Redis's protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotResp;
 
-/// Where the frame ends that `bytes` begin with; `None` if it is not all there.
+/// The end of the first frame of `bytes`; `None` if it is incomplete.
 pub(crate) fn frame_end(bytes: &[u8]) -> Result<Option<usize>, NotResp> {
     let (mut at, mut values) = (0, 1_u64);
     while values > 0 {
@@ -16,7 +16,7 @@ pub(crate) fn frame_end(bytes: &[u8]) -> Result<Option<usize>, NotResp> {
             b'$' | b'=' | b'!' => at += header.count.map_or(0, |bytes| bytes + 2),
             b'*' | b'~' | b'>' => values += header.count.unwrap_or(0) as u64,
             b'%' => values += 2 * header.count.unwrap_or(0) as u64,
-            // Attributes stand before the value that they belong to.
+            // Attributes come before the value that they belong to.
             b'|' => values += 2 * header.count.unwrap_or(0) as u64 + 1,
             _ => return Err(NotResp),
         }
@@ -24,19 +24,19 @@ pub(crate) fn frame_end(bytes: &[u8]) -> Result<Option<usize>, NotResp> {
     Ok((at <= bytes.len()).then_some(at))
 }
 
-/// The first line of a value: its type and what it counts.
+/// The first line of a value: its type and its count.
 pub(crate) struct Header {
     pub(crate) kind: u8,
-    /// `None` if there is nothing to count, or nothing at all (`-1`).
+    /// `None` without a count, or for a null (`-1`).
     pub(crate) count: Option<usize>,
     pub(crate) end: usize,
 }
 
-/// What one value may announce; more than any test sends.
+/// The largest accepted count; more than any test sends.
 const MOST: usize = 1 << 30;
 
 impl Header {
-    /// The one that begins at `from`; `None` if it is not all there.
+    /// The line that begins at `from`; `None` if it is incomplete.
     pub(crate) fn at(bytes: &[u8], from: usize) -> Result<Option<Self>, NotResp> {
         let Some(rest) = bytes.get(from..).filter(|rest| !rest.is_empty()) else {
             return Ok(None);

@@ -1,8 +1,9 @@
-//! How often a test repeats itself: briefly in every run, at length in a soak.
+//! How often a test repeats: a few rounds in every run, many in a soak.
 
 use std::env;
 
-/// The variable that asks for the full number of rounds: `TR_SOAK=1`, as `cargo xtask soak` sets it.
+/// The environment variable for the full number of rounds: `TR_SOAK=1`, as `cargo xtask soak` sets
+/// it.
 pub const SOAK: &str = "TR_SOAK";
 
 /// `quick` rounds, or `full` ones where [`SOAK`] is set to `1`.

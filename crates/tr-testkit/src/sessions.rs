@@ -1,8 +1,8 @@
-//! Session files of any size, made while they are read.
+//! Session files of any size, generated while they are read.
 //!
 //! # When to use
 //!
-//! Where a test or a benchmark needs a long session file, and no disk for it.
+//! Where a test or a benchmark needs a long session file without writing it to disk.
 //!
 //! # Example
 //!
@@ -19,7 +19,7 @@
 
 use std::io::{self, Read};
 
-/// How the file is written.
+/// The format of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Form {
@@ -31,19 +31,19 @@ pub enum Form {
     Anthropic,
 }
 
-/// A valid session: turns with a text, five steps with a tool call and its result, and an answer.
+/// A valid session: turns with a text, five steps with a tool call and its result, and a reply.
 ///
 /// A line has about 700 bytes. The same size gives the same file.
 #[derive(Clone, Debug)]
 pub struct SessionLines {
     form: Form,
-    /// Bytes after which no turn begins.
+    /// The size after which no turn starts.
     size: u64,
     made: u64,
     line: Vec<u8>,
     read: usize,
     entries: u64,
-    /// What comes next within a turn.
+    /// The next line within a turn.
     at: u64,
 }
 

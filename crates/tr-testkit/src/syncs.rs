@@ -2,8 +2,9 @@
 //!
 //! # When to use
 //!
-//! In a test or benchmark of a store: how many syncs an operation costs, what it does on a slow disk, what it says
-//! when the disk fails. The count is the whole process's, so such a test has a binary of its own.
+//! In a test or benchmark of a store: how many syncs an operation costs, and how it behaves on a
+//! slow or failing disk. The count is that of the whole process, so such a test needs its own
+//! binary.
 //!
 //! # Example
 //!
@@ -29,8 +30,8 @@
 //!
 //! # How
 //!
-//! This module defines `fsync` and `fdatasync` themselves. The linker takes the first definition it meets, so all of a
-//! program's calls come here, those of C libraries in it too, and go on to the kernel. Linux only.
+//! This module defines `fsync` and `fdatasync`. The linker takes the first definition, so all calls
+//! of the program come here, also those of its C libraries, and go on to the kernel. Linux only.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -42,7 +43,7 @@ static COUNT: AtomicU64 = AtomicU64::new(0);
 static DELAY_NS: AtomicU64 = AtomicU64::new(0);
 static FAILING: AtomicU64 = AtomicU64::new(0);
 
-/// How often this process has synced a file, in vain too.
+/// How often this process has synced a file, including failed syncs.
 #[must_use]
 pub fn count() -> u64 {
     COUNT.load(Relaxed)
@@ -53,12 +54,12 @@ pub fn slow(by: Duration) {
     DELAY_NS.store(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX), Relaxed);
 }
 
-/// Makes the next `syncs` fail as a broken disk does (`EIO`), and not reach the disk.
+/// Makes the next `syncs` fail with `EIO`, as on a broken disk, without reaching the disk.
 pub fn fail(syncs: u64) {
     FAILING.store(syncs, Relaxed);
 }
 
-/// Whether this sync is to go on.
+/// Whether this sync may proceed.
 fn note() -> bool {
     COUNT.fetch_add(1, Relaxed);
     let delay = Duration::from_nanos(DELAY_NS.load(Relaxed));

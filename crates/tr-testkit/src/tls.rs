@@ -1,8 +1,9 @@
-//! Certificates of an authority of a test's own.
+//! A test certificate authority and its certificates.
 //!
 //! # When to use
 //!
-//! To show whom a client trusts: a server with a certificate of the right authority, of another one, for another host.
+//! To test which servers a client trusts: with a certificate of the right authority, of another
+//! one, for another host.
 //!
 //! # Example
 //!
@@ -23,7 +24,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// An authority that nobody trusts yet.
+/// A new certificate authority.
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 /// A certificate and its key, as PEM texts.
@@ -35,39 +36,39 @@ pub struct Issued {
 }
 
 impl Authority {
-    /// One of its own.
+    /// Generates an authority.
     ///
     /// # Panics
     ///
-    /// There is no randomness for its key.
+    /// If there is no randomness for its key.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "each is another one")]
     pub fn new() -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("there is randomness");
-        // Each has a name of its own: clients look for issuers by name.
+        // A unique name, since clients look issuers up by name.
         let name = format!("authority {:x?}", &key.public_key_raw()[1..9]);
         params.distinguished_name.push(rcgen::DnType::CommonName, name);
         Self(CertifiedIssuer::self_signed(params, key).expect("the parameters are sound"))
     }
 
-    /// Its certificate as a PEM text: what a client is given that is to trust it.
+    /// Its certificate as a PEM text, for clients that trust it.
     #[must_use]
     pub fn pem(&self) -> String {
         self.0.pem()
     }
 
-    /// A certificate for a server under these names or addresses, or for a client.
+    /// Issues a certificate for a server with these names or addresses, or for a client.
     ///
     /// # Panics
     ///
-    /// A name is none.
+    /// If a name is invalid.
     #[must_use]
     pub fn issue<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Issued {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         let mut params = CertificateParams::new(names).expect("they are names of hosts");
-        // PostgreSQL goes by it, where a client shows one.
+        // PostgreSQL reads this name from client certificates.
         params.distinguished_name.push(rcgen::DnType::CommonName, "postgres");
         let key = KeyPair::generate().expect("there is randomness");
         let certificate = params.signed_by(&key, &self.0).expect("the parameters are sound");
@@ -95,7 +96,8 @@ impl Issued {
         &self.authority
     }
 
-    /// The files of a server: its certificate, its key, its authority's certificate. Only their owner reads them.
+    /// Writes the files of a server: its certificate, its key, its authority's certificate,
+    /// readable by their owner only.
     #[cfg(all(unix, any(feature = "postgres", feature = "redis")))]
     pub(crate) fn write(&self, folder: &Path) -> io::Result<[PathBuf; 3]> {
         let files = ["tls.crt", "tls.key", "tls-authority.crt"].map(|name| folder.join(name));

@@ -61,9 +61,7 @@ const PENDING: &[&str] = &[
     "crates/tr-integrity",
     "crates/tr-retry",
     "crates/tr-telemetry",
-    "crates/tr-testkit",
     "crates/tr-timeout",
-    "crates/tr-turn",
     "simulate",
 ];
 

@@ -25,15 +25,15 @@ mistakes! {
     LeaseEndsRecord,
     /// A call of unknown outcome runs again, whatever its effect.
     RunsUnknownAgain,
-    /// What was not mutating is taken at its word, whoever asks.
+    /// A record that is not mutating is run again, even for a mutating claim.
     TrustsTheRecordsEffect,
     /// Leases never end.
     LeasesLast,
-    /// The epoch begins anew with each record.
+    /// The epoch starts again with each record.
     EpochsStartOver,
     /// Renewals do nothing.
     RenewsNothing,
-    /// Whoever asks may renew.
+    /// Any owner may renew.
     RenewsAnybody,
     /// Ends are recorded without a look at the token.
     RecordsAnybody,
@@ -47,7 +47,7 @@ mistakes! {
     ForgetsItsEnds,
     /// The last end stands.
     OverwritesEnds,
-    /// A failed claim deletes the record of whoever has it.
+    /// A failed claim deletes the record of its owner.
     ReleasesAnybody,
     /// Ended calls can be released.
     ReleasesEnded,
@@ -69,13 +69,13 @@ mistakes! {
     CutsBodies,
     /// What was noted first stays.
     KeepsOldNotes,
-    /// Nobody is told of ends.
+    /// Ends do not wake watchers.
     WakesNobody,
-    /// Nobody is told of what happened before the watch began.
+    /// A watch misses changes from before it began.
     MissesThePast,
     /// Renewals count as changes.
     CountsRenewals,
-    /// Clearing spares calls in flight.
+    /// Clearing skips calls in flight.
     SparesInflight,
     /// Flushing forgets whatever is meant.
     FlushesPinned,
@@ -91,7 +91,7 @@ mistakes! {
     SweepsLapsed,
     /// Counts are of something else.
     Miscounts,
-    /// A full store makes room, whatever lies there.
+    /// A full store evicts any record.
     EvictsClaims,
     /// What is read has no digest.
     LosesDigests,

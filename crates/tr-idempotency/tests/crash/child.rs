@@ -16,7 +16,7 @@ use tr_core::{SystemClock, WallClock};
 use tr_idempotency::sqlite::{Database, Sqlite};
 use tr_testkit::ledger::Ledger;
 
-/// What the child is told, as one variable: file, clock, lease, point, how often, how long after,
+/// The child's parameters, as one variable: file, clock, lease, point, how often, how long after,
 /// tool's time, keys.
 const ORDER: &str = "TR_IDEMPOTENCY_TEST_ORDER";
 
@@ -51,7 +51,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// What this process was told, if it is a child.
+    /// The parameters of this process, if it is a child.
     pub(crate) fn given() -> Option<Self> {
         let order = env::var(ORDER).ok()?;
         let mut words = order.split('\n');
@@ -135,7 +135,7 @@ pub(crate) async fn open(file: &Path, ahead: Duration) -> Sqlite {
     Sqlite::builder().clock(clock).on(database).await.unwrap()
 }
 
-/// What the tool has done, whoever called it.
+/// What the tool has done, for all callers.
 pub(crate) fn ledger(file: &Path) -> Ledger {
     Ledger::at(file.with_extension("ledger"))
 }

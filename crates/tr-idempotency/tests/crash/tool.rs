@@ -38,7 +38,7 @@ pub(crate) fn allowed(point: Point) -> &'static [(Repeat, usize)] {
     }
 }
 
-/// A mutating call: nobody has declared the tool.
+/// A mutating call: the tool is not declared.
 pub(crate) fn call(key: &str) -> ToolCall {
     ToolCall::new("pay", Params::from_text(r#"{"amount": 5}"#).unwrap())
         .session("s-1")

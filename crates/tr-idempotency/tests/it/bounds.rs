@@ -19,7 +19,7 @@ fn sized(bytes: usize) -> Tool {
     Scripted::by(move |_, _| Step::Ok(ToolOutcome::success(serde_json::json!("x".repeat(bytes)))))
 }
 
-/// What nobody needs any more goes, the records never: no call runs twice for it.
+/// Responses are dropped, records never are: no call runs twice for it.
 #[tokio::test(start_paused = true)]
 async fn answers_are_bounded_by_bytes_and_records_never_go_for_it() {
     let layer = IdempotencyLayer::builder()
@@ -55,7 +55,7 @@ async fn answers_are_bounded_by_bytes_and_records_never_go_for_it() {
     }
 }
 
-/// Who waits for the call while it runs gets the answer; who comes later is told that it ran.
+/// Waiters of the running call get the response; later duplicates get the error that it ran.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_too_large_is_shared_and_not_kept() {
     for effect in [Effect::Mutating, Effect::ReadOnly] {

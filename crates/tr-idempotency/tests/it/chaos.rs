@@ -28,7 +28,7 @@ const KEYS: usize = 4;
 /// Tools take longer, and what is away stays away for longer.
 const LEASE: Duration = Duration::from_millis(100);
 
-/// What callers may be told instead of an answer.
+/// The errors that callers may get instead of a response.
 const CODES: [&str; 6] = [
     "store_unavailable",
     "outcome_unknown",

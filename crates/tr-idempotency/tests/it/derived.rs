@@ -128,7 +128,7 @@ async fn who_is_late_spends_its_own_answer_only() {
         start(&service, unkeyed("{}")).await.abort();
         settle().await;
         let joined = slow_caller(&service).await;
-        // Nobody takes it within the grace, and then another call is cut off.
+        // No caller joins it within the grace period, and then another call is cut off.
         pass(2 * MINUTE).await;
         records.sweep();
         start(&service, unkeyed("{}")).await.abort();

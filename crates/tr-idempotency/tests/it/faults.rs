@@ -18,7 +18,7 @@ pub(crate) enum Fault {
     ReplyLost,
     /// It is done, and the reply never comes.
     Hangs,
-    /// It never arrives, and nobody says so.
+    /// It never arrives, without an error.
     Silent,
     /// The record cannot be read.
     Unreadable,

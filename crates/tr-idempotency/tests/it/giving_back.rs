@@ -20,7 +20,7 @@ async fn claims_in_doubt_are_given_back_a_bounded_number_at_a_time_and_the_rest_
     let layer = IdempotencyLayer::builder().store(faulty.clone()).build().unwrap();
     let (service, front, asked) = guarded_by(&layer, counting(SECOND));
     let stored = front.in_store().unwrap();
-    // Every claim is granted and nobody hears of it; then the store is silent for two seconds.
+    // Every claim is granted and every reply is lost; then the store is silent for two seconds.
     faulty.fail("claim", Fault::ReplyLost, usize::MAX);
     faulty.fail("release", Fault::Silent, AT_ONCE);
     let calls: Vec<_> = (0..CALLS)

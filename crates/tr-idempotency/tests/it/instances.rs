@@ -36,7 +36,7 @@ async fn one_service_is_not_given_another_s_answers() {
     assert_eq!(answer(&shop, nobody_s("1")).await, r#""shop""#);
     assert_eq!(answer(&bank, nobody_s("1")).await, r#""bank""#);
     assert_eq!((shop_asked.calls(), bank_asked.calls()), (1, 1));
-    // Whoever names a session shares it, as before.
+    // Callers with a session share it, as before.
     assert_eq!(answer(&shop, pay("2")).await, r#""shop""#);
     assert_eq!(answer(&bank, pay("2")).await, r#""shop""#);
 }
@@ -82,7 +82,7 @@ async fn a_payment_that_was_cut_off_is_joined_without_a_session_too() {
     assert_eq!(asked.calls(), 1);
 }
 
-/// Records in the process are nobody else's: nothing to tell apart.
+/// Records in the process are not shared, so services need no names.
 #[tokio::test(start_paused = true)]
 async fn without_a_store_no_name_is_needed() {
     let tool: Tool = Scripted::by(|_, _| Step::Ok(ToolOutcome::default()));

@@ -299,7 +299,7 @@ async fn who_waits_for_another_process_can_be_cancelled() {
     assert_eq!((ran_b.calls(), front.counts()), (0, Counts::default()));
 }
 
-/// Whoever is to be woken: looks at the records when it is dropped.
+/// A waker that reads the records when it is dropped.
 struct Curious(Handle<ToolOutcome>);
 
 impl Wake for Curious {

@@ -1,4 +1,4 @@
-//! Panics in the code of who uses the layer: nothing runs twice for them, and nobody waits for ever.
+//! Panics in the users' code: no call runs twice, and no caller waits for ever.
 use crate::support::{MINUTE, SECOND, settle};
 use std::{
     panic::panic_any,

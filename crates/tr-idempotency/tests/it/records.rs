@@ -142,7 +142,7 @@ async fn unknown_mutating_calls_are_not_flushed_and_long_ones_are_stale() {
     assert_eq!(records.stale(), []);
     pass(SECOND).await;
     assert_eq!(records.stale()[0].idempotency_key, "slow");
-    // Stale is not lost: living renews, so nobody else may run it.
+    // A stale call is not lost: its run keeps the lease, so no other caller may run it.
     assert_eq!(refusal(call(&service, best_effort(pay("slow"))).await).0, "idempotency_in_flight");
     assert_eq!(answer(slow.await.unwrap()), 1);
     assert_eq!(records.stale(), []);

@@ -35,7 +35,7 @@ fn telling() -> Tool {
     Scripted::by(|_, _| Step::Ok(ToolOutcome::success(serde_json::json!(SECRET))))
 }
 
-/// What somebody who reads the store finds under this key.
+/// What a reader of the store finds under this key.
 async fn found(records: &Memory, key: &str) -> Vec<u8> {
     let stored = records.read(&key_of(&pay(key))).await.unwrap().unwrap();
     let State::Done(body) = stored.record.state else { panic!("{:?}", stored.record.state) };
@@ -136,7 +136,7 @@ async fn what_an_operator_settles_is_sealed_too() {
     assert_eq!(asked.calls(), 1);
 }
 
-/// Whoever can write the store puts an answer of their own into a sealed one.
+/// A writer of the store puts a forged response into a sealed store.
 #[tokio::test(start_paused = true)]
 async fn a_forged_answer_is_not_given_to_callers_of_a_sealed_store() {
     let forging: Tool =
@@ -211,7 +211,7 @@ async fn a_sealed_answer_that_was_moved_is_not_given() {
     }
 }
 
-/// Whoever can write the store turns a record into one that lets its call run again.
+/// A writer of the store turns a record into one that lets its call run again.
 #[tokio::test(start_paused = true)]
 async fn a_record_that_was_turned_does_not_let_a_mutating_call_run_again() {
     type Turn = fn(Vec<u8>) -> State<Vec<u8>, Vec<u8>>;
@@ -237,7 +237,7 @@ async fn a_record_that_was_turned_does_not_let_a_mutating_call_run_again() {
         assert_eq!(refusal(call(&victim, pay("k")).await).0, "outcome_unknown");
         assert_eq!(asked.calls(), 0);
         assert_eq!(handle.unknown(10).await.unwrap().len(), 1);
-        // Without a seal nobody can tell, and the store is believed.
+        // Without a seal the forgery cannot be detected, and the store is trusted.
         put(&records, State::Cancelled(None)).await;
         let (plain, _, asked) = process(&records, None, telling());
         service_answers(&plain, pay("k")).await;

@@ -86,7 +86,7 @@ async fn dropped_at_random_points_no_claim_lease_or_watch_leaks_and_nothing_runs
     };
     let report = drops::at_random(7, total, make).await;
     faulty.up();
-    // What was under way when its caller vanished ends, and is recorded or given back.
+    // A run whose caller vanished ends, and is recorded or released.
     pass(MINUTE).await;
     assert_eq!((report.finished + report.dropped, report.stuck), (total, 0));
     for front in [front_a, front_b] {

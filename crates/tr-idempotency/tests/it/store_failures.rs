@@ -222,7 +222,7 @@ async fn a_lease_that_cannot_be_renewed_is_tried_again_before_it_ends() {
     assert!(first.await.unwrap().unwrap().recorded());
 }
 
-/// The store was away for longer than the lease; nobody else has claimed the call meanwhile.
+/// The store was down for longer than the lease; no other owner has claimed the call meanwhile.
 #[tokio::test(start_paused = true)]
 async fn a_lease_lost_in_mid_run_is_recorded_late_as_the_protocol_allows() {
     let w = world(counting(10 * MINUTE));
@@ -263,7 +263,7 @@ async fn who_slept_through_its_lease_asks_before_it_starts() {
     assert_eq!(w.phase("k").await, Some(Phase::Inflight));
     pass(3 * MINUTE).await;
     assert_eq!(w.phase("k").await, Some(Phase::Unknown));
-    // Meanwhile an operator finds that it did not run, and somebody else runs it.
+    // Meanwhile an operator settles that it did not run, and another caller runs it.
     let key = key_of(&pay("k"));
     let end = tr_idempotency::store::End {
         state: tr_idempotency::protocol::State::Cancelled(None),

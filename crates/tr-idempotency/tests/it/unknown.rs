@@ -1,4 +1,4 @@
-//! Calls of which nobody knows how they ended.
+//! Calls of unknown outcome.
 use crate::support::*;
 use std::{sync::Arc, time::Duration};
 use tr_core::{Effect, Ran, ToolOutcome, Verdict, find};

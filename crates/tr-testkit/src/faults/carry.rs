@@ -1,4 +1,4 @@
-//! One connection: bytes both ways, through the weather.
+//! One proxied connection: both directions, with the current faults.
 
 use super::{
     Shared, Weather,
@@ -26,13 +26,13 @@ use tokio::{
 pub(super) struct Carrier {
     weather: watch::Receiver<Weather>,
     shared: Arc<Shared>,
-    /// How often connections had been reset before this one.
+    /// The number of resets before this connection.
     resets: u64,
-    /// The commands that are not answered yet; no name, if it cannot be told.
+    /// The commands without a reply yet; `None` if a name is not known.
     asked: Mutex<VecDeque<Option<String>>>,
 }
 
-/// The connection is to be reset.
+/// The connection has to be reset.
 #[derive(Debug)]
 struct Broken;
 
@@ -42,7 +42,7 @@ impl From<io::Error> for Broken {
     }
 }
 
-/// The proxy is gone.
+/// The proxy was dropped.
 impl From<watch::error::RecvError> for Broken {
     fn from(_: watch::error::RecvError) -> Self {
         Self
@@ -55,14 +55,14 @@ impl Carrier {
         Self { weather, shared, resets, asked: Mutex::default() }
     }
 
-    /// Until both ends have closed it, or it is reset.
+    /// Runs until both ends have closed it, or it is reset.
     pub(super) async fn carry(self, mut client: TcpStream, server: SocketAddr) {
         let mut weather = self.weather.clone();
         let reset = weather.wait_for(|weather| weather.resets != self.resets);
         let Ok(mut server) = TcpStream::connect(server).await else {
             return drop(client.set_zero_linger());
         };
-        // Small pieces go at once; if that cannot be had, they are late.
+        // Sends small pieces at once; if that cannot be set, they are delayed.
         let _ = (client.set_nodelay(true), server.set_nodelay(true));
         let ((from_client, to_client), (from_server, to_server)) = (client.split(), server.split());
         let both = async {
@@ -76,7 +76,7 @@ impl Carrier {
             _ = reset => false,
         };
         if !is_closed {
-            // What is not sent yet is dropped, and the other end told so.
+            // Drops unsent data, and resets the other end.
             let _ = (client.set_zero_linger(), server.set_zero_linger());
         }
     }
@@ -120,7 +120,7 @@ impl Carrier {
         }
     }
 
-    /// What is to be lost of this piece, if something is, and who is to be told.
+    /// The loss for this piece, if there is one, and the channel to report it.
     fn loss(&self, piece: &Piece) -> Option<(Loss, Sender<()>)> {
         if !piece.is_reply {
             return None;
@@ -129,7 +129,7 @@ impl Carrier {
         self.shared.losses.take(command.as_deref())
     }
 
-    /// Loses the rest of a piece and, until the connection is reset, all that follows.
+    /// Drops the rest of a piece and, until the connection is reset, everything after it.
     async fn lose(
         &self,
         (Loss { kept, then }, fired): (Loss, Sender<()>),
@@ -140,7 +140,7 @@ impl Carrier {
         to.write_all(&piece.bytes[..kept.min(piece.bytes.len())]).await?;
         let mut weather = self.weather.clone();
         let heals = weather.borrow().heals;
-        // Whether somebody waits for it is theirs to know.
+        // The test may have dropped the receiver.
         let _ = fired.send(());
         if then == Then::Silence {
             let (mut sink, mut is_open) = ([0; 16 * 1024], true);

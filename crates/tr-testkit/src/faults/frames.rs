@@ -1,4 +1,5 @@
-//! A stream of bytes in pieces: frames of Redis's protocol, or whatever arrives at once where it is another one.
+//! Splits a byte stream into pieces: frames of Redis's protocol, or the received chunks of another
+//! protocol.
 
 use crate::resp::{Header, NotResp, frame_end};
 use std::mem;
@@ -6,7 +7,7 @@ use std::mem;
 /// One direction of a connection.
 #[derive(Debug)]
 pub(super) enum Frames {
-    /// So far it is Redis's protocol; this frame is not all there.
+    /// So far it is Redis's protocol; the last frame is incomplete.
     Resp(Vec<u8>),
     Other,
 }
@@ -16,7 +17,7 @@ impl Frames {
         Self::Resp(Vec::new())
     }
 
-    /// The pieces that are complete now that these bytes came.
+    /// Adds bytes; returns the pieces that are complete now.
     pub(super) fn add(&mut self, bytes: &[u8]) -> Vec<Piece> {
         let Self::Resp(rest) = self else { return vec![Piece::other(bytes.to_vec())] };
         rest.extend_from_slice(bytes);
@@ -37,7 +38,7 @@ impl Frames {
         }
     }
 
-    /// What is left at the end of the stream.
+    /// The rest at the end of the stream.
     pub(super) fn rest(&mut self) -> Vec<u8> {
         match self {
             Self::Resp(rest) => mem::take(rest),
@@ -46,13 +47,13 @@ impl Frames {
     }
 }
 
-/// What is lost or passes as one.
+/// A piece, which passes or is lost as a whole.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) bytes: Vec<u8>,
     /// It is a whole frame.
     is_frame: bool,
-    /// Coming from the server, it answers a command.
+    /// If it comes from the server, it is the reply to a command.
     pub(super) is_reply: bool,
 }
 
@@ -61,7 +62,7 @@ impl Piece {
         Self { bytes, is_frame: false, is_reply: true }
     }
 
-    /// The name of the command, if it is one: the first of its arguments.
+    /// The name of the command, if it is one: its first argument.
     pub(super) fn command(&self) -> Option<&str> {
         let frame = Some(&*self.bytes).filter(|_| self.is_frame)?;
         let array = Header::at(frame, 0).ok()??;
@@ -76,7 +77,7 @@ impl Piece {
     }
 }
 
-/// Whether a frame from the server answers no command.
+/// Whether a frame from the server is not the reply to a command.
 fn is_push(frame: &[u8]) -> bool {
     frame.first() == Some(&b'>')
 }

@@ -1,4 +1,4 @@
-//! Losses that happen once: armed by the test, fired by the reply that fits.
+//! Losses that happen once: armed by the test, triggered by the matching reply.
 
 use std::{
     future::Future,
@@ -8,11 +8,11 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// What a connection does after a part of a reply was lost on it.
+/// What a connection does after it lost a part of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Then {
-    /// It is reset: the client knows at once that it knows nothing.
+    /// It is reset: the client gets an error at once.
     Reset,
     /// Requests still arrive, no reply does; it is reset when the proxy is healed.
     Silence,
@@ -22,7 +22,7 @@ pub enum Then {
 ///
 /// # Panics
 ///
-/// If that never happens, because the proxy was healed before or is gone.
+/// If that never happens, because the proxy was healed or dropped before.
 #[derive(Debug)]
 #[must_use = "await it to know that the loss has happened, or drop it"]
 pub struct Fired(oneshot::Receiver<()>);
@@ -41,13 +41,13 @@ pub(super) struct Losses(Mutex<Vec<Armed>>);
 
 #[derive(Debug)]
 struct Armed {
-    /// Of the command whose reply it waits for; any reply, if none.
+    /// The command whose reply it waits for; any reply if `None`.
     name: Option<String>,
     loss: Loss,
     fired: oneshot::Sender<()>,
 }
 
-/// What is lost of a reply: all after the first `kept` bytes.
+/// The loss of a reply: all bytes after the first `kept`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loss {
     pub(super) kept: usize,
@@ -66,7 +66,7 @@ impl Losses {
         self.armed().clear();
     }
 
-    /// What is to be lost of the reply to a command of this name, if something is.
+    /// The loss for the reply to a command of this name, if there is one.
     pub(super) fn take(&self, command: Option<&str>) -> Option<(Loss, oneshot::Sender<()>)> {
         let mut armed = self.armed();
         let fits = |armed: &Armed| match (&armed.name, command) {

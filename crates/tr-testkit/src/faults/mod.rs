@@ -1,9 +1,10 @@
-//! A TCP proxy between a client and a server that fails the way between them, when and how a test says.
+//! A TCP proxy between a client and a server that injects network faults on request.
 //!
 //! # When to use
 //!
-//! With a real client and a real server, to see what a bad network does to them: nothing arrives, only the reply
-//! is lost, connections are reset or refused, everything is late. To fail the server itself, kill or pause it.
+//! With a real client and a real server, to test a bad network: nothing arrives, only the reply is
+//! lost, connections are reset or refused, everything is delayed. To fail the server itself, kill
+//! or pause it.
 //!
 //! # Example
 //!
@@ -27,21 +28,21 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # What it can do
+//! # Faults
 //!
 //! | fault | lasts | the ends see |
 //! |---|---|---|
-//! | [`black_hole`](Proxy::black_hole) | until [healed](Proxy::heal) | silence; what was sent arrives after it |
+//! | [`black_hole`](Proxy::black_hole) | until [healed](Proxy::heal) | silence; sent data arrives after it |
 //! | [`cut_requests`](Proxy::cut_requests), [`cut_replies`](Proxy::cut_replies) | until healed | the same, one way |
 //! | [`delay`](Proxy::delay) | until healed | each request arrives later |
 //! | [`refuse`](Proxy::refuse) | until healed | new connections are refused |
-//! | [`reset`](Proxy::reset) | a moment | connections are reset |
+//! | [`reset`](Proxy::reset) | once | connections are reset |
 //! | [`truncate_next_reply`](Proxy::truncate_next_reply) | one reply | the beginning of it, then the loss |
-//! | [`drop_reply_of`](Proxy::drop_reply_of) | one reply | the command was done, its reply never comes |
+//! | [`drop_reply_of`](Proxy::drop_reply_of) | one reply | the command was executed, its reply never arrives |
 //!
-//! A reply is a frame of Redis's protocol; where a server speaks another one, it is whatever arrives from it at
-//! once, and no command has a name. Each command counts for one reply, so names fit where a connection does
-//! nothing else: not where it subscribes in the second version of that protocol.
+//! A reply is a frame of Redis's protocol; with another protocol, it is a received chunk, and
+//! commands have no names. Each command counts for one reply, so names do not match on a connection
+//! that subscribes in RESP2.
 //!
 //! Real time passes here: don't pause tokio's clock in such a test.
 
@@ -68,32 +69,32 @@ use tokio::{
     sync::watch,
 };
 
-/// A proxy on loopback in front of one server; faults begin with the call that asks for them. Dropped, it closes
-/// all its connections.
+/// A proxy on loopback in front of one server; a fault starts with the call of its method. The drop
+/// closes all its connections.
 #[derive(Debug)]
 pub struct Proxy {
     addr: SocketAddr,
     weather: watch::Sender<Weather>,
     shared: Arc<Shared>,
-    /// Keeps the port ours while new connections are refused: it never listens.
+    /// Reserves the port while new connections are refused: it never listens.
     _port: TcpSocket,
 }
 
-/// What lasts.
+/// The lasting faults.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weather {
     requests_cut: bool,
     replies_cut: bool,
     delay: Duration,
-    /// How often connections were reset.
+    /// The number of resets.
     resets: u64,
-    /// How often it was healed: those that lost bytes are reset then.
+    /// The number of heals: connections that lost bytes are reset then.
     heals: u64,
 }
 
 #[derive(Debug)]
 struct Shared {
-    /// None while new connections are refused.
+    /// `None` while new connections are refused.
     listener: Mutex<Option<TcpListener>>,
     connections: AtomicU64,
     losses: Losses,
@@ -104,7 +105,7 @@ impl Proxy {
     ///
     /// # Errors
     ///
-    /// No port can be had.
+    /// If there is no free port.
     ///
     /// # Panics
     ///
@@ -122,35 +123,36 @@ impl Proxy {
         Ok(Self { addr, weather, shared, _port: port })
     }
 
-    /// Where clients connect to.
+    /// The address for clients.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// How many connections were accepted so far.
+    /// The number of accepted connections.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// Nothing arrives, either way, on old and new connections. What is sent waits, as it does where packets are
-    /// sent again, and arrives once it is healed.
+    /// Stops both directions of old and new connections. Sent data waits, as with retransmitted
+    /// packets, and arrives once it is healed.
     pub fn black_hole(&self) {
         self.change(|weather| (weather.requests_cut, weather.replies_cut) = (true, true));
     }
 
-    /// What clients send does not arrive, until it is healed.
+    /// Stops data from clients until it is healed.
     pub fn cut_requests(&self) {
         self.change(|weather| weather.requests_cut = true);
     }
 
-    /// What the server sends does not arrive, until it is healed: requests are done, and nobody hears of it.
+    /// Stops data from the server until it is healed: requests are executed, and their replies do
+    /// not arrive.
     pub fn cut_replies(&self) {
         self.change(|weather| weather.replies_cut = true);
     }
 
-    /// What clients send arrives so much later, one piece after the other.
+    /// Delays data from clients by this time, one piece after the other.
     pub fn delay(&self, delay: Duration) {
         self.change(|weather| weather.delay = delay);
     }
@@ -166,23 +168,24 @@ impl Proxy {
         self.change(|_| {});
     }
 
-    /// Passes only the first `bytes` of the next reply, on whichever connection it comes; `then` says what that
-    /// connection does after that.
+    /// Passes only the first `bytes` of the next reply on any connection; `then` says what that
+    /// connection does after it.
     pub fn truncate_next_reply(&self, bytes: usize, then: Then) -> Fired {
         self.shared.losses.arm(None, bytes, then)
     }
 
-    /// Drops the next reply to a command of this name (`EVALSHA`, in any case), on whichever connection it comes;
-    /// `then` says what that connection does after that.
+    /// Drops the next reply to a command of this name (`EVALSHA`, case-insensitive) on any
+    /// connection; `then` says what that connection does after it.
     pub fn drop_reply_of(&self, name: &str, then: Then) -> Fired {
         self.shared.losses.arm(Some(name), 0, then)
     }
 
-    /// Ends all faults. Connections that lost a part of a reply are reset: no real one goes on after that.
+    /// Ends all faults. Connections that lost a part of a reply are reset, since a real connection
+    /// could not continue.
     ///
     /// # Panics
     ///
-    /// Nobody may listen on its port any more; or outside of a tokio runtime.
+    /// If its port cannot be bound again; or outside of a tokio runtime.
     pub fn heal(&self) {
         self.shared.losses.clear();
         self.listener().get_or_insert_with(|| listen(self.addr).expect("the port is kept"));
@@ -192,7 +195,7 @@ impl Proxy {
         });
     }
 
-    /// Tells all tasks, also of what is not in the weather.
+    /// Notifies all tasks of a change.
     fn change(&self, change: impl FnOnce(&mut Weather)) {
         self.weather.send_modify(change);
     }
@@ -219,7 +222,7 @@ async fn accept(server: SocketAddr, shared: Arc<Shared>, mut weather: watch::Rec
     loop {
         let accepted = poll_fn(|cx| match &*shared.listener() {
             Some(listener) => listener.poll_accept(cx),
-            // Woken by the change of weather.
+            // Woken by a change of the faults.
             None => Poll::Pending,
         });
         tokio::select! {
@@ -239,7 +242,7 @@ fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
     socket(addr)?.listen(1024)
 }
 
-/// Several of ours may share a port; only one of them listens.
+/// Several sockets of this process may share a port; only one of them listens.
 fn socket(addr: SocketAddr) -> io::Result<TcpSocket> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;

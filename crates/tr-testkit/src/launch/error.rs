@@ -1,15 +1,15 @@
-//! Why there is no server.
+//! The error of a server that did not start.
 
 use std::{collections::VecDeque, error::Error, fmt, io, path::Path};
 
-/// Why there is no server; says what to do about it, or what the server said last.
+/// A server did not start; the text says what to do, or has the last lines of its log.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StartError(String);
 
 /// Lines of the server's log that an error shows.
 const SHOWN: usize = 20;
 
-/// The last lines that a server wrote.
+/// The last lines of a server's log.
 #[derive(Debug, Default)]
 pub(crate) struct LastWords(VecDeque<String>);
 
@@ -35,19 +35,19 @@ impl StartError {
     }
 
     pub(crate) fn folder(folder: &Path, error: &io::Error) -> Self {
-        Self(format!("cannot make the folder {}: {error}", folder.display()))
+        Self(format!("cannot create the folder {}: {error}", folder.display()))
     }
 
     pub(crate) fn of(program: &str, error: &io::Error) -> Self {
-        Self(format!("{program} does not start: {error}"))
+        Self(format!("cannot start {program}: {error}"))
     }
 
     pub(crate) fn log(what: &str, log: LastWords) -> Self {
         let lines = log.0.into_iter().map(|line| format!("\n  {line}"));
-        Self(format!("{what}; its last words:{}", lines.collect::<String>()))
+        Self(format!("{what}; its last lines:{}", lines.collect::<String>()))
     }
 
-    /// Whether the server said this among its last words.
+    /// Whether the last lines contain this.
     pub(crate) fn says(&self, words: &str) -> bool {
         self.0.contains(words)
     }
@@ -59,7 +59,7 @@ impl fmt::Display for StartError {
     }
 }
 
-/// As it is displayed: tests unwrap it.
+/// Like `Display`, since tests unwrap it.
 impl fmt::Debug for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -1,4 +1,4 @@
-//! A folder of a server's own.
+//! The folder of a server.
 
 use super::{StartError, next};
 use std::{
@@ -7,7 +7,7 @@ use std::{
     process,
 };
 
-/// A folder that goes with its owner.
+/// A folder that is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
 

@@ -1,4 +1,4 @@
-//! What real servers have in common: a program to find, a folder and a port of their own, words when they fail.
+//! Helpers to start real servers: finding programs, folders, ports and logs.
 
 mod error;
 mod folder;
@@ -21,14 +21,15 @@ use std::{
     time::Duration,
 };
 
-/// How long one look at a server that is not ready waits for news, and how many there are: 20 s at least.
+/// How long one check of a server that is not ready waits for a log line, and how many checks there
+/// are: 20 s at least.
 pub(crate) const LOOK: Duration = Duration::from_millis(10);
 pub(crate) const LOOKS: usize = 2_000;
 
-/// Ports that systems don't give to whoever asks for any, so that ours is free when its server is restarted.
+/// Ports outside the ephemeral range, so that a server's port is free when it is restarted.
 const PORTS: Range<u32> = 20_000..32_000;
 
-/// The first of these folders' programs of this name.
+/// The first program of this name in these folders.
 pub(crate) fn find(program: &str, folders: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
     folders.into_iter().map(|folder| folder.join(program)).find(|program| program.is_file())
 }
@@ -40,7 +41,7 @@ pub(crate) fn path() -> Vec<PathBuf> {
 
 pub(crate) fn free_port() -> u16 {
     loop {
-        // Tests that run at the same time begin their search at different places.
+        // Concurrent tests start their search at different ports.
         let place = process::id().wrapping_mul(37).wrapping_add(next()) % PORTS.len() as u32;
         let port = (PORTS.start + place) as u16;
         if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {

@@ -1,4 +1,4 @@
-//! A foreign program that does not outlive us, however we end.
+//! A child program that ends with this process, however this process ends.
 
 use std::{
     ffi::OsStr,
@@ -9,31 +9,32 @@ use std::{
     thread,
 };
 
-/// Starts the program in the shell's own place, once somebody watches over it: who gets a line goes, who finds the
-/// pipe closed (its other end died with us) kills the program first.
+/// Starts a watcher, then replaces the shell by the program. The watcher exits when it reads a
+/// line; if the pipe is closed, because this process died, it kills the program first.
 ///
-/// The kernel's parent-death signal would do without the watcher, but is sent when the *thread* that started the
-/// program ends, and tests are threads.
+/// The kernel's parent-death signal would need no watcher, but it is sent when the *thread* that
+/// started the program ends, and tests are threads.
 const WATCHED: &str = r#"exec 3<&0
 (read -r _ <&3 || kill -9 $$) </dev/null >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null 2>&1"#;
 
-/// Who runs a program, where it must not be us.
+/// The user that runs a program instead of the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct User {
     pub(crate) user: u32,
     pub(crate) group: u32,
 }
 
-/// A running program; killed when dropped, and by its watcher when this process dies in whatever way.
+/// A running program; killed on drop, and by its watcher when this process dies in any way.
 #[derive(Debug)]
 pub(crate) struct Tethered {
     child: Child,
 }
 
 impl Tethered {
-    /// Starts a program in a process group of its own, so that an interrupt from the terminal ends us first. What
-    /// it writes, errors too, comes as lines until it ends; nobody has to read them.
+    /// Starts a program in its own process group, so that an interrupt from the terminal ends this
+    /// process first. Its output and errors arrive as lines until it ends; reading them is
+    /// optional.
     pub(crate) fn start(
         program: &OsStr,
         args: &[String],
@@ -41,7 +42,7 @@ impl Tethered {
     ) -> io::Result<(Self, Receiver<String>)> {
         let mut command = Command::new("/bin/sh");
         if let Some(User { user, group }) = user {
-            // Where it may be: the folder that we stand in may be closed to it.
+            // A folder that the user may enter, unlike perhaps the current one.
             command.uid(user).gid(group).current_dir("/");
         }
         let mut child = command
@@ -56,13 +57,13 @@ impl Tethered {
         let (line, lines) = channel();
         thread::spawn(move || {
             let read = BufReader::new(stdout).lines().map_while(Result::ok);
-            // Read on when nobody listens: a full pipe would stop the program.
+            // Reads on without a receiver, since a full pipe would block the program.
             read.for_each(|text| drop(line.send(text)));
         });
         Ok((Self { child }, lines))
     }
 
-    /// The program's process: the shell that became it.
+    /// The process id: the shell's, which the program replaced.
     #[cfg(feature = "redis")]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
@@ -70,7 +71,7 @@ impl Tethered {
 
     /// Kills it (`SIGKILL`) and waits for its end.
     pub(crate) fn kill(&mut self) -> io::Result<()> {
-        // The watcher goes before the number of the process is free for another one.
+        // The watcher exits before the process id can be reused.
         if let Some(mut watcher) = self.child.stdin.take() {
             let _ = watcher.write_all(b"\n");
         }

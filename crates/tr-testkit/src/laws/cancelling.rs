@@ -1,4 +1,4 @@
-//! The law of dropping: at every await point, and nothing is left.
+//! The law of dropping: a call dropped at any await point leaves nothing.
 
 use super::scene::{Scene, Verdict, ensure, poll_ready_once};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 use std::{fmt, future::poll_fn};
 use tower_service::Service;
 
-/// Wake-ups that the tool needs to answer.
+/// The wake-ups that the tool needs to respond.
 const TICKS: usize = 3;
 
 impl<Req, Res, L, S> Scene<'_, Req, Res, L>
@@ -35,13 +35,14 @@ where
         }
 
         for polls in 0..=2 {
-            // The tool is busy: the call is dropped while it waits for readiness, here or inside.
+            // The tool is busy: the call is dropped while it waits for readiness, outside or inside
+            // the layer.
             ensure!(
                 poll_ready_once(&mut rival).is_ready(),
                 "the tool's capacity did not come back"
             );
             let end = self.drop_unready(polls, &base, &asked).await;
-            rival = rival.clone(); // drops the one that is ready
+            rival = rival.clone(); // drops the ready instance
             let end = match end {
                 Ok(()) => self.works_on(&base, &asked).await,
                 Err(seen) => Err(seen),
@@ -53,7 +54,8 @@ where
         Ok(())
     }
 
-    /// Drops a call after so many polls; says whether it had ended by then, and whether all is well.
+    /// Drops a call after this many polls; returns whether it had ended before that, and whether
+    /// the law holds.
     async fn drop_after(
         &self,
         polls: usize,
@@ -92,7 +94,7 @@ where
         }
         drop(service);
         if self.laws.detaches {
-            return Ok(()); // what was detached waits on, with wakers of its own
+            return Ok(()); // a detached call keeps waiting, with its own wakers
         }
         ensure!(wakers.iter().all(|waker| waker.held() == 0), "its waker is still held");
         ensure!(asked.waiting() == 0, "the tool still has to wake it");

@@ -31,7 +31,7 @@ where
         let _ = self.ready(&mut service).await?;
         let answer = self.end(service.call(self.request().0)).await?;
         if asked.calls() == 0 {
-            return Ok(()); // it answered without the tool, so there is no source
+            return Ok(()); // it responded without the tool, so there is no source
         }
         let Err(error) = answer else {
             return Err(format!("the tool failed, and the call got {answer:?}"));
@@ -67,12 +67,12 @@ where
     }
 
     fn tool_panicking_once(&self, step: Step<Res>) -> Scripted<Req, Res> {
-        // A script is shared by threads, a response need not be.
+        // Threads share a script, but a response need not be `Sync`.
         let step = std::sync::Mutex::new(Some(step));
         self.tool_that(move |_| step.lock().ok()?.take())
     }
 
-    /// How the call itself ends is the layer's business: it may pass the panic on or make it an error.
+    /// The layer may pass the panic on or turn it into an error.
     async fn call_that_panics(&self, service: &mut S) {
         let Ok(Ok(())) = self.ready(service).await else { return };
         let request = self.request().0;

@@ -2,17 +2,19 @@
 
 use std::fmt;
 
-/// A law of `Service`, of `Future`, or of layers at large.
+/// A law of `Service`, of `Future`, or of layers in general.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Law {
     /// Once `poll_ready` returned `Ready`, it does so again until `call`, whatever other instances do.
     ReadyStaysReady,
-    /// `call` reaches an inner instance whose own `poll_ready` returned `Ready`, a second call and a retry included.
+    /// `call` reaches an inner instance whose own `poll_ready` returned `Ready`, also for a second
+    /// call and a retry.
     CallsWhatIsReady,
-    /// What `poll_ready` reserved comes back when the service is dropped without a call, and wakes who waits for it.
+    /// A reservation of `poll_ready` is released when the service is dropped without a call, and
+    /// wakes waiting instances.
     ReleasesOnDrop,
-    /// A clone is unready whatever its original was, and both work.
+    /// A clone starts unready, and both the clone and its original work.
     ClonesEarnReadiness,
     /// The inner service's error of readiness reaches the caller, from `poll_ready` or from the response.
     SurfacesReadinessErrors,
@@ -20,15 +22,16 @@ pub enum Law {
     KeepsTheSource,
     /// A call dropped at any await point leaves nothing behind: nothing in flight, no capacity, no waker.
     DropsCleanly,
-    /// A future that was polled and not woken again gets on as soon as it can; the last waker counts.
+    /// A pending future is woken as soon as it can make progress, through the last waker that it
+    /// got.
     WakesUp,
-    /// It polls and is polled because something happened, not in circles.
+    /// It does not poll in a busy loop, and does not wake itself without a reason.
     DoesNotSpin,
     /// No future is polled after it ended.
     PollsNothingAfterItsEnd,
-    /// After a panic in the inner `call` or its future, clones go on working.
+    /// After a panic in the inner `call` or its future, clones still work.
     SurvivesPanics,
-    /// Calls at the same time each get their own answer.
+    /// Concurrent calls each get their own response.
     KeepsAnswersApart,
 }
 
@@ -50,13 +53,13 @@ impl Law {
     ];
 }
 
-/// A law that a layer broke.
+/// A broken law.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Broken {
-    /// Which.
+    /// The law.
     pub law: Law,
-    /// What was seen.
+    /// The observation.
     pub observed: String,
 }
 

@@ -2,9 +2,10 @@
 //!
 //! # When to use
 //!
-//! In one `#[test]` per layer and configuration that matters. Each [`Law`] puts the layer around a strict
-//! [`Scripted`] tool, on a paused runtime of its own, and looks from both sides. Give the layer small capacities, so
-//! that a leak shows, and timeouts longer than a few milliseconds of tokio's time, which the tool takes to answer.
+//! In one `#[test]` per layer and relevant configuration. Each [`Law`] puts the layer around a
+//! strict [`Scripted`] tool, on its own paused runtime, and observes it from both sides. Give the
+//! layer small capacities, so that leaks show, and timeouts longer than a few milliseconds of
+//! tokio's time, which the tool takes to respond.
 //!
 //! # Example
 //!
@@ -17,21 +18,23 @@
 //!     .check(|inner| ConcurrencyLimit::new(inner, 1));
 //! ```
 //!
-//! The closure is called anew for each law (and inside its runtime, so it may spawn). A layer that changes the type
-//! of the response is brought back to the tool's with `tower::util::MapResponse`.
+//! The closure is called for each law (and inside its runtime, so it may spawn). For a layer that
+//! changes the type of the response, map it back to the tool's with `tower::util::MapResponse`.
 //!
 //! # What a layer may do
 //!
-//! Answer without calling the tool; call it several times; wait for its readiness in the response future rather
-//! than in `poll_ready`; poll more often than needed, within reason. What else it may do, it has to say:
-//! [`detaches`](Laws::detaches), [`maps_errors`](Laws::maps_errors), [`except`](Laws::except).
+//! Respond without calling the tool; call it several times; wait for its readiness in the response
+//! future instead of in `poll_ready`; poll slightly more often than needed. Declare any other
+//! deviation: [`detaches`](Laws::detaches), [`maps_errors`](Laws::maps_errors),
+//! [`except`](Laws::except).
 //!
 //! # Panics
 //!
-//! [`Laws::check`] panics with one line for each broken law, its name and what was observed, and where it is called
-//! inside a runtime: call it from a plain `#[test]`. The clock is paused, so real sockets and threads that the layer
-//! waits for would lose against its timers: check such layers with `except`, or with an engine in memory.
-//! A task that the layer spawned and that wakes itself forever stops that clock: the test hangs.
+//! [`Laws::check`] panics with one line for each broken law, its name and the observation. It also
+//! panics inside a runtime: call it from a plain `#[test]`. The clock is paused, so the layer's
+//! timers fire before real sockets and threads reply: check such layers with `except`, or with an
+//! in-memory engine. If the layer spawns a task that wakes itself forever, the clock does not
+//! advance, and the test hangs.
 
 mod cancelling;
 mod errors;
@@ -77,7 +80,8 @@ where
 {
     /// All laws, for a tool that answers the `n`th request with `response(&request(n))`.
     ///
-    /// Distinct numbers should make distinct requests with distinct responses: that is how crossed answers show.
+    /// Distinct numbers should make distinct requests with distinct responses, to detect mixed-up
+    /// responses.
     pub fn new(
         request: impl Fn(u64) -> Req + 'static,
         response: impl Fn(&Req) -> Res + Send + Sync + 'static,
@@ -88,7 +92,7 @@ where
         Self::compared_by(request, response, Res::eq)
     }
 
-    /// The same for responses without `PartialEq`, compared by `same`.
+    /// Like [`new`](Self::new), for responses without `PartialEq`, compared by `same`.
     pub fn compared_by(
         request: impl Fn(u64) -> Req + 'static,
         response: impl Fn(&Req) -> Res + Send + Sync + 'static,
@@ -105,21 +109,22 @@ where
         }
     }
 
-    /// The layer drives a call to its end though its caller is gone: the call may go on, but must end.
+    /// Declares that the layer runs a dropped call to its end: the call may go on, but must end.
     #[must_use]
     pub fn detaches(mut self) -> Self {
         self.detaches = true;
         self
     }
 
-    /// The layer's errors do not lead to the tool's by `source()`; they must still be errors.
+    /// Declares that the layer's errors do not lead to the tool's by `source()`; they must still be
+    /// errors.
     #[must_use]
     pub fn maps_errors(mut self) -> Self {
         self.maps_errors = true;
         self
     }
 
-    /// The layer breaks `law`, and its documentation says why.
+    /// Declares that the layer breaks `law`; its documentation has to say why.
     #[must_use]
     pub fn except(mut self, law: Law) -> Self {
         self.except.push(law);
@@ -130,7 +135,7 @@ where
     ///
     /// # Panics
     ///
-    /// Where one is broken, with a line for each; and inside a runtime.
+    /// If a law is broken, with a line for each; and inside a runtime.
     pub fn check<S>(&self, layer: impl Fn(Scripted<Req, Res>) -> S)
     where
         S: Service<Req, Response = Res> + Clone,
@@ -181,9 +186,9 @@ where
             .expect("a runtime on this thread");
         let scene = Scene::new(self, layer);
         let end = catch_unwind(AssertUnwindSafe(|| runtime.block_on(scene.play(law))));
-        drop(runtime); // what was detached ends here, and may break a law doing so
+        drop(runtime); // detached calls end here, and may break a law by that
 
-        // The tool saw what went wrong first; what followed from it would only confuse.
+        // The tool observed the first fault; its consequences are not reported.
         let breaches: Vec<Broken> = scene.breaches().into_iter().map(Broken::from).collect();
         if !breaches.is_empty() {
             return breaches;

@@ -14,7 +14,7 @@ use std::{
 use tokio::time::sleep;
 use tower_service::Service;
 
-/// Reservations made and dropped in a row: more than a layer under test has capacity.
+/// Reservations made and dropped in a row: more than the capacity of a layer under test.
 const LEAK_ROUNDS: usize = 64;
 
 impl<Req, Res, L, S> Scene<'_, Req, Res, L>
@@ -34,7 +34,8 @@ where
             let _ = self.ready(&mut service).await?;
             ensure!(poll_ready_once(&mut service).is_ready(), "the next poll returned Pending");
 
-            // Others take what the layer has not reserved, of the tool and of its own.
+            // Other instances take the capacity that the layer has not reserved, of the tool and of
+            // its own.
             let mut other_call = None;
             if let Poll::Ready(Ok(())) = poll_ready_once(&mut other) {
                 let mut call = Box::pin(other.call(self.request().0));
@@ -70,7 +71,7 @@ where
         ])
         .await?;
 
-        // A first failure invites a second call of the tool.
+        // A first failure may cause a second call of the tool.
         let fails_once = |n| (n == 0).then(|| Step::err("the first call fails"));
         let mut service = self.layered(self.tool_that(fails_once));
         let _ = self.ready(&mut service).await?;

@@ -1,4 +1,4 @@
-//! The laws of polling, waking and answering.
+//! The laws of polling, waking and responding.
 
 use super::scene::{SPIN, Scene, TICK, Verdict, ensure, poll_ready_once, together};
 use crate::{
@@ -10,10 +10,10 @@ use std::{fmt, future::poll_fn};
 use tokio::time::sleep;
 use tower_service::Service;
 
-/// Polls that one wake-up of the tool may cause, before they count as a spin.
+/// The polls that one wake-up of the tool may cause before they count as a busy loop.
 const POLLS_PER_WAKE: usize = 8;
 
-/// Calls at the same time.
+/// The number of concurrent calls.
 const CROWD: usize = 16;
 
 impl<Req, Res, L, S> Scene<'_, Req, Res, L>
@@ -51,7 +51,7 @@ where
             let woken = readiness.run(SPIN).await;
             ensure!(
                 matches!(woken, End::Finished(_)),
-                "`poll_ready` was not woken when the tool got free"
+                "`poll_ready` was not woken when the tool had capacity"
             );
             drop(readiness);
             self.answers_when_called(&mut service).await
@@ -83,7 +83,7 @@ where
         Ok(())
     }
 
-    /// The tool itself sees who breaks this one.
+    /// The tool itself detects a breach of this law.
     pub(super) async fn polls_nothing_after_its_end(&self) -> Verdict {
         for ticks in 0..3 {
             self.answers(&mut self.layered(self.tool(move |_| ticks))).await?;

@@ -1,4 +1,4 @@
-//! What the laws have in common: the layer around a tool, and how it is asked.
+//! Helpers of the laws: the layer around a tool, and calls of it.
 
 use super::{Law, Laws};
 use crate::{
@@ -17,19 +17,19 @@ use std::{
 use tokio::time::{Instant, sleep};
 use tower_service::Service;
 
-/// The tool's pace: each wake-up of its future comes this long after the last.
+/// The time between two wake-ups of the tool's future.
 pub(super) const TICK: Duration = Duration::from_millis(1);
 
-/// Polls after which a single call is taken for a spin that would never end.
+/// Polls after which a single call counts as an endless busy loop.
 pub(super) const SPIN: usize = 1_000;
 
-/// What was observed where a law is broken.
+/// The observation of a broken law.
 pub(super) type Verdict = Result<(), String>;
 
-/// What a call came to.
+/// The result of a call.
 pub(super) type Answer<Res> = Result<Res, BoxError>;
 
-/// Breaks the law, with what was observed, unless the condition holds.
+/// Reports the law as broken, with the observation, unless the condition holds.
 macro_rules! ensure {
     ($holds:expr, $($observed:tt)+) => {
         if !$holds {
@@ -78,7 +78,7 @@ where
         self.tools.borrow().iter().flat_map(Handle::breaches).collect()
     }
 
-    /// A tool that answers each call rightly after as many wake-ups as `ticks` says for the call's number.
+    /// A tool that responds correctly to each call, after `ticks` wake-ups for the call's number.
     pub(super) fn tool(
         &self,
         ticks: impl Fn(usize) -> usize + Send + Sync + 'static,
@@ -89,7 +89,7 @@ where
         }))
     }
 
-    /// A tool whose calls end in `step`, as the number of the call says, and rightly where it says nothing.
+    /// A tool whose calls end with `step` of their number, or correctly if that is `None`.
     pub(super) fn tool_that(
         &self,
         step: impl Fn(usize) -> Option<Step<Res>> + Send + Sync + 'static,
@@ -99,7 +99,7 @@ where
         self.watch(Scripted::by(step))
     }
 
-    /// Makes the laws hear of what the tool sees.
+    /// Registers the tool's handle with the laws.
     pub(super) fn watch(&self, tool: Scripted<Req, Res>) -> Scripted<Req, Res> {
         self.tools.borrow_mut().push(tool.handle());
         tool
@@ -109,7 +109,7 @@ where
         (self.layer)(tool)
     }
 
-    /// A request that was not made before, and the answer that is its own.
+    /// A new request and its expected response.
     pub(super) fn request(&self) -> (Req, Res) {
         let n = self.laws.next.get();
         self.laws.next.set(n + 1);
@@ -118,7 +118,7 @@ where
         (request, response)
     }
 
-    /// Drives `service` until it is ready, or says that it never is.
+    /// Drives `service` until it is ready, or fails if it never is.
     pub(super) async fn ready(&self, service: &mut S) -> Result<Answer<()>, String> {
         let mut ready = Driven::new(poll_fn(|cx| service.poll_ready(cx)));
         match ready.run(SPIN).await {
@@ -133,7 +133,7 @@ where
         self.end_of(&mut Driven::new(call)).await
     }
 
-    /// The same, of a call that is being driven.
+    /// Like `drive`, for a call that is being driven.
     pub(super) async fn end_of(&self, call: &mut Driven<S::Future>) -> Result<Answer<Res>, String> {
         match call.run(SPIN).await {
             End::Finished(end) => Ok(end.map_err(Into::into)),
@@ -142,7 +142,7 @@ where
         }
     }
 
-    /// Waits for readiness, calls, and wants the request's own answer.
+    /// Waits for readiness, calls, and expects the request's own response.
     pub(super) async fn answers(&self, service: &mut S) -> Verdict {
         let ready = self.ready(service).await?;
         ensure!(ready.is_ok(), "readiness failed though the tool's did not: {}", text(&ready));
@@ -164,11 +164,11 @@ where
         }
     }
 
-    /// Nothing is in flight or reserved any more: at once, or once what was detached has ended.
+    /// Expects that nothing is in flight or reserved: at once, or once detached calls have ended.
     pub(super) async fn is_idle(&self, tool: &Handle<Req>) -> Verdict {
         let since = Instant::now();
         while self.laws.detaches && since.elapsed() < PATIENCE {
-            sleep(100 * TICK).await; // first, so that a task that was spawned just now gets to call
+            sleep(100 * TICK).await; // first, so that a task that was just spawned can call
             if tool.in_flight() == 0 && tool.reserved() == 0 {
                 break;
             }
@@ -187,12 +187,12 @@ fn text<T>(end: &Answer<T>) -> String {
     end.as_ref().err().map(ToString::to_string).unwrap_or_default()
 }
 
-/// One poll of readiness by nobody.
+/// One poll of readiness with a waker that does nothing.
 pub(super) fn poll_ready_once<Req, S: Service<Req>>(service: &mut S) -> Poll<Result<(), S::Error>> {
     service.poll_ready(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Runs all of them at the same time; the first that breaks a law speaks for all.
+/// Runs all of them concurrently; returns the first breach.
 pub(super) async fn together<'a>(
     all: impl IntoIterator<Item = Pin<Box<dyn Future<Output = Verdict> + 'a>>>,
 ) -> Verdict {

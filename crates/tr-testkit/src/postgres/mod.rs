@@ -1,11 +1,13 @@
-//! Real PostgreSQL servers of a test's own: started, killed and restarted by it, gone with it.
+//! Real PostgreSQL servers for a test, which starts, kills and restarts them; they end with the
+//! test.
 //!
 //! # When to use
 //!
-//! In the packages under `tests/`, for whatever has to hold with a real server and its crashes. `postgres` and
-//! `initdb` have to be on the `PATH` or where Debian puts them; `cargo xtask test` sees to that for packages that ask
-//! for it in their manifest (`[package.metadata.xtask]`, `needs = ["postgres"]`). To fail the network instead of the
-//! server, put a [`faults::Proxy`](crate::faults::Proxy) in between (feature `faults`).
+//! In the packages under `tests/`, to test with a real server and its crashes. `postgres` and
+//! `initdb` have to be on the `PATH` or in Debian's folder for them; `cargo xtask test` installs
+//! them for packages that declare it in their manifest (`[package.metadata.xtask]`, `needs =
+//! ["postgres"]`). To fail the network instead of the server, put a
+//! [`faults::Proxy`](crate::faults::Proxy) in between (feature `faults`).
 //!
 //! # Example
 //!
@@ -14,15 +16,16 @@
 //!
 //! let mut server = Server::start()?;
 //! println!("{}", server.url()); // postgresql://postgres@127.0.0.1:…/postgres
-//! server.kill(); // As kill -9 does.
-//! server.restart()?; // At the same address, with all that was committed.
+//! server.kill(); // Like kill -9.
+//! server.restart()?; // At the same address, with all committed data.
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A server listens on loopback only, on a port and in a folder of its own, without any configuration of the
-//! system, and trusts whoever connects. It is killed when dropped, and also when the test's process dies in whatever
-//! way. Root, whom PostgreSQL refuses, runs it as the user `postgres`, else `nobody`. All of this blocks the thread,
-//! for about a second where a server starts.
+//! A server listens on loopback only, on its own port and in its own folder, without the system's
+//! configuration, and trusts all connections. It is killed when it is dropped, and also when the
+//! test's process dies in any way. PostgreSQL refuses to run as root; then it runs as the user
+//! `postgres`, or as an unprivileged one. These calls block the thread, for about a second when a
+//! server starts.
 
 mod start;
 
@@ -37,7 +40,7 @@ use std::{
     net::{Ipv4Addr, SocketAddr},
 };
 
-/// A PostgreSQL server of one's own, with the superuser `postgres` and the database `postgres`.
+/// A PostgreSQL server for a test, with the superuser `postgres` and the database `postgres`.
 pub struct Server {
     programs: Programs,
     /// Its data.
@@ -47,7 +50,7 @@ pub struct Server {
     process: Option<Tethered>,
 }
 
-/// What a server is like. Without options: what it has committed outlives its process, not the machine.
+/// The options of a server. By default, commits survive a kill of the process, not of the machine.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Options {
@@ -58,15 +61,15 @@ pub struct Options {
 }
 
 impl Options {
-    /// A parameter of `postgresql.conf`, for example `("max_connections", "5")`.
+    /// Sets a parameter of `postgresql.conf`, for example `("max_connections", "5")`.
     ///
-    /// Before it, `fsync` is off: a kill of the process alone loses nothing that was committed, and tests are fast.
+    /// `fsync` is off by default: a kill of the process loses no commits, and tests are fast.
     pub fn set(mut self, parameter: &str, value: &str) -> Self {
         self.parameters.push((parameter.to_owned(), value.to_owned()));
         self
     }
 
-    /// Talks TLS with whoever asks for it, and shows this certificate; without TLS with others.
+    /// Offers TLS with this certificate; connections without TLS work, too.
     #[cfg(feature = "tls")]
     pub fn tls(mut self, issued: Issued) -> Self {
         self.tls = Some(issued);
@@ -79,22 +82,24 @@ impl Options {
         files.into_iter().fold(self.set("ssl", "on"), |this, (name, file)| this.set(name, file))
     }
 
-    /// Makes a server's folder, starts it, and waits until it takes connections.
+    /// Creates a server's folder, starts it, and waits until it accepts connections.
     ///
     /// # Errors
     ///
-    /// There is no `postgres` or `initdb`, or it does not get ready; the error says what to do, or what it said last.
+    /// If there is no `postgres` or `initdb`, or it does not get ready; the error says what to do,
+    /// or has the last lines of its log.
     pub fn start(self) -> Result<Server, StartError> {
         start::new(self)
     }
 }
 
 impl Server {
-    /// Starts one as it is by default.
+    /// Starts a server with the defaults.
     ///
     /// # Errors
     ///
-    /// There is no `postgres` or `initdb`, or it does not get ready; the error says what to do, or what it said last.
+    /// If there is no `postgres` or `initdb`, or it does not get ready; the error says what to do,
+    /// or has the last lines of its log.
     pub fn start() -> Result<Self, StartError> {
         Self::options().start()
     }
@@ -104,35 +109,36 @@ impl Server {
         Options::default()
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()
     }
 
-    /// Its address as clients take it.
+    /// Its URL for clients.
     #[must_use]
     pub fn url(&self) -> String {
         self.url_at(self.addr())
     }
 
-    /// The same for another way to it, such as a proxy's address.
+    /// Its URL with another address, such as a proxy's.
     #[must_use]
     pub fn url_at(&self, addr: SocketAddr) -> String {
         format!("postgresql://postgres@{addr}/postgres")
     }
 
-    /// Kills it, as `kill -9` does: its connections break. Its address stays its own.
+    /// Kills it like `kill -9`: its connections break. It keeps its address.
     pub fn kill(&mut self) {
-        // Dropped, it is killed and waited for.
+        // The drop kills the process and waits for it.
         self.process = None;
     }
 
-    /// Starts it again at the same address, with all that it has committed; kills it first if it still runs.
+    /// Starts it again at the same address, with all committed data; kills it first if it still
+    /// runs.
     ///
     /// # Errors
     ///
-    /// It does not get ready.
+    /// If it does not get ready.
     pub fn restart(&mut self) -> Result<(), StartError> {
         self.kill();
         let Self { programs, folder, options, port, .. } = self;

@@ -1,4 +1,4 @@
-//! Finding the programs, making a folder, and waiting until the server takes connections.
+//! Starts a server: finds the programs, creates a folder, and waits until it accepts connections.
 
 use super::{Options, Server};
 use crate::launch::{
@@ -14,16 +14,16 @@ use std::{
 const PROGRAM: &str = "postgres";
 const MAKER: &str = "initdb";
 
-/// Where Debian keeps them, a folder for each version.
+/// Debian's folder, with a subfolder for each version.
 const DEBIAN: &str = "/usr/lib/postgresql";
 
-/// What a server that takes connections says.
+/// The log line of a server that accepts connections.
 const READY: &str = "database system is ready to accept connections";
 
-/// What one says whose predecessor's processes have not all noticed yet that it is dead.
+/// Log texts while processes of a killed predecessor are still ending.
 const NOT_YET: [&str; 2] = ["is still in use", "Is another postmaster"];
 
-/// PostgreSQL's programs, and who runs them.
+/// PostgreSQL's programs, and the user that runs them.
 #[derive(Debug)]
 pub(super) struct Programs {
     folder: PathBuf,
@@ -39,7 +39,7 @@ impl Programs {
             version.file_name().to_str().and_then(|v| v.parse::<u32>().ok())
         });
         folders.extend(versions.into_iter().rev().map(|version| version.path().join("bin")));
-        // Both of one version: the one that makes folders stands beside the server itself.
+        // Both of one version: `initdb` is beside the server itself.
         let program = find(MAKER, folders).ok_or_else(missing)?;
         let program = program.canonicalize().map_err(|error| StartError::of(MAKER, &error))?;
         let folder = program.parent().ok_or_else(missing)?.to_owned();
@@ -56,7 +56,7 @@ impl Programs {
     }
 }
 
-/// PostgreSQL does not run as root: who runs it then.
+/// The user that runs PostgreSQL instead of root.
 fn user() -> Option<User> {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     let users = fs::read_to_string("/etc/passwd").ok().filter(|_| is_root)?;
@@ -67,7 +67,7 @@ fn user() -> Option<User> {
     })
 }
 
-/// A server with a folder of its own.
+/// A server with its own folder.
 pub(super) fn new(options: Options) -> Result<Server, StartError> {
     let programs = Programs::find()?;
     let folder = Folder::new(PROGRAM)?;
@@ -87,14 +87,14 @@ pub(super) fn new(options: Options) -> Result<Server, StartError> {
             Ok(process) => {
                 return Ok(Server { programs, folder, options, port, process: Some(process) });
             }
-            // Somebody else took it since we looked.
+            // Another process took the port meanwhile.
             Err(error) if error.says("Address already in use") => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-/// Puts a certificate beside the data, as its owner's.
+/// Writes a certificate beside the data, owned by the same user.
 #[cfg(feature = "tls")]
 fn give(issued: &crate::tls::Issued, folder: &Path, user: Option<User>) -> std::io::Result<()> {
     for file in issued.write(folder)? {
@@ -113,7 +113,7 @@ fn fill(programs: &Programs, folder: &Path) -> Result<(), StartError> {
     let (_process, lines) = programs.start(MAKER, &args)?;
     let mut log = LastWords::default();
     lines.into_iter().for_each(|line| log.push(line));
-    // Its last words are how to start the server; a folder without this file is not one of a server's.
+    // Its last lines say how to start the server; without this file the folder is not a server's.
     if Path::new(&*folder).join("PG_VERSION").is_file() && log.says("Success") {
         return Ok(());
     }
@@ -136,7 +136,7 @@ pub(super) fn run(
             Err(error)
                 if NOT_YET.iter().any(|words| error.says(words)) && tries.next().is_some() =>
             {
-                // The next look at what it says comes after another start, which takes its time.
+                // Starts it again; the loop then reads its log again.
             }
             Err(error) => return Err(error),
         }
@@ -163,7 +163,7 @@ fn args(folder: &Path, parameters: &[(String, String)], port: u16) -> Vec<String
     ["-D".into(), folder.clone().into_owned()].into_iter().chain(all).collect()
 }
 
-/// Until it takes connections.
+/// Waits until it accepts connections.
 fn wait(lines: &Receiver<String>) -> Result<(), StartError> {
     let mut log = LastWords::default();
     for _ in 0..LOOKS {

@@ -38,6 +38,6 @@ fn exchange<S: AsRef<[u8]>>(stream: &mut UnixStream, args: &[S]) -> io::Result<V
     match Value::read(&reply) {
         Some(Value::Error(error)) => Err(io::Error::other(error)),
         Some(value) => Ok(value),
-        None => Err(io::Error::new(io::ErrorKind::InvalidData, "no reply of Redis")),
+        None => Err(io::Error::new(io::ErrorKind::InvalidData, "not a Redis reply")),
     }
 }

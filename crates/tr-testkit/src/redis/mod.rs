@@ -1,11 +1,13 @@
-//! Real Redis servers of a test's own: started, killed, paused and restarted by it, gone with it.
+//! Real Redis servers for a test, which starts, kills, pauses and restarts them; they end with the
+//! test.
 //!
 //! # When to use
 //!
-//! In the packages under `tests/`, for whatever has to hold with a real server: a memory of its own, crashes,
-//! pauses, replicas. `redis-server` has to be on the `PATH`; `cargo xtask test` sees to that for packages that
-//! ask for it in their manifest (`[package.metadata.xtask]`, `needs = ["redis-server"]`). To fail the network
-//! instead of the server, put a [`faults::Proxy`](crate::faults::Proxy) in between (feature `faults`).
+//! In the packages under `tests/`, to test with a real server: crashes, pauses, replicas, full
+//! memory. `redis-server` has to be on the `PATH`; `cargo xtask test` installs it for packages that
+//! declare it in their manifest (`[package.metadata.xtask]`, `needs = ["redis-server"]`). To fail
+//! the network instead of the server, put a [`faults::Proxy`](crate::faults::Proxy) in between
+//! (feature `faults`).
 //!
 //! # Example
 //!
@@ -14,16 +16,16 @@
 //!
 //! let mut server = Server::options().persistence(Persistence::Always).start()?;
 //! server.command(["SET", "claim", "7"])?;
-//! server.kill(); // As kill -9 does.
-//! server.restart()?; // At the same address, with what the disk has kept.
+//! server.kill(); // Like kill -9.
+//! server.restart()?; // At the same address, with the data on its disk.
 //! assert_eq!(server.command(["GET", "claim"])?.text(), Some("7"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A server listens on loopback only, on a port and in a folder of its own, without any configuration of the
-//! system. It is killed when dropped, and also when the test's process dies in whatever way. All of this blocks
-//! the thread, for some ten milliseconds where a server starts: in an async test, nothing else of that thread
-//! goes on meanwhile.
+//! A server listens on loopback only, on its own port and in its own folder, without the system's
+//! configuration. It is killed when it is dropped, and also when the test's process dies in any
+//! way. These calls block the thread, for about ten milliseconds when a server starts: in an async
+//! test, no other task of that thread runs meanwhile.
 
 mod client;
 mod options;
@@ -46,22 +48,23 @@ use std::{
     path::PathBuf,
 };
 
-/// A Redis server of one's own.
+/// A Redis server for a test.
 pub struct Server {
     options: Options,
     program: PathBuf,
-    /// Its data, and the socket that is surely this server's.
+    /// Its data, and its own socket.
     folder: Folder,
     port: u16,
     process: Option<Tethered>,
 }
 
 impl Server {
-    /// Starts one as it is by default: nothing is kept on disk, memory is not bounded, no password.
+    /// Starts a server with the defaults: no persistence, unbounded memory, no password.
     ///
     /// # Errors
     ///
-    /// There is no `redis-server`, or it does not get ready; the error says what to do, or what the server said.
+    /// If there is no `redis-server`, or it does not get ready; the error says what to do, or has
+    /// the server's log.
     pub fn start() -> Result<Self, StartError> {
         Self::options().start()
     }
@@ -71,19 +74,19 @@ impl Server {
         Options::default()
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()
     }
 
-    /// Its address as clients take it, with the password if it has one.
+    /// Its URL for clients, with the password if it has one.
     #[must_use]
     pub fn url(&self) -> String {
         self.url_at(self.addr())
     }
 
-    /// The same for another way to it, such as a proxy's address.
+    /// Its URL with another address, such as a proxy's.
     #[must_use]
     pub fn url_at(&self, addr: SocketAddr) -> String {
         let scheme = if self.options.is_tls() { "rediss" } else { "redis" };
@@ -93,7 +96,8 @@ impl Server {
         }
     }
 
-    /// Sends one command, past any proxy, and returns the reply; each time on a connection of its own.
+    /// Sends one command directly to the server and returns the reply; each time on a new
+    /// connection.
     ///
     /// ```no_run
     /// # let server = tr_testkit::redis::Server::start()?;
@@ -105,23 +109,25 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The server is not there or paused (after 5 s), or its reply is an error: then that is the error's text.
+    /// If the server does not run, is paused (after 5 s), or replies with an error, whose text is
+    /// that of the error.
     pub fn command<S: AsRef<[u8]>>(&self, args: impl IntoIterator<Item = S>) -> io::Result<Value> {
         let args: Vec<S> = args.into_iter().collect();
         client::ask(&self.socket(), self.options.password.as_deref(), &args)
     }
 
-    /// Kills it, as `kill -9` does. Its address stays its own.
+    /// Kills it like `kill -9`. It keeps its address.
     pub fn kill(&mut self) {
-        // Dropped, it is killed and waited for.
+        // The drop kills the process and waits for it.
         self.process = None;
     }
 
-    /// Starts it again at the same address with what its disk has kept; kills it first if it still runs.
+    /// Starts it again at the same address with the data on its disk; kills it first if it still
+    /// runs.
     ///
     /// # Errors
     ///
-    /// It does not get ready.
+    /// If it does not get ready.
     pub fn restart(&mut self) -> Result<(), StartError> {
         self.kill();
         self.process =
@@ -129,23 +135,23 @@ impl Server {
         Ok(())
     }
 
-    /// The same with nothing on its disk.
+    /// Like [`restart`](Self::restart), with an empty disk.
     ///
     /// # Errors
     ///
-    /// It does not get ready, or its folder cannot be emptied.
+    /// If it does not get ready, or its folder cannot be emptied.
     pub fn restart_empty(&mut self) -> Result<(), StartError> {
         self.kill();
         self.folder.empty()?;
         self.restart()
     }
 
-    /// Stops it where it is (`SIGSTOP`): connections stay, nothing is answered.
+    /// Stops it (`SIGSTOP`): connections stay, and it does not reply.
     pub fn pause(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// Lets it go on after [`pause`](Self::pause): it answers what was asked meanwhile.
+    /// Resumes it after [`pause`](Self::pause): it replies to requests sent meanwhile.
     pub fn resume(&self) {
         self.signal(Signal::CONT);
     }

@@ -1,11 +1,11 @@
-//! What a server is like.
+//! The options of a server.
 
 use super::Server;
 #[cfg(feature = "tls")]
 use crate::tls::Issued;
 use std::fmt;
 
-/// What a server is like. Without options: nothing kept on disk, unbounded memory, no password, a primary.
+/// The options of a server. By default: no persistence, unbounded memory, no password, a primary.
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Options {
@@ -18,52 +18,53 @@ pub struct Options {
     pub(super) tls: Option<Issued>,
 }
 
-/// What outlives a server that is killed.
+/// What survives a kill of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Persistence {
     /// Nothing.
     #[default]
     None,
-    /// All but about the last second (`appendfsync everysec`). What the process had handed to the kernel
-    /// outlives a kill of the process alone, so all that was answered does.
+    /// All but about the last second (`appendfsync everysec`). Data that the process has passed to
+    /// the kernel survives a kill of the process, so all confirmed writes do.
     EverySecond,
-    /// All that was answered, also if the machine dies (`appendfsync always`).
+    /// All confirmed writes, also if the machine fails (`appendfsync always`).
     Always,
 }
 
 impl Options {
-    /// What outlives a kill.
+    /// Sets what survives a kill.
     pub fn persistence(mut self, persistence: Persistence) -> Self {
         self.persistence = persistence;
         self
     }
 
-    /// Bounds the memory, in bytes, and says what goes when it is full: `noeviction`, `allkeys-lru`, …
+    /// Limits the memory, in bytes, and sets the eviction policy: `noeviction`, `allkeys-lru`, …
     pub fn max_memory(self, bytes: u64, policy: &str) -> Self {
         self.set("maxmemory", [bytes.to_string()]).set("maxmemory-policy", [policy])
     }
 
-    /// Asks clients for a password. It may hold letters and digits only, so that it stands in an address as it is.
+    /// Sets a password, of letters and digits only, so that it needs no escaping in an address.
     pub fn password(mut self, password: &str) -> Self {
         self.password = Some(password.to_owned());
         self
     }
 
-    /// Talks TLS only, and shows this certificate. Clients need none, unless `("tls-auth-clients", ["yes"])` is set.
+    /// Uses TLS only, with this certificate. Clients need none, unless `("tls-auth-clients",
+    /// ["yes"])` is set.
     #[cfg(feature = "tls")]
     pub fn tls(mut self, issued: Issued) -> Self {
         self.tls = Some(issued);
         self
     }
 
-    /// Makes it a replica; it is ready once it is in step with its primary.
+    /// Makes it a replica; it is ready once it is in sync with its primary.
     pub fn replica_of(mut self, primary: &Server) -> Self {
         self.replica_of = Some((primary.port, primary.options.password.clone()));
         self
     }
 
-    /// Any other directive of `redis.conf` with its values, for example `("maxclients", ["3"])`.
+    /// Sets any other directive of `redis.conf`, for example `("maxclients", ["3"])`.
     pub fn set<V: Into<String>>(
         mut self,
         directive: &str,
@@ -74,13 +75,13 @@ impl Options {
         self
     }
 
-    /// Whether it talks TLS only.
+    /// Whether it uses TLS only.
     #[cfg(feature = "tls")]
     pub(super) const fn is_tls(&self) -> bool {
         self.tls.is_some()
     }
 
-    /// Whether it talks TLS only.
+    /// Whether it uses TLS only.
     #[cfg(not(feature = "tls"))]
     pub(super) const fn is_tls(&self) -> bool {
         false
@@ -121,7 +122,7 @@ impl Options {
             }
         }
         if self.is_tls() {
-            // Where `start` puts them.
+            // In the folder where `start` writes them.
             let files = ["tls.crt", "tls.key", "tls-authority.crt"];
             let [certificate, key, authority] = files.map(|file| format!("{folder}/{file}"));
             args.extend(["--tls-port".into(), port, "--tls-auth-clients".into(), "no".into()]);

@@ -1,4 +1,4 @@
-//! Sentinels that watch a primary and have a replica take over.
+//! Sentinels that watch a primary and promote a replica.
 
 use super::{Server, Value, client, start};
 use crate::launch::{Folder, LOOK, LOOKS, LastWords, StartError, Tethered, find, free_port, path};
@@ -8,13 +8,13 @@ use std::{
     sync::mpsc::{Receiver, RecvTimeoutError},
 };
 
-/// How long a server is silent before a sentinel takes it for dead.
+/// How long a server is silent before a sentinel considers it down.
 const DOWN_AFTER_MS: u32 = 2_000;
 
-/// How long a failover may take before another is begun.
+/// The timeout of a failover.
 const FAILOVER_MS: u32 = 6_000;
 
-/// Sentinels of one's own that watch one primary and its replicas; gone when dropped.
+/// Sentinels for a test, which watch one primary and its replicas; killed when dropped.
 #[derive(Debug)]
 pub struct Sentinels {
     name: String,
@@ -30,8 +30,9 @@ struct Sentinel {
 }
 
 impl Sentinels {
-    /// Starts so many, who know the primary by this name, and waits until they know one another and its replicas.
-    /// The majority of them decides that it is dead, after two seconds. If it talks TLS, so do they, with its certificate.
+    /// Starts this many sentinels, which know the primary by this name, and waits until they know
+    /// one another and its replicas. A majority decides that it is down, after two seconds. If the
+    /// primary uses TLS, so do they, with its certificate.
     ///
     /// ```no_run
     /// use tr_testkit::redis::{Sentinels, Server};
@@ -46,7 +47,7 @@ impl Sentinels {
     ///
     /// # Errors
     ///
-    /// There is no `redis-server`, or they do not get ready.
+    /// If there is no `redis-server`, or they do not get ready.
     pub fn watch(name: &str, primary: &Server, count: usize) -> Result<Self, StartError> {
         let all = (0..count).map(|_| Sentinel::start(name, primary, count / 2 + 1));
         let (all, lines): (_, Vec<_>) = all.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
@@ -68,10 +69,10 @@ impl Sentinels {
                 }
             }
         }
-        Err(StartError::log("the sentinels do not find one another", log))
+        Err(StartError::log("the sentinels did not find one another", log))
     }
 
-    /// Their addresses as clients take them.
+    /// Their URLs for clients.
     #[must_use]
     pub fn urls(&self) -> Vec<String> {
         let addr = |one: &Sentinel| SocketAddr::from((Ipv4Addr::LOCALHOST, one.port));
@@ -79,11 +80,11 @@ impl Sentinels {
         self.all.iter().map(|one| format!("{scheme}://{}/", addr(one))).collect()
     }
 
-    /// Where the first of them sends clients.
+    /// The primary by the first of them.
     ///
     /// # Errors
     ///
-    /// It does not answer.
+    /// If it does not reply.
     pub fn primary(&self) -> io::Result<Option<SocketAddr>> {
         let asked = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", &self.name];
         let Value::List(parts) = self.all[0].command(asked)? else { return Ok(None) };
@@ -106,7 +107,7 @@ impl Sentinel {
         let (home, port) = (folder.path(), free_port());
         let socket = start::socket(home);
         let ports = if primary.options.is_tls() {
-            // Its primary's certificate does for it, too.
+            // It uses its primary's certificate, too.
             let files = primary.folder.path().display();
             format!(
                 "port 0\ntls-port {port}\ntls-replication yes\ntls-auth-clients no\n\
@@ -128,7 +129,7 @@ impl Sentinel {
         if let Some(password) = &primary.options.password {
             settings += &format!("sentinel auth-pass {name} {password}\n");
         }
-        // It writes to it what it learns.
+        // The sentinel rewrites this file.
         let file = home.join("sentinel.conf");
         fs::write(&file, settings).map_err(|error| StartError::folder(&file, &error))?;
         let args = [file.to_string_lossy().into_owned(), "--sentinel".into()];
@@ -142,7 +143,7 @@ impl Sentinel {
         client::ask(&start::socket(self.folder.path()), None, &args)
     }
 
-    /// Whether it knows so many replicas and other sentinels.
+    /// Whether it knows this many replicas and other sentinels.
     fn knows(&self, name: &str, replicas: Option<&str>, others: usize) -> bool {
         let Ok(Value::List(parts)) = self.command(["SENTINEL", "MASTER", name]) else {
             return false;

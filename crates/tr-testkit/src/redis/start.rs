@@ -1,4 +1,4 @@
-//! Finding the program, a port and a folder, and waiting until the server is ready.
+//! Starts a server: finds the program, a port and a folder, and waits until it is ready.
 
 use super::{Options, Server, Value, client};
 use crate::launch::{Folder, LOOK, LOOKS, LastWords, StartError, Tethered, find, free_port, path};
@@ -11,11 +11,11 @@ use std::{
 pub(super) const PROGRAM: &str = "redis-server";
 
 impl Options {
-    /// Starts a server and waits until it answers.
+    /// Starts a server and waits until it replies.
     ///
     /// # Errors
     ///
-    /// There is no `redis-server`, or it does not get ready.
+    /// If there is no `redis-server`, or it does not get ready.
     pub fn start(self) -> Result<Server, StartError> {
         let program = find(PROGRAM, path());
         let program = program.ok_or_else(|| StartError::no_program(PROGRAM, PROGRAM))?;
@@ -27,7 +27,7 @@ impl Options {
                     let process = Some(process);
                     return Ok(Server { options: self, program, folder, port, process });
                 }
-                // Somebody else took it since we looked.
+                // Another process took the port meanwhile.
                 Err(error) if error.says("Address already in use") => {}
                 Err(error) => return Err(error),
             }
@@ -35,7 +35,7 @@ impl Options {
     }
 }
 
-/// Starts a server where it belongs.
+/// Starts a server in its folder and on its port.
 pub(super) fn start(
     options: &Options,
     program: &Path,
@@ -43,7 +43,7 @@ pub(super) fn start(
     port: u16,
 ) -> Result<Tethered, StartError> {
     let socket = socket(folder);
-    // One that was killed leaves its socket behind.
+    // A killed server leaves its socket file behind.
     let _ = fs::remove_file(&socket);
     #[cfg(feature = "tls")]
     if let Some(issued) = &options.tls {
@@ -68,7 +68,7 @@ pub(super) fn start(
     Err(StartError::log("redis-server does not get ready", log))
 }
 
-/// Asked over its own socket, since anybody may listen on a port.
+/// Over its own socket, since another process may listen on the port.
 fn is_ready(options: &Options, socket: &Path) -> bool {
     let ask = |args: &[&str]| client::ask(socket, options.password.as_deref(), args);
     let answers = ask(&["PING"]).is_ok_and(|pong| pong.text() == Some("PONG"));

@@ -1,4 +1,4 @@
-//! What the server is told, and what it replies.
+//! Commands and replies of a Redis server.
 
 use crate::resp::Header;
 use std::fmt;
@@ -11,7 +11,7 @@ pub enum Value {
     Nil,
     /// A number.
     Int(i64),
-    /// A text; bytes that are no UTF-8 are replaced.
+    /// A text; invalid UTF-8 is replaced.
     Text(String),
     /// An error within a list.
     Error(String),
@@ -20,7 +20,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The value of a whole frame of the protocol's second version.
+    /// The value of a complete RESP2 frame.
     pub(super) fn read(frame: &[u8]) -> Option<Self> {
         Self::read_at(frame, &mut 0)
     }

@@ -13,7 +13,7 @@ use std::{
 };
 use tokio::time::{Sleep, sleep};
 
-/// Plays one step. Dropped before its end, the attempt counts as cancelled.
+/// Runs one step. If it is dropped before its end, the attempt counts as cancelled.
 #[must_use = "futures do nothing unless polled"]
 pub struct Playing<Req, Res> {
     shared: Shared<Req>,
@@ -34,7 +34,7 @@ impl<Req, Res> Playing<Req, Res> {
     }
 }
 
-// Nothing in it is pinned in place: the sleep has its own box.
+// Nothing in it is structurally pinned: the sleep has its own box.
 impl<Req, Res> Unpin for Playing<Req, Res> {}
 
 impl<Req, Res> Future for Playing<Req, Res> {
@@ -75,9 +75,9 @@ impl<Req, Res> Future for Playing<Req, Res> {
     }
 }
 
-/// Unwinds without the panic hook: a panic that the script asked for is not news.
+/// Unwinds without the panic hook, since the script asked for the panic.
 pub(super) fn quiet_panic() -> ! {
-    panic::resume_unwind(Box::new("the scripted tool panics, as told"))
+    panic::resume_unwind(Box::new("the scripted tool panics by its script"))
 }
 
 impl<Req, Res> fmt::Debug for Playing<Req, Res> {

@@ -1,10 +1,10 @@
-//! What a test can ask of a scripted tool.
+//! The handle to inspect a scripted tool.
 
 use super::state::{Shared, State};
 use std::{fmt, time::Duration};
 use tokio::time::Instant;
 
-/// Asks a [`Scripted`](super::Scripted) tool what happened to it; a clone asks the same tool.
+/// Inspects and controls a [`Scripted`](super::Scripted) tool; a clone belongs to the same tool.
 pub struct Handle<Req> {
     pub(super) shared: Shared<Req>,
 }
@@ -25,11 +25,11 @@ pub struct Attempt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum End {
-    /// With an answer.
+    /// With a response.
     Ok,
     /// With an error.
     Err,
-    /// With a panic of the script's.
+    /// With a panic from the script.
     Panicked,
     /// Its future was dropped before it ended.
     Cancelled,
@@ -82,7 +82,7 @@ impl<Req> Handle<Req> {
         self.ask(|s| s.cancelled)
     }
 
-    /// Instances that were told `Ready` and have neither called nor been dropped.
+    /// Instances that are ready and have neither called nor been dropped.
     #[must_use]
     pub fn reserved(&self) -> usize {
         self.ask(|s| s.seats - s.in_flight)
@@ -106,7 +106,7 @@ impl<Req> Handle<Req> {
         self.ask(|s| s.attempts.clone())
     }
 
-    /// When each attempt started, counted from the making of the tool.
+    /// When each attempt started, since the tool was created.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -126,13 +126,14 @@ impl<Req> Handle<Req> {
         self.ask(|s| s.attempts.iter().map(|a| a.started - s.born).collect())
     }
 
-    /// When each ended attempt ended, counted from the making of the tool.
+    /// When each ended attempt ended, since the tool was created.
     #[must_use]
     pub fn ends(&self) -> Vec<Duration> {
         self.ask(|s| s.attempts.iter().filter_map(|a| Some(a.ended?.0 - s.born)).collect())
     }
 
-    /// Lets `n` instances be ready or in flight at once from now on, and wakes who waits.
+    /// Allows `n` instances to be ready or in flight at once from now on, and wakes waiting
+    /// instances.
     pub fn set_capacity(&self, n: usize) {
         self.shared.lock().capacity = n;
         self.shared.wake_waiters();

@@ -1,10 +1,11 @@
-//! A tool that does what its script says and remembers what was done to it.
+//! A tool that follows a script and records its calls.
 //!
 //! # When to use
 //!
-//! As the inner service of a layer under test: it fails n times, hangs, panics, answers late, is busy or never
-//! ready, and counts attempts, cancellations and overlaps. It is strict: it panics when it is called without
-//! readiness (of that very instance; a clone starts unready) and when its future is polled after the end.
+//! As the inner service of a layer under test: it fails n times, hangs, panics, responds late, is
+//! busy or never ready, and counts attempts, cancellations and overlaps. It is strict: it panics
+//! when it is called without readiness (of the same instance; a clone starts unready) and when its
+//! future is polled after the end.
 //!
 //! # Example
 //!
@@ -33,12 +34,12 @@
 //!
 //! # Errors
 //!
-//! [`Failure`], whose text is its cause's and whose `source()` is the cause.
+//! [`Failure`], which has the text of its cause, and the cause as `source()`.
 //!
 //! # Defaults
 //!
-//! Always ready, without bound on overlap; every attempt is logged. Delays are tokio's time, so a paused clock
-//! passes them at once.
+//! Always ready, without a limit of overlaps; every attempt is logged. Delays use tokio's clock, so
+//! a paused clock skips them.
 
 mod future;
 mod handle;
@@ -62,7 +63,8 @@ use std::{
 };
 use tower_service::Service;
 
-/// A tool that plays a script; clones are further instances of the same tool and share its script.
+/// A tool that follows a script; clones are further instances of the same tool and share its
+/// script.
 pub struct Scripted<Req, Res> {
     script: Script<Req, Res>,
     unready: Option<Failure>,
@@ -79,9 +81,10 @@ enum Script<Req, Res> {
 type Chooser<Req, Res> = Arc<dyn Fn(usize, &Req) -> Step<Res> + Send + Sync>;
 
 impl<Req, Res> Scripted<Req, Res> {
-    /// Plays one step per call, in this order, whichever instance is called.
+    /// Runs one step per call, in this order, whichever instance is called.
     ///
-    /// A call past the end panics, unless the script goes on by [`then_repeat_last`](Self::then_repeat_last).
+    /// A call past the end panics, unless the script continues by
+    /// [`then_repeat_last`](Self::then_repeat_last).
     #[must_use]
     pub fn script(steps: impl IntoIterator<Item = Step<Res>>) -> Self {
         Self::new(Script::Steps { steps: steps.into_iter().collect(), repeat_last: false })
@@ -106,7 +109,7 @@ impl<Req, Res> Scripted<Req, Res> {
         Self { script, unready: None, shared, instance, seat: None }
     }
 
-    /// Plays the last step of the script for every further call.
+    /// Repeats the last step of the script for every further call.
     #[must_use]
     pub fn then_repeat_last(mut self) -> Self {
         if let Script::Steps { repeat_last, .. } = &mut self.script {
@@ -115,7 +118,7 @@ impl<Req, Res> Scripted<Req, Res> {
         self
     }
 
-    /// Lets `n` instances be ready or in flight at once; with 0 the tool is never ready.
+    /// Allows `n` instances to be ready or in flight at once; with 0 the tool is never ready.
     #[must_use]
     pub fn capacity(self, n: usize) -> Self {
         self.shared.lock().capacity = n;
@@ -129,14 +132,15 @@ impl<Req, Res> Scripted<Req, Res> {
         self
     }
 
-    /// Keeps the counters only, not a log of each attempt and request: for runs of millions of calls.
+    /// Keeps only counters, without a log of each attempt and request: for runs of millions of
+    /// calls.
     #[must_use]
     pub fn unlogged(self) -> Self {
         self.shared.lock().logged = false;
         self
     }
 
-    /// A handle to ask what happened.
+    /// A handle to inspect the tool.
     #[must_use]
     pub fn handle(&self) -> Handle<Req> {
         Handle { shared: self.shared.clone() }
@@ -144,7 +148,7 @@ impl<Req, Res> Scripted<Req, Res> {
 }
 
 impl<Req, Res: Clone> Scripted<Req, Res> {
-    /// Fails `n` times with `cause`, then answers with `response` for good.
+    /// Fails `n` times with `cause`, then always responds with `response`.
     pub fn fails(n: usize, cause: impl Into<crate::BoxError>, response: Res) -> Self {
         let failure = Failure::new(cause);
         let failures = std::iter::repeat_n(Step::Err(failure), n);
@@ -185,7 +189,7 @@ impl<Req: Clone, Res: Clone> Service<Req> for Scripted<Req, Res> {
         let Some(mut seat) = self.seat.take() else {
             self.shared.breach(Breach::CalledUnready);
             panic!(
-                "called without readiness: drive `poll_ready` of the very instance that you call"
+                "called without readiness: drive `poll_ready` of the same instance before `call`"
             );
         };
         let number = seat.start(&request);
@@ -199,7 +203,7 @@ impl<Req: Clone, Res: Clone> Service<Req> for Scripted<Req, Res> {
 }
 
 impl<Req, Res> Clone for Scripted<Req, Res> {
-    // Readiness is per instance: a clone must earn its own.
+    // Readiness is per instance: a clone starts unready.
     fn clone(&self) -> Self {
         Self {
             script: self.script.clone(),

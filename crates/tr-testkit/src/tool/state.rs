@@ -1,4 +1,4 @@
-//! What the instances, futures and handles of one scripted tool share.
+//! The state that the instances, futures and handles of one scripted tool share.
 
 use super::{Attempt, Breach, End};
 use std::{
@@ -65,7 +65,7 @@ impl<Req> Shared<Req> {
         state.instances
     }
 
-    /// Takes a seat for `instance`, or remembers whom to wake when one is free.
+    /// Takes a seat for `instance`, or registers its waker until one is free.
     pub(super) fn reserve(&self, instance: u64, waker: &Waker) -> Option<Seat<Req>> {
         let mut state = self.lock();
         if state.seats >= state.capacity {
@@ -78,7 +78,7 @@ impl<Req> Shared<Req> {
         Some(Seat { shared: self.clone(), in_flight: false, attempt: None })
     }
 
-    /// Wakes outside the lock: a waker may run anything.
+    /// Wakes outside the lock, since a waker may run any code.
     pub(super) fn wake_waiters(&self) {
         let waiters = mem::take(&mut self.lock().waiters);
         waiters.into_values().for_each(Waker::wake);
@@ -89,7 +89,7 @@ impl<Req> Shared<Req> {
     }
 }
 
-/// One unit of capacity: reserved by `poll_ready`, spent by `call`, given back on drop.
+/// One unit of capacity: reserved by `poll_ready`, used by `call`, released on drop.
 pub(super) struct Seat<Req> {
     shared: Shared<Req>,
     in_flight: bool,

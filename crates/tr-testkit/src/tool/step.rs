@@ -1,4 +1,4 @@
-//! What a scripted tool does on one attempt.
+//! The steps of a scripted tool.
 
 use crate::BoxError;
 use std::{error::Error, fmt, sync::Arc, time::Duration};
@@ -7,17 +7,17 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Step<Res> {
-    /// Answers at once.
+    /// Responds at once.
     Ok(Res),
     /// Fails at once.
     Err(Failure),
-    /// Never answers.
+    /// Never responds.
     Hang,
     /// Its future panics.
     Panic,
     /// Its `call` panics, before there is a future.
     PanicInCall,
-    /// Goes on with the next step after this much of tokio's time: one more wake-up.
+    /// Continues with the next step after this much of tokio's time: one more wake-up.
     After(Duration, Box<Step<Res>>),
 }
 
@@ -27,14 +27,14 @@ impl<Res> Step<Res> {
         Self::Err(Failure::new(cause))
     }
 
-    /// Goes on with `then` after `delay`.
+    /// Continues with `then` after `delay`.
     #[must_use]
     pub fn after(delay: Duration, then: Self) -> Self {
         Self::After(delay, Box::new(then))
     }
 }
 
-/// The error of a scripted tool: it reads like its cause, which is its `source()`.
+/// The error of a scripted tool, with the text of its cause, which is its `source()`.
 ///
 /// A script can repeat it, so the cause is shared.
 #[derive(Clone, Debug)]

@@ -22,7 +22,7 @@ fn the_first_waker_is_kept() {
 
 #[test]
 fn nobody_is_woken_when_the_tool_gets_free() {
-    caught(Law::WakesUp, "`poll_ready` was not woken when the tool got free", |inner| {
+    caught(Law::WakesUp, "`poll_ready` was not woken when the tool had capacity", |inner| {
         plain(inner).readying(|inner, _| {
             inner.poll_ready(&mut Context::from_waker(Waker::noop())).map_err(Into::into)
         })
