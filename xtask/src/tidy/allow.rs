@@ -49,7 +49,7 @@ pub(super) const ALLOWED: &[Allowed] = &[
     Allowed {
         rule: "phrases",
         path: "crates/tr-testkit/src/postgres/start.rs",
-        why: "`nobody` is the name of a system user",
+        why: "PostgreSQL may run as the unprivileged system user of that name",
     },
     Allowed {
         rule: "phrases",

@@ -95,7 +95,7 @@ impl<'c> Table<'c> {
         Ok(Some(found))
     }
 
-    /// Whether the process that last claimed this key is alive, if it can be told.
+    /// Whether the process that last claimed this key is alive, if that is known.
     pub(super) fn is_owner_alive(&self, key: &Key) -> Result<Option<bool>> {
         let Some(owners) = self.owners else { return Ok(None) };
         let mut holder = self.prepare("SELECT holder FROM calls WHERE key = ?1")?;
