@@ -70,7 +70,7 @@ pub fn unique(mut n: u64) -> impl FnMut() -> ToolCall {
     let mut call = plain();
     move || {
         n += 1;
-        // Nobody shares the parts between two calls, so nothing is copied here.
+        // Two calls share no parts, so nothing is copied here.
         call.parts_mut().idempotency.id = Some(nth_id(n));
         call.clone()
     }

@@ -51,7 +51,7 @@ pub fn breaker_closed() -> Run {
     Run::service(Comes::Through, breaker(), Small::same)
 }
 
-/// A closed breaker that goes by the number of calls alone, however old they are.
+/// A closed breaker with a window by number of calls alone.
 ///
 /// # Panics
 /// Never: the settings are good.

@@ -1,4 +1,4 @@
-//! The backend: a rate that it can serve, a queue, an outage. Pure: it is told the time.
+//! The backend: a rate that it can serve, a queue, an outage. Pure: it takes the time as an argument.
 use crate::plan::Plan;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! One run: calls of all clients against one backend, in virtual time.
 //!
-//! Virtual time is tokio's paused clock: it jumps to the next timer whenever nobody has anything to do, so that our own
-//! layers run as they are. Timers have a grain of 1 ms. One thread and one seed make a run repeatable.
+//! Virtual time is tokio's paused clock: it jumps to the next timer whenever every task is idle, so that our own
+//! layers run as they are. Timers have a resolution of 1 ms. One thread and one seed make a run repeatable.
 use crate::{
     backend::{Backend, Fate, Fault},
     plan::Plan,

@@ -23,7 +23,7 @@ use tr_telemetry::{
 use tracing::{Instrument as _, dispatcher};
 use tracing_subscriber::layer::SubscriberExt as _;
 
-/// Instruments that are really kept, though nobody fetches them within an hour.
+/// Instruments that are really kept, though none is exported within an hour.
 fn meters() -> (SdkMeterProvider, Meter) {
     let reader = PeriodicReader::builder(InMemoryMetricExporter::default())
         .with_interval(std::time::Duration::from_secs(3600))

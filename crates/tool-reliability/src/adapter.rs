@@ -71,8 +71,8 @@ impl<S> Layer<S> for AdapterLayer {
     }
 }
 
-/// Classifies each failure once, where the tool's manifest is at hand, so that all layers see the
-/// same verdict: errors, failures that an outcome has, and those that look like answers. Any other
+/// Classifies each failure once, under the tool's manifest, so that all layers see the same verdict:
+/// errors, failures in an outcome, and failures that look like answers. Any other
 /// success passes untouched.
 #[derive(Clone, Copy, Debug)]
 pub struct Adapter<S> {
@@ -217,7 +217,7 @@ pub(crate) fn own(error: BoxError) -> BoxError {
     }
 }
 
-/// `None` too if somebody who waited for the same run has it.
+/// `None` also if a caller that waited for the same run has taken it.
 fn taken(error: &(dyn Error + 'static)) -> Option<BoxError> {
     let said = failure_info(error)?;
     let failed = iter::successors(Some(error), |&error| error.source())
@@ -243,7 +243,7 @@ impl ToolFailed {
         Self { message, facts, own: Mutex::new(None) }
     }
 
-    /// What `error` says, for somebody who does not get the error itself.
+    /// The text of `error`, for a caller that cannot get the error itself.
     pub(crate) fn as_seen(
         error: &(dyn Error + Send + Sync + 'static),
         manifest: Option<&ToolManifest>,

@@ -46,7 +46,7 @@
 //!
 //! Without a [token](Admin::token): requests from this machine ([`Peer`] says where they come from),
 //! with a `Host` of this machine, so that a web page cannot reach it under a name of its own. With
-//! one: whoever has it, as `Authorization: Bearer …`. In either case a request that a browser made
+//! one: requests with `Authorization: Bearer …`. In either case a request that a browser made
 //! for another site is refused. Each order is logged as `admin_change`, each refusal as
 //! `admin_refused`, without values that could be secrets.
 mod access;
@@ -127,8 +127,8 @@ impl Admin {
         self
     }
 
-    /// What `{"action": "reload"}` does: reads the configuration and has it
-    /// [taken over](crate::config::Live::reload), or says what is wrong with it. It runs on the
+    /// What `{"action": "reload"}` does: reads the configuration and
+    /// [applies](crate::config::Live::reload) it, or says what is wrong with it. It runs on the
     /// task that answers, so it must not block for long.
     #[must_use]
     pub fn on_reload(
@@ -139,7 +139,7 @@ impl Admin {
         self
     }
 
-    /// For whoever has this token, wherever from. It is compared in constant time.
+    /// Allows requests with this token from any address. It is compared in constant time.
     ///
     /// # Errors
     /// If it has less than 16 bytes, or is no visible ASCII: a header could not carry it.

@@ -8,7 +8,7 @@ use std::{
 use tr_core::BoxError;
 
 pin_project! {
-    /// A call under way, or the error that there is instead.
+    /// A running call, or the error that replaces it.
     #[derive(Debug)]
     pub(crate) struct Called<F> {
         #[pin]

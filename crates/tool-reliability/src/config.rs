@@ -1,4 +1,4 @@
-//! A stack by a configuration, which may change while calls are under way.
+//! A stack built from a configuration, which can be reloaded while calls run.
 //!
 //! # When to use
 //!
@@ -54,8 +54,8 @@ pub use tr_core::{
 };
 
 impl Builder {
-    /// Takes over what a configuration says, but for what it knows of single tools: that goes with
-    /// the calls ([`ToolCatalog::manifested`]), or comes with [`Live`].
+    /// Applies a configuration, except for its tools: those apply through the calls
+    /// ([`ToolCatalog::manifested`]) or [`Live`].
     pub fn config(mut self, config: &Config) -> Self {
         if let Some(rollout) = &config.rollout {
             self = self.rollout(rollout.clone());
@@ -236,8 +236,8 @@ impl Live {
         self.0.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes over what of a new configuration can change while calls are under way, which end as
-    /// they began, and says what of it cannot.
+    /// Applies the settings of a new configuration that can change at run time, and returns those that
+    /// need a restart. Running calls end with the settings that they began with.
     ///
     /// # Errors
     /// If a stack could not be built by it. Nothing has changed then.

@@ -1,4 +1,4 @@
-//! Every end as an outcome: what went wrong stands in the outcome's error.
+//! Turns errors into outcomes that carry the error.
 use crate::called::Called;
 use pin_project_lite::pin_project;
 use std::{
@@ -16,13 +16,13 @@ use tr_retry::RetryExhausted;
 
 /// A service that never fails: an error of the inner service becomes an outcome with that error.
 ///
-/// For dispatchers that answer a model whatever happens; [`Measured`](crate::Measured) is for those that
+/// For dispatchers that must always answer a model; [`Measured`](crate::Measured) is for those that
 /// write envelopes. The outcome has the error's code, message, verdict and whether the tool ran, the
 /// state of the breaker that refused the call, the retries before, and whether it is a replay.
 #[derive(Debug)]
 pub struct ErrorsAsOutcomes<S> {
     inner: S,
-    /// Why `inner` will never be ready again; the next call is told.
+    /// Why `inner` will never be ready again; the next call returns it.
     broken: Option<BoxError>,
 }
 
@@ -33,7 +33,7 @@ impl<S: Clone> Clone for ErrorsAsOutcomes<S> {
 }
 
 impl<S> ErrorsAsOutcomes<S> {
-    /// Folds the errors of `inner`.
+    /// Wraps `inner`.
     #[must_use]
     pub const fn new(inner: S) -> Self {
         Self { inner, broken: None }

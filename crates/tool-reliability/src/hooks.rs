@@ -58,7 +58,7 @@ impl HooksLayer {
         Self { hooks: (!hooks.is_empty()).then(|| hooks.clone()), place }
     }
 
-    /// Calls nobody.
+    /// No hooks.
     pub(crate) const fn none(place: Place) -> Self {
         Self { hooks: None, place }
     }
@@ -123,7 +123,7 @@ pin_project! {
     pub struct HookedFuture<F> {
         #[pin]
         inner: F,
-        // On the heap: most stacks have no hooks, and every layer further out moves this.
+        // Boxed: most stacks have no hooks, and every outer layer moves this.
         after: Option<Box<After>>,
     }
 }

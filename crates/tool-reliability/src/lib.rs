@@ -53,17 +53,17 @@
 //!
 //! # Defaults
 //!
-//! Those of the `tool_reliability` preset: 10 s for an attempt, 4 attempts within 30 s with delays
+//! 10 s for an attempt, 4 attempts within 30 s with delays
 //! drawn from 0 up to 200, 400 and 800 ms, a breaker that opens on 5 failures in a row or half of the
-//! last 20 (8 for a tool declared to only read, 30 % for one declared mutating), records for 24 h, loops broken at the second identical failure. Whoever repeats a call that
-//! is in flight waits for it, for 30 s at most. All calls are guarded; a
-//! [`Rollout`] says which are only watched or left alone. `TOOL_RELIABILITY_ENABLED` set to `false`
+//! last 20 (8 for a tool declared to only read, 30 % for one declared mutating), records for 24 h, loops broken at the second identical failure. A duplicate of a call
+//! in flight waits for it, at most 30 s. All calls are guarded; a
+//! [`Rollout`] selects those that are only watched or bypassed. `TOOL_RELIABILITY_ENABLED` set to `false`
 //! turns a stack off when it is built; [`KillSwitch`] does while it runs. The other switches of the
 //! environment: [`Environment`].
 //!
 //! # Errors
 //!
-//! [`ErrorsAsOutcomes`] turns them into outcomes, for dispatchers that answer whatever happens; [`Measured`]
+//! [`ErrorsAsOutcomes`] turns them into outcomes, for dispatchers that must always answer; [`Measured`]
 //! writes envelopes, with the attempts counted and the time measured. Else they are
 //! the layers' own; every one of them says in its [`FailureInfo`](tr_core::FailureInfo) whether the tool ran.
 //!

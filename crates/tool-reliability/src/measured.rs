@@ -43,7 +43,7 @@ use tr_retry::RetryExhausted;
 #[derive(Debug)]
 pub struct Measured<S> {
     inner: S,
-    /// Why `inner` will never be ready again; the next call is told.
+    /// Why `inner` will never be ready again; the next call returns it.
     broken: Option<BoxError>,
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct Layers {
     /// Once per attempt. It notes the attempt on the call that all attempts share, so it stands
     /// outside of what may change one attempt's copy.
     pub(crate) attempt_hooks: HooksLayer,
-    /// A span per attempt, under which the tool is told to go on.
+    /// A span per attempt, which the tool continues.
     pub(crate) attempt_telemetry: TelemetryLayer,
     /// Sees attempts, not calls; stands outside the timeout, so that timeouts count and probes
     /// end.

@@ -20,7 +20,7 @@
 //!     .tool("legacy_search", Mode::Off);
 //!
 //! let stack = ToolStack::builder().rollout(rollout).build()?;
-//! // Later, while calls are under way:
+//! // Later, while calls run:
 //! stack.kill_switch().set_rollout(Rollout::new(Mode::Enforce));
 //! # Ok::<_, tool_reliability::ConfigError>(())
 //! ```
@@ -30,18 +30,17 @@
 //! | | |
 //! |---|---|
 //! | [`Off`](Mode::Off) | the bare tool with its hooks: the same params, no record, no telemetry of ours |
-//! | [`Shadow`](Mode::Shadow) | the same, and the stack watches: its decisions are told and not done |
+//! | [`Shadow`](Mode::Shadow) | the same, and the stack observes: its decisions are reported, not applied |
 //! | [`Enforce`](Mode::Enforce) | the stack |
 //!
 //! # What shadow knows
 //!
 //! The tool runs once, for its caller, who gets its own answer untouched. Beside it the stack runs
 //! around that answer, with the same breakers, records, turns and retry budget that enforced calls
-//! have: what it would have refused, replayed, timed out or retried is told as an event with
-//! `shadow: true`, and counted in no metric; a breaker's change of state is real, and told as ever.
-//! Sessions are not written to. A retry that it announces is not made, so nobody knows what would
-//! have come of it: the call ends there, and its failure counts once for the breaker and not for
-//! the loop guard. A call whose caller vanishes is recorded as any other that may have run.
+//! have. Each call that it would have refused, replayed, timed out or retried is reported as an event
+//! with `shadow: true`, and counted in no metric; breakers really change their state, and report it.
+//! Sessions are not written to. A retry that it reports is not made, so its result is unknown: the
+//! call ends there, and its failure counts once for the breaker and not for the loop guard. A call whose caller vanishes is recorded as any other that may have run.
 mod kill_switch;
 mod shadow;
 

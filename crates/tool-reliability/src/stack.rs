@@ -24,7 +24,7 @@ use tr_timeout::{AttemptTimeoutBuilder, AttemptTimeoutLayer, DeadlineLayer, Defa
 /// A tool `T` with the stack around it.
 pub type Guarded<T> = Switch<Stacked<T>, T>;
 
-/// The layers in their order, with the settings of the `tool_reliability` preset unless the
+/// The layers in their order, with the default settings unless the
 /// builder changed them.
 ///
 /// Every service that a stack makes shares its breakers, records, turns and switch; make one
@@ -44,7 +44,7 @@ impl Clone for ToolStack {
 }
 
 impl ToolStack {
-    /// Starts from the `tool_reliability` preset.
+    /// Starts from the default settings.
     pub fn builder() -> Builder {
         Builder {
             attempt_timeout: AttemptTimeoutLayer::builder(),
@@ -155,9 +155,9 @@ impl Builder {
         self
     }
 
-    /// How long a call may take that brings no deadline of its own, with all its attempts, backoffs
-    /// and waits: 1 ms to 24 h; without a bound by default. At its end the caller is told `timeout`,
-    /// and whether the tool may have run.
+    /// Sets the deadline of calls that have none, for all attempts, backoffs and waits together: 1 ms to
+    /// 24 h; no limit by default. At the deadline the caller gets a `timeout` that says whether the
+    /// tool may have run.
     pub const fn deadline(mut self, after: Duration) -> Self {
         self.deadline = Some(after);
         self
@@ -211,9 +211,9 @@ impl Builder {
         self
     }
 
-    /// Sends events, metrics and spans there; by default events only, to whoever subscribes to
-    /// tracing's target `tool_reliability`. The metrics show this stack's records, too, for as long as
-    /// the meter is read.
+    /// Sends events, metrics and spans to `signals`; by default only events, to tracing's target
+    /// `tool_reliability`. The metrics include this stack's records, for as long as the meter is
+    /// read.
     pub fn telemetry(mut self, signals: Signals) -> Self {
         self.telemetry = Some(signals);
         self
@@ -253,8 +253,8 @@ impl Builder {
     ///
     /// The stack's error stays where it says more: that the call was refused or taken back, or that
     /// an earlier attempt may have run though the last one did not. What the loop guard notes stands
-    /// around the tool's error. An error can only be had once: whoever waited for the same run, or
-    /// repeats the call, gets the tool's text in an error of the stack's.
+    /// around the tool's error. An error has one owner: callers that waited for the same run, and
+    /// repeats of the call, get an error of the stack with the tool's text.
     pub fn normalise(mut self, normalise: bool) -> Self {
         self.normalise = normalise;
         self

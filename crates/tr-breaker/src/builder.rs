@@ -113,88 +113,89 @@ impl Builder {
 }
 
 impl<A> Builder<A> {
-    /// Opens at this many failures in a row; `None`: whatever their number. Holds for all effects,
-    /// but for those that have a number [of their own](Self::for_effect).
+    /// Opens at this many failures in a row; `None`: never because of failures in a row. Applies to all
+    /// effects, except those with an [override](Self::for_effect).
     pub fn consecutive_failures(mut self, failures: impl Into<Option<u32>>) -> Self {
         self.rules.consecutive = failures.into();
         self.preset.iter_mut().for_each(|(_, change)| change.consecutive = None);
         self
     }
 
-    /// Opens when this share of the calls in the window has failed, more than 0 and at most 1;
-    /// `None`: whatever it is. Holds for all effects, but for those that have a rate
-    /// [of their own](Self::for_effect).
+    /// Opens when this share of the calls in the window has failed, more than 0 and at most 1; `None`:
+    /// never because of the rate. Applies to all effects, except those with an
+    /// [override](Self::for_effect).
     pub fn failure_rate(mut self, rate: impl Into<Option<f64>>) -> Self {
         self.rules.rate = rate.into();
         self.preset.iter_mut().for_each(|(_, change)| change.failure_rate = None);
         self
     }
 
-    /// How long it stays open before it lets a probe through. Holds for all effects, but for those
-    /// that have a cooldown [of their own](Self::for_effect).
+    /// Sets how long it stays open before it admits a probe. Applies to all effects, except those with
+    /// an [override](Self::for_effect).
     pub fn cooldown(mut self, cooldown: Duration) -> Self {
         self.rules.cooldown = cooldown;
         self.preset.iter_mut().for_each(|(_, change)| change.cooldown = None);
         self
     }
 
-    /// Changes the rules for calls that were declared to have this effect. What `change` leaves out
-    /// stays as it was; what it says wins over the rules for all calls, whichever is set first.
+    /// Overrides the thresholds for calls of this declared effect. Fields that `change` leaves out stay
+    /// as they are; the others override the thresholds for all calls, in whichever order they are set.
     ///
-    /// A failure is judged by the rules for its own call, so that calls of different effects can
-    /// share a breaker. Calls of undeclared effect go by the rules without changes; a tool's
-    /// manifest has the last word.
+    /// A failure is judged by the thresholds for the effect of its call, so calls of different
+    /// effects can share a breaker. Calls of undeclared effect use the thresholds for all calls; a
+    /// tool's manifest overrides both.
     pub fn for_effect(mut self, effect: Effect, change: BreakerOverride) -> Self {
         let current = change_of(&mut self.changes, effect);
         *current = change.or(*current);
         self
     }
 
-    /// Rates are of this many calls, the last ones; successes and failures, not permanent errors.
+    /// Sets the size of the window: rates are computed over this many last successes and failures;
+    /// permanent errors do not count.
     pub fn window(mut self, calls: u32) -> Self {
         self.window = calls;
         self
     }
 
-    /// Fewer calls than this have no rate.
+    /// Sets how many calls the window needs before a rate applies.
     pub fn min_calls(mut self, calls: u32) -> Self {
         self.min_calls = calls;
         self
     }
 
-    /// What is older than this counts for nothing, neither for the rates nor for failures in a
-    /// row; `None`: however old it is, so that the last calls count and nothing else. A failure's
-    /// age is exact, a success's to a sixteenth of this.
+    /// Sets the age above which calls no longer count, neither for rates nor for failures in a row;
+    /// `None`: only the number of calls bounds the window. The age of a failure is exact, that of a
+    /// success to a sixteenth of this.
     ///
-    /// With `None`, or with no rate at all, a success looks at no clock: that is half of what it
-    /// costs, unless the request is [stamped](tr_core::Progress::stamp). For a window by time, and
-    /// not by number, give [`window`](Self::window) more calls than come in this time.
+    /// With `None`, or without a rate, a success reads no clock, which is half of its cost unless the
+    /// request carries a [time](tr_core::Progress::stamp). For a window by time alone, set
+    /// [`window`](Self::window) above the number of calls in this time.
     pub fn rolling(mut self, rolling: impl Into<Option<Duration>>) -> Self {
         self.rolling = rolling.into();
         self
     }
 
-    /// Opens, too, when this share of the calls in the window took longer than that; and a probe
-    /// that did reopens. Costs each call a look at the clock.
+    /// Also opens when this share of the calls in the window took longer than `longer_than`; a slow
+    /// probe reopens. Costs a clock read for each call.
     pub fn slow_calls(mut self, longer_than: Duration, rate: f64) -> Self {
         self.slow = Some(Slow { longer_than, rate });
         self
     }
 
-    /// Probes in flight at once while it is half open.
+    /// Sets how many probes may be in flight while half open.
     pub fn max_probes(mut self, probes: u32) -> Self {
         self.max_probes = probes;
         self
     }
 
-    /// Probes that must succeed, one failing none, for it to close.
+    /// Sets how many probes must succeed, without a failure, before it closes.
     pub fn successes_to_close(mut self, successes: u32) -> Self {
         self.successes_to_close = successes;
         self
     }
 
-    /// A probe that has not ended after this long counts as hung and reopens. Longer than an
-    /// attempt may take: the late end of a hung probe changes nothing.
+    /// Sets the time after which a probe counts as hung and reopens. It must be longer than the attempt
+    /// timeout: the late end of a hung probe is ignored.
     pub fn probe_lease(mut self, lease: Duration) -> Self {
         self.probe_lease = Some(lease);
         self
@@ -241,9 +242,9 @@ impl<A> Builder<A> {
         self
     }
 
-    /// How many breakers are kept. Past that, one that is closed and remembers no failure makes
-    /// room; where there is none, new keys share one breaker. The first 256, and at most half of
-    /// all, never make room: their calls share no lock.
+    /// How many breakers are kept. At capacity, an idle closed breaker without failures is evicted; if
+    /// there is none, new keys share one overflow breaker. The first 256, and at most half of all, are
+    /// never evicted: their calls share no lock.
     ///
     /// A breaker whose tool succeeds takes up less than 256 bytes, however many there are.
     pub fn capacity(mut self, breakers: usize) -> Self {

@@ -1,8 +1,7 @@
 //! The same moment on two clocks.
 use std::time::{Duration, Instant};
 
-/// The same moment on the clock that breakers go by and on the wall's, in milliseconds since the
-/// Unix epoch.
+/// The same time on the monotonic clock and on the wall clock, in milliseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Epoch {
     pub(crate) now: Instant,

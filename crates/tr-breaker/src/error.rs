@@ -10,18 +10,18 @@ use tr_core::{BreakerState, FailureInfo, Ran, Verdict, code};
 
 /// A breaker refused the call. The tool did not run.
 ///
-/// Its facts: code `circuit_open`, [`Ran::No`], transient with the time left as `retry_after`, and
-/// exhausted, so that nobody retries it on the spot. Behind them lies what the last failure said.
-/// By a call's [stamp](tr_core::Progress::stamp) the time left counts from then.
+/// Its information: code `circuit_open`, [`Ran::No`], transient with the time left as `retry_after`, and
+/// exhausted, so that retry layers stop. Its source is the message of the last failure. If a call
+/// carries a [time](tr_core::Progress::stamp), the time left counts from there.
 pub struct CircuitOpen {
     gate: Arc<Gate>,
     state: BreakerState,
     retry_after: Option<Duration>,
-    /// Made when somebody asks: most refusals are only counted.
+    /// Made on demand: most refusals are only counted.
     facts: OnceLock<Box<FailureInfo>>,
 }
 
-/// What the last call said that failed, somebody else's perhaps.
+/// The message of the last failed call, possibly of another caller.
 #[derive(Debug)]
 pub(crate) struct LastFailure(pub(crate) Arc<str>);
 
@@ -64,7 +64,7 @@ impl CircuitOpen {
     }
 
     /// What the last failure said, shortened, as the breaker knew it when this, or a source, was
-    /// asked for first; none if it was closed by then.
+    /// asked for first; none if it had closed in the meantime.
     #[must_use]
     pub fn last_failure(&self) -> Option<&str> {
         Some(&self.failure_info().source()?.downcast_ref::<LastFailure>()?.0)

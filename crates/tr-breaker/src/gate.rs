@@ -240,7 +240,7 @@ impl Gate {
         })
     }
 
-    /// Takes over what another one knew; its own calls in flight change nothing any more.
+    /// Restores the state of another one; its own calls in flight no longer count.
     pub(crate) fn restore(&self, saved: &Saved, epoch: Epoch) {
         self.work(epoch.now, |guarded| {
             guarded.machine.restore(saved, epoch);
@@ -288,8 +288,8 @@ impl Gate {
             *place = woken;
         }
         drop(place);
-        // An observer that panics while a call's panic unwinds would end the process: whoever comes
-        // next tells.
+        // An observer that panics while a call's panic unwinds would abort the process: the next call
+        // notifies.
         if has_edges && !std::thread::panicking() {
             self.tell();
         }
@@ -306,7 +306,7 @@ impl Gate {
         Box::new(Guarded { machine, last_failure: None, is_telling: false })
     }
 
-    /// Puts in words what calls go by; all of it, if the machine knows of so many successes only.
+    /// Publishes the state for the fast path; all of it, if the machine has counted this many successes.
     fn publish(&self, machine: &Machine, now: Instant, plain: Option<u64>) {
         let lap_end = machine.fast_lane(now);
         self.lanes.pace().set_lap_end(lap_end.map(CoarseInstant::at));

@@ -37,8 +37,8 @@ impl Registry {
         self.breakers.get(key).map(|gate| self.handle(gate))
     }
 
-    /// The breaker of this key. Made now, it goes by the layer's rules, whatever a manifest
-    /// changes; where there is no room, it is the one that overflowing keys share.
+    /// The breaker of this key, created if needed: then it uses the layer's settings, without a
+    /// manifest's overrides. At capacity it is the overflow breaker that such keys share.
     #[must_use]
     pub fn breaker(&self, key: KeyRef<'_>) -> BreakerHandle {
         self.handle(self.breakers.get_or_make(key))
@@ -71,7 +71,7 @@ impl Registry {
     /// the wall clock did meanwhile. Today's settings hold: for the mode where no handle had ordered
     /// another, for what they force open or disable, for how long a cooldown is. What an earlier call
     /// has left for breakers still to be made stays, unless this snapshot knows of them too; as many
-    /// wait as the layer has capacity for. Observers are told where a state changes.
+    /// wait as the layer has capacity for. Observers get each change of state.
     ///
     /// ```
     /// use tr_breaker::BreakerLayer;

@@ -9,7 +9,7 @@ use tr_core::{CallInfo, Event, Observer};
 /// Who listens to the breakers of one layer. Asked only where something happened.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
-    /// There is no way back: whoever subscribed stays.
+    /// Observers cannot unsubscribe.
     has_observers: AtomicBool,
     observers: RwLock<Arc<[Arc<dyn Observer>]>>,
     /// Who tells other processes; at most one.
@@ -48,13 +48,13 @@ impl Hub {
         let _ = name;
     }
 
-    /// Has somebody told of changes from now on; `false` if somebody is already.
+    /// Sets the receiver of changes; `false` if there is one already.
     #[cfg(feature = "redis")]
     pub(crate) fn share(&self, news: &Arc<crate::share::News>) -> bool {
         self.news.set(Arc::downgrade(news)).is_ok()
     }
 
-    /// A copy, so that observers may do as they like while they are told.
+    /// A copy, so that observers may use the breakers while they are notified.
     fn all(&self) -> Arc<[Arc<dyn Observer>]> {
         held(self.observers.read()).clone()
     }

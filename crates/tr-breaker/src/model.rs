@@ -11,7 +11,7 @@ use crate::{
 use std::{sync::Arc, time::Duration, time::Instant};
 use tr_core::{BreakerState, CoarseInstant, KeyRef};
 
-/// A breaker that is told the time.
+/// A breaker with an explicit clock.
 #[derive(Debug)]
 pub struct Model {
     gate: Arc<Gate>,
@@ -27,7 +27,7 @@ pub struct Call {
 }
 
 impl Model {
-    /// Goes by these settings; its life begins now.
+    /// A new breaker with these settings.
     #[must_use]
     pub fn new(builder: &Builder) -> Self {
         Self::with(builder, Lanes::striped)

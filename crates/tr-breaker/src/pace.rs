@@ -31,7 +31,7 @@ impl Pace {
         }
     }
 
-    /// Begins anew, by other settings.
+    /// Restarts with other settings.
     pub(crate) fn begin(&self, settings: &Settings) {
         self.rule.store(rule_of(settings), Relaxed);
         self.lap_end.store(0, Relaxed);

@@ -22,7 +22,7 @@ pub(crate) struct Permit {
     held: Held,
     /// `None`: it is spent, or counts for nothing.
     ticket: Option<Ticket>,
-    /// When the call began, where somebody knows it or the breaker wants to.
+    /// When the call began, if the request carries it or the breaker needs it.
     began: Option<CoarseInstant>,
     /// It did not end at once, so that the time at which it began is not that of its end.
     has_waited: bool,

@@ -47,9 +47,9 @@ struct Others {
     index: HashTable<u32>,
     /// Where the search for one that may go continues.
     hand: usize,
-    /// What was known of breakers that nobody has asked for since.
+    /// Restored state of breakers that have not been used since.
     restored: HashMap<String, (Saved, Epoch)>,
-    /// What other processes have decided of breakers that nobody has asked for here.
+    /// Decisions of other processes about breakers that this one has not used.
     #[cfg(feature = "redis")]
     told: HashMap<Box<str>, crate::share::Told>,
 }
@@ -185,7 +185,7 @@ impl Breakers {
         }
     }
 
-    /// A breaker that was made now takes over what was known of it.
+    /// Restores the known state of a new breaker.
     fn made<'b>(&'b self, made: Found<'b>, others: RwLockWriteGuard<'_, Others>) -> Found<'b> {
         let mut others = others;
         let restored = match others.restored.is_empty() {
@@ -194,7 +194,7 @@ impl Breakers {
         };
         #[cfg(feature = "redis")]
         let told = others.told.remove(&**made.gate().name());
-        // Observers may ask for breakers when they are told.
+        // Observers may look up breakers when they are notified.
         drop(others);
         if let Some((saved, epoch)) = restored {
             made.gate().restore(&saved, epoch);
@@ -207,7 +207,7 @@ impl Breakers {
     }
 
     fn find_or_make(&self, key: KeyRef<'_>, seed: Seed<'_>) -> Found<'_> {
-        // Held until it is there, so that a key gets one breaker whoever else asks for it.
+        // Held until it is there, so that concurrent calls create only one breaker for a key.
         let mut others = held(self.others.write());
         if let Some(place) = self.first.get(key) {
             return Found::First(place);
@@ -288,8 +288,8 @@ impl Others {
         freed.inspect(|slot| self.unlist(*slot))
     }
 
-    /// Whether a breaker would decide the same if it were made anew, and is in nobody's hands: no
-    /// call that runs, no handle. Only who may write asks: nobody takes it in hand meanwhile.
+    /// Whether a new breaker would decide the same, and no running call and no handle uses this one.
+    /// Called only under the write lock, so no call can take it meanwhile.
     fn may_go(&self, slot: usize) -> bool {
         let gate = &self.slots[slot];
         // In this order: the last call may fail before it lets go.

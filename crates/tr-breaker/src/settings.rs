@@ -1,4 +1,4 @@
-//! What a breaker goes by: values that were checked, and what follows from them.
+//! The validated settings of a breaker, and values derived from them.
 use crate::jitter::Jitter;
 use std::{ops::RangeInclusive, time::Duration};
 use tr_core::{Effect, manifest::BreakerOverride};
@@ -50,7 +50,7 @@ pub(crate) struct Slow {
     pub(crate) rate: f64,
 }
 
-/// By whose rules a call is judged: those for its effect, if somebody declared it.
+/// Which thresholds apply to a call: those for its effect, if it is declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Row {
     Undeclared,
@@ -153,7 +153,7 @@ impl Settings {
     }
 
     /// These settings with a manifest's changes, but for those that are out of range: a breaker
-    /// that opens at no failure or never again serves nobody.
+    /// that opens without a failure or never closes would be useless.
     pub(crate) fn with(&self, change: BreakerOverride) -> Self {
         let mut valid = change;
         valid.consecutive = change.consecutive.filter(|n| COUNTS.contains(n));

@@ -2,9 +2,8 @@
 //!
 //! # When to use
 //!
-//! Where several processes call the same tools: once one of them has found a tool broken, the others need not find
-//! out by themselves. Without Redis, or while it is away, each process goes by its own breakers, as if nothing were
-//! shared. No call ever waits for it.
+//! Where several processes call the same tools: once a breaker opens in one of them, it opens in the others,
+//! too. Without Redis, or while it is down, each process uses its own breakers only. No call ever waits for Redis.
 //!
 //! # Example
 //!
@@ -43,9 +42,9 @@
 //!
 //! # When Redis is away
 //!
-//! Calls go on, breakers open and close, and what they decide is told when Redis is back, in its last state only: nothing
-//! queues up. A Redis that has forgotten is told again by those who know; what somebody decides in that moment who never
-//! heard of an order holds over the order. [`Health`] says how it stands.
+//! Calls continue, breakers open and close, and their last state is published when Redis is back: nothing queues up. After a
+//! loss of data in Redis, each process publishes its state again; a decision of a process that never saw an operator's order
+//! then overrides the order. [`Health`] says how it stands.
 //!
 //! # In Redis
 //!

@@ -4,7 +4,7 @@ use crate::settings::Mode;
 /// What the breakers of a registry know, with wall times, so that it can outlive the process.
 ///
 /// Breakers that know of nothing but successes are not in it, nor are probes in flight and ramps,
-/// nor what the settings alone have decided: those that hold after a restart go by their own.
+/// nor what the settings alone have decided: after a restart the settings of then apply.
 /// With the feature `serde` it can be serialised; what it looks like then is no promise between
 /// versions of this crate.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Snapshot {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Saved {
     pub(crate) name: String,
-    /// The mode, where somebody has ordered another one than the settings say.
+    /// The mode, if an operator set another one than the settings.
     pub(crate) order: Option<Mode>,
     pub(crate) state: SavedState,
     pub(crate) window: SavedWindow,

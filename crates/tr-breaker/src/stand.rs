@@ -134,7 +134,7 @@ impl Drop for Lease {
     }
 }
 
-/// Those that nobody uses.
+/// The unused ones.
 #[cfg(not(tr_loom))]
 static FREE: Mutex<Vec<&'static Stand>> = Mutex::new(Vec::new());
 

@@ -1,4 +1,4 @@
-//! The state machine of one breaker: pure, it is told the time and has no locks.
+//! The state machine of one breaker: pure; it takes the time as an argument and has no locks.
 //!
 //! ```text
 //!            failures in a row, or their rate
@@ -44,7 +44,7 @@ pub(crate) struct Machine {
     window: Window,
     /// Since probes have closed it, where not all calls pass at once.
     ramp: Option<Ramp>,
-    /// Steps that nobody was told of yet.
+    /// Transitions that observers were not notified of yet.
     edges: VecDeque<Edge>,
 }
 
@@ -273,7 +273,7 @@ impl Machine {
         self.mode = mode;
     }
 
-    /// The oldest step that nobody was told of.
+    /// The oldest transition that observers were not notified of.
     pub(crate) fn next_edge(&mut self) -> Option<Edge> {
         self.edges.pop_front()
     }
@@ -312,7 +312,7 @@ impl Machine {
         self.is_closed() && self.is_as_set() && (tally.failures, tally.slow) == (0, 0)
     }
 
-    /// Whether nobody has interfered that a new machine would not know of.
+    /// Whether no operator has changed what a new machine would not know.
     fn is_as_set(&self) -> bool {
         self.mode == self.settings.mode && !self.settings.force_open && self.ramp.is_none()
     }

@@ -51,7 +51,7 @@ impl Table {
 impl Place {
     pub(crate) fn new(gate: Arc<Gate>) -> Self {
         let (hash, name) = (gate.hash(), gate.name().clone());
-        let stand = gate.stand().expect("whoever stays has a stand");
+        let stand = gate.stand().expect("a fixed breaker has a counter slot");
         Self { hash, name, gate, stand }
     }
 

@@ -91,7 +91,7 @@ impl Window {
     /// A window that knows what was saved, as far as that can still matter.
     pub(crate) fn restored(saved: &SavedWindow, epoch: Epoch, settings: &Settings) -> Self {
         let mut window = Self::default();
-        // Laps are few; somebody else may have written down more.
+        // Laps are few; another thread may have recorded more.
         let most = settings.keep() as usize + 32;
         for mark in &saved.marks[saved.marks.len().saturating_sub(most)..] {
             let Some(at) = epoch.past(mark.at) else { continue };

@@ -1,4 +1,4 @@
-//! What calls go by: a word, and two more while a breaker is open.
+//! The published state that calls read: one word, and two more while a breaker is open.
 use crate::{
     settings::Mode,
     state::{Machine, Refusal},
@@ -10,7 +10,7 @@ use crate::{
 use std::time::Duration;
 use tr_core::{BreakerState, CoarseInstant};
 
-/// What calls go by, as the machine published it last.
+/// The state that calls read, as the machine published it last.
 #[derive(Debug)]
 pub(crate) struct Words {
     word: AtomicU64,
@@ -49,7 +49,7 @@ impl Word {
         self.0 & CLOSED != 0
     }
 
-    /// Whether calls pass and are counted, and nobody asks how long they take.
+    /// Whether calls are admitted and counted, without their duration.
     #[inline]
     pub(crate) const fn is_plain(self) -> bool {
         self.0 & (CLOSED | TIMED) == CLOSED
@@ -120,7 +120,7 @@ impl Words {
             return Some(Refusal { state: BreakerState::ForcedOpen, left: None, shadow });
         }
         let now = now().to_word();
-        // Before that it was not open: the clock went back, or somebody looked at it before.
+        // Before that it was not open: the clock went back, or was read earlier.
         let is_open = self.since.load(Relaxed) <= now && now < until;
         let left = Some(Duration::from_nanos(until.wrapping_sub(now)));
         is_open.then_some(Refusal { state: BreakerState::Open, left, shadow })

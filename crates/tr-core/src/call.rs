@@ -110,8 +110,7 @@ impl ToolCall {
         &self.body.parts
     }
 
-    /// What the call says, to be changed. Copies the parts if somebody shares them; the params
-    /// stay shared.
+    /// Mutable access to the parts. Copies them if they are shared; the params stay shared.
     #[must_use]
     pub fn parts_mut(&mut self) -> &mut CallParts {
         if Arc::get_mut(&mut self.body).is_none() {
@@ -119,7 +118,7 @@ impl ToolCall {
             let (fence, original) = (*fence, original.clone());
             self.body = Arc::new(Body { fence, original, ..Body::new(parts.clone()) });
         }
-        let body = Arc::get_mut(&mut self.body).expect("nobody shares it now");
+        let body = Arc::get_mut(&mut self.body).expect("not shared: just made unique");
         (body.digest, body.id, body.target) = Default::default();
         &mut body.parts
     }
@@ -156,7 +155,7 @@ impl ToolCall {
         self.parts().manifest.as_deref()
     }
 
-    /// By what to find what nobody may be shown of the call, if its tool has sensitive fields.
+    /// The sensitive fields of the call, if its tool has any, for whatever shows or logs it.
     #[must_use]
     pub fn sensitive(&self) -> Option<Sensitive<'_>> {
         let names = &*self.manifest()?.sensitive;
@@ -186,8 +185,8 @@ impl ToolCall {
     }
 
     /// Makes this a call of its own, apart from those that it was cloned from: no attempt of it has
-    /// begun. It is the same call to everybody else, and keeps its key and its claim. Copies the parts
-    /// if somebody shares them; the params stay shared.
+    /// begun. For every other layer it is the same call, with its key and its claim. Copies the parts
+    /// if they are shared; the params stay shared.
     pub fn set_unattempted(&mut self) {
         match Arc::get_mut(&mut self.body) {
             Some(body) if body.original.is_none() => body.attempted = AtomicBool::new(false),
@@ -206,7 +205,7 @@ impl ToolCall {
         self.body.attempted().load(Ordering::Relaxed)
     }
 
-    /// Notes that the tool is being run for this call, if somebody counts.
+    /// Counts a run of the tool for this call, if the call has a counter.
     #[inline]
     pub fn note_run(&self) {
         if let Some(runs) = &self.parts().runs {
@@ -214,13 +213,13 @@ impl ToolCall {
         }
     }
 
-    /// When the call came in, or its backoff ended, where somebody looked at the clock.
+    /// When the call arrived or its backoff ended, if a layer has read the clock for it.
     #[must_use]
     pub const fn stamp(&self) -> Option<CoarseInstant> {
         self.stamp
     }
 
-    /// Notes the time, so that layers further in need not look at the clock again.
+    /// Sets the time, so that inner layers need not read the clock again.
     pub const fn set_stamp(&mut self, now: Option<CoarseInstant>) {
         self.stamp = now;
     }
@@ -237,13 +236,13 @@ impl ToolCall {
         self.body = Arc::new(Body { fence: Some(fence), ..Body::copy_of(&self.body) });
     }
 
-    /// Gives this copy of the call less time than the caller did: it is the same call, under the same
-    /// key. Copies the parts if somebody shares them; the params stay shared.
+    /// Shortens the deadline of this copy of the call: it is the same call, under the same key. Copies
+    /// the parts if they are shared; the params stay shared.
     pub fn set_deadline(&mut self, deadline: Instant) {
         if Arc::get_mut(&mut self.body).is_none() {
             self.body = Arc::new(Body::copy_of(&self.body));
         }
-        let body = Arc::get_mut(&mut self.body).expect("nobody shares it now");
+        let body = Arc::get_mut(&mut self.body).expect("not shared: just made unique");
         body.parts.deadline = Some(deadline);
     }
 

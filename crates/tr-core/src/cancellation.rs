@@ -1,12 +1,12 @@
-//! How a caller takes a call back that somebody else may be running.
+//! Cancellation of a call, also of one that runs on a task of its own.
 use std::{fmt, future::Future, pin::Pin};
 
-/// Tells those who run a call that its caller takes it back.
+/// Tells the layers that run a call that its caller cancelled it.
 ///
-/// Whoever drops a call's future stops waiting for it, no more: where calls have keys, the call runs
-/// on for the sake of its record. A withdrawal travels with the call
+/// Dropping a call's future only stops waiting: a call with a key runs to its end, so that its
+/// outcome is recorded. A cancellation is part of the call
 /// ([`CallParts::cancellation`](crate::CallParts::cancellation)), and ends such a run, too. This crate
-/// has no runtime: a program gives the cancellation token of its own.
+/// has no runtime: a program implements this for its own cancellation token.
 ///
 /// ```
 /// use std::{future::Future, pin::Pin, sync::Arc};
@@ -33,9 +33,9 @@ use std::{fmt, future::Future, pin::Pin};
 /// assert!(call.cancellation.unwrap().is_cancelled());
 /// ```
 pub trait Cancellation: fmt::Debug + Send + Sync {
-    /// Whether the call was taken back.
+    /// Whether the call was cancelled.
     fn is_cancelled(&self) -> bool;
 
-    /// Ends once the call is taken back; at once if it was before.
+    /// Completes once the call is cancelled; at once if it already was.
     fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }

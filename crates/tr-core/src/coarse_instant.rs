@@ -1,4 +1,4 @@
-//! A moment in one word.
+//! A monotonic time in one 64-bit word.
 use std::{
     fmt,
     num::NonZeroU64,
@@ -6,11 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A moment of the monotonic clock, in one word: what a request carries inward of the time.
+/// A time of the monotonic clock in one 64-bit word, as a request carries it to inner layers.
 ///
-/// Subtracting two [`Instant`]s costs as much as half a look at the clock, and no atomic holds
-/// one. So whoever has looked at the clock makes a stamp of that once, and everybody further in
-/// goes by the stamp. It means nothing outside of this process.
+/// Subtracting two [`Instant`]s costs half as much as reading the clock, and an atomic cannot hold
+/// one. So the layer that reads the clock converts the time once, and inner layers use the result.
+/// It is valid in this process only.
 ///
 /// ```
 /// use std::time::Duration;
@@ -24,17 +24,17 @@ use std::{
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CoarseInstant(NonZeroU64);
 
-/// The word of [`ZERO`]. Stamps count nanoseconds from there, 292 years in both directions: the
-/// clock that came first may be one that a test has put forward.
+/// The word of [`ZERO`]. Words count nanoseconds from there, 292 years in both directions: a test
+/// may have advanced the clock before the first use.
 const MIDDLE: NonZeroU64 = NonZeroU64::new(1 << 63).expect("not zero");
 
-/// A day before the instant that was stamped first, so that most that follow are later.
+/// A day before the first instant that was converted, so that most others are later.
 static ZERO: OnceLock<Instant> = OnceLock::new();
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl CoarseInstant {
-    /// Of this instant.
+    /// Converts `instant`.
     #[inline]
     #[must_use]
     pub fn at(instant: Instant) -> Self {
@@ -50,10 +50,10 @@ impl CoarseInstant {
         Self(NonZeroU64::new(MIDDLE.get().saturating_sub(nanos(by))).unwrap_or(NonZeroU64::MIN))
     }
 
-    /// The instant of which it was made.
+    /// The instant that it was made from.
     #[must_use]
     pub fn instant(self) -> Instant {
-        let zero = *ZERO.get().expect("a stamp was made");
+        let zero = *ZERO.get().expect("set by `at`");
         let (word, middle) = (self.0.get(), MIDDLE.get());
         if word >= middle {
             zero + Duration::from_nanos(word - middle)
@@ -62,35 +62,35 @@ impl CoarseInstant {
         }
     }
 
-    /// The time from `earlier` until now; none if that is not earlier.
+    /// The time since `earlier`; zero if that is not earlier.
     #[inline]
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.nanos_since(earlier))
     }
 
-    /// The same in nanoseconds, for who counts in a unit of its own.
+    /// The same in nanoseconds.
     #[inline]
     #[must_use]
     pub const fn nanos_since(self, earlier: Self) -> u64 {
         self.0.get().saturating_sub(earlier.0.get())
     }
 
-    /// A word to keep in an atomic. Words have the order of their stamps, and none is 0.
+    /// The word, for an atomic. Words are ordered like their times, and none is 0.
     #[inline]
     #[must_use]
     pub const fn to_word(self) -> u64 {
         self.0.get()
     }
 
-    /// The stamp of a [word](Self::to_word); `None` for 0.
+    /// The time of a [word](Self::to_word); `None` for 0.
     #[must_use]
     pub fn of_word(word: u64) -> Option<Self> {
         NonZeroU64::new(word).map(Self)
     }
 }
 
-/// Nobody waits for 292 years, after which this would be more than half a word.
+/// Wraps after 584 years.
 #[inline]
 const fn nanos(duration: Duration) -> u64 {
     duration.as_secs().wrapping_mul(1_000_000_000).wrapping_add(duration.subsec_nanos() as u64)

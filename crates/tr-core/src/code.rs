@@ -10,7 +10,7 @@ pub const RETRY_EXHAUSTED: &str = "retry_exhausted";
 pub const IDEMPOTENCY_CONFLICT: &str = "idempotency_conflict";
 /// Another call with this key is running: the 409 marker.
 pub const IDEMPOTENCY_IN_FLIGHT: &str = "idempotency_in_flight";
-/// The tool may have run, and nobody recorded its end.
+/// The tool may have run, and its end was not recorded.
 pub const OUTCOME_UNKNOWN: &str = "outcome_unknown";
 /// The caller cancelled the call.
 pub const CANCELLED: &str = "cancelled";

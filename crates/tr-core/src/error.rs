@@ -111,7 +111,7 @@ impl FailureInfo {
         self
     }
 
-    /// Marks the call as already retried: nobody further out may retry it.
+    /// Marks the call as already retried: outer layers must not retry it.
     #[must_use]
     pub const fn exhausted(mut self) -> Self {
         self.exhausted = true;
@@ -133,8 +133,8 @@ impl FailureInfo {
         self
     }
 
-    /// These are the facts of a `T`: where another error only passes them on as its own, they speak of
-    /// what happened further in.
+    /// Marks this as the information of a `T`: behind any other error it is about what happened in an
+    /// inner layer.
     pub(crate) fn of_a<T: Error + 'static>(mut self) -> Self {
         self.more.get_or_insert_default().owner = Some(<dyn Error>::is::<T>);
         self
@@ -175,7 +175,7 @@ impl FailureInfo {
         self.by_layer
     }
 
-    /// Whether somebody further in has already retried.
+    /// Whether an inner layer has already retried.
     #[must_use]
     pub const fn is_exhausted(&self) -> bool {
         self.exhausted

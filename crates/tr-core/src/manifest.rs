@@ -18,7 +18,7 @@ use std::{fmt, sync::OnceLock};
 pub struct ToolManifest {
     /// Which tool.
     pub tool: ToolId,
-    /// What it does to the world; `None` if nobody declared it.
+    /// Its effect; `None` if it is not declared.
     pub effect: Option<Effect>,
     /// What it can do.
     pub capabilities: Capabilities,
@@ -91,8 +91,8 @@ impl fmt::Debug for Compiled {
     }
 }
 
-/// What a tool can do. The layers go by `idempotency` and `own_retries`; `streaming` and `caching` are
-/// for those who ask.
+/// What a tool can do. The layers use `idempotency` and `own_retries`; `streaming` and `caching` are
+/// for programs that ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {

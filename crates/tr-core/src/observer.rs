@@ -1,4 +1,4 @@
-//! What layers tell whoever listens, without knowing who does.
+//! The observer interface: layers report events to it.
 use crate::{BreakerState, Effect, MatchedOn, Ran};
 use std::{
     fmt::{self, Debug},
@@ -39,11 +39,11 @@ pub struct CallInfo<'r> {
     pub effect: Effect,
     /// Whether a repeat is declared safe although an earlier attempt may have run, or forbidden.
     pub repeat_safe: Option<bool>,
-    /// What nobody may be shown of the call, where its tool has sensitive fields.
+    /// The sensitive fields of the call, if its tool has any.
     pub sensitive: Option<Sensitive<'r>>,
 }
 
-/// By what to find what nobody may be shown of a call. Its `Debug` shows no params.
+/// The names of sensitive fields, and the params that may have them. Its `Debug` shows no params.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sensitive<'r> {
@@ -170,7 +170,7 @@ pub enum SessionAction {
     Repaired,
     /// Messages, or what was recorded of a tool cycle, were taken back.
     RolledBack,
-    /// Nobody drives a tool cycle any more, and nobody knows whether its tool ran.
+    /// The future of a tool cycle was dropped, and it is unknown whether the tool ran.
     Abandoned,
     /// The sessions' store did not take what was to be recorded.
     NotRecorded,
@@ -178,7 +178,7 @@ pub enum SessionAction {
     RecordedFailure,
     /// The session was validated; if it needs a repair, it was offered and not made.
     ValidateAndRepair,
-    /// The session could not be repaired, and begins anew.
+    /// The session could not be repaired, and starts empty.
     Reset,
     /// Nothing could be done.
     Escalate,

@@ -60,13 +60,13 @@ pub struct ToolError {
     pub retryable: Option<bool>,
     /// How it was classified, once it was.
     pub verdict: Option<Verdict>,
-    /// Whether the tool ran; `Unknown` until somebody knows.
+    /// Whether the tool ran; `Unknown` until a layer knows.
     pub ran: Ran,
     /// More of it.
     pub details: Option<Json>,
     /// The state of the breaker that refused the call.
     pub breaker: Option<BreakerState>,
-    /// Somebody has retried this already.
+    /// A layer has retried this already.
     pub exhausted: bool,
 }
 
@@ -115,7 +115,7 @@ pub struct Retried {
 }
 
 impl ToolError {
-    /// A failure that nobody has classified yet.
+    /// A failure that is not classified yet.
     #[must_use]
     pub fn new(code: impl Into<Box<str>>, message: impl Into<Box<str>>) -> Self {
         Self {
@@ -179,8 +179,7 @@ impl ToolOutcome {
         self.told.as_deref().map_or(NOTHING, |told| &told.parts)
     }
 
-    /// What the tool said, to be changed. Copies the parts if somebody shares them; content
-    /// stays shared.
+    /// Mutable access to the parts. Copies them if they are shared; the content stays shared.
     #[must_use]
     pub fn parts_mut(&mut self) -> &mut OutcomeParts {
         &mut self.told_mut().parts
@@ -267,7 +266,7 @@ impl ToolOutcome {
     }
 
     /// That the tool succeeded with an answer that no record can keep, such as one that only its
-    /// caller can read. Whoever repeats the call is told that it ran.
+    /// caller can read. A repeat of the call gets an error that says that it ran.
     #[must_use]
     pub fn not_kept() -> Self {
         let mut outcome = Self::default();

@@ -66,7 +66,7 @@ const fn acts(c: char) -> bool {
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
         // Writing direction.
         | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        // Lines, and what nobody sees.
+        // Line breaks and invisible characters.
         | '\u{2028}' | '\u{2029}' | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
         | '\u{e0000}'..='\u{e007f}')
 }

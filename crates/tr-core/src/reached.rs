@@ -3,8 +3,8 @@ use crate::{Classification, Ran, code};
 
 impl Classification<'_> {
     /// Whether the attempt that ended like this got as far as its tool. One that an open breaker or
-    /// `load_shed` refused, whose time was over before the tool was ready, or that was withdrawn
-    /// before did not, and nobody counts it.
+    /// `load_shed` refused, whose deadline passed before the tool was ready, or that was cancelled
+    /// before did not, and is not counted.
     ///
     /// A tool that could not reach its server was asked all the same: that is an attempt.
     #[must_use]
@@ -27,7 +27,7 @@ mod tests {
         let reached = |code, ran| Classification::new(Verdict::TRANSIENT, ran, code).reached_tool();
         for refusal in [code::CIRCUIT_OPEN, code::TIMEOUT, code::CANCELLED, "overloaded"] {
             assert!(!reached(refusal, Ran::No), "{refusal}");
-            // The tool's own, or a breaker further in behind attempts that may have run.
+            // The tool's own, or an inner breaker behind attempts that may have run.
             assert!(reached(refusal, Ran::Unknown) && reached(refusal, Ran::Yes), "{refusal}");
         }
         for failure in ["network_error", "rate_limited", code::UNCLASSIFIED] {

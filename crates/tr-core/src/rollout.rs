@@ -134,7 +134,7 @@ impl Rollout {
         Self { general: general.into(), ..Self::default() }
     }
 
-    /// For tools of this effect. Those of which nobody declared it are mutating.
+    /// For tools of this effect. Tools of undeclared effect count as mutating.
     #[must_use]
     pub fn effect(mut self, effect: Effect, stage: impl Into<Stage>) -> Self {
         self.effects[index(effect)] = Some(stage.into());

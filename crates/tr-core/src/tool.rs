@@ -136,7 +136,7 @@ pub struct KeyRef<'r> {
     pub hash: u64,
     /// What people call it: the name, or the host and port of an origin as the request spells them.
     pub name: &'r str,
-    /// The scheme of an [origin](KeyRef::origin), `""` if nobody says it.
+    /// The scheme of an [origin](KeyRef::origin); `""` if it is unknown.
     scheme: Option<&'r str>,
     /// The tool that [reaches](KeyRef::target_of) this origin.
     tool: Option<&'r ToolId>,

@@ -44,7 +44,7 @@ pub enum Verdict {
     },
     /// It failed, and would fail again.
     Permanent,
-    /// The caller withdrew it.
+    /// The caller cancelled it.
     Cancelled,
 }
 
@@ -113,8 +113,7 @@ pub struct Classification<'r> {
     pub ran: Ran,
     /// A stable code, from [`code`](crate::code) or the tool's own.
     pub code: &'r str,
-    /// Nobody further out may retry this: somebody further in has, or part of the answer has gone
-    /// out already.
+    /// Outer layers must not retry this: an inner layer has, or part of the answer was sent already.
     pub exhausted: bool,
 }
 
@@ -123,7 +122,7 @@ impl<'r> Classification<'r> {
     pub const SUCCESS: Self =
         Self { verdict: Verdict::Success, ran: Ran::Yes, code: "success", exhausted: false };
 
-    /// A failure that nobody has retried yet.
+    /// A failure that has not been retried yet.
     #[must_use]
     pub const fn new(verdict: Verdict, ran: Ran, code: &'r str) -> Self {
         Self { verdict, ran, code, exhausted: false }

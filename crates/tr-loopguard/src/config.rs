@@ -159,7 +159,7 @@ impl Builder {
             [("max_identical_failures", self.identical), ("max_failures_per_turn", self.per_turn)]
         {
             if !(1..=MAX_FAILURES).contains(&value) {
-                faults.push(format!("`{name}` is {value}, allowed is 1 to {MAX_FAILURES}"));
+                faults.push(format!("`{name}` is {value}, must be 1 to {MAX_FAILURES}"));
             }
         }
         faults.extend(self.signals.iter().flat_map(Signals::faults));

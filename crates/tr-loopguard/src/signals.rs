@@ -153,7 +153,7 @@ impl Signals {
             .into_iter()
             .filter(|(_, value, least)| !(*least..=MAX_COUNT).contains(value))
             .map(|(name, value, least)| {
-                format!("`signals.{name}` is {value}, allowed is {least} to {MAX_COUNT}")
+                format!("`signals.{name}` is {value}, must be {least} to {MAX_COUNT}")
             })
             .collect();
         for (name, value) in [("pace", self.pace), ("quiet", self.quiet)] {

@@ -254,7 +254,7 @@ fn all_faults_of_the_signals_are_named() {
     let error = builder.build().unwrap_err().to_string();
     for fault in [
         "`max_identical_failures` is 0",
-        "`signals.repeats` is 1, allowed is 2 to 100000",
+        "`signals.repeats` is 1, must be 2 to 100000",
         "`signals.failing_repeats` is 0",
         "`signals.rounds` is 1",
         "`signals.same_error` is 100001",

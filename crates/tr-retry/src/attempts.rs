@@ -1,4 +1,4 @@
-//! One call's attempts: what is remembered between them, and what they come to.
+//! The attempts of one call: the state kept between them, and the result.
 use crate::{
     Decision, Failed, RetryConfig, RetryExhausted, RetryStop,
     budget::RetryToken,
@@ -14,9 +14,9 @@ use tr_core::{
     Retried, RetryOverrides, Verdict, code,
 };
 
-/// What is remembered of a call that failed.
+/// The state of a call after its first failure.
 pub(crate) struct Run {
-    /// The call's own, with all that changes it.
+    /// The configuration of this call, overrides applied.
     config: RetryConfig,
     rng: Rng,
     /// When the first attempt started.
@@ -43,24 +43,24 @@ impl Run {
     }
 }
 
-/// How an attempt's end is judged.
+/// What follows from the end of an attempt.
 pub(crate) enum AttemptResult {
     /// A success after retries.
     Success,
-    /// Try again after a delay. The facts stand for a response, which has no error.
+    /// Try again after a delay. The information replaces the error of a response that has none.
     Retry(Duration, FailureInfo),
-    /// Leave it as it is: it was the only attempt, and no other was called for.
+    /// Return the end unchanged: it was the only attempt, and no retry was due.
     Leave,
     GiveUp(RetryStop, FailureInfo),
 }
 
-/// What follows an attempt.
+/// The next step after an attempt.
 pub(crate) enum Next<Res> {
     Done(Result<Res, BoxError>),
     Retry(Duration),
 }
 
-/// One call, and what it goes by.
+/// One call with its settings.
 pub(crate) struct Call<'c, Req, A> {
     settings: &'c Settings,
     policy: &'c A,
@@ -77,7 +77,7 @@ impl<Req, A> Call<'_, Req, A>
 where
     A: EffectOf<Req> + KeyOf<Req> + Progress<Req> + Repeat<Req>,
 {
-    /// The first failure: puts together the policy that holds for this call.
+    /// The first failure: computes the configuration of this call.
     pub(crate) fn open(&self, first: Instant) -> Run {
         let mut config = self.settings.config.clone();
         if let Some(spare) = self.spare {
@@ -100,7 +100,7 @@ where
         }
     }
 
-    /// Judges an attempt that started and ended then.
+    /// Classifies the attempt and decides what follows.
     pub(crate) fn judge(
         &self,
         run: &mut Run,
@@ -125,7 +125,7 @@ where
             }
             Decision::Stop(why) => {
                 if seen.verdict.is_transient() {
-                    // Somebody further out may be counting.
+                    // An outer layer may be counting attempts, too.
                     let outside = self.spare.map_or(0, |spare| self.policy.attempt(spare));
                     let attempt = attempt.max(outside);
                     self.tell(attempt, || Event::RetryRefused { attempt, why: why.as_str() });
@@ -191,7 +191,7 @@ where
         decision
     }
 
-    /// Whether it is not ours to retry this call at all.
+    /// Why this call must not be retried by this layer; `None` if it may.
     fn left_alone(&self, spare: &Req) -> Option<RetryStop> {
         if self.policy.retries_itself(spare) {
             Some(RetryStop::OwnRetries)
@@ -204,7 +204,7 @@ where
         }
     }
 
-    /// Whether retries need not be asked for, or the call or its agent has done so.
+    /// Whether retries need no opt-in, or the call or its agent has opted in.
     fn is_asked_for(&self, spare: &Req) -> bool {
         let Settings { opt_in, agents, .. } = self.settings;
         let by_call = || *opt_in && self.policy.overrides_of(spare).call.is_some();
@@ -224,7 +224,7 @@ where
         Some(run.nanos_at(Instant::from_std(deadline)))
     }
 
-    /// What follows `end`, judged like this.
+    /// Applies `result` to `end`.
     pub(crate) fn follow<Res>(
         &self,
         run: &mut Run,
@@ -270,7 +270,7 @@ where
             Err(error) => {
                 let facts = facts.because(error);
                 let facts = match run.last.take() {
-                    // A refusal says nothing of what went wrong before.
+                    // A refusal does not say what failed before it.
                     Some(last) if why == RetryStop::CircuitOpen => facts.after(last),
                     _ => facts,
                 };
@@ -279,7 +279,7 @@ where
         }
     }
 
-    /// The response, told of the retries before it.
+    /// The response, with the retries before it noted.
     fn noted<Res>(&self, mut res: Res, run: &mut Run) -> Res
     where
         A: Classify<Res>,
@@ -290,8 +290,8 @@ where
         res
     }
 
-    /// The backoff is over and the inner service ready: a copy of the request, if there can be
-    /// another.
+    /// Starts the next attempt, once the backoff is over and the inner service is ready: a copy of the
+    /// request, if it can be copied again.
     pub(crate) fn begin(&self, run: &mut Run, now: Instant) -> Result<Option<Req>, BoxError> {
         // Getting ready takes time, too.
         if self.too_late(run, now).is_some() {
@@ -307,7 +307,7 @@ where
         too_late(&run.config, self.deadline(run), run.nanos_at(now))
     }
 
-    /// From when on no attempt may start.
+    /// The latest time at which an attempt may start.
     pub(crate) fn latest(&self, run: &Run) -> Option<Instant> {
         let deadline = self.spare.and_then(|spare| self.policy.deadline(spare));
         let elapsed =
@@ -316,7 +316,7 @@ where
         deadline.map(Instant::from_std).into_iter().chain(elapsed).min()
     }
 
-    /// It is too late for the attempt that was waited for.
+    /// The error for an attempt that can no longer start in time.
     pub(crate) fn overdue(&self, run: &mut Run, now: Instant) -> BoxError {
         let why = self.too_late(run, now).unwrap_or(RetryStop::Deadline);
         let facts =
@@ -324,18 +324,18 @@ where
         self.cut_short(run, why, |last| facts.because(last))
     }
 
-    /// What tells that the caller takes the call back.
+    /// Completes when the caller cancels the call.
     pub(crate) fn cancellation(&self) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
         Some(self.policy.cancellation(self.spare?)?.cancelled())
     }
 
-    /// The caller took the call back before the attempt that was waited for.
+    /// The error for a call that was cancelled between two attempts.
     pub(crate) fn cancelled(&self, run: &mut Run) -> BoxError {
         let facts = FailureInfo::new(code::CANCELLED, run.ran, Verdict::Cancelled).by_layer();
         self.cut_short(run, RetryStop::Cancelled, |last| facts.because(last))
     }
 
-    /// The inner service will never be ready again.
+    /// The error for an inner service that will never be ready again.
     pub(crate) fn unready<Res>(&self, run: &mut Run, error: BoxError) -> BoxError
     where
         A: Classify<Res>,
@@ -347,7 +347,7 @@ where
         self.cut_short(run, RetryStop::Unready, |last| facts.after(last))
     }
 
-    /// The attempt that was waited for does not start.
+    /// The error for a call whose next attempt does not start.
     fn cut_short(
         &self,
         run: &mut Run,
@@ -358,7 +358,7 @@ where
         run.token = None;
         let attempt = run.attempt();
         self.tell(attempt, || Event::RetryRefused { attempt, why: why.as_str() });
-        let last = run.last.take().expect("it failed with something");
+        let last = run.last.take().expect("an attempt failed");
         RetryExhausted::new(why, run.reached, take(&mut run.retried), facts(last)).into()
     }
 

@@ -1,7 +1,7 @@
 //! The arithmetic of a retry budget: a token bucket that success fills.
 use crate::sync::{AtomicU64, Ordering};
 
-/// What one retry costs, in the bucket's unit: a millionth of a token.
+/// The cost of one retry in the bucket's unit, a millionth of a token.
 pub(crate) const TOKEN: u64 = 1_000_000;
 
 /// A counter on cache lines of its own.
@@ -11,9 +11,9 @@ struct Line(AtomicU64);
 
 /// A token bucket, filled by success.
 ///
-/// A success only adds to its stripe's count; whoever takes a token collects the counts first.
-/// So a success needs neither the clock nor the balance, and nothing that is granted exceeds what
-/// was there at the start and what successes have paid in.
+/// A success only increments the counter of its stripe; taking a token first collects the counters.
+/// So a success needs neither the clock nor the balance, and no more tokens are granted than the
+/// initial balance and the successes pay for.
 #[derive(Debug)]
 pub(crate) struct Bucket<const N: usize> {
     successes: [Line; N],
@@ -45,12 +45,12 @@ impl<const N: usize> Bucket<N> {
         self.balance.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    /// Puts a token back that was not used.
+    /// Returns an unused token.
     pub(crate) fn put_back(&self) {
         self.pay_in(TOKEN);
     }
 
-    /// Millionths of a token that are there.
+    /// The balance in millionths of a token.
     pub(crate) fn balance(&self) -> u64 {
         self.collect();
         self.balance.load(Ordering::Relaxed)

@@ -8,13 +8,12 @@ use tr_core::{STRIPES, stripe};
 
 /// A bound on retries as a share of successes, shared by all layers that are given a clone.
 ///
-/// A token bucket: each retry takes one token, each successful call pays in a part of one, and
-/// what overflows is lost. In an outage nothing is paid in, so retries end after the tokens that
-/// were there: the tool sees little more than one attempt for each call, however many calls there
-/// are.
+/// A token bucket: each retry takes one token, each successful call adds a part of one, up to the
+/// capacity. In an outage no tokens are added, so retries end once the bucket is empty: the tool
+/// gets little more than one attempt for each call.
 ///
-/// It starts full, needs no clock, and takes no lock. A retry that is dropped before it starts
-/// puts its token back.
+/// The bucket starts full and uses no clock and no lock. A retry that is dropped before it starts
+/// returns its token.
 ///
 /// ```
 /// use tr_retry::{Budget, RetryLayer};
@@ -41,13 +40,13 @@ impl Budget {
         BudgetBuilder { per_success: 0.1, capacity: 20 }
     }
 
-    /// How many retries it would grant now.
+    /// How many retries the budget allows now.
     #[must_use]
     pub fn available(&self) -> u64 {
         self.0.balance() / TOKEN
     }
 
-    /// Pays in a success.
+    /// Counts a success.
     #[inline]
     pub(crate) fn success(&self) {
         self.0.success(stripe());
@@ -59,7 +58,7 @@ impl Budget {
     }
 }
 
-/// A token for one retry; dropped unspent, it goes back.
+/// A token for one retry; returned to the bucket if it is dropped unspent.
 #[derive(Debug)]
 pub(crate) struct RetryToken {
     budget: Budget,
@@ -87,17 +86,17 @@ impl BudgetBuilder {
         self
     }
 
-    /// Sets how many retries can be saved up, and how many there are at the start: 1 to
+    /// Sets how many tokens the bucket holds at most, and at the start: 1 to
     /// 1,000,000, 20 by default.
     pub const fn capacity(mut self, tokens: u32) -> Self {
         self.capacity = tokens;
         self
     }
 
-    /// The budget.
+    /// Builds the budget.
     ///
     /// # Errors
-    /// If a setting is out of its range; the error names each.
+    /// If settings are out of range; the error names every one.
     pub fn build(self) -> Result<Budget, ConfigError> {
         let mut faults = Faults::default();
         faults.check(

@@ -1,4 +1,4 @@
-//! The decision about a failed attempt, as one pure function of nanoseconds.
+//! The decision about a failed attempt: a pure function.
 use crate::{
     RetryConfig,
     config::{Anchor, MOST_ATTEMPTS, nanos},
@@ -16,15 +16,15 @@ pub struct Failed<'r> {
     pub started: u64,
     /// When it ended: now.
     pub now: u64,
-    /// When the answer is of no use any more.
+    /// The call's deadline.
     pub deadline: Option<u64>,
     /// How it ended.
     pub end: Classification<'r>,
     /// Whether the tool ran in this attempt or an earlier one.
     pub ran: Ran,
-    /// What the tool does to the world.
+    /// The tool's effect.
     pub effect: Effect,
-    /// Whether somebody said that a repeat is safe, or forbade it.
+    /// Whether the call or the manifest declares a repeat safe or unsafe; `None` if neither does.
     pub repeat_safe: Option<bool>,
 }
 
@@ -36,7 +36,7 @@ pub enum Decision {
         /// From now on.
         delay: Duration,
     },
-    /// Leave it.
+    /// Do not try again.
     Stop(RetryStop),
 }
 
@@ -48,11 +48,11 @@ pub enum RetryStop {
     Permanent,
     /// The caller cancelled the call.
     Cancelled,
-    /// Somebody further in has retried it already, or says that nobody is to retry it.
+    /// An inner layer has retried it already, or the failure forbids retries.
     Exhausted,
     /// A breaker refused the attempt.
     CircuitOpen,
-    /// The policy does not retry failures with this code.
+    /// `only_codes` excludes failures with this code.
     Code,
     /// The tool may have run, and a repeat may do harm.
     Effect,
@@ -60,13 +60,13 @@ pub enum RetryStop {
     Attempts,
     /// The next attempt would start past the call's deadline.
     Deadline,
-    /// The next attempt would start past the policy's `max_elapsed`.
+    /// The next attempt would start after `max_elapsed`.
     Elapsed,
     /// The retry budget is used up.
     Budget,
     /// The tool retries by itself.
     OwnRetries,
-    /// The call is itself a retry of somebody further out, who goes on if need be.
+    /// The call is itself a retry by an outer layer, which retries further if needed.
     RetriedOutside,
     /// Retrying is opt-in, and the caller did not ask for it.
     OptedOut,
@@ -77,7 +77,7 @@ pub enum RetryStop {
 }
 
 impl RetryStop {
-    /// A short name, as events carry it.
+    /// The name used in events.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -114,8 +114,8 @@ impl fmt::Display for RetryStop {
 
 /// Decides about a failed attempt.
 ///
-/// Numbers that make no sense give no error here, only fewer attempts (1,000 at most) or shorter
-/// delays: what a caller or a manifest overrides has not passed through the builder.
+/// Out-of-range numbers cause no error here, only fewer attempts (1,000 at most) or shorter delays:
+/// overrides of a call or a manifest are not validated by the builder.
 pub fn decide(config: &RetryConfig, failed: &Failed<'_>, rng: &mut Rng) -> Decision {
     let Verdict::Transient { retry_after } = failed.end.verdict else {
         let withdrawn = failed.end.verdict == Verdict::Cancelled;
@@ -129,7 +129,7 @@ pub fn decide(config: &RetryConfig, failed: &Failed<'_>, rng: &mut Rng) -> Decis
         Anchor::AttemptStart => failed.started.saturating_add(drawn).saturating_sub(failed.now),
         Anchor::AttemptEnd => drawn,
     };
-    // On top of the hint, so that those who got the same hint don't come back together.
+    // Added to the hint, so that clients with the same hint do not retry at the same time.
     let delay = delay.saturating_add(retry_after.map_or(0, nanos));
     match too_late(config, failed.deadline, failed.now.saturating_add(delay)) {
         Some(why) => Decision::Stop(why),
@@ -149,7 +149,7 @@ pub(crate) fn too_late(config: &RetryConfig, deadline: Option<u64>, at: u64) -> 
 }
 
 fn forbidden(config: &RetryConfig, failed: &Failed<'_>) -> Option<RetryStop> {
-    // Breakers mark their refusals as exhausted, too.
+    // Checked first: breakers mark their refusals as exhausted, too.
     if failed.end.code == code::CIRCUIT_OPEN {
         Some(RetryStop::CircuitOpen)
     } else if failed.end.exhausted {

@@ -7,13 +7,13 @@ use tr_core::{FailureInfo, Ran, Retried};
 ///
 /// Its code is `retry_exhausted` if attempts, time or budget are used up; else the last attempt
 /// itself ended the retrying, and the code is that attempt's own (`circuit_open`, say), or the
-/// caller took the call back between two attempts (`cancelled`). A hint when to come back stands in
-/// the verdict. Whether the tool ran is known of all attempts together: [`Ran::No`] only if it ran
-/// in none. The cause is the last attempt's error; where that is a refusal,
+/// caller cancelled the call between two attempts (`cancelled`). The verdict carries the
+/// `retry_after` hint. [`ran`](Self::ran) covers all attempts together: [`Ran::No`] only if the tool
+/// ran in none. The cause is the last attempt's error; where that is a refusal,
 /// [`causes`](tr_core::causes) lists the last real failure behind it.
 ///
-/// Marked as exhausted, unless the failure is permanent or the call cancelled anyway: no retry
-/// further out multiplies it. A call whose only attempt may not be retried keeps its own error, and
+/// Marked as exhausted, unless the failure is permanent or the call cancelled anyway: no outer
+/// retry multiplies it. A call whose only attempt may not be retried keeps its own error, and
 /// never becomes this.
 #[derive(Debug)]
 pub struct RetryExhausted {

@@ -21,18 +21,18 @@ use tr_core::{
 pin_project! {
     /// The response of a [`Retry`](crate::Retry).
     ///
-    /// It holds little more than the first attempt: what further attempts need is made when one
+    /// It holds little more than the first attempt: the state for retries is allocated when one
     /// fails.
-    // In this order the compiler puts it together in fewer moves than in its own.
+    // This field order needs fewer moves than the order that the compiler would choose.
     #[repr(C)]
     #[must_use = "futures do nothing unless polled"]
     pub struct RetryFuture<S, F, Req, A> {
         // `None` between two attempts.
         #[pin]
         attempt: Option<F>,
-        // The copy that further copies are made of.
+        // The copy from which each retry is made.
         spare: Option<Req>,
-        // When this attempt started, once somebody had reason to look.
+        // When this attempt started; read only if the attempt does not end at its first poll.
         started: Option<Instant>,
         later: Rare<Later>,
         inner: S,
@@ -41,7 +41,7 @@ pin_project! {
     }
 }
 
-/// What is there once an attempt has failed.
+/// The state after the first failure.
 struct Later {
     run: Run,
     wait: Wait,
@@ -78,7 +78,7 @@ where
             return Poll::Ready(ready!(self.poll_retry(cx)));
         }
         let this = self.as_mut().project();
-        let first = this.attempt.as_pin_mut().expect("the first attempt is under way");
+        let first = this.attempt.as_pin_mut().expect("the first attempt is running");
         match first.poll(cx) {
             Poll::Ready(Ok(res)) => {
                 let seen = this.policy.classify(Ok(&res));
@@ -98,7 +98,7 @@ where
                 Poll::Ready(ready!(self.conclude(result, Err(error), cx)))
             }
             Poll::Pending => {
-                // Only an attempt that does not answer at once is worth a look at the clock.
+                // An attempt that ends at its first poll needs no clock.
                 this.started.get_or_insert_with(Instant::now);
                 Poll::Pending
             }
@@ -127,8 +127,7 @@ where
         }
     }
 
-    /// After a failure: backoff, readiness, the next attempt. What ends the wait before it ends
-    /// the call.
+    /// After a failure: backoff, readiness, the next attempt. If the wait is cut short, the call ends.
     #[cold]
     fn poll_retry(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<End<S::Response>> {
         loop {
@@ -155,14 +154,14 @@ where
                     Ok(copy) => copy,
                     Err(error) => return Poll::Ready(Err(error)),
                 };
-                // A request that can be copied only so often: the last copy is the original.
+                // If the request cannot be copied again, the last attempt gets the original.
                 let mut req = copy.or_else(|| this.spare.take()).expect("a retry has a spare");
                 this.policy.set_attempt(&mut req, run.attempt());
                 this.policy.set_stamp(&mut req, Some(CoarseInstant::at(now.into_std())));
                 *this.started = Some(now);
                 this.attempt.set(Some(this.inner.call(req)));
             }
-            let attempt = this.attempt.as_pin_mut().expect("an attempt is under way");
+            let attempt = this.attempt.as_pin_mut().expect("an attempt is running");
             let end = ready!(attempt.poll(cx)).map_err(Into::into);
             let seen = match &end {
                 Ok(res) => this.policy.classify(Ok(res)),
@@ -175,7 +174,7 @@ where
         }
     }
 
-    /// What an end comes to that is not a success at once.
+    /// Decides what follows an end that is not a first-attempt success.
     #[cold]
     fn judge(self: Pin<&mut Self>, seen: Classification<'_>) -> AttemptResult {
         let this = self.project();
@@ -194,13 +193,13 @@ where
         end: End<S::Response>,
     ) -> Option<End<S::Response>> {
         let mut this = self.project();
-        let later = this.later.get_mut().expect("judged");
+        let later = this.later.get_mut().expect("set by `judge`");
         let call = Call::of(this.held, this.policy, this.spare.as_ref());
         match call.follow(&mut later.run, result, end) {
             Next::Done(end) => Some(end),
             Next::Retry(delay) => {
                 later.wait = Wait::of(delay, call.cancellation());
-                // Now, and not after the backoff: it may hold a connection.
+                // Dropped before the backoff, because it may hold a connection.
                 this.attempt.set(None);
                 None
             }

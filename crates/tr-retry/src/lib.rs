@@ -5,9 +5,9 @@
 //! Outside the breaker and the attempt timeout, so that each attempt passes through both, and
 //! inside deduplication, so that one claim covers all attempts.
 //!
-//! A failed attempt is tried again if it is *transient* and a repeat can do no harm: the tool did
-//! not run, or it only reads, or a repeat changes nothing more, or somebody said that a repeat is
-//! safe. A mutating call that may have run is never repeated of our own accord.
+//! A failed attempt is retried if the failure is *transient* and a repeat is safe: the tool did not
+//! run, or it is read-only or idempotent, or the call or the manifest declares a repeat safe. A
+//! mutating call that may have run is never retried otherwise.
 //!
 //! # Example
 //!
@@ -39,34 +39,31 @@
 //! # Defaults
 //!
 //! [`RetryLayer::default`]: 4 attempts, delays drawn from 0 up to 200, 400 and 800 ms, no
-//! attempt later than 30 s after the first; no budget. The other presets are those of
-//! [`RetryConfig`].
+//! attempt later than 30 s after the first; no budget. [`RetryConfig`] has the other presets.
 //!
 //! # What stops it
 //!
-//! [`RetryStop`] lists all reasons; [`decide`] is the decision itself, a pure function. Besides a failure
-//! that is permanent and a repeat that could do harm:
+//! [`RetryStop`] lists all reasons; [`decide`] is the decision itself, a pure function. Besides a
+//! permanent failure and an unsafe repeat:
 //!
-//! - *time*: no attempt starts past the call's deadline or the policy's `max_elapsed`. A
-//!   `Retry-After` that reaches past either fails at once and hands the hint on.
-//! - *the wait itself*: a call whose deadline passes, or which is
-//!   [taken back](tr_core::Cancellation), while it waits for its next attempt ends at that moment, by
-//!   what its attempts said: nothing is in flight then.
-//! - *an open breaker*: its refusal ends retrying, without another delay.
-//! - *a retry further in*: what is marked as exhausted is not multiplied.
-//! - *a retry further out*: a call that says it is not the first attempt gets one attempt here. An
-//!   HTTP request says so in `x-retry-attempt` or what other clients use instead, which `docs/retry.md`
-//!   lists with how each counts.
-//! - *the budget*: a [`Budget`] holds retries to a share of successes, for one tool or a group.
+//! - *time*: no attempt starts after the call's deadline or `max_elapsed`. A `Retry-After` that
+//!   reaches past either fails the call at once; the error carries the hint.
+//! - *the wait itself*: a call whose deadline passes or which is [cancelled](tr_core::Cancellation)
+//!   during a backoff ends at once with the last attempt's error: nothing is in flight then.
+//! - *an open breaker*: its refusal ends the retries without another delay.
+//! - *an inner retry*: a failure that is marked as exhausted is not retried again.
+//! - *an outer retry*: a call that is itself a retry gets one attempt here. An HTTP request says so in
+//!   `x-retry-attempt` or the header of another client; `docs/retry.md` lists them.
+//! - *the budget*: a [`Budget`] limits retries to a share of the successes, for one tool or a group.
 //!
 //! # Errors
 //!
 //! [`RetryExhausted`], once there were retries or time or budget forbade the first one. It says
 //! whether the tool ran in *any* attempt. A call whose only attempt may not be retried keeps its own
 //! error. A response that is a failure (an HTTP 503, an outcome with an error) is never turned
-//! into an error: the last one is returned, and is told of the retries. Only if the attempt after it
-//! was waited for and then cannot start (too late, or the inner service is gone), its code and verdict
-//! are all that is left of it.
+//! into an error: the last one is returned, with the retries noted. The exception: if the next attempt
+//! cannot start after the backoff (deadline, or the inner service failed), the response is gone, and
+//! the error has its code and verdict.
 //!
 //! # Panics
 //!
@@ -74,15 +71,15 @@
 //!
 //! # Cost
 //!
-//! A call that succeeds at once costs a copy of the request and a clone of the inner service: no
-//! allocation, no randomness, and a look at the clock only if it has to wait. What further attempts
-//! need is made when one fails. Whatever differs from the defaults (a policy, a budget, an observer)
-//! is shared, which adds a reference count that threads share by stripe only.
+//! A call whose first attempt succeeds costs a copy of the request and a clone of the inner service:
+//! no allocation, no random number, and a clock read only if the attempt is pending. Settings other
+//! than the defaults (a configuration, a budget, an observer) add one reference count, sharded by
+//! thread.
 //!
 //! # Knows nothing of
 //!
-//! other layers but by the codes of their errors, and of what a call did: it stores nothing beyond
-//! the call.
+//! other layers, except for the codes of their errors, and the calls of before: it keeps no state
+//! beyond the call.
 mod attempts;
 mod bucket;
 mod budget;

@@ -1,15 +1,15 @@
-//! A place for what is rarely there.
+//! An optional value that is rarely present.
 use std::sync::Arc;
 
-/// A value on the heap that is rarely there, so that the place is one word.
+/// A boxed value that is rarely present, in one word.
 ///
-/// The `Arc` is never shared. It is there for its drop, which is one comparison where there is
-/// nothing; a `Box` would have all of the value's own drop stand in the way of every call.
+/// The `Arc` is never shared. It is used because dropping an empty one is one comparison, while a
+/// `Box` would inline the drop of the value into every call.
 #[derive(Debug)]
 pub(crate) struct Rare<T>(Option<Arc<T>>);
 
 impl<T> Rare<T> {
-    /// Nothing yet.
+    /// No value.
     pub(crate) const NOTHING: Self = Self(None);
 
     #[inline]

@@ -1,4 +1,4 @@
-//! Randomness that a seed repeats: one stream for each request.
+//! Seeded random numbers: one generator for each request.
 use std::{
     hash::{BuildHasher, RandomState},
     sync::{
@@ -10,15 +10,15 @@ use std::{
 /// The golden ratio in 64 bits, `SplitMix64`'s step.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A request's own randomness (`SplitMix64`): the same seed and number give the same decisions.
+/// The random numbers of one request (`SplitMix64`): the same seed and number give the same delays.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// The stream of the request `number` under `seed`. No two numbers share a stream.
+    /// The generator for the request `number` under `seed`. Two numbers never share a sequence.
     #[must_use]
     pub const fn new(seed: u64, number: u64) -> Self {
-        // Mixed, since streams that begin one step apart would be one sequence, shifted.
+        // Mixed, because generators that start one step apart would produce one shifted sequence.
         Self(mix(seed.wrapping_add(number.wrapping_mul(STEP))))
     }
 
@@ -36,7 +36,7 @@ const fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Deals out streams.
+/// Creates the generators of requests.
 #[derive(Debug)]
 pub(crate) struct RngSource {
     seed: u64,
@@ -48,7 +48,7 @@ impl RngSource {
         Self { seed, handed_out: AtomicU64::new(0) }
     }
 
-    /// Those of this process, for layers without a seed of their own.
+    /// The source for layers without a seed: seeded once for each process.
     pub(crate) fn of_process() -> &'static Self {
         static STREAMS: LazyLock<RngSource> =
             LazyLock::new(|| RngSource::new(RandomState::new().hash_one(STEP)));

@@ -30,7 +30,7 @@ where
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
         let spare = self.policy.repeat(&req);
-        // The one that is ready is called and stays; its clone earns readiness for each retry.
+        // The ready instance is called; its clone is polled to readiness for each retry.
         let (held, clone) = (self.shared.acquire(), self.inner.clone());
         RetryFuture::new(self.inner.call(req), clone, held, self.policy.clone(), spare)
     }

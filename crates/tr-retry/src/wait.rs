@@ -1,4 +1,4 @@
-//! The wait between two attempts: a backoff, then readiness, and what ends both.
+//! The wait between two attempts: backoff, then readiness, and what cuts them short.
 use std::{
     future::Future,
     pin::Pin,
@@ -8,24 +8,24 @@ use std::{
 };
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-/// Between two attempts nothing is in flight: whoever ends the wait here knows whether the tool
-/// ran, which nobody further out could say.
+/// Between two attempts nothing is in flight, so a wait that is cut short here knows whether the
+/// tool ran. An outer layer would not.
 pub(crate) struct Wait {
-    /// `None` once it has ended, or if there is nothing to wait for.
+    /// `None` once it has ended, or if there is no delay.
     backoff: Option<Pin<Box<Sleep>>>,
-    /// How long readiness is waited for, once it is.
+    /// The limit of the wait for readiness, set when that wait begins.
     patience: Option<Pin<Box<Sleep>>>,
     cancelled: Option<Cancelled>,
 }
 
-/// Never locked: whoever waits has it for himself.
+/// A mutex only to be `Sync`: it is never locked.
 type Cancelled = Mutex<Pin<Box<dyn Future<Output = ()> + Send>>>;
 
 impl Wait {
     /// Nothing to wait for.
     pub(crate) const NONE: Self = Self { backoff: None, patience: None, cancelled: None };
 
-    /// A wait of `delay`, unless the call is `withdrawn`.
+    /// A wait of `delay`, cut short by `cancelled`.
     pub(crate) fn of(
         delay: Duration,
         cancelled: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
@@ -38,7 +38,7 @@ impl Wait {
         self.backoff.is_some()
     }
 
-    /// Whether the call is withdrawn; if not, that wakes this task.
+    /// Whether the call is cancelled; if not, registers this task to be woken when it is.
     pub(crate) fn is_cancelled(&mut self, cx: &mut Context<'_>) -> bool {
         self.cancelled.as_mut().is_some_and(|cancelled| {
             let cancelled = cancelled.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -55,7 +55,7 @@ impl Wait {
         Poll::Ready(())
     }
 
-    /// Ready once it is too late for readiness: `until` says when that is.
+    /// Ready once readiness comes too late; `until` is the time.
     pub(crate) fn poll_patience(
         &mut self,
         until: impl FnOnce() -> Option<Instant>,

@@ -35,9 +35,9 @@ pub trait Describe<Req, Res> {
         None
     }
 
-    /// Names of params and result fields whose values nobody may see. What
-    /// [`params_of`](Self::params_of) and [`content_of`](Self::content_of) hold under them is taken out
-    /// of all that is shown of the call.
+    /// Names of sensitive params and result fields. Their values in
+    /// [`params_of`](Self::params_of) and [`content_of`](Self::content_of) are removed from
+    /// everything that is logged of the call.
     fn sensitive_of<'r>(&self, _: &'r Req) -> &'r [Box<str>] {
         &[]
     }

@@ -39,7 +39,7 @@
 //! # }
 //! ```
 //!
-//! # What is told
+//! # What is reported
 //!
 //! - Events of `tracing`, target [`TARGET`]: `tool_call_start`, `tool_call_end`,
 //!   `tool_call_blocked`, `tool_call_retry`, `tool_call_circuit_state`, `tool_session`. With the feature `json`,
@@ -54,9 +54,9 @@
 //! # What is never told
 //!
 //! Params and results. Their shape is, if asked for ([`Builder::params_shape`]). The idempotency
-//! key is told as a keyed hash. Everything else that comes from outside passes the
+//! key appears as a keyed hash. Everything else that comes from outside passes the
 //! [redactor](redact). Ids, sessions and keys are never labels of metrics; tools past a bound
-//! share the label `_other`, as do codes that nobody knows. A tool's label has 128 bytes at most, and
+//! share the label `_other`, as do unknown codes. A tool's label has 128 bytes at most, and
 //! longer names that begin alike share one; one word of more than 1 KiB is counted as `_other`.
 //!
 //! # Defaults
@@ -66,7 +66,7 @@
 //! # Errors
 //!
 //! None of its own but [`ConfigError`]: errors of the inner service pass through untouched. A
-//! caller that leaves is told as `cancelled`, a panic as `outcome_unknown`.
+//! dropped call is reported as `cancelled`, a panic as `outcome_unknown`.
 //!
 //! # Cost
 //!
@@ -75,8 +75,7 @@
 //! feature `bound` is on. That feature binds instruments to their labels, which OpenTelemetry
 //! still calls experimental; it brings `opentelemetry_sdk`, because an SDK that does not know of
 //! bound instruments would drop what they measure. A span that is not sampled allocates once, so
-//! that what is further in knows that it is not sampled; within one that is not sampled, not even
-//! that.
+//! that inner spans know that it is not sampled; inside an unsampled span nothing is allocated.
 //!
 //! # Features
 //!
@@ -88,8 +87,8 @@
 //!
 //! # Knows nothing of
 //!
-//! the other layers, exporters, stores. What a layer moves to a task of its own is told by the
-//! observer, but not noted for the call.
+//! the other layers, exporters, stores. What a layer moves to a task of its own is reported by the
+//! observer, but not added to the log of the call.
 mod describe;
 mod error;
 pub mod future;

@@ -179,7 +179,7 @@ impl Observer for TelemetryObserver {
             Event::Refused { code, .. } => self
                 .note("refused", || [KeyValue::new("code", String::from(self.shown(call, code)))]),
             Event::Session { action, removed } => self.session(call, action, removed),
-            // The contract may grow; what has no words here is nobody's loss.
+            // Events that later versions of the contract add are ignored.
             _ => {}
         }
     }

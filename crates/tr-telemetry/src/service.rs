@@ -99,7 +99,7 @@ where
         is_heard.then(|| self.watched_call(logs))
     }
 
-    // Out of the way of calls that nobody wants to hear of.
+    // Not inlined: most calls are not observed.
     #[inline(never)]
     fn watched_call(&self, logs: bool) -> Watch {
         let core = &**self.core;

@@ -25,7 +25,7 @@ pub(crate) struct Core {
     pub(crate) logs: bool,
     pub(crate) shapes: bool,
     pub(crate) utee: bool,
-    /// What is told of was decided, and not done.
+    /// The events are decisions of shadow mode, which were not applied.
     pub(crate) shadow: bool,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) tracer: Option<Box<dyn Starts>>,
@@ -72,7 +72,7 @@ impl fmt::Debug for Core {
 }
 
 impl Signals {
-    /// Events only, for whoever subscribes to tracing's target `tool_reliability`.
+    /// Events only, to tracing's target `tool_reliability`.
     pub fn builder() -> Builder {
         Builder {
             logs: true,
@@ -119,7 +119,7 @@ impl Signals {
         }
     }
 
-    /// What takes secrets out of all that is shown, for whoever shows more of the same calls.
+    /// The redactor, for programs that log more of the same calls.
     #[must_use]
     pub fn redactor(&self) -> Arc<dyn Redact> {
         self.0.redactor.clone()

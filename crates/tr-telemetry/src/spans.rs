@@ -7,8 +7,8 @@ use std::{fmt, time::Duration};
 
 /// A tracer of any kind.
 pub(crate) trait Starts: Send + Sync {
-    /// A context with a new span in it, a child of the span in `parent`; `parent` itself where that
-    /// tells whoever is further in as much.
+    /// A context with a new span in it, a child of the span in `parent`; `parent` itself if a new
+    /// span would add nothing.
     fn start(&self, builder: SpanBuilder, parent: &Context) -> Context;
 }
 

@@ -16,9 +16,7 @@ use tr_core::{
     BreakerState, Classification, Effect, Ran, Scope, Sharded, Verdict, code, wire::Status,
 };
 
-/// A call or an attempt that somebody wants to hear of.
-///
-/// Dropped before its end it tells of that, too.
+/// A call or an attempt that is observed. If it is dropped before its end, it reports that, too.
 #[derive(Debug)]
 pub(crate) struct Watch {
     /// When it began, if anybody wants to know how long it took.
@@ -36,10 +34,10 @@ pub(crate) struct Watch {
     pub(crate) is_over: bool,
 }
 
-/// What is told of it in words.
+/// The texts that are logged.
 #[derive(Debug)]
 pub(crate) enum Story {
-    /// Nothing: nobody logs, and the span is not recorded.
+    /// Nothing: logs are off, and the span is not recorded.
     None,
     Call(Box<Told>),
     /// The attempt's number, from 1.
@@ -97,7 +95,7 @@ pub(crate) struct Outcome<'r> {
     pub(crate) end: Classification<'r>,
     pub(crate) message: Option<&'r str>,
     pub(crate) is_from_cache: bool,
-    /// Nobody waited for the end.
+    /// The call was dropped before its end.
     pub(crate) is_dropped: bool,
 }
 
@@ -130,7 +128,7 @@ impl Watch {
         !matches!(self.story, Story::None)
     }
 
-    /// Tells how it ended, which nobody does for it any more when it is dropped.
+    /// Reports the end; dropping it afterwards reports nothing.
     pub(crate) fn end(&mut self, outcome: Outcome<'_>) {
         self.is_over = true;
         let elapsed = self.since.map(|since| since.elapsed()).unwrap_or_default();
@@ -152,7 +150,7 @@ impl Watch {
             }
             Story::Attempt(core, attempt) => {
                 let breaker = notes::current().and_then(|notes| notes.breaker);
-                // A layer further in refused: there was no attempt.
+                // An inner layer refused: there was no attempt.
                 notes::note(|notes| match end.reached_tool() {
                     true => notes.attempts = notes.attempts.saturating_add(1),
                     false => notes.was_refused = true,
@@ -188,7 +186,7 @@ impl Watch {
     }
 }
 
-/// Nobody waits for it any more; or something panicked, and then nobody knows.
+/// The end of a dropped call: cancelled, or unknown if the thread panics.
 impl Drop for Watch {
     fn drop(&mut self) {
         if !self.is_over {

@@ -68,8 +68,8 @@ impl Default for DeadlineLayer {
 }
 
 impl<A> DeadlineBuilder<A> {
-    /// How long any call may take, if its own deadline is not sooner: 1 ms to 24 h, without a
-    /// bound by default. It becomes the call's deadline for the layers further in.
+    /// How long any call may take, if its own deadline is not earlier: 1 ms to 24 h, no
+    /// limit by default. Inner layers see it as the call's deadline.
     pub const fn per_call(mut self, per_call: Duration) -> Self {
         self.layer.per_call = Some(per_call);
         self
@@ -107,8 +107,8 @@ impl<S, A: Clone> Layer<S> for DeadlineLayer<A> {
 }
 
 impl<S, A> Deadline<S, A> {
-    /// Until when `req` may take; `None` if it comes too late. Whoever looks at the clock for a
-    /// request notes the time in it.
+    /// The limit of `req`; `None` if its deadline has passed. Notes the time that it reads in the
+    /// request.
     #[inline]
     fn limit<Req>(&self, req: &mut Req) -> Option<Limit>
     where
@@ -125,7 +125,7 @@ impl<S, A> Deadline<S, A> {
             (Some(left), None) => left,
             (Some(left), Some(per_call)) if left <= per_call => left,
             (_, per_call) => {
-                let per_call = per_call.expect("one of them is there");
+                let per_call = per_call.expect("the deadline or `per_call` is set");
                 self.policy.set_deadline(req, (now + per_call).into_std());
                 per_call
             }
@@ -160,7 +160,7 @@ where
             _ => TimeoutObserver::of(&self.observer, || self.policy.info_of(&req)),
         };
         let Some(limit) = limit else {
-            // Nobody may come again: an instance that stays ready would keep what it reserved.
+            // There may be no next call: an instance that stays ready would keep its reservation.
             self.inner = self.inner.clone();
             return DeadlineFuture::too_late(observer);
         };

@@ -16,10 +16,11 @@ pub struct DefaultDeadlineLayer<A = DefaultPolicy> {
     policy: A,
 }
 
-/// Gives a deadline to each call that brings none, for the layers inside to keep: a
-/// [`Deadline`](crate::Deadline), a retry, whoever waits for another call's end. Ends nothing itself.
+/// Sets a deadline on each call that has none. Inner layers enforce it:
+/// [`Deadline`](crate::Deadline), retry, and idempotency while a duplicate waits. Ends no call itself.
 ///
-/// Stands outside of all that waits. A call's own deadline stays, be it sooner or later.
+/// Belongs outside of every layer that waits. The call's own deadline stays, whether earlier or
+/// later.
 #[derive(Clone, Copy, Debug)]
 pub struct DefaultDeadline<S, A = DefaultPolicy> {
     inner: S,

@@ -1,8 +1,8 @@
 //! Bounds one attempt of a tool call, and the whole call.
 //!
 //! [`AttemptTimeout`] ends an attempt that takes too long, its wait for readiness included.
-//! [`Deadline`] ends a call, with all its attempts and backoffs, when its answer is of no use any
-//! more. The innermost that fires names itself in the error.
+//! [`Deadline`] ends a call with all its attempts and backoffs at its deadline. The error names the
+//! innermost of them that fired.
 //!
 //! # When to use
 //!
@@ -42,32 +42,32 @@
 //!
 //! # Defaults
 //!
-//! An attempt has 10 s ([`AttemptTimeoutLayer::default`]) unless its request says
-//! otherwise. A call has until its own deadline, if it has one; [`DefaultDeadlineLayer`], outside of
-//! everything that waits, gives one to calls that have none.
+//! An attempt has 10 s ([`AttemptTimeoutLayer::default`]) unless its request sets its own timeout. A
+//! call is limited by its own deadline only; [`DefaultDeadlineLayer`], outside of every layer that
+//! waits, sets one on calls that have none.
 //!
 //! # Errors
 //!
 //! [`AttemptTimedOut`] and [`DeadlineExceeded`], both transient with the code `timeout`. They say
 //! [`Ran::No`](tr_core::Ran::No) if the inner service had not been called yet, else
 //! [`Ran::Unknown`](tr_core::Ran::Unknown): what was dropped may have done its work. Errors of the
-//! inner service pass through untouched.
+//! inner service pass unchanged.
 //!
-//! A deadline can be told from outside only that the layer next to it was called. So it is told
-//! inward, with the call, and whoever waits with nothing in flight ends at it by himself and says
-//! so: [`AttemptTimeout`] while its tool is not ready, a retry between two attempts.
+//! From outside, a deadline only knows that the next layer was called. So the deadline is part of
+//! the call, and a layer that waits while nothing is in flight ends the wait at the deadline itself
+//! and reports [`Ran::No`](tr_core::Ran::No): [`AttemptTimeout`] while its tool is not ready, a retry
+//! between two attempts.
 //!
 //! # Cost
 //!
-//! A tool that answers at its first poll costs no timer and no allocation, and no look at the
-//! clock unless its call has a deadline or an allowance. An allowance (`per_call`) that is sooner
-//! than the call's own deadline costs a copy of the call's parts if somebody shares them. With an
-//! observer that is enabled, each call is noted in an allocation of its own, because its request is
-//! gone when time runs out.
+//! A tool that answers at its first poll costs no timer, no allocation, and no clock read unless its
+//! call has a deadline or `per_call` is set. A `per_call` that is earlier than the call's own
+//! deadline copies the call's parts if they are shared. With an enabled observer, each call costs an
+//! allocation for the description of the call, because the request is gone when the timeout fires.
 //!
 //! # Knows nothing of
 //!
-//! retries, breakers, turns, and of how a tool could be stopped other than by dropping its future.
+//! retries, breakers, turns, and any way to stop a tool other than dropping its future.
 mod attempt;
 mod config;
 mod deadline;

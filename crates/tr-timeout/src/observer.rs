@@ -1,9 +1,8 @@
-//! Whom to tell of a timeout, and about which call.
+//! The observer of timeouts, and the description of the call that it gets.
 use std::{sync::Arc, time::Duration};
 use tr_core::{CallInfo, Event, Observer, Ran, Sharded};
 
-/// Who is told of timeouts, if anybody. Services are cloned for every call, so it is counted by
-/// stripes.
+/// The observer of timeouts, if there is one; sharded, because services are cloned for every call.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedObserver(Option<Sharded<Arc<dyn Observer>>>);
 
@@ -14,12 +13,12 @@ impl SharedObserver {
         Self(Some(Sharded::new(observer)))
     }
 
-    /// The same for another layer or service.
+    /// A handle for another layer or service.
     pub(crate) fn whole(&self) -> Self {
         Self(self.0.as_ref().map(Sharded::whole))
     }
 
-    /// Moves to this thread's count.
+    /// Switches to this thread's reference count.
     #[inline]
     pub(crate) fn settle(&mut self) {
         if let Some(observer) = &mut self.0 {
@@ -28,7 +27,7 @@ impl SharedObserver {
     }
 }
 
-/// An observer, and what it is told of a call whose request will be gone by then.
+/// An observer with a description of the call, whose request is gone when the timeout fires.
 #[derive(Debug)]
 pub(crate) struct TimeoutObserver {
     observer: Arc<dyn Observer>,
@@ -41,7 +40,7 @@ pub(crate) struct TimeoutObserver {
 }
 
 impl TimeoutObserver {
-    /// `None` if nobody listens.
+    /// `None` without an enabled observer.
     #[inline]
     pub(crate) fn of<'r>(
         observer: &SharedObserver,

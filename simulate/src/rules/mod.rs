@@ -1,4 +1,4 @@
-//! The rules that clients go by: ours, as they are, and others', as small state machines.
+//! The policies of clients: ours, as they are, and others', as small state machines.
 mod aws;
 mod breaker;
 mod grpc;
@@ -16,7 +16,7 @@ use crate::{
 };
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
-/// What the clients of one process go by.
+/// The policy of the clients of one process.
 pub(crate) trait Caller: 'static {
     fn new(world: &Rc<World>) -> Self;
 
@@ -37,7 +37,7 @@ pub(crate) struct Named {
 pub(crate) enum Whose {
     Ours,
     Peers,
-    /// Nobody's: what there is without anybody's rules.
+    /// The baseline: no policy.
     Bare,
 }
 
@@ -57,7 +57,7 @@ const fn named<C: Caller>(name: &'static str, whose: Whose, has_breaker: bool) -
     Named { name, whose, has_breaker, run: run::<C> }
 }
 
-/// Somebody else's rules, as one process keeps them. Pure: told the time and given randomness.
+/// The policy of another library in one process. Pure: time and randomness are arguments.
 trait PeerRules: Default + 'static {
     /// Whether an attempt may start.
     fn admit(&mut self, _now: Duration) -> bool {

@@ -15,7 +15,7 @@ use tr_retry::{Budget, Retry, RetryLayer};
 /// How long the preset's breaker stays open for a tool that only reads.
 pub(crate) const COOLDOWN: Duration = Duration::from_secs(20);
 
-/// Both layers with the preset `tool_reliability`.
+/// Both layers with their defaults.
 #[derive(Debug)]
 pub(crate) struct Both(Retry<Breaker<Leaf>>);
 

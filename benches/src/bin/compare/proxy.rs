@@ -139,7 +139,7 @@ impl Session {
 }
 
 fn request(call: Call, session: u32, id: u64) -> String {
-    // Of a tool that no list has, nobody says that it only reads.
+    // A tool that no list has is not declared read-only.
     let (tool, meta) = match call {
         Call::Read => ("echo", String::new()),
         Call::Pay => ("pay", format!(r#","_meta":{{"idempotencyKey":"{session}-{id}"}}"#)),
@@ -151,7 +151,7 @@ fn request(call: Call, session: u32, id: u64) -> String {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Whoever reads from it sees the end and ends, too.
+        // Its reader sees the end and ends, too.
         self.to = None;
         let _ = self.child.wait();
     }

@@ -58,7 +58,7 @@ pub(crate) enum How {
     OwnReal(fn(Effort) -> Result<f64, BoxError>),
 }
 
-/// What came of a row.
+/// The result of a row.
 pub(crate) struct Measured {
     pub(crate) row: Row,
     pub(crate) ours: Option<f64>,
@@ -103,7 +103,7 @@ impl Row {
 impl Measured {
     pub(crate) fn ratio(&self) -> Option<f64> {
         let (ours, peer) = (self.ours?, self.peer?);
-        // Nothing ÷ something is told by the figures themselves.
+        // The figures themselves show a quotient of zero.
         (peer > 0.0).then_some(ours / peer)
     }
 

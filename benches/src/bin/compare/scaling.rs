@@ -82,7 +82,9 @@ fn waited() -> Option<u128> {
 
 fn share<S: Clone + Send + 'static>(service: S, run: fn(S, u64) -> Run) -> Shared {
     let service = Mutex::new(service);
-    Box::new(move |thread| run(service.lock().expect("nobody panics here").clone(), thread))
+    Box::new(move |thread| {
+        run(service.lock().expect("no panic while it is locked").clone(), thread)
+    })
 }
 
 /// One tool's closed breaker.

@@ -1,4 +1,4 @@
-//! What comes of a scenario: one cell for each subject, a row for each need, a section for each kind of layer.
+//! The result of a scenario: one cell for each subject, a row for each need, a section for each kind of layer.
 
 /// What one subject did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(crate) struct Section {
 /// What a column is headed by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name {
-    /// The package that it comes from, whose version is told too.
+    /// The package that it comes from, whose version is shown too.
     pub(crate) package: &'static str,
     /// Which part of it, if it has several.
     pub(crate) part: &'static str,

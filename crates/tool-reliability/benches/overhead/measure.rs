@@ -118,7 +118,7 @@ async fn overheads(calls: usize, clock: impl Fn() -> Duration) -> Vec<Duration> 
     overheads
 }
 
-/// An error as somebody labelled it.
+/// An error with its expected label.
 #[derive(Deserialize)]
 struct Labelled {
     via: String,

@@ -1,4 +1,4 @@
-//! Who may ask and order.
+//! Who may read and change.
 use http::{HeaderMap, header, request::Parts};
 use std::{
     fmt,
@@ -13,7 +13,7 @@ pub(super) fn peer(head: &Parts) -> Option<SocketAddr> {
     head.extensions.get::<Peer>().map(|peer| peer.0)
 }
 
-/// The token, or that there is none.
+/// The token, if there is one.
 #[derive(Default)]
 pub(super) struct Access(Option<Box<[u8]>>);
 
@@ -49,7 +49,7 @@ impl fmt::Debug for Access {
     }
 }
 
-/// Takes as long whatever is given, so that nobody learns how much of a guess is right.
+/// Constant time, so that the duration does not reveal how much of a guess is right.
 fn same(given: &[u8], token: &[u8]) -> bool {
     constant_time_eq::constant_time_eq(given, token)
 }

@@ -17,7 +17,7 @@ pub(super) async fn state(stack: &ToolStack, known: &[Arc<ToolManifest>]) -> Val
     let rollout = switch.rollout();
     let mut breakers = stack.breakers().all();
     breakers.push(stack.breakers().overflow());
-    // What needs somebody comes first.
+    // Records that need a decision come first.
     breakers.sort_by_key(|breaker| {
         (breaker.state() == tr_core::BreakerState::Closed, breaker.name().to_owned())
     });

@@ -7,8 +7,8 @@ use std::sync::{
 };
 use tr_core::ToolCall;
 
-/// Turns a stack off and on again while it runs, and changes its [`Rollout`]. Calls under way end
-/// as they began. Off holds for the very next call, on for the next that asks for readiness.
+/// Turns a stack off and on again while it runs, and changes its [`Rollout`]. Running calls end
+/// in the mode in which they began. Off holds for the very next call, on for the next that asks for readiness.
 ///
 /// A clone is another handle of the same switch.
 #[derive(Clone, Debug)]

@@ -148,7 +148,7 @@ impl Future for Watching {
                 waker.get_or_insert_with(|| cx.waker().clone()).clone_from(cx.waker());
                 Poll::Pending
             }
-            // Nobody knows what another attempt would have come to, or this one without its
+            // It is unknown how another attempt would have ended, or this one without its
             // caller.
             Story::Told(ran) => Poll::Ready(Err(Unseen::new(*ran).into())),
             Story::Ended(_) => {
@@ -169,7 +169,7 @@ impl Future for Watching {
     }
 }
 
-/// What nobody has seen: an attempt that was not made, the end of a call that was left.
+/// The error of an attempt that was not made, or of a call whose caller left.
 #[derive(Debug)]
 struct Unseen(FailureInfo);
 

@@ -1,4 +1,4 @@
-//! What breakers go by, as the builder has it.
+//! The builder's settings in the form that breakers use.
 use super::Builder;
 use crate::{
     jitter::{Jitter, own_seed},

@@ -2,11 +2,11 @@
 use crate::settings::Mode;
 use std::{fmt, time::Duration};
 
-/// What a process has decided of a breaker, or has been told to.
+/// A decision about a breaker, by a process or an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) state: State,
-    /// The mode that somebody has ordered; as configured, if none.
+    /// The mode that an operator set; `None`: as configured.
     pub(crate) order: Option<Mode>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) enum State {
 }
 
 impl Decision {
-    /// Whether it holds until somebody takes it back.
+    /// Whether it holds until it is revoked.
     pub(crate) const fn is_standing(&self) -> bool {
         matches!(self.state, State::Forced) || self.order.is_some()
     }
@@ -124,8 +124,8 @@ fn mode(word: &str) -> Result<Mode, Unreadable> {
 impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Newer => "a later version wrote it",
-            Self::Garbled => "it is not what this crate writes",
+            Self::Newer => "written by a newer version",
+            Self::Garbled => "unknown format",
         })
     }
 }

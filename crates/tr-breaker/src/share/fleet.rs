@@ -19,7 +19,7 @@ pub(crate) struct Fleet {
     records: HashMap<Arc<str>, Record>,
 }
 
-/// How long what is over is remembered, here and in Redis, so that nobody takes an old word for a new one.
+/// How long a past decision is remembered, here and in Redis, so that an old one is not taken for a new one.
 pub(crate) const KEEP: Duration = Duration::from_secs(10 * 60);
 
 impl Fleet {
@@ -37,7 +37,7 @@ impl Fleet {
     /// Notices what breakers have decided since.
     pub(crate) fn look(&mut self, touched: Touched, now: Instant) {
         for (name, at) in touched.at {
-            // One that was evicted meanwhile was closed, and nobody had heard of it.
+            // One that was evicted meanwhile was closed, and had published nothing.
             if let Some(gate) = self.breakers.named(&name) {
                 self.look_at(&name, &gate, Some(at), now);
             }
@@ -73,7 +73,7 @@ impl Fleet {
         let mut gate = self.breakers.named(name);
         if gate.is_none() {
             self.breakers.leave(name, Told::new(entry.decision, now));
-            // Somebody may have made it since we looked, and not have found the word.
+            // It may have been created since the lookup, without this decision.
             gate = self.breakers.named(name);
         }
         match gate {
@@ -99,13 +99,13 @@ impl Fleet {
         });
     }
 
-    /// The breakers that have decided something that nobody else knows.
+    /// The breakers with unpublished decisions.
     pub(crate) fn pending(&self) -> Vec<Arc<str>> {
         let pending = self.records.iter().filter(|(_, record)| record.is_pending());
         pending.map(|(name, _)| name.clone()).collect()
     }
 
-    /// What is to be told of a breaker, if something still is.
+    /// The pending publication of a breaker, if there still is one.
     pub(crate) fn offer(&mut self, name: &str, now: Instant) -> Option<Offer> {
         let record = self.records.get_mut(name)?;
         let Some(gate) = self.breakers.named(name) else {

@@ -12,7 +12,7 @@ pub struct Health {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
-    /// Decisions travel. While it is false, each process goes by its own.
+    /// Decisions are shared. While it is false, each process uses its own.
     pub connected: bool,
     /// Why they last did not; stays when they travel again. Holds no password.
     pub error: Option<Arc<str>>,
@@ -31,8 +31,8 @@ impl Health {
         self.status.borrow().clone()
     }
 
-    /// Waits until something changes, and says how it is then; `None` once sharing has ended. What has changed
-    /// since the last time is told at once. May be dropped at any time.
+    /// Waits until something changes, and says how it is then; `None` once sharing has ended. A change
+    /// since the last call is returned at once. May be dropped at any time.
     pub async fn changed(&mut self) -> Option<Status> {
         self.status.changed().await.ok()?;
         Some(self.status.borrow_and_update().clone())

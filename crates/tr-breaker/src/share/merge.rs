@@ -12,9 +12,9 @@ pub(crate) struct Record {
     known: Known,
     /// How the breaker was when it was last looked at.
     mark: Option<(u32, Mode)>,
-    /// The mode that somebody has ordered, here or elsewhere.
+    /// The mode that an operator set, here or in another process.
     order: Option<Mode>,
-    /// What the breaker has decided since, and nobody else knows.
+    /// The decision since then that is not published yet.
     pending: Option<Pending>,
 }
 
@@ -24,7 +24,7 @@ struct Known {
     decision: Decision,
     /// When it was decided; `None` if before this clock began.
     at: Option<Instant>,
-    /// When it was told: what is left of a cooldown counts from here.
+    /// When it was published: the rest of a cooldown counts from here.
     told: Instant,
 }
 
@@ -69,7 +69,7 @@ impl Record {
             Some((generation, mode)) => {
                 mode != view.mode || (generation != view.generation && view.state.is_some())
             }
-            // It was made since, and has taken over what was known.
+            // It was created since, with the known state.
             None if self.epoch > 0 => {
                 view.mode != self.order.unwrap_or(view.configured)
                     || view.state.is_some_and(|state| !self.is_known(state, now))
@@ -84,7 +84,7 @@ impl Record {
             let is_standing = self.decision(view).is_standing();
             self.pending = Some(Pending { since, is_standing });
         } else if view.state.is_none() {
-            // It was open, and is no more: that is nobody's business. An order is.
+            // It was open, and is not any more: that is not shared. An operator's order is.
             self.pending = self.pending.filter(|pending| pending.is_standing);
         }
         if self.mark.is_none() || is_news {
@@ -92,7 +92,7 @@ impl Record {
         }
     }
 
-    /// Whether it is what others have decided, and not the same anew.
+    /// Whether it is the decision of another process, and not a new one of the same kind.
     fn is_known(&self, state: State, now: Instant) -> bool {
         let known = self.known.decision.state;
         match (state, known) {
@@ -150,7 +150,7 @@ impl Record {
         (self.mark, self.order, self.pending) = (None, entry.decision.order, None);
     }
 
-    /// What is to be told of a breaker that is like this; nothing, if nothing is pending.
+    /// What to publish of this breaker; `None` if nothing is pending.
     pub(crate) fn offer(&self, view: &View, now: Instant) -> Option<Offer> {
         let since = self.pending?.since;
         let age = since.map_or(Duration::MAX, |since| now.saturating_duration_since(since));
@@ -164,7 +164,7 @@ impl Record {
         self.pending = None;
     }
 
-    /// What is known, to be told to a Redis that has forgotten it.
+    /// The known state, for a Redis that has lost its data.
     pub(crate) fn repeat(&self, now: Instant) -> Option<Offer> {
         let Known { mut decision, at, told } = self.known;
         if let State::Open { left } = &mut decision.state {
@@ -183,7 +183,7 @@ impl Record {
         self.pending.is_some()
     }
 
-    /// Whether it may be forgotten: Redis has done so too by then.
+    /// Whether it may be dropped: Redis has expired it, too.
     pub(crate) fn is_over(&self, now: Instant, keep: Duration) -> bool {
         let Known { decision, told, .. } = self.known;
         let until = told + decision.left();

@@ -1,4 +1,4 @@
-//! What breakers have decided since somebody looked.
+//! The decisions of breakers since the last round.
 use crate::sync::held;
 use std::{
     collections::HashMap,
@@ -8,8 +8,8 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// What breakers have decided since somebody looked, and a bell for it. Touched when a breaker changes its state
-/// or its mode, never by a call that passes or is refused.
+/// The decisions of breakers since the last round, and a notification for them. Used when a breaker changes its state
+/// or its mode, never by a call that is admitted or rejected.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     touched: Mutex<Touched>,
@@ -25,7 +25,7 @@ pub(crate) struct Touched {
     pub(crate) is_cut: bool,
 }
 
-/// Breakers that are remembered by name, where nobody looks for a while; callers may choose names.
+/// The bound of remembered names while no round runs; callers may choose the names.
 const MOST: usize = 10_000;
 
 impl News {

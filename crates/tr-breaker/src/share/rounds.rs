@@ -11,7 +11,7 @@ use redis::RedisError;
 use std::{convert::Infallible, future::pending};
 use tokio::time::timeout;
 
-/// How often a decision is told anew in one round, because others have told theirs meanwhile.
+/// How often a decision is published again in one round, because others have published meanwhile.
 const TRIES: usize = 3;
 
 impl Sharing {

@@ -14,10 +14,10 @@ use std::{
 const RESPONSE: Duration = Duration::from_millis(500);
 const CONNECT: Duration = Duration::from_secs(1);
 
-/// How old an answer's time may be when a request that goes by it arrives.
+/// How old the server's time may be when a request that is based on it arrives.
 const LATEST: Duration = Duration::from_secs(2);
 
-/// What nobody reads any more is gone after this.
+/// Unused entries expire after this.
 const TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Breakers that Redis keeps at most, of one namespace.

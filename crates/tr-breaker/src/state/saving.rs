@@ -26,7 +26,7 @@ impl Machine {
         Saved { name, order: self.order(), state, window, last_failure: None }
     }
 
-    /// Takes over what another one knew. What its own settings force open or disable stays so.
+    /// Restores the state of another one. A state that its own settings force stays.
     pub(crate) fn restore(&mut self, saved: &Saved, epoch: Epoch) {
         let settings = &self.settings;
         if settings.force_open && matches!(self.phase, Phase::Forced) {

@@ -79,7 +79,7 @@ impl Machine {
     pub(super) fn open(&mut self, since: Instant, row: Row) {
         let mut cooldown = self.settings.rules(row).cooldown;
         if let Some(jitter) = self.settings.jitter {
-            // Whoever stood here before has left no other mark.
+            // The previous state leaves nothing else behind.
             let steps = self.generation.wrapping_sub(self.first);
             cooldown = jitter.lengthen(cooldown, &self.name, steps);
         }

@@ -24,7 +24,7 @@ impl ToolCall {
         digest.unwrap_or_else(|| Digest::of_bytes(params)).short()
     }
 
-    /// By what a repeat of this call is recognised although nobody gave it a key; `None` from a
+    /// The derived key, by which a repeat of a call without a key is recognised; `None` from a
     /// step that the call does not name.
     ///
     /// # Errors
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(key(Some(from("a"))), key(Some(from("a"))));
         assert_ne!(key(Some(from("a"))), key(Some(from("b"))));
         assert_ne!(key(Some(from("a"))), key(None));
-        // Nor is it one that was told apart by its params.
+        // Nor is it a key derived from the params.
         assert_ne!(key(Some(from("a"))), key(None).joined(&from("a")));
     }
 

@@ -57,13 +57,12 @@ pub struct CallParts {
     pub provider: Option<Box<str>>,
     /// The model that asked for it.
     pub model: Option<Box<str>>,
-    /// Names the call for whoever wants to cancel it; a call itself is withdrawn by `cancellation`. A
-    /// turn cancels the calls of its plan by it.
+    /// The id by which a turn cancels the calls of its plan; any call is cancelled through
+    /// `cancellation`.
     pub cancellation_id: Option<Box<str>>,
-    /// By which it is cancelled: what its caller does not wait for any more, but somebody may still
-    /// run, ends by it.
+    /// Cancels the call, also a run of it that continues after its caller stopped waiting.
     pub cancellation: Option<Arc<dyn Cancellation>>,
-    /// Counts how often the tool is run for it, if somebody wants to know.
+    /// Counts how often the tool runs for this call; `None` if that is not needed.
     pub runs: Option<Runs>,
     /// Something of the caller's that the layers carry along and never look at.
     pub attachment: Attachment,
@@ -138,7 +137,7 @@ pub struct CallHints {
     pub expected_retry_safe: bool,
     /// How long one attempt may take.
     pub timeout: Option<Duration>,
-    /// Chunks are welcome. For the tool to look at: no layer goes by it.
+    /// The caller accepts chunks. Only the tool reads it, no layer does.
     pub prefer_streaming: bool,
     /// Under which a cache may keep the answer of a read. For the tool to look at: no layer caches.
     pub cache_key: Option<Box<str>>,

@@ -30,7 +30,7 @@ impl ToolCall {
 
     #[inline]
     fn target(&self) -> Option<KeyRef<'_>> {
-        // Nearly all params that name no origin are told by this alone.
+        // Rules out nearly all params that name no origin.
         if may_name_origin(&self.parts().params) { self.find_target() } else { None }
     }
 
@@ -58,8 +58,8 @@ pub(super) struct Target {
 
 impl Target {
     /// The origin that the params name: that of all strings at their top level which are absolute
-    /// URLs with a host. `None` if there is no such string, or they name several origins. Members
-    /// whose values nobody may see are not looked at.
+    /// URLs with a host. `None` if there is no such string, or they name several origins. Skips
+    /// sensitive members.
     pub(super) fn find(tool: &ToolId, params: &Params, sensitive: &[Box<str>]) -> Option<Self> {
         let text = params.get();
         let found = serde_json::Deserializer::from_str(text).deserialize_map(Members { sensitive });

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 /// The BLAKE3 hash of a canonical text: equal for two calls that ask for the same thing.
 ///
 /// [`Display`](fmt::Display) and [`FromStr`] use 64 hexadecimal digits, the same everywhere:
-/// whoever can guess the params can recognise them. [`Debug`](fmt::Debug) shows a fingerprint
+/// an attacker who can guess the params can verify the guess. [`Debug`](fmt::Debug) shows a fingerprint
 /// that means nothing outside this process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);

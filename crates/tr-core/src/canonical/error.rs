@@ -77,7 +77,7 @@ impl Error {
         self.0.offset
     }
 
-    /// Where, as an RFC 6901 JSON pointer to the value that is at fault; empty for the whole text.
+    /// The RFC 6901 JSON pointer of the invalid value; empty for the whole text.
     #[must_use]
     pub fn pointer(&self) -> &str {
         &self.0.pointer

@@ -9,8 +9,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// The secret that makes fingerprints.
 ///
-/// A plain hash of params in a log can be recognised by whoever guesses the params: few words
-/// make an order. A keyed hash cannot, without the key.
+/// Params have little entropy, so a plain hash of them in a log can be reversed by guessing. A
+/// keyed hash cannot, without the key.
 ///
 /// ```
 /// use tr_core::canonical::FingerprintKey;

@@ -77,7 +77,7 @@ pub enum KeySource<'a> {
     Caller(&'a str),
     /// A hook gave this key.
     Hook(&'a str),
-    /// Nobody gave one: the params speak for themselves.
+    /// Derived from the params, because neither the caller nor a hook gave a key.
     Derived(&'a Digest),
 }
 

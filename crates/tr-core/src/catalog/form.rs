@@ -13,10 +13,10 @@ object! { strict
     /// What is known of an agent's tools.
     struct Catalog {
         ignored "$schema";
-        /// What tools of which nobody says it do to the world; `mutating` where it is absent.
+        /// The effect of tools that declare none; `mutating` by default.
         "undeclared_effect" => undeclared_effect: Option<Effect>, Lenient<Word<Effect>>;
-        /// What holds for each tool under `tools` that says nothing else. Tools that are not listed go by
-        /// the sections of the stack.
+        /// Defaults for the tools under `tools`. Tools that are not listed use the sections of the
+        /// stack.
         "defaults" => defaults: Option<At<Tool>>, Lenient<Located<Tool>>;
         /// The tools, each by a name that the others use for it.
         "tools" => tools: Option<Tools>, Lenient<Map<Lenient<Located<Tool>>>>;
@@ -39,7 +39,7 @@ object! { strict
         "action" => action: Option<At<Box<str>>>, Lenient<Located<Name>>;
         /// What it does to the world.
         "effect" => effect: Option<Effect>, Lenient<Word<Effect>>;
-        /// What it can do. The layers go by `idempotency` and `own_retries`; `streaming` and `caching`
+        /// What it can do. The layers use `idempotency` and `own_retries`; `streaming` and `caching`
         /// are for programs that ask: no layer streams or caches answers.
         "capabilities" => capabilities: Option<Vec<Capability>>, Lenient<List<Word<Capability>>>;
         /// JSON Schema of its params.

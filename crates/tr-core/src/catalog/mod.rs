@@ -43,7 +43,7 @@
 //! - `defaults` holds for each listed tool that says nothing else, and for no other. `classification` and `sensitive` add up.
 //! - `input_schema` needs the feature `input-schema`; without it a catalogue that has one is refused.
 //! - Durations are whole milliseconds, in keys that end with `_ms`.
-//! - `undeclared_effect` is the effect of tools of which nobody says it: `mutating` by default.
+//! - `undeclared_effect` is the effect of tools that declare none: `mutating` by default.
 //!
 //! JSON has the same form as TOML, which needs the feature `catalog`. The form's schema is
 //! `schemas/tool-catalog.schema.json`.
@@ -97,7 +97,7 @@ impl Entry {
         Self { manifest: Arc::new(manifest) }
     }
 
-    /// A schema that nobody checks would be taken for one that is.
+    /// Without the feature `input-schema` a schema would be accepted but never checked.
     #[cfg(not(feature = "input-schema"))]
     fn new(manifest: ToolManifest, location: Option<&SourceLocation>, faults: &mut Faults) -> Self {
         if manifest.input_schema.is_some() {
@@ -113,13 +113,12 @@ impl ToolCatalog {
     /// A catalogue of manifests made in code, which name each other by their labels.
     ///
     /// # Errors
-    /// Names every mistake: a tool given twice, one that nobody knows, circles, a schema that is
-    /// none.
+    /// Names every mistake: a duplicate tool, an unknown tool, a dependency cycle, an invalid schema.
     pub fn new(manifests: impl IntoIterator<Item = ToolManifest>) -> Result<Self, CatalogError> {
         made::catalog(manifests.into_iter().collect())
     }
 
-    /// Sets the effect of tools of which nobody says it; [`Effect::Mutating`] by default.
+    /// Sets the effect of tools that declare none; [`Effect::Mutating`] by default.
     #[must_use]
     pub fn with_undeclared_effect(mut self, effect: Effect) -> Self {
         self.undeclared_effect = Some(effect);
@@ -159,7 +158,7 @@ impl ToolCatalog {
         self.get(&tool.into()).is_some_and(|tool| tool.capabilities.has(capability))
     }
 
-    /// The effect of tools of which nobody says it.
+    /// The effect of tools that declare none.
     #[must_use]
     pub const fn undeclared_effect(&self) -> Effect {
         match self.undeclared_effect {

@@ -1,4 +1,4 @@
-//! Shapes that only a catalogue has.
+//! The shapes that only a catalogue uses.
 use crate::{
     Effect, Verdict,
     canonical::Pointer,
@@ -13,7 +13,7 @@ use std::{borrow::Cow, marker::PhantomData};
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-/// Where a value stands, for faults that show only once all is read.
+/// The location of a value, for faults that are found only after the whole text was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SourceLocation {
     pub(crate) pointer: String,
@@ -21,7 +21,7 @@ pub(crate) struct SourceLocation {
     pub(crate) offset: Option<usize>,
 }
 
-/// A value and where it stands.
+/// A value with its location.
 #[derive(Clone, Debug)]
 pub(crate) struct At<T> {
     pub(crate) value: T,
@@ -51,7 +51,7 @@ impl<S: Shape> Shape for Located<S> {
     }
 }
 
-/// A value that need not be there, and whose faults keep nobody from reading on.
+/// An optional value; reading continues after its faults.
 pub(crate) struct Lenient<S>(PhantomData<S>);
 
 impl<S: Shape> Shape for Lenient<S> {

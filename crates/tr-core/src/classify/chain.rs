@@ -28,7 +28,7 @@ const LINKS: usize = 16;
 ///
 /// That the tool did not run is believed of the outermost error only: an error of our own layers,
 /// [`NotSent`](crate::NotSent), a [`ToolError`] that says so, or the refusal of tower's `load_shed`,
-/// which has called nothing. Further in, the same error speaks of another call that the tool made.
+/// which called nothing. Deeper in the chain, the same error is about another call that the tool made.
 ///
 /// ```
 /// use std::io;

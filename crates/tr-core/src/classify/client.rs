@@ -13,7 +13,7 @@ use std::error::Error;
 #[must_use]
 pub fn http_error<'e>(failed: &'e (dyn Error + 'static)) -> Finding<'e> {
     let mut found = error(failed);
-    // A client's own error has no facts; where there are some, somebody further in has judged.
+    // A client's own error has no failure information; if there is some, an inner layer has classified it.
     if !failed.is::<NotSent>() && crate::failure_info(failed).is_none() && was_not_sent(failed) {
         found.end.ran = Ran::No;
     }

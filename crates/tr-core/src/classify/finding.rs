@@ -3,13 +3,13 @@ use super::{Kind, reason};
 use crate::{Classification, Ran, ToolManifest, Verdict};
 use std::{mem, time::Duration};
 
-/// What classifying an error finds: what layers go by, and why.
+/// The result of classifying an error: the classification that layers use, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding<'r> {
-    /// What layers go by.
+    /// The classification that layers use.
     pub end: Classification<'r>,
-    /// What the tables found; `None` for a success, and where somebody else had judged.
+    /// The kind that the tables found; `None` for a success, or if the error was classified before.
     pub kind: Option<Kind>,
     /// The HTTP status that the error has or names.
     pub status: Option<u16>,
@@ -34,7 +34,7 @@ impl<'r> Finding<'r> {
         Self { end, kind: Some(kind), status: None, overruled: None, own: None }
     }
 
-    /// A judgement that somebody else has made.
+    /// A classification that was made before.
     pub(super) const fn judged(end: Classification<'r>) -> Self {
         Self { end, kind: None, status: None, overruled: None, own: None }
     }
@@ -44,8 +44,8 @@ impl<'r> Finding<'r> {
         self
     }
 
-    /// An error further in speaks of a call that the tool made: neither it nor a manifest's word on
-    /// its code says that this one did not run.
+    /// The error is about a call that the tool itself made: neither it nor what a manifest declares
+    /// for its code means that this call did not run.
     pub(super) const fn of_another_call(mut self) -> Self {
         self.own = None;
         self.end = self.end.of_handler();
@@ -69,7 +69,7 @@ impl<'r> Finding<'r> {
             (hinted @ Verdict::Transient { .. }, Verdict::TRANSIENT) => hinted,
             (_, verdict) => verdict,
         };
-        // That the tool ended was a claim about a refusal; somebody says now that it was none.
+        // `Ran::Yes` assumed a refusal, and now it is known that it was none.
         if verdict.is_transient() && self.end.ran == Ran::Yes {
             self.end.ran = Ran::Unknown;
         }

@@ -5,8 +5,8 @@ use crate::{Ran, WallClock};
 /// gRPC's code for a status that cannot be read.
 const UNKNOWN: i32 = 2;
 
-/// What a status of 400 or above means, and the phrase that goes with it. `None` for a 4xx that
-/// nobody has registered: servers give those meanings of their own.
+/// What a status of 400 or above means, and the phrase that goes with it. `None` for an
+/// unregistered 4xx: servers give those meanings of their own.
 pub(super) const fn status(status: u16) -> Option<(Kind, &'static str)> {
     Some(match status {
         400 => (Kind::InvalidInput, "bad request"),
@@ -65,11 +65,11 @@ pub(super) fn from_word(word: &str) -> Option<u16> {
 /// ([`Ran::No`]); no other status does: gateways answer 408 and 503, too, after the server has acted.
 /// Around a handler of your own, [`of_handler`](crate::Classification::of_handler) takes that back.
 ///
-/// Below 400 it is a success. Listed 4xx are permanent but for 408, 409, 423, 425 and 429; a 4xx
-/// that nobody has registered is unclassified; 501 and 505 are permanent, every other 5xx is
+/// Below 400 it is a success. Listed 4xx are permanent but for 408, 409, 423, 425 and 429; an
+/// unregistered 4xx is unclassified; 501 and 505 are permanent, every other 5xx is
 /// transient. A transient one carries the hint of `retry-after-ms` or `Retry-After`; a malformed
 /// hint counts as absent. The clock is read only for a hint that is a date. `x-should-retry: false`
-/// says that nobody may retry it, and the finding is marked as exhausted.
+/// forbids every retry, and the finding is marked as exhausted.
 ///
 /// A gRPC answer is always a 200; one that failed before its first message says so in the header
 /// `grpc-status`, and is classified by that, as [`grpc`](super::grpc) does.

@@ -14,7 +14,7 @@ use crate::{
 pub enum Kind {
     /// Something took too long.
     Timeout,
-    /// The network, or whoever is behind it, took too long.
+    /// The network, or the server behind it, took too long.
     NetworkTimeout,
     /// Too many calls in too short a time.
     RateLimited,
@@ -24,7 +24,7 @@ pub enum Kind {
     Overloaded,
     /// The callee is not there for the moment.
     ServiceUnavailable,
-    /// Nobody listens at the address.
+    /// The connection was refused: no process listens at the address.
     ConnectionRefused,
     /// The name could not be resolved.
     DnsFailure,
@@ -46,7 +46,7 @@ pub enum Kind {
     Cancelled,
     /// The input is wrong.
     InvalidInput,
-    /// Nobody knows who calls.
+    /// The caller is not authenticated.
     AuthFailed,
     /// The caller may not do this.
     PermissionDenied,
@@ -74,13 +74,13 @@ pub enum Kind {
     ToolError,
     /// A breaker refused the call.
     CircuitOpen,
-    /// Somebody further in has retried this in vain.
+    /// An inner layer has retried this without success.
     RetryExhausted,
     /// The key was used before with other params.
     IdempotencyConflict,
     /// Another call with this key is running.
     IdempotencyInFlight,
-    /// The tool may have run, and nobody recorded its end.
+    /// The tool may have run, and its end was not recorded.
     OutcomeUnknown,
     /// The same failing call again and again.
     LoopDetected,
@@ -285,7 +285,7 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.code() == code)
     }
 
-    /// What layers go by.
+    /// The classification that layers use.
     #[must_use]
     pub const fn classification(self) -> Classification<'static> {
         let (code, verdict, ran, _) = self.row();

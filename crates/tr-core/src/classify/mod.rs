@@ -1,8 +1,8 @@
 //! From an error to a verdict: pure tables, one module for each source.
 //!
-//! Every function gives a [`Finding`]: the [`Classification`](crate::Classification) that layers
-//! go by, and the reason in one sentence. Nothing here allocates on the way, and what is looked
-//! at of a message is bounded. The tables stand in `docs/classification.md`.
+//! Every function returns a [`Finding`]: the [`Classification`](crate::Classification) that layers
+//! use, and the reason in one sentence. Nothing here allocates, and only a bounded part of a
+//! message is read. The tables stand in `docs/classification.md`.
 //!
 //! # When to use
 //!

@@ -2,7 +2,7 @@
 use crate::WallClock;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// No hint is longer: adding it to any instant is safe, and nobody waits that long.
+/// The upper bound of a hint: adding it to any instant cannot overflow.
 const LONGEST: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// What the headers ask for; the finer one first.

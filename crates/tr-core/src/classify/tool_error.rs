@@ -63,7 +63,7 @@ pub(crate) fn is_known(error: &ToolError) -> bool {
 }
 
 /// Classifies `error` under the manifest of its tool, and writes verdict and
-/// [`ran`](ToolError::ran) into it, so that nobody classifies it again. Gives the reason.
+/// [`ran`](ToolError::ran) into it, so that it is classified only once. Returns the reason.
 ///
 /// Meant for the adapter in which the failure first comes to light: the layers see no manifest
 /// when they look at an outcome.

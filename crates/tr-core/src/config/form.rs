@@ -47,10 +47,10 @@ object! { strict
         /// By which members of `_meta` `tool-guard mcp` recognises the calls of clients that it does not
         /// know. The names are free.
         "identity" => identity: Option<Identities>, Lenient<Map<Lenient<IdentityConfig>>>;
-        /// What tools of which nobody says it do to the world; `mutating` where it is absent.
+        /// The effect of tools that declare none; `mutating` by default.
         "undeclared_effect" => undeclared_effect: Option<Effect>, Lenient<Word<Effect>>;
-        /// What holds for each tool under `tools` that says nothing else. Tools that are not listed go by
-        /// the sections of the stack.
+        /// Defaults for the tools under `tools`. Tools that are not listed use the sections of the
+        /// stack.
         "defaults" => defaults: Option<At<Tool>>, Lenient<Located<Tool>>;
         /// The tools, each by a name that the others use for it.
         "tools" => tools: Option<Tools>, Lenient<Map<Lenient<Located<Tool>>>>;
@@ -76,7 +76,7 @@ object! { strict
         "read_only" => read_only: Option<Stage>, Lenient<StageShape>;
         /// For tools that a repeat changes nothing with.
         "idempotent" => idempotent: Option<Stage>, Lenient<StageShape>;
-        /// For all other tools, those of which nobody says it included.
+        /// For all other tools, those of undeclared effect included.
         "mutating" => mutating: Option<Stage>, Lenient<StageShape>;
         /// For single tools, by their names as logs show them.
         "tools" => tools: Option<Stages>, Lenient<Map<Lenient<StageShape>>>;
@@ -133,7 +133,7 @@ pub(super) fn stage(mode: Option<Mode>, percent: Option<f64>, others: Option<Mod
 }
 
 object! { strict
-    /// Who has to ask for retries; whoever does not is not retried.
+    /// Restricts retries to the calls and agents that opt in.
     pub struct RetryOptIn {
         /// The agents that have asked for them, by the names that their calls carry.
         "agents" => agents: Option<Vec<Box<str>>>, Lenient<List<Name>>;
@@ -175,8 +175,7 @@ object! { strict
         "read_only" => read_only: Option<BreakerRules>, Lenient<BreakerRules>;
         /// For tools that a repeat changes nothing with.
         "idempotent" => idempotent: Option<BreakerRules>, Lenient<BreakerRules>;
-        /// For tools that were declared as mutating. Tools of which nobody says it have the general
-        /// settings.
+        /// For tools that are declared mutating. Tools of undeclared effect use the general settings.
         "mutating" => mutating: Option<BreakerRules>, Lenient<BreakerRules>;
     }
 }
@@ -220,8 +219,8 @@ object! { strict
         "max_waiters" => max_waiters: Option<u32>, Lenient<Count<1_048_576>>;
         /// How long a call waits for another's run with its key, in milliseconds; 30,000.
         "max_wait_ms" => max_wait_ms: Option<u64>, Lenient<Millis<1>>;
-        /// How many bytes of one answer are kept; 1 MiB. A duplicate of a call with a larger one is
-        /// told that it has ended.
+        /// How many bytes of one answer are kept; 1 MiB. A duplicate of a call with a larger one gets
+        /// an error that says that the call has ended.
         "max_record_bytes" => max_record_bytes: Option<u32>, Lenient<Count<MAX_BYTES>>;
         /// How many bytes of answers all records in memory keep together; 64 MiB.
         "max_kept_bytes" => max_kept_bytes: Option<u32>, Lenient<Count<MAX_BYTES>>;
@@ -267,11 +266,12 @@ pub enum Conflicts {
 pub enum LoopMode {
     /// Nothing is counted.
     Off,
-    /// The model is told, and nothing is refused.
+    /// Adds a note for the model, and refuses nothing.
     Note,
-    /// Loops are refused; where nobody says when a turn begins, only calls that failed identically.
+    /// Refuses loops; for callers that do not say when a turn begins, only calls that failed
+    /// identically.
     Block,
-    /// The limits refuse calls where nobody says when a turn begins, too.
+    /// Applies the limits also to callers that do not say when a turn begins.
     Strict,
 }
 
@@ -284,14 +284,14 @@ object! { strict
         "mode" => mode: Option<LoopMode>, Lenient<Word<LoopMode>>;
         /// Identical failing calls that end a loop; 2.
         "max_identical" => max_identical: Option<u32>, Lenient<Count<1000>>;
-        /// Failures of any kind that end a turn; 5. Where nobody says when a turn begins they are warned
-        /// of, unless the mode is `strict`.
+        /// Failures of any kind that end a turn; 5. For callers that do not say when a turn begins they
+        /// only cause a warning, unless the mode is `strict`.
         "max_failures_per_turn" => max_failures_per_turn: Option<u32>, Lenient<Count<1000>>;
         /// Whether repeated answers, polls without end and cycles are looked for beside failures: a warning,
         /// and a refusal at twice as many. Off in a stack; `tool-guard mcp` has it on in the modes `note` and
         /// `block`, and only warns.
         "signals" => signals: Option<bool>, Lenient<Flag>;
-        /// How long a failure counts where nobody says which turn it is, in milliseconds; 60,000.
+        /// How long a failure counts for callers that do not name the turn, in milliseconds; 60,000.
         "memory_ms" => memory_ms: Option<u64>, Lenient<Millis<1>>;
         /// Where malformed calls are written down as JSON lines, with the model that made them: a file;
         /// `~/` is the home folder. Nowhere where it is absent.

@@ -2,9 +2,9 @@
 //!
 //! # When to use
 //!
-//! To set up a stack outside of the program: `tool_reliability::Live` runs one by a configuration,
-//! and takes over a new one while calls are under way. What a program only knows itself (hooks,
-//! stores, exporters) stays with the builder.
+//! To configure a stack outside of the program: `tool_reliability::Live` builds one from a
+//! configuration, and applies a new one while calls are running. Hooks, stores and exporters are set
+//! through the builder.
 //!
 //! # Example
 //!

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
     note = "write `impl tr_core::EffectOf<{Req}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait EffectOf<Req> {
-    /// Its effect; [`Effect::Mutating`] where nobody knows.
+    /// Its effect; [`Effect::Mutating`] if it is unknown.
     fn effect_of(&self, req: &Req) -> Effect;
 
-    /// Whether somebody declared the effect.
+    /// Whether the effect is declared.
     fn is_declared(&self, _: &Req) -> bool {
         true
     }
@@ -62,8 +62,8 @@ pub trait Progress<Req> {
         None
     }
 
-    /// Tells the request that it has less time than it knows of, so that layers further in don't
-    /// begin what cannot end.
+    /// Shortens the deadline of the request, so that inner layers do not begin what cannot end in
+    /// time.
     fn set_deadline(&self, _: &mut Req, _: Instant) {}
 
     /// Whether and when its caller takes the request back, for those who wait with nothing in
@@ -77,8 +77,8 @@ pub trait Progress<Req> {
         None
     }
 
-    /// Which attempt the request is by its caller's count, from 0: above that, somebody further
-    /// out is retrying it.
+    /// Which attempt the request is by its caller's count, from 0. Above 0, an outer layer is
+    /// retrying it.
     fn attempt(&self, _: &Req) -> u32 {
         0
     }
@@ -86,7 +86,7 @@ pub trait Progress<Req> {
     /// Tells the request which attempt it is, from 0.
     fn set_attempt(&self, _: &mut Req, _: u32) {}
 
-    /// When somebody last looked at the clock for this request.
+    /// When a layer last read the clock for this request.
     fn stamp(&self, _: &Req) -> Option<CoarseInstant> {
         None
     }

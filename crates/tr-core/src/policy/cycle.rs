@@ -1,4 +1,4 @@
-//! Questions about recording a tool cycle: the model's use of a tool, and what came of it.
+//! What the integrity layer reads of a tool cycle: the model's use of a tool, and its result.
 use super::{Classify, DefaultPolicy, End};
 use crate::{Ran, ToolCall, ToolOutcome};
 use std::borrow::Cow;

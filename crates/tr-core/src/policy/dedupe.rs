@@ -115,7 +115,7 @@ pub trait Codec<Res> {
     fn store(&self, res: &Res) -> Option<Self::Stored>;
 
     /// How many bytes of memory are kept with `stored`, so that records can be bounded by them. The
-    /// size of the value itself unless somebody says otherwise.
+    /// size of the value itself by default.
     fn size_of(&self, stored: &Self::Stored) -> usize {
         std::mem::size_of_val(stored)
     }

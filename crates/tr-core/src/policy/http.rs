@@ -70,7 +70,7 @@ static ATTEMPTS: [(HeaderName, u32); 4] = [
     (HeaderName::from_static("x-envoy-attempt-count"), 1),
 ];
 
-/// Tells other processes that somebody has retried a request already.
+/// Tells other processes that a request has been retried already.
 static SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// By `x-retry-attempt`, and by what other clients call it; a malformed number counts as absent.
@@ -99,8 +99,8 @@ struct Attempts {
 /// [`NotSent`](crate::NotSent) say that nothing was done. Around a handler of one's own they do not:
 /// there, answer with [`of_handler`](Classification::of_handler).
 ///
-/// By status and `Retry-After`, of gRPC by `grpc-status` where it is a header, and by what a retry
-/// further in noted. A `grpc-status` behind the messages comes too late to be heard.
+/// By status and `Retry-After`, of gRPC by `grpc-status` where it is a header, and by what an inner
+/// retry noted. A `grpc-status` in the trailers comes too late to be read.
 impl<B> Classify<Response<B>> for DefaultPolicy {
     fn classify<'r>(&self, end: End<'r, Response<B>>) -> Classification<'r> {
         match end {

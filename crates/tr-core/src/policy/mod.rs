@@ -35,7 +35,7 @@ use std::error::Error;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DefaultPolicy;
 
-/// How an attempt ended, before anybody has judged it.
+/// How an attempt ended, before it is classified.
 pub type End<'r, Res> = Result<&'r Res, &'r (dyn Error + Send + Sync + 'static)>;
 
 /// Which tool a request is for: which breaker, which budget, which counters.
@@ -84,7 +84,7 @@ pub trait Classify<Res> {
     /// Tells the response how often it was retried.
     fn note_retries(&self, _: &mut Res, _: Vec<Retried>) {}
 
-    /// Tells a failing response what is known of all attempts together: whether the tool ran, and
-    /// whether somebody has retried it, so that nobody further out does.
+    /// Notes on a failing response what is known of all attempts together: whether the tool ran, and
+    /// whether it has been retried, so that outer layers do not retry it again.
     fn note_attempts(&self, _: &mut Res, _ran: Ran, _exhausted: bool) {}
 }

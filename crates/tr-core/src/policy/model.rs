@@ -89,9 +89,9 @@ pub struct TurnRef<'r> {
     pub turn: Option<&'r str>,
 }
 
-/// What a model is told of a failure.
+/// The feedback that a model gets about a failure.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot say what a model is told of a `{Res}`",
+    message = "`{Self}` cannot write feedback for a model about a `{Res}`",
     label = "no `Feedback<{Res}>` here",
     note = "write `impl tr_core::Feedback<{Res}> for {Self}` beside your response type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
@@ -100,7 +100,7 @@ pub trait Feedback<Res> {
     /// caller has withdrawn.
     fn failure<'r>(&self, end: End<'r, Res>) -> Option<Cow<'r, str>>;
 
-    /// Whether this failure is known to pass by itself; `false` unless somebody says so.
+    /// Whether this failure is known to be temporary; `false` by default.
     fn is_transient(&self, end: End<'_, Res>) -> bool {
         let _ = end;
         false

@@ -1,4 +1,4 @@
-//! A rollout as a configuration would say it, for whoever asks what holds now.
+//! The current rollout in the form of a configuration, for the admin service.
 use super::{Mode, Rollout, Share, Stage, index};
 use crate::Effect;
 use serde::ser::{Serialize, SerializeMap, Serializer};

@@ -38,7 +38,7 @@ impl Failed {
         let notes = notes.iter().map(|note| &**note).chain(warning);
         let message = with_notes(said, notes);
         match status {
-            // The tool's own word for it; what counts is that somebody has retried it.
+            // The tool's own code for it; what counts is that it was retried.
             Status::Timeout
                 if tool_error.is_some() && found.verdict.is_transient() && found.exhausted =>
             {

@@ -1,4 +1,4 @@
-//! What is wrong with a text, and where: one fault for each mistake, all of them at once.
+//! What is wrong with a text, and where: one fault for each mistake, reported together.
 use crate::{FailureInfo, Ran, Verdict, code};
 use std::{borrow::Cow, error::Error, fmt};
 
@@ -38,7 +38,7 @@ impl EnvelopeFault {
         self
     }
 
-    /// The same with a hint how to mend it.
+    /// Adds a hint how to fix it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Box<str>>) -> Self {
         self.hint = Some(hint.into());
@@ -51,25 +51,25 @@ impl EnvelopeFault {
         &self.pointer
     }
 
-    /// What should stand there.
+    /// What was expected there.
     #[must_use]
     pub fn expected(&self) -> &str {
         &self.expected
     }
 
-    /// What stands there; `nothing` if the value is missing.
+    /// What was found there; `nothing` if the value is missing.
     #[must_use]
     pub fn found(&self) -> &str {
         &self.found
     }
 
-    /// How to mend it, where that can be guessed.
+    /// How to fix it, if that can be guessed.
     #[must_use]
     pub fn suggestion(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    /// Where the value stands, in bytes from the start of the text, where that is known.
+    /// The offset of the value in bytes, if it is known.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.offset
@@ -100,7 +100,7 @@ pub(crate) struct Faults {
     more: usize,
     /// Where in memory the text begins, so that a slice of it tells its offset.
     origin: usize,
-    /// Strings of this text may be shown: it is configuration, not somebody's data.
+    /// Strings of this text may be shown: it is configuration, not a user's data.
     pub(crate) reveal: bool,
 }
 
@@ -138,7 +138,7 @@ impl Faults {
 }
 
 impl EnvelopeFault {
-    /// Two readers may meet the same mistake; only one of them knows the offset.
+    /// Two readers may report the same mistake; only one of them knows the offset.
     fn same(&self, other: &Self) -> bool {
         (&self.pointer, &self.expected, &self.found)
             == (&other.pointer, &other.expected, &other.found)

@@ -1,4 +1,4 @@
-//! What somebody may have meant by a name that is not known.
+//! Suggestions for unknown names.
 
 /// The known name that is most like `name`, if one is like it at all.
 ///

@@ -1,4 +1,4 @@
-//! Gauges of the records that idempotency keeps, read when somebody scrapes.
+//! Gauges of the idempotency records, read at each scrape.
 use super::{Tools, openclaw::scope_label};
 use opentelemetry::{KeyValue, StringValue, metrics::Meter};
 use std::{
@@ -8,7 +8,7 @@ use std::{
 };
 use tr_core::Scope;
 
-/// Reads how many records there are and how long they live, when somebody scrapes.
+/// Reads the number of records and their lifetimes at each scrape.
 pub trait CacheReadings: Send + Sync {
     /// Reports the number of records for each tool's label and scope.
     fn sizes(&self, report: &mut dyn FnMut(&str, Scope, u64));

@@ -29,7 +29,7 @@ pub enum Names {
     GenAi,
 }
 
-/// The label of tools for which there is no room, and of codes that nobody knows.
+/// The label of tools past the bound, and of unknown codes.
 pub(crate) const OTHER: &str = "_other";
 
 /// The instruments of the chosen sets.

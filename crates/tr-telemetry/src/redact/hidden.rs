@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeSet, fmt, ops::Range, sync::OnceLock};
 use tr_core::Sensitive;
 
-/// What nobody may be shown of one call: what stood under the names of its tool's sensitive fields.
+/// The secret values of one call: the values of its tool's sensitive fields.
 ///
 /// ```
 /// use tr_telemetry::redact::Hidden;
@@ -95,7 +95,7 @@ impl Hidden {
     }
 }
 
-/// It shows what it hides to nobody.
+/// Never shows the values.
 impl fmt::Debug for Hidden {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values = self.values.short.len() + self.values.long.len();

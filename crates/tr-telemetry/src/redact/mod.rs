@@ -131,8 +131,8 @@ impl Redact for Redactor {
 
 /// Redacts `text` and cuts it to at most `most` bytes.
 pub(crate) fn cut<'t>(redactor: &dyn Redact, text: &'t str, most: usize) -> Cow<'t, str> {
-    // What would be cut away anyway need not be looked at; but never cut within a word, lest half
-    // a secret stay that nobody recognises.
+    // What would be cut away anyway need not be looked at; but never cut within a word, because half
+    // a secret would not be recognised.
     let looked_at = if text.len() > 8 * most {
         let head = &text[..floor(text, 8 * most)];
         head.rfind(char::is_whitespace).map_or("", |end| &head[..end])

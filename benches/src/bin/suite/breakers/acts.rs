@@ -25,7 +25,7 @@ fn bad() -> Work {
     Work::new(async { Err(Failed) })
 }
 
-/// A tool that ends when and as it is told.
+/// A tool that ends on command.
 fn told() -> (oneshot::Sender<Result<(), Failed>>, Work) {
     let (tell, told) = oneshot::channel();
     (tell, Work::new(async { told.await.unwrap_or(Err(Failed)) }))

@@ -47,7 +47,7 @@ pub(crate) struct Rules {
     pub(crate) cooldown: Duration,
     /// Probes at once, all of which must succeed.
     pub(crate) probes: u32,
-    /// Whether it is told to share its circuit, where it has to be told.
+    /// Whether the circuit is shared, if that needs a setting.
     pub(crate) shared: bool,
 }
 

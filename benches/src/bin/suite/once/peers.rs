@@ -60,7 +60,7 @@ pub(super) fn quick_cache() -> Result<Runner, &'static str> {
     }))
 }
 
-/// Whoever finds a call in progress waits for it, which is a call of its own there.
+/// A caller that finds a call in progress waits for it, which is a call of its own there.
 pub(super) fn agent_effects() -> Result<Runner, &'static str> {
     let runtime = Runtime::new(MemoryStore::new());
     Ok(Arc::new(move |key, tool: Tool| {

@@ -88,7 +88,7 @@ a call only once, and after a disconnected caller or a panic they run it again. 
 its cache by coalescing, as in the third column.
 ";
 
-/// A tool that runs until it is told how to end, and counts its runs.
+/// A tool that runs until the test ends it, and counts its runs.
 struct Rig {
     runner: Runner,
     tool: Tool,
@@ -174,7 +174,7 @@ async fn polls(runner: Runner) -> Cell {
     let mut polls = 0;
     {
         let mut waiter = pin!(rig.call());
-        // Time only passes where nobody is busy, so whoever is never idle has to be stopped.
+        // Paused time only advances while every task is idle, so a busy task has to be stopped.
         let counted = poll_fn(|cx| {
             polls += 1;
             let ended = waiter.as_mut().poll(cx).is_ready();

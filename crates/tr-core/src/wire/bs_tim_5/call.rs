@@ -135,8 +135,8 @@ impl ToolCallEnvelope {
     /// Reads an envelope.
     ///
     /// # Errors
-    /// Names every fault of the text, those inside the params included: what has no canonical
-    /// form cannot be told apart from a repeat. The tool did not run.
+    /// Names every fault of the text, those inside the params included: without a canonical
+    /// form, a call cannot be compared with its repeat. The tool did not run.
     pub fn read(json: impl AsRef<[u8]>) -> Result<Self, InvalidEnvelope> {
         read::document::<Self>("ToolCallEnvelope", json.as_ref(), Strictness::Canonical)
     }

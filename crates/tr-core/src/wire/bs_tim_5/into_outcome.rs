@@ -38,7 +38,7 @@ fn tool_error(status: Status, failure: Failure) -> ToolError {
     error.ran = failure.ran.unwrap_or(Ran::Unknown);
     error.details = failure.extra.get("details").cloned();
     error.breaker = failure.breaker_state;
-    // Whoever is further out must not multiply the retries.
+    // Outer layers must not multiply the retries.
     error.exhausted = status == Status::RetryExhausted || (failure.terminal && failure.retriable);
     error
 }

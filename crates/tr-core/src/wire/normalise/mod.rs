@@ -71,7 +71,7 @@ impl Normaliser {
     ///
     /// Such a failure is an answer, so the tool ran: for good if the failure is permanent
     /// ([`Ran::Yes`]), perhaps in part if it is transient ([`Ran::Unknown`]). [`Ran::No`] only by the
-    /// `ran` of an envelope. A silent failure of which nobody knows what it means is permanent: it is
+    /// `ran` of an envelope. A silent failure of unknown meaning is permanent: it is
     /// for the model to read, as an MCP result with `isError` is.
     ///
     /// ```

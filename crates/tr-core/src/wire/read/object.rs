@@ -128,13 +128,13 @@ impl<'a> Object<'a> {
         self.members.into_iter().map(|member| (member.name, member.source)).collect()
     }
 
-    /// Keeps the members that nobody took.
+    /// Keeps the unknown members.
     pub(crate) fn rest(self) -> Extra {
         let left = self.members.into_iter().filter(|member| !member.taken);
         left.map(|member| (member.name.into(), member.source.json())).collect()
     }
 
-    /// Reports the members that nobody took.
+    /// Reports the unknown members.
     pub(crate) fn refuse_rest(self, faults: &mut Faults) {
         for member in self.members.iter().filter(|member| !member.taken) {
             let at = At::Member(self.at, &member.name);

@@ -134,7 +134,7 @@ shape! {
 }
 
 shape! {
-    /// Milliseconds that somebody measured: fractions are fine.
+    /// Measured milliseconds: fractions are allowed.
     Measured => f64, format!("a number of milliseconds from 0 to {MAX_SAFE}"),
     |source| source.number().and_then(|number| number.between(0.0, MAX_SAFE as f64)),
     { "type": "number", "minimum": 0, "maximum": MAX_SAFE }
@@ -238,7 +238,7 @@ impl<S: Write> Write for Maybe<S> {
     }
 }
 
-/// A value that is for somebody else.
+/// A value that only the program reads.
 pub(crate) type Ignored = Maybe<Any>;
 
 /// A list of values of one shape.

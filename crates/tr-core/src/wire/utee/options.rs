@@ -31,10 +31,9 @@ object! { open
         "spanId" => span_id: Option<Box<str>>, Maybe<Text>;
         /// The caller's span.
         "parentSpanId" => parent_span_id: Option<Box<str>>, Maybe<Text>;
-        /// Names the call for whoever wants to cancel it. It reaches the tool and hooks; nothing of ours
-        /// cancels a call by it.
+        /// An id for cancelling the call. The tool and hooks see it; the stack does not cancel by it.
         "cancellationId" => cancellation_id: Option<Box<str>>, Maybe<Name>;
-        /// Chunks are welcome. For the tool to look at: no layer goes by it.
+        /// The caller accepts chunks. Only the tool reads it, no layer does.
         "preferStreaming" => prefer_streaming: Option<bool>, Maybe<Flag>;
         /// Under which the answer of an idempotent read may be cached. For the tool to look at: no
         /// layer caches.

@@ -33,8 +33,7 @@ object! { open
         "spanId" => span_id: Option<Box<str>>, Maybe<Text>;
         /// The caller's span.
         "parentSpanId" => parent_span_id: Option<Box<str>>, Maybe<Text>;
-        /// Names the call for whoever wants to cancel it. It reaches the tool and hooks; nothing of ours
-        /// cancels a call by it.
+        /// An id for cancelling the call. The tool and hooks see it; the stack does not cancel by it.
         "cancellationId" => cancellation_id: Option<Box<str>>, Maybe<Name>;
         /// What the tool may ignore.
         "hints" => hints: Option<Hints>, Maybe<Hints>;
@@ -45,7 +44,7 @@ object! { open
     /// What a tool may ignore.
     #[derive(Default)]
     pub struct Hints {
-        /// Chunks are welcome. For the tool to look at: no layer goes by it.
+        /// The caller accepts chunks. Only the tool reads it, no layer does.
         "preferStreaming" => prefer_streaming: Option<bool>, Maybe<Flag>;
         /// Under which the answer of an idempotent read may be cached. For the tool to look at: no
         /// layer caches.
@@ -63,8 +62,8 @@ impl ToolRequest {
     /// Reads an envelope.
     ///
     /// # Errors
-    /// Names every fault of the text, those inside the params included: what has no canonical
-    /// form cannot be told apart from a repeat. The tool did not run.
+    /// Names every fault of the text, those inside the params included: without a canonical
+    /// form, a call cannot be compared with its repeat. The tool did not run.
     pub fn read(json: impl AsRef<[u8]>) -> Result<Self, InvalidEnvelope> {
         read::document::<Self>("ToolRequest", json.as_ref(), Strictness::Canonical)
     }

@@ -26,7 +26,7 @@ object! { open
 }
 
 impl RetryPolicy {
-    /// The policy that UTEE gives where nobody says otherwise.
+    /// The default policy of a UTEE envelope.
     #[must_use]
     pub fn envelope_defaults() -> Self {
         Self {
