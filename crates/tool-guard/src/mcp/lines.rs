@@ -1,6 +1,6 @@
 //! Bytes into lines, with a limit: what is longer is skipped or passed in parts, and its `id`
 //! remembered.
-use super::scan::IdScan;
+use super::{message, scan::IdScan};
 use bytes::{Bytes, BytesMut};
 
 /// Splits a stream of bytes at newlines.
@@ -20,7 +20,7 @@ pub(crate) struct Lines {
 /// What a stream consists of.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Item {
-    /// A line with its newline, as it came; or several that have no string in them.
+    /// A line with its newline, as it came; or several that concern no call.
     Line(Bytes),
     /// A part of a line over the limit, where such lines pass.
     Part(Bytes),
@@ -79,7 +79,7 @@ impl Lines {
         match (end, self.skipping.take()) {
             (Some(end), None) if end <= self.limit => {
                 self.scanned = 0;
-                let end = self.bare_lines().max(end);
+                let end = self.other_lines().max(end);
                 Some(Item::Line(self.buffer.split_to(end).freeze()))
             }
             (Some(end), skipped) => {
@@ -104,12 +104,19 @@ impl Lines {
         }
     }
 
-    /// Where the lines end that come next and have no string in them. No message is among them, and
-    /// of millions of them none is worth a look.
-    fn bare_lines(&self) -> usize {
+    /// Where the lines end that come next and concern no call. Of millions of them none is worth a look.
+    fn other_lines(&self) -> usize {
         let within = &self.buffer[..self.buffer.len().min(self.limit)];
+        // Most of these have no string in them.
         let bare = &within[..memchr::memchr(b'"', within).unwrap_or(within.len())];
-        memchr::memrchr(b'\n', bare).map_or(0, |last| last + 1)
+        let mut end = memchr::memrchr(b'\n', bare).map_or(0, |last| last + 1);
+        while let Some(at) = memchr::memchr(b'\n', &within[end..]) {
+            if may_concern_call(&within[end..end + at]) {
+                break;
+            }
+            end += at + 1;
+        }
+        end
     }
 
     /// What is left when the stream has ended: a last line without newline, as it came.
@@ -130,6 +137,15 @@ impl Lines {
         skipped.id.feed(&part);
         (self.parts && !part.is_empty()).then(|| Item::Part(part.freeze()))
     }
+}
+
+/// Whether the guard may have to look into a line: `"id"`, `"method"` or the guard's mark stands in it,
+/// which all end alike; or an escape, which could spell one of them; or what no JSON reader takes for a
+/// call and another one might.
+fn may_concern_call(line: &[u8]) -> bool {
+    memchr::memchr_iter(b'"', line).any(|at| line[..at].ends_with(b"d"))
+        || memchr::memchr(b'\\', line).is_some()
+        || (memchr::memchr(b'/', line).is_some() && message::may_call_tool(line))
 }
 
 impl From<Skipped> for Item {
@@ -176,6 +192,25 @@ mod tests {
                 Item::Line(Bytes::from_static(b"next\n")),
             ]
         );
+    }
+
+    #[test]
+    fn lines_that_concern_no_call_come_together_and_all_others_alone() {
+        let text = |item: Item| match item {
+            Item::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
+            other => panic!("{other:?}"),
+        };
+        for line in [
+            r#"{"id":1,"result":{}}"#,
+            r#"{"method":"ping"}"#,
+            r#"{"\u0069\u0064":1}"#,
+            r#"{"x":{"tool-reliability/guard":true}}"#,
+            "{'method':'tools/call'}",
+        ] {
+            let stream = format!("{{\"a\":1}}\n[\"b\"]\n{line}\n7\n{{}}\n");
+            let split: Vec<_> = items(1000, &[stream.as_bytes()]).into_iter().map(text).collect();
+            assert_eq!(split, ["{\"a\":1}\n[\"b\"]\n", &format!("{line}\n"), "7\n{}\n"]);
+        }
     }
 
     #[test]
