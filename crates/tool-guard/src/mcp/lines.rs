@@ -205,7 +205,7 @@ mod tests {
             r#"{"method":"ping"}"#,
             r#"{"\u0069\u0064":1}"#,
             r#"{"x":{"tool-reliability/guard":true}}"#,
-            "{'method':'tools/call'}",
+            "{\"\":'tools/call'}",
         ] {
             let stream = format!("{{\"a\":1}}\n[\"b\"]\n{line}\n7\n{{}}\n");
             let split: Vec<_> = items(1000, &[stream.as_bytes()]).into_iter().map(text).collect();
