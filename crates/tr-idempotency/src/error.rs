@@ -303,7 +303,7 @@ impl ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.join("; "))
+        write!(f, "invalid idempotency configuration: {}", self.0.join("; "))
     }
 }
 

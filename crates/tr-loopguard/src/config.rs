@@ -164,10 +164,10 @@ impl Builder {
         }
         faults.extend(self.signals.iter().flat_map(Signals::faults));
         if self.memory.is_zero() {
-            faults.push("`memory` is 0, it must be positive".to_owned());
+            faults.push("`memory` is 0, must be positive".to_owned());
         }
         if self.max_turns == 0 {
-            faults.push("`max_turns` is 0, it must be at least 1".to_owned());
+            faults.push("`max_turns` is 0, must be at least 1".to_owned());
         }
         if !faults.is_empty() {
             return Err(ConfigError(faults));

@@ -158,7 +158,7 @@ impl Signals {
             .collect();
         for (name, value) in [("pace", self.pace), ("quiet", self.quiet)] {
             if value.is_zero() {
-                faults.push(format!("`signals.{name}` is 0, it must be positive"));
+                faults.push(format!("`signals.{name}` is 0, must be positive"));
             }
         }
         if self.volatile.iter().any(|name| name.is_empty()) {

@@ -1,8 +1,8 @@
-//! Long random walks over the real table: small, so that it is always full, under callers that
+//! Long random walks over the real table: small, so that it is always full, with callers that
 //! claim, wait, leave, fail, vanish and are cleared.
 //!
-//! The protocol's own tests cover one record. Here it is what the table adds: places, eviction,
-//! waiters and heirs. After each step the table must be sound and have what it promised.
+//! The protocol's own tests cover one record. These cover what the table adds: slots, eviction,
+//! waiters and successors. After each step the table must be consistent and keep its promises.
 use super::{
     apply::{Found, LocalClaim, Settled},
     budget::Budget,
@@ -44,7 +44,7 @@ enum Step {
     Pass(Millis),
 }
 
-/// A claim that was granted and not given back.
+/// A claim that was granted and not released.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     key: u8,
@@ -59,9 +59,9 @@ struct Walk {
     held: Vec<Held>,
     /// With the epoch of the claim that is waited for.
     waiting: Vec<(u8, Arc<Node<u32>>, u64)>,
-    /// Those for whom an answer lies ready that is given once.
+    /// The waiters with a result that is given once.
     ready: Vec<(u8, Arc<Node<u32>>, u64)>,
-    /// The claims of which such an answer was given.
+    /// The claims whose result was given.
     given: HashSet<u64>,
     /// Mutating calls of unknown outcome, and until when they stay.
     unknown: Vec<(u8, Millis)>,
@@ -160,7 +160,7 @@ impl Walk {
         }
     }
 
-    /// A claim that its holder is done with.
+    /// A claim that its holder finishes.
     fn take(&mut self, claim: usize) -> Option<Held> {
         let at = claim.checked_rem(self.held.len())?;
         Some(self.held.swap_remove(at))
@@ -295,7 +295,7 @@ impl Walk {
 }
 
 impl Table<u32> {
-    /// What must hold between its parts.
+    /// The invariants between its parts.
     fn audit(&self) {
         let places: HashSet<_> =
             self.slots().map(|(entry, _)| self.find(&entry.key).expect("found by key")).collect();

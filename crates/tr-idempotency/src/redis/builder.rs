@@ -146,7 +146,7 @@ impl Builder {
         let wrong_prefix = wrong_prefix
             .then(|| format!("invalid prefix {prefix:?}: use letters, digits and `:._-/`"));
         let wrong_time =
-            timeout.is_zero().then(|| "`response_timeout` is 0, it must be positive".to_owned());
+            timeout.is_zero().then(|| "`response_timeout` is 0, must be positive".to_owned());
         let way = way(&address, sentinels, &tls);
         let wrong_address = way.as_ref().err().cloned();
         let wrong: Vec<_> =

@@ -1,4 +1,4 @@
-//! Calls that have ended in this process, and whose end the store does not have.
+//! Calls that have ended in this process, with an end that the store has not recorded.
 use std::{
     collections::HashSet,
     sync::{
@@ -8,19 +8,19 @@ use std::{
 };
 use tr_core::canonical::Key;
 
-/// More are not remembered.
+/// The most keys that are kept.
 const MOST: usize = 10_000;
 
-/// Their keys, until the store has the end.
+/// The keys of these calls, until the store has recorded the end.
 #[derive(Debug, Default)]
 pub(crate) struct Unrecorded {
     keys: Mutex<HashSet<Key>>,
-    /// How many there are, so that nothing is locked while there are none.
+    /// The number of keys, so that no lock is taken while there are none.
     count: AtomicUsize,
 }
 
 impl Unrecorded {
-    /// The store does not have the end of this call.
+    /// Adds a call whose end the store has not recorded.
     #[cold]
     pub(super) fn add(&self, key: Key) {
         let mut keys = self.lock();
@@ -30,7 +30,7 @@ impl Unrecorded {
         self.count.store(keys.len(), Relaxed);
     }
 
-    /// The store has it.
+    /// Removes a call whose end is recorded.
     pub(super) fn remove(&self, key: &Key) {
         if self.count.load(Relaxed) > 0 {
             let mut keys = self.lock();

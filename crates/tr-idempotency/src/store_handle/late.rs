@@ -54,7 +54,7 @@ impl<V: Clone> StoreHandle<V> {
             Phase::Inflight if now == epoch => return Ok(LateEnd::InFlight),
             Phase::Unknown if now == epoch => {
                 let settled = self.settle(key, Some(epoch), how).await?;
-                // Otherwise another was faster, and the next look tells who.
+                // Otherwise another change came first; the next read shows it.
                 return Ok(if settled.is_ok() { LateEnd::Recorded } else { LateEnd::InFlight });
             }
             _ if now <= epoch || !ran => return Ok(LateEnd::Settled),

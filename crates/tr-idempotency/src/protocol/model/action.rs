@@ -1,4 +1,4 @@
-//! What can happen, and what it does.
+//! The actions of the model.
 use super::{
     super::State,
     Lease,
@@ -8,26 +8,26 @@ use super::{
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Asks, or asks again.
+    /// Claims, or claims again.
     Claim(usize, Fate),
-    /// Asks with other params.
+    /// Claims with other params.
     ClaimOther(usize, Fate),
-    /// Stops asking: its deadline is over.
+    /// Stops: its deadline has passed.
     GiveUp(usize),
     Renew(usize),
     Enter(usize),
-    /// Gives its claim back.
+    /// Releases its claim.
     Release(usize),
-    /// Gives its claim to one who waits in the same process.
+    /// Passes its claim to a waiter in the same process.
     Pass(usize, usize),
     End(usize, End),
     Finish(usize, Fate),
-    /// The replica has a caller's write, which has waited for that.
+    /// The replica confirms the write that a caller waits for.
     Followed(usize),
-    /// Too few replicas have it in time.
+    /// Too few replicas confirm it in time.
     NotFollowed(usize),
     Crash(usize),
-    /// What was given up for lost arrives.
+    /// A message that was considered lost arrives.
     Arrive,
     /// Half a lease passes.
     Tick,
@@ -39,31 +39,31 @@ pub(super) enum Action {
     },
     /// The store evicts a record.
     Evict,
-    /// A record's time is over, or an operator flushes what is settled.
+    /// A record expires, or an operator flushes a settled record.
     Forget,
     Follow,
     /// The replica is promoted; one caller may still reach the old primary.
     Failover(Option<usize>),
     /// The old primary comes back as a replica.
     Heal,
-    /// A recovery writes what it made up its mind to write.
+    /// A recovery writes the claim that it decided on before.
     Overwrite(usize),
 }
 
-/// What becomes of a message and its answer.
+/// What happens to a message and its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Answered,
-    /// It does not arrive, or much later.
+    /// It does not arrive, or arrives much later.
     Lost,
-    /// It arrives, and its answer does not.
+    /// It arrives, and its reply does not.
     Unanswered,
 }
 
 const FATES: [Fate; 3] = [Fate::Answered, Fate::Lost, Fate::Unanswered];
 
 impl Action {
-    /// All that can be thought of; those that cannot be taken come to nothing in [`take`](Self::take).
+    /// All actions; impossible ones return `None` in [`take`](Self::take).
     pub(super) fn all(callers: usize, into: &mut Vec<Self>) {
         for by in 0..callers {
             for fate in FATES {
@@ -81,7 +81,7 @@ impl Action {
         into.extend([Self::Forget, Self::Follow, Self::Failover(None), Self::Heal]);
     }
 
-    /// Whether nothing like it happens while all is well.
+    /// Whether the action is a fault.
     const fn is_fault(self) -> bool {
         match self {
             Self::Claim(_, fate) | Self::ClaimOther(_, fate) | Self::Finish(_, fate) => {
@@ -93,7 +93,7 @@ impl Action {
         }
     }
 
-    /// Takes the step; `None` if it cannot be taken.
+    /// Takes the action; `None` if it is impossible.
     pub(super) fn take(self, lease: &Lease, mut world: World) -> Option<World> {
         world.callers.iter_mut().for_each(Caller::leave);
         if self.is_fault() {
@@ -179,7 +179,7 @@ impl Action {
                 let settled = !matches!(record.state, State::Inflight);
                 let end = record.until;
                 (settled && record.expire(end)).then_some(())?;
-                // Records outlast leases by far.
+                // Records last far longer than leases.
                 let leases = world.callers.iter_mut().filter_map(|caller| caller.step.until_mut());
                 leases.for_each(|until| *until = NOON);
                 world.forget();

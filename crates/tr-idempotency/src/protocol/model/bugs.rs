@@ -13,27 +13,27 @@ pub(super) enum Bug {
     ExpiryDeletes,
     /// An end is recorded whatever its token.
     FinishUnchecked,
-    /// A duplicate that is turned away deletes the record on its way out.
+    /// A refused duplicate deletes the record when it is dropped.
     DuplicateDeletes,
     /// A caller that finds no record writes its claim later, over any record written meanwhile.
     RecoveryOverwrites,
-    /// A record that is settled fits any params.
+    /// A settled record matches any params.
     DigestLost,
     /// A caller that fails deletes the record, even if it belongs to another claim.
     FailureDeletes,
     /// A claim that is sent again after its reply was lost waits for itself.
     OwnerUnknown,
-    /// A full store forgets a live claim.
+    /// A full store evicts a live claim.
     LiveEvicted,
-    /// Who slept since it claimed runs without a look at the clock.
+    /// A caller that slept since its claim runs without checking its lease.
     SleptThrough,
     /// A call of unknown outcome is claimed again, mutating or not.
     UnknownClaimed,
-    /// A claim lasts until its owner lets go of it.
+    /// A claim lasts until its owner releases it.
     LeaseForever,
 }
 
-/// Each with the law that finds it.
+/// Each bug with the law that finds it.
 pub(super) const ALL: [(Bug, &str); 11] = [
     (Bug::ExpiryDeletes, laws::ONCE),
     (Bug::FinishUnchecked, laws::TRUTH),
@@ -49,7 +49,7 @@ pub(super) const ALL: [(Bug, &str); 11] = [
 ];
 
 impl Bug {
-    /// How a claim goes wrong; `None` where it goes right.
+    /// The wrong result of a claim; `None` where the bug does not apply.
     pub(super) fn claim(self, record: &mut Rec, ask: &Ask) -> Option<Reply<(), ()>> {
         let is_live = matches!(record.state, State::Inflight);
         let is_lost = is_live && ask.now >= record.until;

@@ -7,7 +7,8 @@ use super::{
 
 pub(super) type Law = (&'static str, fn(&Lease, &World) -> bool);
 
-/// Hold whatever happens to the callers and their messages, while the store keeps what it said.
+/// Laws that hold for all failures of callers and messages, while the store loses no confirmed
+/// write.
 pub(super) const ALWAYS: [Law; 8] = [
     (ONCE, once),
     (TRUTH, truth),
@@ -106,7 +107,7 @@ fn epochs_grow(_: &Lease, world: &World) -> bool {
     !world.stalled
 }
 
-/// Happen: the model is not empty.
+/// Events that have to be reachable, so that the model is not vacuous.
 pub(super) const SOMETIMES: [Law; 7] = [
     ("a duplicate gets the answer again", |_, world| {
         any(world, |step, _| matches!(step, Step::Told(Answer::Replay(_))))
@@ -131,7 +132,7 @@ pub(super) const SOMETIMES: [Law; 7] = [
     ("a claim passes to one who waits", |_, world| world.claims > 1),
 ];
 
-/// Happens with mutating calls only.
+/// Reachable with mutating calls only.
 pub(super) const TOLD_UNKNOWN: Law = ("a duplicate gets `unknown`", |_, world| {
     any(world, |step, _| step == Step::Told(Answer::Unknown))
 });

@@ -1,4 +1,4 @@
-//! Makes states the same that differ in nothing that matters, so that there are fewer.
+//! Normalises equivalent states, to reduce their number.
 use super::{
     super::{State, Token},
     Lease,
@@ -7,11 +7,11 @@ use super::{
 use std::iter;
 
 impl World {
-    /// It is always noon, and what is over is over however long.
+    /// Times become relative to now, and ended times become equal.
     pub(super) fn level(&mut self, lease: &Lease) {
         let past = self.now - NOON;
         let store_noon = NOON.saturating_add_signed(self.ahead.into());
-        // How long a lease has been over matters only to a clock that jumps back.
+        // The time since the end of a lease matters only for a clock that jumps back.
         let earliest = if lease.clock_jumps { store_noon - 2 * LEASE } else { store_noon };
         for record in self.servers().filter_map(|server| server.record.as_mut()) {
             (record.version, record.runs) = (0, 0);
@@ -50,7 +50,7 @@ impl World {
         iter::once(&mut self.primary).chain(&mut self.replica).chain(old)
     }
 
-    /// All tokens that anybody has.
+    /// All tokens in the state.
     fn tokens(&mut self) -> impl Iterator<Item = &mut Token> {
         let old = self.deposed.as_mut().map(|(server, _)| server);
         let servers = iter::once(&mut self.primary).chain(&mut self.replica).chain(old);

@@ -2,11 +2,11 @@
 //!
 //! Three callers share one key. Between any two of their steps, requests and replies get lost or
 //! arrive late, callers are killed or sleep through their leases, the store evicts records,
-//! operators settle, and a replica without the last writes is promoted. The record changes by the
-//! protocol's own functions alone; what the model adds is the world around it.
+//! operators settle, and a replica without the last writes is promoted. Only the protocol's own
+//! functions change the record; the model adds the environment.
 //!
-//! [`laws`] says what must hold. [`bugs`] are mistakes that the laws must find: a law that finds
-//! nothing proves nothing.
+//! [`laws`] has the invariants. [`bugs`] are mistakes that the laws must find, to test the laws
+//! themselves.
 mod action;
 mod bugs;
 mod laws;
@@ -21,24 +21,24 @@ use laws::Law;
 use stateright::{Model, Property};
 use world::World;
 
-/// What is modelled.
+/// The configuration of a model.
 #[derive(Clone, Debug)]
 struct Lease {
-    /// A second run may do harm.
+    /// Whether a second run may do harm.
     mutating: bool,
-    /// How many callers ask; the second asks for best effort, the last may have other params.
+    /// The number of callers; the second uses best effort, the last may have other params.
     callers: usize,
-    /// How many faults one history has.
+    /// The most faults of one history.
     faults: u8,
-    /// The store has a replica, which may be promoted.
+    /// Whether the store has a replica, which may be promoted.
     replicated: bool,
-    /// Who writes waits until the replica has it.
+    /// Whether a write waits for the replica.
     waits_for_replica: bool,
-    /// Epochs are counted by the store, not read from its clock.
+    /// Whether the store counts epochs instead of reading them from its clock.
     counted_epochs: bool,
-    /// The store's clock may jump.
+    /// Whether the store's clock may jump.
     clock_jumps: bool,
-    /// The only law to look at; all, if there is none.
+    /// The only law to check; all if `None`.
     law: Option<&'static str>,
     bug: Option<Bug>,
 }

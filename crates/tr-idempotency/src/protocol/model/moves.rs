@@ -1,4 +1,4 @@
-//! What callers and operators do, and what servers answer.
+//! The moves of callers and operators, and the replies of servers.
 use super::{
     super::{Millis, Reply, State, Token},
     Lease,
@@ -8,7 +8,7 @@ use super::{
 };
 
 impl World {
-    /// Sends a claim and takes its answer in.
+    /// Sends a claim and handles its reply.
     pub(super) fn send_claim(&mut self, lease: &Lease, by: usize, fate: Fate) -> Option<()> {
         let step = self.callers[by].step;
         matches!(step, Step::Fresh | Step::Unsure | Step::Waits | Step::Peeked).then_some(())?;
@@ -25,7 +25,7 @@ impl World {
         self.callers[by].step = match reply {
             _ if fate == Fate::Unanswered => Step::Unsure,
             Reply::Claimed(_) => return self.granted(lease, by),
-            // The caller that asks for best effort does not wait.
+            // The caller with best effort does not wait.
             Reply::Busy if by == 1 => Step::Told(Answer::InFlight),
             Reply::Busy => Step::Waits,
             Reply::Unknown => Step::Told(Answer::Unknown),
@@ -38,7 +38,7 @@ impl World {
         Some(())
     }
 
-    /// Whether a reader would take the record for one that may be claimed.
+    /// Whether a reader sees a record that may be claimed.
     fn is_free(&self) -> bool {
         let failed = |record: &Rec| matches!(record.state, State::Failed(..) | State::Cancelled(_));
         self.primary.record.as_ref().is_none_or(failed)
@@ -48,7 +48,7 @@ impl World {
         caller(self.record_for(by)?.token)
     }
 
-    /// What a caller makes of a claim: by its own clock the lease began when it asked.
+    /// How a caller handles the reply: by its own clock the lease began when it sent the claim.
     fn granted(&mut self, lease: &Lease, by: usize) -> Option<()> {
         let record = self.record_for(by)?;
         let left = record.until.saturating_sub(self.store_now());
@@ -97,14 +97,14 @@ impl World {
         reply
     }
 
-    /// By the server's own count, or by the clock that all servers share, more or less.
+    /// By the server's own counter, or by the servers' roughly synchronised clock.
     fn next_epoch(&mut self, lease: &Lease, by: usize) -> u64 {
         let last = self.record_for(by).map_or(0, |record| record.token.epoch);
         let counted = if lease.counted_epochs { self.server(by).claims } else { self.claims };
         last.max(counted) + 1
     }
 
-    /// An epoch is given away.
+    /// Grants an epoch.
     fn count(&mut self, by: usize, epoch: u64) {
         self.stalled |= epoch <= self.top;
         self.claims = self.claims.max(epoch);
@@ -130,13 +130,13 @@ impl World {
             Step::Holds { .. } if renewed => Step::Holds { token, until },
             Step::Holds { .. } => Step::Told(Answer::Refused),
             _ if renewed => Step::Runs { token, until },
-            // It goes on: what was started cannot be called back.
+            // It goes on: a started run cannot be stopped.
             _ => step,
         };
         Some(())
     }
 
-    /// Takes back a claim under which nothing was started.
+    /// Releases a claim under which the call was not started.
     pub(super) fn withdraw(&mut self, by: usize, token: Token) {
         let server = self.server(by);
         if server.record.as_ref().is_some_and(|record| record.is_held_by(token)) {
@@ -186,9 +186,9 @@ impl World {
         Some(())
     }
 
-    /// An operator who tells the truth: asks the other side, not the record.
+    /// A truthful operator: reads the target's state, not the record.
     pub(super) fn settle(&mut self, lease: &Lease, done: bool) -> Option<()> {
-        // Whether a caller will still start, its clock tells; not one that has jumped.
+        // A caller's clock decides whether it will still start, unless that clock has jumped.
         (!lease.clock_jumps && self.deposed.is_none()).then_some(())?;
         let (now, epoch) = (self.store_now(), self.next_epoch(lease, CALLERS));
         let record = self.primary.record.as_mut()?;
@@ -199,7 +199,7 @@ impl World {
         let truth = match owner.run {
             Run::Succeeded => done,
             Run::Never => !done,
-            // Found to have done nothing.
+            // The run had no effect.
             Run::Lost if !done => {
                 owner.run = Run::Failed;
                 true

@@ -1,4 +1,4 @@
-//! One key, the servers that keep it, and the callers who want its call run.
+//! The state of the model: one key, its servers, and its callers.
 use super::{
     super::{Again, Ask, Millis, Record, Reply, State, Token, Ttls},
     bugs::Bug,
@@ -12,15 +12,15 @@ use tr_core::canonical::Digest;
 
 pub(super) const CALLERS: usize = 3;
 
-/// Times are halves of a lease. Records last until they are forgotten.
+/// Times are in half leases. Records last until they are deleted.
 pub(super) const LEASE: Millis = 2;
-/// Now: other times are kept relative to it.
+/// Now: other times are relative to it.
 pub(super) const NOON: Millis = 100;
 pub(super) const TTLS: Ttls = Ttls { done: 100, failed: 100, inflight: LEASE, unknown: 100 };
 
 pub(super) type Rec = Record<(), ()>;
 
-/// All there is.
+/// The whole state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct World {
     /// The callers' clock.
@@ -28,28 +28,28 @@ pub(super) struct World {
     /// How far the store's clock is ahead of theirs.
     pub(super) ahead: i8,
     pub(super) primary: Server,
-    /// The replica, as far as it has followed.
+    /// The replica, with the writes that it has applied.
     pub(super) replica: Option<Server>,
-    /// A primary that was replaced, and the caller who has not noticed.
+    /// A replaced primary, and the caller that still uses it.
     pub(super) deposed: Option<(Server, usize)>,
     pub(super) callers: [Caller; CALLERS],
-    /// A message that was given up for lost, and may still arrive.
+    /// A message that is considered lost, and may still arrive.
     pub(super) late: Option<Late>,
-    /// Faults that may still happen.
+    /// The faults left.
     pub(super) faults: u8,
-    /// Claims granted so far by any server: what the wall clock of a server stands for.
+    /// The number of claims granted by any server, in place of a server's wall clock.
     pub(super) claims: u64,
-    /// The highest epoch that anybody may have run under, and whether a later claim ever had none
+    /// The highest epoch that a caller may have run under, and whether a later claim ever had none
     /// above it.
     pub(super) top: u64,
     pub(super) stalled: bool,
 }
 
-/// What one server knows.
+/// The state of one server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Server {
     pub(super) record: Option<Rec>,
-    /// Claims that this server knows of.
+    /// The claims that this server knows.
     pub(super) claims: u64,
 }
 
@@ -63,32 +63,32 @@ impl Hash for Server {
     }
 }
 
-/// One call: it asks once, if need be several times over, and runs at most once.
+/// One caller: it claims, if need be several times, and runs at most once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Caller {
     pub(super) step: Step,
     pub(super) run: Run,
-    /// It has other params.
+    /// Whether it has other params.
     pub(super) other: bool,
 }
 
-/// Where a caller stands.
+/// The state of a caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Step {
     #[default]
     Fresh,
-    /// Sent a claim and heard nothing.
+    /// Sent a claim and got no reply.
     Unsure,
     /// Another caller runs it; looks again.
     Waits,
     /// Read the record as free; only with [`Bug::RecoveryOverwrites`].
     Peeked,
-    /// The claim is granted and not yet known to the replicas.
+    /// The claim is granted and not replicated yet.
     Claims {
         token: Token,
         until: Millis,
     },
-    /// May run it, by its own clock until then.
+    /// May run it until this time of its own clock.
     Holds {
         token: Token,
         until: Millis,
@@ -97,18 +97,18 @@ pub(super) enum Step {
         token: Token,
         until: Millis,
     },
-    /// It ended, and that is to be recorded.
+    /// It ended, and the end has to be recorded.
     Ended {
         token: Token,
         end: End,
     },
-    /// The end is recorded and not yet known to the replicas.
+    /// The end is recorded and not replicated yet.
     Records {
         token: Token,
         end: End,
     },
     Told(Answer),
-    /// Killed, or gone with its answer.
+    /// Killed, or gone with its result.
     Over,
 }
 
@@ -119,11 +119,11 @@ pub(super) enum Run {
     Never,
     Under,
     Succeeded,
-    /// It did nothing, or nothing that a repeat would double.
+    /// It had no effect, or none that a repeat would double.
     Failed,
     /// Unknown to every caller.
     Lost,
-    /// Before the record was forgotten: no promise covers it any more.
+    /// From before the record was deleted: no promise covers it any more.
     Past,
 }
 
@@ -146,7 +146,7 @@ pub(super) enum Answer {
     Conflict(Option<usize>),
     Unknown,
     InFlight,
-    /// Not run: the store could not be asked, or the claim was lost before the start.
+    /// Not run: the store was unavailable, or the claim was lost before the start.
     Refused,
 }
 
@@ -193,12 +193,12 @@ impl World {
         }
     }
 
-    /// What this caller asks. One owner for all its claims: a late one is its own.
+    /// This caller's claim. All its claims have one owner, so that a late one is its own.
     pub(super) fn ask(&self, caller: usize, mutating: bool, epoch: u64) -> Ask {
         Ask {
             digest: digest(self.callers[caller].other),
             mutating,
-            // One of the callers asks for best effort.
+            // One of the callers uses best effort.
             again: caller == 1,
             token: Token { epoch, owner: owner(caller) },
             now: self.store_now(),
@@ -206,7 +206,7 @@ impl World {
         }
     }
 
-    /// The record is gone, and the promise with it.
+    /// The record is deleted, and the promise with it.
     pub(super) fn forget(&mut self) {
         self.primary.record = None;
         for caller in &mut self.callers {
@@ -218,7 +218,7 @@ impl World {
 }
 
 impl Server {
-    /// A claim, as the protocol decides it, or as it would with `bug`.
+    /// The protocol's decision about a claim, or the wrong one with `bug`.
     pub(super) fn claim(&mut self, ask: &Ask, bug: Option<Bug>) -> Reply<(), ()> {
         let Some(record) = &mut self.record else {
             self.record = Some(Record::new(ask));
@@ -263,7 +263,7 @@ impl End {
 }
 
 impl Caller {
-    /// Goes with its answer. That a success is recorded goes on to matter.
+    /// The caller is gone with its result. A recorded success still matters.
     pub(super) fn leave(&mut self) {
         if matches!(self.step, Step::Told(answer) if answer != (Answer::Own { recorded: true })) {
             self.step = Step::Over;
