@@ -1,6 +1,6 @@
 //! The keys of a list of uses, and which of these still wait: a result finds its own at once, however
 //! many there are.
-use crate::message::Kind;
+use crate::{message::Kind, name::Name};
 use std::{
     collections::HashMap,
     hash::{BuildHasher as _, RandomState},
@@ -9,7 +9,7 @@ use std::{
 /// By what a use and its result know each other: by id, and where one has none, by name.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
-    pub(crate) id: Box<str>,
+    pub(crate) id: Name,
     has_id: bool,
     /// Empty where names say nothing.
     name: Box<str>,
@@ -73,7 +73,7 @@ impl Kind {
             return None;
         };
         let name = if names_pair { name.clone() } else { Box::default() };
-        Some(Key { id: id.clone(), has_id: id_at.is_some(), name })
+        Some(Key { id: Name::from(&**id), has_id: id_at.is_some(), name })
     }
 }
 

@@ -104,6 +104,7 @@ mod json;
 mod keys;
 mod message;
 mod messages;
+mod name;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod provider;

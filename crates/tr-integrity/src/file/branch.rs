@@ -173,7 +173,7 @@ impl Branch {
     }
 }
 
-/// How many of the drafts are settled: about half, up to the beginning of a turn or of a step.
+/// How many of the drafts are settled: about two thirds, up to the beginning of a turn or of a step.
 /// The last step stays, since its results may hang on any of its lines.
 fn cut(entries: &[Located], drafts: &[Draft]) -> usize {
     let begins_turn = |draft: &Draft| {
@@ -185,9 +185,9 @@ fn cut(entries: &[Located], drafts: &[Draft]) -> usize {
     };
     let last_step = drafts.iter().rposition(|draft| draft.role == Role::Assistant);
     let Some(last_step) = last_step else { return 0 };
-    let half = (drafts.len() / 2).min(last_step);
-    let turn = (half..=last_step).find(|&at| begins_turn(&drafts[at]));
-    let step = || (0..=half).rfind(|&at| drafts[at].role == Role::Assistant);
+    let most = (drafts.len() / 3 * 2).min(last_step);
+    let turn = (most..=last_step).find(|&at| begins_turn(&drafts[at]));
+    let step = || (0..=most).rfind(|&at| drafts[at].role == Role::Assistant);
     turn.or_else(step).unwrap_or(0)
 }
 

@@ -5,16 +5,18 @@ use super::{
     path::{Ids, Located, Path},
 };
 use crate::message::{Message, Role, Unknown};
+use smallvec::{SmallVec, smallvec};
 use std::collections::{HashMap, HashSet};
 
 /// A message as the model sees it, and the entries that it is made of.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) role: Role,
-    group: Option<Box<str>>,
+    /// The entry that names its group, if one does.
+    group: Option<usize>,
     /// Its blocks: each an entry's, by its place in the list of entries.
-    pub(super) blocks: Vec<(usize, usize)>,
-    pub(super) nodes: Vec<usize>,
+    pub(super) blocks: SmallVec<[(usize, usize); 1]>,
+    pub(super) nodes: SmallVec<[usize; 1]>,
     /// How many of its blocks are results. Those go to its head, where it is Claude Code's.
     results: usize,
     /// Whether it is a summary, which stands for entries that are not shown.
@@ -36,14 +38,17 @@ pub(super) fn drafts(form: FileForm, entries: &[Located], path: &Path) -> Vec<Dr
     for node in nodes {
         let What::Message { message, group } = &entries[node].entry.what else { continue };
         let role = message.role();
+        let group_of = |node: Option<usize>| entries[node?].entry.answer();
         let open = match form {
-            form if form.is_claude_code() => Draft::to_join(&mut drafts, role, group.as_deref()),
+            form if form.is_claude_code() => {
+                Draft::to_join(&mut drafts, role, group.as_deref(), group_of)
+            }
             _ => None,
         };
         match open {
             Some(open) => open.join(node, message, form),
             None => {
-                let mut draft = Draft::new(role, group.clone(), node);
+                let mut draft = Draft::new(role, group.as_ref().map(|_| node), node);
                 draft.nodes.clear();
                 draft.join(node, message, form);
                 drafts.push(draft);
@@ -61,7 +66,8 @@ pub(super) fn drafts(form: FileForm, entries: &[Located], path: &Path) -> Vec<Dr
             draft.is_filled = is_empty && draft.nodes.iter().all(is_nothing);
         }
     }
-    for draft in drafts.iter_mut().filter(|draft| draft.results > 0) {
+    let are_mixed = |draft: &&mut Draft| draft.results > 0 && draft.results < draft.blocks.len();
+    for draft in drafts.iter_mut().filter(are_mixed) {
         let kind = |&(node, block): &(usize, usize)| {
             let message = entries[node].entry.as_message();
             message.is_some_and(|message| message.blocks()[block].kind.is_result())
@@ -72,17 +78,18 @@ pub(super) fn drafts(form: FileForm, entries: &[Located], path: &Path) -> Vec<Dr
 }
 
 impl Draft {
-    fn new(role: Role, group: Option<Box<str>>, node: usize) -> Self {
-        let (blocks, nodes) = (Vec::new(), vec![node]);
+    fn new(role: Role, group: Option<usize>, node: usize) -> Self {
+        let (blocks, nodes) = (SmallVec::new(), smallvec![node]);
         Self { role, group, blocks, nodes, results: 0, is_summary: false, is_filled: false }
     }
 
     /// The draft that a message belongs to: a user's to the user's before it, the model's to that
     /// of its group, from which only results may part it.
-    fn to_join<'d>(
+    fn to_join<'d, 'e>(
         drafts: &'d mut [Self],
         role: Role,
         group: Option<&str>,
+        group_of: impl Fn(Option<usize>) -> Option<&'e str>,
     ) -> Option<&'d mut Self> {
         match role {
             Role::User => {
@@ -93,7 +100,7 @@ impl Draft {
                 let may_part =
                     |draft: &Self| draft.role == Role::User && draft.results == draft.blocks.len();
                 back.find(|draft| !may_part(draft))
-                    .filter(|draft| draft.role == role && draft.group.as_deref() == group)
+                    .filter(|draft| draft.role == role && group_of(draft.group) == group)
             }
             _ => None,
         }

@@ -4,6 +4,7 @@ use crate::{
     format::{Blanks, Format, Why},
     json,
     message::{Blank, Block, Body, Kind, Message, Role},
+    name::Name,
 };
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
@@ -12,7 +13,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 /// What a record says.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    pub(super) id: Option<Box<str>>,
+    pub(super) id: Option<Name>,
     pub(super) link: Link,
     pub(super) what: What,
 }
@@ -25,7 +26,7 @@ pub(super) enum Link {
     /// Nothing: it begins a session.
     Root,
     /// The entry of this id.
-    To(Box<str>),
+    To(Name),
 }
 
 #[derive(Clone, Debug)]
@@ -37,13 +38,13 @@ pub(super) enum What {
     /// The model does not see it.
     Hidden,
     /// An answer that the agent leaves out, since nothing is in it; and its group.
-    Empty(Option<Box<str>>),
+    Empty(Option<Name>),
     /// A message that cannot be read, so that nobody knows what the model sees of it.
     Unread,
     Message {
         message: Message,
         /// Messages of one group are one message to the model.
-        group: Option<Box<str>>,
+        group: Option<Name>,
     },
     /// The model sees a summary in the place of what is before the first kept entry.
     Compaction(FirstKept),
@@ -52,12 +53,12 @@ pub(super) enum What {
     /// What is before it is seen otherwise: nobody knows how.
     Rewritten,
     /// No part of the tree: it names the entry with which the active branch ends.
-    Leaf(Box<str>),
+    Leaf(Name),
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum FirstKept {
-    Id(Box<str>),
+    Id(Name),
     /// Among the file's records.
     Number(u64),
     Nothing,
@@ -81,7 +82,7 @@ impl Entry {
         read.unwrap_or(Self::OUTSIDE)
     }
 
-    fn message(id: Option<Box<str>>, link: Link, message: Message) -> Self {
+    fn message(id: Option<Name>, link: Link, message: Message) -> Self {
         Self { id, link, what: What::Message { message, group: None } }
     }
 
@@ -350,8 +351,8 @@ fn text_of(role: Role, raw: &str) -> Message {
     Message::new(Body { role, blocks: vec![text], ..Body::of(raw.into()) })
 }
 
-fn owned(raw: Option<&RawValue>) -> Option<Box<str>> {
-    raw.and_then(json::string).map(|text| text.into_owned().into())
+fn owned(raw: Option<&RawValue>) -> Option<Name> {
+    raw.and_then(json::string).map(|text| Name::from(&*text))
 }
 
 fn link(raw: Option<&RawValue>) -> Link {

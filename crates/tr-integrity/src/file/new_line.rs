@@ -3,6 +3,7 @@ use super::{entry::What, form::FileForm, session_file::SessionFile};
 use crate::{
     json::{self, quote},
     message::{Kind, Message, Role},
+    name::Name,
 };
 use serde_json::value::RawValue;
 use std::{
@@ -37,7 +38,7 @@ pub(super) const fn id_member(form: FileForm) -> &'static str {
 pub(super) struct NewIds {
     form: FileForm,
     has_ids: bool,
-    taken: HashSet<Box<str>>,
+    taken: HashSet<Name>,
     /// Of which seeds and texts ids were made, and how many were tried.
     tried: HashMap<blake3::Hash, u64>,
 }
@@ -56,7 +57,7 @@ impl NewIds {
 
     /// An id for an entry with this text, and behind the one of id `seed`; `None` where entries
     /// have none.
-    pub(super) fn next(&mut self, seed: Option<&str>, text: &str) -> Option<Box<str>> {
+    pub(super) fn next(&mut self, seed: Option<&str>, text: &str) -> Option<Name> {
         if !self.has_ids {
             return None;
         }
@@ -69,7 +70,7 @@ impl NewIds {
             hasher.update(&tried.to_le_bytes());
             *tried += 1;
             let hex = hasher.finalize().to_hex();
-            let id: Box<str> = match self.form {
+            let id = match self.form {
                 // A UUID of the version for values of one's own.
                 FileForm::ClaudeCode | FileForm::ClaudeSubagent => format!(
                     "{}-{}-8{}-8{}-{}",
@@ -80,8 +81,8 @@ impl NewIds {
                     &hex[20..32]
                 ),
                 _ => hex[..8].to_owned(),
-            }
-            .into();
+            };
+            let id = Name::from(&*id);
             if self.taken.insert(id.clone()) {
                 return Some(id);
             }

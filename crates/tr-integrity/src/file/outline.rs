@@ -2,9 +2,13 @@
 //!
 //! What it does not understand at once is `None`, and left to [`Entry::read`], which agrees with
 //! it on all that it does.
-mod wire;
+mod part;
+mod scan;
 
-use self::wire::{Answer, Content, Object, Parent, Text};
+use self::{
+    part::{Part, Text},
+    scan::Scan,
+};
 use super::{
     entry::{Entry, Link, What},
     form::FileForm,
@@ -13,166 +17,255 @@ use crate::{
     format::{self, Format},
     message::{Blank, Block, Body, Kind, Message, Role},
 };
-use serde::{Deserialize, de::IgnoredAny};
+use std::sync::LazyLock;
 
 /// Reads a record that may be no JSON. Its message has no text.
 pub(super) fn read(form: FileForm, record: &str) -> Option<Entry> {
-    match form {
+    let mut scan = Scan::new(record);
+    let entry = match form {
         FileForm::ClaudeCode | FileForm::ClaudeSubagent => {
-            let takes_sides = form == FileForm::ClaudeSubagent;
-            let line: Line<'_> = object(record)?;
-            let kind = line.kind.filter(|kind| matches!(*kind, "user" | "assistant"));
-            let is_plain = !(line.is_sidechain && !takes_sides
-                || line.is_api_error
-                || line.is_transcript_only);
-            let Object(message) = line.message.filter(|_| kind.is_some() && is_plain)?;
-            let group = message.id.map(Into::into);
-            let message = message.anthropic()?;
-            let (id, link) = (line.uuid.map(Into::into), line.parent_uuid.into_link());
-            Some(Entry { id, link, what: What::Message { message, group } })
+            let line = Line::read(&mut scan, false)?;
+            line.claude_code(form == FileForm::ClaudeSubagent)?
         }
-        FileForm::OpenClaw { .. } => {
-            let line: Line<'_> = object(record)?;
-            let Object(message) = line.message.filter(|_| line.kind == Some("message"))?;
-            let message = message.openclaw()?;
-            let (id, link) = (line.id.map(Into::into), line.parent_id.into_link());
-            Some(Entry { id, link, what: What::Message { message, group: None } })
-        }
+        FileForm::OpenClaw { .. } => Line::read(&mut scan, true)?.openclaw()?,
         FileForm::Messages(Format::AnthropicMessages) => {
-            let message: Said<'_> = object(record)?;
-            let what = What::Message { message: message.anthropic()?, group: None };
-            Some(Entry { id: None, link: Link::Before, what })
+            let message = Said::read(&mut scan, false)?.anthropic()?;
+            let what = What::Message { message, group: None };
+            Entry { id: None, link: Link::Before, what }
         }
-        FileForm::Messages(_) | FileForm::Codex | FileForm::Other => None,
+        FileForm::Messages(_) | FileForm::Codex | FileForm::Other => return None,
+    };
+    scan.is_done().then_some(entry)
+}
+
+/// What was seen of an object's members: one that is there twice is not understood.
+#[derive(Default)]
+struct Seen(u32);
+
+impl Seen {
+    fn once(&mut self, member: u32) -> Option<()> {
+        let is_new = self.0 & 1 << member == 0;
+        self.0 |= 1 << member;
+        is_new.then_some(())
     }
 }
 
-fn object<'t, T: Deserialize<'t>>(record: &'t str) -> Option<T> {
-    let Object(object) = serde_json::from_str(record).ok()?;
-    Some(object)
+/// A text that may be `null`, and is then not there.
+fn text_of<'t>(scan: &mut Scan<'t>) -> Option<Option<&'t str>> {
+    if scan.null()? { Some(None) } else { scan.plain().map(Some) }
+}
+
+/// What an entry follows.
+#[derive(Default)]
+enum Parent<'t> {
+    #[default]
+    Absent,
+    Null,
+    Of(&'t str),
 }
 
 /// A line of Claude Code's or OpenClaw's.
-#[derive(Deserialize)]
+#[derive(Default)]
 struct Line<'t> {
-    #[serde(borrow, default, rename = "type")]
     kind: Option<&'t str>,
-    #[serde(borrow, default)]
-    uuid: Option<&'t str>,
-    #[serde(borrow, default, rename = "parentUuid")]
-    parent_uuid: Parent<'t>,
-    #[serde(borrow, default)]
     id: Option<&'t str>,
-    #[serde(borrow, default, rename = "parentId")]
-    parent_id: Parent<'t>,
-    #[serde(default, rename = "isSidechain")]
+    parent: Parent<'t>,
     is_sidechain: bool,
-    #[serde(default, rename = "isApiErrorMessage")]
     is_api_error: bool,
-    #[serde(default, rename = "isVisibleInTranscriptOnly")]
     is_transcript_only: bool,
-    #[serde(borrow, default)]
-    message: Option<Object<Said<'t>>>,
+    message: Option<Said<'t>>,
+}
+
+impl<'t> Line<'t> {
+    fn read(scan: &mut Scan<'t>, is_openclaws: bool) -> Option<Self> {
+        let (mut line, mut seen) = (Self::default(), Seen::default());
+        scan.object(|scan, name| {
+            match name {
+                "type" => {
+                    seen.once(0)?;
+                    line.kind = text_of(scan)?;
+                }
+                "message" => {
+                    seen.once(1)?;
+                    line.message =
+                        if scan.null()? { None } else { Some(Said::read(scan, is_openclaws)?) };
+                }
+                "isSidechain" if !is_openclaws => {
+                    seen.once(2)?;
+                    line.is_sidechain = scan.boolean()?;
+                }
+                "isApiErrorMessage" if !is_openclaws => {
+                    seen.once(3)?;
+                    line.is_api_error = scan.boolean()?;
+                }
+                "isVisibleInTranscriptOnly" if !is_openclaws => {
+                    seen.once(4)?;
+                    line.is_transcript_only = scan.boolean()?;
+                }
+                "uuid" if !is_openclaws => {
+                    seen.once(5)?;
+                    line.id = text_of(scan)?;
+                }
+                "parentUuid" if !is_openclaws => {
+                    seen.once(6)?;
+                    line.parent = text_of(scan)?.map_or(Parent::Null, Parent::Of);
+                }
+                "id" if is_openclaws => {
+                    seen.once(5)?;
+                    line.id = text_of(scan)?;
+                }
+                "parentId" if is_openclaws => {
+                    seen.once(6)?;
+                    line.parent = text_of(scan)?.map_or(Parent::Null, Parent::Of);
+                }
+                "subtype" | "summary" => {
+                    seen.once(7)?;
+                    scan.value()?;
+                }
+                "leafUuid" | "firstKeptEntryId" => {
+                    seen.once(8)?;
+                    scan.value()?;
+                }
+                "firstKeptEntryIndex" => {
+                    seen.once(9)?;
+                    scan.value()?;
+                }
+                _ => scan.value()?,
+            }
+            Some(())
+        })?;
+        Some(line)
+    }
+
+    fn claude_code(self, takes_sides: bool) -> Option<Entry> {
+        let is_said = matches!(self.kind, Some("user" | "assistant"));
+        let is_plain = !(self.is_sidechain && !takes_sides || self.is_api_error);
+        let is_plain = is_plain && is_said && !self.is_transcript_only;
+        let message = self.message.filter(|_| is_plain)?;
+        let group = message.id.map(Into::into);
+        let message = message.anthropic()?;
+        let what = What::Message { message, group };
+        Some(Entry { id: self.id.map(Into::into), link: self.parent.into_link(), what })
+    }
+
+    fn openclaw(self) -> Option<Entry> {
+        let message = self.message.filter(|_| self.kind == Some("message"))?.openclaw()?;
+        let what = What::Message { message, group: None };
+        Some(Entry { id: self.id.map(Into::into), link: self.parent.into_link(), what })
+    }
+}
+
+/// What a message says.
+#[derive(Default)]
+enum Content {
+    #[default]
+    Absent,
+    Text(Text),
+    Parts(Parts),
+}
+
+/// The blocks of a content.
+#[derive(Default)]
+struct Parts {
+    /// `None` if not all are understood.
+    blocks: Option<Vec<Block>>,
+    /// Whether one of them is a thought of the model's.
+    has_thought: bool,
+    /// How many there are, and whether the text of the last was put there by a repair.
+    count: usize,
+    is_synthetic: bool,
+}
+
+impl Parts {
+    fn read(scan: &mut Scan<'_>, is_openclaws: bool) -> Option<Self> {
+        let mut parts = Self { blocks: Some(Vec::new()), ..Self::default() };
+        scan.array(|scan| {
+            let part = Part::read(scan)?;
+            parts.count += 1;
+            parts.is_synthetic = part.text.is_some_and(|text| text.is_synthetic);
+            parts.has_thought |= matches!(part.kind, Some("thinking" | "redacted_thinking"));
+            let block = if is_openclaws { part.openclaw() } else { part.anthropic() };
+            parts.blocks = parts.blocks.take().zip(block).map(|(mut blocks, block)| {
+                // Most have one.
+                if blocks.is_empty() {
+                    blocks.reserve_exact(1);
+                }
+                blocks.push(block);
+                blocks
+            });
+            Some(())
+        })?;
+        Some(parts)
+    }
 }
 
 /// A message.
-#[derive(Deserialize)]
+#[derive(Default)]
 struct Said<'t> {
-    #[serde(borrow, default)]
     id: Option<&'t str>,
-    #[serde(borrow)]
     role: &'t str,
-    #[serde(borrow, default)]
-    content: Content<'t>,
-    #[serde(borrow, default, rename = "toolCallId")]
+    content: Content,
     tool_call_id: Option<&'t str>,
-    #[serde(borrow, default, rename = "stopReason")]
     stop_reason: Option<&'t str>,
-    #[serde(borrow, default)]
     api: Option<&'t str>,
-    /// Members in which other forms say something, of which some may be there twice.
-    #[serde(
-        default,
-        alias = "args",
-        alias = "arguments",
-        alias = "blocks",
-        alias = "body",
-        alias = "call",
-        alias = "contents",
-        alias = "data",
-        alias = "functionCall",
-        alias = "functionResponse",
-        alias = "function_call",
-        alias = "function_response",
-        alias = "input",
-        alias = "kwargs",
-        alias = "message",
-        alias = "messages",
-        alias = "output",
-        alias = "parts",
-        alias = "prompt",
-        alias = "result",
-        alias = "results",
-        alias = "steps",
-        alias = "text",
-        alias = "toolCall",
-        alias = "toolCalls",
-        alias = "toolInvocations",
-        alias = "toolResult",
-        alias = "toolResults",
-        alias = "toolUse",
-        alias = "tool_call_id",
-        alias = "tool_calls",
-        alias = "tool_results",
-        alias = "tool_use_id"
-    )]
-    says_more: Option<IgnoredAny>,
+    /// Whether it has a member in which other forms say something.
+    says_more: bool,
 }
 
-/// A block of a message, with all members that [`Entry::read`] looks at: one that is there twice
-/// is not understood here either.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Part<'t> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Option<&'t str>,
-    #[serde(borrow, default)]
-    id: Option<&'t str>,
-    #[serde(borrow, default)]
-    tool_use_id: Option<&'t str>,
-    #[serde(default)]
-    text: Option<Text>,
-    #[serde(default)]
-    content: Option<Answer>,
-    #[serde(borrow, default)]
-    name: Option<&'t str>,
-    input: Option<Object<IgnoredAny>>,
-    caller: Option<IgnoredAny>,
-    is_error: Option<IgnoredAny>,
-    arguments: Option<Object<IgnoredAny>>,
-    #[serde(rename = "thoughtSignature")]
-    thought_signature: Option<IgnoredAny>,
-    citations: Option<IgnoredAny>,
-    #[serde(rename = "isSystemPrompt")]
-    is_system_prompt: Option<IgnoredAny>,
-    #[serde(rename = "textSignature")]
-    text_signature: Option<IgnoredAny>,
-    /// Members of blocks that are never touched.
-    thinking: Option<IgnoredAny>,
-    #[serde(rename = "thinkingSignature")]
-    thinking_signature: Option<IgnoredAny>,
-    signature: Option<IgnoredAny>,
-    source: Option<IgnoredAny>,
-    data: Option<IgnoredAny>,
-    #[serde(rename = "mimeType")]
-    mime_type: Option<IgnoredAny>,
-    cache_control: Option<IgnoredAny>,
-}
+impl<'t> Said<'t> {
+    fn read(scan: &mut Scan<'t>, is_openclaws: bool) -> Option<Self> {
+        let (mut said, mut seen) = (Self::default(), Seen::default());
+        scan.object(|scan, name| {
+            match name {
+                "id" => {
+                    seen.once(0)?;
+                    said.id = text_of(scan)?;
+                }
+                "role" => {
+                    seen.once(1)?;
+                    said.role = scan.plain()?;
+                }
+                "content" => {
+                    seen.once(2)?;
+                    said.content = match scan.peek() {
+                        b'n' => scan.null().map(|_| Content::Absent)?,
+                        b'"' => Content::Text(Text::read(scan)?),
+                        _ => Content::Parts(Parts::read(scan, is_openclaws)?),
+                    };
+                }
+                "toolCallId" => {
+                    seen.once(3)?;
+                    said.tool_call_id = text_of(scan)?;
+                }
+                "stopReason" => {
+                    seen.once(4)?;
+                    said.stop_reason = text_of(scan)?;
+                }
+                "api" => {
+                    seen.once(5)?;
+                    said.api = text_of(scan)?;
+                }
+                "model" => {
+                    seen.once(6)?;
+                    scan.value()?;
+                }
+                name if format::may_say(name) => {
+                    seen.once(7)?;
+                    said.says_more = !scan.null()?;
+                    if said.says_more {
+                        scan.value()?;
+                    }
+                }
+                _ => scan.value()?,
+            }
+            Some(())
+        })?;
+        Some(said)
+    }
 
-impl Said<'_> {
     /// `None` where not all of it is understood, here and below.
     fn anthropic(self) -> Option<Message> {
-        if self.says_more.is_some() || self.tool_call_id.is_some() {
+        if self.says_more || self.tool_call_id.is_some() {
             return None;
         }
         let role = match self.role {
@@ -180,17 +273,19 @@ impl Said<'_> {
             "assistant" => Role::Assistant,
             _ => return None,
         };
-        let blocks = match self.content {
-            Content::Absent => return None,
-            Content::Text(Text { blank: Blank::Empty, .. }) => return None,
-            Content::Text(text) => vec![block(Kind::Text(text.blank))],
-            Content::Parts(parts) if parts.is_empty() => return None,
+        match self.content {
+            Content::Text(Text { blank: Blank::Empty, .. }) | Content::Absent => None,
+            Content::Text(text) => Some(with_text(role, text.blank)),
+            Content::Parts(Parts { count: 0, .. }) => None,
+            Content::Parts(Parts { has_thought: true, .. }) if role == Role::User => None,
             Content::Parts(parts) => {
-                let blocks = parts.into_iter().map(|Object(part)| part.anthropic(role));
-                blocks.collect::<Option<_>>()?
+                let blocks = parts.blocks?;
+                if let [Block { kind: Kind::Text(blank), .. }] = &*blocks {
+                    return Some(with_text(role, *blank));
+                }
+                Some(message(role, blocks, None))
             }
-        };
-        Some(message(role, blocks, None))
+        }
     }
 
     fn openclaw(self) -> Option<Message> {
@@ -198,21 +293,16 @@ impl Said<'_> {
             "user" => Some(message(Role::User, Vec::new(), None)),
             "assistant" if !matches!(self.stop_reason, Some("error" | "aborted")) => {
                 let Content::Parts(parts) = self.content else { return None };
-                if self.says_more.is_some() {
+                if self.says_more {
                     return None;
                 }
-                let blocks = parts.into_iter().map(|Object(part)| part.openclaw());
-                let blocks = blocks.collect::<Option<_>>()?;
                 let answered_in = self.api.and_then(format::form_of_api);
-                Some(message(Role::Assistant, blocks, answered_in))
+                Some(message(Role::Assistant, parts.blocks?, answered_in))
             }
             "toolResult" => {
-                let is_synthetic = match &self.content {
+                let is_synthetic = match self.content {
                     Content::Text(text) => text.is_synthetic,
-                    Content::Parts(parts) => matches!(
-                        &**parts,
-                        [Object(Part { text: Some(Text { is_synthetic: true, .. }), .. })]
-                    ),
+                    Content::Parts(parts) => parts.count == 1 && parts.is_synthetic,
                     Content::Absent => false,
                 };
                 let result = result(self.tool_call_id, is_synthetic);
@@ -223,71 +313,14 @@ impl Said<'_> {
     }
 }
 
-impl Part<'_> {
-    fn anthropic(self, role: Role) -> Option<Block> {
-        let is_refused = self.input.is_none() || self.is_refused(200);
-        let is_refused = is_refused || !self.id.is_none_or(format::is_plain);
-        let is_use = self.is_of_use();
-        let is_result = self.tool_use_id.is_some() || self.is_error.is_some();
-        let is_text = self.text.is_some() || self.citations.is_some();
-        let is_text = is_text || self.is_system_prompt.is_some();
-        let is_openclaws = self.arguments.is_some() || self.thought_signature.is_some();
-        let has_content = self.content.is_some();
-        let is_other = is_openclaws || self.is_untouched();
-        Some(block(match self.kind? {
-            "tool_use" if !(is_result || is_text || is_other || has_content || is_refused) => {
-                used(self.id)
-            }
-            "tool_result" if !(is_use || is_text || is_other) => {
-                result(self.tool_use_id, self.content?.is_synthetic)
-            }
-            "text" if !(is_use || is_result || is_other || has_content) => {
-                Kind::Text(self.text?.blank)
-            }
-            "thinking" | "redacted_thinking" if role == Role::User => return None,
-            kind if format::is_untouched(kind) => Kind::Other,
-            _ => return None,
-        }))
+impl Parent<'_> {
+    fn into_link(self) -> Link {
+        match self {
+            Self::Absent => Link::Before,
+            Self::Null => Link::Root,
+            Self::Of(id) => Link::To(id.into()),
+        }
     }
-
-    fn openclaw(self) -> Option<Block> {
-        let is_call = self.input.is_none() && self.caller.is_none() && !self.is_untouched();
-        let is_call = is_call && self.text.is_none() && self.tool_use_id.is_none();
-        let is_call = is_call && self.content.is_none() && self.is_error.is_none();
-        let is_call = is_call && self.citations.is_none() && self.cache_control.is_none();
-        let is_refused = self.arguments.is_none() || self.is_refused(usize::MAX);
-        Some(block(match self.kind? {
-            "toolCall" if is_call && self.is_system_prompt.is_none() && !is_refused => {
-                used(self.id)
-            }
-            "text" => Kind::Text(Blank::No),
-            "thinking" | "image" => Kind::Other,
-            _ => return None,
-        }))
-    }
-
-    /// Whether the name of a tool is refused, if at most so many bytes of it are taken.
-    fn is_refused(&self, most: usize) -> bool {
-        self.name.is_none_or(|name| name.is_empty() || name.len() > most)
-    }
-
-    /// Whether it has a member of Anthropic's uses.
-    const fn is_of_use(&self) -> bool {
-        let is_named = self.id.is_some() || self.name.is_some();
-        is_named || self.input.is_some() || self.caller.is_some()
-    }
-
-    /// Whether it has a member of blocks that are never touched.
-    const fn is_untouched(&self) -> bool {
-        let is_thought = self.thinking.is_some() || self.thinking_signature.is_some();
-        let is_thought = is_thought || self.signature.is_some() || self.text_signature.is_some();
-        is_thought || self.source.is_some() || self.data.is_some() || self.mime_type.is_some()
-    }
-}
-
-fn used(id: Option<&str>) -> Kind {
-    let (id_at, name) = (id.map(|_| 0..0), Box::default());
-    Kind::Use { id: id.unwrap_or_default().into(), id_at, name, noun: "" }
 }
 
 fn result(id: Option<&str>, synthetic: bool) -> Kind {
@@ -305,12 +338,19 @@ fn message(role: Role, mut blocks: Vec<Block>, answered_in: Option<Format>) -> M
     Message::new(Body { role, blocks, answered_in, ..Body::of(Box::default()) })
 }
 
-impl Parent<'_> {
-    fn into_link(self) -> Link {
-        match self {
-            Self::Absent => Link::Before,
-            Self::Null => Link::Root,
-            Self::Of(id) => Link::To(id.into()),
-        }
+/// A message of one text. Most are alike, and share what they have.
+fn with_text(role: Role, blank: Blank) -> Message {
+    fn new(role: Role, blank: Blank) -> Message {
+        message(role, vec![block(Kind::Text(blank))], None)
+    }
+    static OF_USER: LazyLock<Message> = LazyLock::new(|| new(Role::User, Blank::No));
+    static OF_MODEL: LazyLock<Message> = LazyLock::new(|| new(Role::Assistant, Blank::No));
+    match (role, blank) {
+        (Role::User, Blank::No) => OF_USER.clone(),
+        (Role::Assistant, Blank::No) => OF_MODEL.clone(),
+        _ => new(role, blank),
     }
 }
+
+#[cfg(test)]
+mod tests;

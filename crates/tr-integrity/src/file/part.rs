@@ -201,7 +201,7 @@ impl<'f> Parts<'f> {
     }
 
     /// The id of the record at `offset`.
-    fn id_at(&self, offset: usize) -> Option<Option<Box<str>>> {
+    fn id_at(&self, offset: usize) -> Option<Option<crate::name::Name>> {
         Some(entry_at(self.form, self.bytes, offset)?.id)
     }
 
@@ -296,7 +296,7 @@ impl Seen {
 
 #[derive(PartialEq, Eq, Hash)]
 enum Owned {
-    Entry(Box<str>),
+    Entry(crate::name::Name),
     Tool(Box<str>),
 }
 

@@ -77,6 +77,8 @@ impl Path {
                 // Most follow the one that stands before them: then it is the nearest of its id.
                 Link::To(id) => match at.checked_sub(1) {
                     Some(next) if entries[next].entry.id.as_ref() == Some(id) => Some(next),
+                    // Before the first there is none: it stood before the list, or stands behind.
+                    None => entries.iter().position(|it| it.entry.id.as_ref() == Some(id)),
                     _ => ids().parent(id, at),
                 },
             };

@@ -4,42 +4,45 @@ use serde_json::value::RawValue;
 
 /// Members in which some form or other keeps what a message says. In a form that does not know
 /// them, a message that has one says something that is not read.
-const SAYING: [&str; 34] = [
-    "args",
-    "arguments",
-    "blocks",
-    "body",
-    "call",
-    "content",
-    "contents",
-    "data",
-    "functionCall",
-    "functionResponse",
-    "function_call",
-    "function_response",
-    "input",
-    "kwargs",
-    "message",
-    "messages",
-    "output",
-    "parts",
-    "prompt",
-    "result",
-    "results",
-    "steps",
-    "text",
-    "toolCall",
-    "toolCallId",
-    "toolCalls",
-    "toolInvocations",
-    "toolResult",
-    "toolResults",
-    "toolUse",
-    "tool_call_id",
-    "tool_calls",
-    "tool_results",
-    "tool_use_id",
-];
+pub(crate) fn may_say(name: &str) -> bool {
+    matches!(
+        name,
+        "args"
+            | "arguments"
+            | "blocks"
+            | "body"
+            | "call"
+            | "content"
+            | "contents"
+            | "data"
+            | "functionCall"
+            | "functionResponse"
+            | "function_call"
+            | "function_response"
+            | "input"
+            | "kwargs"
+            | "message"
+            | "messages"
+            | "output"
+            | "parts"
+            | "prompt"
+            | "result"
+            | "results"
+            | "steps"
+            | "text"
+            | "toolCall"
+            | "toolCallId"
+            | "toolCalls"
+            | "toolInvocations"
+            | "toolResult"
+            | "toolResults"
+            | "toolUse"
+            | "tool_call_id"
+            | "tool_calls"
+            | "tool_results"
+            | "tool_use_id"
+    )
+}
 
 /// Whether a value says nothing, wherever it stands.
 fn is_nothing(value: &RawValue) -> bool {
@@ -63,7 +66,7 @@ pub(super) fn message(raw: &str, known: &[&str], content: Option<&RawValue>) -> 
     let mut others = others.peekable();
     others.peek()?;
     let says = |(name, value): (&str, &RawValue)| {
-        SAYING.contains(&name) && value.get().starts_with(['"', '[', '{'])
+        may_say(name) && value.get().starts_with(['"', '[', '{'])
     };
     let is_bare = content.is_none_or(is_nothing);
     let says_unknown = others.any(|(name, value)| is_bare || says((name, *value)));

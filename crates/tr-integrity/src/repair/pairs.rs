@@ -108,7 +108,7 @@ type AtHome = (Vec<usize>, Vec<usize>);
 impl Use {
     fn of(kind: &Kind, at: usize, block: usize) -> Option<Self> {
         let key = kind.key(true)?;
-        let (id, is_refused) = (key.id.clone(), false);
+        let (id, is_refused) = (Box::from(&*key.id), false);
         Some(Self { at, block, id, key, is_refused, answer: None, new_id: None })
     }
 }
@@ -329,7 +329,7 @@ impl<'t> Pairs<'t> {
             if found.fate != Fate::Stray || found.is_synthetic {
                 continue;
             }
-            let Some(steps) = waiting.get_mut(&found.key.id) else { continue };
+            let Some(steps) = waiting.get_mut(&*found.key.id) else { continue };
             let behind = self.steps.partition_point(|step| step.at <= found.at);
             let before = steps.range(..behind).next_back().map(|(step, _)| *step);
             let nearest = before.or_else(|| steps.keys().next().copied());

@@ -49,6 +49,9 @@ impl Findings {
 
     /// Takes out all that are left.
     pub(super) fn take(&mut self) -> Vec<Finding> {
+        if self.all.is_empty() {
+            return Vec::new();
+        }
         let Self { all, is_back, errors, .. } = mem::take(self);
         self.errors = errors;
         if is_back.is_empty() {

@@ -1,5 +1,6 @@
 //! Where ids are used: a few bytes for each, however long it is. The last uses are forgotten
 //! without a look at their messages.
+use hashbrown::HashTable;
 use std::{
     hash::{BuildHasher, RandomState},
     iter,
@@ -10,29 +11,26 @@ use std::{
 /// A hash of 64 bits under a random key stands for an id. That two of a million ids share one
 /// happens once in thirty million sessions.
 ///
-/// It is a hash table whose entries stand in one list as they came. A bucket is a chain of links
-/// through that list, to the last use of each of its ids. So the last entry is undone by putting
-/// back the one link that leads to it.
+/// The uses stand in one list as they came, and a table has the last use of each id. So the last
+/// use is undone by putting the one before it into the table.
 #[derive(Clone, Debug)]
 pub(super) struct Ids<T = ()> {
     key: RandomState,
     uses: Vec<Use<T>>,
-    /// None, or a power of two; not less than there are uses.
-    buckets: Vec<Link>,
+    /// The last use of each id.
+    last: HashTable<u32>,
 }
 
 #[derive(Clone, Debug)]
 struct Use<T> {
     id: Id,
     message: u32,
-    /// To the bucket's next id.
-    next: Link,
     /// To the use of this id before this one.
     before: Link,
     what: T,
 }
 
-/// What stands for an id, in 4-byte parts: so a use takes 20 bytes, not 24.
+/// What stands for an id, in 4-byte parts: so a use takes 16 bytes, and more only for what is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Id(u32, u32);
 
@@ -42,24 +40,23 @@ pub(super) struct Link(u32);
 
 const NONE: Link = Link::NONE;
 
-/// Buckets at the first use.
-const FIRST: usize = 16;
+/// Places in the table at the first use.
+const FIRST: usize = 14;
 
 impl<T> Default for Ids<T> {
     fn default() -> Self {
-        Self { key: RandomState::new(), uses: Vec::new(), buckets: Vec::new() }
+        Self { key: RandomState::new(), uses: Vec::new(), last: HashTable::new() }
     }
 }
 
 impl<T> Ids<T> {
     /// Notes that `message`, the last so far, uses `id`; says whether it was used before.
     pub(super) fn note(&mut self, id: &str, message: usize, what: T) -> bool {
-        if self.uses.len() == self.buckets.len() {
-            self.grow();
-        }
         let (id, message) = (self.id(id), number(message));
-        self.uses.push(Use { id, message, next: NONE, before: NONE, what });
-        self.link(self.uses.len() - 1)
+        let at = number(self.uses.len());
+        let before = self.place(id, at);
+        self.uses.push(Use { id, message, before, what });
+        before != NONE
     }
 
     /// The last message that uses `id`.
@@ -69,8 +66,9 @@ impl<T> Ids<T> {
 
     /// The uses of `id`, the last first.
     pub(super) fn of(&self, id: &str) -> impl Iterator<Item = usize> + use<'_, T> {
-        let (_, last) = self.find(self.id(id));
-        iter::successors(last.at(), |&at| self.uses[at].before.at())
+        let id = self.id(id);
+        let last = self.last.find(id.hash(), |&at| self.uses[at as usize].id == id);
+        iter::successors(last.map(|&at| at as usize), |&at| self.uses[at].before.at())
     }
 
     /// In which message a use is.
@@ -100,52 +98,45 @@ impl<T> Ids<T> {
     /// Forgets the last use, if it is in none of the first `len` messages; tells which use of its id
     /// comes before it.
     pub(super) fn pop_from(&mut self, len: usize) -> Option<Option<usize>> {
-        let last = self.uses.last().filter(|last| last.message as usize >= len)?;
-        let Use { id, next, before, .. } = *last;
-        let (leading, _) = self.find(id);
-        self.lead(id, leading, if before == NONE { next } else { before });
-        self.uses.pop();
-        Some(before.at())
-    }
-
-    /// Makes a use the last of its id; says whether there is one before.
-    fn link(&mut self, at: usize) -> bool {
-        let id = self.uses[at].id;
-        let (leading, before) = self.find(id);
-        let (leading, next) = match before.at() {
-            // In the place of that: a chain is no longer for an id that comes often.
-            Some(before) => (leading, self.uses[before].next),
-            None => (NONE, self.buckets[self.bucket(id)]),
-        };
-        (self.uses[at].next, self.uses[at].before) = (next, before);
-        self.lead(id, leading, Link(number(at)));
-        before != NONE
-    }
-
-    /// The link to the last use of `id`, and to the use whose link that is; none if it is the
-    /// bucket's.
-    fn find(&self, id: Id) -> (Link, Link) {
-        let bucket = self.buckets.get(self.bucket(id));
-        let (mut leading, mut link) = (NONE, bucket.copied().unwrap_or(NONE));
-        while let Some(at) = link.at().filter(|&at| self.uses[at].id != id) {
-            (leading, link) = (link, self.uses[at].next);
+        let last = self.uses.pop_if(|last| last.message as usize >= len)?;
+        let at = number(self.uses.len());
+        if let Ok(mut entry) = self.last.find_entry(last.id.hash(), |&other| other == at) {
+            match last.before.at() {
+                Some(before) => *entry.get_mut() = number(before),
+                None => drop(entry.remove()),
+            }
         }
-        (leading, link)
+        Some(last.before.at())
     }
 
-    /// Sets the link that `leading` has in the chain of `id`.
-    fn lead(&mut self, id: Id, leading: Link, link: Link) {
-        let bucket = self.bucket(id);
-        match leading.at() {
-            Some(at) => self.uses[at].next = link,
-            None => self.buckets[bucket] = link,
+    /// Makes the use at `at` the last of its id; says which was the last so far.
+    fn place(&mut self, id: Id, at: u32) -> Link {
+        if self.last.len() == self.last.capacity() {
+            self.grow();
         }
+        let is_same = |&at: &u32| self.uses[at as usize].id == id;
+        if let Some(last) = self.last.find_mut(id.hash(), is_same) {
+            return Link(std::mem::replace(last, at));
+        }
+        let hash = |&at: &u32| self.uses[at as usize].id.hash();
+        self.last.insert_unique(id.hash(), at, hash);
+        NONE
     }
 
+    /// Goes through the uses in their order: the table alone would look them up one by one.
     fn grow(&mut self) {
-        self.buckets = vec![NONE; (2 * self.buckets.len()).max(FIRST)];
+        let places = (2 * self.last.capacity()).max(FIRST);
+        self.last = HashTable::with_capacity(places);
         for at in 0..self.uses.len() {
-            self.link(at);
+            let Use { id, before, .. } = self.uses[at];
+            let hash = |&at: &u32| self.uses[at as usize].id.hash();
+            match before.at() {
+                None => drop(self.last.insert_unique(id.hash(), number(at), hash)),
+                Some(before) => {
+                    let was = self.last.find_mut(id.hash(), |&at| at as usize == before);
+                    was.into_iter().for_each(|last| *last = number(at));
+                }
+            }
         }
     }
 
@@ -153,9 +144,11 @@ impl<T> Ids<T> {
         let hash = self.key.hash_one(id);
         Id((hash >> 32) as u32, hash as u32)
     }
+}
 
-    fn bucket(&self, Id(_, low): Id) -> usize {
-        low as usize & self.buckets.len().wrapping_sub(1)
+impl Id {
+    fn hash(self) -> u64 {
+        u64::from(self.0) << 32 | u64::from(self.1)
     }
 }
 

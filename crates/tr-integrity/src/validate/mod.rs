@@ -314,7 +314,7 @@ impl Validator {
 
     fn open_step(&mut self, message: &Message, rules: Rules) {
         let at = self.len;
-        let mut uses = Vec::new();
+        let mut uses = Vec::with_capacity(message.tool_uses().count());
         for (block, part) in message.blocks().iter().enumerate() {
             let Kind::Use { id, id_at, noun, .. } = &part.kind else { continue };
             let is_again = self.uses.note(id, at, ());

@@ -46,7 +46,11 @@ impl Step {
         if let Some(keys) = self.keys.get_mut() {
             uses.iter().for_each(|open| keys.push(&open.key));
         }
-        self.uses.extend(uses);
+        if self.uses.is_empty() {
+            self.uses = uses;
+        } else {
+            self.uses.extend(uses);
+        }
     }
 
     /// The first use of the step.

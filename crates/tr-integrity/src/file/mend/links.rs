@@ -3,6 +3,7 @@ use super::{Mend, NewLine, chain::Step};
 use crate::{
     file::{entry::Link, new_line, path::Ids},
     json,
+    name::Name,
 };
 use std::collections::HashMap;
 
@@ -10,9 +11,9 @@ use std::collections::HashMap;
 struct Linker<'m, 'f> {
     mend: &'m mut Mend<'f>,
     /// How many entries there will be with each id.
-    holders: HashMap<Box<str>, usize>,
+    holders: HashMap<Name, usize>,
     /// How many lines come with each id.
-    coming: HashMap<Box<str>, usize>,
+    coming: HashMap<Name, usize>,
     /// What stands in the place of entries of the branch that go: what was before them.
     instead: HashMap<usize, Option<Step>>,
 }

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     message::Message,
+    name::Name,
     repair::{Repair, RepairPlan},
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -31,7 +32,7 @@ pub(super) struct Mend<'f> {
     steps: HashMap<usize, usize>,
     ids: NewIds,
     /// Entries that get an id of their own.
-    named: BTreeMap<usize, Box<str>>,
+    named: BTreeMap<usize, Name>,
     /// Entries whose links were changed.
     relinked: BTreeSet<usize>,
     /// Entries that stand elsewhere.
@@ -41,7 +42,7 @@ pub(super) struct Mend<'f> {
 /// A new line of the branch, or one that moved here.
 #[derive(Clone, Debug)]
 struct New {
-    id: Option<Box<str>>,
+    id: Option<Name>,
     line: NewLine,
 }
 

@@ -1,0 +1,210 @@
+//! A block of a message, as an outline has it.
+use super::{Seen, block, result, scan::Scan, text_of};
+use crate::{
+    format,
+    message::{Blank, Block, Kind},
+};
+
+/// What is told of a text.
+#[derive(Clone, Copy)]
+pub(super) struct Text {
+    pub(super) blank: Blank,
+    pub(super) is_synthetic: bool,
+}
+
+impl Text {
+    fn of(text: &str) -> Self {
+        Self { blank: Blank::of(text), is_synthetic: format::is_synthetic_text(text) }
+    }
+
+    /// `None` if it cannot be read as a text.
+    pub(super) fn read(scan: &mut Scan<'_>) -> Option<Self> {
+        let quoted = scan.string()?;
+        if !quoted.has_escapes {
+            return Some(Self::of(quoted.inside));
+        }
+        match quoted.inside.as_bytes().first() {
+            // It begins with a letter, and with none with which a repair's texts begin.
+            Some(first) if first.is_ascii_graphic() && !matches!(first, b'\\' | b'[' | b'o') => {
+                Some(Self { blank: Blank::No, is_synthetic: false })
+            }
+            _ => serde_json::from_str::<String>(quoted.whole).ok().map(|text| Self::of(&text)),
+        }
+    }
+
+    fn read_or_null(scan: &mut Scan<'_>) -> Option<Option<Self>> {
+        if scan.null()? { Some(None) } else { Self::read(scan).map(Some) }
+    }
+}
+
+/// A block of a message, with all members that [`Entry::read`](super::Entry::read) looks at.
+#[derive(Default)]
+pub(super) struct Part<'t> {
+    pub(super) kind: Option<&'t str>,
+    id: Option<&'t str>,
+    tool_use_id: Option<&'t str>,
+    pub(super) text: Option<Text>,
+    /// Whether the content of a result was put there by a repair.
+    content: Option<bool>,
+    name: Option<&'t str>,
+    /// Which other members it has.
+    has: u32,
+}
+
+const INPUT: u32 = 1;
+const CALLER: u32 = 1 << 1;
+const IS_ERROR: u32 = 1 << 2;
+const ARGUMENTS: u32 = 1 << 3;
+const THOUGHT_SIGNATURE: u32 = 1 << 4;
+const CITATIONS: u32 = 1 << 5;
+const IS_SYSTEM_PROMPT: u32 = 1 << 6;
+const CACHE_CONTROL: u32 = 1 << 7;
+/// Members of blocks that are never touched.
+const UNTOUCHED: u32 = 1 << 8;
+
+impl<'t> Part<'t> {
+    /// `None` if it has a member that is not known.
+    pub(super) fn read(scan: &mut Scan<'t>) -> Option<Self> {
+        let (mut part, mut seen) = (Self::default(), Seen::default());
+        scan.object(|scan, name| {
+            let (number, member) = match name {
+                "type" => {
+                    seen.once(0)?;
+                    part.kind = text_of(scan)?;
+                    return Some(());
+                }
+                "id" => {
+                    seen.once(1)?;
+                    part.id = text_of(scan)?;
+                    return Some(());
+                }
+                "tool_use_id" => {
+                    seen.once(2)?;
+                    part.tool_use_id = text_of(scan)?;
+                    return Some(());
+                }
+                "text" => {
+                    seen.once(3)?;
+                    part.text = Text::read_or_null(scan)?;
+                    return Some(());
+                }
+                "content" => {
+                    seen.once(4)?;
+                    part.content = answer(scan)?;
+                    return Some(());
+                }
+                "name" => {
+                    seen.once(5)?;
+                    part.name = text_of(scan)?;
+                    return Some(());
+                }
+                "input" => (6, INPUT),
+                "caller" => (7, CALLER),
+                "is_error" => (8, IS_ERROR),
+                "arguments" => (9, ARGUMENTS),
+                "thoughtSignature" => (10, THOUGHT_SIGNATURE),
+                "citations" => (11, CITATIONS),
+                "isSystemPrompt" => (12, IS_SYSTEM_PROMPT),
+                "textSignature" => (13, UNTOUCHED),
+                "thinking" => (14, UNTOUCHED),
+                "thinkingSignature" => (15, UNTOUCHED),
+                "signature" => (16, UNTOUCHED),
+                "source" => (17, UNTOUCHED),
+                "data" => (18, UNTOUCHED),
+                "mimeType" => (19, UNTOUCHED),
+                "cache_control" => (20, CACHE_CONTROL),
+                _ => return None,
+            };
+            seen.once(number)?;
+            if scan.null()? {
+                return Some(());
+            }
+            part.has |= member;
+            // They are refused if they are none.
+            if matches!(member, INPUT | ARGUMENTS) && scan.peek() != b'{' {
+                return None;
+            }
+            scan.value()
+        })?;
+        Some(part)
+    }
+
+    const fn has(&self, members: u32) -> bool {
+        self.has & members != 0
+    }
+
+    /// `None` where not all of it is understood, here and below.
+    pub(super) fn anthropic(&self) -> Option<Block> {
+        let is_refused = !self.has(INPUT) || self.is_refused(200);
+        let is_refused = is_refused || !self.id.is_none_or(format::is_plain);
+        let is_use = self.id.is_some() || self.name.is_some() || self.has(INPUT | CALLER);
+        let is_result = self.tool_use_id.is_some() || self.has(IS_ERROR);
+        let is_text = self.text.is_some() || self.has(CITATIONS | IS_SYSTEM_PROMPT);
+        let is_other = self.has(ARGUMENTS | THOUGHT_SIGNATURE | UNTOUCHED);
+        let has_content = self.content.is_some();
+        Some(block(match self.kind? {
+            "tool_use" if !(is_result || is_text || is_other || has_content || is_refused) => {
+                used(self.id)
+            }
+            "tool_result" if !(is_use || is_text || is_other) => {
+                result(self.tool_use_id, self.content?)
+            }
+            "text" if !(is_use || is_result || is_other || has_content) => {
+                Kind::Text(self.text?.blank)
+            }
+            kind if format::is_untouched(kind) => Kind::Other,
+            _ => return None,
+        }))
+    }
+
+    pub(super) fn openclaw(&self) -> Option<Block> {
+        let others = INPUT | CALLER | IS_ERROR | CITATIONS | IS_SYSTEM_PROMPT | CACHE_CONTROL;
+        let is_call = !self.has(others | UNTOUCHED) && self.has(ARGUMENTS);
+        let is_call = is_call && self.text.is_none() && self.tool_use_id.is_none();
+        let is_call = is_call && self.content.is_none() && !self.is_refused(usize::MAX);
+        Some(block(match self.kind? {
+            "toolCall" if is_call => used(self.id),
+            "text" => Kind::Text(Blank::No),
+            "thinking" | "image" => Kind::Other,
+            _ => return None,
+        }))
+    }
+
+    /// Whether the name of a tool is refused, if at most so many bytes of it are taken.
+    fn is_refused(&self, most: usize) -> bool {
+        self.name.is_none_or(|name| name.is_empty() || name.len() > most)
+    }
+}
+
+/// Whether a result's content was put there by a repair: a text, or the one part that it has.
+/// `None` of one that is `null`.
+fn answer(scan: &mut Scan<'_>) -> Option<Option<bool>> {
+    match scan.peek() {
+        b'n' => scan.null().map(|_| None),
+        b'"' => Text::read(scan).map(|text| Some(text.is_synthetic)),
+        _ => {
+            let (mut count, mut is_synthetic) = (0, false);
+            scan.array(|scan| {
+                count += 1;
+                if count > 1 {
+                    return scan.value();
+                }
+                let mut seen = Seen::default();
+                scan.object(|scan, name| {
+                    if name != "text" {
+                        return scan.value();
+                    }
+                    seen.once(0)?;
+                    is_synthetic = Text::read_or_null(scan)?.is_some_and(|text| text.is_synthetic);
+                    Some(())
+                })
+            })?;
+            Some(Some(count == 1 && is_synthetic))
+        }
+    }
+}
+
+fn used(id: Option<&str>) -> Kind {
+    let (id_at, name) = (id.map(|_| 0..0), Box::default());
+    Kind::Use { id: id.unwrap_or_default().into(), id_at, name, noun: "" }
+}

@@ -1,0 +1,332 @@
+//! Goes through the JSON text of a record once, and looks only at what is asked for.
+//!
+//! All of the text is looked through as strictly as serde does: what is passed over is JSON too.
+
+/// Deeper values are left to serde, which has no bound.
+const DEEP: usize = 64;
+
+/// From so many bytes on, a string is looked through by larger blocks.
+const LONG: usize = 64;
+
+/// What is not JSON, or not as simple as is asked for, is `None`, here and below.
+pub(super) struct Scan<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+/// A string as it stands in the text, with its quotes and without.
+#[derive(Clone, Copy)]
+pub(super) struct Quoted<'t> {
+    pub(super) whole: &'t str,
+    pub(super) inside: &'t str,
+    pub(super) has_escapes: bool,
+}
+
+impl<'t> Scan<'t> {
+    pub(super) const fn new(text: &'t str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// The first byte of the next token; 0 at the end, which begins none.
+    #[inline]
+    pub(super) fn peek(&mut self) -> u8 {
+        let bytes = self.text.as_bytes();
+        while let Some(byte) = bytes.get(self.at) {
+            if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+                return *byte;
+            }
+            self.at += 1;
+        }
+        0
+    }
+
+    /// Goes over a token of one byte, if it is the next.
+    #[inline]
+    fn take(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == byte;
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    /// Whether nothing but white space is left.
+    pub(super) fn is_done(&mut self) -> bool {
+        self.peek();
+        self.at == self.text.len()
+    }
+
+    /// Goes through an object. `member` goes over the value of each member.
+    pub(super) fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, &'t str) -> Option<()>,
+    ) -> Option<()> {
+        self.take(b'{').then_some(())?;
+        if self.take(b'}') {
+            return Some(());
+        }
+        loop {
+            let name = self.plain()?;
+            self.take(b':').then_some(())?;
+            member(self, name)?;
+            if !self.take(b',') {
+                return self.take(b'}').then_some(());
+            }
+        }
+    }
+
+    /// Goes through an array. `element` goes over each element.
+    pub(super) fn array(&mut self, mut element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.take(b'[').then_some(())?;
+        if self.take(b']') {
+            return Some(());
+        }
+        loop {
+            element(self)?;
+            if !self.take(b',') {
+                return self.take(b']').then_some(());
+            }
+        }
+    }
+
+    /// A string without escapes.
+    #[inline]
+    pub(super) fn plain(&mut self) -> Option<&'t str> {
+        self.take(b'"').then_some(())?;
+        let (bytes, start) = (self.text.as_bytes(), self.at);
+        let end = start + ordinary(&bytes[start..]);
+        self.at = end + 1;
+        if bytes.get(end) == Some(&b'"') { self.text.get(start..end) } else { None }
+    }
+
+    /// A string.
+    pub(super) fn string(&mut self) -> Option<Quoted<'t>> {
+        self.peek();
+        let start = self.at;
+        let has_escapes = self.skip_string()?;
+        let (whole, inside) = (start..self.at, start + 1..self.at - 1);
+        let (whole, inside) = (self.text.get(whole)?, self.text.get(inside)?);
+        Some(Quoted { whole, inside, has_escapes })
+    }
+
+    /// Goes over a string, and says whether it has escapes.
+    #[inline]
+    fn skip_string(&mut self) -> Option<bool> {
+        self.take(b'"').then_some(())?;
+        let bytes = self.text.as_bytes();
+        let mut has_escapes = false;
+        loop {
+            self.at += ordinary(&bytes[self.at..]);
+            match bytes.get(self.at)? {
+                b'"' => break,
+                b'\\' => self.at += escape_len(&bytes[self.at..])?,
+                _ => return None,
+            }
+            has_escapes = true;
+        }
+        self.at += 1;
+        Some(has_escapes)
+    }
+
+    /// Goes over a word.
+    fn word(&mut self, word: &str) -> Option<()> {
+        let is_there = self.text.as_bytes()[self.at..].starts_with(word.as_bytes());
+        self.at += word.len();
+        is_there.then_some(())
+    }
+
+    /// `null`, if that is the next value.
+    pub(super) fn null(&mut self) -> Option<bool> {
+        if self.peek() != b'n' {
+            return Some(false);
+        }
+        self.word("null").map(|()| true)
+    }
+
+    /// A boolean.
+    pub(super) fn boolean(&mut self) -> Option<bool> {
+        match self.peek() {
+            b't' => self.word("true").map(|()| true),
+            b'f' => self.word("false").map(|()| false),
+            _ => None,
+        }
+    }
+
+    /// Goes over any value.
+    pub(super) fn value(&mut self) -> Option<()> {
+        self.value_in(0)
+    }
+
+    fn value_in(&mut self, depth: usize) -> Option<()> {
+        match self.peek() {
+            b'"' => self.skip_string().map(drop),
+            b'{' | b'[' if depth == DEEP => None,
+            b'{' => self.any_object(depth),
+            b'[' => self.array(|scan| scan.value_in(depth + 1)),
+            b't' => self.word("true"),
+            b'f' => self.word("false"),
+            b'n' => self.word("null"),
+            _ => self.number(),
+        }
+    }
+
+    fn any_object(&mut self, depth: usize) -> Option<()> {
+        self.take(b'{').then_some(())?;
+        if self.take(b'}') {
+            return Some(());
+        }
+        loop {
+            self.skip_string()?;
+            self.take(b':').then_some(())?;
+            self.value_in(depth + 1)?;
+            if !self.take(b',') {
+                return self.take(b'}').then_some(());
+            }
+        }
+    }
+
+    fn number(&mut self) -> Option<()> {
+        let bytes = self.text.as_bytes();
+        let next = |at: usize| bytes.get(at).copied().unwrap_or_default();
+        self.at += usize::from(next(self.at) == b'-');
+        let is_zero = next(self.at) == b'0';
+        let whole = self.digits()?;
+        (!is_zero || whole == 1).then_some(())?;
+        if next(self.at) == b'.' {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(next(self.at), b'e' | b'E') {
+            self.at += 1;
+            self.at += usize::from(matches!(next(self.at), b'+' | b'-'));
+            self.digits()?;
+        }
+        Some(())
+    }
+
+    /// Goes over one digit or more; how many there are.
+    fn digits(&mut self) -> Option<usize> {
+        let rest = &self.text.as_bytes()[self.at..];
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += digits;
+        (digits > 0).then_some(digits)
+    }
+}
+
+/// How many bytes there are before the next quote, backslash or control character.
+#[inline]
+fn ordinary(bytes: &[u8]) -> usize {
+    const EACH: u64 = u64::MAX / 255;
+    let mut at = 0;
+    while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*eight);
+        let (quote, slash) = (word ^ EACH * b'"' as u64, word ^ EACH * b'\\' as u64);
+        // Of a byte that is zero, or less than a blank, the highest bit is set; of none before it.
+        let zero = |word: u64| word.wrapping_sub(EACH) & !word;
+        let control = word.wrapping_sub(EACH * 0x20) & !word;
+        let found = (zero(quote) | zero(slash) | control) & (EACH * 0x80);
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+        if at == LONG {
+            at += plain_blocks(&bytes[at..]);
+        }
+    }
+    let is_ordinary = |byte: &&u8| !matches!(byte, b'"' | b'\\' | 0..0x20);
+    at + bytes[at..].iter().take_while(is_ordinary).count()
+}
+
+/// How long the blocks are in which nothing ends a string: a long text is looked through faster.
+fn plain_blocks(bytes: &[u8]) -> usize {
+    const BLOCK: usize = 32;
+    let (blocks, _) = bytes.as_chunks::<BLOCK>();
+    let is_plain = |block: &&[u8; BLOCK]| {
+        let ends =
+            |byte: u8| u8::from(byte == b'"') | u8::from(byte == b'\\') | u8::from(byte < b' ');
+        block.iter().fold(0, |any, byte| any | ends(*byte)) == 0
+    };
+    BLOCK * blocks.iter().take_while(is_plain).count()
+}
+
+/// How long the escape is that `bytes` begin with.
+fn escape_len(bytes: &[u8]) -> Option<usize> {
+    match bytes.get(1)? {
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),
+        b'u' => bytes.get(2..6)?.iter().all(u8::is_ascii_hexdigit).then_some(6),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scan;
+    use proptest::{collection::vec, prelude::*, sample::select};
+    use serde::de::IgnoredAny;
+
+    const PARTS: [&str; 34] = [
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\"a\"",
+        "\"",
+        "\\",
+        "\\n",
+        "\\u00e9",
+        "\\ud800",
+        "\\u12",
+        "0",
+        "1",
+        "-",
+        ".",
+        "5",
+        "e",
+        "E+",
+        "true",
+        "false",
+        "null",
+        "nul",
+        " ",
+        "\t",
+        "\u{1}",
+        "é",
+        "\"a\":1",
+        "\"b\":[]",
+        "{}",
+        "\"a text that is longer than a block of thirty-two bytes\"",
+        "\"\u{7f}\"",
+        "x",
+    ];
+
+    fn is_json(text: &str) -> bool {
+        let mut scan = Scan::new(text);
+        scan.value().is_some() && scan.is_done()
+    }
+
+    proptest! {
+        /// As serde has it, up to the depth.
+        #[test]
+        fn what_is_gone_over_is_json(parts in vec(select(&PARTS[..]), 0..12)) {
+            let text = parts.concat();
+            let told = serde_json::from_str::<IgnoredAny>(&text).is_ok();
+            prop_assert_eq!(is_json(&text), told, "{}", text);
+        }
+
+        #[test]
+        fn strings_end_where_they_end(texts in vec(".{0,70}", 1..4), at in 0..4_usize, byte: u8) {
+            let mut bytes = serde_json::to_vec(&texts).unwrap();
+            let place = at * 37 % bytes.len();
+            bytes[place] = byte;
+            let Ok(text) = String::from_utf8(bytes) else { return Ok(()) };
+            let told = serde_json::from_str::<IgnoredAny>(&text).is_ok();
+            prop_assert_eq!(is_json(&text), told, "{}", text);
+        }
+    }
+
+    #[test]
+    fn deep_values_are_left_to_serde() {
+        let deep = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(is_json(&deep(64)) && !is_json(&deep(65)) && !is_json(&deep(1_000_000)));
+    }
+}

@@ -1,0 +1,61 @@
+//! The name of an entry or of a call: as long as most are, it takes no room of its own.
+use arrayvec::ArrayString;
+use std::{
+    borrow::Borrow,
+    fmt,
+    hash::{Hash, Hasher},
+    ops::Deref,
+};
+
+/// As long as a UUID.
+const SHORT: usize = 36;
+
+/// By what an entry, a group or a call is known.
+#[derive(Clone)]
+pub(crate) enum Name {
+    Short(ArrayString<SHORT>),
+    Long(Box<str>),
+}
+
+impl Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::Short(text) => text,
+            Self::Long(text) => text,
+        }
+    }
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Self {
+        ArrayString::from(text).map_or_else(|_| Self::Long(text.into()), Self::Short)
+    }
+}
+
+impl Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        self
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Name {}
+
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
