@@ -11,6 +11,7 @@ use crate::{
     message::{Blank, Block, Body, Kind, Message, Role, Unknown},
     validate::Severity,
 };
+use std::borrow::Cow;
 
 /// The newest entries of a session, and what was found in those before them.
 #[derive(Debug)]
@@ -213,16 +214,16 @@ impl Draft {
     }
 
     /// The message with its blocks, without their texts.
-    pub(super) fn to_skeleton(&self, entries: &[Located]) -> Message {
+    pub(super) fn to_skeleton<'e>(&self, entries: &'e [Located]) -> Cow<'e, Message> {
         let message = |node: usize| entries[node].entry.as_message();
         if self.is_summary {
-            return entry::said();
+            return Cow::Owned(entry::said());
         }
         if self.is_filled {
-            return entry::filled();
+            return Cow::Owned(entry::filled());
         }
         if let Some(only) = message(self.nodes[0]).filter(|_| self.is_one_entry()) {
-            return only.clone();
+            return Cow::Borrowed(only);
         }
         let blocks = self.blocks.iter().filter_map(|&(node, block)| {
             message(node).map(|message| message.blocks()[block].clone())
@@ -235,6 +236,7 @@ impl Draft {
         let unknown = all.find(|unknown| *unknown == Unknown::Content);
         let refused =
             self.nodes.iter().find_map(|&node| message(node)?.refused().cloned()).map(Box::new);
-        Message::new(Body { role, blocks, unknown, refused, ..Body::of(Box::default()) })
+        let body = Body { role, blocks, unknown, refused, ..Body::of(Box::default()) };
+        Cow::Owned(Message::new(body))
     }
 }

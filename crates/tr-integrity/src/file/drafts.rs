@@ -27,7 +27,7 @@ pub(super) struct Draft {
 
 /// The messages of a path.
 pub(super) fn drafts(form: FileForm, entries: &[Located], path: &Path) -> Vec<Draft> {
-    let mut drafts: Vec<Draft> = Vec::new();
+    let mut drafts: Vec<Draft> = Vec::with_capacity(path.nodes.len());
     if let Some(summary) = path.summary {
         drafts.push(Draft { is_summary: true, ..Draft::new(Role::User, None, summary) });
     }

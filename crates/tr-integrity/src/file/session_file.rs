@@ -191,7 +191,7 @@ impl SessionFile {
     /// The message that a draft is.
     fn message(&self, draft: &Draft) -> Message {
         if draft.is_summary || draft.is_filled || draft.is_one_entry() {
-            return draft.to_skeleton(&self.entries);
+            return draft.to_skeleton(&self.entries).into_owned();
         }
         let role = if draft.role == crate::Role::User { "user" } else { "assistant" };
         let blocks = draft.blocks.iter().map(|&at| self.block(at));
