@@ -29,11 +29,12 @@ const LONGEST: u64 = 256 << 20;
 /// Checks a file while it is read, in bounded memory: that of its longest line, if that is long.
 pub(crate) fn check(file: &File) -> Result<(About, Health), Failure> {
     agents::refuse_lines(file)?;
-    let mut report = run(file, &FileCheck::new().with_members())?;
+    let check = FileCheck::new().with_members().bounded(file.found().len());
+    let mut report = run(file, &check)?;
     let too_long = report.findings.iter().filter(|finding| is_too_long(finding));
     let longest = too_long.map(|finding| finding.length).filter(|length| *length <= LONGEST).max();
     if let Some(longest) = longest.and_then(|longest| usize::try_from(longest).ok()) {
-        report = run(file, &FileCheck::new().with_members().max_record(longest))?;
+        report = run(file, &check.max_record(longest))?;
     }
     refuse_others(&report)?;
     Ok((about(&report), health(&report)))
@@ -55,7 +56,9 @@ impl Lines {
         agents::refuse_lines(file)?;
         let bytes = file.bytes()?;
         // As `session check` has it: what a repair finds is looked for by its plan.
-        let lines = Self::checked(bytes, &FileCheck::new().max_record(usize::MAX).with_members());
+        let check = FileCheck::new().max_record(usize::MAX).with_members();
+        let check = check.bounded(bytes.len() as u64);
+        let lines = Self::checked(bytes, &check);
         refuse_others(&lines.report)?;
         Ok(lines)
     }
@@ -224,6 +227,15 @@ impl From<Lines> for Content {
 
 /// Lines of something else are no session.
 fn refuse_others(report: &FileReport) -> Result<(), Failure> {
+    if let Some(line) = report.too_much.filter(|_| report.is_session()) {
+        let reason = format!(
+            "line {line} has a message of more than 10,000 blocks, or a block of more than 10,000 \
+             members"
+        );
+        let help = "no model and no agent is known to write such a message, so nothing is said of \
+                    the session; it is left as it is";
+        return Err(NotJudged { reason, agent: None, help: help.into() }.into());
+    }
     match report.form {
         FileForm::Other if report.records == 0 => {
             Err(Failure::NoSession("there is no JSON in it".into()))
@@ -232,8 +244,9 @@ fn refuse_others(report: &FileReport) -> Result<(), Failure> {
         form if !report.is_session() => {
             let others = report.other_records + report.torn_lines;
             let own = count(report.own_records, "line");
+            let of_all = if report.is_whole { "in it" } else { "in the part that was read" };
             Err(Failure::NoSession(format!(
-                "{own} in it could be of a session ({form}), and {others} could not"
+                "{own} {of_all} could be of a session ({form}), and {others} could not"
             )))
         }
         FileForm::Messages(_) if report.other_records > 0 => {

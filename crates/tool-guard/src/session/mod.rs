@@ -16,6 +16,7 @@ mod form;
 mod kind;
 mod lines;
 mod lock;
+mod many;
 mod messages;
 mod nfs4;
 mod options;

@@ -3,6 +3,7 @@ use super::{
     Failure, NotJudged, Trouble, agents,
     content::{Content, hash},
     form::Form,
+    many::has_too_many,
     messages::{self, Planned},
     report::{About, Health},
     sidecar::Checkpoint,
@@ -29,6 +30,9 @@ impl Whole {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             Failure::NoSession(format!("line {} is not UTF-8", 1 + ends_in(valid)))
         })?;
+        if has_too_many(&text) {
+            return Err(too_many(&text));
+        }
         agents::refuse_document(&text)?;
         let transcript = Transcript::read(&text).map_err(|error| unread(&text, &error))?;
         let is_message = |message: &Message| !message.says_unknown();
@@ -145,6 +149,16 @@ impl From<Whole> for Content {
     fn from(whole: Whole) -> Self {
         Self::Whole(whole)
     }
+}
+
+/// What no provider takes is not judged; without a role it is something else.
+fn too_many(text: &str) -> Failure {
+    let reason = "it has more than 100,000 messages, and no provider takes so many".to_owned();
+    if !names_a_role(text) {
+        return Failure::NoSession("it is a list of more than 100,000 without a role".into());
+    }
+    let help = "it is left as it is; check a copy with the messages that are sent";
+    NotJudged { reason, agent: None, help: help.into() }.into()
 }
 
 /// Tells a session that is broken from something else.

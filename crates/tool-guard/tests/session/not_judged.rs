@@ -113,3 +113,51 @@ fn a_session_that_is_not_judged_is_not_begun_anew_and_gets_no_checkpoint() {
     assert_eq!(folder.read("s.json"), text);
     assert_eq!(folder.session(&["checkpoints", "s.json"]).code, 0, "those that are there");
 }
+
+/// Nothing of it is kept, so its calls and results are not judged either.
+#[test]
+fn a_message_of_more_than_any_model_writes_is_not_judged() {
+    let tool_use =
+        |n: usize| format!(r#"{{"type":"tool_use","id":"t{n}","name":"pay","input":{{}}}}"#);
+    let result =
+        |n: usize| format!(r#"{{"type":"tool_result","tool_use_id":"t{n}","content":"a"}}"#);
+    let list =
+        |part: &dyn Fn(usize) -> String, count| (0..count).map(part).collect::<Vec<_>>().join(",");
+    let session = |count| {
+        format!(
+            "{{\"role\":\"user\",\"content\":\"go\"}}\n\
+             {{\"role\":\"assistant\",\"content\":[{}]}}\n\
+             {{\"role\":\"user\",\"content\":[{}]}}\n",
+            list(&tool_use, count),
+            list(&result, count)
+        )
+    };
+    let folder = Folder::new();
+    folder.write("most.jsonl", session(10_000));
+    assert_eq!(folder.session(&["check", "most.jsonl"]).code, 0);
+    let more = session(10_001);
+    folder.write("more.jsonl", &more);
+    for args in [&["check", "more.jsonl"][..], &["repair", "--write", "more.jsonl"]] {
+        let done = folder.session(args);
+        assert_eq!(done.code, 3, "{}{}", done.out, done.err);
+        assert!(
+            done.out.contains("line 2 has a message of more than 10,000 blocks"),
+            "{}",
+            done.out
+        );
+    }
+    assert_eq!(folder.read("more.jsonl"), more);
+}
+
+#[test]
+fn more_messages_than_any_provider_takes_are_not_judged() {
+    let list = |message: &str| format!("[{}]", vec![message; 100_001].join(","));
+    let folder = Folder::new();
+    folder.write("s.json", list(r#"{"role":"user","content":"a"}"#));
+    folder.write("rows.json", list("{}"));
+    let done = folder.session(&["check", "s.json"]);
+    assert_eq!(done.code, 3, "{}{}", done.out, done.err);
+    assert!(done.out.contains("it has more than 100,000 messages"), "{}", done.out);
+    let done = folder.session(&["check", "rows.json"]);
+    assert!(done.out.contains("it is no session: "), "{}", done.out);
+}

@@ -5,9 +5,10 @@ use super::{
     evidence::Evidence,
     finding::{FileFault, FileFinding},
     form::FileForm,
-    outline,
+    outline::{self, Outline},
     path::Located,
     records::{Piece, Record, Records},
+    report::{FileBytes, FileReport},
     shared_line::SharedLine,
 };
 use crate::{format::Format, validate::Severity};
@@ -20,6 +21,9 @@ use std::{
 /// Plain messages are held back until one tells their form, but no more than these.
 const UNDECIDED_RECORDS: usize = 1_000;
 const UNDECIDED_BYTES: usize = 4 << 20;
+
+/// More blocks than a message has that a model or an agent wrote, and more members than a block has.
+const MOST: usize = 10_000;
 
 /// What the structure of the newest entries may take up.
 const DEFAULT_WINDOW: usize = 8 << 20;
@@ -57,78 +61,14 @@ pub struct FileCheck {
     window: usize,
     members: bool,
     asked: Option<Format>,
-}
-
-/// What came of a check.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct FileReport {
-    /// The file's form.
-    pub form: FileForm,
-    /// What is wrong, by the place in the file; the first ones, up to the limit.
-    pub findings: Vec<FileFinding>,
-    /// How many findings there are in all.
-    pub found: u64,
-    /// How many of them are errors: with these the session cannot go on.
-    pub errors: u64,
-    /// How the bytes of the file are spread.
-    pub bytes: FileBytes,
-    /// How many lines there are; a last one without an end counts.
-    pub lines: u64,
-    /// How many records there are.
-    pub records: u64,
-    /// How many of them stand whole on their lines and have the shape of this form's records.
-    pub own_records: u64,
-    /// How many records stand whole on their lines and have not.
-    pub other_records: u64,
-    /// How many lines hold something that is no record.
-    pub torn_lines: u64,
-    /// How many messages the model would be sent.
-    pub messages: usize,
-    /// The uses of the live tail that wait for their results.
-    pub pending: Vec<Box<str>>,
-}
-
-/// How the bytes of a file are spread: `total` is the sum of the others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct FileBytes {
-    /// All.
-    pub total: u64,
-    /// Those of records.
-    pub records: u64,
-    /// Those that are no record.
-    pub skipped: u64,
-    /// White space, line ends and the byte order mark between them.
-    pub separators: u64,
+    length: Option<u64>,
 }
 
 impl Default for FileCheck {
     fn default() -> Self {
         let (max_record, max_findings, window) = (16 << 20, 10_000, DEFAULT_WINDOW);
-        Self { form: None, max_record, max_findings, window, members: false, asked: None }
-    }
-}
-
-impl FileReport {
-    /// Whether the session can go on: warnings don't count.
-    #[must_use]
-    pub const fn is_valid(&self) -> bool {
-        self.errors == 0
-    }
-
-    /// Whether the file is a session by evidence: most of its lines are records of its form. In
-    /// what is something else, a message may stand all the same.
-    #[must_use]
-    pub fn is_session(&self) -> bool {
-        let Self { own_records, other_records, torn_lines, .. } = *self;
-        self.form != FileForm::Other && own_records > other_records && own_records >= torn_lines
-    }
-
-    /// Whether nothing is wrong, not even a warning.
-    #[must_use]
-    pub const fn is_clean(&self) -> bool {
-        self.found == 0
+        let (form, members, asked, length) = (None, false, None, None);
+        Self { form, max_record, max_findings, window, members, asked, length }
     }
 }
 
@@ -144,8 +84,8 @@ impl FileCheck {
         let half = len / 2;
         let window = if half < DEFAULT_WINDOW { DEFAULT_WINDOW } else { half };
         let (max_record, max_findings) = (usize::MAX, 10_000);
-        let (form, members, asked) = (None, false, None);
-        Self { form, max_record, max_findings, window, members, asked }
+        let (form, members, asked, length) = (None, false, None, None);
+        Self { form, max_record, max_findings, window, members, asked, length }
     }
 
     /// However much memory it takes.
@@ -190,6 +130,19 @@ impl FileCheck {
         self
     }
 
+    /// Of a file of this many bytes that may be anything, looks at no more than a session asks for.
+    /// Once it cannot be a session any more, whatever its rest holds, the rest is not read
+    /// ([`FileReport::is_whole`]). A message with more than 10,000 blocks, or with a block of more
+    /// than 10,000 members, is not looked into ([`FileReport::too_much`]).
+    pub const fn bounded(mut self, bytes: u64) -> Self {
+        self.length = Some(bytes);
+        self
+    }
+
+    const fn most(&self) -> usize {
+        if self.length.is_some() { MOST } else { usize::MAX }
+    }
+
     /// Reads and checks a file. `progress` is told the bytes that are done, after each record.
     ///
     /// # Errors
@@ -197,6 +150,7 @@ impl FileCheck {
     pub fn run<R: Read>(&self, read: R, mut progress: impl FnMut(u64)) -> io::Result<FileReport> {
         let mut records = Records::new(read).max_record(self.max_record);
         let mut run = Run::new(self);
+        let mut is_whole = true;
         loop {
             match records.next()? {
                 None => break,
@@ -217,10 +171,16 @@ impl FileCheck {
                 }
             }
             progress(records.position());
+            let rest = self.length.map(|length| length.saturating_sub(records.position()));
+            if rest.is_some_and(|rest| rest > 0 && run.is_no_session(rest)) {
+                is_whole = false;
+                break;
+            }
         }
         let total = records.position();
         progress(total);
-        Ok(run.finish(total, records.lines()))
+        let report = run.finish(total, records.lines());
+        Ok(FileReport { is_whole, ..report })
     }
 }
 
@@ -237,6 +197,8 @@ struct Run<'c> {
     bytes: FileBytes,
     records: u64,
     evidence: Evidence,
+    /// The first line that has more in its message than is looked at.
+    too_much: Option<u64>,
 }
 
 /// A record that waits for the form to be known.
@@ -265,6 +227,7 @@ impl<'c> Run<'c> {
             bytes: FileBytes::default(),
             records: 0,
             evidence: Evidence::new(check.form.is_some()),
+            too_much: None,
         }
     }
 
@@ -273,13 +236,12 @@ impl<'c> Run<'c> {
         let (line, offset) = (record.line, record.offset);
         let place = Place { number: self.records, line, offset };
         if let Some((form, branch)) = &mut self.branch {
-            let outline = outline::read(*form, &record.text);
-            let is_own = outline.is_some() || form.owns(&record.text);
-            let entry = outline.or_else(|| {
-                serde_json::from_str::<IgnoredAny>(&record.text).ok()?;
-                Some(Entry::read(*form, &record.text))
-            });
-            let Some(entry) = entry else { return false };
+            let Some(outline) = read(*form, &record.text, self.check.most()) else { return false };
+            let Outline { entry, is_own, is_too_much } = outline;
+            if is_too_much {
+                self.too_much.get_or_insert(line);
+                self.findings.add(unread(line, offset));
+            }
             push(branch, entry, place);
             self.evidence.record(line, record.invalid > 0, is_own);
         } else {
@@ -318,6 +280,11 @@ impl<'c> Run<'c> {
         }
     }
 
+    /// Whether no rest of so many bytes can make it a session.
+    fn is_no_session(&self, rest: u64) -> bool {
+        self.branch.is_some() && self.evidence.is_against(rest)
+    }
+
     fn decide_plain(&mut self) {
         let records: Vec<_> = self.undecided.iter().map(|held| &*held.text).collect();
         self.decide(FileForm::of_plain(&records));
@@ -327,8 +294,16 @@ impl<'c> Run<'c> {
         let mut branch = Branch::new(form, self.check.window, self.check.members);
         let held = mem::take(&mut self.undecided);
         self.evidence.decide(held.iter().map(|held| (held.place.line, form.owns(&held.text))));
-        for held in held {
-            push(&mut branch, Entry::read(form, &held.text), held.place);
+        for Held { text, place } in held {
+            let most = self.check.most();
+            let Some(Outline { entry, is_too_much, .. }) = read(form, &text, most) else {
+                continue;
+            };
+            if is_too_much {
+                self.too_much.get_or_insert(place.line);
+                self.findings.add(unread(place.line, place.offset));
+            }
+            push(&mut branch, entry, place);
         }
         self.branch = Some((form, branch));
     }
@@ -367,10 +342,29 @@ impl<'c> Run<'c> {
             own_records,
             other_records,
             torn_lines,
+            is_whole: true,
+            too_much: self.too_much,
             messages,
             pending,
         }
     }
+}
+
+/// Reads a record; `None` if it is no JSON.
+fn read(form: FileForm, record: &str, most: usize) -> Option<Outline> {
+    // No session has others; that they are JSON was seen when they were cut out.
+    if !record.starts_with('{') {
+        return Some(Outline { entry: Entry::OUTSIDE, is_own: false, is_too_much: false });
+    }
+    outline::outline(form, record, most).or_else(|| {
+        serde_json::from_str::<IgnoredAny>(record).ok()?;
+        let (entry, is_own) = (Entry::read(form, record), form.owns(record));
+        Some(Outline { entry, is_own, is_too_much: false })
+    })
+}
+
+fn unread(line: u64, offset: u64) -> FileFinding {
+    FileFinding::of_record(FileFault::UnreadMessage, Severity::Warning, line, offset)
 }
 
 fn push(branch: &mut Branch, entry: Entry, at: Place) {

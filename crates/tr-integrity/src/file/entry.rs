@@ -65,7 +65,8 @@ pub(super) enum FirstKept {
 }
 
 impl Entry {
-    const OUTSIDE: Self = Self { id: None, link: Link::Before, what: What::Outside };
+    /// No part of the session.
+    pub(super) const OUTSIDE: Self = Self { id: None, link: Link::Before, what: What::Outside };
 
     /// Reads a record of a file in this form.
     pub(super) fn read(form: FileForm, record: &str) -> Self {

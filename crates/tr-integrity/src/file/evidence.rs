@@ -41,6 +41,15 @@ impl Evidence {
         }
     }
 
+    /// Whether a rest of so many bytes, all of them records of the form, cannot outweigh what was seen.
+    /// What was seen of the last line may still be taken back.
+    pub(super) fn is_against(&self, rest: u64) -> bool {
+        /// The shortest record of a form: `{"type":""}`.
+        const SHORTEST: u64 = 11;
+        let most = self.own + rest / SHORTEST + 1;
+        self.other - self.on_line.1 >= most || self.torn > most
+    }
+
     /// A record of a file whose form is known. `is_damaged` says that bytes in it are not UTF-8,
     /// and were given as skipped.
     pub(super) fn record(&mut self, line: u64, is_damaged: bool, is_own: bool) {

@@ -19,18 +19,20 @@ mod plan;
 mod planner;
 mod records;
 mod remaining;
+mod report;
 mod salvage;
 mod session_file;
 mod shared_line;
 mod walk;
 
 pub use self::{
-    check::{FileBytes, FileCheck, FileReport},
+    check::FileCheck,
     checkpoint::{FileCheckpoint, FileCut},
     finding::{FileFault, FileFinding},
     form::FileForm,
     plan::{Dropped, FileAction, FileActionKind, FileLoss, FilePlan, FileRepair},
     planner::FilePlanner,
     records::{Piece, Record, Records, SkipReason, Skipped},
+    report::{FileBytes, FileReport},
     session_file::SessionFile,
 };

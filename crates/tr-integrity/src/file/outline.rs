@@ -3,39 +3,64 @@
 //! What it does not understand at once is `None`, and left to [`Entry::read`], which agrees with
 //! it on all that it does.
 mod part;
+mod said;
 mod scan;
 
-use self::{
-    part::{Part, Text},
-    scan::Scan,
-};
+use self::{said::Said, scan::Scan};
 use super::{
     entry::{Entry, Link, What},
     form::FileForm,
 };
 use crate::{
-    format::{self, Format},
+    format::Format,
     message::{Blank, Block, Body, Kind, Message, Role},
+    name::Name,
 };
 use std::sync::LazyLock;
 
-/// Reads a record that may be no JSON. Its message has no text.
+/// Reads the entry of a record that may be no JSON.
 pub(super) fn read(form: FileForm, record: &str) -> Option<Entry> {
-    let mut scan = Scan::new(record);
-    let entry = match form {
+    outline(form, record, usize::MAX).map(|outline| outline.entry)
+}
+
+/// What is seen of a record at once.
+pub(super) struct Outline {
+    pub(super) entry: Entry,
+    /// Whether the form [owns](FileForm::owns) the record.
+    pub(super) is_own: bool,
+    /// Whether its message has more than is looked at.
+    pub(super) is_too_much: bool,
+}
+
+impl Outline {
+    const fn new(entry: Entry, is_own: bool) -> Self {
+        Self { entry, is_own, is_too_much: false }
+    }
+
+    /// Of a message.
+    const fn of(id: Option<Name>, link: Link, what: What) -> Self {
+        let is_too_much = matches!(what, What::Hidden);
+        Self { entry: Entry { id, link, what }, is_own: true, is_too_much }
+    }
+}
+
+/// Reads a record that may be no JSON. Its message has no text. Of one with more than `most` blocks,
+/// or members of a block, nothing is seen.
+pub(super) fn outline(form: FileForm, record: &str, most: usize) -> Option<Outline> {
+    let mut scan = Scan::new(record, most);
+    let outline = match form {
         FileForm::ClaudeCode | FileForm::ClaudeSubagent => {
             let line = Line::read(&mut scan, false)?;
             line.claude_code(form == FileForm::ClaudeSubagent)?
         }
         FileForm::OpenClaw { .. } => Line::read(&mut scan, true)?.openclaw()?,
         FileForm::Messages(Format::AnthropicMessages) => {
-            let message = Said::read(&mut scan, false)?.anthropic()?;
-            let what = What::Message { message, group: None };
-            Entry { id: None, link: Link::Before, what }
+            let what = Said::read(&mut scan, false)?.anthropic(None)?;
+            Outline::of(None, Link::Before, what)
         }
         FileForm::Messages(_) | FileForm::Codex | FileForm::Other => return None,
     };
-    scan.is_done().then_some(entry)
+    scan.is_done().then_some(outline)
 }
 
 /// What was seen of an object's members: one that is there twice is not understood.
@@ -68,6 +93,7 @@ enum Parent<'t> {
 #[derive(Default)]
 struct Line<'t> {
     kind: Option<&'t str>,
+    subtype: Option<&'t str>,
     id: Option<&'t str>,
     parent: Parent<'t>,
     is_sidechain: bool,
@@ -118,7 +144,11 @@ impl<'t> Line<'t> {
                     seen.once(6)?;
                     line.parent = text_of(scan)?.map_or(Parent::Null, Parent::Of);
                 }
-                "subtype" | "summary" => {
+                "subtype" if !is_openclaws => {
+                    seen.once(7)?;
+                    line.subtype = text_of(scan)?;
+                }
+                "summary" => {
                     seen.once(7)?;
                     scan.value()?;
                 }
@@ -137,179 +167,44 @@ impl<'t> Line<'t> {
         Some(line)
     }
 
-    fn claude_code(self, takes_sides: bool) -> Option<Entry> {
-        let is_said = matches!(self.kind, Some("user" | "assistant"));
-        let is_plain = !(self.is_sidechain && !takes_sides || self.is_api_error);
-        let is_plain = is_plain && is_said && !self.is_transcript_only;
-        let message = self.message.filter(|_| is_plain)?;
-        let group = message.id.map(Into::into);
-        let message = message.anthropic()?;
-        let what = What::Message { message, group };
-        Some(Entry { id: self.id.map(Into::into), link: self.parent.into_link(), what })
-    }
-
-    fn openclaw(self) -> Option<Entry> {
-        let message = self.message.filter(|_| self.kind == Some("message"))?.openclaw()?;
-        let what = What::Message { message, group: None };
-        Some(Entry { id: self.id.map(Into::into), link: self.parent.into_link(), what })
-    }
-}
-
-/// What a message says.
-#[derive(Default)]
-enum Content {
-    #[default]
-    Absent,
-    Text(Text),
-    Parts(Parts),
-}
-
-/// The blocks of a content.
-#[derive(Default)]
-struct Parts {
-    /// `None` if not all are understood.
-    blocks: Option<Vec<Block>>,
-    /// Whether one of them is a thought of the model's.
-    has_thought: bool,
-    /// How many there are, and whether the text of the last was put there by a repair.
-    count: usize,
-    is_synthetic: bool,
-}
-
-impl Parts {
-    fn read(scan: &mut Scan<'_>, is_openclaws: bool) -> Option<Self> {
-        let mut parts = Self { blocks: Some(Vec::new()), ..Self::default() };
-        scan.array(|scan| {
-            let part = Part::read(scan)?;
-            parts.count += 1;
-            parts.is_synthetic = part.text.is_some_and(|text| text.is_synthetic);
-            parts.has_thought |= matches!(part.kind, Some("thinking" | "redacted_thinking"));
-            let block = if is_openclaws { part.openclaw() } else { part.anthropic() };
-            parts.blocks = parts.blocks.take().zip(block).map(|(mut blocks, block)| {
-                // Most have one.
-                if blocks.is_empty() {
-                    blocks.reserve_exact(1);
-                }
-                blocks.push(block);
-                blocks
-            });
-            Some(())
-        })?;
-        Some(parts)
-    }
-}
-
-/// A message.
-#[derive(Default)]
-struct Said<'t> {
-    id: Option<&'t str>,
-    role: &'t str,
-    content: Content,
-    tool_call_id: Option<&'t str>,
-    stop_reason: Option<&'t str>,
-    api: Option<&'t str>,
-    /// Whether it has a member in which other forms say something.
-    says_more: bool,
-}
-
-impl<'t> Said<'t> {
-    fn read(scan: &mut Scan<'t>, is_openclaws: bool) -> Option<Self> {
-        let (mut said, mut seen) = (Self::default(), Seen::default());
-        scan.object(|scan, name| {
-            match name {
-                "id" => {
-                    seen.once(0)?;
-                    said.id = text_of(scan)?;
-                }
-                "role" => {
-                    seen.once(1)?;
-                    said.role = scan.plain()?;
-                }
-                "content" => {
-                    seen.once(2)?;
-                    said.content = match scan.peek() {
-                        b'n' => scan.null().map(|_| Content::Absent)?,
-                        b'"' => Content::Text(Text::read(scan)?),
-                        _ => Content::Parts(Parts::read(scan, is_openclaws)?),
-                    };
-                }
-                "toolCallId" => {
-                    seen.once(3)?;
-                    said.tool_call_id = text_of(scan)?;
-                }
-                "stopReason" => {
-                    seen.once(4)?;
-                    said.stop_reason = text_of(scan)?;
-                }
-                "api" => {
-                    seen.once(5)?;
-                    said.api = text_of(scan)?;
-                }
-                "model" => {
-                    seen.once(6)?;
-                    scan.value()?;
-                }
-                name if format::may_say(name) => {
-                    seen.once(7)?;
-                    said.says_more = !scan.null()?;
-                    if said.says_more {
-                        scan.value()?;
-                    }
-                }
-                _ => scan.value()?,
-            }
-            Some(())
-        })?;
-        Some(said)
-    }
-
-    /// `None` where not all of it is understood, here and below.
-    fn anthropic(self) -> Option<Message> {
-        if self.says_more || self.tool_call_id.is_some() {
-            return None;
+    fn claude_code(self, takes_sides: bool) -> Option<Outline> {
+        let is_own = self.kind.is_some();
+        if self.is_sidechain && !takes_sides {
+            return Some(Outline::new(Entry::OUTSIDE, is_own));
         }
-        let role = match self.role {
-            "user" => Role::User,
-            "assistant" => Role::Assistant,
-            _ => return None,
+        let what = match (self.kind, self.subtype) {
+            (Some("user" | "assistant"), _) if self.is_api_error || self.is_transcript_only => {
+                return None;
+            }
+            (Some("user" | "assistant"), _) => {
+                let message = self.message?;
+                let group = message.id.map(Into::into);
+                message.anthropic(group)?
+            }
+            (Some("system"), Some("compact_boundary")) | (Some("last-prompt"), _) => return None,
+            _ => return Some(Outline::new(hidden(self.id, self.parent), is_own)),
         };
-        match self.content {
-            Content::Text(Text { blank: Blank::Empty, .. }) | Content::Absent => None,
-            Content::Text(text) => Some(with_text(role, text.blank)),
-            Content::Parts(Parts { count: 0, .. }) => None,
-            Content::Parts(Parts { has_thought: true, .. }) if role == Role::User => None,
-            Content::Parts(parts) => {
-                let blocks = parts.blocks?;
-                if let [Block { kind: Kind::Text(blank), .. }] = &*blocks {
-                    return Some(with_text(role, *blank));
-                }
-                Some(message(role, blocks, None))
-            }
-        }
+        Some(Outline::of(self.id.map(Into::into), self.parent.into_link(), what))
     }
 
-    fn openclaw(self) -> Option<Message> {
-        match self.role {
-            "user" => Some(message(Role::User, Vec::new(), None)),
-            "assistant" if !matches!(self.stop_reason, Some("error" | "aborted")) => {
-                let Content::Parts(parts) = self.content else { return None };
-                if self.says_more {
-                    return None;
-                }
-                let answered_in = self.api.and_then(format::form_of_api);
-                Some(message(Role::Assistant, parts.blocks?, answered_in))
+    fn openclaw(self) -> Option<Outline> {
+        let what = match self.kind {
+            Some("message") => self.message?.openclaw()?,
+            Some("session" | "custom_message" | "branch_summary" | "compaction" | "reset") => {
+                return None;
             }
-            "toolResult" => {
-                let is_synthetic = match self.content {
-                    Content::Text(text) => text.is_synthetic,
-                    Content::Parts(parts) => parts.count == 1 && parts.is_synthetic,
-                    Content::Absent => false,
-                };
-                let result = result(self.tool_call_id, is_synthetic);
-                Some(message(Role::Tool, vec![block(result)], None))
-            }
-            _ => None,
-        }
+            Some(_) => return Some(Outline::new(hidden(self.id, self.parent), true)),
+            None => return Some(Outline::new(Entry::OUTSIDE, false)),
+        };
+        Some(Outline::of(self.id.map(Into::into), self.parent.into_link(), what))
+    }
+}
+
+/// What the model does not see: without an id it is no part of the tree.
+fn hidden(id: Option<&str>, parent: Parent<'_>) -> Entry {
+    match id {
+        None => Entry::OUTSIDE,
+        id => Entry { id: id.map(Into::into), link: parent.into_link(), what: What::Hidden },
     }
 }
 

@@ -1,6 +1,6 @@
 //! A damaged part of a file, repaired alone: between lines that stand for what is around it.
 use super::{
-    check::{FileCheck, FileReport},
+    check::FileCheck,
     entry::Entry,
     finding::FileFinding,
     form::FileForm,
@@ -8,6 +8,7 @@ use super::{
     plan::Done,
     records::{Piece, Records},
     remaining::Shift,
+    report::FileReport,
     session_file::SessionFile,
 };
 use crate::{

@@ -1,12 +1,13 @@
 //! What the repair of a session file will do, and what it loses.
 use super::{
-    check::{FileCheck, FileReport},
+    check::FileCheck,
     drafts::Draft,
     edit::Edits,
     form::FileForm,
     mend::Mend,
     planner::FilePlanner,
     records::{SkipReason, Skipped},
+    report::FileReport,
     remaining::Remaining,
     session_file::{PartOfFile, SessionFile},
 };

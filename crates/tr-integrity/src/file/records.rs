@@ -227,6 +227,7 @@ impl<R: Read> Records<R> {
         if self.skipping.is_some() {
             return self.skip();
         }
+        self.skip_empty_lines();
         let end = loop {
             let unsearched = &self.buffer[self.searched..self.rest.end];
             if let Some(at) = memchr::memchr2(b'\n', 0, unsearched) {
@@ -252,6 +253,18 @@ impl<R: Read> Records<R> {
         self.rest.start = end;
         self.end_line();
         Ok(true)
+    }
+
+    /// Goes over empty lines: where a line's end stands here, a line begins here.
+    fn skip_empty_lines(&mut self) {
+        let rest = &self.buffer[self.rest.clone()];
+        let ends = rest.iter().take_while(|byte| **byte == b'\n').count();
+        if ends > 0 {
+            self.rest.start += ends;
+            self.searched = self.searched.max(self.rest.start);
+            self.line += ends as u64;
+            self.line_start = self.position();
+        }
     }
 
     /// Goes over the line's end, if it stands here.

@@ -1,10 +1,10 @@
 //! What a check says of a file once its parts are repaired, known from what it says of the parts: the
 //! rest of the file stays, byte for byte, and nothing leads from it into a part.
 use super::{
-    check::FileReport,
     finding::FileFinding,
     form::FileForm,
     records::{Piece, Records},
+    report::FileReport,
 };
 
 /// So many findings are kept, as in a check.

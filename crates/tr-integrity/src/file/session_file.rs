@@ -1,11 +1,12 @@
 //! A session file in memory, for edits.
 use super::{
-    check::{FileCheck, FileReport},
+    check::FileCheck,
     drafts::{self, Draft},
     entry::Entry,
     form::FileForm,
     path::{self, Located, Path},
     records::{Piece, Records, Skipped},
+    report::FileReport,
 };
 use crate::{format::Format, message::Message, transcript::Transcript};
 use std::{borrow::Cow, fmt, io, ops::Range};

@@ -12,6 +12,8 @@ const LONG: usize = 64;
 pub(super) struct Scan<'t> {
     text: &'t str,
     at: usize,
+    /// So many blocks of a message are looked at, and members of a block.
+    pub(super) most: usize,
 }
 
 /// A string as it stands in the text, with its quotes and without.
@@ -23,8 +25,8 @@ pub(super) struct Quoted<'t> {
 }
 
 impl<'t> Scan<'t> {
-    pub(super) const fn new(text: &'t str) -> Self {
-        Self { text, at: 0 }
+    pub(super) const fn new(text: &'t str, most: usize) -> Self {
+        Self { text, at: 0, most }
     }
 
     /// The first byte of the next token; 0 at the end, which begins none.
@@ -150,6 +152,30 @@ impl<'t> Scan<'t> {
         }
     }
 
+    /// Where the next byte is.
+    pub(super) const fn place(&self) -> usize {
+        self.at
+    }
+
+    pub(super) const fn go_back(&mut self, place: usize) {
+        self.at = place;
+    }
+
+    /// Goes over any value; how many members or elements it has.
+    pub(super) fn members(&mut self) -> Option<usize> {
+        let mut count = 0;
+        let value = |scan: &mut Self| {
+            count += 1;
+            scan.value_in(1)
+        };
+        match self.peek() {
+            b'{' => self.each_member(value)?,
+            b'[' => self.array(value)?,
+            _ => self.value()?,
+        }
+        Some(count)
+    }
+
     /// Goes over any value.
     pub(super) fn value(&mut self) -> Option<()> {
         self.value_in(0)
@@ -159,7 +185,7 @@ impl<'t> Scan<'t> {
         match self.peek() {
             b'"' => self.skip_string().map(drop),
             b'{' | b'[' if depth == DEEP => None,
-            b'{' => self.any_object(depth),
+            b'{' => self.each_member(|scan| scan.value_in(depth + 1)),
             b'[' => self.array(|scan| scan.value_in(depth + 1)),
             b't' => self.word("true"),
             b'f' => self.word("false"),
@@ -168,7 +194,8 @@ impl<'t> Scan<'t> {
         }
     }
 
-    fn any_object(&mut self, depth: usize) -> Option<()> {
+    /// Goes through an object whatever its members are called. `member` goes over their values.
+    fn each_member(&mut self, mut member: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.take(b'{').then_some(())?;
         if self.take(b'}') {
             return Some(());
@@ -176,7 +203,7 @@ impl<'t> Scan<'t> {
         loop {
             self.skip_string()?;
             self.take(b':').then_some(())?;
-            self.value_in(depth + 1)?;
+            member(self)?;
             if !self.take(b',') {
                 return self.take(b'}').then_some(());
             }
@@ -300,7 +327,7 @@ mod tests {
     ];
 
     fn is_json(text: &str) -> bool {
-        let mut scan = Scan::new(text);
+        let mut scan = Scan::new(text, usize::MAX);
         scan.value().is_some() && scan.is_done()
     }
 

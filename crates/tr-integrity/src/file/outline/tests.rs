@@ -1,5 +1,5 @@
 //! An outline agrees with what the whole record says.
-use super::read;
+use super::{Outline, outline};
 use crate::{
     file::{
         entry::{Entry, What},
@@ -97,8 +97,9 @@ const OF_MESSAGES: [Member; 26] = [
     ("tool_calls", "null"),
 ];
 
-const OF_LINES: [Member; 30] = [
-    ("subtype", r#""a""#),
+const OF_LINES: [Member; 31] = [
+    ("type", r#""reset""#),
+    ("subtype", r#""compact_boundary""#),
     ("subtype", "null"),
     ("leafUuid", r#""a""#),
     ("summary", r#""a""#),
@@ -201,10 +202,14 @@ thread_local! {
 }
 
 fn agrees(form: FileForm, record: &str) -> Result<(), TestCaseError> {
-    let Some(outline) = read(form, record) else { return Ok(()) };
+    let Some(Outline { entry, is_own, is_too_much }) = outline(form, record, usize::MAX) else {
+        return Ok(());
+    };
+    prop_assert!(!is_too_much);
+    prop_assert_eq!(is_own, form.owns(record), "{:?} {}", form, record);
     READ.set(READ.get() + 1);
     prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(record).is_ok(), "{}", record);
-    prop_assert_eq!(seen(&outline), seen(&Entry::read(form, record)), "{:?} {}", form, record);
+    prop_assert_eq!(seen(&entry), seen(&Entry::read(form, record)), "{:?} {}", form, record);
     Ok(())
 }
 
@@ -219,4 +224,25 @@ fn an_outline_says_what_the_record_says() {
     });
     // Those that are not understood show nothing.
     assert!(READ.get() > 2_000, "{}", READ.get());
+}
+
+const MOST: usize = 10;
+
+/// Whatever a message has too much of, nothing of it is kept, and that is said.
+#[test]
+fn a_message_of_too_much_is_told() {
+    let message = |blocks: &str| format!(r#"{{"role":"assistant","content":[{blocks}]}}"#);
+    let form = FileForm::Messages(Format::AnthropicMessages);
+    let tell = |message: &str| outline(form, message, MOST).map(|it| it.is_too_much);
+    for block in ["1", "{}", r#"{"type":"spell"}"#, r#"{"type":"text","text":"a"}"#] {
+        let blocks = |count: usize| message(&vec![block; count].join(","));
+        assert_eq!(tell(&blocks(MOST + 1)), Some(true), "{block}");
+        assert_ne!(tell(&blocks(MOST)), Some(true), "{block}");
+    }
+    let members = |count: usize| {
+        let members: Vec<_> = (0..count).map(|n| format!("\"m{n}\":1")).collect();
+        message(&format!("{{{}}}", members.join(",")))
+    };
+    assert_eq!(tell(&members(MOST + 1)), Some(true));
+    assert_eq!(tell(&members(MOST)), None);
 }

@@ -1,4 +1,5 @@
 //! Session files.
+mod bounded;
 mod checkpoint;
 mod corrupt;
 mod links;

@@ -1,0 +1,200 @@
+//! What a message says, as an outline has it.
+use super::{
+    Seen, block, message,
+    part::{Part, Text},
+    result,
+    scan::Scan,
+    text_of, with_text,
+};
+use crate::{
+    file::entry::What,
+    format,
+    message::{Blank, Block, Kind, Message, Role},
+    name::Name,
+};
+
+/// What a message says.
+#[derive(Default)]
+enum Content {
+    #[default]
+    Absent,
+    Text(Text),
+    Parts(Parts),
+}
+
+/// The blocks of a content.
+#[derive(Default)]
+struct Parts {
+    /// `None` if not all are understood.
+    blocks: Option<Vec<Block>>,
+    /// Whether one of them is a thought of the model's.
+    has_thought: bool,
+    /// How many there are, and whether the text of the last was put there by a repair.
+    count: usize,
+    is_synthetic: bool,
+    /// Whether there are too many, or one has too many members.
+    is_too_much: bool,
+}
+
+impl Parts {
+    fn read(scan: &mut Scan<'_>, is_openclaws: bool) -> Option<Self> {
+        let mut parts = Self { blocks: Some(Vec::new()), ..Self::default() };
+        scan.array(|scan| {
+            parts.count += 1;
+            parts.is_too_much |= parts.count > scan.most;
+            if parts.is_too_much {
+                parts.blocks = None;
+            }
+            let start = scan.place();
+            let part = if parts.blocks.is_some() { Part::read(scan) } else { None };
+            let Some(part) = part else {
+                scan.go_back(start);
+                parts.blocks = None;
+                parts.is_too_much |= scan.members()? > scan.most;
+                return Some(());
+            };
+            parts.is_synthetic = part.text.is_some_and(|text| text.is_synthetic);
+            parts.has_thought |= matches!(part.kind, Some("thinking" | "redacted_thinking"));
+            let block = if is_openclaws { part.openclaw() } else { part.anthropic() };
+            parts.blocks = parts.blocks.take().zip(block).map(|(mut blocks, block)| {
+                // Most have one.
+                if blocks.is_empty() {
+                    blocks.reserve_exact(1);
+                }
+                blocks.push(block);
+                blocks
+            });
+            Some(())
+        })?;
+        Some(parts)
+    }
+}
+
+/// A message.
+#[derive(Default)]
+pub(super) struct Said<'t> {
+    pub(super) id: Option<&'t str>,
+    role: &'t str,
+    content: Content,
+    tool_call_id: Option<&'t str>,
+    stop_reason: Option<&'t str>,
+    api: Option<&'t str>,
+    /// Whether it has a member in which other forms say something.
+    says_more: bool,
+}
+
+impl<'t> Said<'t> {
+    pub(super) fn read(scan: &mut Scan<'t>, is_openclaws: bool) -> Option<Self> {
+        let (mut said, mut seen) = (Self::default(), Seen::default());
+        scan.object(|scan, name| {
+            match name {
+                "id" => {
+                    seen.once(0)?;
+                    said.id = text_of(scan)?;
+                }
+                "role" => {
+                    seen.once(1)?;
+                    said.role = scan.plain()?;
+                }
+                "content" => {
+                    seen.once(2)?;
+                    said.content = match scan.peek() {
+                        b'n' => scan.null().map(|_| Content::Absent)?,
+                        b'"' => Content::Text(Text::read(scan)?),
+                        _ => Content::Parts(Parts::read(scan, is_openclaws)?),
+                    };
+                }
+                "toolCallId" => {
+                    seen.once(3)?;
+                    said.tool_call_id = text_of(scan)?;
+                }
+                "stopReason" => {
+                    seen.once(4)?;
+                    said.stop_reason = text_of(scan)?;
+                }
+                "api" => {
+                    seen.once(5)?;
+                    said.api = text_of(scan)?;
+                }
+                "model" => {
+                    seen.once(6)?;
+                    scan.value()?;
+                }
+                name if format::may_say(name) => {
+                    seen.once(7)?;
+                    said.says_more = !scan.null()?;
+                    if said.says_more {
+                        scan.value()?;
+                    }
+                }
+                _ => scan.value()?,
+            }
+            Some(())
+        })?;
+        Some(said)
+    }
+
+    /// `None` where not all of it is understood, here and below.
+    /// Of a message of which it has too much, it sees nothing.
+    pub(super) fn anthropic(self, group: Option<Name>) -> Option<What> {
+        if matches!(self.content, Content::Parts(Parts { is_too_much: true, .. })) {
+            return Some(What::Hidden);
+        }
+        Some(What::Message { message: self.anthropic_message()?, group })
+    }
+
+    pub(super) fn openclaw(self) -> Option<What> {
+        if matches!(self.content, Content::Parts(Parts { is_too_much: true, .. })) {
+            return Some(What::Hidden);
+        }
+        Some(What::Message { message: self.openclaw_message()?, group: None })
+    }
+
+    fn anthropic_message(self) -> Option<Message> {
+        if self.says_more || self.tool_call_id.is_some() {
+            return None;
+        }
+        let role = match self.role {
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            _ => return None,
+        };
+        match self.content {
+            Content::Text(Text { blank: Blank::Empty, .. }) | Content::Absent => None,
+            Content::Text(text) => Some(with_text(role, text.blank)),
+            Content::Parts(Parts { count: 0, .. }) => None,
+            Content::Parts(Parts { has_thought: true, .. }) if role == Role::User => None,
+            Content::Parts(parts) => {
+                let blocks = parts.blocks?;
+                if let [Block { kind: Kind::Text(blank), .. }] = &*blocks {
+                    return Some(with_text(role, *blank));
+                }
+                Some(message(role, blocks, None))
+            }
+        }
+    }
+
+    fn openclaw_message(self) -> Option<Message> {
+        match self.role {
+            "user" => Some(message(Role::User, Vec::new(), None)),
+            "assistant" if !matches!(self.stop_reason, Some("error" | "aborted")) => {
+                let Content::Parts(parts) = self.content else { return None };
+                if self.says_more {
+                    return None;
+                }
+                let answered_in = self.api.and_then(format::form_of_api);
+                Some(message(Role::Assistant, parts.blocks?, answered_in))
+            }
+            "toolResult" => {
+                let is_synthetic = match self.content {
+                    Content::Text(text) => text.is_synthetic,
+                    Content::Parts(parts) => parts.count == 1 && parts.is_synthetic,
+                    Content::Absent => false,
+                };
+                let result = result(self.tool_call_id, is_synthetic);
+                Some(message(Role::Tool, vec![block(result)], None))
+            }
+            _ => None,
+        }
+    }
+}
