@@ -2,7 +2,7 @@
 use super::{Seen, block, result, scan::Scan, text_of};
 use crate::{
     format,
-    message::{Blank, Block, Kind},
+    message::{Blank, Block, Kind, Unknown},
 };
 
 /// What is told of a text.
@@ -49,6 +49,8 @@ pub(super) struct Part<'t> {
     name: Option<&'t str>,
     /// Which other members it has.
     has: u32,
+    /// How many members there are.
+    pub(super) members: usize,
 }
 
 const INPUT: u32 = 1;
@@ -61,12 +63,13 @@ const IS_SYSTEM_PROMPT: u32 = 1 << 6;
 const CACHE_CONTROL: u32 = 1 << 7;
 /// Members of blocks that are never touched.
 const UNTOUCHED: u32 = 1 << 8;
+const UNKNOWN: u32 = 1 << 9;
 
 impl<'t> Part<'t> {
-    /// `None` if it has a member that is not known.
     pub(super) fn read(scan: &mut Scan<'t>) -> Option<Self> {
         let (mut part, mut seen) = (Self::default(), Seen::default());
         scan.object(|scan, name| {
+            part.members += 1;
             let (number, member) = match name {
                 "type" => {
                     seen.once(0)?;
@@ -113,7 +116,11 @@ impl<'t> Part<'t> {
                 "data" => (18, UNTOUCHED),
                 "mimeType" => (19, UNTOUCHED),
                 "cache_control" => (20, CACHE_CONTROL),
-                _ => return None,
+                // What has them can be judged all the same.
+                _ => {
+                    part.has |= UNKNOWN;
+                    return scan.value();
+                }
             };
             seen.once(number)?;
             if scan.null()? {
@@ -142,7 +149,7 @@ impl<'t> Part<'t> {
         let is_text = self.text.is_some() || self.has(CITATIONS | IS_SYSTEM_PROMPT);
         let is_other = self.has(ARGUMENTS | THOUGHT_SIGNATURE | UNTOUCHED);
         let has_content = self.content.is_some();
-        Some(block(match self.kind? {
+        Some(block(match self.kind.unwrap_or_default() {
             "tool_use" if !(is_result || is_text || is_other || has_content || is_refused) => {
                 used(self.id)
             }
@@ -152,8 +159,9 @@ impl<'t> Part<'t> {
             "text" if !(is_use || is_result || is_other || has_content) => {
                 Kind::Text(self.text?.blank)
             }
+            "tool_use" | "tool_result" | "text" => return None,
             kind if format::is_untouched(kind) => Kind::Other,
-            _ => return None,
+            _ => return Some(Block { unknown: Some(Unknown::Content), ..block(Kind::Other) }),
         }))
     }
 
@@ -162,6 +170,9 @@ impl<'t> Part<'t> {
         let is_call = !self.has(others | UNTOUCHED) && self.has(ARGUMENTS);
         let is_call = is_call && self.text.is_none() && self.tool_use_id.is_none();
         let is_call = is_call && self.content.is_none() && !self.is_refused(usize::MAX);
+        if self.has(UNKNOWN) {
+            return None;
+        }
         Some(block(match self.kind? {
             "toolCall" if is_call => used(self.id),
             "text" => Kind::Text(Blank::No),

@@ -53,6 +53,7 @@ impl Parts {
                 parts.is_too_much |= scan.members()? > scan.most;
                 return Some(());
             };
+            parts.is_too_much |= part.members > scan.most;
             parts.is_synthetic = part.text.is_some_and(|text| text.is_synthetic);
             parts.has_thought |= matches!(part.kind, Some("thinking" | "redacted_thinking"));
             let block = if is_openclaws { part.openclaw() } else { part.anthropic() };
@@ -61,7 +62,7 @@ impl Parts {
                 if blocks.is_empty() {
                     blocks.reserve_exact(1);
                 }
-                blocks.push(block);
+                block.add_to(&mut blocks);
                 blocks
             });
             Some(())

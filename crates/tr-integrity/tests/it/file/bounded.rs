@@ -17,7 +17,7 @@ fn what_can_be_no_session_any_more_is_not_read_to_its_end() {
         let (whole, part) = (check(&file, false), check(&file, true));
         assert!(whole.is_whole && !whole.is_session(), "{line}");
         assert!(!part.is_whole && !part.is_session(), "{line}");
-        assert!(part.bytes.total < whole.bytes.total / 2 + 100_000, "{line}: {:?}", part.bytes);
+        assert!(part.bytes.total < whole.bytes.total / 4 * 3, "{line}: {:?}", part.bytes);
         let told = part.bytes.records + part.bytes.skipped + part.bytes.separators;
         assert_eq!(part.bytes.total, told, "{line}");
     }
