@@ -7,8 +7,8 @@ use super::{
     mend::Mend,
     planner::FilePlanner,
     records::{SkipReason, Skipped},
-    report::FileReport,
     remaining::Remaining,
+    report::FileReport,
     session_file::{PartOfFile, SessionFile},
 };
 use crate::repair::{ActionKind, Loss, Repair, RepairAction, RepairPlan, StalePlan};
