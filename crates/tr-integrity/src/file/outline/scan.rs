@@ -255,7 +255,7 @@ fn ordinary(bytes: &[u8]) -> usize {
     let mut at = 0;
     while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let word = u64::from_le_bytes(*eight);
-        let (quote, slash) = (word ^ EACH * b'"' as u64, word ^ EACH * b'\\' as u64);
+        let (quote, slash) = (word ^ (EACH * b'"' as u64), word ^ (EACH * b'\\' as u64));
         // Of a byte that is zero, or less than a blank, the highest bit is set; of none before it.
         let zero = |word: u64| word.wrapping_sub(EACH) & !word;
         let control = word.wrapping_sub(EACH * 0x20) & !word;
