@@ -65,7 +65,7 @@
 //! the store: per key, one caller sends the claim, and one watches for another process's result.
 //! When the store is unavailable, mutating calls are refused and all others run
 //! ([`Builder::when_store_fails`]). A tool sees its claim as
-//! [`ToolCall::fence`](tr_core::ToolCall::fence). Keys that only join cut-off calls
+//! [`ToolCall::fencing_token`](tr_core::ToolCall::fencing_token). Keys that only join cut-off calls
 //! ([`DerivedKeys::CutOff`]) stay in their process.
 //!
 //! # Errors
