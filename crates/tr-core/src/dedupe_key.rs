@@ -1,26 +1,25 @@
-//! By what a repeated call is recognised.
+//! The identity of a call for deduplication, and its fencing token.
 use crate::canonical::{Digest, Key};
 use std::fmt;
 
-/// By what a repeated call is recognised: its key, and a digest of what it asks for.
+/// The identity of a call for deduplication: its key and a digest of its params.
 ///
 /// Two calls with one key and different digests are a conflict, never the same call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DedupeKey {
-    /// The key, hashed with all that scopes it.
+    /// The hash of the key and its scope.
     pub key: Key,
     /// A digest of the canonical params.
     pub digest: Digest,
 }
 
-/// The claim under which a call runs, for a tool that passes it on: to a provider that
-/// deduplicates by key, to a database that refuses writes of an older epoch.
+/// The claim under which a call runs. A tool passes it to a provider that deduplicates by key, or to
+/// a database that rejects writes of an older epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FencingToken {
     /// The key, hashed: the same for every run of this call, in every process.
     pub key: Key,
-    /// The fencing token: grows with every claim of the key. A run whose claim was lost holds an
-    /// older one.
+    /// Grows with every claim of the key. A run that has lost its claim has an older one.
     pub epoch: u64,
 }
 

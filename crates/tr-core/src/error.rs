@@ -1,15 +1,16 @@
-//! Errors between layers, and the facts that each of them carries.
+//! Errors between layers, and the failure information that each of them carries.
 //!
 //! A layer's error is a leaf type whose [`source`](std::error::Error::source) is a [`FailureInfo`],
-//! whose source is the cause: leaf → facts → cause. The outermost facts win, so reading them is
-//! one walk and needs no knowledge of the crate that made the error.
+//! whose source is the cause: leaf → failure info → cause. The outermost [`FailureInfo`] wins, so a
+//! reader walks the chain once and need not know the crate that made the error.
 use crate::{Classification, Ran, Replay, Verdict, classify};
 use std::{borrow::Cow, error::Error, fmt, iter, sync::Arc};
 
 /// A type-erased error, as tower uses it between layers.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// What an error says to code: a link in the chain of sources.
+/// The machine-readable part of an error: code, verdict, and whether the tool ran. A link in the
+/// chain of sources.
 #[derive(Debug)]
 pub struct FailureInfo {
     code: Cow<'static, str>,
@@ -18,11 +19,11 @@ pub struct FailureInfo {
     exhausted: bool,
     by_layer: bool,
     cause: Option<Cause>,
-    // Apart, since errors are moved about and few have it.
+    // Boxed, because errors are moved often and few have it.
     more: Option<Box<More>>,
 }
 
-/// What few errors say.
+/// The rare fields.
 #[derive(Debug, Default)]
 struct More {
     earlier: Option<BoxError>,
@@ -30,10 +31,10 @@ struct More {
     owner: Option<Owner>,
 }
 
-/// Whether an error is the one whose facts these are.
+/// Whether an error is the one that this information belongs to.
 type Owner = fn(&(dyn Error + 'static)) -> bool;
 
-/// What lies behind facts.
+/// The cause of an error.
 #[derive(Debug)]
 enum Cause {
     Own(BoxError),
@@ -55,7 +56,7 @@ impl FailureInfo {
         }
     }
 
-    /// Failure information as a classification gives them.
+    /// Failure information from a classification.
     #[must_use]
     pub fn of(end: Classification<'_>) -> Self {
         Self {
@@ -69,8 +70,8 @@ impl FailureInfo {
         }
     }
 
-    /// The facts of `error` once more, with `error` behind them: for an error that adds words to
-    /// another.
+    /// A copy of the information of `error`, with `error` as the cause: for an error that adds a message
+    /// to another.
     #[must_use]
     pub fn around(error: BoxError) -> Self {
         let facts = Self::of(classify::error(&*error).end);
@@ -79,14 +80,14 @@ impl FailureInfo {
         facts.because(error)
     }
 
-    /// Puts `cause` behind these facts.
+    /// Sets the cause.
     #[must_use]
     pub fn because(mut self, cause: impl Into<BoxError>) -> Self {
         self.cause = Some(Cause::Own(cause.into()));
         self
     }
 
-    /// Puts a cause behind these facts that other errors share.
+    /// Sets a cause that other errors share.
     #[must_use]
     #[inline]
     pub fn because_shared(mut self, cause: Arc<dyn Error + Send + Sync>) -> Self {
@@ -94,7 +95,7 @@ impl FailureInfo {
         self
     }
 
-    /// The cause, if it is these facts' own.
+    /// The cause, if it is not shared.
     #[must_use]
     pub fn into_cause(self) -> Option<BoxError> {
         match self.cause? {
@@ -103,8 +104,8 @@ impl FailureInfo {
         }
     }
 
-    /// Keeps an earlier failure of the same call, which no source leads to: [`causes`] lists it
-    /// behind the cause and all of the cause's own.
+    /// Adds an earlier failure of the same call, which is not in the chain of sources: [`causes`] lists
+    /// it after the cause and its sources.
     #[must_use]
     pub fn after(mut self, earlier: impl Into<BoxError>) -> Self {
         self.more.get_or_insert_default().earlier = Some(earlier.into());
@@ -118,15 +119,15 @@ impl FailureInfo {
         self
     }
 
-    /// Marks the error as one of a layer around a service. Passed on by a tool function, it is about a
-    /// call that the tool made itself ([`classify::tool_function`]): every layer marks its errors.
+    /// Marks the error as made by a layer; every layer marks its errors. If a tool function returns such
+    /// an error, it is about a call that the tool made itself ([`classify::tool_function`]).
     #[must_use]
     pub const fn by_layer(mut self) -> Self {
         self.by_layer = true;
         self
     }
 
-    /// Marks the error as a replay: a record gave it, and not a run for this caller.
+    /// Marks the error as a replay: it comes from a record, not from a run for this caller.
     #[must_use]
     pub fn replayed(mut self, replay: Replay) -> Self {
         self.more.get_or_insert_default().replay = Some(replay);
@@ -140,12 +141,12 @@ impl FailureInfo {
         self
     }
 
-    /// Whether these can be the facts of `error`.
+    /// Whether this can be the information of `error`.
     pub(crate) fn may_belong_to(&self, error: &(dyn Error + 'static)) -> bool {
         self.more.as_ref().and_then(|more| more.owner).is_none_or(|is_owner| is_owner(error))
     }
 
-    /// Whether the error is a replay, and of what.
+    /// The record that the error was replayed from, if it was.
     #[must_use]
     pub fn replay(&self) -> Option<Replay> {
         self.more.as_ref()?.replay
@@ -163,7 +164,7 @@ impl FailureInfo {
         self.ran
     }
 
-    /// How it ended.
+    /// The verdict.
     #[must_use]
     pub const fn verdict(&self) -> Verdict {
         self.verdict
@@ -234,13 +235,13 @@ pub fn find<'e, T: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<
     causes(error).find_map(|error| error.downcast_ref())
 }
 
-/// The outermost facts in the chain.
+/// The outermost [`FailureInfo`] in the chain.
 #[must_use]
 pub fn failure_info<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e FailureInfo> {
     find(error)
 }
 
-/// The innermost error that carries no facts of ours: what really happened.
+/// The innermost error that is not a [`FailureInfo`]: the original failure.
 #[must_use]
 pub fn root_cause<'e>(error: &'e (dyn Error + 'static)) -> &'e (dyn Error + 'static) {
     causes(error).filter(|error| !error.is::<FailureInfo>()).last().unwrap_or(error)

@@ -1,7 +1,6 @@
-//! What needs what, among things that are numbered: circles, and an order without them.
+//! Dependency graphs over numbered nodes: cycles, and a topological order.
 //!
-//! For catalogues of tools and plans of calls. Found without recursion: a chain may be as long as
-//! the list.
+//! For catalogues of tools and plans of calls. The walk is iterative, so long chains need no stack.
 //!
 //! ```
 //! use tr_core::graph::{Edge, walk};
@@ -9,44 +8,44 @@
 //! // 0 needs 1, and 1 needs 2.
 //! let needs = [vec![Edge { to: 1, at: () }], vec![Edge { to: 2, at: () }], vec![]];
 //! let walked = walk(&needs);
-//! assert!(walked.circles.is_empty());
+//! assert!(walked.cycles.is_empty());
 //! assert_eq!(walked.order, [2, 1, 0]);
 //!
 //! let needs = [vec![Edge { to: 1, at: "here" }], vec![Edge { to: 0, at: "there" }]];
-//! let circle = &walk(&needs).circles[0];
-//! assert_eq!((circle.edge.at, &circle.nodes[..]), ("there", &[0, 1, 0][..]));
+//! let cycle = &walk(&needs).cycles[0];
+//! assert_eq!((cycle.edge.at, &cycle.nodes[..]), ("there", &[0, 1, 0][..]));
 //! ```
 
-/// One need, and what its owner wants to remember of it: where it was written, say.
+/// One dependency, with data of the caller, such as where it is written.
 #[derive(Clone, Debug)]
 pub struct Edge<T> {
-    /// What is needed.
+    /// The node that is needed.
     pub to: usize,
-    /// The owner's remark.
+    /// The caller's data.
     pub at: T,
 }
 
-/// A need that closes a circle.
+/// A dependency cycle.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Circle<'e, T> {
-    /// The need that closes it.
+pub struct Cycle<'e, T> {
+    /// The edge that closes it.
     pub edge: &'e Edge<T>,
-    /// Who is on it; the first one again at the end.
+    /// The nodes on it; the first one again at the end.
     pub nodes: Vec<usize>,
 }
 
-/// What [`walk`] finds.
+/// The result of [`walk`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Walk<'e, T> {
-    /// One for each need that closes a circle.
-    pub circles: Vec<Circle<'e, T>>,
-    /// An order in which each comes after all it needs, those on circles aside.
+    /// One cycle for each edge that closes one.
+    pub cycles: Vec<Cycle<'e, T>>,
+    /// A topological order: each node after those that it needs, except on cycles.
     pub order: Vec<usize>,
 }
 
-/// Walks along all needs: `edges[n]` are those of `n`.
+/// Walks the graph: `edges[n]` are the dependencies of `n`.
 ///
 /// # Panics
 /// If an edge leads past the end of `edges`.
@@ -59,9 +58,9 @@ pub fn walk<T>(edges: &[Vec<Edge<T>>]) -> Walk<'_, T> {
         Done,
     }
     let mut marks = vec![Mark::New; edges.len()];
-    let (mut circles, mut order) = (Vec::new(), Vec::with_capacity(edges.len()));
+    let (mut cycles, mut order) = (Vec::new(), Vec::with_capacity(edges.len()));
     for start in 0..edges.len() {
-        // Each entry: a node on the way, and which of its needs comes next.
+        // Each entry: a node on the path, and the index of its next edge.
         let mut way = Vec::new();
         if marks[start] == Mark::New {
             marks[start] = Mark::Open;
@@ -83,10 +82,10 @@ pub fn walk<T>(edges: &[Vec<Edge<T>>]) -> Walk<'_, T> {
                 }
                 Mark::Open => {
                     let on_it = way.iter().map(|(node, _)| *node).skip_while(|n| *n != edge.to);
-                    circles.push(Circle { edge, nodes: on_it.chain([edge.to]).collect() });
+                    cycles.push(Cycle { edge, nodes: on_it.chain([edge.to]).collect() });
                 }
             }
         }
     }
-    Walk { circles, order }
+    Walk { cycles, order }
 }

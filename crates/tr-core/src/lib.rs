@@ -1,14 +1,13 @@
 //! The contract between an agent's tool calls and the layers that guard them.
 //!
-//! A layer of this project asks its request and its response only what it needs, through the
-//! small traits of [`policy`]; it tells what happened with a [`Verdict`] and with [`Ran`], which
-//! every error carries in its [`FailureInfo`]. [`ToolCall`] and [`ToolOutcome`] are the request and the
-//! response that have all answers built in.
+//! A layer reads its request and its response through the small traits of [`policy`]. It reports the
+//! end of a call as a [`Verdict`] and as [`Ran`], whether the tool ran; every error carries both in its
+//! [`FailureInfo`]. [`ToolCall`] and [`ToolOutcome`] are the request and the response that
+//! [`DefaultPolicy`] reads.
 //!
 //! # When to use
 //!
-//! With any of the layer crates, to name your own types' answers, and to read what their errors
-//! say. Alone, for classifying errors, canonical JSON, or reading tool-call envelopes.
+//! With any of the layer crates, to implement a policy for your own types and to read their errors. Alone, for classifying errors, canonical JSON, or reading tool-call envelopes.
 //!
 //! # Features
 //!
@@ -25,7 +24,7 @@
 //!
 //! # Knows nothing of
 //!
-//! layers (but for the error of tower's `load_shed`, which says that nothing ran), an async runtime, exporters, stores.
+//! layers (except for the error of tower's `load_shed`, which means that nothing ran), an async runtime, exporters, stores.
 //! It takes [`std::time::Instant`] as a value and never reads a monotonic clock.
 pub mod call;
 mod cancellation;

@@ -5,21 +5,21 @@ use std::{
     time::Duration,
 };
 
-/// Listens to what layers do.
+/// Receives the events of layers.
 ///
 /// Called on the path of the call, so it must not block. Layers build an event only when an
 /// observer was given and [`enabled`](Observer::enabled) says so.
 pub trait Observer: Debug + Send + Sync {
-    /// Whether anybody wants events now.
+    /// Whether events are wanted now.
     fn enabled(&self) -> bool {
         true
     }
 
-    /// Something happened to a call.
+    /// Receives an event of a call.
     fn on_event(&self, call: &CallInfo<'_>, event: &Event<'_>);
 }
 
-/// What events say of the call they are about. Fields are added in minor versions.
+/// The description of a call in events. Minor versions may add fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallInfo<'r> {
@@ -80,7 +80,7 @@ impl<'r> CallInfo<'r> {
     }
 }
 
-/// Something that a layer did.
+/// An event of a layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event<'r> {
@@ -95,7 +95,7 @@ pub enum Event<'r> {
         /// How long the attempt took.
         latency: Duration,
     },
-    /// A retry was called for and not made.
+    /// A retry was due and not made.
     RetryRefused {
         /// The attempt that failed, from 0.
         attempt: u32,
@@ -117,7 +117,7 @@ pub enum Event<'r> {
         breaker: &'r str,
         /// Its state.
         state: BreakerState,
-        /// It only said so and let the call through.
+        /// The refusal was only reported; the call was admitted.
         shadow: bool,
     },
     /// A call was answered from a record.
@@ -161,7 +161,7 @@ pub enum Event<'r> {
     },
 }
 
-/// What was done about a session, or about one of its tool cycles.
+/// What was done to a session, or to one of its tool cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SessionAction {
     /// The transcript was kept from the model: the provider would refuse it.

@@ -1,4 +1,4 @@
-//! What a tool call came to.
+//! The outcome of a tool call.
 use crate::{BreakerState, Classification, Json, Ran, Verdict, shortened, shortened_code};
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc, time::Duration};
@@ -7,9 +7,9 @@ mod provenance;
 
 use self::provenance::Provenance;
 
-/// What a tool call came to: what the tool said, and how we came by it.
+/// The outcome of a tool call: what the tool returned, and whether it was run or replayed.
 ///
-/// A clone is a reference count; a recorded outcome is shared by everybody who gets it.
+/// A clone is a reference count; a recorded outcome is shared by all callers that get it.
 // Four words, also as a `Poll<Result<_, BoxError>>`: every layer moves one.
 #[derive(Clone, Debug, Default)]
 pub struct ToolOutcome {

@@ -1,4 +1,4 @@
-//! An inner service whose readiness is asked for, but not insisted on.
+//! A wrapper that is always ready and waits for its inner service inside of the call.
 use pin_project_lite::pin_project;
 use std::{
     fmt,
@@ -9,10 +9,10 @@ use std::{
 };
 use tower_service::Service;
 
-/// An inner service whose readiness is asked for, but not insisted on.
+/// A wrapper that is always ready and waits for its inner service inside of the call.
 ///
-/// Ready, it is called at once. Not ready, the instance that was asked moves into the future and
-/// waits there, where a timer can bound it; its clone stays and has to earn its own readiness.
+/// If the inner service is ready, it is called at once. If not, the instance that was polled moves
+/// into the future and waits there, where a timer can limit it; its clone stays, not ready.
 #[derive(Debug)]
 pub struct ReadyOnCall<S> {
     inner: S,
@@ -26,12 +26,12 @@ impl<S> ReadyOnCall<S> {
         Self { inner, ready: false }
     }
 
-    /// The service inside.
+    /// The inner service.
     pub const fn get_ref(&self) -> &S {
         &self.inner
     }
 
-    /// The service inside, to be changed; its readiness stays.
+    /// Mutable access to the inner service; its readiness stays.
     pub const fn get_mut(&mut self) -> &mut S {
         &mut self.inner
     }
@@ -42,7 +42,7 @@ impl<S> ReadyOnCall<S> {
         self.ready
     }
 
-    /// Asks for readiness; always ready itself.
+    /// Polls the inner service; always ready itself.
     ///
     /// # Errors
     /// The inner service's, if it will never be ready again.
@@ -60,7 +60,7 @@ impl<S> ReadyOnCall<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Calls the inner service, or makes a future that does so once it is ready.
+    /// Calls the inner service at once, or in the future once it is ready.
     #[inline]
     pub fn call<Req>(&mut self, req: Req) -> ReadyOnCallFuture<S, S::Future, Req>
     where
@@ -75,14 +75,14 @@ impl<S> ReadyOnCall<S> {
 }
 
 impl<S: Clone> Clone for ReadyOnCall<S> {
-    // Readiness is per instance: a clone must earn its own.
+    // Readiness is per instance: a clone starts not ready.
     fn clone(&self) -> Self {
         Self::new(self.inner.clone())
     }
 }
 
 pin_project! {
-    /// Waits for readiness if it must, then for the answer. `F` is the future of `S`.
+    /// Waits for readiness if needed, then for the response. `F` is the future of `S`.
     #[must_use = "futures do nothing unless polled"]
     pub struct ReadyOnCallFuture<S, F, Req> {
         #[pin]

@@ -1,4 +1,4 @@
-//! A shared value whose reference counts lie apart.
+//! A shared value with a reference count per group of threads.
 use crate::{STRIPES, stripe};
 use std::{
     array, fmt,
@@ -8,10 +8,9 @@ use std::{
 
 /// A shared value with a reference count for each stripe of threads.
 ///
-/// Services are cloned for every call, and one count that all threads change keeps them from
-/// scaling. What a layer makes ([`whole`](Self::whole)) holds all counts; a clone holds one, that
-/// of the thread which cloned it. Once nothing whole is left, clones stay with the count they
-/// have.
+/// Services are cloned for every call, and a single count that all threads change does not scale. A
+/// handle of a layer ([`whole`](Self::whole)) holds all counts; a clone holds one, that of the thread
+/// that cloned it. Once the last whole handle is dropped, clones keep the count that they have.
 pub struct Sharded<T> {
     mine: Arc<Node<T>>,
     all: Option<All<T>>,
@@ -40,13 +39,13 @@ impl<T> Sharded<T> {
         Self { mine: all[stripe()].clone(), all: Some(all) }
     }
 
-    /// Another that holds all counts, if this one does.
+    /// Another handle with all counts, if this one has all.
     #[must_use]
     pub fn whole(&self) -> Self {
         Self { mine: self.mine.clone(), all: self.all.clone() }
     }
 
-    /// Moves to this thread's count, so that clones made from here are cheap.
+    /// Switches to this thread's count, so that clones made on this thread are cheap.
     #[inline]
     pub fn settle(&mut self) {
         if self.mine.stripe != stripe() {
@@ -54,7 +53,7 @@ impl<T> Sharded<T> {
         }
     }
 
-    /// A hold on the value by this thread's count, for the length of one call.
+    /// A reference on this thread's count, for the length of one call.
     #[inline]
     #[must_use]
     pub fn acquire(&mut self) -> Held<T> {
@@ -69,7 +68,7 @@ impl<T> Sharded<T> {
     }
 }
 
-/// A hold on a [`Sharded`] value, of one word.
+/// A reference to a [`Sharded`] value, of one word.
 pub struct Held<T>(Arc<Node<T>>);
 
 impl<T> Deref for Held<T> {

@@ -1,4 +1,4 @@
-//! Threads spread over stripes, so that counters of different threads lie on different lines.
+//! Assigns threads to stripes, so that counters of different threads use different cache lines.
 use std::{
     cell::Cell,
     sync::atomic::{AtomicUsize, Ordering},

@@ -1,9 +1,9 @@
-//! How an attempt ended, whether the tool ran, and what a tool does to the world.
+//! How an attempt ended, whether the tool ran, and the effect of a tool.
 use crate::code;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What a tool does to the world; it decides what may be repeated.
+/// The effect of a tool on the outside world; it decides what may be repeated.
 ///
 /// Undeclared tools count as [`Mutating`](Effect::Mutating).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub enum Verdict {
     Success,
     /// It failed, and another attempt may succeed.
     Transient {
-        /// How long the callee asked us to wait, if it did.
+        /// How long the callee asks to wait before the next attempt.
         retry_after: Option<Duration>,
     },
     /// It failed, and would fail again.
@@ -100,7 +100,7 @@ impl Ran {
     }
 }
 
-/// All that the layers want to know of an attempt's end.
+/// The classified end of an attempt, as layers use it.
 ///
 /// The code borrows from the response or error that was classified, so that classifying never
 /// allocates. Made by [`new`](Self::new); fields are added in minor versions.

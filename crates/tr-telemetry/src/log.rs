@@ -1,4 +1,4 @@
-//! The events, as tracing events with the seed's field names.
+//! The events, as tracing events with documented field names.
 use std::{cell::LazyCell, time::Duration};
 use tr_core::canonical::Fingerprint;
 use tracing::Level;
@@ -24,13 +24,13 @@ pub(crate) struct Record<'r> {
     pub(crate) error_code: Option<&'r str>,
     pub(crate) retriable: Option<bool>,
     pub(crate) breaker_state: Option<&'static str>,
-    /// Only decided, not done.
+    /// Only decided, not applied.
     pub(crate) shadow: bool,
-    /// Beside the seed's fields.
+    /// Additional fields.
     pub(crate) more: More<'r>,
 }
 
-/// What some events say beside the seed's fields.
+/// Additional fields of some events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct More<'r> {
     /// What the failure says, redacted.

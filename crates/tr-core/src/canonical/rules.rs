@@ -108,7 +108,7 @@ impl Builder {
     /// Validates the configuration; this is the only place it can fail.
     ///
     /// # Errors
-    /// If invalid pointer to drop: it names the whole document.
+    /// If a pointer to drop names the whole document.
     pub fn build(self) -> Result<Rules, RulesError> {
         if self.dropped.iter().any(Pointer::is_root) {
             return Err(RulesError(()));

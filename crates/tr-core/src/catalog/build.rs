@@ -35,7 +35,7 @@ pub(crate) fn refuse(
     faults.push(fault(location, expected, found));
 }
 
-/// Reports what is of no use as a default.
+/// Reports settings that cannot be defaults.
 pub(super) fn check_defaults(defaults: &Tool, faults: &mut Faults) {
     const EACH: &str = "settings for several tools";
     let names = [("a name", &defaults.name), ("an action", &defaults.action)];
@@ -56,14 +56,14 @@ pub(super) fn check_defaults(defaults: &Tool, faults: &mut Faults) {
     default_retry(defaults, faults);
 }
 
-/// Whom a tool of the catalogue is.
+/// The identity of a declared tool.
 pub(super) fn identity(key: &str, tool: &Tool, defaults: &Tool) -> ToolId {
     let namespace = tool.namespace.as_deref().or(defaults.namespace.as_deref());
     let name = tool.name.as_ref().map_or(key, |name| &name.value);
     ToolId::from_parts(namespace, name, tool.action.as_ref().map(|action| &*action.value))
 }
 
-/// The manifest of a tool, but for its relations with others.
+/// The manifest of a tool, without its references to others.
 pub(super) fn manifest(
     id: ToolId,
     tool: Tool,
@@ -85,7 +85,7 @@ pub(super) fn manifest(
     manifest.breaker = breaker(tool.breaker, defaults.breaker.as_ref());
     manifest.loops = loops(tool.loops, defaults.loops.as_ref());
     manifest.ttls = ttls(tool.ttl, defaults.ttl.as_ref());
-    // A tool's own word on a code comes first, and the first is heard.
+    // A tool's own entries come first, because the first match wins.
     let ends = [tool.classification.as_ref(), defaults.classification.as_ref()];
     for (code, end) in ends.into_iter().flatten().flatten() {
         let is_first = manifest.classification.iter().all(|(known, _)| known != code);
@@ -120,7 +120,7 @@ const fn millis(millis: Option<u64>) -> Option<Duration> {
 
 pub(crate) type Flat = (Option<At<u32>>, Option<At<u64>>, Option<At<u64>>);
 
-/// The retry policy of a tool, with what stands flat beside it.
+/// The retry override of a tool, including the flat members beside `retry`.
 pub(crate) fn retry(own: Option<Retry>, flat: Flat, faults: &mut Faults) -> Option<RetryOverride> {
     let is_there = own.is_some() || flat.0.is_some() || flat.1.is_some() || flat.2.is_some();
     let mut own = own.unwrap_or_default();

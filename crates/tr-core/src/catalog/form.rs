@@ -33,11 +33,11 @@ object! { strict
     struct Tool {
         /// The tool's own name; the catalogue's name for it where it is absent.
         "name" => name: Option<At<Box<str>>>, Lenient<Located<Name>>;
-        /// Where the name is unique, such as `agents.tools.messaging`.
+        /// The namespace in which the name is unique, such as `agents.tools.messaging`.
         "namespace" => namespace: Option<Box<str>>, Lenient<Name>;
         /// The action within the tool: `message` with `read` and `message` with `send` are two.
         "action" => action: Option<At<Box<str>>>, Lenient<Located<Name>>;
-        /// What it does to the world.
+        /// Its effect.
         "effect" => effect: Option<Effect>, Lenient<Word<Effect>>;
         /// What it can do. The layers use `idempotency` and `own_retries`; `streaming` and `caching`
         /// are for programs that ask: no layer streams or caches answers.
@@ -66,11 +66,11 @@ object! { strict
         "classification" => classification: Option<Vec<(Box<str>, End)>>, Lenient<Map<Word<End>>>;
         /// How keys and digests are made.
         "keys" => keys: Option<Keys>, Lenient<Keys>;
-        /// What it stands on, for a breaker shared with others.
+        /// The dependency that it uses, for a breaker shared with other tools.
         "dependency" => dependency: Option<Box<str>>, Lenient<Name>;
         /// The tools whose results it needs within a turn.
         "depends_on" => depends_on: Option<References>, Lenient<List<Located<Name>>>;
-        /// Whether a turn cannot do without it.
+        /// Whether a turn fails without it.
         "required" => required: Option<bool>, Lenient<Flag>;
         /// What its dependents get if it fails.
         "default_value" => default_value: Option<At<Json>>, Lenient<Located<Any>>;
@@ -95,13 +95,13 @@ object! { strict
         "attempts" | "max_attempts" => attempts: Option<u32>, Lenient<Count<1000>>;
         /// Ceiling of the first delay, in milliseconds.
         "base_ms" | "initial_delay_ms" => base_ms: Option<u64>, Lenient<Millis<0>>;
-        /// By what each further ceiling grows.
+        /// Factor from one ceiling to the next.
         "multiplier" | "backoff_multiplier" => multiplier: Option<f64>, Lenient<Factor>;
         /// No ceiling grows past this, in milliseconds.
         "cap_ms" | "max_delay_ms" => cap_ms: Option<u64>, Lenient<Millis<0>>;
         /// The delay is drawn between these shares of the ceiling: `[0, 1]` is full jitter.
         "jitter" => jitter: Option<(f64, f64)>, Lenient<Jitter>;
-        /// The same, as how far a delay may stray to either side.
+        /// The same, as the largest deviation of a delay to either side.
         "jitter_percent" => jitter_percent: Option<At<f64>>, Lenient<Located<Percent>>;
         /// No attempt starts later than this after the first, in milliseconds.
         "max_elapsed_ms" => max_elapsed_ms: Option<u64>, Lenient<Millis<0>>;
@@ -119,8 +119,8 @@ object! { strict
         "failure_rate" => failure_rate: Option<f64>, Lenient<Share>;
         /// How long it stays open, in milliseconds.
         "cooldown_ms" => cooldown_ms: Option<u64>, Lenient<Millis<1>>;
-        /// Which calls share it, where a call does not say it itself. Absent: the tool's calls whose
-        /// params name the same origin, and those that name none.
+        /// Which calls share it, unless a call sets it itself. By default the tool's calls whose params
+        /// name the same origin share one, and those that name none.
         "hint" => hint: Option<BreakerHint>, Lenient<Word<BreakerHint>>;
     }
 }
@@ -133,7 +133,7 @@ object! { strict
         /// Failures of any kind in a turn after which this tool is not called any more, or the model
         /// is warned.
         "max_failures_per_turn" => max_failures_per_turn: Option<u32>, Lenient<Count<1000>>;
-        /// Identical calls with one answer from which on that is remarked.
+        /// The number of identical calls with the same answer that causes a warning.
         "repeats" => repeats: Option<u32>, Lenient<Count<100_000>>;
         /// Identical calls are polling, not a loop.
         "poll" => poll: Option<bool>, Lenient<Flag>;
@@ -157,11 +157,11 @@ object! { strict
 object! { strict
     /// How keys and digests are made.
     struct Keys {
-        /// Params that change from call to call without meaning anything.
+        /// Params that differ between calls without changing their meaning.
         "volatile" => volatile: Option<Vec<Pointer>>, Lenient<List<Inside>>;
         /// Params that say how a call travels (`retryCount`, `traceparent`, …) count for this tool.
         "keep_volatile" => keep_volatile: Option<bool>, Lenient<Flag>;
-        /// Strings in which white space means nothing.
+        /// Strings in which white space is insignificant.
         "any_whitespace" => any_whitespace: Option<Vec<Pointer>>, Lenient<List<Inside>>;
     }
 }

@@ -1,4 +1,4 @@
-//! Params against a tool's own JSON Schema.
+//! Validates params against a tool's JSON Schema.
 use crate::{FailureInfo, Json, Params, Ran, Verdict, code};
 use jsonschema::{
     ValidationError, Validator,
@@ -7,7 +7,7 @@ use jsonschema::{
 use serde_json::Value;
 use std::{error::Error, fmt};
 
-/// Faults past this many are left out: a model mends a few at a time.
+/// Faults past this many are left out: a model fixes a few at a time.
 const SHOWN: usize = 20;
 
 /// A tool's JSON Schema, compiled.
@@ -32,7 +32,7 @@ impl InputSchema {
     /// Compiles a schema. References to other documents are not followed.
     ///
     /// # Errors
-    /// If it is no JSON Schema.
+    /// If it is not a JSON Schema.
     pub fn compile(schema: &Json) -> Result<Self, InvalidSchema> {
         let value: Value = schema.parse().map_err(|error| InvalidSchema(error.to_string()))?;
         match jsonschema::validator_for(&value) {
@@ -56,13 +56,13 @@ impl InputSchema {
             return Ok(());
         }
         let mut faults: Vec<_> = self.0.iter_errors(&value).take(SHOWN).collect();
-        // What is missing is what a model can mend at once.
+        // Missing params first: a model can fix those at once.
         faults.sort_by_key(|fault| !matches!(fault.kind(), ValidationErrorKind::Required { .. }));
         Err(InvalidParams::new(faults.iter().map(describe).collect()))
     }
 }
 
-/// One fault, in words that models know and with no value of the params in them.
+/// One fault as a message for the model, without values of the params.
 fn describe(fault: &ValidationError<'_>) -> String {
     let text = match fault.kind() {
         ValidationErrorKind::Required { property: Value::String(name) } => {
@@ -112,7 +112,7 @@ const fn received(value: &Value) -> &'static str {
     }
 }
 
-/// A schema that is none.
+/// An invalid schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidSchema(String);
 
@@ -124,7 +124,7 @@ impl fmt::Display for InvalidSchema {
 
 impl Error for InvalidSchema {}
 
-/// Params that do not meet their tool's schema. The tool did not run.
+/// Params that do not match their tool's schema. The tool did not run.
 ///
 /// Deterministic: the same call fails again, so it is `Permanent`.
 #[derive(Debug)]
@@ -144,7 +144,7 @@ impl InvalidParams {
         Self::new(vec![format!("The manifest of {tool} has an invalid input schema: {error}")])
     }
 
-    /// Each fault, as a model may read it: what is missing first.
+    /// Each fault as a message for the model: missing params first.
     pub fn faults(&self) -> impl ExactSizeIterator<Item = &str> {
         self.faults.iter().map(String::as_str)
     }

@@ -2,8 +2,8 @@
 //!
 //! # When to use
 //!
-//! To say once, for each tool, what it does to the world, how long it may take, how it is retried:
-//! a tool of which nothing is said counts as mutating, and is handled with the greatest care.
+//! To declare each tool once: its effect, its timeout, how it is retried. An undeclared tool counts
+//! as mutating, the most careful default.
 //!
 //! # Example
 //!
@@ -167,14 +167,14 @@ impl ToolCatalog {
         }
     }
 
-    /// The same, `None` where nothing was said of it: for who joins two catalogues.
+    /// The same; `None` if the catalogue does not set it: for merging two catalogues.
     #[must_use]
     pub const fn said_of_undeclared(&self) -> Option<Effect> {
         self.undeclared_effect
     }
 
-    /// Tells a call what is known of its tool. An effect that the call declares itself stays
-    /// unless the tool's manifest declares one.
+    /// Attaches the manifest of its tool to a call. The call's own effect stays unless the manifest
+    /// declares one.
     #[must_use]
     pub fn manifested(&self, mut call: ToolCall) -> ToolCall {
         if let Some(manifest) = self.get(&call.parts().tool) {
@@ -203,13 +203,13 @@ impl ToolCatalog {
         self.entries.iter().map(|entry| &entry.manifest)
     }
 
-    /// How many tools are known.
+    /// The number of tools.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nothing is known.
+    /// Whether there are no tools.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

@@ -1,4 +1,4 @@
-//! How tools of a catalogue hang together: names that exist, and no circles.
+//! References between the tools of a catalogue: known names, and no dependency cycles.
 use super::{
     build::{fault, refuse},
     form::References,
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     ToolId,
-    graph::{self, Circle, Edge},
+    graph::{self, Cycle, Edge},
     wire::{
         fault::{EnvelopeFault, Faults},
         suggest::closest,
@@ -18,7 +18,7 @@ use std::collections::HashMap;
 pub(super) struct Declared {
     /// The catalogue's name for it.
     pub(super) key: Box<str>,
-    /// `None` for a tool with faults that hide who it is.
+    /// `None` for a tool whose faults hide its identity.
     pub(super) id: Option<ToolId>,
     pub(super) location: SourceLocation,
     pub(super) depends_on: References,
@@ -32,7 +32,7 @@ pub(super) struct Related {
     pub(super) alternatives: Vec<Box<str>>,
 }
 
-/// Finds the tools that are named, and reports what cannot be: each tool's in turn.
+/// Resolves the references of each tool, and reports those that are invalid.
 pub(super) fn relate(tools: &[Declared], faults: &mut Faults) -> Vec<Related> {
     refuse_twins(tools, faults);
     let names = Names::of(tools);
@@ -48,7 +48,7 @@ pub(super) fn relate(tools: &[Declared], faults: &mut Faults) -> Vec<Related> {
         related
     });
     let related = related.collect();
-    refuse_circles(tools, &edges, faults);
+    refuse_cycles(tools, &edges, faults);
     related
 }
 
@@ -85,7 +85,7 @@ impl<'a> Names<'a> {
         Self { keys, labels: labels.collect() }
     }
 
-    /// By the catalogue's name, else by the tool's own.
+    /// Looks up the catalogue's name first, then the tool's own.
     fn find(&self, name: &str) -> Option<usize> {
         self.keys.get(name).or_else(|| self.labels.get(name)).copied()
     }
@@ -123,8 +123,8 @@ impl<'a> Names<'a> {
     }
 }
 
-fn refuse_circles(tools: &[Declared], edges: &[Vec<Edge<&SourceLocation>>], faults: &mut Faults) {
-    for Circle { edge, nodes } in graph::walk(edges).circles {
+fn refuse_cycles(tools: &[Declared], edges: &[Vec<Edge<&SourceLocation>>], faults: &mut Faults) {
+    for Cycle { edge, nodes } in graph::walk(edges).cycles {
         let names: Vec<_> = nodes.iter().map(|tool| &*tools[*tool].key).collect();
         refuse(edge.at, "no dependency cycle", &names.join(" → "), faults);
     }

@@ -1,4 +1,4 @@
-//! How we came by an outcome, in little space.
+//! Where an outcome comes from: a run, a shared run or a record.
 use super::{MatchedOn, Replay};
 use std::{fmt, time::Duration};
 

@@ -1,10 +1,10 @@
-//! Questions about repeating a request, and about its time.
+//! Effect, repetition, deadline and attempt of a request.
 use crate::{Cancellation, CoarseInstant, Effect, RetryOverrides};
 use std::time::{Duration, Instant};
 
-/// What a request does to the world.
+/// The effect of a request.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot say what a `{Req}` does to the world",
+    message = "`{Self}` does not define the effect of a `{Req}`",
     label = "no `EffectOf<{Req}>` here",
     note = "write `impl tr_core::EffectOf<{Req}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
@@ -18,7 +18,7 @@ pub trait EffectOf<Req> {
     }
 
     /// Whether a repeat is safe although an earlier attempt may have run: `Some(true)` if the
-    /// caller or the manifest says so, `Some(false)` if they forbid it whatever else is said.
+    /// caller or the manifest declares it, `Some(false)` if one of them forbids it.
     fn is_repeat_safe(&self, _: &Req) -> Option<bool> {
         None
     }
@@ -26,7 +26,7 @@ pub trait EffectOf<Req> {
 
 /// Whether and how a request can be repeated.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot copy a `{Req}` for another attempt",
+    message = "`{Self}` does not copy a `{Req}` for another attempt",
     label = "no `Repeat<{Req}>` here",
     note = "write `impl tr_core::Repeat<{Req}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
@@ -34,17 +34,17 @@ pub trait Repeat<Req> {
     /// The copy for another attempt, or `None` if there can be none (a body that streams).
     fn repeat(&self, req: &Req) -> Option<Req>;
 
-    /// What the call and the tool's manifest change of the retry policy.
+    /// The retry settings that the call and the tool's manifest override.
     fn overrides_of<'r>(&self, _: &'r Req) -> RetryOverrides<'r> {
         RetryOverrides::default()
     }
 
-    /// The agent on whose behalf it is made, where retrying is opt-in per agent.
+    /// The calling agent, for retries that are opt-in per agent.
     fn agent_of<'r>(&self, _: &'r Req) -> Option<&'r str> {
         None
     }
 
-    /// Whether the tool retries by itself, and is to be left alone.
+    /// Whether the tool retries by itself; then the layer does not.
     fn retries_itself(&self, _: &Req) -> bool {
         false
     }
@@ -52,12 +52,12 @@ pub trait Repeat<Req> {
 
 /// A request's time and attempt.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot say by when a `{Req}` must be answered",
+    message = "`{Self}` does not define the deadline of a `{Req}`",
     label = "no `Progress<{Req}>` here",
     note = "write `impl tr_core::Progress<{Req}> for {Self} {{}}` beside your request type (all methods have defaults), or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait Progress<Req> {
-    /// When the answer is of no use any more.
+    /// The deadline.
     fn deadline(&self, _: &Req) -> Option<Instant> {
         None
     }
@@ -66,8 +66,8 @@ pub trait Progress<Req> {
     /// time.
     fn set_deadline(&self, _: &mut Req, _: Instant) {}
 
-    /// Whether and when its caller takes the request back, for those who wait with nothing in
-    /// flight; `None` if he cannot, but by dropping it.
+    /// The cancellation of the request, for layers that wait with nothing in flight; `None` if the
+    /// caller can only drop the future.
     fn cancellation<'r>(&self, _: &'r Req) -> Option<&'r dyn Cancellation> {
         None
     }
@@ -83,7 +83,7 @@ pub trait Progress<Req> {
         0
     }
 
-    /// Tells the request which attempt it is, from 0.
+    /// Sets which attempt the request is, from 0.
     fn set_attempt(&self, _: &mut Req, _: u32) {}
 
     /// When a layer last read the clock for this request.
@@ -91,6 +91,6 @@ pub trait Progress<Req> {
         None
     }
 
-    /// Notes the time, or that the noted time is stale.
+    /// Sets the time; `None` if the time is stale.
     fn set_stamp(&self, _: &mut Req, _: Option<CoarseInstant>) {}
 }

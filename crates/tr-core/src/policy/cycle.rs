@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 /// Which tool cycle of which session a request is.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot say which tool cycle a `{Req}` is",
+    message = "`{Self}` does not define the tool cycle of a `{Req}`",
     label = "no `CycleOf<{Req}>` here",
     note = "write `impl tr_core::CycleOf<{Req}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
@@ -29,7 +29,7 @@ pub struct CycleRef<'r> {
 
 /// What a transcript records of a call's end.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot say what a transcript records of a `{Res}`",
+    message = "`{Self}` does not define the transcript entry of a `{Res}`",
     label = "no `AnswerOf<{Res}>` here",
     note = "write `impl tr_core::AnswerOf<{Res}> for {Self}` beside your response type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
@@ -37,7 +37,7 @@ pub trait AnswerOf<Res> {
     /// What the model sees, and whether the tool ran.
     fn answer_of<'r>(&self, end: End<'r, Res>) -> Answer<'r>;
 
-    /// Tells the answer that it could not be recorded.
+    /// Notes on the answer that it could not be recorded.
     fn note_unrecorded(&self, _: &mut Res) {}
 }
 

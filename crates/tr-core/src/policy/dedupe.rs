@@ -1,10 +1,10 @@
-//! Questions about recognising a repeated request and recording its answer.
+//! Identity of a request for deduplication, and the recording of its answer.
 use crate::{DedupeKey, DedupeMode, FencingToken, Replay, Scope, manifest::TtlOverride};
 use std::{error::Error, fmt};
 
-/// By what a repeated request is recognised.
+/// The identity of a request for deduplication.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot say by what a repeated `{Req}` is recognised",
+    message = "`{Self}` does not define the idempotency key of a `{Req}`",
     label = "no `IdempotencyOf<{Req}>` here",
     note = "write `impl tr_core::IdempotencyOf<{Req}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
@@ -21,7 +21,7 @@ pub trait IdempotencyOf<Req> {
         DedupeMode::Enforced
     }
 
-    /// Whose calls the key may match; the global scope is for requests that only read.
+    /// Which calls the key may match; the global scope is for read-only requests.
     fn scope_of(&self, _: &Req) -> Scope {
         Scope::Session
     }
@@ -53,11 +53,10 @@ pub trait IdempotencyOf<Req> {
         false
     }
 
-    /// Tells the request under which claim it runs, where a store of records has granted one: a
-    /// tool can pass that on.
+    /// Notes the claim that a record store granted on the request, so that the tool can pass it on.
     fn note_claim(&self, _: &mut Req, _: FencingToken) {}
 
-    /// What a record says of the request for operators, beside what events say.
+    /// What a record shows operators of the request, in addition to the description in events.
     fn record_of<'r>(&self, _: &'r Req) -> RecordRef<'r> {
         RecordRef::default()
     }
@@ -72,7 +71,7 @@ pub enum Derive {
     Step,
 }
 
-/// What a record says of a request for operators.
+/// What a record shows operators of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordRef<'r> {
     /// The caller's key as the caller spelled it.
@@ -101,9 +100,9 @@ impl fmt::Display for InvalidKey {
 
 impl Error for InvalidKey {}
 
-/// How an answer is recorded and given again.
+/// How an answer is recorded and replayed.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot record a `{Res}`",
+    message = "`{Self}` does not define how to record a `{Res}`",
     label = "no `Codec<{Res}>` here",
     note = "write `impl tr_core::Codec<{Res}> for {Self}` beside your response type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
@@ -129,6 +128,6 @@ pub trait Codec<Res> {
     /// The answer for a duplicate.
     fn load(&self, stored: Self::Stored, replay: Replay) -> Res;
 
-    /// Tells the answer that it could not be recorded.
+    /// Notes on the answer that it could not be recorded.
     fn note_unrecorded(&self, _: &mut Res) {}
 }

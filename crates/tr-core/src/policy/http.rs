@@ -1,4 +1,4 @@
-//! What [`DefaultPolicy`] answers for `http` requests and responses.
+//! [`DefaultPolicy`] for `http` requests and responses.
 use super::{Classify, DefaultPolicy, EffectOf, End, KeyOf, Progress, Repeat};
 use crate::{CallInfo, Classification, Effect, KeyRef, Ran, SystemClock, classify};
 use ::http::{HeaderName, HeaderValue, Method, Request, Response, Uri, uri::Authority};

@@ -1,19 +1,18 @@
-//! One small trait per question that a layer asks of a request or a response.
+//! How layers read requests and responses: one small trait for each aspect.
 //!
-//! A layer takes one parameter beside its inner service: `A = DefaultPolicy`, the answers.
-//! [`DefaultPolicy`] answers for [`ToolCall`](crate::ToolCall) and, with the feature `http`, for
-//! `http::Request`, so the defaults need no type annotations. For a type of your own, write
-//! `impl KeyOf<MyRequest> for DefaultPolicy` beside the type, or hand a layer your own answers with
-//! `.policy(MyPolicy)`. Answers are small `Copy` types, never closures.
+//! A layer has one type parameter beside its inner service, the policy: `A = DefaultPolicy`.
+//! [`DefaultPolicy`] implements the traits for [`ToolCall`](crate::ToolCall) and, with the feature
+//! `http`, for `http::Request`, so the defaults need no type annotations. For a type of your own,
+//! write `impl KeyOf<MyRequest> for DefaultPolicy` beside the type, or give a layer a policy of your
+//! own with `.policy(MyPolicy)`. Policies are small `Copy` types, never closures.
 //!
-//! Each method with a default answers "I don't know", and the layer falls back to its own
-//! settings.
+//! A method's default means "unknown": the layer uses its own settings.
 //!
 //! # When the compiler says that trait bounds were not satisfied
 //!
-//! `service.ready()` and `service.oneshot(request)` are found by what the service can do, so an
-//! answer that is missing hides them, and the error does not say which. Name the request, and it
-//! does: `ServiceExt::<MyRequest>::ready(&mut service)`.
+//! If a trait is not implemented, the service has no `ready()` and no `oneshot(request)`, and the
+//! error does not name the trait. Name the request type, and it does:
+//! `ServiceExt::<MyRequest>::ready(&mut service)`.
 mod attempt;
 mod cycle;
 mod dedupe;
@@ -31,16 +30,16 @@ pub use self::{
 use crate::{CallInfo, Classification, KeyRef, Ran, Retried, classify, manifest::BreakerOverride};
 use std::error::Error;
 
-/// The answers that [`ToolCall`](crate::ToolCall) and `http::Request` have built in.
+/// The policy for [`ToolCall`](crate::ToolCall) and `http::Request`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DefaultPolicy;
 
 /// How an attempt ended, before it is classified.
 pub type End<'r, Res> = Result<&'r Res, &'r (dyn Error + Send + Sync + 'static)>;
 
-/// Which tool a request is for: which breaker, which budget, which counters.
+/// The key of a request: its tool, and so its breaker, its budget and its counters.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot say which tool a `{Req}` is for",
+    message = "`{Self}` does not define the tool of a `{Req}`",
     label = "no `KeyOf<{Req}>` here",
     note = "write `impl tr_core::KeyOf<{Req}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
@@ -48,31 +47,31 @@ pub trait KeyOf<Req> {
     /// The tool.
     fn key_of<'r>(&self, req: &'r Req) -> KeyRef<'r>;
 
-    /// The breaker, where it is not the tool's own. What is ordered for the tool's breaker holds for
-    /// those of its [targets](KeyRef::is_target), too.
+    /// The breaker, if it is not the tool's own. Operators' changes to the tool's breaker apply to those
+    /// of its [targets](KeyRef::is_target), too.
     fn breaker_of<'r>(&self, req: &'r Req) -> KeyRef<'r> {
         self.key_of(req)
     }
 
-    /// What the tool's manifest changes of its breaker.
+    /// The breaker settings in the tool's manifest.
     fn breaker_override(&self, _: &Req) -> BreakerOverride {
         BreakerOverride::default()
     }
 
-    /// What events say of the request.
+    /// The description of the request in events.
     fn info_of<'r>(&self, req: &'r Req) -> CallInfo<'r> {
         CallInfo::of(self.key_of(req).name)
     }
 }
 
-/// How an attempt ended.
+/// Classifies the end of an attempt.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot tell a good `{Res}` from a bad one",
+    message = "`{Self}` does not classify a `{Res}`",
     label = "no `Classify<{Res}>` here",
     note = "write `impl tr_core::Classify<{Res}> for {Self}` beside your response type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait Classify<Res> {
-    /// Judges an end. Called once by each layer that needs to know; it must not panic.
+    /// Classifies an end. Called once by each layer that needs to know; it must not panic.
     ///
     /// By default every response is a success, and an error is what [`classify::error`] makes of
     /// it. A response that can be a failure needs an answer of its own: retry and breaker would
@@ -81,7 +80,7 @@ pub trait Classify<Res> {
         end.map_or_else(|error| classify::error(error).end, |_| Classification::SUCCESS)
     }
 
-    /// Tells the response how often it was retried.
+    /// Notes the retries on the response.
     fn note_retries(&self, _: &mut Res, _: Vec<Retried>) {}
 
     /// Notes on a failing response what is known of all attempts together: whether the tool ran, and

@@ -1,10 +1,10 @@
-//! Questions about what a model sees: whose turn it is, what failed, and what to tell it.
+//! What loop detection reads of a call and writes for the model.
 use crate::End;
 use std::borrow::Cow;
 
-/// Whose loop a call could be part of.
+/// The turn, tool and args of a call, for loop detection.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot say which turn a `{Req}` belongs to",
+    message = "`{Self}` does not define the turn of a `{Req}`",
     label = "no `LoopOf<{Req}>` here",
     note = "write `impl tr_core::LoopOf<{Req}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
@@ -97,7 +97,7 @@ pub struct TurnRef<'r> {
 )]
 pub trait Feedback<Res> {
     /// The failure's text as the model sees it; `None` for a success, and for a call that its
-    /// caller has withdrawn.
+    /// caller has cancelled.
     fn failure<'r>(&self, end: End<'r, Res>) -> Option<Cow<'r, str>>;
 
     /// Whether this failure is known to be temporary; `false` by default.

@@ -1,4 +1,4 @@
-//! What [`DefaultPolicy`] answers for tool calls.
+//! [`DefaultPolicy`] for tool calls.
 use super::{
     Classify, Codec, DefaultPolicy, Derive, EffectOf, End, Feedback, IdempotencyOf, InvalidKey,
     KeyOf, LoopOf, LoopRef, Progress, RecordRef, Repeat, TurnRef,
@@ -136,7 +136,7 @@ impl Classify<ToolOutcome> for DefaultPolicy {
                 None => Classification::SUCCESS,
                 Some(error) => {
                     let end = classify::tool_error(error).end;
-                    // What went out before this chunk cannot be taken back.
+                    // Earlier chunks were sent already.
                     let has_begun = outcome.parts().chunk.is_some_and(|chunk| chunk.index > 0);
                     Classification { exhausted: end.exhausted || has_begun, ..end }
                 }
@@ -274,13 +274,13 @@ impl Feedback<ToolOutcome> for DefaultPolicy {
             Ok(outcome) => Cow::Borrowed(&*outcome.error()?.message),
             Err(error) => Cow::Owned(error.to_string()),
         };
-        // Who takes a call back does not say that it is wrong.
+        // A cancelled call is not a wrong call.
         (self.classify(end).verdict != Verdict::Cancelled).then_some(text)
     }
 
     fn is_transient(&self, end: End<'_, ToolOutcome>) -> bool {
         let found = self.classify(end);
-        // A tool's own code says nothing of that by being there.
+        // A tool's own code alone does not imply it.
         let is_known = match end {
             Ok(outcome) => outcome.error().is_some_and(classify::is_known),
             Err(_) => found.code != code::UNCLASSIFIED,

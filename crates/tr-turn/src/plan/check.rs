@@ -55,7 +55,7 @@ pub(super) fn plan(
             nodes[*to].needed_by.push(own);
         }
     }
-    let Walk { circles: cycles, order, .. } = graph::walk(&edges);
+    let Walk { cycles, order, .. } = graph::walk(&edges);
     for cycle in &cycles {
         let names: Vec<_> = cycle.nodes.iter().map(|call| &*draft.calls[*call].name).collect();
         faults.push(EnvelopeFault::new(&*cycle.edge.at, "no dependency cycle", names.join(" → ")));

@@ -1,4 +1,4 @@
-//! From what a call came to, to the response's envelope.
+//! From an outcome to the response's envelope.
 use super::{Failure, ResponseStatus, ToolResponse};
 use crate::{
     End, Json, ToolCall, ToolOutcome,
@@ -12,7 +12,7 @@ use crate::{
 use std::time::Duration;
 
 impl ToolResponse {
-    /// The envelope for what `call` came to, or for one chunk of it, after `duration`.
+    /// The envelope for the outcome of `call`, or for one chunk of it, after `duration`.
     #[must_use]
     pub fn of(call: &ToolCall, end: End<'_, ToolOutcome>, duration: Duration) -> Self {
         let failed = Failed::of(call, end);

@@ -1,4 +1,4 @@
-//! From a response's envelope that a tool sent, to what the call came to.
+//! From a response's envelope that a tool sent to an outcome.
 use super::{Failure, ResponseStatus, ToolResponse};
 use crate::{Chunk, OutcomeParts, Ran, ToolError, ToolOutcome, code, wire::duration};
 

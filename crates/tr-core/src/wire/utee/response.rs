@@ -11,7 +11,7 @@ use crate::{
 };
 
 object! { open
-    /// What a tool call came to, or one chunk of it, as UTEE sends it.
+    /// The outcome of a tool call, or one chunk of it, as UTEE sends it.
     pub struct ToolResponse {
         /// The request's.
         "requestId" => request_id: Box<str>, Text;
@@ -37,7 +37,7 @@ object! { open
         "finalChunk" => final_chunk: Option<bool>, Maybe<Flag>;
         /// What is said beside the result. Ours, where the tool has no member of that name:
         /// `notes` for the model, and `ran` and `recorded` where a repeat may find no record.
-        /// Not in the draft.
+        /// An extension of the envelope.
         "metadata" => metadata: Option<Json>, Maybe<Record>;
     }
 }
@@ -53,11 +53,11 @@ object! { open
         "retryable" => retryable: bool, Flag;
         /// More of it.
         "details" => details: Option<Json>, Maybe<Record>;
-        /// Whether the tool ran. Not in the draft.
+        /// Whether the tool ran. An extension of the envelope.
         "ran" => ran: Option<Ran>, Maybe<Word<Ran>>;
-        /// `false`: a repeat may find no record of this call. Not in the draft.
+        /// `false`: a repeat may find no record of this call. An extension of the envelope.
         "recorded" => recorded: Option<bool>, Maybe<Flag>;
-        /// What the failure came from, where the message does not say it. Not in the draft.
+        /// What the failure came from, where the message does not say it. An extension of the envelope.
         "cause" => cause: Option<Box<str>>, Maybe<Text>;
     }
 }

@@ -6,8 +6,8 @@ use crate::{
 use std::time::Duration;
 
 object! { open
-    /// A caller's changes to the retry policy. What is absent stays as the layer has it; with the
-    /// preset `utee` that is 3 attempts, 100 ms, 5000 ms, 2.0 and 20 %.
+    /// A caller's changes to the retry policy. What is absent stays as the layer has it; with
+    /// `RetryConfig::per_request()` that is 3 attempts, 100 ms, 5000 ms, 2.0 and 20 %.
     #[derive(Default)]
     pub struct RetryPolicy {
         /// Attempts in all, the first included; at most 1000.
