@@ -194,7 +194,11 @@ async fn open(options: &Options) -> anyhow::Result<Records> {
         }
         _ => {}
     }
-    let store = records::open(Some(place)).await?.context("a place has a store")?;
+    let store = match options.what {
+        What::List { .. } | What::Show { .. } => records::open_to_read(place).await?,
+        What::Settle { .. } | What::Forget { .. } => records::open(Some(place)).await?,
+    };
+    let store = store.context("a place has a store")?;
     let mut layer = IdempotencyLayer::builder().shared_store(store);
     if let Some(file) = options.records_key_file.clone().or(configured.key_file) {
         layer = layer.sealed_with(records::key(&file)?);

@@ -51,11 +51,12 @@ mod layout;
 mod owners;
 #[cfg(test)]
 mod plans;
+mod read_only;
 mod row;
 mod selection;
 mod table;
 
-pub use tr_sqlite::{Database, Durability};
+pub use tr_sqlite::{Database, Durability, ErrorKind};
 
 use self::{clock::SteadyClock, owners::Owners, selection::Selection, table::Table};
 use crate::{
@@ -146,7 +147,7 @@ impl Sqlite {
         reason = "the method alone holds for one lifetime only"
     )]
     async fn end_dead_leases(&self) -> Result<(), StoreError> {
-        if self.settings.owners.is_some() {
+        if self.settings.owners.is_some() && !self.database.is_read_only() {
             self.change(|table| table.end_dead_leases()).await
         } else {
             Ok(())
@@ -195,14 +196,18 @@ impl Builder {
         self
     }
 
-    /// Keeps records in this database, beside other tables.
+    /// Keeps records in this database, beside other tables. A database that is
+    /// [only read](tr_sqlite::Builder::read_only) shows them: all changes are refused.
     ///
     /// # Errors
     /// See [`tr_sqlite::Database::migrate`].
     pub async fn on(self, database: Database) -> Result<Sqlite, tr_sqlite::Error> {
         let Self { capacity, clock, owners } = self;
         database.migrate(layout::CALLS).await?;
-        let owners = owners.map(Owners::join).transpose().map_err(Error::from)?;
+        let owners = match owners {
+            Some(folder) if database.is_read_only() => Some(Owners::watch(folder)),
+            owners => owners.map(Owners::join).transpose().map_err(Error::from)?,
+        };
         let clock = clock.unwrap_or_else(|| Arc::new(SteadyClock::new()));
         Ok(Sqlite { database, settings: Arc::new(Settings { capacity, clock, owners }) })
     }
@@ -254,6 +259,10 @@ impl RecordStore for Sqlite {
     }
 
     fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
+        if self.database.is_read_only() {
+            let query = query.clone();
+            return Box::pin(self.look(move |table| read_only::list(table, &query, limit)));
+        }
         let selection = Selection::of(query);
         Box::pin(async move {
             self.end_dead_leases().await?;
@@ -262,6 +271,11 @@ impl RecordStore for Sqlite {
     }
 
     fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
+        if self.database.is_read_only() {
+            let query = query.clone();
+            let count = move |table: &Table<'_>| read_only::list(table, &query, usize::MAX);
+            return Box::pin(async move { Ok(self.look(count).await?.len() as u64) });
+        }
         let selection = Selection::of(query);
         Box::pin(async move {
             self.end_dead_leases().await?;

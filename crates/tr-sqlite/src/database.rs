@@ -168,6 +168,12 @@ impl Database {
         &self.path
     }
 
+    /// Whether it was opened [only to be read](Builder::read_only).
+    #[must_use]
+    pub const fn is_read_only(&self) -> bool {
+        self.writes.is_none()
+    }
+
     /// What a confirmed write survives.
     #[must_use]
     pub const fn durability(&self) -> Durability {

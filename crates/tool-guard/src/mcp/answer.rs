@@ -2,7 +2,8 @@
 use super::{
     call::McpCall,
     message::{self, Message},
-    notes, pending, unknowns,
+    notes, pending,
+    unknowns::{self, CHECK_FIRST},
 };
 use bytes::Bytes;
 use serde::{
@@ -246,7 +247,9 @@ pub(crate) fn line(
             if found.code == code::IDEMPOTENCY_IN_FLIGHT {
                 text.push_str(STILL_RUNS);
             } else {
-                text.push_str(repeatable.warning(found.ran));
+                let is_barred = unknowns::is_barred(error);
+                let warning = if is_barred { CHECK_FIRST } else { repeatable.warning(found.ran) };
+                text.push_str(warning);
                 text.push_str(&unknowns::told(error, found.ran, call.trace.record));
             }
             let notes = noted.map(Noted::notes).unwrap_or_default().iter().map(|note| &**note);

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 use tr_core::{
-    Json, ToolCall, ToolOutcome,
+    Json, Ran, ToolCall, ToolOutcome,
     canonical::{Digest, Key},
 };
 
@@ -58,8 +58,9 @@ pub(crate) enum Ending {
     Answered(Answer, ToolOutcome),
     /// The client withdrew the call.
     Cancelled,
-    /// The server has answered, with a line of so many bytes, which was not kept.
-    Oversized(usize),
+    /// The server has answered, with a line of so many bytes, which was not kept; and whether that says
+    /// that the tool ran.
+    Oversized(usize, Ran),
     /// The server process has ended.
     ServerGone,
     /// Nothing was heard for this long.

@@ -13,7 +13,7 @@ pub(crate) struct Failure {
 enum Message {
     Text(&'static str),
     TimedOut(Duration),
-    Oversized(usize),
+    Oversized(usize, Ran),
 }
 
 impl Failure {
@@ -39,10 +39,10 @@ impl Failure {
         Self { message: Message::Text(text), facts }
     }
 
-    pub(crate) const fn oversized(bytes: usize) -> Self {
+    pub(crate) const fn oversized(bytes: usize, ran: Ran) -> Self {
         Self {
-            message: Message::Oversized(bytes),
-            facts: FailureInfo::new("answer_too_large", Ran::Yes, Verdict::Permanent),
+            message: Message::Oversized(bytes, ran),
+            facts: FailureInfo::new("answer_too_large", ran, Verdict::Permanent),
         }
     }
 
@@ -58,7 +58,11 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.message {
             Message::Text(text) => f.write_str(text),
-            Message::Oversized(bytes) => write!(
+            Message::Oversized(bytes, Ran::Unknown) => write!(
+                f,
+                "The server answered with a failure or a request for input of {bytes} bytes, more than the guard passes on: raise --max-line"
+            ),
+            Message::Oversized(bytes, _) => write!(
                 f,
                 "The tool ran, but its answer has {bytes} bytes, more than the guard passes on: raise --max-line"
             ),

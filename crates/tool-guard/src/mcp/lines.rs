@@ -37,6 +37,8 @@ pub(crate) struct Oversized {
     pub(crate) id: Option<Box<str>>,
     /// It is a request or notification, and no answer.
     pub(crate) asks: bool,
+    /// It answers with anything but a call's result: a failure, or a question.
+    pub(crate) is_no_success: bool,
 }
 
 #[derive(Debug, Default)]
@@ -150,8 +152,9 @@ fn may_concern_call(line: &[u8]) -> bool {
 
 impl From<Skipped> for Item {
     fn from(skipped: Skipped) -> Self {
-        let asks = skipped.id.asks();
-        Self::Oversized(Oversized { bytes: skipped.bytes, id: skipped.id.found(), asks })
+        let Skipped { bytes, id } = skipped;
+        let (asks, is_no_success) = (id.asks(), id.is_no_success());
+        Self::Oversized(Oversized { bytes, id: id.found(), asks, is_no_success })
     }
 }
 
@@ -188,6 +191,7 @@ mod tests {
                     bytes: long.len(),
                     id: Some("\"x\"".into()),
                     asks: false,
+                    is_no_success: false,
                 }),
                 Item::Line(Bytes::from_static(b"next\n")),
             ]

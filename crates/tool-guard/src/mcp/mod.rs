@@ -21,6 +21,7 @@ mod options;
 mod out;
 mod patrol;
 mod pending;
+mod private;
 mod proxy;
 pub(crate) mod recording;
 pub(crate) mod records;

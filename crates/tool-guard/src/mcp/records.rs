@@ -1,4 +1,5 @@
 //! Where the records of calls are that must outlive the guard.
+use super::private;
 use crate::session::Folder;
 use anyhow::{Context as _, anyhow, bail};
 use rustix::fs::OFlags;
@@ -14,7 +15,7 @@ use std::{
 };
 use tool_reliability::idempotency::{
     redis::Redis,
-    sqlite::{Database, Sqlite},
+    sqlite::{Database, ErrorKind, Sqlite},
     store::{RecordStore, SealingKey},
 };
 use tr_core::{
@@ -78,7 +79,7 @@ pub(crate) async fn open(place: Option<Place>) -> anyhow::Result<Option<Arc<dyn 
             Ok(Some(Arc::new(redis)))
         }
         Some(Place::File(file)) => {
-            let store = sqlite(&file).await;
+            let store = sqlite(&file, false).await;
             let store =
                 store.with_context(|| format!("records cannot be kept in {}", file.display()))?;
             Ok(Some(Arc::new(store)))
@@ -96,9 +97,29 @@ pub(crate) async fn open(place: Option<Place>) -> anyhow::Result<Option<Arc<dyn 
     }
 }
 
+/// The records at `place`, to be looked at: nothing is written, so that a full disk or another process's
+/// lock is in nobody's way. A file of an older version is migrated, which writes.
+///
+/// # Errors
+/// If they cannot be read.
+pub(crate) async fn open_to_read(place: Place) -> anyhow::Result<Option<Arc<dyn RecordStore>>> {
+    let Place::File(file) = &place else { return open(Some(place)).await };
+    let read = async {
+        let database = Database::builder(file).lock_wait(LOCK_WAIT).read_only().open().await?;
+        Sqlite::builder().owners(beside(file, ".guards")).on(database).await
+    };
+    match read.await {
+        Ok(store) => Ok(Some(Arc::new(store))),
+        Err(error) if matches!(error.kind(), ErrorKind::Older { .. }) => open(Some(place)).await,
+        Err(error) => {
+            Err(error).with_context(|| format!("the records in {} cannot be read", file.display()))
+        }
+    }
+}
+
 async fn by_default() -> anyhow::Result<Sqlite> {
     let file = default_file()?;
-    sqlite(&file).await.with_context(|| format!("{} cannot be used", file.display()))
+    sqlite(&file, true).await.with_context(|| format!("{} cannot be used", file.display()))
 }
 
 /// `$XDG_STATE_HOME/tool-guard/records.db`.
@@ -111,11 +132,11 @@ pub(crate) fn default_file() -> anyhow::Result<PathBuf> {
 }
 
 /// The SQLite file, made for its user alone if it is not there.
-async fn sqlite(file: &Path) -> anyhow::Result<Sqlite> {
+async fn sqlite(file: &Path, is_default: bool) -> anyhow::Result<Sqlite> {
     if let Some(folder) = file.parent().filter(|folder| *folder != Path::new("")) {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    let is_new = make(file)?;
+    let is_new = make(file, is_default)?;
     let database = Database::builder(file).lock_wait(LOCK_WAIT).open().await?;
     let store = Sqlite::builder().owners(beside(file, ".guards")).on(database).await?;
     if is_new {
@@ -135,16 +156,28 @@ pub(crate) fn short(key: &Key) -> String {
     text
 }
 
-/// Makes the file for its user alone; `false` if it is there. A link is not followed.
-fn make(file: &Path) -> io::Result<bool> {
+/// Makes the file for its user alone; `false` if it is there. A link is not followed, and what another
+/// user can write is refused.
+fn make(file: &Path, is_default: bool) -> anyhow::Result<bool> {
     let (folder, name) = Folder::of(file)?;
-    match folder.open_file(&name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL) {
-        Ok(_) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            folder.open_file(&name, OFlags::RDWR).map(|_| false)
-        }
-        Err(error) => Err(error),
+    if is_default {
+        private::close(&folder)?;
     }
+    let (open, is_new) = match folder.open_file(&name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)
+    {
+        Ok(open) => (open, true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            (folder.open_file(&name, OFlags::RDWR)?, false)
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if let Err(error) = private::refuse_others(&folder, file, &open) {
+        if is_new {
+            folder.remove(&name);
+        }
+        return Err(error);
+    }
+    Ok(is_new)
 }
 
 fn beside(file: &Path, ending: &str) -> PathBuf {

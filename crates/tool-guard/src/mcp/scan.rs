@@ -15,8 +15,8 @@ pub(crate) struct IdScan {
     token: Vec<u8>,
     /// The value that is being read at the top level belongs to this member.
     member: Member,
-    /// The value that is being read right inside of `result` is that of `isError`.
-    is_flag: bool,
+    /// The value that is being read right inside of `result` belongs to this member.
+    flag: Flag,
     /// A value, and not a name, comes next.
     value: bool,
     found: Option<Found>,
@@ -27,6 +27,8 @@ pub(crate) struct IdScan {
     result: Option<Range<usize>>,
     /// The last `result` has `isError: true`.
     is_error: bool,
+    /// The last `result` has `resultType: "input_required"`.
+    wants_input: bool,
     /// How much was read.
     read: usize,
     /// Where the value began that is being read at the top level.
@@ -43,6 +45,15 @@ enum Member {
     Id,
     Result,
     Error,
+    #[default]
+    Other,
+}
+
+/// The members of a result that matter here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Flag {
+    IsError,
+    ResultType,
     #[default]
     Other,
 }
@@ -99,6 +110,12 @@ impl IdScan {
         Some((self.result.clone()?, self.is_error))
     }
 
+    /// Whether it answers with anything but a call's result: a failure, or a question.
+    pub(crate) fn is_no_success(&self) -> bool {
+        let in_error = self.value && self.member == Member::Error;
+        self.error.is_some() || in_error || self.is_error || self.wants_input
+    }
+
     fn step(&mut self, byte: u8) {
         let in_result = self.depth == 2 && self.member == Member::Result;
         let keep = (self.depth == 1 || in_result) && self.token.len() < MAX_ID;
@@ -130,9 +147,9 @@ impl IdScan {
             b'{' | b'[' => {
                 // A value that is no scalar has no text that matters.
                 self.depth += 1;
-                self.is_flag = false;
+                self.flag = Flag::Other;
                 if self.depth == 2 && self.member == Member::Result {
-                    self.is_error = false;
+                    (self.is_error, self.wants_input) = (false, false);
                 }
             }
             b'}' | b']' => {
@@ -142,7 +159,11 @@ impl IdScan {
             }
             b':' if self.depth == 1 => self.begin_member(),
             b':' if in_result => {
-                self.is_flag = self.token == b"\"isError\"";
+                self.flag = match &*self.token {
+                    b"\"isError\"" => Flag::IsError,
+                    b"\"resultType\"" => Flag::ResultType,
+                    _ => Flag::Other,
+                };
                 self.token.clear();
             }
             b',' if self.depth == 1 || in_result => self.end_value(),
@@ -168,8 +189,10 @@ impl IdScan {
     fn end_value(&mut self) {
         if self.depth == 2 && self.member == Member::Result {
             let token = std::mem::take(&mut self.token);
-            if std::mem::take(&mut self.is_flag) {
-                self.is_error = token == b"true";
+            match std::mem::take(&mut self.flag) {
+                Flag::IsError => self.is_error = token == b"true",
+                Flag::ResultType => self.wants_input = token == b"\"input_required\"",
+                Flag::Other => {}
             }
         }
         if self.depth != 1 {
@@ -314,6 +337,26 @@ mod tests {
         assert_eq!(scan(r#"{"id":1,"error":{"code":-1,"data":NaN} ,"id":1}"#), error);
         assert_eq!(scan(r#"{"id":1,"error":"boom"}"#), (Some("\"boom\"".to_owned()), None));
         assert_eq!(scan(r#"{"id":1,"method":"error","params":{"error":1}}"#), (None, None));
+    }
+
+    #[test]
+    fn tells_a_result_from_a_failure_and_a_question() {
+        let is_no_success = |text: &str| {
+            let mut scan = IdScan::default();
+            text.as_bytes().chunks(5).for_each(|chunk| scan.feed(chunk));
+            scan.is_no_success()
+        };
+        for (text, wanted) in [
+            (r#"{"result":{"content":[],"isError":true}}"#, true),
+            (r#"{"result":{"resultType":"input_required","x":1}}"#, true),
+            (r#"{"error":{"code":-32602}}"#, true),
+            (r#"{"error":{"code":-32602,"message":"cut o"#, true),
+            (r#"{"result":{"resultType":"complete","isError":false}}"#, false),
+            (r#"{"result":{"x":{"resultType":"input_required"}},"error":null}"#, false),
+            (r#"{"id":"error","result":{"content":["isError"]}}"#, false),
+        ] {
+            assert_eq!(is_no_success(text), wanted, "{text}");
+        }
     }
 
     #[test]

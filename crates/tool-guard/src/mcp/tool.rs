@@ -296,7 +296,7 @@ impl Waiting {
                 self.mcp.keep(answer);
                 Ok(answer::judged(outcome, self.codes.as_deref()))
             }
-            Ok(Ending::Oversized(bytes)) => Err(Failure::oversized(bytes).into()),
+            Ok(Ending::Oversized(bytes, ran)) => Err(Failure::oversized(bytes, ran).into()),
             Ok(Ending::Overdue(after)) => Err(Failure::timeout(after).into()),
             Ok(Ending::Cancelled) => Err(Failure::CANCELLED.into()),
             Ok(Ending::ServerGone) | Err(_) => Err(Failure::SERVER_GONE.into()),

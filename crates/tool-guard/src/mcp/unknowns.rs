@@ -113,7 +113,7 @@ impl Barred {
 
 impl fmt::Display for Barred {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the same call with the same arguments was sent before, and cancelled, given up or cut off before its answer came: it may have run; this one did not run")
+        f.write_str("the same call with the same arguments was sent before, and cancelled, given up or cut off before its answer came: that earlier call may have run; this one did not run")
     }
 }
 
@@ -121,6 +121,15 @@ impl Error for Barred {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&self.facts)
     }
+}
+
+/// What a model must know of a call that is barred.
+pub(crate) const CHECK_FIRST: &str =
+    " (do not repeat it; check first whether the earlier call ran)";
+
+/// Whether the call was barred by an equal one.
+pub(crate) fn is_barred(error: &BoxError) -> bool {
+    error.is::<Barred>()
 }
 
 /// What a person can do about a call that may have run; nothing where it has no record and bars itself.

@@ -46,7 +46,11 @@ use self::{
     target::{Target, Which},
     trouble::Trouble,
 };
-pub(crate) use self::{folder::Folder, options::Options};
+pub(crate) use self::{
+    folder::Folder,
+    options::Options,
+    private::{Stranger, is_own_group, stranger_in},
+};
 use std::process::ExitCode;
 use tr_core::{SystemClock, WallClock as _, rfc3339};
 

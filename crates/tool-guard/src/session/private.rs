@@ -7,6 +7,7 @@ use super::{
 use rustix::process::geteuid;
 use std::{
     fs::{self, Metadata},
+    io,
     os::unix::fs::MetadataExt as _,
 };
 
@@ -26,7 +27,7 @@ struct Found {
 
 /// Who can exchange files in a folder, beside its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stranger {
+pub(crate) enum Stranger {
     /// The folder's owner.
     Owner(u32),
     /// All who may write in it.
@@ -39,19 +40,10 @@ enum Stranger {
 /// to be `file`.
 pub(crate) fn refuse_others(folder: &Folder, file: &Metadata) -> Result<(), Trouble> {
     let path = folder.path();
-    let it = folder.metadata().map_err(|error| Trouble::reading(path, &error))?;
-    // Where it cannot be looked at, there may be one.
-    let list = folder.listed().and_then(|it| access_list(&it));
-    let list = list.unwrap_or(AccessList::WithinGroup);
-    let found = Found { owner: it.uid(), group: it.gid(), mode: it.mode(), list };
-    let me = geteuid().as_raw();
-    let own = |group| {
-        let read = |path| fs::read_to_string(path).unwrap_or_default();
-        is_own_group(&read("/etc/passwd"), &read("/etc/group"), group, me)
-    };
+    let found = stranger_in(folder, file.uid()).map_err(|error| Trouble::reading(path, &error))?;
     let path = path.display();
     let copy = "copy the file into a folder of your own and do this with the copy";
-    let (what, help) = match stranger(found, me, file.uid(), own) {
+    let (what, help) = match found {
         None => return Ok(()),
         Some(Stranger::Owner(owner)) => (
             format!("is in a folder of user {owner}, {path}, who can exchange files in it"),
@@ -67,6 +59,22 @@ pub(crate) fn refuse_others(folder: &Folder, file: &Metadata) -> Result<(), Trou
         ),
     };
     Err(Trouble::new(format!("{what}; the file is as it was"), help))
+}
+
+/// Who can exchange a file of this owner's in the folder.
+pub(crate) fn stranger_in(folder: &Folder, file_owner: u32) -> io::Result<Option<Stranger>> {
+    let it = folder.metadata()?;
+    // Where it cannot be looked at, there may be one.
+    let list = folder.listed().and_then(|it| access_list(&it));
+    let list = list.unwrap_or(AccessList::WithinGroup);
+    let found = Found { owner: it.uid(), group: it.gid(), mode: it.mode(), list };
+    Ok(stranger(found, geteuid().as_raw(), file_owner, is_own_group))
+}
+
+/// Whether no other user of this machine is in the group.
+pub(crate) fn is_own_group(group: u32) -> bool {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    has_no_other(&read("/etc/passwd"), &read("/etc/group"), group, geteuid().as_raw())
 }
 
 fn stranger(
@@ -93,7 +101,7 @@ fn stranger(
 
 /// Whether nobody but `me` is in the group, by the texts of `/etc/passwd` and `/etc/group`: many
 /// systems give each user one, and let it write what the user makes.
-fn is_own_group(passwd: &str, groups: &str, group: u32, me: u32) -> bool {
+fn has_no_other(passwd: &str, groups: &str, group: u32, me: u32) -> bool {
     let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
     let number = |field: Option<&String>| field.and_then(|field| field.parse::<u32>().ok());
     let users: Vec<_> = passwd.lines().map(fields).collect();
@@ -160,7 +168,7 @@ mod tests {
         assert_eq!(stranger(beyond, ME, ME, |_| true), Some(Stranger::Writers));
 
         let passwd = "root:x:0:0::/root:/bin/sh\nme:x:1000:50::/:/\nit:x:1001:51::/:/\n";
-        let own = |passwd: &str, groups: &str| is_own_group(passwd, groups, 50, ME);
+        let own = |passwd: &str, groups: &str| has_no_other(passwd, groups, 50, ME);
         assert!(own(passwd, "root:x:0:\nme:x:50:\n"));
         assert!(own(passwd, "me:x:50:me,root\n"));
         for groups in

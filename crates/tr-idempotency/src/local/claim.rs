@@ -127,7 +127,9 @@ impl<V> Claim<V> {
     where
         V: Clone,
     {
-        let ttl = end.as_ref().map(|end| ttl(&self.ttls, end, self.mutating));
+        // Without a time to live it ends with its call, however coarse the clock is.
+        let ttl =
+            end.as_ref().map(|end| ttl(&self.ttls, end, self.mutating)).filter(|ttl| *ttl > 0);
         let (held, stays) = self.finish_weighed(end, ttl, 0, cell);
         held && stays
     }

@@ -19,9 +19,12 @@ const NEW: Duration = Duration::from_secs(60);
 pub(super) struct Owners {
     folder: PathBuf,
     own: i64,
-    /// Locked as long as this value lives.
-    _lock: File,
+    /// Locked as long as this value lives; `None` if this process makes no claims.
+    lock: Option<File>,
 }
+
+/// Who makes no claims.
+const NO_OWNER: i64 = -1;
 
 impl Owners {
     /// Joins the processes of this folder, which is created if it is missing. Removes the files of
@@ -37,8 +40,13 @@ impl Owners {
             };
             lock.lock()?;
             clean(&folder, &lock);
-            return Ok(Self { folder, own, _lock: lock });
+            return Ok(Self { folder, own, lock: Some(lock) });
         }
+    }
+
+    /// Looks at the processes of this folder without joining them: nothing is written.
+    pub(super) const fn watch(folder: PathBuf) -> Self {
+        Self { folder, own: NO_OWNER, lock: None }
     }
 
     /// The owner in the records of this process's claims.
@@ -54,8 +62,10 @@ impl Owners {
 
 impl Drop for Owners {
     fn drop(&mut self) {
-        // If it cannot be removed, the next process removes it.
-        let _ = fs::remove_file(path(&self.folder, self.own));
+        if self.lock.is_some() {
+            // If it cannot be removed, the next process removes it.
+            let _ = fs::remove_file(path(&self.folder, self.own));
+        }
     }
 }
 

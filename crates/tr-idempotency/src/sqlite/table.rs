@@ -11,7 +11,7 @@ use crate::{
 use tr_core::{WallClock, canonical::Key};
 use tr_sqlite::{
     Result,
-    rusqlite::{CachedStatement, Connection, OptionalExtension, named_params, params},
+    rusqlite::{CachedStatement, Connection, OptionalExtension, Row, named_params, params},
 };
 
 /// The record has expired, in terms of the index.
@@ -83,7 +83,11 @@ impl<'c> Table<'c> {
         let mut find =
             self.prepare(concat!("SELECT ", columns!(), " FROM calls WHERE key = ?1"))?;
         let mut rows = find.query([key.as_bytes()])?;
-        let Some(row) = rows.next()? else { return Ok(None) };
+        rows.next()?.map(|row| self.stored(row)).transpose()
+    }
+
+    /// The record of a row as it was written, except that a lease ends with its owner.
+    fn stored(&self, row: &Row<'_>) -> Result<Stored> {
         let mut found = stored(row, self.now)?;
         let record = &mut found.record;
         if let (Phase::Inflight, Some(owners)) = (record.state.phase(), self.owners)
@@ -92,7 +96,7 @@ impl<'c> Table<'c> {
         {
             record.until = self.now;
         }
-        Ok(Some(found))
+        Ok(found)
     }
 
     /// Whether the process that last claimed this key is alive, if that is known.
@@ -196,7 +200,7 @@ impl<'c> Table<'c> {
         let mut rows = list.query(&*selection.params(&time(self.now)))?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            found.extend(stored(row, self.now)?.at(self.now));
+            found.extend(self.stored(row)?.at(self.now));
         }
         Ok(found)
     }

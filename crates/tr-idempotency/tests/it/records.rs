@@ -147,3 +147,26 @@ async fn unknown_mutating_calls_are_not_flushed_and_long_ones_are_stale() {
     assert_eq!(answer(slow.await.unwrap()), 1);
     assert_eq!(records.stale(), []);
 }
+
+/// The janitor's clock stands still between its ticks.
+#[tokio::test(start_paused = true)]
+async fn without_a_time_to_live_a_record_ends_with_its_call() {
+    let tool: Tool = Scripted::by(|n, _| match n {
+        0 => Step::after(SECOND, Step::Ok(number(0))),
+        n => Step::after(Duration::from_millis(2), Step::Ok(number(n))),
+    });
+    let (service, records, asked) = guarded(tool);
+    let _janitor = records.spawn_janitor();
+    let brief = || {
+        let mut call = read(pay("k"));
+        let ttls = &mut call.parts_mut().idempotency.ttls;
+        (ttls.done, ttls.failed) = (Some(Duration::ZERO), Some(Duration::ZERO));
+        call
+    };
+    let (first, joined) = (start(&service, brief()).await, start(&service, brief()).await);
+    assert_eq!((answer(first.await.unwrap()), answer(joined.await.unwrap())), (0, 0));
+    for n in 1..4 {
+        assert_eq!(answer(call(&service, brief()).await), n, "nothing is given again");
+    }
+    assert_eq!((asked.calls(), records.counts().records), (4, 0));
+}

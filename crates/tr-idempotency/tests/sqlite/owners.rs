@@ -52,6 +52,41 @@ async fn a_call_of_a_process_that_has_ended_is_unknown_at_once() {
     assert_eq!(stays.flush(&Query::ALL).await.unwrap(), 0);
 }
 
+/// While another process keeps the file locked for writing, and without a file beside it.
+#[tokio::test]
+async fn a_file_that_is_only_read_shows_calls_as_they_stand() {
+    let folder = Folder::new();
+    let (ends, stays) = (store(&folder).await, store(&folder).await);
+    let (paid, lives) = (mutating("paid"), mutating("lives"));
+    assert!(matches!(ends.claim(&paid).await.unwrap(), Claimed::Run(_)));
+    assert!(matches!(stays.claim(&lives).await.unwrap(), Claimed::Run(_)));
+    drop(ends);
+    let owners = folder.file().with_extension("owners");
+    let locks = || std::fs::read_dir(&owners).unwrap().count();
+    let before = locks();
+    let locked = tr_sqlite::rusqlite::Connection::open(folder.file()).unwrap();
+    locked.execute_batch("BEGIN IMMEDIATE").unwrap();
+
+    let database = Database::builder(folder.file()).read_only().open().await.unwrap();
+    let reads = Sqlite::builder().owners(owners.clone()).on(database).await.unwrap();
+    assert_eq!(locks(), before, "it does not join them");
+    for (state, key) in
+        [(StateFilter::Unknown, paid.key), (StateFilter::Inflight { at_least: 0 }, lives.key)]
+    {
+        let query = Query { selector: Selector::All, state };
+        let listed = reads.list(&query, 10).await.unwrap();
+        assert_eq!(listed.iter().map(|it| it.key).collect::<Vec<_>>(), [key]);
+        assert_eq!(reads.count(&query).await.unwrap(), 1);
+        assert!(reads.list(&query, 0).await.unwrap().is_empty());
+    }
+    assert_eq!(reads.list(&Query::ALL, 10).await.unwrap().len(), 2);
+    let read = reads.read(&paid.key).await.unwrap().unwrap();
+    assert_eq!(read.record.state.phase(), Phase::Unknown);
+    assert_eq!(reads.is_owner_alive(&paid.key).await.unwrap(), Some(false));
+    assert_eq!(reads.is_owner_alive(&lives.key).await.unwrap(), Some(true));
+    assert!(reads.claim(&paid).await.is_err() && reads.clear(&paid.key).await.is_err());
+}
+
 #[tokio::test]
 async fn a_claim_that_named_no_process_waits_for_its_lease() {
     let folder = Folder::new();

@@ -16,7 +16,7 @@ use std::ops::Range;
 use tokio::time::Instant;
 use tool_reliability::telemetry::TARGET;
 use tower_service::Service;
-use tr_core::{BoxError, ToolCall, ToolOutcome};
+use tr_core::{BoxError, Ran, ToolCall, ToolOutcome};
 
 /// From now on the list that was read says nothing of the tools.
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
@@ -247,7 +247,8 @@ where
         let answered = self.wire.lock().flights.answered(&id);
         match answered {
             Answered::Attempt { ending, .. } => {
-                let _ = ending.send(Ending::Oversized(line.bytes));
+                let ran = if line.is_no_success { Ran::Unknown } else { Ran::Yes };
+                let _ = ending.send(Ending::Oversized(line.bytes, ran));
             }
             Answered::Late { .. } => {}
             Answered::Stranger => {

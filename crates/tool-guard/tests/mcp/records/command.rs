@@ -103,6 +103,23 @@ fn records_with_the_same_beginning_are_named_and_left_alone() {
 }
 
 #[test]
+fn records_are_read_while_another_process_keeps_the_file_locked() {
+    let (shop, id) = unknown_payment(&json!({ "idempotencyKey": "k" }));
+    let other = rusqlite::Connection::open(&shop.records).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for args in [&["list"][..], &["list", "--unknown"], &["show", &id]] {
+        let (said, code) = records(&shop, args);
+        assert!(said.contains(&id) && code == Some(0), "{said}");
+    }
+    let (said, code) = records(&shop, &["settle", &id, "done"]);
+    assert!(said.contains("locked") && code == Some(1), "{said}");
+    drop(other);
+    fs::write(&shop.records, "no database").unwrap();
+    let (said, code) = records(&shop, &["list"]);
+    assert!(said.contains("cannot be read") && !said.contains("kept") && code == Some(1), "{said}");
+}
+
+#[test]
 fn records_say_what_is_wrong_with_what_they_are_asked() {
     let shop = Shop::new();
     let (said, code) = records(&shop, &["list"]);

@@ -37,7 +37,9 @@ async fn a_call_that_names_no_tool_is_answered_and_goes_no_further() {
 
 #[tokio::test(start_paused = true)]
 async fn a_line_too_long_is_refused_to_whoever_sent_it() {
-    let too_long = |asks| Item::Oversized(Oversized { bytes: 99, id: Some("1".into()), asks });
+    let too_long = |asks| {
+        Item::Oversized(Oversized { bytes: 99, id: Some("1".into()), asks, is_no_success: false })
+    };
     let mut bench = Bench::new(Mode::Enforce);
     bench.client(call("1", "pay").as_bytes());
     bench.settle().await;
@@ -56,6 +58,24 @@ async fn a_line_too_long_is_refused_to_whoever_sent_it() {
     bench.proxy.on_server(&too_long(false));
     bench.settle().await;
     assert!(bench.client_gets().contains("The tool ran, but its answer has 99 bytes"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_too_long_to_pass_does_not_say_that_the_tool_ran() {
+    for (is_no_success, ran) in [(false, "yes"), (true, "unknown")] {
+        let mut bench = Bench::new(Mode::Enforce);
+        bench.client(call("1", "pay").as_bytes());
+        bench.settle().await;
+        let id = Some("1".into());
+        let line = Oversized { bytes: 99, id, asks: false, is_no_success };
+        bench.proxy.on_server(&Item::Oversized(line));
+        bench.settle().await;
+        let answer: serde_json::Value = serde_json::from_str(&bench.client_gets()).unwrap();
+        let error = &answer["result"]["_meta"]["tool-reliability/error"];
+        assert_eq!((&error["code"], &error["ran"]), (&"answer_too_large".into(), &ran.into()));
+        assert!(answer.to_string().contains("raise --max-line"), "{answer}");
+        assert_eq!(answer.to_string().contains("The tool ran"), !is_no_success, "{answer}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,60 @@
+//! Records are their user's alone: no other user can write or replace them.
+use crate::session::{Folder, Stranger, is_own_group, stranger_in};
+use anyhow::bail;
+use rustix::process::geteuid;
+use std::{
+    fs::{self, Permissions},
+    io,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::Path,
+};
+
+const ROOT: u32 = 0;
+const OF_GROUP: u32 = 0o020;
+const OF_OTHERS: u32 = 0o002;
+
+/// What to do about a place that others can write.
+const ELSEWHERE: &str = "or name a file in a folder of your own (--records)";
+
+/// Closes the default folder to others, where it is its user's: that was made too open by another program,
+/// or by hand.
+///
+/// # Errors
+/// If it cannot be looked at or changed.
+pub(super) fn close(folder: &Folder) -> io::Result<()> {
+    let found = folder.metadata()?;
+    if found.uid() == geteuid().as_raw() && found.mode() & 0o077 != 0 {
+        folder.listed()?.set_permissions(Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+/// Refuses a file of records that another user can write or replace.
+///
+/// # Errors
+/// Names who can, and what to do about it.
+pub(super) fn refuse_others(folder: &Folder, file: &Path, open: &fs::File) -> anyhow::Result<()> {
+    let (found, me) = (open.metadata()?, geteuid().as_raw());
+    let (path, shown) = (folder.path().display(), file.display());
+    match stranger_in(folder, found.uid())? {
+        None => {}
+        Some(Stranger::Owner(owner)) => bail!(
+            "the folder {path} belongs to user {owner}, who can replace the file: make it yours (chown {me} {path}), {ELSEWHERE}"
+        ),
+        Some(Stranger::Writers) => bail!(
+            "other users can replace files in the folder {path}: take that right from them (chmod go-w {path}), {ELSEWHERE}"
+        ),
+        Some(Stranger::OfFile(owner)) => bail!(
+            "the file belongs to user {owner}, who can replace it in {path}: {}",
+            &ELSEWHERE[3..]
+        ),
+    }
+    if ![me, ROOT].contains(&found.uid()) {
+        bail!("the file belongs to user {}, who can change it: {}", found.uid(), &ELSEWHERE[3..]);
+    }
+    let by_group = found.mode() & OF_GROUP != 0 && !is_own_group(found.gid());
+    if found.mode() & OF_OTHERS != 0 || by_group {
+        bail!("other users can write the file: chmod 600 {shown}, {ELSEWHERE}");
+    }
+    Ok(())
+}
