@@ -98,7 +98,7 @@ pub(crate) async fn open(place: Option<Place>) -> anyhow::Result<Option<Arc<dyn 
 }
 
 /// The records at `place`, to be looked at: nothing is written, so that a full disk or another process's
-/// lock is in nobody's way. A file of an older version is migrated, which writes.
+/// lock is in nobody's way. A file of an older version, or an empty one, is brought up to date, which writes.
 ///
 /// # Errors
 /// If they cannot be read.
@@ -111,6 +111,8 @@ pub(crate) async fn open_to_read(place: Place) -> anyhow::Result<Option<Arc<dyn 
     match read.await {
         Ok(store) => Ok(Some(Arc::new(store))),
         Err(error) if matches!(error.kind(), ErrorKind::Older { .. }) => open(Some(place)).await,
+        // Its guard was killed as it made it.
+        Err(_) if file.metadata().is_ok_and(|file| file.len() == 0) => open(Some(place)).await,
         Err(error) => {
             Err(error).with_context(|| format!("the records in {} cannot be read", file.display()))
         }
