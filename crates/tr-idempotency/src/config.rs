@@ -53,14 +53,19 @@ impl Config {
     #[inline]
     pub(crate) fn ttls(&self, cut_off: bool, tool: TtlOverride) -> Ttls {
         let or = |tool: Option<Duration>, ours| tool.map_or(ours, |ttl| millis(ttl).max(1));
+        // Zero: the record ends with its call.
+        let kept = |tool: Option<Duration>, ours| match tool {
+            Some(Duration::ZERO) => 0,
+            tool => or(tool, ours),
+        };
         let inflight = or(tool.inflight, self.ttls.inflight);
         if cut_off {
             let Self { grace, .. } = *self;
             return Ttls { done: grace, failed: grace, inflight, unknown: grace };
         }
         Ttls {
-            done: or(tool.done, self.ttls.done),
-            failed: or(tool.failed, self.ttls.failed),
+            done: kept(tool.done, self.ttls.done),
+            failed: kept(tool.failed, self.ttls.failed),
             inflight,
             unknown: or(tool.unknown, self.ttls.unknown),
         }
