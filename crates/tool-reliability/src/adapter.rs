@@ -1,4 +1,4 @@
-//! The innermost room: what a tool gives back, in the contract's words.
+//! The innermost layer: converts the errors and failures of a tool to the types of `tr-core`.
 use pin_project_lite::pin_project;
 use std::{
     error::Error,
@@ -26,30 +26,31 @@ pub struct AdapterLayer {
 }
 
 impl AdapterLayer {
-    /// Around the bare tool.
+    /// For the bare tool.
     #[must_use]
     pub const fn new() -> Self {
         Self { normalises: true, looks: true, is_seen: false }
     }
 
-    /// Whether failures are classified here; they are by default. If not, the tool's own outcomes
-    /// pass as they are, and its own errors are put aside for the caller: the layers judge them as
-    /// well as they can without the `classification` of the tool's manifest.
+    /// Sets whether failures are classified; they are by default. If not, the tool's outcomes pass
+    /// unchanged, and its errors are kept for the caller: the layers classify them without the
+    /// `classification` of the tool's manifest.
     #[must_use]
     pub const fn normalise(mut self, normalises: bool) -> Self {
         self.normalises = normalises;
         self
     }
 
-    /// Whether answers are looked into for failures ([`Normaliser`]); they are by default, unless
-    /// their tool's manifest has them not to, or failures are not normalised at all.
+    /// Sets whether answers are searched for silent failures ([`Normaliser`]); they are by default,
+    /// unless the tool's manifest turns it off or failures are not normalised at all.
     #[must_use]
     pub const fn silent_failures(mut self, looks: bool) -> Self {
         self.looks = looks;
         self
     }
 
-    /// Around what was seen of a tool: that counts no runs, and its errors are judged already.
+    /// For the recorded end of a tool in shadow mode: counts no runs, and its errors are classified
+    /// already.
     pub(crate) const fn of_seen(mut self) -> Self {
         self.is_seen = true;
         self
@@ -98,7 +99,7 @@ where
 
     #[inline]
     fn call(&mut self, call: ToolCall) -> Self::Future {
-        // A copy of the call is a count that only this call touches; a manifest's is everybody's.
+        // Cloning the call touches a count of this call only; the manifest's count is shared by all calls.
         let of = call.parts().manifest.is_some().then(|| call.clone());
         let Self { normalises, looks, is_seen, .. } = *self;
         if !is_seen {
@@ -149,7 +150,7 @@ where
     }
 }
 
-/// By which the answers of this tool are looked into, if they are.
+/// The normaliser for the answers of this tool, if they are searched for failures.
 #[inline]
 fn normaliser(looks: bool, manifest: Option<&ToolManifest>) -> Option<Normaliser> {
     let normaliser = Normaliser::default();
@@ -170,7 +171,7 @@ fn judged(mut outcome: ToolOutcome, manifest: Option<&ToolManifest>) -> ToolOutc
     outcome
 }
 
-/// The error with facts in its chain.
+/// The error with failure information in its chain.
 #[cold]
 fn tool_failed(error: BoxError, manifest: Option<&ToolManifest>) -> BoxError {
     let found = found_in(&*error, manifest);
@@ -196,7 +197,7 @@ fn says_the_same(error: &(dyn Error + 'static), found: &classify::Finding<'_>) -
     said.is_some_and(|said| said.classification() == found.end)
 }
 
-/// What the error says, for the layers; the error itself is for the caller.
+/// The classified text of the error for the layers; the error itself is kept for the caller.
 #[cold]
 fn put_aside(error: BoxError) -> BoxError {
     if says_the_same(&*error, &found_in(&*error, None)) {

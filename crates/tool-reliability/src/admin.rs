@@ -1,4 +1,4 @@
-//! `GET` and `POST /debug/tool-reliability`: looking at a stack and interfering by hand, over HTTP.
+//! `GET` and `POST /debug/tool-reliability`: the HTTP admin endpoint of a stack.
 //!
 //! # When to use
 //!
@@ -79,13 +79,13 @@ use tower_service::Service;
 use tr_core::{ToolManifest, printable_json};
 use tr_telemetry::TARGET;
 
-/// Where it answers.
+/// The path of the endpoint.
 pub const PATH: &str = "/debug/tool-reliability";
 
-/// The longest order, in bytes.
+/// The longest request body, in bytes.
 const MAX_BODY: usize = 64 * 1024;
 
-/// Answers for a stack. A clone answers for the same.
+/// The admin endpoint of a stack. A clone serves the same stack.
 #[derive(Clone)]
 pub struct Admin {
     stack: ToolStack,
@@ -101,7 +101,7 @@ type Manifests = Arc<dyn Fn() -> Vec<Arc<ToolManifest>> + Send + Sync>;
 type Reload = Arc<dyn Fn() -> Result<Reloaded, String> + Send + Sync>;
 
 impl Admin {
-    /// For requests of this machine only.
+    /// Allows requests from this machine only.
     #[must_use]
     pub fn new(stack: &ToolStack) -> Self {
         Self { stack: stack.clone(), access: Arc::default(), reload: None, manifests: None }
@@ -159,7 +159,7 @@ impl fmt::Debug for Admin {
     }
 }
 
-/// A token that could be guessed, or not be sent.
+/// The error for a token that is too short or not visible ASCII.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WeakToken(());
 
@@ -222,7 +222,7 @@ impl Admin {
                 "method not allowed: use GET to read, POST to change",
             );
         }
-        // A page of another site can send other types without being asked whether it may.
+        // Other content types need no CORS preflight, so a page of another site could send them.
         let is_json = head.headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
         let is_json = is_json.and_then(|it| it.split(';').next());
         if !is_json.is_some_and(|it| it.trim().eq_ignore_ascii_case("application/json")) {
@@ -240,7 +240,7 @@ impl Admin {
     }
 }
 
-/// What is answered, in JSON.
+/// A response in JSON.
 #[derive(Debug)]
 struct Answer {
     status: StatusCode,
@@ -257,7 +257,7 @@ impl Answer {
     }
 
     fn into_response(self) -> Response<Full<Bytes>> {
-        // Names of tools and the like are foreign, and this is read in terminals.
+        // Names of tools come from outside, and this is read in terminals.
         let body = format!("{:#}\n", self.body);
         let mut response = Response::new(Full::from(printable_json(&body).into_owned()));
         *response.status_mut() = self.status;

@@ -4,7 +4,7 @@ use tr_core::{Scope, ToolOutcome};
 use tr_idempotency::Handle;
 use tr_telemetry::CacheReadings;
 
-/// Reads the records that this process has in hand.
+/// Reads the records of this process.
 pub(crate) struct Records(pub(crate) Handle<ToolOutcome>);
 
 impl CacheReadings for Records {

@@ -1,4 +1,4 @@
-//! A call of an inner service, or why there is none.
+//! A running call of an inner service, or the error that replaces it.
 use pin_project_lite::pin_project;
 use std::{
     future::Future,

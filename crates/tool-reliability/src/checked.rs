@@ -1,4 +1,4 @@
-//! Params against their tool's schema, before anything is recorded or run.
+//! Validates params against their tool's schema, before anything is recorded or run.
 #[cfg(feature = "input-schema")]
 mod service;
 

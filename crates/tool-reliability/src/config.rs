@@ -2,8 +2,8 @@
 //!
 //! # When to use
 //!
-//! Where operators set up the stack, and not the program: [`Config`] says what can be set, in TOML,
-//! JSON and the environment.
+//! When operators configure the stack, in TOML, JSON or the environment: [`Config`] lists the
+//! settings.
 //!
 //! # Example
 //!
@@ -190,28 +190,27 @@ fn loops(builder: loopguard::Builder, config: &LoopConfig) -> loopguard::Builder
     )
 }
 
-/// A stack that runs by a configuration. A clone is another handle of the same.
+/// A stack with a configuration that can be reloaded. A clone is another handle of the same.
 #[derive(Clone)]
 pub struct Live(Arc<Running>);
 
 struct Running {
     stack: ToolStack,
-    /// By which it was started.
+    /// The configuration that it was started with.
     started: Config,
     catalog: RwLock<ToolCatalog>,
 }
 
-/// What has become of a new configuration.
+/// The result of a reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reloaded {
-    /// The sections that say something else than those by which the stack was started: they hold
-    /// from the next start on.
+    /// The changed sections that need a restart.
     pub needs_restart: Vec<&'static str>,
 }
 
 impl Live {
-    /// Builds a stack by `config`, after which `change` has its say: hooks, stores, exporters.
+    /// Builds a stack from `config`; `change` then adds hooks, stores and exporters.
     ///
     /// # Errors
     /// If any layer's settings are out of range; the faults of all layers are named at once.
@@ -230,7 +229,7 @@ impl Live {
         &self.0.stack
     }
 
-    /// What is known of single tools at this moment. A clone is a reference count.
+    /// The current declarations of tools. A clone is a reference count.
     #[must_use]
     pub fn catalog(&self) -> ToolCatalog {
         self.0.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()

@@ -1,4 +1,4 @@
-//! Hooks of the caller's: before and after each attempt, and once for a call that had none.
+//! User-defined hooks: before and after each attempt, and once for a call without an attempt.
 use crate::adapter::ToolFailed;
 use pin_project_lite::pin_project;
 use std::{
@@ -12,9 +12,9 @@ use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{BoxError, ToolCall, ToolOutcome};
 
-/// Something of the caller's that wants to know of calls.
+/// A user-defined hook.
 ///
-/// [`prepare`](Hook::prepare) comes once per call, before anything looks at it. Then
+/// [`prepare`](Hook::prepare) is called once per call, before any layer. Then
 /// [`before`](Hook::before) and [`after`](Hook::after) come in pairs: once per attempt, and once
 /// for a call that had no attempt (a replay, an open breaker, a broken loop). An attempt that is
 /// dropped has no `after`.
@@ -36,7 +36,7 @@ pub type Hooks = Arc<[Arc<dyn Hook>]>;
 /// Where in the stack a [`Hooked`] service stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Around the whole call: prepares it, and speaks up if it had no attempt.
+    /// Around the whole call: prepares it, and calls the hooks if it had no attempt.
     Call,
     /// Around each attempt.
     Attempt,
@@ -81,7 +81,7 @@ pub struct Hooked<S> {
 }
 
 impl<S> Hooked<S> {
-    /// Prepares the call that comes next, which is not prepared again then.
+    /// Prepares the next call, which is then not prepared again.
     pub(crate) fn prepare(&mut self, call: &mut ToolCall) {
         if let Some(hooks) = &self.hooks {
             prepare(hooks, call);
@@ -128,7 +128,7 @@ pin_project! {
     }
 }
 
-/// Has all hooks prepare the call, and keeps its caller's key.
+/// Lets all hooks prepare the call; the caller's key stays.
 fn prepare(hooks: &Hooks, call: &mut ToolCall) {
     let given = call.parts().idempotency.clone();
     hooks.iter().for_each(|hook| hook.prepare(call));

@@ -1,4 +1,4 @@
-//! Every end with what an envelope says of it: how many attempts there were, and how long it took.
+//! Every end with the number of attempts and the duration, as envelopes need them.
 use crate::called::Called;
 use pin_project_lite::pin_project;
 use std::{
@@ -22,7 +22,7 @@ use tr_core::{
 };
 use tr_retry::RetryExhausted;
 
-/// A service that never fails, and answers with what an envelope has to say.
+/// A service that never fails and returns what an envelope contains.
 ///
 /// For dispatchers that write envelopes, around [`ToolStack::service`](crate::ToolStack::service).
 ///
@@ -124,7 +124,7 @@ where
 pub struct Finished {
     /// The call.
     pub call: ToolCall,
-    /// What it came to.
+    /// Its outcome.
     pub end: Result<ToolOutcome, BoxError>,
     /// How often the tool was run for this call: 0 for one that was answered from a record or
     /// refused.

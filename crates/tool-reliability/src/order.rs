@@ -24,10 +24,10 @@ use tr_timeout::{
 pub(crate) struct Layers {
     /// Sees all outcomes, replayed and refused ones too.
     pub(crate) call_telemetry: TelemetryLayer,
-    /// May give the call a key and change its params, so it comes before any digest. It also
-    /// speaks up for calls that had no attempt.
+    /// May set the key of the call and change its params, so it comes before any digest. It also
+    /// calls the hooks of calls without an attempt.
     pub(crate) call_hooks: HooksLayer,
-    /// Before anything that may wait: a deadline for calls that bring none.
+    /// Outside of every layer that may wait: the deadline of calls that have none.
     pub(crate) default_deadline: DefaultDeadlineLayer,
     /// Whatever happens below, each recorded use of a tool gets its result.
     pub(crate) integrity: IntegrityLayer,
@@ -53,11 +53,11 @@ pub(crate) struct Layers {
     pub(crate) breaker: BreakerLayer,
     /// Bounds an attempt and its wait for readiness.
     pub(crate) attempt_timeout: AttemptTimeoutLayer,
-    /// Judges what the tool gave back, once for all.
+    /// Classifies the end of the tool, once for all layers.
     pub(crate) adapter: AdapterLayer,
 }
 
-/// What stands around a tool `T`.
+/// The layers around a tool `T`.
 pub(crate) type Stacked<T> = Telemetry<
     Hooked<DefaultDeadline<Integrity<LoopGuard<MaybeChecked<Idempotency<Attempts<T>>>>>>>,
 >;

@@ -1,9 +1,9 @@
-//! Turning the stack on step by step: which calls it guards, which it only watches, which it leaves
+//! Gradual rollout of a stack: which calls it guards, which it only observes, which it leaves
 //! alone.
 //!
 //! # When to use
 //!
-//! To bring the stack in front of tools that work today: first watch all calls
+//! To add the stack to tools in production: first observe all calls
 //! ([`Mode::Shadow`]), then guard those that only read, then a few sessions of the others, then
 //! all. And to take it back for one tool without turning it off for all.
 //!

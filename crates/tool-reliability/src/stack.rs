@@ -27,8 +27,8 @@ pub type Guarded<T> = Switch<Stacked<T>, T>;
 /// The layers in their order, with the default settings unless the
 /// builder changed them.
 ///
-/// Every service that a stack makes shares its breakers, records, turns and switch; make one
-/// stack, and put it around each tool.
+/// All services of a stack share its breakers, records, turns and switch: build one stack, and put it
+/// around each tool.
 #[derive(Debug)]
 pub struct ToolStack {
     layers: Layers,
@@ -72,13 +72,13 @@ impl ToolStack {
         Switch::new(self.layers.around(tool), bare, self.shared.whole())
     }
 
-    /// The breakers: to look at them, force them open, reset them.
+    /// The breakers: to read them, force them open, reset them.
     #[must_use]
     pub const fn breakers(&self) -> &Registry {
         self.layers.breaker.registry()
     }
 
-    /// The records: to look at them, settle what is unknown, flush them. Those in a store:
+    /// The records in memory: to read them, resolve unknown outcomes, flush them. Those in a store:
     /// [`in_store`](Handle::in_store).
     #[must_use]
     pub fn records(&self) -> Handle<ToolOutcome> {
@@ -112,7 +112,7 @@ impl<T: Clone> Layer<T> for ToolStack {
     }
 }
 
-/// Configures a [`ToolStack`]: each layer's own builder, to be changed.
+/// Configures a [`ToolStack`] through the builders of its layers.
 ///
 /// ```
 /// use std::time::Duration;
@@ -172,7 +172,7 @@ impl Builder {
         self
     }
 
-    /// Changes retrying.
+    /// Changes the retry layer.
     pub fn retry(mut self, change: impl FnOnce(tr_retry::Builder) -> tr_retry::Builder) -> Self {
         self.retry = change(self.retry);
         self
@@ -197,7 +197,7 @@ impl Builder {
         self
     }
 
-    /// Adds a hook, after those that are there.
+    /// Adds a hook after the others.
     pub fn hook(mut self, hook: impl Hook + 'static) -> Self {
         self.hooks.push(Arc::new(hook));
         self
@@ -219,22 +219,22 @@ impl Builder {
         self
     }
 
-    /// Tells `observer` too what the layers do.
+    /// Reports the events of all layers to `observer`, too.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observers.push(observer);
         self
     }
 
-    /// Tells `observer` what the layers would have done to calls in [shadow mode](crate::Mode): these
-    /// events were decided, and not done. The other observers hear nothing of such calls but a
-    /// breaker's change of state, which is real and told to them alone.
+    /// Reports to `observer` what the layers would have done to calls in [shadow mode](crate::Mode). The
+    /// other observers get no events of such calls, except changes of a breaker's state, which are
+    /// real and reported to them alone.
     pub fn shadow_observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.shadow_observers.push(observer);
         self
     }
 
-    /// Takes this switch instead of one of its own, which the environment sets once
-    /// ([`KillSwitch::from_env`]). Stacks that are given the same switch are turned together.
+    /// Sets the switch; by default the stack has its own, from [`KillSwitch::from_env`]. Stacks with the
+    /// same switch are turned on and off together.
     pub fn kill_switch(mut self, switch: KillSwitch) -> Self {
         self.switch = Some(switch);
         self
@@ -246,21 +246,21 @@ impl Builder {
         self
     }
 
-    /// Whether tools' failures are put into the contract's words; they are by default. Without it a
-    /// caller gets its tool's own error itself, after retries the last one's, and hooks do. What a
-    /// manifest says of codes is not heard, and no answer is looked into for a
-    /// [failure](Self::silent_failures).
+    /// Sets whether tools' failures are converted to [`ToolError`](tr_core::ToolError)s; they are by
+    /// default. If not, callers and hooks get the tool's own error, after retries that of the last
+    /// attempt. The codes in a manifest are ignored, and no answer is searched for
+    /// [silent failures](Self::silent_failures).
     ///
-    /// The stack's error stays where it says more: that the call was refused or taken back, or that
-    /// an earlier attempt may have run though the last one did not. What the loop guard notes stands
-    /// around the tool's error. An error has one owner: callers that waited for the same run, and
+    /// The stack's error stays if it says more: that the call was refused or cancelled, or that an
+    /// earlier attempt may have run though the last one did not. The note of the loop guard wraps the
+    /// tool's error. An error has one owner: callers that waited for the same run, and
     /// repeats of the call, get an error of the stack with the tool's text.
     pub fn normalise(mut self, normalise: bool) -> Self {
         self.normalise = normalise;
         self
     }
 
-    /// Whether tools' answers are looked into for failures; they are by default. `null`, `ok: false`,
+    /// Sets whether tools' answers are searched for silent failures; they are by default. `null`, `ok: false`,
     /// an `error` that is not empty and an exit code other than 0 are failures then, and an envelope
     /// of either form is what it says ([`Normaliser`](tr_core::wire::Normaliser)). For single tools
     /// their manifests say it: `silent_failures`, `null_is_success`. Off where failures are not
@@ -270,7 +270,7 @@ impl Builder {
         self
     }
 
-    /// Takes these switches instead of those of the process's environment.
+    /// Sets the switches; by default those of the process's environment apply.
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = environment;
         self
@@ -360,7 +360,7 @@ impl Builder {
     }
 }
 
-/// Settings that cannot be used: the faults of all layers.
+/// Invalid settings: the errors of all layers.
 #[derive(Debug)]
 pub struct ConfigError(Vec<BoxError>);
 

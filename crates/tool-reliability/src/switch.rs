@@ -1,5 +1,4 @@
-//! On: the stack. Off: the bare tool, with or without the stack beside it. No layer, since it needs
-//! both.
+//! Selects the stack or the bare tool for each call. Not a layer, because it needs both.
 use crate::{
     adapter::own,
     hooks::{Hooked, HookedFuture},
@@ -16,7 +15,7 @@ use std::{
 use tower_service::Service;
 use tr_core::{BoxError, ReadyOnCall, ReadyOnCallFuture, Sharded, ToolCall, ToolOutcome};
 
-/// What all services of a stack share beside its layers.
+/// The state that all services of a stack share, besides its layers.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) switch: KillSwitch,
@@ -24,12 +23,12 @@ pub(crate) struct Shared {
     pub(crate) shadow: Layers,
 }
 
-/// The stack and the bare tool, of which each call takes one.
+/// The stack and the bare tool; each call goes to one of them.
 pub struct Switch<On, Tool> {
     on: On,
     off: ReadyOnCall<Hooked<Tool>>,
     shared: Sharded<Shared>,
-    /// Which of the two was asked for readiness since the last call.
+    /// Which of the two was polled since the last call.
     asked: Option<Side>,
 }
 
@@ -45,8 +44,7 @@ impl<On, Tool> Switch<On, Tool> {
         Self { on, off: ReadyOnCall::new(off), shared, asked: None }
     }
 
-    /// Gives back what `side` has reserved: both share the tool, and what one holds and does not
-    /// use the other may wait for.
+    /// Releases the reservation of `side`: both share the tool, and the other may wait for it.
     fn release(&mut self, side: Side)
     where
         On: Clone,
@@ -67,7 +65,7 @@ impl<On, Tool> Switch<On, Tool> {
 
 impl<On: Clone, Tool: Clone> Clone for Switch<On, Tool> {
     fn clone(&self) -> Self {
-        // Readiness is per instance: a clone must earn its own.
+        // Readiness is per instance: a clone starts not ready.
         let (on, off, shared) = (self.on.clone(), self.off.clone(), self.shared.clone());
         Self { on, off, shared, asked: None }
     }
@@ -107,7 +105,7 @@ where
     #[inline]
     fn call(&mut self, call: ToolCall) -> Self::Future {
         let mode = self.shared.switch.mode(&call);
-        // The stack must not be called if it was not asked for readiness.
+        // The stack must not be called unless it was polled to readiness.
         let is_on = self.asked.take().is_none_or(|asked| asked == Side::On);
         if is_on && mode == Mode::Enforce {
             return SwitchFuture { state: State::On { future: self.on.call(call) } };

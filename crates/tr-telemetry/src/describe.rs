@@ -1,4 +1,4 @@
-//! What telemetry asks of a request and of how it ended.
+//! What telemetry reads of a request and of its end.
 use opentelemetry::trace::TraceContextExt as _;
 use std::borrow::Cow;
 use tr_core::{
@@ -8,7 +8,7 @@ use tr_core::{
 
 /// What telemetry says of a request, beside its [`CallInfo`](tr_core::CallInfo), and of its end.
 ///
-/// All methods have defaults, which say as little as they can.
+/// All methods have defaults that reveal nothing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot describe a `{Req}` that ends in a `{Res}`",
     label = "no `Describe<{Req}, {Res}>` here",
@@ -57,13 +57,13 @@ pub trait Describe<Req, Res> {
         None
     }
 
-    /// Tells a response the id of the span of its call, if that is recorded.
+    /// Notes the id of the span of the call on the response, if it is recorded.
     fn set_span(&self, _: &mut Res, _span: &str) {}
 
-    /// Tells a response the id of a recorded span within its call.
+    /// Notes the id of an inner recorded span on the response.
     fn add_span(&self, _: &mut Res, _span: &str) {}
 
-    /// What a failure says to people; it is redacted before anybody sees it.
+    /// The message of a failure; it is redacted before it is logged.
     fn message_of<'r>(&self, end: End<'r, Res>) -> Option<Cow<'r, str>> {
         Some(end.err()?.to_string().into())
     }

@@ -53,7 +53,7 @@ where
     }
 }
 
-/// Tells a response the span that it comes from.
+/// Notes the span on the response.
 #[cold]
 fn name<Req, T, A: Describe<Req, T>>(watch: &Watch, response: &mut T, span: &str, policy: &A) {
     if watch.is_attempt() {

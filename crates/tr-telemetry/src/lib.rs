@@ -1,7 +1,7 @@
 //! Events, metrics and spans of tool calls.
 //!
-//! [`Telemetry`] tells of each call and each attempt; [`TelemetryObserver`] tells of what the
-//! layers in between do. Both know nothing of these layers, and decide nothing.
+//! [`Telemetry`] reports each call and each attempt; [`TelemetryObserver`] reports the events of the
+//! layers in between. Neither depends on these layers, and neither decides anything.
 //!
 //! # When to use
 //!
@@ -70,9 +70,9 @@
 //!
 //! # Cost
 //!
-//! Without meter and tracer, and without a subscriber that wants the target: no look at the
-//! clock, no allocation. With a meter alone: two looks at the clock, and no allocation if the
-//! feature `bound` is on. That feature binds instruments to their labels, which OpenTelemetry
+//! Without meter and tracer, and without a subscriber that wants the target: no clock read
+//! and no allocation. With a meter alone: two clock reads, and no allocation if the feature `bound`
+//! is on. That feature binds instruments to their labels, which OpenTelemetry
 //! still calls experimental; it brings `opentelemetry_sdk`, because an SDK that does not know of
 //! bound instruments would drop what they measure. A span that is not sampled allocates once, so
 //! that inner spans know that it is not sampled; inside an unsampled span nothing is allocated.

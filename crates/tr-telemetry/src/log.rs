@@ -15,7 +15,7 @@ pub(crate) struct Record<'r> {
     pub(crate) session_key: Option<&'r str>,
     pub(crate) idempotency_key_hash: Option<Fingerprint>,
     pub(crate) correlation_id: Option<&'r str>,
-    /// Where the call stands, in the words of its record.
+    /// The state of the record of the call.
     pub(crate) state: Option<&'r str>,
     /// Counts from 1; 0 for a call that had no attempt.
     pub(crate) attempt: Option<u32>,
@@ -56,7 +56,7 @@ pub(crate) struct Invocation<'r> {
     pub(crate) status: &'static str,
 }
 
-/// Whether anybody may want events.
+/// Whether a subscriber may want events.
 #[inline]
 pub(crate) fn is_on() -> bool {
     tracing::enabled!(target: TARGET, Level::WARN)
@@ -96,12 +96,12 @@ macro_rules! event {
     }};
 }
 
-/// Something went as it should.
+/// A normal event.
 pub(crate) fn info<'r>(record: impl FnOnce() -> Record<'r>) {
     event!(INFO, record);
 }
 
-/// Something that an operator may want to know of.
+/// An event that an operator may need to see.
 pub(crate) fn warn<'r>(record: impl FnOnce() -> Record<'r>) {
     event!(WARN, record);
 }

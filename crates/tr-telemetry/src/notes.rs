@@ -1,4 +1,4 @@
-//! What the layers inside say of a call while it is being polled.
+//! Collects the events of inner layers for a call while it is polled.
 //!
 //! Layers tell an observer of their events on the thread that polls the call, within that poll.
 //! So what happens to a call is noted in a place of this thread that holds for the poll, and no
@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use tr_core::{BreakerState, canonical::Fingerprint};
 
-/// What is known of a call beside its request and its end.
+/// What the events of inner layers add to a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Notes {
     /// The hash of its idempotency key.

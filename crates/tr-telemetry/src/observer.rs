@@ -15,8 +15,8 @@ use tr_core::{BreakerState, CallInfo, Event, Observer, SessionAction, Sharded, c
 
 /// Turns what other layers tell an observer into events, metrics and spans.
 ///
-/// It knows none of these layers. What it hears while a call is polled is also noted for that
-/// call, so that its last event can say how many attempts it had and which breaker refused it.
+/// It depends on none of these layers. Events during the poll of a call are also noted for that call,
+/// so that its last event has the number of attempts and the breaker that refused it.
 #[derive(Debug)]
 pub struct TelemetryObserver {
     core: Sharded<Core>,

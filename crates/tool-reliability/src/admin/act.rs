@@ -1,4 +1,4 @@
-//! Carrying out orders, and writing down that they were.
+//! Executes admin requests and logs them.
 use super::{
     Admin, Answer,
     order::{How, Order, ToBreaker, Whose},
@@ -19,7 +19,7 @@ use tr_telemetry::{
     redact::{Redact, Redactor},
 };
 
-/// Carries out an order.
+/// Executes a request.
 pub(super) async fn act(admin: &Admin, order: Order, peer: Option<SocketAddr>) -> Answer {
     let stack = &admin.stack;
     let (action, subject) = (order.name(), subject(&order));
@@ -47,7 +47,7 @@ pub(super) async fn act(admin: &Admin, order: Order, peer: Option<SocketAddr>) -
     answer
 }
 
-/// What an order is about, as a log may show it.
+/// The subject of a request for the log, without secrets.
 fn subject(order: &Order) -> String {
     let clean = |text: &str| Redactor::default().redact(text).into_owned();
     let hash = |bytes: &[u8]| FingerprintKey::of_process().fingerprint(bytes).to_string();

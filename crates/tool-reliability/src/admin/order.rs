@@ -1,9 +1,9 @@
-//! What can be ordered.
+//! The requests that change a stack.
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tr_core::canonical::{self, Key};
 
-/// An order that is understood.
+/// A valid request.
 #[derive(Debug)]
 pub(super) enum Order {
     Breaker { name: String, what: ToBreaker },
@@ -54,7 +54,7 @@ impl Order {
     }
 }
 
-/// All members that an order may have. Which of them it needs is up to its action.
+/// All members that a request may have; the action decides which it needs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Form {
@@ -72,13 +72,13 @@ struct Form {
 
 const ACTIONS: &str = "`reset`, `force_open`, `disable`, `shadow`, `enforce`, `flush`, `settle`, `switch` or `reload`";
 
-/// Reads an order.
+/// Reads a request.
 ///
 /// # Errors
 /// Names everything that is wrong with it.
 pub(super) fn read(body: &[u8]) -> Result<Order, String> {
     let expected = format!("expected an object with `action`, {ACTIONS}");
-    // An array would be taken for the members in their order.
+    // serde would read an array as the members in their order.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(expected);
     }

@@ -1,4 +1,4 @@
-//! What a stack looks like, as JSON without secrets.
+//! The state of a stack as JSON, without secrets.
 use crate::{Mode, ToolStack, rollout::Rollout};
 use serde_json::{Value, json};
 use std::{collections::HashSet, sync::Arc};
@@ -7,10 +7,10 @@ use tr_core::{ToolManifest, ToolOutcome};
 use tr_idempotency::{DedupeRecord, StoreHandle, store::StoreError};
 use tr_telemetry::redact::{REDACTED, Redact, Redactor};
 
-/// Of each list at most so many are shown.
+/// The longest list that is shown.
 const SHOWN: usize = 100;
 
-/// The whole stack. A store that cannot be asked hides nothing but its own part.
+/// The whole stack. If the store is unreachable, only its part is missing.
 pub(super) async fn state(stack: &ToolStack, known: &[Arc<ToolManifest>]) -> Value {
     let redactor = Redactor::default();
     let switch = stack.kill_switch();
@@ -45,7 +45,7 @@ pub(super) async fn state(stack: &ToolStack, known: &[Arc<ToolManifest>]) -> Val
     shown
 }
 
-/// Leaves out what tools with sensitive fields said of their failures: it may quote them.
+/// Leaves out the failure messages of tools with sensitive fields: they may quote them.
 fn withhold(shown: &mut Value, known: &[Arc<ToolManifest>]) {
     let tools: Vec<_> = known.iter().filter(|tool| !tool.sensitive.is_empty()).collect();
     if tools.is_empty() {

@@ -1,4 +1,4 @@
-//! The handle by which a stack is turned off, on, and towards more or fewer calls.
+//! The handle that turns a stack on and off and changes its rollout.
 use super::{Mode, Rollout};
 use crate::environment::Environment;
 use std::sync::{
@@ -8,7 +8,7 @@ use std::sync::{
 use tr_core::ToolCall;
 
 /// Turns a stack off and on again while it runs, and changes its [`Rollout`]. Running calls end
-/// in the mode in which they began. Off holds for the very next call, on for the next that asks for readiness.
+/// in the mode in which they began. Off applies to the next call, on to the next call that polls readiness.
 ///
 /// A clone is another handle of the same switch.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct KillSwitch(Arc<Setting>);
 
 #[derive(Debug)]
 struct Setting {
-    /// What holds for all calls, as a word: all that a call looks at, unless they differ.
+    /// The mode of all calls in one word: a call reads nothing else, unless calls differ.
     all: AtomicU8,
     on: AtomicBool,
     rollout: RwLock<Rollout>,
@@ -25,7 +25,7 @@ struct Setting {
 const OFF: u8 = 0;
 const SHADOW: u8 = 1;
 const ENFORCE: u8 = 2;
-/// The rollout tells calls apart.
+/// The mode depends on the call.
 const DIFFERS: u8 = 3;
 
 impl KillSwitch {
@@ -48,7 +48,7 @@ impl KillSwitch {
         Self::new(Environment::from_env().enabled)
     }
 
-    /// Turns it on or off. Off holds for all calls, whatever the rollout says.
+    /// Turns it on or off. Off applies to all calls, whatever the rollout.
     pub fn set(&self, on: bool) {
         let rollout = self.0.rollout.write().unwrap_or_else(PoisonError::into_inner);
         self.0.on.store(on, Relaxed);

@@ -1,4 +1,4 @@
-//! The stack beside a call that it does not touch.
+//! Shadow mode: runs the stack beside a call that it does not change.
 use crate::{adapter::ToolFailed, order::Layers};
 use std::{
     cell::Cell,
@@ -15,18 +15,18 @@ use tr_core::{
     ToolOutcome, Verdict, code,
 };
 
-/// The stack around what a call came to.
+/// The stack around the recorded end of a call.
 ///
-/// Polled beside the call; told the call's end, it decides what would have followed. Dropped
-/// earlier, it takes the call for one whose caller vanished.
+/// Polled beside the call. Given the call's end, it decides what would have followed. Dropped
+/// earlier, it treats the call as one whose caller left.
 pub(crate) struct Observation {
     call: ToolCall,
     seen: Arc<Seen>,
-    /// `None` once the stack has said all that it has to say.
+    /// `None` once the stack has decided.
     stack: Option<Stack>,
 }
 
-/// On the heap: most calls have none beside them.
+/// Boxed: most calls have none.
 type Stack = Pin<Box<dyn Future<Output = Result<ToolOutcome, BoxError>> + Send>>;
 
 impl Observation {
@@ -197,7 +197,7 @@ thread_local! {
 
 struct Entered(bool);
 
-/// What layers tell until this goes was decided, and not done.
+/// While this guard lives, events of layers are decisions that are not applied.
 fn enter() -> Entered {
     Entered(IN_SHADOW.replace(true))
 }
@@ -208,7 +208,7 @@ impl Drop for Entered {
     }
 }
 
-/// Tells `shadow` of what was only decided, and `real` of all else.
+/// Reports decisions that are not applied to `shadow`, and everything else to `real`.
 pub(crate) fn routed(real: Arc<dyn Observer>, shadow: Arc<dyn Observer>) -> Arc<dyn Observer> {
     Arc::new(Routed { real, shadow })
 }

@@ -1,7 +1,7 @@
 //! Metrics by tool, resolved once per tool.
 //!
-//! Per call there is a look into a table of this thread's stripe, and one addition for each
-//! instrument: labels were put together when the tool was met.
+//! Each call costs one lookup in the table of this thread's stripe and one addition for each
+//! instrument: labels are built at the first call of a tool.
 mod bound;
 mod cache;
 mod gen_ai;
@@ -142,7 +142,7 @@ impl Series {
     }
 }
 
-/// The instruments, and the tools that were met.
+/// The instruments, and the known tools.
 pub(crate) struct Metrics {
     instruments: Arc<Instruments>,
     tools: Arc<Tools>,
@@ -191,7 +191,7 @@ impl Metrics {
     }
 }
 
-/// A code as a label: one of those that we know, lest tools make labels without end.
+/// A code as a label: a known one, so that tools cannot create unbounded labels.
 fn closed(code: &str) -> &'static str {
     Kind::from_code(code).map_or(OTHER, Kind::code)
 }

@@ -1,4 +1,4 @@
-//! Takes secrets out of text that people will read.
+//! Redacts secrets in text for logs, spans and labels.
 //!
 //! Not logging params is the design; this is the net below it, for error messages, ids and names
 //! that come from outside. Text is searched once for a few short anchors; only what stands around
@@ -17,10 +17,10 @@ use self::scan::Scan;
 use aho_corasick::AhoCorasick;
 use std::{borrow::Cow, fmt::Debug, ops::Range};
 
-/// What stands in the place of a secret.
+/// The replacement of a secret.
 pub const REDACTED: &str = "[redacted]";
 
-/// Takes secrets out of text before it goes into a log, a span or a label.
+/// Redacts secrets in text before it goes into a log, a span or a label.
 pub trait Redact: Debug + Send + Sync {
     /// `text` without its secrets.
     fn redact<'t>(&self, text: &'t str) -> Cow<'t, str>;
