@@ -165,7 +165,7 @@ async fn garbage_is_ignored_and_told() {
     let status = peer.health.status();
     assert_eq!(status.ignored, 3);
     let last = status.last_ignored.unwrap();
-    assert_eq!(&*last, "\"c\": it is not what this crate writes");
+    assert_eq!(&*last, "\"c\": unknown format");
     for name in ["a", "b", "c"] {
         assert_eq!(peer.breaker(name).state(), BreakerState::Closed);
     }

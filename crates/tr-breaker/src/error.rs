@@ -56,14 +56,14 @@ impl CircuitOpen {
         self.state
     }
 
-    /// Until the next probe may go out; `None` while probes are out, when it was forced open, and
-    /// while it lets only some calls pass after closing.
+    /// The time until the next probe is admitted; `None` while probes are in flight, if it was forced
+    /// open, and while it ramps up after closing.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
-    /// What the last failure said, shortened, as the breaker knew it when this, or a source, was
+    /// The message of the last failure, shortened, as the breaker knew it when this, or a source, was
     /// asked for first; none if it had closed in the meantime.
     #[must_use]
     pub fn last_failure(&self) -> Option<&str> {

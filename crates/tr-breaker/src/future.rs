@@ -10,8 +10,8 @@ use std::{
 use tr_core::{BoxError, Classification, Classify, DefaultPolicy, Verdict};
 
 pin_project! {
-    /// The response of a [`Breaker`](crate::Breaker). Dropped, its call counts for nothing, and a
-    /// probe goes back.
+    /// The response of a [`Breaker`](crate::Breaker). If it is dropped, its call does not count, and
+    /// a probe is returned.
     #[must_use = "futures do nothing unless polled"]
     pub struct BreakerFuture<F, A = DefaultPolicy> {
         #[pin]

@@ -1,4 +1,4 @@
-//! Asking and controlling breakers while they work.
+//! Reading and controlling breakers at run time.
 use crate::{
     clock, gate::Gate, registry::Breakers, settings::Mode, snapshot::Snapshot, state::Machine,
 };
@@ -44,13 +44,13 @@ impl Registry {
         self.handle(self.breakers.get_or_make(key))
     }
 
-    /// All breakers but the one that overflowing keys share.
+    /// All breakers except the overflow breaker.
     #[must_use]
     pub fn all(&self) -> Vec<BreakerHandle> {
         self.breakers.all().into_iter().map(|gate| self.handle(gate)).collect()
     }
 
-    /// The breaker that overflowing keys share; its name is `_overflow`.
+    /// The overflow breaker, which keys share at capacity; its name is `_overflow`.
     #[must_use]
     pub fn overflow(&self) -> BreakerHandle {
         self.handle(self.breakers.overflow().clone())
@@ -60,18 +60,18 @@ impl Registry {
         BreakerHandle { gate, breakers: self.breakers.whole() }
     }
 
-    /// What the breakers know, with wall times.
+    /// The state of all breakers, with wall times.
     #[must_use]
     pub fn save(&self, clock: &dyn WallClock) -> Snapshot {
         self.breakers.save(clock.unix_ms())
     }
 
-    /// Gives back to breakers what was saved: to those that there are, and to the others when they
-    /// are made. What is left of a cooldown is at least nothing and at most a cooldown, whatever
-    /// the wall clock did meanwhile. Today's settings hold: for the mode where no handle had ordered
-    /// another, for what they force open or disable, for how long a cooldown is. What an earlier call
-    /// has left for breakers still to be made stays, unless this snapshot knows of them too; as many
-    /// wait as the layer has capacity for. Observers get each change of state.
+    /// Restores the saved state: of existing breakers at once, of others when they are created. The rest
+    /// of a cooldown is between zero and a full cooldown, whatever the wall clock did meanwhile. The
+    /// current settings apply to the mode (unless a handle had set another), to what they force open or
+    /// disable, and to the length of cooldowns. State from an earlier call for breakers that do not
+    /// exist yet stays, unless this snapshot has it too, up to the layer's capacity. Observers get each
+    /// change of state.
     ///
     /// ```
     /// use tr_breaker::BreakerLayer;
@@ -90,11 +90,10 @@ impl Registry {
         self.breakers.restore(snapshot, clock.unix_ms());
     }
 
-    /// Tells `observer` of every step of every breaker from now on: each once, in the order of the
-    /// breaker, and of every refused call.
+    /// Reports every change of state of every breaker to `observer`, each once and in order for each
+    /// breaker, and every refused call.
     ///
-    /// The step from `OPEN` to `HALF_OPEN` is made by the clock and noticed by the next call or
-    /// question.
+    /// A breaker becomes `HALF_OPEN` by the clock; the next call or read of its state reports it.
     pub fn subscribe(&self, observer: Arc<dyn Observer>) {
         self.breakers.hub().add(observer);
     }
@@ -114,17 +113,17 @@ impl fmt::Debug for Registry {
 
 /// One breaker. While a handle exists, its breaker is not evicted.
 ///
-/// What is ordered for a tool's breaker holds for those of the tool's
-/// [targets](KeyRef::is_target), too, and for targets that are still to be met.
+/// Changes to a tool's breaker also apply to those of the tool's [targets](KeyRef::is_target), also to
+/// targets that appear later.
 pub struct BreakerHandle {
     gate: Arc<Gate>,
     breakers: Sharded<Breakers>,
 }
 
-/// What a breaker has counted.
+/// The counts of a breaker.
 ///
-/// Where no rule looks at rates or slow calls, no success looks at the clock: it counts as old as
-/// what came before it and did.
+/// Without a threshold for rates or slow calls, a success reads no clock: it counts with the time of the
+/// last call that did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
@@ -132,7 +131,7 @@ pub struct Counts {
     pub calls: u32,
     /// Failures among them.
     pub failures: u32,
-    /// Slow calls among them, where a rule for slow calls is set.
+    /// Slow calls among them, if a threshold for slow calls is set.
     pub slow_calls: u32,
     /// Failures in a row, up to now; the ones that opened it, once it is open.
     pub consecutive_failures: u32,
@@ -143,13 +142,13 @@ pub struct Counts {
 }
 
 impl BreakerHandle {
-    /// The breaker's key, as people read it.
+    /// The breaker's key, for display.
     #[must_use]
     pub fn name(&self) -> &str {
         self.gate.name()
     }
 
-    /// Its state by the clock: `HALF_OPEN` from the moment on at which the cooldown has passed.
+    /// The current state: `HALF_OPEN` once the cooldown has passed.
     #[must_use]
     pub fn state(&self) -> BreakerState {
         self.gate.state(clock::now())
@@ -161,7 +160,7 @@ impl BreakerHandle {
         self.gate.inspect(clock::now(), |machine, _| machine.mode())
     }
 
-    /// What it has counted. Closing and resetting set all to zero.
+    /// The counts. Closing and resetting set all to zero.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let now = clock::now();
@@ -179,27 +178,27 @@ impl BreakerHandle {
         })
     }
 
-    /// Until it is half open, if it is open.
+    /// The time until it is half open, if it is open.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
         let now = clock::now();
         self.gate.inspect(now, |machine, _| machine.time_left(now))
     }
 
-    /// What the last failure said, shortened; none since the breaker was closed or reset, or where
-    /// the failure is so old that it counts for nothing.
+    /// The message of the last failure, shortened; `None` after the breaker closed or was reset, or if the
+    /// failure is too old to count.
     #[must_use]
     pub fn last_failure(&self) -> Option<Arc<str>> {
         self.gate.inspect(clock::now(), |_, last| last.map(|last| last.0.clone()))
     }
 
     /// `FORCED_OPEN`: refuses all calls until it is [`reset`](Self::reset). In
-    /// [`Mode::Shadow`] it says so and refuses none; in [`Mode::Disabled`] it enforces from now on.
+    /// [`Mode::Shadow`] it only reports them; from [`Mode::Disabled`] it changes to enforcing.
     pub fn force_open(&self) {
         self.gate.control(clock::now(), Machine::force_open);
     }
 
-    /// From any state to `CLOSED`, with nothing counted, in the mode that the layer was given.
+    /// Sets any state to `CLOSED`, the counts to zero, and the mode to that of the layer.
     pub fn reset(&self) {
         let now = clock::now();
         for gate in self.breakers.targets_of(&self.gate).iter().chain([&self.gate]) {
@@ -208,18 +207,18 @@ impl BreakerHandle {
         }
     }
 
-    /// Lets all calls through and counts none, until it is [`reset`](Self::reset) or told
-    /// otherwise. Its state is `CLOSED` then.
+    /// Lets all calls through and counts none, until it is [`reset`](Self::reset) or its
+    /// mode is changed. Its state is then `CLOSED`.
     pub fn disable(&self) {
         self.set_mode(Mode::Disabled);
     }
 
-    /// Goes on deciding, and refuses no call.
+    /// Decides and reports, and refuses no call.
     pub fn shadow(&self) {
         self.set_mode(Mode::Shadow);
     }
 
-    /// Refuses calls, whatever mode the layer was given.
+    /// Refuses calls, whatever the mode of the layer.
     pub fn enforce(&self) {
         self.set_mode(Mode::Enforce);
     }

@@ -2,10 +2,10 @@
 //!
 //! # When to use
 //!
-//! Inside retry, so that an open breaker ends retrying, and outside the attempt timeout, so that
-//! timeouts count as failures and probes come to an end. There is one breaker for each tool, one for
-//! each tool and origin where the params name an origin, or one for a dependency or for all calls,
-//! as the call's breaker hint says.
+//! Inside retry, so that an open breaker ends the retries, and outside the attempt timeout, so that
+//! timeouts count as failures and probes end. Each tool has a breaker; if the params name an origin,
+//! each pair of tool and origin has one. A call's breaker hint selects one for a dependency or for all
+//! calls instead.
 //!
 //! # Example
 //!
@@ -37,8 +37,8 @@
 //!
 //! # With `http` requests
 //!
-//! With the feature `http` of `tr-core`, a service of `http::Request` needs no more: one breaker for
-//! each scheme, host and port, failures by the status.
+//! With the feature `http` of `tr-core`, it also works on `http::Request`: one breaker for each scheme,
+//! host and port, failures by the status.
 //!
 //! ```
 //! use http::{Request, Response, StatusCode};
@@ -55,7 +55,7 @@
 //!
 //! let get = || Request::post("http://api.example/flights").body(String::new());
 //! for _ in 0..3 {
-//!     // Responses pass as they are, and count as what they say.
+//!     // Responses pass unchanged, and count by their status.
 //!     assert_eq!(client.clone().oneshot(get()?).await?.status(), 503);
 //! }
 //! let refused = client.clone().oneshot(get()?).await.unwrap_err().downcast::<CircuitOpen>()?;
@@ -73,11 +73,10 @@
 //! | `HALF_OPEN` | one at a time passes as a probe | to `CLOSED` after 2 successes, to `OPEN` at a failure or when a probe's lease ends |
 //! | `FORCED_OPEN` | are refused | by [`BreakerHandle::reset`] or [`BreakerHandle::disable`] |
 //!
-//! A transient end is a failure, timeouts and rate limits too. A permanent one is none, since the
-//! tool answered: it ends a run of failures and stays out of the rate. A cancelled or dropped call
-//! counts for nothing, since it may be the caller who lost patience: put timeouts inside. So does
-//! one that panics. A call that was admitted before the breaker last changed its state changes
-//! nothing when it ends.
+//! A transient end counts as a failure, timeouts and rate limits included. A permanent one does not,
+//! because the tool answered: it resets the failures in a row and is not part of the rate. A cancelled
+//! or dropped call, or one that panics, does not count: put timeouts inside. A call that was admitted
+//! before the last change of state does not count when it ends.
 //!
 //! # Errors
 //!
@@ -86,13 +85,13 @@
 //!
 //! # Defaults
 //!
-//! [`Builder`] lists them; [`BreakerLayer::default`] goes easier on tools that only read
-//! and harder on those that change the world.
+//! [`Builder`] lists them; [`BreakerLayer::default`] tolerates more failures of read-only
+//! tools and fewer of mutating ones.
 //!
 //! # Features
 //!
 //! - `serde`: a [`Snapshot`] can be serialised.
-//! - `redis`: processes share what their breakers decide, by `share::Sharing`; `redis-tls`: over TLS.
+//! - `redis`: processes share the state of their breakers through `share::Sharing`; `redis-tls`: over TLS.
 //!
 //! # Knows nothing of
 //!

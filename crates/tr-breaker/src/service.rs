@@ -8,9 +8,9 @@ use tr_core::{BoxError, Classify, DefaultPolicy, EffectOf, KeyOf, Progress, Shar
 
 /// Stops calling a tool that keeps failing. Made by a [`BreakerLayer`](crate::BreakerLayer).
 ///
-/// Which breaker a call belongs to is known in `call` only, so that is where it is refused, and
-/// `poll_ready` is the inner service's own. Do not put it directly on a capacity limit: a refused
-/// call leaves what `poll_ready` has reserved with the service, for its next call.
+/// The breaker of a call is known only in `call`, so calls are refused there, and `poll_ready` only
+/// polls the inner service. Do not put it directly around a capacity limit: a refused call leaves the
+/// reservation of `poll_ready` with the service, for its next call.
 #[derive(Clone, Debug)]
 pub struct Breaker<S, A = DefaultPolicy> {
     inner: S,
@@ -23,7 +23,7 @@ impl<S, A> Breaker<S, A> {
         Self { inner, policy, breakers }
     }
 
-    /// The service inside.
+    /// The inner service.
     pub const fn get_ref(&self) -> &S {
         &self.inner
     }

@@ -18,7 +18,7 @@ pub(crate) fn is_rate(rate: f64) -> bool {
     rate > 0.0 && rate <= 1.0
 }
 
-/// What a breaker does with its decisions.
+/// Whether a breaker applies its decisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -26,10 +26,10 @@ pub enum Mode {
     /// Refuses calls.
     #[default]
     Enforce,
-    /// Decides and reports, and lets every call through. A call that it would have refused is not
-    /// counted, so that it goes on deciding as if it had been.
+    /// Decides and reports, and admits every call. A call that it would have refused is not counted, so
+    /// that it decides as if the call had been refused.
     Shadow,
-    /// Counts nothing, refuses nothing, says nothing.
+    /// Counts nothing, refuses nothing, reports nothing.
     Disabled,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Rules {
     pub(crate) cooldown: Duration,
 }
 
-/// From when on a call is slow, and which share of slow calls opens the breaker.
+/// The duration above which a call is slow, and the share of slow calls that opens the breaker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Slow {
     pub(crate) longer_than: Duration,

@@ -1,4 +1,4 @@
-//! Processes that share what their breakers decide, through Redis.
+//! Shares the state of breakers between processes through Redis.
 //!
 //! # When to use
 //!
@@ -93,14 +93,14 @@ pub struct Builder {
     tls: tr_tls::Settings,
 }
 
-/// How often Redis may be asked, at least and at most.
+/// The allowed polling intervals.
 const EVERY: RangeInclusive<Duration> = Duration::from_millis(50)..=Duration::from_secs(60);
 
 /// Bytes of a namespace.
 const NAMESPACE: RangeInclusive<usize> = 1..=100;
 
 impl Sharing {
-    /// Starts from the defaults: the namespace `default`, and a look into Redis every 500 ms even if no bell rings.
+    /// Starts from the defaults: the namespace `default`, and a poll of Redis every 500 ms even without a notification.
     ///
     /// `url` is `redis://[user][:password@]host[:port][/database]`, the same with `rediss://` for TLS, or `unix:` and a
     /// path.
@@ -115,13 +115,13 @@ impl Sharing {
         }
     }
 
-    /// How it gets on; to be taken before it runs.
+    /// Its health; take it before it runs.
     #[must_use]
     pub fn health(&self) -> Health {
         self.reporter.health()
     }
 
-    /// Shares, without an end. Dropped at any time, it leaves the breakers as they are; nothing is shared then.
+    /// Shares until it is dropped, which is safe at any time: the breakers stay as they are.
     ///
     /// # Panics
     ///
@@ -137,13 +137,13 @@ impl Sharing {
 }
 
 impl Builder {
-    /// Who shares with whom: layers of the same namespace, in whichever process. One layer of a process, not two.
+    /// Sets the namespace: layers of the same namespace share, in all processes. Only one layer of a process may use it.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
         self
     }
 
-    /// How late a decision may be noticed when its bell is lost: 50 ms to 60 s.
+    /// How late a decision may be noticed if its notification is lost: 50 ms to 60 s.
     pub fn every(mut self, every: Duration) -> Self {
         self.every = every;
         self
@@ -185,7 +185,7 @@ impl Builder {
         Ok(info)
     }
 
-    /// Checks the settings. Nothing is connected yet.
+    /// Validates the settings. Does not connect yet.
     ///
     /// # Errors
     ///

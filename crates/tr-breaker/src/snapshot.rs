@@ -1,19 +1,19 @@
-//! What breakers know, to be kept somewhere and given back.
+//! The saved state of breakers.
 use crate::settings::Mode;
 
-/// What the breakers of a registry know, with wall times, so that it can outlive the process.
+/// The saved state of the breakers of a registry, with wall times, so that it can outlive the process.
 ///
-/// Breakers that know of nothing but successes are not in it, nor are probes in flight and ramps,
-/// nor what the settings alone have decided: after a restart the settings of then apply.
-/// With the feature `serde` it can be serialised; what it looks like then is no promise between
-/// versions of this crate.
+/// It leaves out breakers without failures, probes in flight, ramps, and states that only the settings
+/// force: after a restart the settings of then apply.
+/// With the feature `serde` it can be serialised; the format may change between versions of
+/// this crate.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Snapshot {
     pub(crate) breakers: Vec<Saved>,
 }
 
-/// What one breaker knows.
+/// The state of one breaker.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Saved {

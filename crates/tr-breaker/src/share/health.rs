@@ -1,37 +1,37 @@
-//! How sharing gets on.
+//! The health of sharing.
 use std::{fmt, mem, sync::Arc};
 use tokio::sync::watch;
 
-/// How sharing gets on; asked and awaited from anywhere.
+/// The health of sharing, to read or to await.
 #[derive(Clone, Debug)]
 pub struct Health {
     status: watch::Receiver<Status>,
 }
 
-/// How sharing got on at some moment.
+/// The status of sharing at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
     /// Decisions are shared. While it is false, each process uses its own.
     pub connected: bool,
-    /// Why they last did not; stays when they travel again. Holds no password.
+    /// The last error; stays after a recovery. Never contains the password.
     pub error: Option<Arc<str>>,
-    /// How often they ceased to travel.
+    /// How often sharing was interrupted.
     pub failures: u64,
-    /// Entries in Redis that were ignored, because they are none of ours or of a later version.
+    /// Entries in Redis that were ignored, because they are unreadable or written by a newer version.
     pub ignored: u64,
     /// The last one, and why.
     pub last_ignored: Option<Arc<str>>,
 }
 
 impl Health {
-    /// How it is now.
+    /// The current status.
     #[must_use]
     pub fn status(&self) -> Status {
         self.status.borrow().clone()
     }
 
-    /// Waits until something changes, and says how it is then; `None` once sharing has ended. A change
+    /// Waits for a change and returns the new status; `None` once sharing has ended. A change
     /// since the last call is returned at once. May be dropped at any time.
     pub async fn changed(&mut self) -> Option<Status> {
         self.status.changed().await.ok()?;
