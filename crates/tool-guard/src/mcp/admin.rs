@@ -24,32 +24,32 @@ use tool_reliability::{
 };
 use tower_service::Service as _;
 
-/// For a further connection, the oldest that has asked for nothing goes.
+/// At the limit, the oldest connection that has sent no request is closed for a new one.
 const MAX_CONNECTIONS: usize = 64;
-/// How long a request may take in all.
+/// The limit of a request's time.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Guards `admin` by the token in a file, if there is one.
+/// Protects `admin` by the token in a file, if there is one.
 pub(crate) fn with_token(admin: Admin, file: Option<&Path>) -> anyhow::Result<Admin> {
     let Some(file) = file else { return Ok(admin) };
     let token =
         fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let admin = admin.token(token.trim_end_matches(['\r', '\n']));
-    admin.with_context(|| format!("{} holds no token", file.display()))
+    admin.with_context(|| format!("{} holds no usable token", file.display()))
 }
 
-/// Listens at `address`, which only this machine can reach unless a token is asked for.
+/// Listens at `address`, which must be a loopback address unless there is a token.
 pub(crate) async fn bind(address: SocketAddr, has_token: bool) -> anyhow::Result<TcpListener> {
     if !has_token && !address.ip().to_canonical().is_loopback() {
         bail!(
-            "--admin {address}: others can reach this address: give --admin-token-file, or take 127.0.0.1"
+            "--admin {address}: other machines can reach this address: give --admin-token-file, or use 127.0.0.1"
         );
     }
     let listener = TcpListener::bind(address).await;
     listener.with_context(|| format!("--admin {address}: cannot listen there"))
 }
 
-/// Answers until it is dropped.
+/// Serves requests until it is dropped.
 pub(crate) async fn serve(listener: TcpListener, admin: Admin) {
     if let Ok(address) = listener.local_addr() {
         tracing::warn!(target: TARGET, event = "admin_listening", address = %address);
@@ -57,14 +57,14 @@ pub(crate) async fn serve(listener: TcpListener, admin: Admin) {
     let mut open: VecDeque<Connection> = VecDeque::new();
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
-            // No file handle left, most likely: whoever asks can ask again.
+            // Most likely no file handle is left; the client can connect again.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
         open.retain(|connection| !connection.task.is_finished());
         if open.len() >= MAX_CONNECTIONS {
-            // The oldest that has not said yet what it wants: a request of an operator's is there
-            // at once, and answered in milliseconds.
+            // The oldest that has sent no request yet: an operator's request arrives at once, and is answered
+            // within milliseconds.
             let idle = open.iter().position(|it| !it.asked.load(Ordering::Relaxed));
             open.remove(idle.unwrap_or(0));
         }
@@ -74,15 +74,15 @@ pub(crate) async fn serve(listener: TcpListener, admin: Admin) {
             let _ = timeout(PATIENCE, answer).await;
         });
         open.push_back(Connection { task, asked });
-        // Whoever has said what it wants is heard before the next comes in.
+        // Connections that have sent a request are served before the next is accepted.
         tokio::task::yield_now().await;
     }
 }
 
-/// A connection, which ends when this is dropped.
+/// A connection; dropping it closes the connection.
 struct Connection {
     task: JoinHandle<()>,
-    /// The head of its request was read.
+    /// Whether the head of its request was read.
     asked: Arc<AtomicBool>,
 }
 
@@ -98,7 +98,7 @@ async fn answer(stream: TcpStream, peer: SocketAddr, admin: Admin, asked: Arc<At
         request.extensions_mut().insert(Peer(peer));
         admin.clone().call(request)
     });
-    // A connection that breaks off is the client's affair.
+    // The client handles a broken connection.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(PATIENCE / 3)

@@ -1,4 +1,4 @@
-//! From the server's answer to an outcome, and from an outcome to the client's line.
+//! Converts the server's answer to an outcome, and an outcome to the client's line.
 use super::{
     call::McpCall,
     message::{self, Message},
@@ -25,7 +25,7 @@ use tr_core::{
 /// How much of an error's text is classified and kept, in bytes.
 const MAX_TEXT: usize = 8 * 1024;
 
-/// As much of a `tools/call` result as tells success from failure.
+/// The parts of a `tools/call` result that distinguish success from failure.
 #[derive(Deserialize)]
 struct CallResult<'l> {
     #[serde(default, rename = "isError")]
@@ -38,7 +38,7 @@ struct CallResult<'l> {
     kind: Option<&'l RawValue>,
 }
 
-/// What a guard, or a tool with the same manners, says of a failure in `_meta`.
+/// The part of a failure's `_meta` that a guard, or a tool with the same convention, writes.
 #[derive(Deserialize)]
 struct Meta {
     #[serde(rename = "tool-reliability/error")]
@@ -50,7 +50,7 @@ struct OwnWord {
     ran: Ran,
 }
 
-/// The tool's own word on whether it ran.
+/// The tool's own statement on whether it ran.
 fn own_word(meta: Option<&RawValue>) -> Option<Ran> {
     let meta: Meta = serde_json::from_str(meta?.get()).ok()?;
     Some(meta.error.ran)
@@ -72,7 +72,7 @@ struct RpcError<'l> {
     data: Option<&'l RawValue>,
 }
 
-/// What the server's answer says. A success is copied only if it is to be `kept`.
+/// Reads the server's answer. A success is copied only if it is to be `kept`.
 pub(crate) fn outcome(answer: &Message<'_>, kept: bool) -> ToolOutcome {
     if let Some(raw) = answer.error {
         let error: RpcError<'_> = message::object(raw.get()).unwrap_or(RpcError {
@@ -116,7 +116,7 @@ fn text(content: Option<&RawValue>) -> String {
     texts.unwrap_or_default().0
 }
 
-/// The texts of blocks, as far as they are classified and kept: of millions only the first.
+/// The texts of blocks that are classified and kept: of millions only the first ones.
 #[derive(Default)]
 struct Texts(String);
 
@@ -147,15 +147,15 @@ impl<'de> Visitor<'de> for Texts {
     }
 }
 
-/// Whether the JSON-RPC error that `outcome` tells of has one of these codes, by which its tool says
-/// that it did not run.
+/// Whether the JSON-RPC error of `outcome` has one of the codes by which its tool says that it did not
+/// run.
 fn says_not_run(outcome: &ToolOutcome, codes: &[Box<str>]) -> bool {
     let details = outcome.error().and_then(|error| error.details.as_ref());
     let code = details.and_then(|raw| message::object::<RpcError<'_>>(raw.get()).ok());
     code.is_some_and(|error| codes.iter().any(|code| code.parse() == Ok(error.code)))
 }
 
-/// The outcome, with what the tool's codes say of it.
+/// The outcome, corrected by the tool's codes.
 pub(crate) fn judged(mut outcome: ToolOutcome, codes: Option<&ToolManifest>) -> ToolOutcome {
     if codes.is_some_and(|tool| says_not_run(&outcome, &tool.not_run))
         && let Some(error) = &mut outcome.parts_mut().error
@@ -165,13 +165,13 @@ pub(crate) fn judged(mut outcome: ToolOutcome, codes: Option<&ToolManifest>) -> 
     outcome
 }
 
-/// What decides whether a failed call may be repeated as it is.
+/// The facts that decide whether a failed call may be repeated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeatable {
     effect: Effect,
     declared_safe: Option<bool>,
-    /// The operator or the caller says that it matters: the catalogue declares what it does, or the
-    /// call has a key.
+    /// The operator or the caller says that the effect matters: the catalogue declares it, or the call
+    /// has a key.
     is_told: bool,
 }
 
@@ -188,7 +188,7 @@ impl Repeatable {
         end.is_retriable(self.effect, self.declared_safe) && !end.exhausted
     }
 
-    /// What a model must know of a call that ended without the server's answer.
+    /// The warning for the model about a call that ended without the server's answer.
     const fn warning(self, ran: Ran) -> &'static str {
         match (self.effect.may_repeat(ran, self.declared_safe), ran) {
             (true, _) => "",
@@ -197,9 +197,9 @@ impl Repeatable {
         }
     }
 
-    /// What a model must know of a failure in the server's own words: a "503" or a "try again" of a
-    /// tool that is known to change things. Servers call searches destructive, so their word alone
-    /// adds nothing.
+    /// The warning for the model about a failure in the server's own words, such as "503" or "try again",
+    /// of a tool that is declared mutating. Servers call searches destructive, so their annotation alone
+    /// adds no warning.
     fn note(self, outcome: &ToolOutcome) -> Option<&'static str> {
         let found = classify::tool_error(outcome.error()?).end;
         let may_pass = matches!(found.verdict, Verdict::Transient { .. });
@@ -208,15 +208,15 @@ impl Repeatable {
     }
 }
 
-/// What a model reads below the server's own words, where these would have it try again.
+/// The line below the server's own words, if these suggest a repeat.
 const MAY_HAVE_RUN: &str = "[MAY HAVE RUN] The call failed in a way that may pass, and it may have \
                             run all the same: do not repeat it; check first.";
 
-/// What a model must know of a call whose equal under the same id has not ended.
+/// The text for a duplicate of a call that has not ended.
 const STILL_RUNS: &str = " (the first call still runs; this one was not made; ask again later with \
                           the same id)";
 
-/// The line that answers the client's call: the server's own wherever there is one.
+/// The line that answers the client's call: the server's own if there is one.
 pub(crate) fn line(
     call: &McpCall,
     repeatable: Repeatable,
@@ -230,7 +230,7 @@ pub(crate) fn line(
             let is_as_sent = (notes.is_empty() || call.is_opaque()) && !outcome.from_cache();
             let sent = if is_as_sent { call.answer() } else { None };
             sent.unwrap_or_else(|| match outcome.error() {
-                // Of a larger failure a record keeps no more than its beginning.
+                // For a larger failure a record keeps only its beginning.
                 Some(error) if outcome.content().is_none() && error.details.is_none() => {
                     let notes = outcome.parts().notes.iter().map(|note| &**note);
                     let found = classify::tool_error(error).end;
@@ -258,7 +258,7 @@ pub(crate) fn line(
     }
 }
 
-/// A failure that the server has not told in these words.
+/// A failure that the server did not report in these words.
 fn failed(
     id: &str,
     found: Classification<'_>,
@@ -275,7 +275,7 @@ fn failed(
     result_line(id, &result.to_string())
 }
 
-/// The error and the causes that say more than it does.
+/// The error and those of its causes that add information.
 pub(crate) fn in_full(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     for cause in tr_core::causes(error).skip(1).filter(|cause| !cause.is::<tr_core::FailureInfo>())
@@ -288,7 +288,7 @@ pub(crate) fn in_full(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// A line for an outcome that the server did not send in answer to this call, or that we add to.
+/// A line for an outcome that the server did not send as the answer to this call, or that gets notes.
 fn made(id: &str, outcome: &ToolOutcome, notes: &[&str]) -> Bytes {
     let parts = outcome.parts();
     match (&parts.content, &parts.error) {
@@ -303,7 +303,7 @@ fn made(id: &str, outcome: &ToolOutcome, notes: &[&str]) -> Bytes {
 }
 
 fn result_line(id: &str, result: &str) -> Bytes {
-    // What comes from a store may have been written there by hand.
+    // A person may have written the stored result by hand.
     let result = one_line(result);
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").into()
 }
@@ -316,12 +316,12 @@ fn error_message(id: &str, error: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{}}}", one_line(error))
 }
 
-/// A JSON-RPC error of our own; `id` is JSON text, `null` where there is none.
+/// A JSON-RPC error of the guard's; `id` is JSON text, `null` if there is none.
 pub(crate) fn refusal(id: &str, code: i64, message: &str) -> Bytes {
     error_line(id, &json!({ "code": code, "message": message }).to_string())
 }
 
-/// So many requests of one batch are each told why.
+/// How many requests of one batch each get the full reason.
 const MANY: usize = 100;
 const BRIEF: &str = "refused with the first of its batch";
 
@@ -329,7 +329,7 @@ const BRIEF: &str = "refused with the first of its batch";
 pub(crate) fn refusals(ids: &[&str], code: i64, message: &str) -> Option<Bytes> {
     let (first, rest) = ids.split_first()?;
     let error = |message: &str| json!({ "code": code, "message": message }).to_string();
-    // The answer to many is several times as long as the batch: the reason is given once.
+    // Answers to many requests are several times as long as the batch, so the reason is given once.
     let (whole, other) = (error(message), error(if rest.len() < MANY { message } else { BRIEF }));
     let each = error_message("", &other).len() + 1;
     let ids = rest.iter().map(|id| id.len() + each).sum::<usize>();

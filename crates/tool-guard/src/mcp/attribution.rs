@@ -1,5 +1,5 @@
-//! Whose model made a malformed call, for the attribution log: what the client says of itself, of
-//! its turn and of the call. Nothing of it changes a byte that passes.
+//! The model of a malformed call, for the attribution log: read from what the client says about itself,
+//! its turn and the call. It changes no byte that passes.
 use super::{
     message::{self, Message},
     meta::{self, Said},
@@ -18,9 +18,9 @@ use tool_reliability::{
 };
 use tr_core::CallParts;
 
-/// How long the guard waits at its end until the log is written.
+/// How long the guard waits for the log at its end.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Of a longer name or id only the beginning is kept, in characters.
+/// The kept length of a name or id, in characters.
 const MOST: usize = 256;
 
 /// The file of malformed calls, and the client that sends them.
@@ -45,7 +45,7 @@ impl ClientLog {
         Ok(Self { file, client: Mutex::default() })
     }
 
-    /// The client has sent a request: `initialize` names it.
+    /// Handles a request of the client's: `initialize` names the client.
     pub(crate) fn on_request(&self, message: &Message<'_>) {
         if message.method.as_deref() == Some("initialize") {
             let params = message.params.and_then(|raw| message::object(raw.get()).ok());
@@ -54,13 +54,13 @@ impl ClientLog {
         }
     }
 
-    /// Tells the call what its client says of its model.
+    /// Adds to the call what its client says about its model.
     pub(crate) fn attribute(&self, parts: &mut CallParts, said: &Said) {
         self.know(said.client.as_deref());
         parts.model = said.model.as_deref().map(|model| shortened(model).into());
     }
 
-    /// Waits until all is written, if that takes no longer than it should.
+    /// Waits until everything is written, for a limited time.
     pub(crate) fn finish(&self) {
         self.file.flush(PATIENCE);
     }

@@ -1,4 +1,4 @@
-//! Batches: lines of several messages. None of their members is kept, for there may be millions.
+//! Batches: lines of several messages. The members are not collected, since there may be millions.
 use super::{
     message::{self, Message, Token},
     scan,
@@ -11,7 +11,7 @@ use serde::{
 use serde_json::value::RawValue;
 use std::{fmt, marker::PhantomData, ops::ControlFlow};
 
-/// Goes through the elements of an array in JSON, until one is the last that is wanted.
+/// Visits the elements of a JSON array until the visitor stops.
 pub(crate) fn each<'l>(text: &'l str, take: impl FnMut(&'l RawValue) -> ControlFlow<()>) {
     struct Each<'l, F>(F, PhantomData<&'l ()>);
 
@@ -32,11 +32,11 @@ pub(crate) fn each<'l>(text: &'l str, take: impl FnMut(&'l RawValue) -> ControlF
         }
     }
 
-    // Where it goes no further, all that comes before was taken.
+    // If parsing stops there, all elements before were visited.
     let _ = serde_json::Deserializer::from_str(text).deserialize_seq(Each(take, PhantomData));
 }
 
-/// What a client's batch asks of the server.
+/// What a client's batch asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
     /// A call of a tool, or what could be one.
@@ -65,23 +65,23 @@ pub(crate) fn asks(line: &[u8], most: usize) -> Asks {
     if calls { Asks::Tool } else { Asks::Others(others) }
 }
 
-/// The messages of a batch, which need not be JSON; `None` if the line is none, or not a whole one.
+/// The messages of a batch, which need not be JSON; `None` if the line is no complete batch.
 pub(crate) fn parts(line: &Bytes) -> Option<impl Iterator<Item = Bytes>> {
     let all = scan::elements(line)?;
     Some(all.map(|part| line.slice_ref(part)))
 }
 
-/// Whether a part of a batch may be a message: nothing is read but members of an object.
+/// Whether a part of a batch may be a message: only members of an object are read.
 pub(crate) fn may_be_message(part: &[u8]) -> bool {
     scan::bare(part).starts_with(b"{") && memchr::memchr(b'"', part).is_some()
 }
 
-/// So many members without an id are answered each.
+/// How many members without an id are answered one by one.
 const MANY: usize = 100;
 
-/// The ids under which a batch is to be answered, as JSON text: those of its requests, and `null` for
-/// a member that has none that can be used, or is no message at all: there may be millions of these,
-/// and the first hundred are answered. Its notifications and answers wait for nothing.
+/// The ids under which to answer a batch, as JSON text: those of its requests, and `null` for a member
+/// without a usable id or that is no message. There may be millions of the latter, so only the first
+/// hundred are answered. Notifications and answers get no reply.
 pub(crate) fn asked(line: &[u8]) -> Vec<&str> {
     let (mut ids, mut nulls) = (Vec::new(), 0);
     each(str::from_utf8(line).unwrap_or_default(), |one| {

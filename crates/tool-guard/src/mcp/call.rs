@@ -1,4 +1,4 @@
-//! A `tools/call` request of the client's, and what becomes of it.
+//! A `tools/call` request of the client's, and its end.
 use super::{
     identity::{Client, Identity},
     message::{self, CallParams, Message, Token},
@@ -20,7 +20,7 @@ use tr_core::{
     canonical::{Digest, Key},
 };
 
-/// A client's call: its line as it came, and where in it the parts stand that we may replace.
+/// A client's call: its line, and the positions of the parts that the guard may replace.
 #[derive(Debug)]
 pub(crate) struct McpCall {
     line: Bytes,
@@ -29,71 +29,71 @@ pub(crate) struct McpCall {
     token: Option<(Token, Range<usize>)>,
     own_id_used: AtomicBool,
     answer: Mutex<Option<Answer>>,
-    /// How its end is told of where nobody waits for it any more.
+    /// How its end is reported after its caller stopped waiting.
     pub(crate) trace: Trace,
 }
 
-/// By what a call is found again once it is over.
+/// The keys by which a call is found after it has ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Trace {
-    /// The record that outlives the guard, if it has one there.
+    /// The record that outlives the guard, if it has one.
     pub(crate) record: Option<Key>,
-    /// What its equals have in common with it, if it may do harm.
+    /// The key that it shares with equal calls, if it may change something.
     pub(crate) equals: Option<Equals>,
 }
 
-/// The server's answer to an attempt, as it came.
+/// The server's answer to an attempt, unchanged.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) line: Bytes,
     pub(crate) id_range: Range<usize>,
-    /// Only its id could be read: nothing can be added to it.
+    /// Only its id could be read: the guard can add nothing to it.
     pub(crate) opaque: bool,
 }
 
 /// How an attempt ends.
 #[derive(Debug)]
 pub(crate) enum Ending {
-    /// The server has answered.
+    /// The server answered.
     Answered(Answer, ToolOutcome),
-    /// The client withdrew the call.
+    /// The client cancelled the call.
     Cancelled,
-    /// The server has answered, with a line of so many bytes, which was not kept; and whether that says
-    /// that the tool ran.
+    /// The server answered with a line of this many bytes, which was too long to keep; and whether the
+    /// answer says that the tool ran.
     Oversized(usize, Ran),
-    /// The server process has ended.
+    /// The server process ended.
     ServerGone,
-    /// Nothing was heard for this long.
+    /// No answer or progress for this long.
     Overdue(Duration),
 }
 
-/// What a request says of itself, besides being a call.
+/// What the members of a request say, besides the call itself.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) call: McpCall,
     pub(crate) tool: Box<str>,
     pub(crate) arguments: Json,
-    /// By which id of the client's it is recognised when it comes again.
+    /// The client's id by which a repeat is recognised.
     pub(crate) identity: Identity,
-    /// What a call that continues another one carries on: under one key, another call.
+    /// The state that a continued call carries: with another state, the same key is another call.
     pub(crate) continues: Option<Digest>,
     pub(crate) traceparent: Option<Box<str>>,
-    /// What else the client says of it.
+    /// Other information of the client's about it.
     pub(crate) said: Said,
 }
 
-/// Why a `tools/call` request is refused before anybody looks at the tool.
+/// Why a `tools/call` request is refused before the tool is looked up.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// It has no id, so nobody waits for an answer.
+    /// It has no id, so no answer can be addressed.
     Notification,
-    /// Its id is neither string nor number, or a number that readers take for different ones.
+    /// Its id is neither string nor number, or a number that readers parse differently.
     Id,
-    /// The params can be read in more than one way, or not at all.
+    /// The params are ambiguous or unreadable.
     Params(String),
 }
 
-/// Which tool a call without a name means nobody can tell, so that nothing could be kept of it.
+/// A call without a name cannot be attributed to a tool, so nothing could be recorded for it.
 const NAMELESS: &str = "params.name is missing: it names the tool to call";
 
 impl Request {
@@ -149,8 +149,8 @@ fn key(meta: &Meta<'_>) -> Result<Option<Box<str>>, Refused> {
     Ok(Some(key.into()))
 }
 
-/// A call that continues another one carries the state of that, which is part of what makes it
-/// this call and no other. As JSON, so that no two pairs of state and responses look alike.
+/// The state of the call that this one continues, which makes it a different call. Hashed as JSON, so that
+/// no two pairs of state and responses are equal.
 fn continues(params: &CallParams<'_>) -> Option<Digest> {
     let parts = [params.request_state, params.input_responses];
     let text = |part: Option<&RawValue>| part.map_or("null", RawValue::get).to_owned();
@@ -167,7 +167,7 @@ fn part<'l, T: serde::Deserialize<'l> + Default>(
 }
 
 impl McpCall {
-    /// The call that a guarded call stands for.
+    /// The client's call behind a guarded call.
     pub(crate) fn of(call: &ToolCall) -> Option<&std::sync::Arc<Self>> {
         call.parts().attachment.get()
     }
@@ -191,7 +191,7 @@ impl McpCall {
         Some((token, std::str::from_utf8(&self.line[range.clone()]).expect("a part of JSON text")))
     }
 
-    /// The line under another id, which is its progress token too.
+    /// The line under another id, which is also its progress token.
     pub(crate) fn line_as(&self, id: &str) -> Bytes {
         let mut parts = vec![(self.id_range.clone(), id)];
         parts.extend(self.token.iter().map(|(_, range)| (range.clone(), id)));
@@ -199,7 +199,7 @@ impl McpCall {
         message::splice(&self.line, &parts)
     }
 
-    /// Whether the client's own id is still to be used; it is used once.
+    /// Whether the client's own id is still unused on the wire; it is used once.
     pub(crate) fn take_own_id(&self) -> bool {
         !self.own_id_used.swap(true, Ordering::Relaxed)
     }
@@ -218,7 +218,7 @@ impl McpCall {
         *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Whether the answer of the latest attempt can only pass as it is.
+    /// Whether the answer of the latest attempt must pass unchanged.
     pub(crate) fn is_opaque(&self) -> bool {
         let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
         answer.as_ref().is_some_and(|answer| answer.opaque)
@@ -228,7 +228,7 @@ impl McpCall {
     pub(crate) fn answer(&self) -> Option<Bytes> {
         let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let theirs = serde_json::from_slice(&answer.line[answer.id_range.clone()]).ok();
-        // The server may write the client's id in its own way, and would without us.
+        // The server may spell the client's id in its own way; that passes too.
         if theirs.and_then(Token::read).is_some_and(|theirs| theirs == self.id) {
             return Some(answer.line);
         }

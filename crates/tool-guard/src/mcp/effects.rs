@@ -1,4 +1,4 @@
-//! What the server's own `tools/list` says of its tools, and how far it is believed.
+//! What the server's `tools/list` says about its tools, and how far it is trusted.
 use super::{batch, message, options::Trust};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use std::{
 use tool_reliability::telemetry::TARGET;
 use tr_core::{Effect, ToolManifest};
 
-/// How many tools are remembered; more than any server lists.
+/// How many tools are remembered; more than servers list.
 const MAX_TOOLS: usize = 10_000;
 
 type Tools = HashMap<Box<str>, Arc<ToolManifest>>;
@@ -23,32 +23,32 @@ pub(crate) struct Effects {
     trust: Trust,
 }
 
-/// What a server says of a tool.
+/// What a server says about a tool.
 #[derive(Debug)]
 struct Listed {
-    /// It was said to do harm, and nobody's word for tools of which nothing is said holds for it.
+    /// The server says that it changes something for good, so `undeclared_effect` does not apply to it.
     is_harmful: bool,
-    /// With the most harmful effect that was ever said of it in this connection.
+    /// With the most harmful effect that was ever listed in this connection.
     manifest: Arc<ToolManifest>,
-    /// The list that it stands in still holds.
+    /// Whether the list that it is in is still current.
     is_current: bool,
 }
 
-/// From the user's catalogue and configuration: these hold whatever the server says. A clone is
-/// another handle of the same.
+/// Declarations of the user's catalogue and configuration, which override the server's. A clone is another
+/// handle of the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Declared(Arc<RwLock<Words>>);
 
-/// The user's words.
+/// The user's declarations.
 #[derive(Debug, Default)]
 struct Words {
     tools: Tools,
-    /// For tools of which nobody says it.
+    /// The effect of tools that neither the user nor the server declares.
     undeclared: Effect,
 }
 
 impl Declared {
-    /// Takes these in place of all that were declared before, and this effect for all other tools.
+    /// Replaces all declarations, and the effect of undeclared tools.
     pub(crate) fn replace<'m>(
         &self,
         manifests: impl Iterator<Item = &'m Arc<ToolManifest>>,
@@ -96,8 +96,8 @@ struct Annotations {
 }
 
 impl Annotations {
-    /// As MCP's defaults have it: what is not said to be harmless is not. What destroys does not
-    /// only read, whatever else is said of it.
+    /// MCP's defaults: a tool is harmless only if declared so. A destructive tool is not read-only,
+    /// whatever else is declared.
     const fn effect(&self) -> Option<Effect> {
         match (self.destructive, self.read_only, self.idempotent) {
             (None | Some(false), Some(true), _) => Some(Effect::ReadOnly),
@@ -108,14 +108,14 @@ impl Annotations {
 }
 
 impl Annotations {
-    /// Whether the server says itself that it changes something for good.
+    /// Whether the server itself says that it changes something for good.
     const fn is_harmful(&self) -> bool {
         matches!((self.destructive, self.read_only), (Some(true), _) | (_, Some(false)))
     }
 }
 
 impl Trust {
-    /// As much of what a server says as is believed.
+    /// The part of the annotations that is trusted.
     fn of(self, said: Option<Effect>) -> Option<Effect> {
         match (self, said) {
             (Self::All, said) => said,
@@ -126,7 +126,7 @@ impl Trust {
     }
 }
 
-/// How harmless it is.
+/// How harmless an effect is.
 const fn rank(effect: Option<Effect>) -> u8 {
     match effect {
         Some(Effect::ReadOnly) => 2,
@@ -136,13 +136,13 @@ const fn rank(effect: Option<Effect>) -> u8 {
 }
 
 impl Effects {
-    /// Beside what the user declared.
+    /// Tools of the server, beside the user's declarations.
     pub(crate) fn beside(declared: Declared, trust: Trust) -> Self {
         Self { declared, trust, ..Self::default() }
     }
 
-    /// Takes over a page of the server's list. A tool that was said to be harmful stays so for the
-    /// whole connection.
+    /// Reads a page of the server's list. A tool that was listed as harmful stays so for the whole
+    /// connection.
     pub(crate) fn learn(&mut self, result: &RawValue) {
         let Ok(list) = message::object::<List<'_>>(result.get()) else { return };
         batch::each(list.tools.get(), |tool| {
@@ -159,7 +159,7 @@ impl Effects {
                         target: TARGET,
                         event = "annotations_not_believed",
                         tool = &*tool.name,
-                        help = "the server called it more harmful before: declare it in --catalog",
+                        help = "the server listed it as more harmful before: declare it in --catalog",
                     );
                     known.manifest.effect
                 }
@@ -176,32 +176,32 @@ impl Effects {
         });
     }
 
-    /// The list has changed: until it passes by again, no tool counts as harmless.
+    /// The list has changed: until the next list arrives, no tool counts as harmless.
     pub(crate) fn forget(&mut self) {
         for tool in self.listed.values_mut() {
             tool.is_current = false;
         }
     }
 
-    /// What the server says of its tools.
+    /// The tools that the server lists.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &Arc<ToolManifest>> {
         self.listed.values().filter(|tool| tool.is_current).map(|tool| &tool.manifest)
     }
 
-    /// Whether the server says of a tool itself that it changes something for good.
+    /// Whether the server itself says that a tool changes something for good.
     pub(crate) fn is_harmful(&self, name: &str) -> bool {
         self.listed.get(name).is_some_and(|tool| tool.is_harmful)
     }
 
-    /// What the user says that tools do of which nobody says it. Whether anybody does is known of those
-    /// that stand in a list that still holds.
+    /// The user's effect for undeclared tools. Whether a tool is undeclared is known only for tools in a
+    /// current list.
     pub(crate) fn undeclared(&self, name: &str) -> Option<Effect> {
         let is_silent = |tool: &&Listed| tool.is_current && !tool.is_harmful;
         self.listed.get(name).filter(is_silent).map(|_| self.declared.read().undeclared)
     }
 
-    /// What is known of a tool, and what the server says of its effect where what the user declared
-    /// of it does not.
+    /// What is known about a tool: the user's declarations, and the server's annotation of its effect if the
+    /// user declares none.
     pub(crate) fn of(&self, name: &str) -> Option<(Arc<ToolManifest>, Option<Effect>)> {
         let listed = || Some(&self.listed.get(name).filter(|tool| tool.is_current)?.manifest);
         match self.declared.get(name) {

@@ -17,7 +17,7 @@ enum Message {
 }
 
 impl Failure {
-    /// Permanent: nobody starts the server again, so no retry can help.
+    /// Permanent: the server is not restarted, so no retry can help.
     pub(crate) const SERVER_GONE_BEFORE: Self = Self::new(
         "The MCP server has ended; the tool did not run",
         FailureInfo::new("server_gone", Ran::No, Verdict::Permanent),
@@ -64,7 +64,7 @@ impl fmt::Display for Failure {
             ),
             Message::Oversized(bytes, _) => write!(
                 f,
-                "The tool ran, but its answer has {bytes} bytes, more than the guard passes on: raise --max-line"
+                "The tool ran, but its answer has {bytes} bytes, more than the guard forwards: raise --max-line"
             ),
             Message::TimedOut(after) => {
                 write!(f, "Tool timeout after {after:?}")

@@ -1,8 +1,8 @@
-//! Which answers, progress and cancellations belong to which attempt of which call.
+//! Matches answers, progress and cancellations with the attempts of calls.
 //!
-//! The first attempt of a call travels under the client's own id; each further one gets an id of
-//! ours. A client's id is on the wire once, so an answer always tells which attempt it ends; a
-//! client that uses an id again while its answer may still come gets an id of ours at once.
+//! The first attempt of a call is sent under the client's own id; each later one gets an id of the guard's.
+//! A client's id is on the wire once, so an answer always identifies the attempt that it ends. If a client
+//! reuses an id while an answer to it may still come, the new call gets an id of the guard's at once.
 mod groups;
 mod late;
 
@@ -21,13 +21,13 @@ use std::{
 use tokio::sync::oneshot;
 use tr_core::canonical::Key;
 
-/// More calls than any client has under way.
+/// More calls than clients have in flight.
 pub(crate) const MAX_CALLS: usize = 10_000;
 
-/// The calls and attempts that are under way.
+/// The calls and attempts in flight.
 #[derive(Debug)]
 pub(crate) struct Flights {
-    /// What ids of ours begin with.
+    /// The prefix of the guard's own ids.
     prefix: Box<str>,
     sent: u64,
     /// By the client's id.
@@ -37,20 +37,20 @@ pub(crate) struct Flights {
     /// By the progress token on the wire: the id on the wire.
     progress: HashMap<Token, Token>,
     late: Late,
-    /// Calls with an id that say the same.
+    /// Calls with the same key.
     groups: Groups,
 }
 
 #[derive(Debug, Default)]
 struct CallState {
-    /// What calls of one id have in common.
+    /// The key of calls that wait for the same end.
     key: Option<Key>,
-    /// The client has withdrawn it, which goes on for others that wait for its end.
+    /// Whether the client has cancelled it; it goes on for others that wait for its end.
     unwanted: bool,
     /// The id of the attempt that is on the wire now.
     current: Option<Token>,
     cancelled: bool,
-    /// It has had an attempt.
+    /// Whether an attempt was sent.
     sent: bool,
     /// The client's progress token as JSON text, if it gave one.
     progress_token: Option<Box<str>>,
@@ -69,71 +69,71 @@ struct Attempt {
 }
 
 impl Attempt {
-    /// When it is overdue if nothing more is heard of it.
+    /// When it times out unless the server sends an answer or progress.
     fn deadline(&self, limits: Limits) -> Instant {
         self.started + self.patience(limits)
     }
 
-    /// For how long after its start nobody gives it up.
+    /// How long after its start it may take in all.
     fn patience(&self, limits: Limits) -> Duration {
         (self.last_sign - self.started + limits.idle).min(limits.hard)
     }
 }
 
-/// An attempt on its way to the server.
+/// An attempt that is being sent to the server.
 #[derive(Debug)]
 pub(crate) struct Launched {
-    /// The id under which its answer will come.
+    /// The id of its answer.
     pub(crate) wire_id: Token,
-    /// What to send.
+    /// The line to send.
     pub(crate) line: Bytes,
-    /// How it ends.
+    /// Receives its end.
     pub(crate) ending: oneshot::Receiver<Ending>,
 }
 
-/// Whose answer it is.
+/// The attempt that an answer belongs to.
 #[derive(Debug)]
 pub(crate) enum Answered {
-    /// That of an attempt that somebody waits for.
+    /// An attempt whose caller waits.
     Attempt {
-        /// Where to say so.
+        /// The channel to that caller.
         ending: oneshot::Sender<Ending>,
-        /// The call leaves a record.
+        /// Whether the call leaves a record.
         recorded: bool,
     },
-    /// That of an attempt that was given up.
+    /// An attempt that was given up.
     Late {
-        /// Who is to be told.
+        /// The recipient of the late answer.
         owed: Owed,
-        /// The client withdrew the call, and would have got this answer without us.
+        /// Whether the client cancelled the call, and would have received this answer without the guard.
         pass: bool,
     },
-    /// None of ours.
+    /// No attempt of the guard's.
     Stranger,
 }
 
 /// What to do with a progress notification or a cancellation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Relay {
-    /// Pass it on as it is.
+    /// Forward it unchanged.
     Raw,
-    /// Pass it on with its token or id replaced by this JSON text.
+    /// Forward it with its token or id replaced by this JSON text.
     With(Box<str>),
-    /// Nobody on the other side knows what it is about.
+    /// Discard it: the other side does not know the id or token.
     Swallow,
 }
 
 /// Why a call cannot begin.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unopened {
-    /// The client has used this id for a call that is still under way.
+    /// The client has a call with this id in flight.
     InUse,
-    /// As many calls as allowed are under way.
+    /// The most allowed calls are in flight.
     TooMany,
 }
 
 impl Flights {
-    /// Ids of ours will begin with `prefix`, which no client's id may.
+    /// The guard's own ids will begin with `prefix`, which no client's id may.
     pub(crate) fn new(prefix: impl Into<Box<str>>) -> Self {
         Self {
             prefix: prefix.into(),
@@ -146,7 +146,7 @@ impl Flights {
         }
     }
 
-    /// A client's call begins.
+    /// Begins a client's call.
     pub(crate) fn open(&mut self, call: &McpCall) -> Result<(), Unopened> {
         let id = call.id();
         if self.calls.contains_key(id) || self.attempts.contains_key(id) {
@@ -160,7 +160,7 @@ impl Flights {
         Ok(())
     }
 
-    /// A client's call has its answer; tells whether the client still wants it.
+    /// Ends a client's call with its answer; returns whether the client still waits for it.
     pub(crate) fn close(&mut self, id: &Token) -> bool {
         let Some(call) = self.calls.remove(id) else { return false };
         if let Some(key) = &call.key {
@@ -169,7 +169,7 @@ impl Flights {
         !call.cancelled && !call.unwanted
     }
 
-    /// A call that has begun is known by this key.
+    /// Registers a begun call under this key.
     pub(crate) fn name(&mut self, id: &Token, key: Key) {
         if let Some(call) = self.calls.get_mut(id) {
             call.key = Some(key);
@@ -177,7 +177,7 @@ impl Flights {
         }
     }
 
-    /// Another attempt of a call; `None` if the client has withdrawn it.
+    /// Begins another attempt of a call; `None` if the client has cancelled it.
     pub(crate) fn launch(
         &mut self,
         call: &Arc<McpCall>,
@@ -220,17 +220,17 @@ impl Flights {
         Some(Launched { wire_id, line, ending })
     }
 
-    /// Whether a call has begun that nothing was sent of, and may still be.
+    /// Whether there is a begun call of which nothing was sent yet.
     pub(crate) fn has_unsent(&self) -> bool {
         self.calls.values().any(|call| !call.sent && !call.cancelled)
     }
 
-    /// The client uses `id` anew, and its line is on the wire already.
+    /// Registers another request with `id`, which is on the wire already.
     pub(crate) fn forget(&mut self, id: &Token) {
         self.late.take(id);
     }
 
-    /// Whether `id` is that of an attempt, or was.
+    /// Whether `id` is, or was, that of an attempt.
     pub(crate) fn knows(&self, id: &Token) -> bool {
         self.attempts.contains_key(id)
             || self.calls.contains_key(id)
@@ -238,12 +238,12 @@ impl Flights {
             || self.is_ours(id)
     }
 
-    /// Whether we made this id or token: no client knows it.
+    /// Whether the guard made this id or token, so that no client knows it.
     fn is_ours(&self, token: &Token) -> bool {
         matches!(token, Token::Text(text) if text.starts_with(&*self.prefix))
     }
 
-    /// The server has answered `wire_id`.
+    /// Handles the server's answer to `wire_id`.
     pub(crate) fn answered(&mut self, wire_id: &Token) -> Answered {
         if let Some(attempt) = self.take(wire_id) {
             let recorded = attempt.owed.claim.is_some();
@@ -251,7 +251,7 @@ impl Flights {
         }
         match self.late.take(wire_id) {
             Some((owed, pass)) => Answered::Late { owed, pass },
-            // The client hears of it under the id of its call, and once.
+            // The client gets it under the id of its call, and once.
             None if self.is_ours(wire_id) || self.calls.contains_key(wire_id) => {
                 Answered::Late { owed: Owed::default(), pass: false }
             }
@@ -259,7 +259,7 @@ impl Flights {
         }
     }
 
-    /// Nobody waits for `wire_id` any more; where to say so, if the server still works on it.
+    /// Abandons `wire_id`; returns the sender of its end if the server still works on it.
     pub(crate) fn abandon(&mut self, wire_id: &Token) -> Option<oneshot::Sender<Ending>> {
         let attempt = self.take(wire_id)?;
         if !self.is_ours(wire_id) {
@@ -269,12 +269,12 @@ impl Flights {
         Some(attempt.ending)
     }
 
-    /// When the first attempt will be overdue if nothing more is heard.
+    /// When the first attempt times out unless the server sends something.
     pub(crate) fn first_deadline(&self, limits: Limits) -> Option<Instant> {
         self.attempts.values().map(|attempt| attempt.deadline(limits)).min()
     }
 
-    /// Gives up what is overdue; tells under which ids the server still works on it.
+    /// Times out attempts; returns the ids under which the server still works on them.
     pub(crate) fn end_overdue(&mut self, limits: Limits, now: Instant) -> Vec<Token> {
         let is_overdue = |attempt: &Attempt| attempt.deadline(limits) <= now;
         let overdue = self.attempts.iter().filter(|(_, attempt)| is_overdue(attempt));
@@ -282,14 +282,14 @@ impl Flights {
         let mut ended = Vec::new();
         for (id, after) in overdue.collect::<Vec<_>>() {
             let Some(ending) = self.abandon(&id) else { continue };
-            // Its receiver may have been dropped already; then nobody needs to know.
+            // A dropped receiver has stopped waiting.
             let _ = ending.send(Ending::Overdue(after));
             ended.push(id);
         }
         ended
     }
 
-    /// The server reports progress under `token`.
+    /// Handles the server's progress under `token`.
     pub(crate) fn progressed(
         &mut self,
         token: &Token,
@@ -304,8 +304,8 @@ impl Flights {
         attempt.last_sign = now;
         let first = attempt.client_id == *wire_id;
         let Some(call) = self.calls.get_mut(&attempt.client_id) else { return Relay::Swallow };
-        // Progress must grow; a second attempt begins anew, and the client hears of it again once
-        // it has come further than the first.
+        // Progress must grow. A second attempt starts from 0, so the client gets its progress only once it
+        // exceeds that of the first.
         if !first && progress.is_some() && progress <= call.progress {
             return Relay::Swallow;
         }
@@ -317,7 +317,7 @@ impl Flights {
         }
     }
 
-    /// The client withdraws the call `id`.
+    /// Handles the client's cancellation of the call `id`.
     pub(crate) fn cancel(&mut self, id: &Token) -> Relay {
         let Some(call) = self.calls.get_mut(id) else { return Relay::Raw };
         let mut running = id.clone();
@@ -332,15 +332,15 @@ impl Flights {
         call.cancelled = true;
         let Some(wire_id) = call.current.take() else { return Relay::Swallow };
         let Some(attempt) = self.take(&wire_id) else { return Relay::Swallow };
-        // Under the client's own id and token it hears what it would without us.
+        // Under the client's own id and token it is the same line as without the guard.
         let own = wire_id == running;
         self.late.remember(wire_id.clone(), attempt.owed, own);
-        // The attempt may have been dropped already; then nobody needs to know.
+        // A dropped attempt has stopped waiting.
         let _ = attempt.ending.send(Ending::Cancelled);
         if wire_id == *id { Relay::Raw } else { Relay::With(wire_id.to_json().into()) }
     }
 
-    /// The server is gone: all that is under way ends.
+    /// Ends all attempts, since the server has ended.
     pub(crate) fn server_gone(&mut self) {
         self.progress.clear();
         for (_, attempt) in self.attempts.drain() {
@@ -362,7 +362,7 @@ impl Flights {
     }
 }
 
-/// Reads an id of a line, if it is one that can be matched.
+/// Reads an id of a line, if it can be matched.
 pub(crate) fn token(raw: Option<&serde_json::value::RawValue>) -> Option<Token> {
     raw.and_then(message::Token::read)
 }

@@ -1,4 +1,4 @@
-//! Answers read as far as they can be: of some no JSON reader takes the whole.
+//! Answers that no JSON reader accepts, read as far as possible.
 use super::{
     answer::outcome,
     message::{self, Guess, Line, Message},
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use std::ops::Range;
 use tr_core::{Classification, ToolError, ToolOutcome, classify};
 
-/// What a line answers, whether a JSON reader takes the whole of it or not.
+/// The id that a line answers, whether or not the line is valid JSON.
 pub(crate) fn of_line(line: &[u8]) -> ToolOutcome {
     match message::read(line) {
         Line::One(message) => outcome(&message, true),
@@ -17,7 +17,7 @@ pub(crate) fn of_line(line: &[u8]) -> ToolOutcome {
     }
 }
 
-/// The result and the error of a line that answers, as far as they are JSON.
+/// The result and the error of an answer, as far as they are valid JSON.
 pub(crate) fn parts(line: &[u8]) -> (Option<&RawValue>, Option<&RawValue>) {
     if let Line::One(message) = message::read(line) {
         return (message.result, message.error);
@@ -27,8 +27,8 @@ pub(crate) fn parts(line: &[u8]) -> (Option<&RawValue>, Option<&RawValue>) {
     (guess.result.and_then(|(place, _)| read(place)), guess.error.and_then(read))
 }
 
-/// What can be made out of an answer that no JSON reader takes as a whole. A success is `kept` where
-/// its own part of the line is JSON; a failure is read there, and else is one without words.
+/// The outcome of an answer that is no valid JSON. A success is `kept` if its own part of the line is
+/// valid; a failure is read there, and otherwise has no text.
 pub(crate) fn guessed(line: &[u8], guess: &Guess, kept: bool) -> ToolOutcome {
     let read = |place: Range<usize>| serde_json::from_slice::<&RawValue>(&line[place]).ok();
     let whole = |error, result| {
@@ -49,8 +49,8 @@ pub(crate) fn guessed(line: &[u8], guess: &Guess, kept: bool) -> ToolOutcome {
     }
 }
 
-/// A failure without words.
+/// A failure without its text.
 fn unreadable(end: Classification<'_>) -> ToolOutcome {
-    let text = "The tool failed; its answer is no valid JSON, and its words were not kept";
+    let text = "The tool failed; its answer is no valid JSON, and its text was not kept";
     ToolOutcome::failure(ToolError::new(end.code, text).classified(end))
 }

@@ -1,15 +1,14 @@
-//! By which id of the client's a call is recognised when it comes again, and in which conversation
-//! it stands.
+//! The client's id by which a repeated call is recognised, and the conversation of a call.
 //!
-//! | the first that is there | conversation | strength |
+//! | the first that is present | conversation | strength |
 //! |---|---|---|
 //! | `_meta.idempotencyKey` | none | strong |
 //! | Codex's `_meta.callId` | `threadId` | strong; weak without a thread |
 //! | Claude Code's `_meta["claudecode/toolUseId"]` | the variable `CLAUDE_PROJECT_DIR` of the guard, else `CLAUDE_CODE_SESSION_ID` | strong with 20 random characters, else weak |
-//! | what an [`IdentityRule`] of the configuration names | as named | as named |
+//! | the members that an [`IdentityRule`] of the configuration names | as configured | as configured |
 //!
-//! A strong id names one call for ever: it holds across connections, restarts and guards. A weak one
-//! (`functions.pay:0`) comes again in the next conversation, so it holds for this connection and ten
+//! A strong id names one call forever: it is valid across connections, restarts and guards. A weak one
+//! (`functions.pay:0`) is reused in the next conversation, so it is valid for this connection and ten
 //! minutes.
 mod random;
 mod rules;
@@ -26,23 +25,23 @@ use tr_core::{
     manifest::TtlOverride,
 };
 
-/// Where Claude Code was started. A session that is resumed (`claude --continue`) has a
-/// [`CLAUDE_SESSION`] of its own, and only this tells that both are about the same.
+/// The folder in which Claude Code was started. A resumed session (`claude --continue`) has a
+/// [`CLAUDE_SESSION`] of its own, so only the folder identifies the conversation.
 const CLAUDE_PROJECT: &str = "CLAUDE_PROJECT_DIR";
 
-/// The conversation, by Claude Code's word to the servers that it starts.
+/// The session that Claude Code gives to the servers that it starts.
 const CLAUDE_SESSION: &str = "CLAUDE_CODE_SESSION_ID";
 
-/// How long a weak id holds.
+/// How long a weak id is valid.
 const WEAK: Duration = Duration::from_secs(600);
 
 /// The record of a read ends with its call.
 const AT_ONCE: Duration = Duration::ZERO;
 
-/// What the guard knows of its client before any call.
+/// What the guard knows about its client before any call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Client {
-    /// Names the server, so that guards of several may share records.
+    /// Names the server, so that guards of several servers may share records.
     server: Box<str>,
     /// Names the connection.
     connection: Box<str>,
@@ -50,11 +49,11 @@ pub(crate) struct Client {
     rules: Vec<IdentityRule>,
 }
 
-/// Who a call is.
+/// The identity of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     call: Option<CallId>,
-    /// What the client calls the call, whatever it is recognised by.
+    /// The client's name of the call, whichever id it is recognised by.
     client_id: Option<Box<str>>,
     conversation: Option<Box<str>>,
 }
@@ -65,7 +64,7 @@ struct CallId {
     kind: Box<str>,
     id: Box<str>,
     strong: bool,
-    /// The id holds within this one only.
+    /// Whether the id is valid within this conversation only.
     conversation: Option<Box<str>>,
 }
 
@@ -86,7 +85,7 @@ impl Client {
         }
     }
 
-    /// Who the call is, by its key, if it has one, and the other members of its `_meta`.
+    /// The identity of the call, by its key, if it has one, and the other members of its `_meta`.
     pub(crate) fn identify(
         &self,
         tool: &str,
@@ -121,7 +120,7 @@ impl Client {
         Identity { call: id.or(named), client_id, conversation }
     }
 
-    /// What the configuration has of it.
+    /// The identity by the configuration's rules.
     fn named(&self, tool: &str, raw: Option<&RawValue>) -> (Option<CallId>, Option<Box<str>>) {
         if self.rules.is_empty() {
             return (None, None);
@@ -144,19 +143,19 @@ impl Client {
         (None, conversation)
     }
 
-    /// Whether the client has said in which conversation the call stands.
+    /// Whether the client names the call's conversation.
     pub(crate) fn is_in_conversation(&self, call: &ToolCall) -> bool {
         call.parts().context.session.as_deref() != Some(&*self.connection)
     }
 
-    /// What calls of this tool and conversation are equal by: their params, whatever their ids.
+    /// The key that equal calls of this tool and conversation share: their params, whatever their ids.
     pub(crate) fn equals(&self, call: &ToolCall) -> Key {
         let digest = digest(call);
         let parts = call.parts();
         self.key("equals", parts.context.session.as_deref(), parts, KeySource::Derived(&digest))
     }
 
-    /// The key of a call that its caller gives this one.
+    /// The key of a call with this key of its caller's.
     pub(crate) fn own_key(&self, parts: &CallParts, key: &str) -> Key {
         self.key(KEY, None, parts, KeySource::Caller(key))
     }
@@ -180,22 +179,22 @@ impl Client {
     }
 }
 
-/// By what two calls have the same params: params without a canonical form (half a surrogate pair, a
-/// name twice, `1e400`) are the same only byte for byte.
+/// The digest of a call's params: params without a canonical form (half a surrogate pair, a name twice,
+/// `1e400`) are equal only byte for byte.
 pub(crate) fn digest(call: &ToolCall) -> Digest {
     call.digest().unwrap_or_else(|_| Digest::of_bytes(call.parts().params.get()))
 }
 
 impl Identity {
-    /// Tells the call who it is: what the loop guard and the logs go by, and its record. That of a
-    /// mutating call with a strong id goes to the store, if there is one.
+    /// Adds the identity to the call: for the loop guard, the logs, and its record. The record of a mutating
+    /// call with a strong id goes to the store, if there is one.
     pub(crate) fn put_into(self, call: &mut ToolCall, client: &Client, effect: Effect) {
         let session = self.conversation.as_ref().unwrap_or(&client.connection);
         call.parts_mut().context.session = Some(session.clone());
         call.parts_mut().tool_call_id = self.client_id;
         let Some(id) = self.call else { return };
         if call.digest().is_err() {
-            // The layer refuses it for its params, as it refuses any call with a key of its own.
+            // The layer refuses it for its params, as it refuses any call with the caller's own key.
             if &*id.kind == KEY {
                 return call.parts_mut().idempotency.key = Some(id.id);
             }
@@ -228,14 +227,14 @@ impl Identity {
         }
     }
 
-    /// Whether the caller says itself that this is a call of its own.
+    /// Whether the caller declares that this is a call of its own.
     pub(crate) fn is_keyed(&self) -> bool {
         self.call.as_ref().is_some_and(|call| &*call.kind == KEY)
     }
 }
 
-/// The conversation, by what Claude Code says to the servers that it starts. The folder's name need
-/// not be known to who reads the records, so its digest stands for it.
+/// The conversation that Claude Code gives to the servers that it starts. Readers of the records need not
+/// learn the folder's name, so its digest is used.
 fn claude_session(project: Option<OsString>, session: Option<OsString>) -> Option<Box<str>> {
     let of_project = |folder: OsString| {
         let digest = Digest::of_bytes(folder.as_encoded_bytes()).to_string();

@@ -3,7 +3,7 @@ use super::lines::{Item, Lines};
 use std::future::pending;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// Reads lines; dropped while it waits, it has lost nothing.
+/// Reads lines; dropping a pending read loses nothing.
 #[derive(Debug)]
 pub(crate) struct LineReader<R> {
     reader: Option<R>,
@@ -20,14 +20,14 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Self { reader: Some(reader), lines: Lines::in_parts(limit) }
     }
 
-    /// The next item; `None` where the stream has ended without one.
+    /// The next item; `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Option<Item> {
         loop {
             if let Some(item) = self.lines.next() {
                 return Some(item);
             }
             let Some(reader) = &mut self.reader else { return pending().await };
-            // A stream that fails has ended.
+            // A read error counts as the end.
             if matches!(reader.read_buf(self.lines.buffer()).await, Ok(0) | Err(_)) {
                 self.reader = None;
                 return self.lines.finish();
@@ -35,17 +35,17 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The next item, if it was read already.
+    /// The next item, if it is in the buffer already.
     pub(crate) fn buffered(&mut self) -> Option<Item> {
         self.lines.next()
     }
 
-    /// Whether more may come.
+    /// Whether the stream may have more.
     pub(crate) const fn is_open(&self) -> bool {
         self.reader.is_some()
     }
 
-    /// Reads no more.
+    /// Stops reading.
     pub(crate) fn close(&mut self) {
         self.reader = None;
     }

@@ -1,4 +1,4 @@
-//! Bytes into lines, with a limit: what is longer is skipped or passed in parts, and its `id`
+//! Splits bytes into lines with a size limit: a longer line is skipped or passed in parts, and its `id` is
 //! remembered.
 use super::{message, scan::IdScan};
 use bytes::{Bytes, BytesMut};
@@ -7,35 +7,35 @@ use bytes::{Bytes, BytesMut};
 #[derive(Debug)]
 pub(crate) struct Lines {
     buffer: BytesMut,
-    /// How far `buffer` is known to hold no newline.
+    /// Up to here `buffer` has no newline.
     scanned: usize,
     limit: usize,
-    /// The parts of what is too long are items as well.
+    /// Whether the parts of a line over the limit are items.
     parts: bool,
     skipping: Option<Skipped>,
-    /// A line too long that has ended, after its last part.
+    /// A line over the limit that has ended, to return after its last part.
     ended: Option<Item>,
 }
 
-/// What a stream consists of.
+/// An item of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Item {
-    /// A line with its newline, as it came; or several that concern no call.
+    /// A line with its newline, unchanged; or several lines that concern no call.
     Line(Bytes),
-    /// A part of a line over the limit, where such lines pass.
+    /// A part of a line over the limit, if such lines pass.
     Part(Bytes),
-    /// The end of a line over the limit, which was not kept.
+    /// The end of a line over the limit that was skipped.
     Oversized(Oversized),
 }
 
-/// What is known of a line over the limit.
+/// What is known about a line over the limit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Oversized {
     /// Its length.
     pub(crate) bytes: usize,
     /// The JSON text of its top-level `id`, if it has one.
     pub(crate) id: Option<Box<str>>,
-    /// It is a request or notification, and no answer.
+    /// Whether it is a request or notification, and no answer.
     pub(crate) asks: bool,
     /// It answers with anything but a call's result: a failure, or a question.
     pub(crate) is_no_success: bool,
@@ -65,13 +65,13 @@ impl Lines {
         Self { parts: true, ..Self::new(limit) }
     }
 
-    /// Where the next bytes go.
+    /// The space for the next bytes.
     pub(crate) fn buffer(&mut self) -> &mut BytesMut {
         self.buffer.reserve(16 * 1024);
         &mut self.buffer
     }
 
-    /// The next item, if the bytes so far hold one.
+    /// The next item, if the buffer holds one.
     pub(crate) fn next(&mut self) -> Option<Item> {
         if let Some(ended) = self.ended.take() {
             return Some(ended);
@@ -106,7 +106,7 @@ impl Lines {
         }
     }
 
-    /// Where the lines end that come next and concern no call. Of millions of them none is worth a look.
+    /// The end of the next lines that concern no call, which are passed together: there may be millions.
     fn other_lines(&self) -> usize {
         let within = &self.buffer[..self.buffer.len().min(self.limit)];
         // Most of these have no string in them.
@@ -121,7 +121,7 @@ impl Lines {
         end
     }
 
-    /// What is left when the stream has ended: a last line without newline, as it came.
+    /// The rest at the end of the stream: a last line without newline, unchanged.
     pub(crate) fn finish(&mut self) -> Option<Item> {
         self.scanned = 0;
         match self.skipping.take() {
@@ -131,7 +131,7 @@ impl Lines {
         }
     }
 
-    /// Drops what is skipped, or makes it an item.
+    /// Drops skipped bytes, or returns them as a part.
     fn skip(&mut self, skipped: &mut Skipped, end: usize) -> Option<Item> {
         let part = self.buffer.split_to(end);
         self.scanned = 0;

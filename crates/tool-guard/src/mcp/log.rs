@@ -1,4 +1,4 @@
-//! Where events go: JSON lines, or lines for people.
+//! Writes events, as JSON lines or as lines for people.
 mod human;
 
 use self::human::HumanLines;
@@ -15,13 +15,13 @@ use tracing::{Level, level_filters::LevelFilter};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{filter::filter_fn, prelude::*};
 
-/// So many lines wait to be written. Their places are made at the start: those of the crate's own limit
-/// (128,000) are 4 MB and take longer than all else that a start does.
+/// How many lines wait to be written. The queue is allocated at the start: that of the crate's default
+/// (128,000) takes 4 MB and longer than the rest of the start.
 const WAITING: usize = 2_048;
 
-/// Logs to `file`, or else to standard error, for as long as the result lives; `None` if nothing is
-/// to be logged. A client that reads no standard error must not stop the guard, so what cannot be
-/// written at once waits, and what waits too long is lost.
+/// Logs to `file`, or else to standard error, as long as the result lives; `None` if nothing is logged. A
+/// client that does not read standard error must not block the guard, so lines wait in a queue, and are
+/// lost when it is full.
 pub(crate) fn start(log: Log, file: Option<&Path>) -> anyhow::Result<Option<WorkerGuard>> {
     let level = match log {
         Log::Off => return Ok(None),
@@ -42,7 +42,7 @@ pub(crate) fn start(log: Log, file: Option<&Path>) -> anyhow::Result<Option<Work
         Some(file) => lossy.finish(file),
         None => lossy.finish(io::stderr()),
     };
-    // The summary is no warning, and told wherever anything is.
+    // The summary is no warning, and is written at every level.
     let wanted = filter_fn(move |event| *event.level() <= level || event.name() == SUMMARY)
         .with_max_level_hint(LevelFilter::INFO);
     let registry = tracing_subscriber::registry().with(wanted);

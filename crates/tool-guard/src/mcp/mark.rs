@@ -1,22 +1,22 @@
-//! The mark by which a client tells the guard's words from the server's: a member of `_meta` that no
-//! server's line keeps.
+//! The mark by which a client distinguishes the guard's words from the server's: members of `_meta` that the
+//! guard removes from every line of the server's.
 use super::message;
 use bytes::Bytes;
 use memchr::{memchr, memmem};
 use std::ops::Range;
 
-/// Its name. `true` in a block of content: the guard wrote the block. In an error's data: the notes
+/// The member's name. `true` in a block of content: the guard wrote the block. In an error's data: the lines
 /// that the guard added to the message.
 pub(crate) const NAME: &str = "tool-reliability/guard";
 
-/// `false` in the `_meta` of an answer, or of an error's data: the end that it tells of is not recorded.
+/// `false` in the `_meta` of an answer, or of an error's data: the call's end is not recorded.
 pub(crate) const RECORDED: &str = "tool-reliability/recorded";
 
-/// How both begin.
+/// The common prefix of both.
 const PREFIX: &str = "tool-reliability/";
 
-/// What a line of the server's is without the mark, in the `_meta` of whatever part of it. The line
-/// need not be JSON: other readers may take what ours does not.
+/// A line of the server's without the marks in its `_meta` members, at any depth. The line need not be JSON,
+/// since other readers may accept what ours does not.
 pub(crate) fn without(line: &Bytes) -> Bytes {
     if !may_have(line) {
         return line.clone();
@@ -25,8 +25,8 @@ pub(crate) fn without(line: &Bytes) -> Bytes {
     if cuts.is_empty() { line.clone() } else { message::splice(line, &cuts) }
 }
 
-/// Whether a name of ours may stand in it. All of their letters are ASCII, so that of the escapes of JSON
-/// only these two kinds can stand for one.
+/// Whether the line may contain one of the names. All of their letters are ASCII, so of JSON's escapes only
+/// these two kinds can spell one.
 fn may_have(line: &[u8]) -> bool {
     let has = |part: &[u8]| memmem::find(line, part).is_some();
     has(PREFIX.as_bytes()) || memchr(b'\\', line).is_some() && (has(b"\\u00") || has(b"\\/"))
@@ -34,21 +34,21 @@ fn may_have(line: &[u8]) -> bool {
 
 /// A `_meta` that is being read.
 struct Meta {
-    /// How deep its members stand.
+    /// The depth of its members.
     depth: usize,
-    /// Where the last member ends that stays, or the object begins.
+    /// The end of the last member that stays, or the beginning of the object.
     kept_to: usize,
-    /// Where the mark stands that is being read.
+    /// The position of the mark that is being read.
     mark: Option<usize>,
 }
 
-/// Where marks stand, each with a comma beside it, and what stays of them: nothing. A `_meta` within a `_meta` is a server's own
-/// affair: no client looks for ours there.
+/// The ranges of the marks, each with an adjacent comma, all to be removed. A `_meta` within a `_meta` is
+/// ignored: clients do not look for the mark there.
 fn cuts(line: &[u8]) -> Vec<(Range<usize>, &'static str)> {
     let mut cuts: Vec<(Range<usize>, _)> = Vec::new();
     let mut meta: Option<Meta> = None;
     let (mut at, mut depth) = (0, 0_usize);
-    // The string right before, and whether what comes next is the value of a `_meta`.
+    // The previous string, and whether the next token is the value of a `_meta`.
     let (mut name, mut is_meta) = (None, false);
     while let Some(byte) = line.get(at) {
         let here = at;
@@ -65,7 +65,7 @@ fn cuts(line: &[u8]) -> Vec<(Range<usize>, &'static str)> {
                 if let Some(name) = name.take() {
                     match inside {
                         Some(meta) if is_ours(&line[name.clone()]) => {
-                            // In what is no JSON one may begin within another.
+                            // In invalid JSON one may begin within another.
                             meta.mark.get_or_insert(name.start);
                         }
                         Some(_) => {}
@@ -92,7 +92,7 @@ fn cuts(line: &[u8]) -> Vec<(Range<usize>, &'static str)> {
                 if let Some(Meta { kept_to, mark, .. }) = meta.take_if(|meta| meta.depth == depth)
                     && mark.is_some()
                 {
-                    // With the comma before it, and with whatever went between.
+                    // Including the comma before it, and everything between.
                     while cuts.pop_if(|(cut, _)| cut.start >= kept_to).is_some() {}
                     cuts.push((kept_to..here, ""));
                 }
@@ -105,7 +105,7 @@ fn cuts(line: &[u8]) -> Vec<(Range<usize>, &'static str)> {
     cuts
 }
 
-/// Where the string ends that goes on at `at`.
+/// The end of the string that continues at `at`.
 fn string_end(line: &[u8], mut at: usize) -> usize {
     while let Some(found) = memchr::memchr2(b'"', b'\\', &line[at.min(line.len())..]) {
         at += found + 1;

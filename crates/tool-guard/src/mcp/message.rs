@@ -1,4 +1,4 @@
-//! JSON-RPC lines, looked at without being changed: every part is a slice of the line.
+//! JSON-RPC lines, read without changing them: every part is a slice of the line.
 use super::scan::{self, IdScan};
 use bytes::Bytes;
 use serde::{Deserialize, de::IgnoredAny};
@@ -8,7 +8,7 @@ use std::{borrow::Cow, fmt, ops::Range};
 /// The top level of a line.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Message<'l> {
-    /// `null` is an id too, if one that nobody can be answered by.
+    /// `null` is an id too, but an answer cannot be addressed to it.
     #[serde(borrow, default, deserialize_with = "present")]
     pub(crate) id: Option<&'l RawValue>,
     #[serde(borrow)]
@@ -47,22 +47,22 @@ pub(crate) struct NoteParams<'l> {
     pub(crate) progress: Option<f64>,
 }
 
-/// What a line is, as far as the guard cares.
+/// The kinds of lines that the guard distinguishes.
 #[derive(Debug)]
 pub(crate) enum Line<'l> {
     /// One message.
     One(Message<'l>),
-    /// An array, perhaps of messages.
+    /// An array, possibly of messages.
     Batch,
-    /// Not JSON-RPC, or not unambiguously so.
+    /// Not JSON-RPC, or ambiguous.
     Unreadable {
-        /// Some reader might find a tool call in it.
+        /// Whether some reader might find a tool call in it.
         may_call_tool: bool,
     },
 }
 
-/// Reads a line. Bytes that are no UTF-8 make it unreadable wherever they are: some servers put
-/// marks in their place, and what we sent again of it would be no JSON either.
+/// Reads a line. Bytes that are no UTF-8 make it unreadable wherever they are: some servers replace them, and
+/// a line made from them would be no valid JSON either.
 pub(crate) fn read(line: &[u8]) -> Line<'_> {
     let Ok(text) = std::str::from_utf8(line) else {
         return Line::Unreadable { may_call_tool: may_call_tool(line) };
@@ -79,25 +79,24 @@ pub(crate) fn read(line: &[u8]) -> Line<'_> {
     }
 }
 
-/// What can be made out of a line that is no JSON, or not unambiguously so.
+/// What can be read of a line that is no JSON, or ambiguous.
 #[derive(Debug)]
 pub(crate) struct Guess {
-    /// Its `id`; of several the last, as readers of JSON have it.
+    /// Its `id`; of several the last, as JSON readers take it.
     pub(crate) id: Token,
-    /// Where that stands.
+    /// The position of the id.
     pub(crate) place: Range<usize>,
-    /// It is an answer, and there as a whole: nothing but an object with a result or an error, and
-    /// no method.
+    /// Whether it is a complete answer: only an object with a result or an error, and without a method.
     pub(crate) is_answer: bool,
-    /// Where its error stands, if it has one.
+    /// The position of its error, if it has one.
     pub(crate) error: Option<Range<usize>>,
-    /// Where its result stands, if it has one, and whether that says `isError: true`.
+    /// The position of its result, if it has one, and whether the result has `isError: true`.
     pub(crate) result: Option<(Range<usize>, bool)>,
 }
 
 impl Guess {
-    /// Looks for the `id` at the top level of an object: past a mark of byte order, numbers that
-    /// JSON does not have, raw control characters and names that come twice.
+    /// Searches the `id` at the top level of an object, in spite of a byte order mark, numbers that JSON does
+    /// not have, raw control characters and duplicate names.
     pub(crate) fn of(line: &[u8]) -> Option<Self> {
         let mut scan = IdScan::default();
         scan.feed(line);
@@ -118,7 +117,7 @@ pub(super) fn present<'l, D: serde::Deserializer<'l>>(
     Deserialize::deserialize(from).map(Some)
 }
 
-/// Reads an object. Without this, an array would do as well: its elements for the fields in order.
+/// Reads an object. serde would also accept an array, with its elements for the fields in order.
 pub(crate) fn object<'l, T: Deserialize<'l>>(text: &'l str) -> serde_json::Result<T> {
     if text.starts_with('{') {
         return serde_json::from_str(text);
@@ -132,13 +131,13 @@ pub(crate) fn repaired(line: &[u8]) -> Option<Bytes> {
     Some(Bytes::from(String::from_utf8_lossy(line).into_owned()))
 }
 
-/// Escapes could spell the method in many ways, so any escape counts as a maybe.
+/// Escapes can spell the method in many ways, so any escape counts as a possible call.
 pub(super) fn may_call_tool(text: &[u8]) -> bool {
     memchr::memmem::find(text, b"tools/call").is_some() || memchr::memchr(b'\\', text).is_some()
 }
 
 impl Message<'_> {
-    /// An answer to a request. Some clients write the members that a request lacks as `null`.
+    /// An answer to a request. Some clients write a request's missing members as `null`.
     pub(crate) fn is_answer(&self) -> bool {
         let result = self.result.filter(|raw| self.method.is_none() || raw.get() != "null");
         result.or(self.error).is_some()
@@ -150,7 +149,7 @@ impl Message<'_> {
     }
 }
 
-/// An id or a progress token: two texts that mean the same are the same.
+/// An id or a progress token: two spellings of the same value are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Token {
     Text(Box<str>),
@@ -165,7 +164,7 @@ impl Token {
         if text.starts_with('"') {
             return serde_json::from_str(text).ok().map(Self::Text);
         }
-        // As nearly all ids are; one so short is read alike by everybody.
+        // Most ids are such numbers; all readers parse one this short alike.
         if text.len() <= 15 && !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit()) {
             return Some(Self::Number(text.into()));
         }
@@ -191,7 +190,7 @@ impl fmt::Display for Token {
     }
 }
 
-/// Where `part` stands in `line`, of which it is a slice.
+/// The range of `part` in `line`, of which it is a slice.
 pub(crate) fn range(line: &[u8], part: &RawValue) -> Range<usize> {
     let start = part.get().as_ptr().addr() - line.as_ptr().addr();
     let range = start..start + part.get().len();
@@ -199,7 +198,7 @@ pub(crate) fn range(line: &[u8], part: &RawValue) -> Range<usize> {
     range
 }
 
-/// The line with some parts replaced; the parts must be in order and apart.
+/// The line with some parts replaced; the parts must be ordered and disjoint.
 pub(crate) fn splice(line: &[u8], parts: &[(Range<usize>, &str)]) -> Bytes {
     let extra: usize = parts.iter().map(|(_, text)| text.len()).sum();
     let mut spliced = Vec::with_capacity(line.len() + extra);

@@ -1,15 +1,15 @@
-//! What a client says of a call in `_meta`, read once.
+//! What a client says about a call in `_meta`, read once.
 use super::message::{self, present};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// What we look for in `_meta`. Values of another kind than expected say nothing.
+/// The members of `_meta` that the guard reads. Values of another type are ignored.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Meta<'l> {
     #[serde(borrow, rename = "progressToken")]
     pub(crate) progress_token: Option<&'l RawValue>,
-    /// `null` is one too, if none that can be used.
+    /// `null` counts as present, but is no usable key.
     #[serde(borrow, default, rename = "idempotencyKey", deserialize_with = "present")]
     pub(crate) idempotency_key: Option<&'l RawValue>,
     #[serde(borrow)]
@@ -17,18 +17,18 @@ pub(crate) struct Meta<'l> {
     /// Codex's description of its turn.
     #[serde(borrow, rename = "x-codex-turn-metadata")]
     codex_turn: Option<&'l RawValue>,
-    /// The id that the model gave to the call, as Codex has it.
+    /// The model's id of the call, in Codex's member.
     #[serde(borrow, rename = "callId")]
     pub(crate) codex_call: Option<&'l RawValue>,
     #[serde(borrow, rename = "threadId")]
     pub(crate) codex_thread: Option<&'l RawValue>,
-    /// The same, as Claude Code has it.
+    /// The same, in Claude Code's member.
     #[serde(borrow, rename = "claudecode/toolUseId")]
     pub(crate) claude_call: Option<&'l RawValue>,
-    /// What MCP 2026-07-28 has in place of `initialize`.
+    /// The client's information, which MCP 2026-07-28 sends in place of `initialize`.
     #[serde(borrow, rename = "io.modelcontextprotocol/clientInfo")]
     client: Option<&'l RawValue>,
-    // Conversations, and no calls.
+    // Members that name conversations, and no calls.
     #[serde(borrow, rename = "vscode.conversationId")]
     pub(crate) vscode: Option<&'l RawValue>,
     #[serde(borrow, rename = "ai.opencode/sessionID")]
@@ -39,7 +39,7 @@ pub(crate) struct Meta<'l> {
     pub(crate) antigravity: Option<&'l RawValue>,
 }
 
-/// What we look for in Codex's description of a turn.
+/// The members of Codex's description of a turn that the guard reads.
 #[derive(Debug, Default, Deserialize)]
 struct CodexTurn<'l> {
     #[serde(borrow)]
@@ -48,7 +48,7 @@ struct CodexTurn<'l> {
     model: Option<&'l RawValue>,
 }
 
-/// What a client says of itself, as it introduces itself.
+/// A client's description of itself.
 #[derive(Default, Deserialize)]
 struct Client<'l> {
     #[serde(borrow)]
@@ -57,7 +57,7 @@ struct Client<'l> {
     version: Option<&'l RawValue>,
 }
 
-/// What else a client says of a call.
+/// Other information of a client's about a call.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Said {
     /// Its turn.
@@ -69,8 +69,8 @@ pub(crate) struct Said {
 }
 
 impl Meta<'_> {
-    /// The turn is the `turn_id` of Codex's description, also where that is written into a string as
-    /// in the header of the same name; else the string. What is neither names none.
+    /// The turn is the `turn_id` of Codex's description, which may also be written into a string, as in the
+    /// header of the same name; else the string itself. Other values name no turn.
     pub(crate) fn said(&self) -> Said {
         let client = self.client.and_then(client);
         let Some(raw) = self.codex_turn.map(RawValue::get) else {
@@ -98,7 +98,7 @@ pub(crate) fn client(raw: &RawValue) -> Option<Box<str>> {
     })
 }
 
-/// A text that a member holds; clients put what they like into `_meta`, so anything else is none.
+/// A member's text; clients may put anything into `_meta`, so other types count as none.
 pub(crate) fn text(raw: Option<&RawValue>) -> Option<Box<str>> {
     let text: String = serde_json::from_str(raw?.get()).ok()?;
     (!text.is_empty()).then(|| text.into())

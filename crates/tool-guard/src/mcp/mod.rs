@@ -1,5 +1,5 @@
-//! `tool-guard mcp`: stands between an MCP client on standard input and output and the MCP server
-//! that it starts.
+//! `tool-guard mcp`: a proxy between an MCP client on standard input and output and the MCP server that it
+//! starts.
 mod admin;
 pub(crate) mod answer;
 mod attribution;

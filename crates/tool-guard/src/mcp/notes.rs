@@ -1,4 +1,4 @@
-//! The guard's notes for the model, put below the server's own words.
+//! The guard's notes for the model, added below the server's own text.
 use super::{
     mark,
     message::{self, Line, present},
@@ -18,11 +18,11 @@ struct CallResult<'l> {
     content: Option<&'l RawValue>,
 }
 
-/// The result with further blocks of text; all else stays as the server wrote it.
+/// The result with more blocks of text; the rest stays as the server wrote it.
 pub(super) fn below_result(result: &str, notes: &[&str]) -> String {
     let blocks: Vec<_> = notes.iter().map(|note| block(note).to_string()).collect();
     let blocks = blocks.join(",");
-    // A server may send any JSON as its result; only an object can carry our notes.
+    // A server may send any JSON as its result; only an object can carry notes.
     let Ok(read) = message::object::<CallResult<'_>>(result) else { return result.to_owned() };
     let Some(content) = read.content else {
         return with_member(result, &format!("\"content\":[{blocks}]"));
@@ -50,8 +50,8 @@ struct WithMeta<'l> {
     meta: Option<&'l RawValue>,
 }
 
-/// The error with further lines in its message; which are ours stands in its data, where that is an
-/// object, or missing. Of what is no object is told what is `known`.
+/// The error with more lines in its message. Its data names the guard's lines, if it is an object or missing.
+/// For an error that is no object, the message is what is `known`.
 pub(super) fn below_error(error: &str, known: &str, notes: &[&str]) -> String {
     let lines = |message: &str| Value::from([&[message], notes].concat().join("\n")).to_string();
     let Ok(read) = message::object::<RpcError<'_>>(error) else {
@@ -102,8 +102,7 @@ fn in_meta(object: &str, member: &str) -> Option<String> {
     }
 }
 
-/// The line with the word, for programs, that the end it tells of is not recorded; as it is, if it cannot
-/// carry that.
+/// The line with the mark that its call's end is not recorded; unchanged if it cannot carry the mark.
 pub(super) fn unrecorded(line: Bytes) -> Bytes {
     let Line::One(message) = message::read(&line) else { return line };
     let member = format!("\"{}\":false", mark::RECORDED);
@@ -123,7 +122,7 @@ fn with_member(object: &str, member: &str) -> String {
     format!("{{{member}{comma}{rest}")
 }
 
-/// The text with another value in the place of `old`, which is a part of it.
+/// The text with `old`, a part of it, replaced by another value.
 fn with_value(text: &str, old: &RawValue, new: &str) -> String {
     let place = message::range(text.as_bytes(), old);
     [&text[..place.start], new, &text[place.end..]].concat()

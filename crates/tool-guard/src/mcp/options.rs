@@ -7,57 +7,57 @@ use tool_reliability::{
     loopguard::{self, Signals},
 };
 
-/// Guards the tool calls of an MCP client to the MCP server COMMAND.
+/// Runs the MCP server COMMAND behind the guard.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// What the guard does: nothing, only say what it would do, or act
+    /// What the guard does with calls
     #[arg(long, value_enum, default_value_t = Mode::Enforce)]
     pub(crate) mode: Mode,
 
-    /// How the stack is set up, as TOML or JSON; options given here and variables beat it. Read
-    /// again on SIGHUP
+    /// The stack's configuration, as TOML or JSON; options on the command line and variables override it.
+    /// Read again on SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Where GET and POST /debug/tool-reliability are answered, such as 127.0.0.1:9470
+    /// The address that serves GET and POST /debug/tool-reliability, such as 127.0.0.1:9470
     #[arg(long, value_parser = address, value_name = "ADDRESS")]
     pub(crate) admin: Option<SocketAddr>,
 
-    /// Holds the token that admin requests must carry; without it only this machine may ask
+    /// The file with the token that admin requests must carry; without it only this machine has access
     #[arg(long, value_name = "FILE", requires = "admin")]
     pub(crate) admin_token_file: Option<PathBuf>,
 
-    /// How long a call may take without an answer or progress, such as 50s or 500ms [default: 50s]
+    /// The limit of a call without an answer or progress, such as 50s or 500ms [default: 50s]
     #[arg(long, value_parser = duration, value_name = "DURATION")]
     pub(crate) timeout: Option<Duration>,
 
-    /// How long a call may take in all, however much progress it reports [default: 10m, or the
-    /// timeout where that is longer]
+    /// The limit of a call in all, even while it reports progress [default: 10m, or the timeout if that
+    /// is longer]
     #[arg(long, value_parser = duration, value_name = "DURATION")]
     pub(crate) max_timeout: Option<Duration>,
 
-    /// The longest line that is passed on, in bytes
+    /// The longest line that is forwarded, in bytes
     #[arg(long, default_value_t = 64 * 1024 * 1024, value_name = "BYTES", value_parser = line_limit)]
     pub(crate) max_line: usize,
 
-    /// What is known of the server's tools, as TOML or JSON; it beats what the server says itself.
-    /// Read again on SIGHUP
+    /// The catalogue of the server's tools, as TOML or JSON; it overrides the server's own list. Read
+    /// again on SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
 
-    /// How far the server is believed that a tool is harmless; a catalogue needs no such belief
+    /// How far to trust the server's claims that a tool is harmless; a catalogue overrides them
     #[arg(long, value_enum, default_value_t = Trust::All, value_name = "HOW")]
     pub(crate) trust_annotations: Trust,
 
-    /// Which calls without a key are taken for repeats of one another [default: off]
+    /// Which calls without a key count as repeats of one another [default: off]
     #[arg(long, value_enum, value_name = "FROM")]
     pub(crate) derive_keys: Option<DeriveKeys>,
 
-    /// What becomes of loops [default: block, or the configuration's]
+    /// What happens on loops [default: block, or the configuration's]
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) loops: Option<Loops>,
 
-    /// Adds a line of JSON to PATH for each malformed call that fails, with the model that made it
+    /// Append a line of JSON to PATH for each malformed call that fails, with the model that made it
     /// [without PATH: ~/.openclaw/tool-guard.log]
     #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = loopguard::LOG_PATH)]
     pub(crate) attribution_log: Option<PathBuf>,
@@ -74,28 +74,28 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = Log::Warn)]
     pub(crate) log: Log,
 
-    /// Where they are written in place of standard error, to which the server can write, too
+    /// Append the events to FILE instead of standard error, to which the server can write, too
     #[arg(long, value_name = "FILE")]
     pub(crate) log_file: Option<PathBuf>,
 
-    /// The MCP server and its arguments; what follows its name belongs to it
+    /// The MCP server's command; everything after its name belongs to it
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
-/// What the guard does.
+/// What the guard does with calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
-    /// Passes every byte on and looks at none
+    /// Forwards every byte and reads none
     Off,
-    /// Passes every byte on and logs what it would have done
+    /// Forwards every byte and logs what it would have done
     Shadow,
-    /// Guards
+    /// Runs calls through the stack
     Enforce,
 }
 
-/// Which calls without a key are repeats. The library knows two more ways, by a call's step and for
-/// callers that vanish; calls of MCP name no step, and on a pipe the guard ends with its caller.
+/// Which calls without a key are repeats. The library has two more modes, by a call's step and for callers
+/// that disconnect; calls of MCP name no step, and on a pipe the guard ends with its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DeriveKeys {
     /// None: two calls are two
@@ -113,15 +113,15 @@ impl From<DeriveKeys> for DerivedKeys {
     }
 }
 
-/// How far a server is believed that a tool is harmless.
+/// How far to trust a server's claims that a tool is harmless.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Trust {
-    /// What it says to only read does, and what it says can be repeated can
+    /// Fully: a read-only tool is read-only, an idempotent one idempotent
     #[default]
     All,
-    /// What it says to only read counts as what can be repeated
+    /// In part: a read-only tool counts as idempotent
     Idempotent,
-    /// Not at all: what the catalogue does not declare counts as mutating
+    /// Not at all: tools that the catalogue does not declare are mutating
     None,
 }
 
@@ -130,7 +130,7 @@ pub(crate) enum Trust {
 pub(crate) enum Bodies {
     /// All of it: a repeat gets the answer again
     Full,
-    /// Nothing: a repeat is told that the call ran, and when
+    /// Nothing: a repeat gets the notice that the call ran, and when
     Digest,
 }
 
@@ -143,12 +143,12 @@ pub(crate) enum OnServerExit {
     Stay,
 }
 
-/// What becomes of loops.
+/// What happens on loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Loops {
     /// Nothing is counted
     Off,
-    /// The model is told, and nothing is refused
+    /// The guard adds notes for the model, and refuses nothing
     Note,
     /// Calls are refused by the limits of the turn that the client names; without one, only calls
     /// that are identical to failed ones
@@ -164,7 +164,7 @@ pub(crate) enum Loops {
 }
 
 impl Loops {
-    /// What to do, and what to write in place of a name that will go.
+    /// The mode, and the warning for a deprecated name.
     pub(crate) const fn mode(self) -> (loopguard::Mode, Option<&'static str>) {
         match self {
             Self::Off => (loopguard::Mode::Off, None),
@@ -173,7 +173,7 @@ impl Loops {
             Self::Strict => (loopguard::Mode::Strict, None),
             Self::Signals => (
                 loopguard::Mode::Block,
-                Some("--loops signals is deprecated: write --loops block, or leave it out"),
+                Some("--loops signals is deprecated: write --loops block, or remove it"),
             ),
             Self::Failures => (
                 loopguard::Mode::Strict,
@@ -183,8 +183,8 @@ impl Loops {
     }
 }
 
-/// What is watched for beside failures: it is remarked, and refuses nothing. In the modes `note` and
-/// `block`, unless the configuration says otherwise.
+/// The signals besides failures: they add notes, and refuse nothing. On in the modes `note` and `block`,
+/// unless the configuration turns them off.
 pub(crate) fn signals(mode: loopguard::Mode, configured: Option<bool>) -> Option<Signals> {
     let by_mode = matches!(mode, loopguard::Mode::Note | loopguard::Mode::Block);
     configured.unwrap_or(by_mode).then(|| Signals::default().refuse(false))
@@ -199,7 +199,7 @@ pub(crate) enum Log {
     Warn,
     /// Each call too
     Info,
-    /// What the guard did, as one line each for people
+    /// One line for each event of interest, for people
     Human,
 }
 

@@ -1,16 +1,16 @@
-//! Lines on their way out, each on a line of its own.
+//! Lines to write, each on a line of its own.
 use bytes::BytesMut;
 
-/// What is to be written to one side.
+/// The lines to write to one side.
 #[derive(Debug, Default)]
 pub(crate) struct Out {
     pub(crate) bytes: BytesMut,
-    /// The last line has no newline: its sender ended in the middle of it.
+    /// Whether the last line has no newline: its sender ended in the middle of it.
     open: bool,
 }
 
 impl Out {
-    /// Adds a line as it came. It does not become a part of one that never ended.
+    /// Adds a line unchanged. An unfinished line before it gets its newline first.
     pub(crate) fn line(&mut self, line: &[u8]) {
         if self.open {
             self.bytes.extend_from_slice(b"\n");

@@ -12,19 +12,19 @@ use tokio::{
     time::{Instant, Sleep, sleep_until},
 };
 
-/// For so long what the server writes is read before what is overdue is ended.
+/// How long the server's output is read before attempts time out.
 const READS_ON: Duration = Duration::from_secs(1);
 
-/// Ends the attempts that have waited for too long.
+/// Times out attempts that have waited for too long.
 ///
-/// A timer for each of them would be set and dropped within its call, and whenever no other runs,
-/// setting one costs two system calls. An attempt that begins later is not over earlier, so this
-/// one stays as it is set until it goes off, also where what it was set for has long ended.
+/// A timer for each of them would be set and dropped within its call, and if no other timer runs, setting one
+/// costs two system calls. A later attempt does not time out earlier, so this timer stays as it is set until it
+/// fires, even if the attempt that it was set for has long ended.
 #[derive(Debug)]
 pub(crate) struct Patrol {
     wire: Arc<Wire>,
     timer: Option<Pin<Box<Sleep>>>,
-    /// The timer has gone off, and the runtime has been asked for what can be read.
+    /// The timer has fired, and the runtime was asked for readable input.
     looked: bool,
 }
 
@@ -33,13 +33,13 @@ impl Patrol {
         Self { wire, timer: None, looked: false }
     }
 
-    /// Ends when the timer has gone off and what is overdue was ended. It is to be polled where the
-    /// server has nothing to read: a guard that was stopped finds answers that came in time.
+    /// Ends when the timer has fired and overdue attempts were ended. Poll it when the server has nothing to
+    /// read, so that a guard that was suspended finds answers that came in time.
     pub(crate) async fn round(&mut self) {
         poll_fn(|cx| self.poll_round(cx)).await;
     }
 
-    /// Ends what has been overdue for long, although the server has something to read all the time.
+    /// Ends attempts that have been overdue for long, although the server always has something to read.
     pub(crate) fn end_late(&self) {
         let late = |at: Instant| Instant::now().saturating_duration_since(at) >= READS_ON;
         if self.wire.first_deadline().is_some_and(late) {
@@ -54,7 +54,7 @@ impl Patrol {
         let Some(timer) = &mut self.timer else { return Poll::Pending };
         ready!(timer.as_mut().poll(cx));
         if !std::mem::replace(&mut self.looked, true) {
-            // The runtime polls again once it has looked for what can be read.
+            // The runtime polls again after it has looked for readable input.
             let _ = pin!(yield_now()).poll(cx);
             return Poll::Pending;
         }

@@ -1,4 +1,4 @@
-//! What the guard does with each line, in the order in which they come.
+//! Decides what the guard does with each line, in the order of arrival.
 mod from_server;
 mod start;
 mod words;
@@ -38,24 +38,24 @@ use tool_reliability::telemetry::TARGET;
 use tower_service::Service;
 use tr_core::{BoxError, ToolCall, ToolOutcome};
 
-/// What the server answers to a request after it has ended, as MCP's own clients report it.
+/// The answer to a request after the server has ended, in the words of MCP's own clients.
 const CONNECTION_CLOSED: i64 = -32000;
 const CLOSED: &str = "Connection closed: the MCP server has ended";
-/// More requests than any client leaves open; of further ones only the end of the server is not
-/// told, and no list of tools is read.
+/// More requests than clients leave open. For requests beyond, the end of the server is not reported, and no
+/// list of tools is read.
 const MAX_REQUESTS: usize = 65_536;
-/// A call that we have no room for.
+/// A call beyond the most that may be in flight.
 const OVERLOADED: i64 = -32000;
 const INVALID_REQUEST: i64 = -32600;
 const INVALID_PARAMS: i64 = -32602;
 const PARSE_ERROR: i64 = -32700;
 
-/// A call's end, and whose call it was.
+/// A call's end, with the call.
 pub(crate) type Finished = (Arc<McpCall>, Repeatable, Result<ToolOutcome, BoxError>);
 
 type Running = Pin<Box<dyn Future<Output = Finished> + Send>>;
 
-/// The calls that are under way.
+/// The calls in flight.
 pub(crate) struct Calls {
     wire: Arc<Wire>,
     running: FuturesUnordered<Running>,
@@ -66,11 +66,11 @@ impl Calls {
         self.running.is_empty()
     }
 
-    /// Takes up a call. Begun at once, it keeps its place before the client's next line. May tell
-    /// of another that has ended.
+    /// Adds a call. It is begun at once, so it keeps its place before the client's next line. May return
+    /// another call that has ended.
     fn begin(&mut self, mut call: Running) -> Option<Finished> {
-        // The next step looks at all calls anyway, so nobody needs to be woken for it: the set
-        // would, once for each call that it takes up.
+        // The next step polls all calls anyway, so no wake-up is needed: the set would make one for each call
+        // that is added.
         let mut cx = Context::from_waker(Waker::noop());
         if let Poll::Ready(finished) = call.as_mut().poll(&mut cx) {
             return Some(finished);
@@ -82,8 +82,8 @@ impl Calls {
         }
     }
 
-    /// Waits until a call has ended, or an attempt has something to send. Where the runtime's budget is
-    /// used up, calls would be put off and come back in the reverse order, so it is not counted here.
+    /// Waits until a call has ended, or an attempt has something to send. If the runtime's budget were used
+    /// up, calls would be delayed and return in the reverse order, so it is not counted here.
     pub(crate) async fn step(&mut self) -> Option<Finished> {
         let step = poll_fn(|cx| {
             if let Poll::Ready(Some(finished)) = self.running.poll_next_unpin(cx) {
@@ -95,7 +95,7 @@ impl Calls {
     }
 }
 
-/// The guard between two streams of lines. It does no I/O: lines for either side gather in
+/// The guard between two streams of lines. It does no I/O: the lines for each side are collected in
 /// [`to_client`](Self::to_client) and [`to_server`](Self::to_server).
 pub(crate) struct Proxy<S> {
     mode: Mode,
@@ -104,9 +104,9 @@ pub(crate) struct Proxy<S> {
     client: Client,
     effects: Effects,
     watching: Watching,
-    /// The calls that are under way.
+    /// The calls in flight.
     pub(crate) calls: Calls,
-    /// What ends those that wait for too long.
+    /// Times out attempts.
     pub(crate) patrol: Patrol,
     /// Requests of the client that are no tool calls, by id.
     requests: HashSet<Token>,
@@ -118,7 +118,7 @@ pub(crate) struct Proxy<S> {
     pub(crate) to_server: Out,
 }
 
-/// What a proxy is made of.
+/// The parts of a proxy.
 pub(crate) struct Parts<S> {
     pub(crate) mode: Mode,
     pub(crate) wire: Arc<Wire>,
@@ -152,7 +152,7 @@ where
         }
     }
 
-    /// Has `watching` hear of the calls.
+    /// Reports the calls to `watching`.
     pub(crate) fn watched_by(mut self, watching: Watching) -> Self {
         self.watching = watching;
         self
@@ -162,18 +162,18 @@ where
         self.mode
     }
 
-    /// Whether the server is still to get a call that has begun: its claim may be on the way to the disk.
+    /// Whether a begun call is still to be sent to the server: its claim may still be written to the disk.
     pub(crate) fn has_unsent(&self) -> bool {
         let wire = self.wire.lock();
         !wire.gone && wire.flights.has_unsent()
     }
 
-    /// Whether the server has requests to answer that are no calls of tools.
+    /// Whether the server has open requests that are no tool calls.
     pub(crate) fn is_asked(&self) -> bool {
         !self.requests.is_empty()
     }
 
-    /// Calls went on.
+    /// Handles calls that have made progress.
     pub(crate) fn on_step(&mut self, finished: Option<Finished>) {
         self.collect();
         let Some((call, repeatable, end)) = finished else { return };
@@ -194,7 +194,7 @@ where
         }
     }
 
-    /// Takes the lines that attempts have sent.
+    /// Collects the lines that attempts have sent.
     fn collect(&mut self) {
         let mut wire = self.wire.lock();
         for line in wire.outbox.drain(..) {
@@ -202,8 +202,8 @@ where
         }
     }
 
-    /// A line of the client's that was read together with the one before it, which keeps its place
-    /// before this one.
+    /// Handles a line of the client's that was read together with the one before it. A call of that line is
+    /// begun first.
     pub(crate) fn on_next_of_client(&mut self, item: &Item) {
         if let Some(finished) = self.calls.step().now_or_never() {
             self.on_step(finished);
@@ -211,7 +211,7 @@ where
         self.on_client(item);
     }
 
-    /// Something came from the client.
+    /// Handles an item of the client's.
     pub(crate) fn on_client(&mut self, item: &Item) {
         self.collect();
         match item {
@@ -228,7 +228,7 @@ where
                 tracing::warn!(target: TARGET, event = "line_dropped", from = "client", bytes = line.bytes);
                 let refusal = too_long(line, if line.asks { "line" } else { "answer" });
                 match (&line.id, line.asks) {
-                    // An answer to the server, whose ids are a space of their own.
+                    // An answer to the server, which has its own ids.
                     (Some(_), false) => self.to_server.line(&refusal),
                     _ => self.to_client.line(&refusal),
                 }
@@ -237,7 +237,7 @@ where
         }
     }
 
-    /// Passes a line on; outside of [`Mode::Enforce`] it has passed already.
+    /// Forwards a line; outside of [`Mode::Enforce`] it was forwarded already.
     fn pass_to_server(&mut self, line: &[u8]) {
         if self.mode == Mode::Enforce {
             self.to_server.line(line);
@@ -260,16 +260,16 @@ where
         }
     }
 
-    /// Answers with an error of our own, if it is on us to answer.
+    /// Answers with an error of the guard's, if the guard has to answer.
     fn refuse(&mut self, id: &str, code: i64, text: &str) {
         self.pass_to_client(&answer::refusal(id, code, text));
     }
 
-    /// Whoever waits for what the line says is told under its id, where that can be made out.
+    /// Refuses the line under its id, if that can be read.
     fn refuse_unreadable(&mut self, line: &[u8]) {
-        const WHY: &str = "the line is not unambiguous JSON (bad syntax, bad UTF-8 or a name twice), and could be a tool call: it was not passed on";
+        const WHY: &str = "the line is not unambiguous JSON (bad syntax, bad UTF-8 or a name twice), and could be a tool call: it was not forwarded";
         match Guess::of(line) {
-            // An answer to the server, whose ids are a space of their own.
+            // An answer to the server, which has its own ids.
             Some(guess) if guess.is_answer => {
                 self.pass_to_server(&answer::refusal(&guess.id.to_json(), PARSE_ERROR, WHY));
                 self.refuse("null", PARSE_ERROR, WHY);
@@ -280,7 +280,7 @@ where
     }
 
     fn on_client_batch(&mut self, line: &[u8]) {
-        const WHY: &str = "tools/call in a batch cannot be guarded, and nothing of it was done: send each message by itself";
+        const WHY: &str = "tools/call in a batch cannot be guarded, and nothing of the batch was done: send each message by itself";
         match batch::asks(line, MAX_REQUESTS - self.requests.len()) {
             Asks::Tool if !self.refuse_batch(line, INVALID_REQUEST, WHY) => {
                 tracing::warn!(target: TARGET, event = "call_without_id_dropped");
@@ -296,7 +296,7 @@ where
         }
     }
 
-    /// Answers all that a batch asks with an error; `false` where it asks nothing.
+    /// Answers every request of a batch with an error; `false` if it has none.
     fn refuse_batch(&mut self, line: &[u8], code: i64, why: &str) -> bool {
         let answers = answer::refusals(&batch::asked(line), code, why);
         answers.map(|answers| self.pass_to_client(&answers)).is_some()
@@ -306,7 +306,7 @@ where
         self.mode == Mode::Enforce && self.wire.lock().gone
     }
 
-    /// Remembers a request that is no tool call, until it is answered.
+    /// Remembers a request that is no tool call until it is answered.
     fn expect(&mut self, id: Token, is_list: bool) {
         if self.requests.len() < MAX_REQUESTS {
             if is_list {
@@ -371,14 +371,15 @@ where
                 self.refuse(
                     id_text,
                     OVERLOADED,
-                    "too many calls are under way: the tool did not run",
+                    "too many calls are in flight: the tool did not run",
                 );
             }
         }
     }
 }
 
-const IN_USE: &str = "a call with this id is still under way: this call was not made; send it under an id of its own";
+const IN_USE: &str =
+    "a call with this id is still in flight: this call was not made; send it under another id";
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! What is recorded and where: the command line, and the configuration below it.
+//! What is recorded and where: by the command line, else by the configuration.
 use super::{
     options::Bodies,
     records::{self, Place},
@@ -12,12 +12,12 @@ use std::{
 };
 use tool_reliability::config::{RecordBodies, RecordsConfig};
 
-/// What the command line says of records.
+/// The options of records.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RecordOptions {
-    /// Where mutating calls that have an id are recorded, so that none runs twice although the guard
-    /// ends: a file, redis://HOST:PORT or memory [default: the configuration's, or
-    /// tool-guard/records.db in the user's state folder]
+    /// Where to record mutating calls with an id, so that none runs twice even if the guard ends: a file,
+    /// redis://HOST:PORT or memory [default: the configuration's, or tool-guard/records.db in the user's
+    /// state folder]
     #[arg(long, value_name = "WHERE")]
     records: Option<Place>,
 
@@ -25,11 +25,11 @@ pub(crate) struct RecordOptions {
     #[arg(long, value_enum, value_name = "WHAT")]
     record_bodies: Option<Bodies>,
 
-    /// Encrypts what is kept of calls: 64 hexadecimal digits in a file that is yours alone
+    /// Encrypt the records: 64 hexadecimal digits in a file that only you can read
     #[arg(long, value_name = "FILE")]
     records_key_file: Option<PathBuf>,
 
-    /// Names the server in the records, which several servers may share [default: by the command]
+    /// The server's name in the records, which several servers may share [default: by the command]
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     name: Option<String>,
 }
@@ -44,10 +44,10 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// What a configuration says.
+    /// The configuration's settings.
     ///
     /// # Errors
-    /// Says what is expected in place of a `where` that names none.
+    /// Says what is expected if `where` names no store.
     pub(crate) fn configured(config: &RecordsConfig) -> Result<Self, String> {
         let place = config.place.as_deref().map(str::parse).transpose();
         let place = place.map_err(|error| format!("/records/where: {error}"))?;
@@ -65,7 +65,7 @@ impl Recording {
         })
     }
 
-    /// With what the command line says in its place.
+    /// The options override the configuration.
     pub(crate) fn under(self, options: RecordOptions) -> Self {
         Self {
             place: options.records.or(self.place),
@@ -75,20 +75,20 @@ impl Recording {
         }
     }
 
-    /// Whether somebody named a place, which has to be one then.
+    /// Whether the user named a store, which must then be usable.
     pub(crate) const fn is_named(&self) -> bool {
         self.place.is_some()
     }
 
-    /// What the server that this command starts is called in records.
+    /// The name, in records, of the server that this command starts.
     pub(crate) fn server(&self, command: &[OsString]) -> String {
         self.name.clone().unwrap_or_else(|| records::name_of(command))
     }
 
-    /// Opens the place.
+    /// Opens the store.
     ///
     /// # Errors
-    /// If a place that was named, or the key, cannot be used.
+    /// If a named store, or the key, cannot be used.
     pub(crate) async fn open(self, server: &str) -> anyhow::Result<Records> {
         Ok(Records {
             store: records::open(self.place).await?,
@@ -99,7 +99,7 @@ impl Recording {
     }
 }
 
-/// A path of a configuration, which no shell has looked at.
+/// Expands `~` at the beginning of a configured path, as a shell would.
 fn at_home(path: &Path) -> PathBuf {
     let home = env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     match (path.strip_prefix("~"), home) {

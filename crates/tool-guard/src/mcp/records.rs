@@ -1,4 +1,4 @@
-//! Where the records of calls are that must outlive the guard.
+//! The store of the records of calls, which must outlive the guard.
 use super::private;
 use crate::session::Folder;
 use anyhow::{Context as _, anyhow, bail};
@@ -23,25 +23,25 @@ use tr_core::{
     printable,
 };
 
-/// For how long a call of unknown outcome bars its repeats where nobody says it: until somebody has
-/// looked, or a month.
+/// How long a call of unknown outcome blocks its repeats by default: until a person has settled it, or a
+/// month.
 pub(crate) const UNKNOWN: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// A claim that meets another process's lock waits no longer: a mutating call that cannot be recorded
-/// is refused within 3 s.
+/// How long a claim waits for another process's lock: a mutating call that cannot be recorded is refused
+/// within 3 s.
 const LOCK_WAIT: Duration = Duration::from_millis(800);
 
-/// As many digits tell records apart.
+/// How many digits of an ID distinguish records.
 const SHORT: usize = 12;
 
-/// Where they are.
+/// Where the records are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In this process, and gone with it.
+    /// In this process; they end with it.
     Memory,
-    /// In a SQLite file, which guards of one machine share.
+    /// In a SQLite file, shared by the guards of one machine.
     File(PathBuf),
-    /// In a Redis server, which guards of several machines share.
+    /// In a Redis server, shared by guards of several machines.
     Redis(Box<str>),
 }
 
@@ -56,7 +56,7 @@ impl FromStr for Place {
                 Ok(Self::Redis(url.into()))
             }
             url if url.contains("://") => Err(
-                "only redis:// and rediss:// are known: give a file, redis://HOST:PORT or memory"
+                "only redis:// and rediss:// are supported: give a file, redis://HOST:PORT or memory"
                     .into(),
             ),
             file => Ok(Self::File(file.into())),
@@ -64,11 +64,11 @@ impl FromStr for Place {
     }
 }
 
-/// The store at `place`, or where records are by default; `None` in memory. A default place that
-/// cannot be used is said, and records stay in memory.
+/// Opens the store at `place`, or the default one; `None` for records in memory. If the default store cannot
+/// be used, the guard says so, and records stay in memory.
 ///
 /// # Errors
-/// If the place was named and cannot be used.
+/// If the store was named and cannot be used.
 pub(crate) async fn open(place: Option<Place>) -> anyhow::Result<Option<Arc<dyn RecordStore>>> {
     match place {
         Some(Place::Memory) => Ok(None),
@@ -88,7 +88,7 @@ pub(crate) async fn open(place: Option<Place>) -> anyhow::Result<Option<Arc<dyn 
             Ok(store) => Ok(Some(Arc::new(store))),
             Err(error) => {
                 let said = format!(
-                    "records stay in memory, and a repeat after the guard's end may run a call twice: {error:#}; name a place with --records"
+                    "records stay in memory, and a repeat after the guard's end may run a call twice: {error:#}; name a store with --records"
                 );
                 eprintln!("tool-guard: {}", printable(&said));
                 Ok(None)
@@ -133,7 +133,7 @@ pub(crate) fn default_file() -> anyhow::Result<PathBuf> {
     Ok(state.join("tool-guard/records.db"))
 }
 
-/// The SQLite file, made for its user alone if it is not there.
+/// Opens the SQLite file; creates it with mode 0600 if it does not exist.
 async fn sqlite(file: &Path, is_default: bool) -> anyhow::Result<Sqlite> {
     if let Some(folder) = file.parent().filter(|folder| *folder != Path::new("")) {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -143,7 +143,7 @@ async fn sqlite(file: &Path, is_default: bool) -> anyhow::Result<Sqlite> {
     let store = Sqlite::builder().owners(beside(file, ".guards")).on(database).await?;
     if is_new {
         let said = format!(
-            "keeps the mutating calls that have an id, with their answers, in {} (for you alone): settled ones for 24 h, those of unknown outcome for 30 days. --records memory keeps none; tool-guard records shows them",
+            "keeps the mutating calls that have an id, with their answers, in {} (mode 0600): settled ones for 24 h, those of unknown outcome for 30 days. --records memory keeps none; tool-guard records lists them",
             file.display()
         );
         eprintln!("tool-guard: {}", printable(&said));
@@ -151,14 +151,14 @@ async fn sqlite(file: &Path, is_default: bool) -> anyhow::Result<Sqlite> {
     Ok(store)
 }
 
-/// How people are told of a record.
+/// The beginning of a record's ID that messages show.
 pub(crate) fn short(key: &Key) -> String {
     let mut text = key.to_string();
     text.truncate(SHORT);
     text
 }
 
-/// Makes the file for its user alone; `false` if it is there. A link is not followed, and what another
+/// Creates the file with mode 0600; `false` if it exists. A link is not followed, and a file that another
 /// user can write is refused.
 fn make(file: &Path, is_default: bool) -> anyhow::Result<bool> {
     let (folder, name) = Folder::of(file)?;
@@ -188,8 +188,7 @@ fn beside(file: &Path, ending: &str) -> PathBuf {
     file.with_file_name(name)
 }
 
-/// A name for the server that this command starts: who starts it again, in whatever connection, means
-/// the same one.
+/// A name for the server that this command starts: the same command has the same name in every connection.
 pub(crate) fn name_of(command: &[OsString]) -> String {
     let mut whole = Vec::new();
     for part in command {
@@ -200,19 +199,19 @@ pub(crate) fn name_of(command: &[OsString]) -> String {
     format!("command-{}", &Digest::of_bytes(whole).to_string()[..32])
 }
 
-/// The key with which records are sealed: 64 hexadecimal digits in a file that is its user's alone.
+/// The key with which records are sealed: 64 hexadecimal digits in a file that only its user can read.
 pub(crate) fn key(file: &Path) -> anyhow::Result<SealingKey> {
     let read = || -> anyhow::Result<SealingKey> {
         let (folder, name) = Folder::of(file)?;
         let held = folder.open_file(&name, OFlags::RDONLY)?;
         let mode = std::os::unix::fs::MetadataExt::mode(&held.metadata()?);
         if mode & 0o077 != 0 {
-            bail!("others can read it: chmod 600 it");
+            bail!("other users can read it: run chmod 600 on it");
         }
         let mut text = String::new();
         io::Read::read_to_string(&mut io::Read::take(held, 1024), &mut text)?;
         let digest: Digest = text.trim().parse().map_err(|_| {
-            anyhow!("64 hexadecimal digits expected, such as those of: openssl rand -hex 32")
+            anyhow!("expected 64 hexadecimal digits, such as those of: openssl rand -hex 32")
         })?;
         Ok(SealingKey::new(1, *digest.as_bytes()))
     };

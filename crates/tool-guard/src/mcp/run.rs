@@ -36,24 +36,23 @@ use tokio::{
 };
 use tool_reliability::admin::Admin;
 
-/// A side whose lines pile up to so many bytes is not read from until they are written.
+/// How many bytes may wait for one side before the other is no longer read.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
-/// As many bytes gather for a side before they are written, while there are more lines.
+/// How many bytes are collected for a side before they are written, while there are more lines.
 const AT_ONCE: usize = 64 * 1024;
-/// In so many passes of the loop what has been overdue for long is looked for once.
+/// The number of passes of the loop between two checks for attempts that have been overdue for long.
 const BETWEEN_LOOKS: u32 = 256;
-/// How long a call may take without an answer or progress where nobody says it: clients give up at
-/// about 60 s.
+/// The default limit of a call without an answer or progress: clients give up at about 60 s.
 const IDLE: Duration = Duration::from_secs(50);
-/// How long one may take in all where nobody says it.
+/// The default limit of a call in all.
 const HARD: Duration = Duration::from_secs(600);
 /// How long a server may take to end after its input has.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long the output of a server that has ended may be silent before it counts as ended, too: a
-/// process that the server left behind may hold it open.
+/// How long the output of a server that has ended may be silent before it counts as closed, too: a process
+/// that the server left behind may hold it open.
 const LINGER: Duration = Duration::from_millis(200);
 
-/// Runs the guard until the client leaves, or the server ends.
+/// Runs the guard until the client disconnects, or the server ends.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let logging = log::start(options.log, options.log_file.as_deref())?;
     let files = Files::new(options.config.as_deref(), options.catalog.as_deref());
@@ -68,7 +67,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
             limits.hard
         );
     }
-    // No client can know the prefix before it sees it, and then it would have to want to.
+    // A client cannot guess the prefix.
     let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
     let observe = options.mode == Mode::Shadow;
     let keys = setup.keys(options.derive_keys.map(Into::into));
@@ -82,7 +81,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let connection = format!("mcp-{:016x}", fastrand::u64(..));
     let records = match options.mode {
         Mode::Enforce => recording.open(&server).await?,
-        // Nothing is recorded of calls that are only looked at.
+        // Calls in shadow mode are not recorded.
         Mode::Off | Mode::Shadow => Records::default(),
     };
     let client = Client::new(&server, &connection, setup.identity.clone());
@@ -130,14 +129,14 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         max_line: options.max_line,
         longest: limits.hard,
     };
-    // A task of its own: waking what the runtime blocks on costs a system call each time.
+    // A separate task: waking the runtime's main future costs a system call each time.
     let pumped = tokio::spawn(streams.pump(proxy, options.on_server_exit)).await;
     let code = pumped.unwrap_or_else(|error| resume_unwind(error.into_panic()));
     watching.finish();
     code
 }
 
-/// A task that ends with whoever started it, and what it comes to.
+/// A task that ends when this is dropped, and its result.
 struct AbortOnDrop<T>(JoinHandle<T>);
 
 impl<T> Future for AbortOnDrop<T> {
@@ -157,14 +156,13 @@ impl<T> Drop for AbortOnDrop<T> {
 
 struct Streams {
     from_client: LineReader<Input>,
-    /// `None` once the client does not read any more.
+    /// `None` once the client has stopped reading.
     client_out: Option<Output>,
     server: Server,
-    /// By which signal the guard was ended. Listening in a task of its own, it costs a call next
-    /// to nothing.
+    /// The signal that ended the guard. A separate task waits for it, which costs a call almost nothing.
     ended: AbortOnDrop<u8>,
     max_line: usize,
-    /// What the client asked is waited for no longer once it has left.
+    /// How long the guard waits for the client's open requests after it has disconnected.
     longest: Duration,
 }
 
@@ -186,13 +184,13 @@ impl Streams {
     {
         let mut from_server = reader(proxy.mode(), self.server.take_output(), self.max_line);
         let (mut heard, mut gone, mut ended_first) = (false, false, false);
-        // How long the server may go on once the client has left, and whether it may owe answers.
+        // How long the server may run after the client has disconnected, and whether it may owe answers.
         let (mut patience, mut owed): (Option<Instant>, bool) = (None, false);
-        // The server's exit code once it has ended; until when its end, or more of its output, is
-        // waited for.
+        // The server's exit code once it has ended; the time until which the guard waits for its end, or
+        // for more of its output.
         let (mut exited, mut code) = (false, None);
         let (mut exits_by, mut silent_at): (Option<Instant>, Option<Instant>) = (None, None);
-        // How long the server's input stays open for calls of a client that has left.
+        // How long the server's input stays open for calls of a disconnected client.
         let mut held_until: Option<Instant> = None;
         let mut passes = 0_u32;
         loop {
@@ -201,7 +199,7 @@ impl Streams {
                 proxy.patrol.end_late();
             }
             let client_open = self.from_client.is_open();
-            // Refusals pile up too where a client writes and does not read.
+            // Refusals also accumulate if a client writes and does not read.
             let reading_client = client_open
                 && proxy.to_server.len() < HIGH_WATER
                 && proxy.to_client.len() < HIGH_WATER;
@@ -217,8 +215,8 @@ impl Streams {
             let drained = proxy.calls.is_empty() && proxy.to_client.is_empty();
             let is_over = gone && (exited || exits_by.is_some_and(|by| Instant::now() >= by));
             if is_over && drained && on_exit == OnServerExit::Exit {
-                // What the client has sent already is answered; what it sends from now on finds
-                // nobody, as without us.
+                // Lines that the client has sent already are answered; later ones fail to be written, as
+                // without the guard.
                 match self.from_client.next().now_or_never().flatten() {
                     Some(item) if reading_client => proxy.on_client(&item),
                     _ => break,
@@ -229,7 +227,7 @@ impl Streams {
                 if !from_server.is_open() {
                     break;
                 }
-                // Where calls are not guarded, only the server knows what it still has to answer.
+                // If calls are not guarded, only the server knows which answers it owes.
                 let may_owe = self.client_out.is_some()
                     && (proxy.mode() != Mode::Enforce || proxy.is_asked());
                 if std::mem::replace(&mut owed, may_owe) != may_owe {
@@ -243,7 +241,7 @@ impl Streams {
                 finished = proxy.calls.step() => proxy.on_step(finished),
                 wrote = server::write(&mut self.server.input, &mut proxy.to_server.bytes), if !proxy.to_server.is_empty() => {
                     if wrote.is_err() {
-                        // Its output may still hold answers; the end of that tells the rest.
+                        // Its output may still hold answers, so wait for the end of that.
                         proxy.to_server.clear();
                         self.server.close_input();
                     }
@@ -258,7 +256,7 @@ impl Streams {
                 item = self.from_client.next(), if reading_client => {
                     if let Some(item) = item {
                         proxy.on_client(&item);
-                        // Lines that came together leave together.
+                        // Lines that arrived together are written together.
                         while proxy.to_server.len() < AT_ONCE
                             && proxy.to_client.len() < AT_ONCE
                             && let Some(item) = self.from_client.buffered()
@@ -272,14 +270,14 @@ impl Streams {
                         heard = true;
                         silent_at = exited.then(|| Instant::now() + LINGER);
                         proxy.on_server(&item);
-                        // Many small lines are taken at once, not with a look at all else for each.
+                        // Many small lines are handled at once, without polling everything else for each.
                         while proxy.to_client.len() < AT_ONCE
                             && let Some(item) = from_server.buffered()
                         {
                             proxy.on_next_of_server(&item);
                         }
                     }
-                    // The output may end with a line, so its end is seen below.
+                    // The output may end with a line, so its end is handled below.
                     None => {
                         if !heard && let Some(code) = self.not_started().await {
                             return Ok(code);
@@ -302,7 +300,7 @@ impl Streams {
             }
             if !from_server.is_open() && !std::mem::replace(&mut gone, true) {
                 ended_first = self.from_client.is_open();
-                // It is about to end, and may have something to clean up.
+                // It is about to end, and may have to clean up.
                 exits_by = Some(Instant::now() + server::GRACE);
                 proxy.on_server_gone();
             }
@@ -314,14 +312,14 @@ impl Streams {
         Ok(ExitCode::from(code.filter(|_| gone && ended_first).unwrap_or(0)))
     }
 
-    /// The exit code of a server that never was one.
+    /// The exit code of a server that did not start.
     async fn not_started(&mut self) -> Option<ExitCode> {
         let code = self.server.wait().await?;
         matches!(code, NOT_FOUND | NOT_STARTED).then(|| ExitCode::from(code))
     }
 }
 
-/// Where every byte passes, a line too long does as well.
+/// Whether every byte passes, including lines that are too long.
 fn reader<R: AsyncRead + Unpin>(mode: Mode, reader: R, limit: usize) -> LineReader<R> {
     match mode {
         Mode::Off | Mode::Shadow => LineReader::in_parts(reader, limit),

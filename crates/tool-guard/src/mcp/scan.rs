@@ -1,45 +1,45 @@
-//! Looks into lines that are too long to be kept or that no JSON reader takes: the top-level `id` of
-//! an object, whether it asks, what it answers; the elements of an array.
+//! Reads lines that are too long to be kept or that no JSON reader accepts: the top-level `id` of an object,
+//! whether it is a request, its result and error; the elements of an array.
 use std::ops::Range;
 
 /// The longest id that is remembered, in bytes of JSON text.
 const MAX_ID: usize = 256;
 
-/// Reads an object byte by byte, and keeps nothing but its `id` and where its answer stands.
+/// Reads an object byte by byte, and keeps only its `id` and the positions of its answer.
 #[derive(Debug, Default)]
 pub(crate) struct IdScan {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// The string or scalar that is being read at the top level, or right inside of `result`.
+    /// The string or scalar that is being read at the top level, or directly in `result`.
     token: Vec<u8>,
-    /// The value that is being read at the top level belongs to this member.
+    /// The top-level member of the value that is being read.
     member: Member,
-    /// The value that is being read right inside of `result` belongs to this member.
+    /// The member of `result` of the value that is being read.
     flag: Flag,
-    /// A value, and not a name, comes next.
+    /// Whether a value comes next, and not a name.
     value: bool,
     found: Option<Found>,
     asks: bool,
     answers: bool,
-    /// Where the last `error` and the last `result` stand, unless they are `null`.
+    /// The positions of the last `error` and the last `result`, unless they are `null`.
     error: Option<Range<usize>>,
     result: Option<Range<usize>>,
-    /// The last `result` has `isError: true`.
+    /// Whether the last `result` has `isError: true`.
     is_error: bool,
-    /// The last `result` has `resultType: "input_required"`.
+    /// Whether the last `result` has `resultType: "input_required"`.
     wants_input: bool,
-    /// How much was read.
+    /// How many bytes were read.
     read: usize,
-    /// Where the value began that is being read at the top level.
+    /// The beginning of the value that is being read at the top level.
     begun: usize,
-    /// Where the value at the top level begins that is being read, whatever it is.
+    /// The beginning of the top-level value that is being read, of any kind.
     value_begun: Option<usize>,
-    /// The object has ended.
+    /// Whether the object has ended.
     ended: bool,
 }
 
-/// The members of a message that matter here.
+/// The members of a message that the scanner distinguishes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Member {
     Id,
@@ -49,7 +49,7 @@ enum Member {
     Other,
 }
 
-/// The members of a result that matter here.
+/// The members of a result that the scanner distinguishes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Flag {
     IsError,
@@ -58,7 +58,7 @@ enum Flag {
     Other,
 }
 
-/// An id, and where it stands.
+/// An id, and its position.
 #[derive(Debug)]
 struct Found {
     text: Box<str>,
@@ -66,7 +66,7 @@ struct Found {
 }
 
 impl IdScan {
-    /// Goes on with more of the text.
+    /// Continues with more of the text.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.step(byte);
@@ -74,18 +74,18 @@ impl IdScan {
         }
     }
 
-    /// The id's JSON text, if it was a string or a number. Of several it is the last, which is the
-    /// one that readers of JSON keep.
+    /// The id's JSON text, if it was a string or a number. Of several it is the last, as JSON readers take
+    /// it.
     pub(crate) fn found(self) -> Option<Box<str>> {
         self.found.map(|found| found.text)
     }
 
-    /// The same, and where it stands.
+    /// The same, with its position.
     pub(crate) fn placed(self) -> Option<(Box<str>, Range<usize>)> {
         self.found.map(|found| (found.text, found.place))
     }
 
-    /// Whether the object was there as a whole.
+    /// Whether the object is complete.
     pub(crate) const fn ended(&self) -> bool {
         self.ended
     }
@@ -95,17 +95,17 @@ impl IdScan {
         self.asks
     }
 
-    /// Whether it says what came of a request.
+    /// Whether it is an answer to a request.
     pub(crate) const fn answers(&self) -> bool {
         self.answers
     }
 
-    /// Where the answer's `error` stands, if it has one.
+    /// The position of the answer's `error`, if it has one.
     pub(crate) fn error(&self) -> Option<Range<usize>> {
         self.error.clone()
     }
 
-    /// Where its `result` stands, if it has one, and whether that says `isError: true`.
+    /// The position of its `result`, if it has one, and whether it has `isError: true`.
     pub(crate) fn result(&self) -> Option<(Range<usize>, bool)> {
         Some((self.result.clone()?, self.is_error))
     }
@@ -145,7 +145,7 @@ impl IdScan {
                 }
             }
             b'{' | b'[' => {
-                // A value that is no scalar has no text that matters.
+                // Only scalars have a text that is kept.
                 self.depth += 1;
                 self.flag = Flag::Other;
                 if self.depth == 2 && self.member == Member::Result {
@@ -172,7 +172,7 @@ impl IdScan {
         }
     }
 
-    /// A name at the top level has ended.
+    /// Handles the end of a name at the top level.
     fn begin_member(&mut self) {
         self.member = match &*self.token {
             b"\"id\"" => Member::Id,
@@ -218,8 +218,8 @@ impl IdScan {
     }
 }
 
-/// The elements of an array as they stand in a line, which need not be JSON; `None` if the line is no
-/// array, or not there as a whole. None of them is kept, so that a line of millions takes no room.
+/// The elements of an array in a line, which need not be JSON; `None` if the line is no complete array. The
+/// elements are not collected, so a line of millions takes no memory.
 pub(crate) fn elements(line: &[u8]) -> Option<Elements<'_>> {
     let inside = bare(line).strip_prefix(b"[")?.strip_suffix(b"]")?;
     let all = Elements { rest: Some(inside), torn: false };
@@ -228,11 +228,11 @@ pub(crate) fn elements(line: &[u8]) -> Option<Elements<'_>> {
     (!looked.torn).then_some(all)
 }
 
-/// Goes from one comma to the next.
+/// Advances to the next comma.
 #[derive(Clone, Debug)]
 pub(crate) struct Elements<'l> {
     rest: Option<&'l [u8]>,
-    /// A bracket or a string did not end, or one ended that had not begun.
+    /// Whether a bracket or a string did not end, or ended without a beginning.
     torn: bool,
 }
 
@@ -265,7 +265,7 @@ impl<'l> Iterator for Elements<'l> {
     }
 }
 
-/// The line without white space around it, and without a mark of byte order before it.
+/// The line without white space around it, and without a byte order mark before it.
 pub(crate) fn bare(line: &[u8]) -> &[u8] {
     const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
     line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line).trim_ascii()

@@ -8,15 +8,15 @@ use tokio::{
     time::timeout,
 };
 
-/// Longer than the supervisor takes to end its group.
+/// Longer than the supervisor needs to end its group.
 pub(crate) const GRACE: Duration = Duration::from_secs(4);
 
 /// A running server.
 #[derive(Debug)]
 pub(crate) struct Server {
-    /// Ends with the server.
+    /// The supervisor, which ends with the server.
     pub(crate) supervisor: Child,
-    /// `None` once nothing more is to come.
+    /// `None` after it was closed.
     pub(crate) input: Option<ChildStdin>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) async fn write(
     input.write_buf(lines).await
 }
 
-/// Waits for the server's end, however long that takes; its exit code, if there is one.
+/// Waits for the server's end, without a limit; returns its exit code, if there is one.
 pub(crate) async fn exit(supervisor: &mut Child) -> Option<u8> {
     let status = supervisor.wait().await.ok()?;
     Some(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
@@ -52,22 +52,22 @@ impl Server {
         Ok(Self { supervisor, input })
     }
 
-    /// Its output; there is one.
+    /// Its output, which can be taken once.
     pub(crate) fn take_output(&mut self) -> ChildStdout {
         self.supervisor.stdout.take().expect("piped, and taken once")
     }
 
-    /// Tells it that nothing more comes.
+    /// Closes its input.
     pub(crate) fn close_input(&mut self) {
         self.input = None;
     }
 
-    /// Waits for its end; the exit code, or none if it takes too long.
+    /// Waits for its end for a limited time; returns the exit code, if it ended.
     pub(crate) async fn wait(&mut self) -> Option<u8> {
         timeout(GRACE, exit(&mut self.supervisor)).await.ok()?
     }
 
-    /// Ends it, and all that it started.
+    /// Ends it, with all processes of its group.
     pub(crate) async fn end(&mut self) {
         self.close_input();
         let id = self.supervisor.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));

@@ -1,4 +1,4 @@
-//! How the guard is set up: options, variables and files, and files once more.
+//! Reads the guard's setup from options, variables and files, and reads the files again.
 use super::{
     effects::Declared,
     identity::{self, IdentityRule},
@@ -19,14 +19,14 @@ use tool_reliability::{
 };
 use tr_core::{ToolCatalog, ToolManifest, catalog::CatalogError};
 
-/// The files that say how the guard is set up.
+/// The files with the guard's setup.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     config: Option<PathBuf>,
     catalog: Option<PathBuf>,
 }
 
-/// What they and the environment say.
+/// The setup of the files and the environment.
 pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) recording: Recording,
@@ -47,7 +47,7 @@ impl Files {
     /// Reads them.
     ///
     /// # Errors
-    /// Names everything that is wrong with any of them, and with the environment.
+    /// Reports all mistakes of the files and of the environment.
     pub(crate) fn read(&self) -> Result<Setup, String> {
         let mut faults = Environment::faults(|name| env::var(name).ok());
         let config = faults.take(read_config(self.config.as_deref(), variables()));
@@ -69,16 +69,16 @@ impl Files {
         }
     }
 
-    /// Where a configuration's mistake is.
+    /// The file, or the environment, with a configuration's mistake.
     pub(crate) fn said_in(&self) -> String {
         let file = self.config.as_deref().map(|file| file.display().to_string());
         file.unwrap_or_else(|| "the environment".into())
     }
 
-    /// Reads them again, and has the stack take over what can change.
+    /// Reads them again, and applies to the stack what can be reloaded.
     ///
     /// # Errors
-    /// Names everything that is wrong; nothing has changed then.
+    /// Reports all mistakes; nothing has changed then.
     pub(crate) fn read_again(&self, live: &Live, declared: &Declared) -> Result<Reloaded, String> {
         let setup = self.read()?;
         let reloaded = live.reload(setup.config.clone()).map_err(|error| error.to_string())?;
@@ -88,17 +88,17 @@ impl Files {
 }
 
 impl Setup {
-    /// Declares what is known of tools: what the catalogue says beats the configuration.
+    /// Declares the tools to the stack: the catalogue overrides the configuration.
     pub(crate) fn declare(&self, declared: &Declared) {
         let undeclared = self.declared.said_of_undeclared();
         let undeclared = undeclared.unwrap_or_else(|| self.config.catalog.undeclared_effect());
         declared.replace(self.config.catalog.iter().chain(self.declared.iter()), undeclared);
     }
 
-    /// What is known of tools, as one catalogue: what the catalogue says beats the configuration.
+    /// All declarations of tools in one catalogue: the catalogue overrides the configuration.
     ///
     /// # Errors
-    /// If the two name more tools than a catalogue can hold.
+    /// If both together declare more tools than a catalogue can hold.
     pub(crate) fn catalog(&self) -> Result<ToolCatalog, CatalogError> {
         let all = self.config.catalog.iter().chain(self.declared.iter());
         let tools: BTreeMap<_, _> = all.map(|tool| (tool.tool.name(), tool)).collect();
@@ -111,7 +111,7 @@ impl Setup {
         })
     }
 
-    /// What becomes of loops, and what to say of an option whose name will go: an option beats the
+    /// The mode of the loop guard, and the warning for a deprecated option: an option overrides the
     /// configuration.
     pub(crate) fn loops(&self, option: Option<Loops>) -> (loopguard::Mode, Option<&'static str>) {
         let configured = self.config.loops.mode.map(|mode| match mode {
@@ -123,17 +123,17 @@ impl Setup {
         option.map_or_else(|| (configured.unwrap_or_default(), None), Loops::mode)
     }
 
-    /// Where malformed calls are written down.
+    /// The path of the attribution log.
     pub(crate) fn attribution_log(&self) -> Option<PathBuf> {
         self.config.loops.log_path.as_deref().map(PathBuf::from)
     }
 
-    /// Whether the loop guard, which writes them down, looks at calls.
+    /// Whether the loop guard, which writes that log, is on.
     pub(crate) fn guards_loops(&self, loops: loopguard::Mode) -> bool {
         self.config.loops.enabled != Some(false) && loops != loopguard::Mode::Off
     }
 
-    /// From what keys are derived: an option beats the configuration.
+    /// The derived keys: an option overrides the configuration.
     pub(crate) fn keys(&self, option: Option<DerivedKeys>) -> DerivedKeys {
         let configured = self.config.idempotency.derived_keys.map(|keys| match keys {
             DeriveKeys::Off => DerivedKeys::Off,
@@ -145,7 +145,7 @@ impl Setup {
     }
 }
 
-/// Collects what is wrong.
+/// Collects the errors.
 trait Faults {
     fn take<T>(&mut self, read: anyhow::Result<T>) -> Option<T>;
 }

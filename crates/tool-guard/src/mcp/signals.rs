@@ -1,10 +1,10 @@
-//! What the signals of the system mean to a running guard.
+//! Handles the system's signals to a running guard.
 use super::{effects::Declared, setup::Files};
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tool_reliability::{config::Live, telemetry::TARGET};
 
-/// The signals that the guard listens to, from when this was made.
+/// The signals that the guard handles, from its creation on.
 #[derive(Debug)]
 pub(crate) struct Signals {
     term: Signal,
@@ -21,8 +21,8 @@ impl Signals {
         })
     }
 
-    /// Waits for the signal that ends the guard. SIGHUP does, too, unless there is something to
-    /// `reload`; it does not return before that is done.
+    /// Waits for the signal that ends the guard. SIGHUP ends it too, unless there is something to `reload`;
+    /// a reload completes before this returns.
     pub(crate) async fn end(mut self, reload: Option<impl Fn()>) -> u8 {
         loop {
             tokio::select! {
@@ -37,7 +37,7 @@ impl Signals {
     }
 }
 
-/// Reads `files` again, if there are any, and tells the log what became of it.
+/// Reads `files` again, if there are any, and logs the result.
 pub(crate) fn reload(files: Files, live: Live, declared: Declared) -> Option<impl Fn()> {
     files.is_any().then_some(move || match files.read_again(&live, &declared) {
         Ok(reloaded) => {

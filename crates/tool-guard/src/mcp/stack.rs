@@ -18,16 +18,15 @@ use tool_reliability::{
 };
 use tr_core::catalog::ToolCatalog;
 
-/// A failure that did not run frees the call's id: what refused it (a server that has ended) need not be
-/// there any more when the next guard asks. A mutating call's failure that ran is kept as a success is,
-/// whatever this says.
+/// A failure of a call that did not run releases the call's id: its reason (a server that has ended) may be
+/// gone when the next guard asks. A failure of a mutating call that ran is kept as long as a success,
+/// whatever this value.
 const FREED: Duration = Duration::from_millis(1);
 
-/// For how long a killed guard's claims bind where nobody can see its end (Redis): clients give up at
-/// 60 s.
+/// The lease of a killed guard's claims if its end cannot be observed (Redis): clients give up at 60 s.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// How long records hold where the configuration does not say it.
+/// The default times to live of records.
 pub(crate) struct Times {
     unknown: Option<Duration>,
     failed: Option<Duration>,
@@ -35,7 +34,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// What this configuration leaves open.
+    /// The times that this configuration does not set.
     pub(crate) fn beside(config: &IdempotencyConfig) -> Self {
         Self {
             unknown: config.unknown_ttl_ms.is_none().then_some(UNKNOWN),
@@ -44,7 +43,7 @@ impl Times {
         }
     }
 
-    /// Sets them.
+    /// Applies them.
     pub(crate) fn set(&self, mut layer: idempotency::Builder) -> idempotency::Builder {
         if let Some(unknown) = self.unknown {
             layer = layer.unknown_ttl(unknown);
@@ -59,18 +58,18 @@ impl Times {
     }
 }
 
-/// Where records are that outlive the guard.
+/// The store of records that outlive the guard.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     pub(crate) store: Option<Arc<dyn RecordStore>>,
     pub(crate) key: Option<SealingKey>,
     pub(crate) keep_answers: bool,
-    /// Of calls that name no conversation.
+    /// For calls that name no conversation.
     pub(crate) instance: Box<str>,
 }
 
 impl Records {
-    /// Has a layer keep its records there.
+    /// Makes a layer keep its records there.
     pub(crate) fn keep(self, mut layer: idempotency::Builder) -> idempotency::Builder {
         if let Some(store) = self.store {
             layer =
@@ -83,7 +82,7 @@ impl Records {
     }
 }
 
-/// The stack as `config` has it, but for what the proxy decides itself.
+/// The stack of `config`, without the parts that the proxy decides itself.
 pub(crate) fn live(
     config: Config,
     keys: DerivedKeys,
@@ -95,7 +94,7 @@ pub(crate) fn live(
     let times = Times::beside(&config.idempotency);
     let signals = signals(loops, config.loops.signals);
     let told = Signals::builder().build()?;
-    // Nothing of what these calls' events tell is done.
+    // The events of these calls report decisions that are not applied.
     let told = if mode == Mode::Shadow { told.shadow() } else { told };
     let live = Live::new(config, |builder| {
         watch(builder)
@@ -103,21 +102,21 @@ pub(crate) fn live(
             .attempt_timeout(AttemptTimeoutBuilder::only_as_requested)
             .idempotency(|layer| records.keep(times.set(layer.derived_keys(keys))))
             .loop_guard(|guard| guard.mode(loops).signals(signals))
-            // What MCP says of a failure is `isError`; any other member is the server's answer.
+            // MCP marks a failure by `isError`; other members are the server's answer.
             .silent_failures(false)
             .telemetry(told)
     });
     Ok(live?)
 }
 
-/// Reads what the user says of the server's tools.
+/// Reads the user's catalogue of the server's tools.
 pub(crate) fn read_catalog(path: &Path) -> anyhow::Result<ToolCatalog> {
     let (text, is_json) = read(path)?;
     let read = if is_json { ToolCatalog::from_json(&text) } else { ToolCatalog::from_toml(&text) };
     read.with_context(|| format!("{} cannot be used", path.display()))
 }
 
-/// Reads how the user sets up the stack: a file, if there is one, with these variables over it.
+/// Reads the user's configuration of the stack: a file, if there is one, overridden by these variables.
 pub(crate) fn read_config(
     path: Option<&Path>,
     vars: impl IntoIterator<Item = (String, String)>,

@@ -1,4 +1,4 @@
-//! Our own standard input and output, without a thread in between where the system allows it.
+//! Our own standard input and output, without an extra thread if the system allows it.
 use std::{
     io,
     os::fd::{AsFd, OwnedFd},

@@ -1,4 +1,4 @@
-//! What became of the calls, counted as they end, and told when the guard does.
+//! Counts the ends of calls, and logs a summary when the guard ends.
 use super::call::McpCall;
 use std::{
     collections::BTreeMap,
@@ -17,10 +17,10 @@ use tr_core::{
     Verdict, causes, classify,
 };
 
-/// The event that tells it, which is written at every level but `off`.
+/// The event of the summary, which is written at every level but `off`.
 pub(crate) const SUMMARY: &str = "summary";
 
-/// Counts of one guard.
+/// The counts of one guard.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     calls: AtomicU64,
@@ -30,18 +30,18 @@ pub(crate) struct Counts {
     unknown: AtomicU64,
     unfinished: AtomicU64,
     unrecorded: AtomicU64,
-    /// By the code of the refusal, of which there are a few.
+    /// By the code of the refusal; there are few codes.
     refused: Mutex<BTreeMap<Box<str>, u64>>,
 }
 
-/// What a call came to.
+/// The end of a call.
 #[derive(Debug, PartialEq, Eq)]
 enum Fate<'e> {
-    /// The server's answer, good or bad, or a failure that leaves nothing open.
+    /// The server's answer, success or failure, or a failure with a known outcome.
     Ended,
-    /// A recorded end, or that of the same call that ran already.
+    /// A recorded end, or that of the same call that was running.
     Replayed,
-    /// Nothing was sent, by this code.
+    /// A refusal with this code; nothing was sent.
     Refused(&'e str),
     /// It may have run, and must not be repeated.
     Unknown,
@@ -61,12 +61,12 @@ impl Counts {
         }
     }
 
-    /// A client is answered although the end of its call is not recorded.
+    /// Counts an answer whose call's end is not recorded.
     pub(crate) fn unrecorded(&self) {
         add(&self.unrecorded);
     }
 
-    /// Tells the log.
+    /// Logs the summary.
     pub(crate) fn tell(&self) {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut by = String::new();
@@ -119,18 +119,18 @@ impl Observer for Counts {
     }
 }
 
-/// A call that is counted. Dropped before its end, it was cut off.
+/// A call that is counted. A call that is dropped before its end counts as unfinished.
 #[derive(Debug)]
 pub(crate) struct Counted {
     counts: Arc<Counts>,
     mcp: Arc<McpCall>,
-    /// Although it may have run.
+    /// Whether it may be repeated although it may have run.
     may_repeat: bool,
     is_over: bool,
 }
 
 impl Counted {
-    /// The call has ended.
+    /// Counts the end of the call.
     pub(crate) fn end(&mut self, end: &Result<ToolOutcome, BoxError>) {
         self.is_over = true;
         self.counts.count(&fate(self.mcp.is_own_id_used(), self.may_repeat, end));
@@ -165,7 +165,7 @@ fn fate<'e>(was_sent: bool, may_repeat: bool, end: &'e Result<ToolOutcome, BoxEr
             (classify::error(&**error).end, false)
         }
     };
-    // A server's own failure leaves nothing open, unless it is one that passes: it may have run.
+    // A server's own failure has a known outcome, unless it is transient: the call may have run.
     let is_open = !is_answer || matches!(found.verdict, Verdict::Transient { .. });
     match found.verdict {
         Verdict::Cancelled if found.ran == Ran::No => Fate::Ended,

@@ -30,17 +30,17 @@ use tr_core::{
     canonical::Key, classify,
 };
 
-/// What the service and the proxy's loop share. Nobody else locks it.
+/// The state that the service and the proxy's loop share.
 #[derive(Debug)]
 pub(crate) struct Wire {
     state: Mutex<WireState>,
     limits: Limits,
     records: Handle<ToolOutcome>,
-    /// Of this process's calls that may have run.
+    /// This process's calls that may have run.
     pub(crate) unknowns: Unknowns,
-    /// Calls without a key leave records too.
+    /// Whether calls without a key are recorded too.
     derived: bool,
-    /// Answers are compared with those before.
+    /// Whether answers are compared with earlier ones.
     compares: bool,
 }
 
@@ -55,17 +55,17 @@ pub(crate) struct Claim {
     in_store: bool,
 }
 
-/// Who is to be told when the server answers a call that was given up.
+/// The details of a given-up call, for the case that the server still answers it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Owed {
     pub(crate) claim: Option<Claim>,
-    /// By which it bars its equals.
+    /// The key by which it blocks equal calls.
     pub(crate) equals: Option<Equals>,
-    /// Where it names codes by which the tool says that it did not run.
+    /// The manifest with the codes by which the tool says that it did not run.
     pub(crate) codes: Option<Arc<ToolManifest>>,
 }
 
-/// How long an attempt may take.
+/// The limits of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Without an answer or progress.
@@ -79,9 +79,9 @@ pub(crate) struct WireState {
     pub(crate) flights: Flights,
     /// Lines for the server, in order.
     pub(crate) outbox: Vec<Bytes>,
-    /// In shadow mode the proxy has sent the line already.
+    /// Whether the proxy has sent the line already, in shadow mode.
     pub(crate) observe: bool,
-    /// The server process has ended.
+    /// Whether the server process has ended.
     pub(crate) gone: bool,
 }
 
@@ -99,19 +99,19 @@ impl Wire {
         Self { state: Mutex::new(state), limits, records, unknowns, derived, compares: false }
     }
 
-    /// Whether answers are compared with those before; without it they are not.
+    /// Sets whether answers are compared with earlier ones.
     pub(crate) const fn comparing(mut self, compares: bool) -> Self {
         self.compares = compares;
         self
     }
 
-    /// Whether answers are compared with those before.
+    /// Whether answers are compared with earlier ones.
     pub(crate) const fn compares(&self) -> bool {
         self.compares
     }
 
-    /// The claim under which the call runs, if it leaves a record. A key that cannot be used was
-    /// refused by the layer that records, and a call that none can be derived for leaves none.
+    /// The claim under which the call runs, if it is recorded. The recording layer refuses an unusable key,
+    /// and does not record a call without a key.
     pub(crate) fn claim_of(&self, call: &ToolCall) -> Option<Claim> {
         if let Some(fence) = call.fencing_token() {
             return Some(Claim { fence, in_store: true });
@@ -128,14 +128,14 @@ impl Wire {
         self.records.in_store()
     }
 
-    /// The key of a call that has ended, if the store should have that end and does not.
+    /// The key of a call that has ended, if its end should be in the store and is not.
     pub(crate) fn unrecorded(&self, call: &McpCall) -> Option<Key> {
         let key = call.trace.record?;
         self.store()?.is_unrecorded(&key).then_some(key)
     }
 
-    /// The server has answered a call after it was given up. A failure that does not say whether the
-    /// call ran, such as one that answers the guard's own cancellation, leaves it unknown.
+    /// Handles the server's answer to a given-up call. A failure that does not say whether the call ran, such
+    /// as one that answers the guard's own cancellation, leaves it unknown.
     pub(crate) fn settle(&self, owed: Owed, outcome: ToolOutcome) {
         let Owed { claim, equals, codes } = owed;
         let outcome = answer::judged(outcome, codes.as_deref());
@@ -154,19 +154,19 @@ impl Wire {
         };
         match self.store().filter(|_| in_store) {
             Some(store) => drop(tokio::spawn(settle_in_store(store, fence, how))),
-            // A record that is settled already, gone, or another run's by now needs nothing.
+            // Nothing to do for a record that is settled already, gone, or of another run.
             None => {
                 let _ = self.records.settle_run(&fence.key, fence.epoch, how);
             }
         }
     }
 
-    /// When the first attempt will be overdue if nothing more is heard.
+    /// When the first attempt times out unless the server sends something.
     pub(crate) fn first_deadline(&self) -> Option<Instant> {
         self.lock().flights.first_deadline(self.limits).map(Instant::from_std)
     }
 
-    /// Ends the attempts that are overdue, and tells the server.
+    /// Times out attempts, and cancels them at the server.
     pub(crate) fn end_overdue(&self, now: Instant) {
         let mut wire = self.lock();
         for wire_id in wire.flights.end_overdue(self.limits, now.into_std()) {
@@ -179,14 +179,14 @@ impl Wire {
     }
 }
 
-/// Whether the answer leaves a mutating call unknown, by the rule of the layer that records it.
+/// Whether the answer leaves a mutating call unknown, by the rule of the recording layer.
 fn leaves_unknown(outcome: &ToolOutcome) -> bool {
     let Some(error) = outcome.error() else { return false };
     let end = classify::tool_error(error).end;
     end.ran == Ran::Unknown || (end.verdict == Verdict::Cancelled && end.ran != Ran::No)
 }
 
-/// Tries again while the guard's own giving up is not recorded yet, and while the store is busy.
+/// Retries while the guard's own end of the call is not recorded yet, and while the store is busy.
 async fn settle_in_store(
     store: StoreHandle<ToolOutcome>,
     fence: FencingToken,
@@ -212,7 +212,7 @@ async fn settle_in_store(
 }
 
 impl WireState {
-    /// Nobody waits for `wire_id` any more: tells the server.
+    /// Cancels `wire_id` at the server.
     fn cancel(&mut self, wire_id: &Token) {
         if !self.observe {
             self.outbox.push(cancellation(wire_id));
@@ -234,7 +234,7 @@ impl Service<ToolCall> for ServerTool {
     }
 
     fn call(&mut self, call: ToolCall) -> Attempt {
-        let mcp = McpCall::of(&call).expect("the proxy attaches what it read");
+        let mcp = McpCall::of(&call).expect("the proxy attaches it");
         let codes = call.parts().manifest.clone().filter(|tool| !tool.not_run.is_empty());
         let claim = self.0.claim_of(&call);
         let owed = Owed { claim, equals: mcp.trace.equals, codes: codes.clone() };
@@ -243,7 +243,7 @@ impl Service<ToolCall> for ServerTool {
             return Attempt::Refused(Some(Failure::SERVER_GONE_BEFORE));
         }
         if wire.observe && mcp.is_own_id_used() {
-            // Nobody knows how another attempt would have ended.
+            // In shadow mode no second attempt is sent, so its end is not known.
             return Attempt::Assumed;
         }
         mcp.forget();
@@ -273,15 +273,15 @@ pub(crate) enum Attempt {
     Waiting(Waiting),
 }
 
-/// Waits for an answer; dropped, it gives the attempt up.
+/// Waits for an answer; dropping it gives up the attempt.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     wire: Arc<Wire>,
     mcp: Arc<McpCall>,
-    /// Until the attempt has ended.
+    /// `None` once the attempt has ended.
     wire_id: Option<Token>,
     ending: oneshot::Receiver<Ending>,
-    /// Where it names codes by which the tool says that it did not run.
+    /// The manifest with the codes by which the tool says that it did not run.
     codes: Option<Arc<ToolManifest>>,
 }
 

@@ -1,5 +1,4 @@
-//! Calls whose outcome is unknown bar their equals: a model that repeats one under a new id is
-//! stopped, too.
+//! Calls of unknown outcome block equal calls, so that a model cannot repeat one under a new id.
 use super::{identity, records};
 use std::{
     collections::BTreeMap,
@@ -18,35 +17,35 @@ use tr_core::{
     canonical::Key, classify, code, printable,
 };
 
-/// For how long.
+/// How long they do.
 const BARS: Duration = Duration::from_secs(600);
 
-/// More than happen in that time; past it the first to end makes room.
+/// More than occur in that time; beyond it the one that ends first is forgotten.
 const MOST: usize = 10_000;
 
-/// More calls with the same params in one conversation than anybody looks through.
+/// More calls with the same params than one conversation has.
 const LISTED: usize = 256;
 
-/// Calls of this process that may have run, by what makes their equals. Several calls may be equal: each
-/// of them bars the others until its own end is known.
+/// Calls of this process that may have run, by the key of equal calls. Several calls may be equal: each
+/// blocks the others until its own end is known.
 #[derive(Debug, Default)]
 pub(crate) struct Unknowns {
     calls: Mutex<BTreeMap<(Key, Who), Since>>,
     numbers: AtomicU64,
 }
 
-/// A call among those that it is equal to.
+/// A call, and the key that it shares with equal calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Equals {
-    /// What they have in common.
+    /// The shared key.
     pub(crate) key: Key,
     who: Who,
 }
 
-/// Which of several equal calls one is.
+/// Identifies one of several equal calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Who {
-    /// One without an id.
+    /// A call without an id.
     Numbered(u64),
     /// All calls with this id are one.
     Known(Key),
@@ -60,19 +59,19 @@ impl Who {
 #[derive(Clone, Copy, Debug)]
 struct Since {
     until: Instant,
-    /// Of the record, if there is one.
+    /// Its record, if there is one.
     key: Option<Key>,
 }
 
-/// A call that is not run, since an equal one may have run.
+/// A call that is not run, because an equal one may have run.
 #[derive(Debug)]
 pub(crate) struct Barred {
     facts: FailureInfo,
-    /// Of the call that bars it.
+    /// The record of the call that blocks it.
     key: Option<Key>,
-    /// For how long it still does.
+    /// For how long it is still blocked.
     left: Duration,
-    /// The tool, where nobody has said what it does to the world.
+    /// The tool, if its effect is not declared.
     undeclared: Option<Box<str>>,
 }
 
@@ -82,14 +81,14 @@ impl Barred {
         Self { facts, key, left, undeclared: None }
     }
 
-    /// Nobody has said what this call's tool does to the world, if that is so.
+    /// Names this call's tool, if its effect is not declared.
     pub(crate) fn of(mut self, call: &ToolCall) -> Self {
         let parts = call.parts();
         self.undeclared = (!parts.effect_declared).then(|| parts.tool.label().into());
         self
     }
 
-    /// What can be done about it.
+    /// What a person can do about it.
     fn advice(&self) -> String {
         let mut advice = match &self.key {
             Some(key) => settles(key),
@@ -123,16 +122,16 @@ impl Error for Barred {
     }
 }
 
-/// What a model must know of a call that is barred.
+/// The warning for the model about a blocked call.
 pub(crate) const CHECK_FIRST: &str =
     " (do not repeat it; check first whether the earlier call ran)";
 
-/// Whether the call was barred by an equal one.
+/// Whether an equal call blocked this one.
 pub(crate) fn is_barred(error: &BoxError) -> bool {
     error.is::<Barred>()
 }
 
-/// What a person can do about a call that may have run; nothing where it has no record and bars itself.
+/// What a person can do about a call that may have run; empty if it has no record and blocks itself.
 pub(crate) fn told(error: &BoxError, ran: Ran, own: Option<Key>) -> String {
     match (error.downcast_ref::<Barred>(), own) {
         (Some(barred), _) => barred.advice(),
@@ -149,13 +148,13 @@ fn settles(key: &Key) -> String {
 }
 
 impl Unknowns {
-    /// The call under the key `own`, or one without an id, among its equals.
+    /// Identifies the call under the key `own`, or one without an id, among equal calls.
     pub(crate) fn equals(&self, key: Key, own: Option<Key>) -> Equals {
         let number = || Who::Numbered(self.numbers.fetch_add(1, Ordering::Relaxed));
         Equals { key, who: own.map_or_else(number, Who::Known) }
     }
 
-    /// The call, which has this record, may have run.
+    /// Registers that the call, which has this record, may have run.
     pub(crate) fn note(&self, equals: Equals, key: Option<Key>) {
         let mut all = self.lock();
         let now = Instant::now();
@@ -169,12 +168,12 @@ impl Unknowns {
         all.insert((equals.key, equals.who), Since { until: now + BARS, key });
     }
 
-    /// It is known how the call ended.
+    /// Registers that the call's end is known.
     pub(crate) fn settled(&self, equals: &Equals) {
         self.lock().remove(&(equals.key, equals.who));
     }
 
-    /// What bars this call for the longest time, unless that is its own record.
+    /// The call that blocks this one for the longest time, unless that is its own record.
     pub(crate) fn bars(&self, equals: &Key, own: Option<Key>) -> Option<Barred> {
         let now = Instant::now();
         let all = self.lock();
@@ -184,8 +183,9 @@ impl Unknowns {
         Some(Barred::by(since.key, since.until - now))
     }
 
-    /// The same, unless the store knows by now how the calls that bar it ended: a person may have
-    /// settled them there, or another guard heard their answers. What the store cannot say still bars.
+    /// The same, unless the store has meanwhile recorded how the blocking calls ended: a person may have
+    /// settled them there, or another guard may have received their answers. If the store cannot be read,
+    /// they still block.
     pub(crate) async fn still(
         &self,
         mut barred: Barred,
@@ -215,19 +215,19 @@ impl Unknowns {
     }
 }
 
-/// Whether the server may have done what it was asked, and has not answered.
+/// Whether the server may have run the call, and has not answered.
 pub(crate) fn is_unknown(end: &Result<ToolOutcome, BoxError>) -> bool {
     end.as_ref().is_err_and(|error| classify::error(&**error).end.ran == Ran::Unknown)
 }
 
-/// What bars this call among the records of its conversation that another process left.
+/// The call that blocks this one among the records of its conversation that another process left.
 pub(crate) async fn in_store(
     records: &StoreHandle<ToolOutcome>,
     call: &ToolCall,
 ) -> Option<Barred> {
     let parts = call.parts();
     let session = parts.context.session.as_deref()?;
-    // Who cannot ask the store is not granted a claim either, where one is needed.
+    // A guard that cannot read the store gets no claim either, where one is needed.
     let digest = identity::digest(call);
     let unknown = records.unknown_equals(session, &digest, LISTED).await.ok()?;
     let own = parts.idempotency.id.map(|id| id.key);
@@ -273,7 +273,7 @@ mod tests {
                     all.note(call, record);
                 }
                 if records[1].is_some() {
-                    // A call that comes again under its id is the same one.
+                    // A repeat under the same id is the same call.
                     all.note(all.equals(key(1), records[1]), records[1]);
                 }
                 all.settled(&calls[order[0]].0);

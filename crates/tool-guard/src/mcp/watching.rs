@@ -1,4 +1,4 @@
-//! What is written down of the calls beside the events: the attribution log and the summary.
+//! Observers of the calls besides the events: the attribution log and the summary.
 use super::{
     Mode,
     attribution::ClientLog,
@@ -12,7 +12,7 @@ use std::{path::Path, sync::Arc};
 use tool_reliability::{Builder, telemetry::TARGET};
 use tr_core::{BoxError, CallParts, ToolCall, ToolOutcome, canonical::Key};
 
-/// Who watches. By default nobody does.
+/// The observers; none by default.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watching {
     attribution: Option<Arc<ClientLog>>,
@@ -20,8 +20,7 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    /// Opens the attribution log, if there is a path for it, and counts for the summary, if there is a
-    /// log to tell it to.
+    /// Opens the attribution log, if it has a path, and counts for the summary, if there is a log for it.
     pub(crate) fn new(mode: Mode, path: Option<&Path>, logs: bool) -> anyhow::Result<Self> {
         if mode == Mode::Off {
             return Ok(Self::default());
@@ -30,7 +29,7 @@ impl Watching {
         Ok(Self { attribution, counts: logs.then(Arc::default) })
     }
 
-    /// Has the stack tell them.
+    /// Registers them with the stack.
     pub(crate) fn watch(&self, mut builder: Builder) -> Builder {
         if let Some(log) = self.attribution.clone() {
             builder = builder.loop_guard(|guard| guard.log(log));
@@ -41,21 +40,21 @@ impl Watching {
         }
     }
 
-    /// The client has sent a request that is no call.
+    /// Handles a request of the client's that is no call.
     pub(crate) fn on_request(&self, message: &Message<'_>) {
         if let Some(log) = &self.attribution {
             log.on_request(message);
         }
     }
 
-    /// Tells the call what its client says of its model.
+    /// Adds to the call what its client says about its model.
     pub(crate) fn attribute(&self, parts: &mut CallParts, said: &Said) {
         if let Some(log) = &self.attribution {
             log.attribute(parts, said);
         }
     }
 
-    /// A client is answered although the end of its call is not recorded.
+    /// Counts an answer whose call's end is not recorded.
     pub(crate) fn on_unrecorded(&self, key: &Key) {
         let record = records::short(key);
         tracing::warn!(target: TARGET, event = "end_not_recorded", record);
@@ -64,12 +63,12 @@ impl Watching {
         }
     }
 
-    /// A call begins.
+    /// Counts the beginning of a call.
     pub(crate) fn begin(&self, mcp: &Arc<McpCall>, call: &ToolCall) -> Watched {
         Watched(self.counts.as_ref().map(|counts| counts.begin(mcp, call)))
     }
 
-    /// All calls have ended: tells the summary, and writes what is not written yet.
+    /// Logs the summary, and writes the rest of the attribution log, after all calls have ended.
     pub(crate) fn finish(&self) {
         if let Some(counts) = &self.counts {
             counts.tell();
@@ -80,12 +79,12 @@ impl Watching {
     }
 }
 
-/// A call that is under way. Dropped before its end, it was cut off.
+/// A call in flight. A call that is dropped before its end counts as unfinished.
 #[derive(Debug)]
 pub(crate) struct Watched(Option<Counted>);
 
 impl Watched {
-    /// The call has ended.
+    /// Counts the end of the call.
     pub(crate) fn end(mut self, end: &Result<ToolOutcome, BoxError>) {
         if let Some(counted) = &mut self.0 {
             counted.end(end);

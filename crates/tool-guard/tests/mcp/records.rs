@@ -250,7 +250,7 @@ fn records_are_their_users_alone_and_the_first_start_says_where_they_are() {
     client.signal(Signal::TERM);
     client.wait();
     let said = client.stderr();
-    assert!(said.contains("records.db (for you alone)") && said.contains("24 h"), "{said}");
+    assert!(said.contains("records.db (mode 0600)") && said.contains("24 h"), "{said}");
 }
 
 #[test]

@@ -1,16 +1,16 @@
-//! Calls of one id: one of them runs, and the others wait for its end.
+//! Calls with the same key: one of them runs, and the others wait for its end.
 use super::Token;
 use std::collections::HashMap;
 use tr_core::canonical::Key;
 
-/// The calls that are under way, by what they have in common.
+/// The calls in flight, by key.
 #[derive(Debug, Default)]
 pub(super) struct Groups(HashMap<Key, Group>);
 
 #[derive(Debug, Default)]
 struct Group {
     open: usize,
-    /// Those whose client has not withdrawn them.
+    /// The calls that their client has not cancelled.
     wanted: usize,
     /// The client's id of the call whose attempt was sent last.
     running: Option<Token>,
@@ -29,8 +29,8 @@ impl Groups {
         }
     }
 
-    /// One of them is not wanted any more: which of them is to be withdrawn at the server. `None` where
-    /// another one waits for the same end.
+    /// Removes a cancelled call; returns the call to cancel at the server, or `None` if another one waits
+    /// for the same end.
     pub(super) fn unwant(&mut self, key: &Key, id: &Token, was_wanted: bool) -> Option<Token> {
         let Some(group) = self.0.get_mut(key) else { return Some(id.clone()) };
         group.wanted = group.wanted.saturating_sub(usize::from(was_wanted));

@@ -2,10 +2,10 @@
 use super::{Owed, Token};
 use std::collections::{HashMap, VecDeque};
 
-/// How many abandoned attempts are remembered, so that their late answers are recognised.
+/// How many abandoned attempts are remembered.
 pub(super) const LATE: usize = 4096;
 
-/// The newest abandoned attempts and the client's progress tokens among theirs.
+/// The newest abandoned attempts, and the client's progress tokens among theirs.
 #[derive(Debug, Default)]
 pub(super) struct Late {
     pub(super) attempts: HashMap<Token, (Owed, bool)>,

@@ -1,23 +1,22 @@
-//! Whether an id was drawn at random, so that it names one call for ever.
+//! Whether an id was drawn at random, so that it names one call forever.
 
-/// From so many characters on, an id that was drawn does not come again by chance.
+/// From this length on, a random id is not repeated by chance.
 const RANDOM: usize = 20;
 
-/// 36 characters in these groups.
+/// A UUID: 36 characters in these groups.
 const UUID: [usize; 5] = [8, 4, 4, 4, 12];
 
-/// What stands before 21 or 22 characters that may hold `_` and `-` themselves: ids of Nano ID, and 16
-/// bytes in Base64url, as Bedrock has them.
+/// The prefixes of 21 or 22 characters that may contain `_` and `-` themselves: ids of Nano ID, and 16
+/// bytes in Base64url, as Bedrock uses them.
 const PREFIXES: [&str; 4] = ["", "call_", "toolu_", "tooluse_"];
 
-/// What stands before the 24 letters and digits of Anthropic's ids; who hosts the model may stand
-/// between.
+/// The prefixes of the 24 letters and digits of Anthropic's ids; the host of the model may add a part.
 const ANTHROPIC: [&str; 3] = ["toolu_", "toolu_bdrk_", "toolu_vrtx_"];
 
-/// Whether the id has a part that was drawn: 20 letters and digits in a row, a UUID, or a Nano ID.
-/// Names are chosen, however many words of them `_` joins: in doubt nothing was drawn.
+/// Whether the id has a random part: 20 letters and digits in a row, a UUID, or a Nano ID. Names are chosen,
+/// however many words of them `_` joins: in doubt nothing is random.
 pub(super) fn is_random(id: &str, tool: &str) -> bool {
-    // A shorter name is no part of its own.
+    // A shorter name is no separate part.
     let id = if tool.len() < RANDOM { id.to_owned() } else { id.replace(tool, ".") };
     let mut runs = id.split(|c: char| !c.is_ascii_alphanumeric());
     runs.any(|run| run.len() >= RANDOM && is_mixed(run))
@@ -26,7 +25,7 @@ pub(super) fn is_random(id: &str, tool: &str) -> bool {
         || has_nano_id(&id)
 }
 
-/// Two in a hundred of these are mixed too little to be told by that.
+/// Two in a hundred random ids are mixed too little to be recognised.
 fn is_of_anthropic(id: &str) -> bool {
     ANTHROPIC
         .iter()
@@ -51,8 +50,8 @@ fn has_nano_id(id: &str) -> bool {
     })
 }
 
-/// Whether letters and digits change as often as where each was drawn: words with a number in them
-/// have few changes. A capital and the small letter after it are none, as they begin a word.
+/// Whether letters and digits alternate as often as in random text: words with a number in them alternate
+/// rarely. A capital and the small letter after it count as no change, as they begin a word.
 fn is_mixed(run: &str) -> bool {
     let kind = |byte: u8| (byte.is_ascii_digit(), byte.is_ascii_uppercase());
     let changes = run.as_bytes().windows(2).filter(|pair| {

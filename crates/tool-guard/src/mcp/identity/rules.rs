@@ -1,12 +1,12 @@
-//! By which members of `_meta` the operator's configuration recognises calls.
+//! The operator's rules: the members of `_meta` by which calls are recognised.
 use tool_reliability::config::IdentityConfig;
 
-/// Which members of `_meta` name a call and its conversation, by the operator's word.
+/// The members of `_meta` that name a call and its conversation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IdentityRule {
     pub(crate) call: Option<Box<str>>,
     pub(crate) conversation: Option<Box<str>>,
-    /// Whether an id names one call for ever; where nobody says it, by its length.
+    /// Whether an id names one call forever; if not set, random ids do.
     pub(crate) strong: Option<bool>,
 }
 
@@ -28,7 +28,7 @@ const NEITHER: [&str; 3] = ["vscode.requestId", "traceparent", "progressToken"];
 /// The rules of a configuration.
 ///
 /// # Errors
-/// Names every mistake, with its place.
+/// Reports every mistake, with its place.
 pub(crate) fn rules(
     config: &[(Box<str>, IdentityConfig)],
 ) -> Result<Vec<IdentityRule>, Vec<String>> {
@@ -50,7 +50,7 @@ fn faults(name: &str, rule: &IdentityConfig) -> Vec<String> {
     match rule.call.as_deref() {
         Some(call) if KNOWN.contains(&call) => faults.push(at(
             "/call",
-            &format!("{call:?} is recognised without a rule: leave the rule out"),
+            &format!("{call:?} is recognised without a rule: remove the rule"),
         )),
         Some(call) if CONVERSATIONS.contains(&call) => faults.push(at(
             "/call",
@@ -65,14 +65,13 @@ fn faults(name: &str, rule: &IdentityConfig) -> Vec<String> {
             "expected `call`, `conversation` or both: the members of `_meta` that name them",
         )),
         None if rule.strong.is_some() => faults
-            .push(at("/strong", "says how far the ids of `call` hold: add `call`, or leave it out")),
+            .push(at("/strong", "applies to the ids of `call`: add `call`, or remove it")),
         _ => {}
     }
     if let Some(member) = rule.conversation.as_deref()
         && (NEITHER.contains(&member) || KNOWN.contains(&member))
     {
-        faults
-            .push(at("/conversation", &format!("{member:?} names no conversation: leave it out")));
+        faults.push(at("/conversation", &format!("{member:?} names no conversation: remove it")));
     }
     faults
 }
@@ -104,10 +103,10 @@ mod tests {
         for (call, conversation, strong, place, said) in [
             (None, None, None, "/identity/acme: ", "expected `call`"),
             (None, Some("acme/chat"), Some(true), "/identity/acme/strong: ", "add `call`"),
-            (Some("callId"), None, None, "/identity/acme/call: ", "leave the rule out"),
+            (Some("callId"), None, None, "/identity/acme/call: ", "remove the rule"),
             (Some("threadId"), None, None, "/identity/acme/call: ", "differs between calls"),
             (Some("progressToken"), None, None, "/identity/acme/call: ", "client's id of the call"),
-            (Some("a"), Some("traceparent"), None, "/identity/acme/conversation: ", "leave it out"),
+            (Some("a"), Some("traceparent"), None, "/identity/acme/conversation: ", "remove it"),
         ] {
             let faults = rule(call, conversation, strong);
             assert_eq!(faults.len(), 1, "{faults:?}");

@@ -15,11 +15,10 @@ use tracing::{
 };
 use tracing_subscriber::layer::{Context, Layer};
 
-/// As wide as the longest word for what happened.
+/// The width of the longest word for an event.
 const WORD: usize = 9;
 
-/// Writes the events that a person wants to see as one line each. A line that cannot be written is
-/// lost.
+/// Writes each event of interest as one line. A line that cannot be written is lost.
 #[derive(Debug)]
 pub(super) struct HumanLines<W> {
     writer: Mutex<W>,
@@ -46,7 +45,7 @@ impl<S: Subscriber, W: Write + Send + 'static> Layer<S> for HumanLines<W> {
     }
 }
 
-/// What an event says.
+/// The fields of an event.
 #[derive(Debug, Default)]
 struct Said(BTreeMap<&'static str, String>);
 
@@ -74,10 +73,10 @@ impl Visit for Said {
     }
 }
 
-/// What happened, in one word.
+/// One word for what happened.
 struct Word(&'static str, AnsiColor);
 
-/// The line for an event, with its end; `None` if it is nothing to a person.
+/// The line for an event, with its newline; `None` if the event is of no interest to people.
 fn line(unix_ms: u64, said: &Said, colours: bool) -> Option<String> {
     let (word, what) = match said.get("event")? {
         "tool_call_start" | "tool_invocation" => return None,
@@ -111,7 +110,7 @@ fn line(unix_ms: u64, said: &Said, colours: bool) -> Option<String> {
     Some(format!("{stamp}Z {style}{}{style:#}{padding} {}\n", word.0, printable(&text)))
 }
 
-/// A call that ended is worth a line if it failed, or came to its end in another way than straight.
+/// A line for a call that failed, was retried or was replayed.
 fn end(said: &Said) -> Option<(Word, String)> {
     let took = time(said.number("elapsedMs"));
     let attempts = said.number("attempt");
@@ -136,7 +135,7 @@ fn end(said: &Said) -> Option<(Word, String)> {
     }
 }
 
-/// Code and words of a failure.
+/// Code and text of a failure.
 fn reason(said: &Said) -> String {
     match (said.get("errorCode"), said.get("error")) {
         (Some(code), Some(error)) => format!("{code}: {error}"),
@@ -169,7 +168,7 @@ fn summary(said: &Said) -> String {
     parts.join(", ")
 }
 
-/// An event of the guard's own, with all that it says.
+/// An event of the guard's own, with its fields.
 fn all(event: &str, said: &Said) -> String {
     let mut text = event.replace('_', " ");
     for (name, value) in said.0.iter().filter(|(name, _)| **name != "event") {

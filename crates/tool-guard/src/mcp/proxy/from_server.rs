@@ -1,4 +1,4 @@
-//! What the guard does with the lines of the server.
+//! Decides what the guard does with the lines of the server.
 use super::{CLOSED, CONNECTION_CLOSED, Proxy, relayed, too_long};
 use crate::mcp::{
     Mode, answer, batch,
@@ -18,7 +18,7 @@ use tool_reliability::telemetry::TARGET;
 use tower_service::Service;
 use tr_core::{BoxError, Ran, ToolCall, ToolOutcome};
 
-/// From now on the list that was read says nothing of the tools.
+/// The notice that the list of tools is no longer current.
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
 
 impl<S> Proxy<S>
@@ -28,7 +28,7 @@ where
         + Send
         + 'static,
 {
-    /// Something came from the server.
+    /// Handles an item of the server's.
     pub(crate) fn on_server(&mut self, item: &Item) {
         match item {
             Item::Line(line) => {
@@ -46,8 +46,8 @@ where
         }
     }
 
-    /// A line of the server's that was read together with the one before it. A call that this one ended
-    /// is answered first, so that answers keep their order.
+    /// Handles a line of the server's that was read together with the one before it. A call that the line
+    /// before ended is answered first, so that answers keep their order.
     pub(crate) fn on_next_of_server(&mut self, item: &Item) {
         if let Some(finished) = self.calls.step().now_or_never() {
             self.on_step(finished);
@@ -59,7 +59,7 @@ where
         match message::read(line) {
             Line::One(message) => self.on_server_message(line, &message),
             Line::Batch => self.on_server_batch(line),
-            // One of a batch's messages may be no JSON, and the others are.
+            // A message of a batch may be no JSON although the others are.
             Line::Unreadable { .. } if scan::bare(line).starts_with(b"[") => {
                 self.on_server_batch(line);
             }
@@ -79,8 +79,8 @@ where
         }
     }
 
-    /// A batch passes whole, unless something in it belongs to a call: then its messages pass one
-    /// by one. What stands between them and is no message passes together: there may be millions.
+    /// Forwards a batch whole, unless something in it belongs to a call: then its messages pass one by one.
+    /// Parts that are no message pass together, since there may be millions.
     fn on_server_batch(&mut self, line: &Bytes) {
         let parts = || batch::parts(line).into_iter().flatten();
         if !parts().any(|part| self.concerns_call(&part)) {
@@ -101,7 +101,7 @@ where
         self.pass_others(line, others);
     }
 
-    /// What a message says of the tools, in a batch that passes whole.
+    /// Reads a message about the tools, in a batch that passes whole.
     fn learn_from(&mut self, part: &[u8]) {
         if !batch::may_be_message(part) {
             return;
@@ -114,7 +114,7 @@ where
         }
     }
 
-    /// An answer to anything but a call.
+    /// Handles an answer to a request that is no tool call.
     fn on_others_answer(&mut self, id: &Token, message: &Message<'_>) {
         self.requests.remove(id);
         if self.lists.remove(id)
@@ -124,7 +124,7 @@ where
         }
     }
 
-    /// What is no message is a batch again, or stands alone.
+    /// Forwards parts that are no message, as a batch or alone.
     fn pass_others(&mut self, line: &[u8], others: Option<Range<usize>>) {
         let Some(others) = others.map(|others| &line[others]) else { return };
         if memchr::memchr(b',', others).is_some() {
@@ -134,7 +134,7 @@ where
         }
     }
 
-    /// Whether a message of a batch answers a call, or is about its progress.
+    /// Whether a message of a batch answers a call, or reports its progress.
     fn concerns_call(&self, part: &[u8]) -> bool {
         if !batch::may_be_message(part) {
             return false;
@@ -152,8 +152,7 @@ where
         answered.is_some_and(|id| self.wire.lock().flights.knows(&id))
     }
 
-    /// Bytes that are no UTF-8 are what a client's decoder would make of them, if that helps a
-    /// call to its answer.
+    /// Replaces bytes that are no UTF-8 as a client's decoder would, if the line then matches a call.
     fn on_unreadable(&mut self, line: &Bytes) {
         if let Some(repaired) = message::repaired(line)
             && let Line::One(message) = message::read(&repaired)
@@ -168,8 +167,8 @@ where
         }
     }
 
-    /// An answer of which no JSON reader takes the whole: `NaN`, raw control characters, a name
-    /// twice. It passes once, as it came.
+    /// Handles an answer that is no valid JSON: `NaN`, raw control characters, a duplicate name. It passes
+    /// once, unchanged.
     fn on_opaque_answer(&mut self, line: &Bytes, guess: Guess) {
         let outcome = guessed::guessed(line, &guess, false);
         let answered = self.wire.lock().flights.answered(&guess.id);
@@ -217,7 +216,7 @@ where
                 let outcome = answer::outcome(message, recorded || self.wire.compares());
                 let id_range = message::range(line, raw);
                 let answer = Answer { line: line.clone(), id_range, opaque: false };
-                // A receiver that is gone has given up between two polls; its drop said so.
+                // A receiver that is gone has cancelled between two polls, in its drop.
                 let _ = ending.send(Ending::Answered(answer, outcome));
             }
             Answered::Late { owed, pass } => {
@@ -233,7 +232,7 @@ where
         }
     }
 
-    /// The line itself is lost; whoever waits for what it says is told so.
+    /// Reports the loss of a line that is too long to the side that waits for it.
     fn on_oversized(&mut self, line: &Oversized) {
         if self.mode == Mode::Enforce {
             tracing::warn!(target: TARGET, event = "line_dropped", from = "server", bytes = line.bytes);
@@ -241,7 +240,7 @@ where
         let parsed = line.id.as_deref().and_then(|text| serde_json::from_str(text).ok());
         let Some(id) = token(parsed) else { return };
         if line.asks {
-            // The server's ids are a space of their own: this one answers no call.
+            // The server has its own ids: this request answers no call.
             return self.pass_to_server(&too_long(line, "line"));
         }
         let answered = self.wire.lock().flights.answered(&id);
@@ -260,7 +259,7 @@ where
         }
     }
 
-    /// The server has ended: whatever waits for it is answered.
+    /// Answers everything that waits for the server, which has ended.
     pub(crate) fn on_server_gone(&mut self) {
         let mut wire = self.wire.lock();
         wire.gone = true;

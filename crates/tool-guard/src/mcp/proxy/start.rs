@@ -1,4 +1,4 @@
-//! How a call begins: who it is, what bars it, and what it leaves.
+//! The start of a call: its identity, the calls that block it, and its record.
 use super::Proxy;
 use crate::mcp::{
     Mode,
@@ -65,13 +65,13 @@ where
             && mcp.trace.record.is_none()
             && self.wire.claim_of(&call).is_none()
         {
-            // No layer may retry it, hold it back or blame a breaker. What is recorded of the same
-            // call is still told.
+            // No layer may retry it, delay it or count it for a breaker. A recorded end of the same call
+            // is still returned.
             let refused = Err(Failure::SERVER_GONE_BEFORE.into());
             watched.end(&refused);
             return self.on_step(Some((mcp, repeatable, refused)));
         }
-        // Whoever gives it a key of its own says that it is meant.
+        // A caller that gives it a key of its own declares that it is intended.
         let barring = mcp.trace.equals.filter(|_| self.mode == Mode::Enforce && !is_keyed);
         let bars = barring.and_then(|it| Some((it.key, self.wire.unknowns.bars(&it.key, own)?)));
         let (stack, wire) = (self.stack.clone(), self.wire.clone());

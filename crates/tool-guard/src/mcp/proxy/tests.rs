@@ -288,7 +288,9 @@ async fn a_batch_with_a_tool_call_is_refused_by_the_ids_of_its_requests() {
     let ids: Vec<_> = answers.iter().map(|one| one["id"].to_string()).collect();
     assert_eq!(ids, ["1.0", "\"c\"", "null", "null"]);
     assert!(answers.iter().all(|one| one["error"]["code"] == -32600));
-    assert!(answers[0]["error"]["message"].as_str().unwrap().contains("nothing of it was done"));
+    assert!(
+        answers[0]["error"]["message"].as_str().unwrap().contains("nothing of the batch was done")
+    );
 
     // Nobody waits for an answer.
     bench.client(b"[{\"method\":\"tools/call\"}]\n");

@@ -3,7 +3,7 @@ use super::INVALID_REQUEST;
 use crate::mcp::{answer, flights::Relay, lines::Oversized, message};
 use bytes::Bytes;
 
-/// The line as `relay` has it, `None` if it goes no further.
+/// The line changed by `relay`, `None` if it is discarded.
 pub(super) fn relayed(
     line: &Bytes,
     part: Option<&serde_json::value::RawValue>,
@@ -18,10 +18,10 @@ pub(super) fn relayed(
     }
 }
 
-/// Tells a sender that its line, or what it waits for, was too long.
+/// The error for a sender whose line, or whose answer, was too long.
 pub(super) fn too_long(line: &Oversized, what: &str) -> Bytes {
     let text = format!(
-        "the {what} has {} bytes, more than the guard passes on: raise --max-line",
+        "the {what} has {} bytes, more than the guard forwards: raise --max-line",
         line.bytes
     );
     answer::refusal(line.id.as_deref().unwrap_or("null"), INVALID_REQUEST, &text)

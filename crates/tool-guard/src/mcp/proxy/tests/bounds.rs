@@ -23,7 +23,7 @@ async fn one_call_too_many_is_refused_and_did_not_run() {
     let refusal: serde_json::Value = serde_json::from_str(&bench.client_gets()).unwrap();
     assert_eq!(refusal["id"], "more");
     let why = refusal["error"]["message"].as_str().unwrap();
-    assert!(why.contains("too many calls are under way: the tool did not run"), "{why}");
+    assert!(why.contains("too many calls are in flight: the tool did not run"), "{why}");
 
     bench.server(done("7").as_bytes());
     bench.settle().await;

@@ -96,5 +96,5 @@ async fn a_call_under_an_id_in_use_is_told_that_it_was_not_made() {
     bench.client(call("1", "other").as_bytes());
     bench.settle().await;
     assert_eq!(bench.server_gets(), call("1", "pay"));
-    assert!(bench.client_gets().contains("still under way: this call was not made"));
+    assert!(bench.client_gets().contains("still in flight: this call was not made"));
 }
