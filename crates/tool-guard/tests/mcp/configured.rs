@@ -233,7 +233,7 @@ fn every_mistake_is_named_with_what_to_write() {
     assert_eq!(client.wait().code(), Some(1));
     let said = client.stderr();
     for part in [
-        "guard.json cannot be used: /records/where: only redis:// and rediss:// are known",
+        "guard.json cannot be used: /records/where: only redis:// and rediss:// are supported",
         "/identity/acme/call: \"progressToken\" is not the same when a call comes again",
         "/identity/other: expected `call`, `conversation` or both",
     ] {
