@@ -10,13 +10,13 @@ use super::{
     batch::{self, Asks},
     call::{McpCall, Refused, Request},
     effects::Effects,
-    flights::{Relay, Unopened, token},
     identity::Client,
+    in_flight::{Relay, Unopened, token},
     lines::Item,
     message::{self, Guess, Line, Message, NoteParams, Token},
     notes,
     out::Out,
-    patrol::Patrol,
+    timeout_sweeper::TimeoutSweeper,
     tool::Wire,
     unknowns::{self, Barred},
     watching::Watching,
@@ -107,7 +107,7 @@ pub(crate) struct Proxy<S> {
     /// The calls in flight.
     pub(crate) calls: Calls,
     /// Times out attempts.
-    pub(crate) patrol: Patrol,
+    pub(crate) sweeper: TimeoutSweeper,
     /// Requests of the client that are no tool calls, by id.
     requests: HashSet<Token>,
     /// Those of them that ask for the list of tools.
@@ -138,7 +138,7 @@ where
         let Parts { mode, wire, stack, client, effects } = parts;
         Self {
             calls: Calls { wire: wire.clone(), running: FuturesUnordered::new() },
-            patrol: Patrol::new(wire.clone()),
+            sweeper: TimeoutSweeper::new(wire.clone()),
             mode,
             wire,
             stack,
@@ -165,7 +165,7 @@ where
     /// Whether a begun call is still to be sent to the server: its claim may still be written to the disk.
     pub(crate) fn has_unsent(&self) -> bool {
         let wire = self.wire.lock();
-        !wire.gone && wire.flights.has_unsent()
+        !wire.gone && wire.in_flight.has_unsent()
     }
 
     /// Whether the server has open requests that are no tool calls.
@@ -183,7 +183,7 @@ where
         {
             self.wire.unknowns.note(equals, call.trace.record);
         }
-        let wanted = self.wire.lock().flights.close(call.id());
+        let wanted = self.wire.lock().in_flight.close(call.id());
         if wanted && self.mode == Mode::Enforce {
             let mut line = answer::line(&call, repeatable, &end);
             if let Some(key) = self.wire.unrecorded(&call) {
@@ -337,7 +337,7 @@ where
             message.params.and_then(|raw| message::object::<NoteParams<'_>>(raw.get()).ok());
         let raw_id = params.and_then(|params| params.request_id);
         let relay = match token(raw_id) {
-            Some(id) => self.wire.lock().flights.cancel(&id),
+            Some(id) => self.wire.lock().in_flight.cancel(&id),
             None => Relay::Raw,
         };
         if let Some(line) = relayed(line, raw_id, &relay) {
@@ -360,9 +360,9 @@ where
         };
         let mut wire = self.wire.lock();
         if wire.observe {
-            wire.flights.forget(request.call.id());
+            wire.in_flight.forget(request.call.id());
         }
-        let opened = wire.flights.open(&request.call);
+        let opened = wire.in_flight.open(&request.call);
         drop(wire);
         match opened {
             Ok(()) => self.start(request),

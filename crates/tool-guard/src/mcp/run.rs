@@ -2,8 +2,8 @@
 use super::{
     Mode, Options, admin,
     effects::{Declared, Effects},
-    flights::Flights,
     identity::Client,
+    in_flight::InFlight,
     line_reader::LineReader,
     log,
     options::{OnServerExit, signals},
@@ -96,7 +96,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let live = stack::live(setup.config, keys, loops, records, options.mode, watch)?;
     let _janitor = live.stack().records().spawn_janitor();
     let records = live.stack().records();
-    let wire = Wire::new(Flights::new(prefix), limits, observe, keys, records).comparing(compares);
+    let wire = Wire::new(InFlight::new(prefix), limits, observe, keys, records).comparing(compares);
     let wire = Arc::new(wire);
     let stack = live.stack().service(ServerTool(wire.clone()));
     let reload = reload(files.clone(), live.clone(), declared.clone());
@@ -196,7 +196,7 @@ impl Streams {
         loop {
             passes = passes.wrapping_add(1);
             if passes.is_multiple_of(BETWEEN_LOOKS) {
-                proxy.patrol.end_late();
+                proxy.sweeper.end_late();
             }
             let client_open = self.from_client.is_open();
             // Refusals also accumulate if a client writes and does not read.
@@ -284,7 +284,7 @@ impl Streams {
                         }
                     }
                 },
-                () = proxy.patrol.round() => {}
+                () = proxy.sweeper.round() => {}
                 ended = server::exit(&mut self.server.supervisor), if !exited => {
                     (exited, code) = (true, ended);
                     silent_at = Some(Instant::now() + LINGER);

@@ -3,7 +3,7 @@ use super::{
     answer,
     call::{Ending, McpCall},
     failure::Failure,
-    flights::Flights,
+    in_flight::InFlight,
     message::Token,
     records,
     unknowns::{Equals, Unknowns},
@@ -76,7 +76,7 @@ pub(crate) struct Limits {
 
 #[derive(Debug)]
 pub(crate) struct WireState {
-    pub(crate) flights: Flights,
+    pub(crate) in_flight: InFlight,
     /// Lines for the server, in order.
     pub(crate) outbox: Vec<Bytes>,
     /// Whether the proxy has sent the line already, in shadow mode.
@@ -87,13 +87,13 @@ pub(crate) struct WireState {
 
 impl Wire {
     pub(crate) fn new(
-        flights: Flights,
+        in_flight: InFlight,
         limits: Limits,
         observe: bool,
         keys: DerivedKeys,
         records: Handle<ToolOutcome>,
     ) -> Self {
-        let state = WireState { flights, outbox: Vec::new(), observe, gone: false };
+        let state = WireState { in_flight, outbox: Vec::new(), observe, gone: false };
         let derived = !matches!(keys, DerivedKeys::Off);
         let unknowns = Unknowns::default();
         Self { state: Mutex::new(state), limits, records, unknowns, derived, compares: false }
@@ -163,13 +163,13 @@ impl Wire {
 
     /// When the first attempt times out unless the server sends something.
     pub(crate) fn first_deadline(&self) -> Option<Instant> {
-        self.lock().flights.first_deadline(self.limits).map(Instant::from_std)
+        self.lock().in_flight.first_deadline(self.limits).map(Instant::from_std)
     }
 
     /// Times out attempts, and cancels them at the server.
     pub(crate) fn end_overdue(&self, now: Instant) {
         let mut wire = self.lock();
-        for wire_id in wire.flights.end_overdue(self.limits, now.into_std()) {
+        for wire_id in wire.in_flight.end_overdue(self.limits, now.into_std()) {
             wire.cancel(&wire_id);
         }
     }
@@ -248,7 +248,7 @@ impl Service<ToolCall> for ServerTool {
         }
         mcp.forget();
         let now = Instant::now();
-        let Some(launched) = wire.flights.launch(mcp, owed, now.into_std()) else {
+        let Some(launched) = wire.in_flight.launch(mcp, owed, now.into_std()) else {
             return Attempt::Refused(Some(Failure::CANCELLED_BEFORE));
         };
         if !wire.observe {
@@ -306,7 +306,7 @@ impl Waiting {
     fn give_up(&mut self) {
         let Some(wire_id) = self.wire_id.take() else { return };
         let mut wire = self.wire.lock();
-        if wire.flights.abandon(&wire_id).is_some() {
+        if wire.in_flight.abandon(&wire_id).is_some() {
             wire.cancel(&wire_id);
         }
     }

@@ -3,8 +3,8 @@ use super::{CLOSED, CONNECTION_CLOSED, Proxy, relayed, too_long};
 use crate::mcp::{
     Mode, answer, batch,
     call::{Answer, Ending},
-    flights::{Answered, Relay, token},
     guessed,
+    in_flight::{Answered, Relay, token},
     lines::{Item, Oversized},
     mark,
     message::{self, Guess, Line, Message, NoteParams, Token},
@@ -149,7 +149,7 @@ where
             }
             Line::Batch => None,
         };
-        answered.is_some_and(|id| self.wire.lock().flights.knows(&id))
+        answered.is_some_and(|id| self.wire.lock().in_flight.knows(&id))
     }
 
     /// Replaces bytes that are no UTF-8 as a client's decoder would, if the line then matches a call.
@@ -157,7 +157,7 @@ where
         if let Some(repaired) = message::repaired(line)
             && let Line::One(message) = message::read(&repaired)
             && message.method.is_none()
-            && token(message.id).is_some_and(|id| self.wire.lock().flights.knows(&id))
+            && token(message.id).is_some_and(|id| self.wire.lock().in_flight.knows(&id))
         {
             return self.on_answer(&repaired, &message);
         }
@@ -171,7 +171,7 @@ where
     /// once, unchanged.
     fn on_opaque_answer(&mut self, line: &Bytes, guess: Guess) {
         let outcome = guessed::guessed(line, &guess, false);
-        let answered = self.wire.lock().flights.answered(&guess.id);
+        let answered = self.wire.lock().in_flight.answered(&guess.id);
         match answered {
             Answered::Attempt { ending, .. } => {
                 let answer = Answer { line: line.clone(), id_range: guess.place, opaque: true };
@@ -183,7 +183,7 @@ where
                     self.pass_to_client(line);
                 }
             }
-            Answered::Stranger => {
+            Answered::Unmatched => {
                 self.requests.remove(&guess.id);
                 self.lists.remove(&guess.id);
                 self.pass_to_client(line);
@@ -198,7 +198,7 @@ where
         let raw = params.and_then(|params| params.progress_token);
         let now = Instant::now().into_std();
         let relay = match token(raw) {
-            Some(token) => self.wire.lock().flights.progressed(&token, progress, now),
+            Some(token) => self.wire.lock().in_flight.progressed(&token, progress, now),
             None => Relay::Raw,
         };
         if let Some(line) = relayed(line, raw, &relay) {
@@ -210,7 +210,7 @@ where
         let (Some(raw), Some(id)) = (message.id, token(message.id)) else {
             return self.pass_to_client(line);
         };
-        let answered = self.wire.lock().flights.answered(&id);
+        let answered = self.wire.lock().in_flight.answered(&id);
         match answered {
             Answered::Attempt { ending, recorded } => {
                 let outcome = answer::outcome(message, recorded || self.wire.compares());
@@ -225,7 +225,7 @@ where
                     self.pass_to_client(line);
                 }
             }
-            Answered::Stranger => {
+            Answered::Unmatched => {
                 self.on_others_answer(&id, message);
                 self.pass_to_client(line);
             }
@@ -243,14 +243,14 @@ where
             // The server has its own ids: this request answers no call.
             return self.pass_to_server(&too_long(line, "line"));
         }
-        let answered = self.wire.lock().flights.answered(&id);
+        let answered = self.wire.lock().in_flight.answered(&id);
         match answered {
             Answered::Attempt { ending, .. } => {
                 let ran = if line.is_no_success { Ran::Unknown } else { Ran::Yes };
                 let _ = ending.send(Ending::Oversized(line.bytes, ran));
             }
             Answered::Late { .. } => {}
-            Answered::Stranger => {
+            Answered::Unmatched => {
                 self.lists.remove(&id);
                 if self.requests.remove(&id) {
                     self.pass_to_client(&too_long(line, "answer"));
@@ -263,7 +263,7 @@ where
     pub(crate) fn on_server_gone(&mut self) {
         let mut wire = self.wire.lock();
         wire.gone = true;
-        wire.flights.server_gone();
+        wire.in_flight.server_gone();
         drop(wire);
         self.to_server.clear();
         self.lists.clear();

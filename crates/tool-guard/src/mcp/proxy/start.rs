@@ -48,7 +48,7 @@ where
         identity.put_into(&mut call, &self.client, effect);
         let own = call.parts().idempotency.id.map(|id| id.key);
         if let Some(own) = own.filter(|_| self.mode == Mode::Enforce) {
-            self.wire.lock().flights.name(mcp.id(), own);
+            self.wire.lock().in_flight.name(mcp.id(), own);
         }
         let store = self.wire.store().filter(|_| effect == Effect::Mutating);
         mcp.trace = Trace {

@@ -8,7 +8,7 @@ mod refused;
 
 use super::*;
 use crate::mcp::{
-    flights::Flights,
+    in_flight::InFlight,
     stack::{self, Records},
     tool::{Limits, ServerTool},
 };
@@ -36,13 +36,13 @@ struct Bench {
 impl Bench {
     fn new(mode: Mode) -> Self {
         let limits = Limits { idle: Duration::from_secs(50), hard: Duration::from_secs(600) };
-        let (flights, keys) = (Flights::new(PREFIX), DerivedKeys::Off);
+        let (in_flight, keys) = (InFlight::new(PREFIX), DerivedKeys::Off);
         let (config, records) = (Config::default(), Records::default());
         let live =
             stack::live(config, keys, loopguard::Mode::Strict, records, mode, |it| it).unwrap();
         let (records, breakers) = (live.stack().records(), live.stack().breakers().clone());
         let shadow = mode == Mode::Shadow;
-        let wire = Arc::new(Wire::new(flights, limits, shadow, keys, records.clone()));
+        let wire = Arc::new(Wire::new(in_flight, limits, shadow, keys, records.clone()));
         let stack = live.stack().service(ServerTool(wire.clone()));
         let effects = Effects::default();
         let proxy = Proxy::new(Parts { mode, wire, stack, client: Client::default(), effects });
@@ -66,7 +66,7 @@ impl Bench {
                     self.proxy.on_step(finished);
                     idle = 0;
                 }
-                None if self.proxy.patrol.round().now_or_never().is_some() => idle = 0,
+                None if self.proxy.sweeper.round().now_or_never().is_some() => idle = 0,
                 None => idle += 1,
             }
             yield_now().await;

@@ -1,6 +1,6 @@
 //! Lines that the proxy changes or writes itself.
 use super::INVALID_REQUEST;
-use crate::mcp::{answer, flights::Relay, lines::Oversized, message};
+use crate::mcp::{answer, in_flight::Relay, lines::Oversized, message};
 use bytes::Bytes;
 
 /// The line changed by `relay`, `None` if it is discarded.
@@ -13,7 +13,7 @@ pub(super) fn relayed(
         (Relay::With(text), Some(raw)) => {
             Some(message::splice(line, &[(message::range(line, raw), text)]))
         }
-        (Relay::Swallow, _) => None,
+        (Relay::Discarded, _) => None,
         _ => Some(line.clone()),
     }
 }

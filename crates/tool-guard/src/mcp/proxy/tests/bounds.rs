@@ -1,6 +1,6 @@
 //! As many calls and requests as are kept, and one more.
 use super::*;
-use crate::mcp::flights::MAX_CALLS;
+use crate::mcp::in_flight::MAX_CALLS;
 
 fn ping(id: usize) -> String {
     format!("{{\"id\":{id},\"method\":\"ping\"}}\n")

@@ -88,7 +88,7 @@ async fn an_answer_that_came_in_time_is_read_before_its_call_is_ended() {
     bench.settle().await;
     tokio::time::advance(Duration::from_secs(51)).await;
     assert!(bench.proxy.calls.step().now_or_never().flatten().is_none());
-    assert!(bench.proxy.patrol.round().now_or_never().is_none());
+    assert!(bench.proxy.sweeper.round().now_or_never().is_none());
     bench.server(done("1").as_bytes());
     bench.settle().await;
     assert_eq!(bench.client_gets(), done("1"));
@@ -102,7 +102,7 @@ async fn what_is_overdue_for_long_is_ended_although_there_is_more_to_read() {
     assert!(bench.proxy.calls.step().now_or_never().flatten().is_none());
     for (seconds, is_ended) in [(50, false), (1, true)] {
         tokio::time::advance(Duration::from_secs(seconds)).await;
-        bench.proxy.patrol.end_late();
+        bench.proxy.sweeper.end_late();
         let finished = bench.proxy.calls.step().now_or_never().flatten();
         assert_eq!(finished.is_some(), is_ended, "after {seconds} s more");
     }

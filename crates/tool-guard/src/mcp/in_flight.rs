@@ -26,7 +26,7 @@ pub(crate) const MAX_CALLS: usize = 10_000;
 
 /// The calls and attempts in flight.
 #[derive(Debug)]
-pub(crate) struct Flights {
+pub(crate) struct InFlight {
     /// The prefix of the guard's own ids.
     prefix: Box<str>,
     sent: u64,
@@ -109,7 +109,7 @@ pub(crate) enum Answered {
         pass: bool,
     },
     /// No attempt of the guard's.
-    Stranger,
+    Unmatched,
 }
 
 /// What to do with a progress notification or a cancellation.
@@ -120,7 +120,7 @@ pub(crate) enum Relay {
     /// Forward it with its token or id replaced by this JSON text.
     With(Box<str>),
     /// Discard it: the other side does not know the id or token.
-    Swallow,
+    Discarded,
 }
 
 /// Why a call cannot begin.
@@ -132,7 +132,7 @@ pub(crate) enum Unopened {
     TooMany,
 }
 
-impl Flights {
+impl InFlight {
     /// The guard's own ids will begin with `prefix`, which no client's id may.
     pub(crate) fn new(prefix: impl Into<Box<str>>) -> Self {
         Self {
@@ -255,7 +255,7 @@ impl Flights {
             None if self.is_ours(wire_id) || self.calls.contains_key(wire_id) => {
                 Answered::Late { owed: Owed::default(), pass: false }
             }
-            None => Answered::Stranger,
+            None => Answered::Unmatched,
         }
     }
 
@@ -298,22 +298,22 @@ impl Flights {
     ) -> Relay {
         let Some(wire_id) = self.progress.get(token) else {
             let unheard = self.is_ours(token) || self.late.knows_token(token);
-            return if unheard { Relay::Swallow } else { Relay::Raw };
+            return if unheard { Relay::Discarded } else { Relay::Raw };
         };
-        let Some(attempt) = self.attempts.get_mut(wire_id) else { return Relay::Swallow };
+        let Some(attempt) = self.attempts.get_mut(wire_id) else { return Relay::Discarded };
         attempt.last_sign = now;
         let first = attempt.client_id == *wire_id;
-        let Some(call) = self.calls.get_mut(&attempt.client_id) else { return Relay::Swallow };
+        let Some(call) = self.calls.get_mut(&attempt.client_id) else { return Relay::Discarded };
         // Progress must grow. A second attempt starts from 0, so the client gets its progress only once it
         // exceeds that of the first.
         if !first && progress.is_some() && progress <= call.progress {
-            return Relay::Swallow;
+            return Relay::Discarded;
         }
         call.progress = progress.or(call.progress);
         match (&call.progress_token, first) {
             (_, true) => Relay::Raw,
             (Some(text), false) => Relay::With(text.clone()),
-            (None, false) => Relay::Swallow,
+            (None, false) => Relay::Discarded,
         }
     }
 
@@ -325,13 +325,13 @@ impl Flights {
             let was_wanted = !std::mem::replace(&mut call.unwanted, true);
             match self.groups.unwant(&key, id, was_wanted) {
                 Some(id) => running = id,
-                None => return Relay::Swallow,
+                None => return Relay::Discarded,
             }
         }
-        let Some(call) = self.calls.get_mut(&running) else { return Relay::Swallow };
+        let Some(call) = self.calls.get_mut(&running) else { return Relay::Discarded };
         call.cancelled = true;
-        let Some(wire_id) = call.current.take() else { return Relay::Swallow };
-        let Some(attempt) = self.take(&wire_id) else { return Relay::Swallow };
+        let Some(wire_id) = call.current.take() else { return Relay::Discarded };
+        let Some(attempt) = self.take(&wire_id) else { return Relay::Discarded };
         // Under the client's own id and token it is the same line as without the guard.
         let own = wire_id == running;
         self.late.remember(wire_id.clone(), attempt.owed, own);

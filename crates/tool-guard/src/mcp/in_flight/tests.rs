@@ -49,7 +49,7 @@ fn is_ours(token: &Token) -> bool {
     token.to_string().starts_with(PREFIX)
 }
 
-struct InFlight {
+struct Sent {
     wire_id: Token,
     call: Arc<McpCall>,
     ending: oneshot::Receiver<Ending>,
@@ -59,7 +59,7 @@ struct InFlight {
 struct Model {
     open: Vec<Arc<McpCall>>,
     cancelled: Vec<Token>,
-    in_flight: Vec<InFlight>,
+    in_flight: Vec<Sent>,
     /// All ids that were ever on the wire.
     wired: Vec<Token>,
 }
@@ -100,14 +100,14 @@ proptest! {
         events in prop::collection::vec(event(), 0..120),
     ) {
         let now = base();
-        let mut flights = Flights::new(PREFIX);
+        let mut in_flight = InFlight::new(PREFIX);
         let mut model = Model::default();
         for event in events {
             match event {
                 Event::Open { id, token } => {
                     let call = call(id, token);
                     let in_use = model.open.iter().any(|open| open.id() == call.id());
-                    prop_assert_eq!(flights.open(&call).is_err(), in_use);
+                    prop_assert_eq!(in_flight.open(&call).is_err(), in_use);
                     if !in_use {
                         model.open.push(call);
                     }
@@ -118,7 +118,7 @@ proptest! {
                     if model.in_flight.iter().any(|attempt| Arc::ptr_eq(&attempt.call, &call)) {
                         continue;
                     }
-                    let launched = flights.launch(&call, Owed::default(), now);
+                    let launched = in_flight.launch(&call, Owed::default(), now);
                     let cancelled = model.cancelled.contains(call.id());
                     prop_assert_eq!(launched.is_none(), cancelled, "a withdrawn call runs no more");
                     let Some(launched) = launched else { continue };
@@ -130,12 +130,12 @@ proptest! {
                         prop_assert_eq!(&launched.line, call.line());
                     }
                     model.wired.push(launched.wire_id.clone());
-                    model.in_flight.push(InFlight { wire_id: launched.wire_id, call, ending: launched.ending });
+                    model.in_flight.push(Sent { wire_id: launched.wire_id, call, ending: launched.ending });
                 }
                 Event::Answer { of, again } if !model.wired.is_empty() => {
                     let id = of.get(&model.wired).clone();
                     let waited = model.in_flight.iter().any(|attempt| attempt.wire_id == id);
-                    match flights.answered(&id) {
+                    match in_flight.answered(&id) {
                         Answered::Attempt { ending, .. } => {
                             prop_assert!(waited);
                             ending.send(answer()).unwrap();
@@ -145,18 +145,18 @@ proptest! {
                             prop_assert!(!waited);
                             prop_assert!(!(pass && is_ours(&id)), "an id that the client does not know");
                         }
-                        Answered::Stranger => prop_assert!(!waited && !is_ours(&id)),
+                        Answered::Unmatched => prop_assert!(!waited && !is_ours(&id)),
                     }
                     if again {
-                        let second = flights.answered(&id);
+                        let second = in_flight.answered(&id);
                         let waited = matches!(second, Answered::Attempt { .. });
                         prop_assert!(!waited);
-                        prop_assert!(!(is_ours(&id) && matches!(second, Answered::Stranger)));
+                        prop_assert!(!(is_ours(&id) && matches!(second, Answered::Unmatched)));
                     }
                 }
                 Event::Cancel { id } => {
                     let id = call(id, None).id().clone();
-                    let relay = flights.cancel(&id);
+                    let relay = in_flight.cancel(&id);
                     if model.open.iter().any(|open| *open.id() == id) {
                         model.cancelled.push(id);
                     }
@@ -167,21 +167,21 @@ proptest! {
                             let known = model.wired.iter().any(|wired| wired.to_json() == *text);
                             prop_assert!(known && ended == 1);
                         }
-                        Relay::Swallow => prop_assert_eq!(ended, 0),
+                        Relay::Discarded => prop_assert_eq!(ended, 0),
                         Relay::Raw => {}
                     }
                 }
                 Event::Abandon { of } if !model.in_flight.is_empty() => {
                     let attempt = model.in_flight.swap_remove(of.index(model.in_flight.len()));
-                    prop_assert!(flights.abandon(&attempt.wire_id).is_some());
-                    prop_assert!(flights.abandon(&attempt.wire_id).is_none());
+                    prop_assert!(in_flight.abandon(&attempt.wire_id).is_some());
+                    prop_assert!(in_flight.abandon(&attempt.wire_id).is_none());
                 }
                 Event::Progress { of, progress } if !model.wired.is_empty() => {
                     let id = of.get(&model.wired);
-                    match flights.progressed(id, Some(progress.into()), now) {
+                    match in_flight.progressed(id, Some(progress.into()), now) {
                         Relay::Raw => prop_assert!(!is_ours(id)),
                         Relay::With(text) => prop_assert!(!text.contains(PREFIX)),
-                        Relay::Swallow => {}
+                        Relay::Discarded => {}
                     }
                 }
                 Event::Close { of } if !model.open.is_empty() => {
@@ -189,36 +189,36 @@ proptest! {
                     if model.in_flight.iter().any(|attempt| Arc::ptr_eq(&attempt.call, &call)) {
                         continue;
                     }
-                    flights.close(call.id());
-                    prop_assert!(!flights.close(call.id()), "a call is answered once");
+                    in_flight.close(call.id());
+                    prop_assert!(!in_flight.close(call.id()), "a call is answered once");
                     model.open.retain(|open| !Arc::ptr_eq(open, &call));
                     model.cancelled.retain(|id| id != call.id());
                 }
                 Event::Gone => {
-                    flights.server_gone();
+                    in_flight.server_gone();
                     model.reap(|ending| matches!(ending, Ending::ServerGone));
                     prop_assert!(model.in_flight.is_empty());
                 }
                 _ => {}
             }
-            prop_assert_eq!(flights.calls.len(), model.open.len());
-            prop_assert_eq!(flights.attempts.len(), model.in_flight.len());
-            prop_assert!(flights.progress.len() <= flights.attempts.len());
-            prop_assert_eq!(flights.late.order.len(), flights.late.attempts.len());
+            prop_assert_eq!(in_flight.calls.len(), model.open.len());
+            prop_assert_eq!(in_flight.attempts.len(), model.in_flight.len());
+            prop_assert!(in_flight.progress.len() <= in_flight.attempts.len());
+            prop_assert_eq!(in_flight.late.order.len(), in_flight.late.attempts.len());
         }
     }
 }
 
 #[test]
 fn what_is_remembered_of_given_up_attempts_is_bounded() {
-    let mut flights = Flights::new(PREFIX);
+    let mut in_flight = InFlight::new(PREFIX);
     let call = call(1, Some(1));
-    flights.open(&call).unwrap();
+    in_flight.open(&call).unwrap();
     for _ in 0..LATE * 2 {
-        let launched = flights.launch(&call, Owed::default(), base()).unwrap();
-        flights.abandon(&launched.wire_id);
+        let launched = in_flight.launch(&call, Owed::default(), base()).unwrap();
+        in_flight.abandon(&launched.wire_id);
     }
-    assert_eq!((flights.late.order.len(), flights.late.attempts.len()), (LATE, LATE));
-    assert!(flights.late.tokens.len() <= LATE / 64);
-    assert!(flights.attempts.is_empty() && flights.progress.is_empty());
+    assert_eq!((in_flight.late.order.len(), in_flight.late.attempts.len()), (LATE, LATE));
+    assert!(in_flight.late.tokens.len() <= LATE / 64);
+    assert!(in_flight.attempts.is_empty() && in_flight.progress.is_empty());
 }

@@ -21,14 +21,14 @@ const READS_ON: Duration = Duration::from_secs(1);
 /// costs two system calls. A later attempt does not time out earlier, so this timer stays as it is set until it
 /// fires, even if the attempt that it was set for has long ended.
 #[derive(Debug)]
-pub(crate) struct Patrol {
+pub(crate) struct TimeoutSweeper {
     wire: Arc<Wire>,
     timer: Option<Pin<Box<Sleep>>>,
     /// The timer has fired, and the runtime was asked for readable input.
     looked: bool,
 }
 
-impl Patrol {
+impl TimeoutSweeper {
     pub(crate) const fn new(wire: Arc<Wire>) -> Self {
         Self { wire, timer: None, looked: false }
     }
