@@ -111,8 +111,8 @@ enum What {
         /// With `done`: the result that repeats get, as a JSON object like that of tools/call
         #[arg(long, value_name = "FILE")]
         answer: Option<PathBuf>,
-        /// With `did-not-run`: although the guard that sent the call is alive and may still get its
-        /// answer. If the call runs after all, a repeat runs it a second time
+        /// With `did-not-run`: settle even though the guard that sent the call is running and may still get
+        /// its answer. If the call does run, a repeat runs it a second time
         #[arg(long)]
         force: bool,
     },
@@ -298,7 +298,7 @@ async fn act_on(records: &Records, record: &DedupeRecord, act: Act) -> anyhow::R
 }
 
 /// Whether a call of unknown outcome may still run: the guard that gave it up is alive, and may get its
-/// answer. `None` if nobody can tell.
+/// answer. `None` if that is unknown.
 async fn may_still_run(records: &Records, record: &DedupeRecord, key: &Key) -> Option<bool> {
     let is_given_up = record.error.as_ref().is_none_or(|it| GIVEN_UP.contains(&&*it.code));
     if record.state != RecordState::Unknown || !is_given_up {
@@ -310,7 +310,7 @@ async fn may_still_run(records: &Records, record: &DedupeRecord, key: &Key) -> O
 fn refused_while_alive(record: &DedupeRecord) -> String {
     let short = record.key.get(..SHOWN).unwrap_or(&record.key);
     format!(
-        "the call may still run: the guard that sent it is alive, and its answer would settle the record. End that guard first; or, if you know that the call can no longer run: tool-guard records settle {short} did-not-run --force. If it runs after all, a repeat runs it a second time"
+        "the call may still run: the guard that sent it is running, and a late answer would settle the record; end that guard first, or, if you know that the call can no longer run, use tool-guard records settle {short} did-not-run --force (if it does run, a repeat runs it a second time)"
     )
 }
 

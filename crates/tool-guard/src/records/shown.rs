@@ -1,14 +1,14 @@
-//! Records as a person reads them.
+//! Formats records for people.
 use super::SHOWN;
 use std::fmt::Write as _;
 use tool_reliability::idempotency::{DedupeRecord, RecordState};
 use tr_core::printable;
 
-/// In `show`, of a call that may still run.
-const STILL_RUNS: &str = "It may still run: the guard that sent it is alive, and its answer would settle \
+/// The warning of `show` for a call that may still run.
+const STILL_RUNS: &str = "It may still run: the guard that sent it is running, and a late answer would settle \
                           the record.\n";
-/// In `show`, where the store does not know which processes live.
-const CANNOT_TELL: &str = "It may still run if the guard that sent it is alive.\n";
+/// The warning of `show` if the store does not know which guards are running.
+const CANNOT_TELL: &str = "It may still run if the guard that sent it is running.\n";
 
 /// A record in one line.
 pub(super) fn line(record: &DedupeRecord, now: u64) -> String {
