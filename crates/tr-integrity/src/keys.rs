@@ -20,6 +20,11 @@ impl Key {
         self.has_id
     }
 
+    /// The tool's name; empty where names say nothing.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Under what a use with this key is found, so that it is found by each key that pairs with it,
     /// and by no other.
     pub(crate) fn found_under(&self) -> impl Iterator<Item = Under<'_>> {

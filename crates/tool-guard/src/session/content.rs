@@ -9,6 +9,7 @@ use super::{
     whole::Whole,
 };
 use std::{borrow::Cow, path::Path};
+use tr_core::printable;
 use tr_integrity::{CheckpointError, FileCheckpoint, Repair, RepairMode, Transcript};
 
 /// A session that is in memory.
@@ -125,6 +126,13 @@ impl Content {
             return Some(format!(
                 "a call has no result that is understood, and message {message} may be its \
                  answer: that its outcome is unknown cannot be said"
+            ));
+        }
+        if let Some((line, id)) = &planned.named_elsewhere {
+            return Some(format!(
+                "line {line} speaks of the call {}, which has no result, in a form that is not \
+                 known: that its outcome is unknown cannot be said",
+                printable(id)
             ));
         }
         self.other_form(planned.after.as_ref()?)

@@ -141,6 +141,7 @@ impl Lines {
         let dropped = plan.dropped().iter().map(|dropped| dropped.skipped);
         let dropped = dropped.filter(|skipped| !self.may_go(skipped)).map(|it| it.length).sum();
         let (changed_unknown, doubtful_answer) = (plan.changed_unknown(), plan.doubtful_answer());
+        let named_elsewhere = plan.named_elsewhere().map(|(line, id)| (line, id.to_owned()));
         let remaining = plan.remaining(&self.report);
         let (actions, losses, after) = plan.into_parts();
         let lost = |FileLoss { line, loss, .. }| Lost { line, loss };
@@ -155,6 +156,7 @@ impl Lines {
             dropped,
             changed_unknown,
             doubtful_answer,
+            named_elsewhere,
             after: after.map(Into::into),
         }
     }

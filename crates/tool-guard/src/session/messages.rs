@@ -22,6 +22,9 @@ pub(crate) struct Planned {
     /// The first of them that may answer a call of which the repair says that its outcome is
     /// unknown.
     pub(crate) doubtful_answer: Option<usize>,
+    /// The first line of a file that speaks of such a call in a form that is not known, and which
+    /// call.
+    pub(crate) named_elsewhere: Option<(u64, String)>,
     /// What it leads to; `None` if nothing changes.
     pub(crate) after: Option<Content>,
 }

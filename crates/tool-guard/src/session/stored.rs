@@ -96,8 +96,16 @@ impl Stored {
         let (plan, len) = (self.session.plan(repair), self.session.transcript().len());
         let (acts, losses, reported) = messages::told(&plan, mode, len, |_| None);
         let after = Some(self.always(Edit::Repair(repair)).into());
-        let (changed_unknown, doubtful_answer) = (None, None);
-        Planned { acts, losses, reported, dropped: 0, changed_unknown, doubtful_answer, after }
+        Planned {
+            acts,
+            losses,
+            reported,
+            dropped: 0,
+            changed_unknown: None,
+            doubtful_answer: None,
+            named_elsewhere: None,
+            after,
+        }
     }
 
     pub(crate) fn before_fault(&self) -> Self {

@@ -96,6 +96,7 @@ impl Whole {
             dropped: 0,
             changed_unknown: None,
             doubtful_answer: None,
+            named_elsewhere: None,
             after: Some(Self::new(after.to_json(), after).into()),
         }
     }

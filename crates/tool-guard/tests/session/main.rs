@@ -21,5 +21,6 @@ mod property;
 mod provider;
 mod repair;
 mod schema;
+mod second_payment;
 mod story;
 mod thousand_files;

@@ -11,6 +11,7 @@ mod finding;
 mod form;
 mod index;
 mod mend;
+mod named;
 mod new_line;
 mod outline;
 mod part;

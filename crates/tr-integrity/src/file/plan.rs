@@ -5,6 +5,7 @@ use super::{
     edit::Edits,
     form::FileForm,
     mend::Mend,
+    named::Named,
     planner::FilePlanner,
     records::{SkipReason, Skipped},
     remaining::Remaining,
@@ -133,7 +134,7 @@ impl SessionFile {
     ) -> (Self, Done, Option<FileReport>) {
         let (asked, mut file, mut done) = (self.asked, self, Done::default());
         let mut report = None;
-        let before = file.transcript();
+        let (before, aside) = file.before_repair();
         // Where each record was at first.
         let mut lines: Vec<_> = file.entries.iter().map(|located| Some(located.line)).collect();
         for round in 0..ROUNDS {
@@ -161,6 +162,7 @@ impl SessionFile {
             done.changed_unknown = after.and_then(|after| before.first_changed_unknown(after));
             done.doubtful_answer = after.and_then(|after| before.first_doubtful_answer(after));
         }
+        done.look_aside(&aside);
         (file, done, report)
     }
 
@@ -200,6 +202,14 @@ impl FilePlan {
     #[must_use]
     pub fn doubtful_answer(&self) -> Option<usize> {
         self.done.doubtful_answer
+    }
+
+    /// The first line that speaks of a call whose outcome would be said to be unknown, and the
+    /// call's id. The line is no message that the model is sent: it has the call's result aside of
+    /// the active branch, or names it in a form that is not known, and may have its outcome.
+    #[must_use]
+    pub fn named_elsewhere(&self) -> Option<(u64, &str)> {
+        self.done.named.as_ref().map(|(line, id)| (*line, &**id))
     }
 
     /// What will be done.
@@ -259,6 +269,7 @@ pub(super) struct Done {
     pub(super) dropped: Vec<Dropped>,
     changed_unknown: Option<usize>,
     doubtful_answer: Option<usize>,
+    pub(super) named: Option<Named>,
 }
 
 impl Done {
@@ -269,6 +280,7 @@ impl Done {
         self.dropped.extend(more.dropped);
         self.changed_unknown = self.changed_unknown.or(more.changed_unknown);
         self.doubtful_answer = self.doubtful_answer.or(more.doubtful_answer);
+        self.named = self.named.take().or(more.named);
     }
 
     /// Of a part that begins behind `lines` lines and at `start`, which had a line of `head` bytes
@@ -278,6 +290,7 @@ impl Done {
         let message = move |at: &mut usize| *at = at.saturating_add_signed(messages as isize);
         self.changed_unknown.as_mut().into_iter().for_each(message);
         self.doubtful_answer.as_mut().into_iter().for_each(message);
+        self.named.as_mut().into_iter().for_each(|(line, _)| *line = lines(*line));
         for action in &mut self.actions {
             action.line = action.line.map(lines);
             if let FileActionKind::Message(action) = &mut action.action {

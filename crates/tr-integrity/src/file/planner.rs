@@ -46,7 +46,7 @@ impl FilePlanner {
         let before = blake3::hash(bytes);
         let parts =
             if bytes.len() > self.whole_up_to { self.parts(bytes, &mut progress) } else { None };
-        let (after, done, remaining) = match parts {
+        let (after, mut done, remaining) = match parts {
             Some((form, parts)) => {
                 let (after, done, left) = joined(form, bytes, parts);
                 (after, done, left.map(Left::Parts))
@@ -56,6 +56,7 @@ impl FilePlanner {
                 (after.bytes.into_vec(), done, left.map(Left::Whole))
             }
         };
+        done.look_for_names(bytes);
         let after = (!done.actions.is_empty()).then_some(after);
         progress(2 * bytes.len() as u64);
         FilePlan { before, after, done, remaining }

@@ -33,6 +33,11 @@ impl Found<'_> {
     fn title(&self, members: &Members<'_>, pairs: &Pairs<'_>) -> String {
         let failed = if has_failed(members) { "failed " } else { "" };
         let id = if self.id.is_empty() { String::new() } else { format!(": {}", self.id) };
+        if self.is_guessed {
+            return format!(
+                "[{failed}result of one of several calls of a tool, it is not known of which{id}]"
+            );
+        }
         match pairs.answers_of(self) {
             None => format!("[{failed}result of a tool call that is not in this session{id}]"),
             Some(false) => format!("[{failed}result of a tool call{id}]"),

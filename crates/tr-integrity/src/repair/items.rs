@@ -1,6 +1,6 @@
 //! What is particular to a form of items: their own ids, and reasoning that its provider takes
 //! only with what follows from it.
-use super::{ActionKind, Log, LossKind};
+use super::{ActionKind, Log, LossKind, pairs::is_random};
 use crate::{
     format::Format,
     json,
@@ -176,9 +176,12 @@ pub(super) fn remove(transcript: &Transcript, log: &mut Log) -> Vec<Message> {
     settle_reasoning(format, kept, false, log).into_iter().map(|(_, item)| item).collect()
 }
 
-/// Whether the two are one item, and no messages: these have no blocks.
+/// Whether the two are one item, and no messages: these have no blocks. Where items are counted up,
+/// an equal call is another call.
 fn is_copy(item: &Message, other: &Message) -> bool {
-    item.raw() == other.raw() && !item.blocks().is_empty()
+    let pairs = item.tool_uses().next().or(item.tool_results().next()).is_some();
+    let is_one = !pairs || item.item().is_some_and(|item| is_random(&item.id));
+    item.raw() == other.raw() && !item.blocks().is_empty() && is_one
 }
 
 /// Whether an item is of this kind.

@@ -12,6 +12,7 @@ mod preserve;
 mod remove;
 
 pub use self::action::{ActionKind, Loss, LossKind, RepairAction};
+pub(crate) use self::names::Names;
 use crate::{
     format::{Format, Results},
     json::Piece,

@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 /// have one part; one with escaped quotes has several. They make a tree, and a text is led through it
 /// once (Aho and Corasick's way).
 #[derive(Debug, Default)]
-pub(super) struct Names<'n> {
+pub(crate) struct Names<'n> {
     nodes: Vec<Node>,
     next: HashMap<(usize, &'n str), usize>,
 }
@@ -24,7 +24,7 @@ struct Node {
 
 impl<'n> Names<'n> {
     /// Of ids that are quoted already.
-    pub(super) fn of(quoted: &'n [String]) -> Self {
+    pub(crate) fn of(quoted: &'n [String]) -> Self {
         let mut names = Self { nodes: vec![Node::default()], next: HashMap::new() };
         let mut children: Vec<Vec<(&str, usize)>> = vec![Vec::new()];
         for (name, quoted) in quoted.iter().enumerate() {
@@ -55,7 +55,7 @@ impl<'n> Names<'n> {
     }
 
     /// The ids that stand in a text.
-    pub(super) fn find(&self, text: &str) -> impl Iterator<Item = usize> {
+    pub(crate) fn find(&self, text: &str) -> impl Iterator<Item = usize> {
         let mut parts = text.split('"');
         // What stands before the first quote and behind the last is between none.
         parts.next();

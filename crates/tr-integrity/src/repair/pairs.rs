@@ -1,7 +1,9 @@
 //! Which result answers which use, wherever in the transcript they stand.
+mod copies;
 mod ids;
 mod strays;
 
+pub(super) use self::copies::is_random;
 use super::zone;
 use crate::{
     format::{Blanks, Format, Results, Rules},
@@ -13,7 +15,7 @@ use serde::de::IgnoredAny;
 use std::{
     borrow::Cow,
     cell::OnceCell,
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
 };
 
 /// What stands beside the content of a result, and what holds the content where it is not `null`.
@@ -63,6 +65,8 @@ pub(super) struct Found<'t> {
     pub(super) at: usize,
     pub(super) block: usize,
     pub(super) id: &'t str,
+    /// It names the id of its use itself.
+    has_own_id: bool,
     key: Key,
     /// What it says: all of it, if its content is not where it belongs.
     pub(super) content: Option<&'t str>,
@@ -76,6 +80,8 @@ pub(super) struct Found<'t> {
     pub(super) given: Option<Box<str>>,
     /// Other content stands before it in its message.
     is_behind: bool,
+    /// It answers one of several calls, and which of them is not known.
+    pub(super) is_guessed: bool,
     /// Results in whose place it stands.
     instead_of: Vec<usize>,
 }
@@ -84,6 +90,8 @@ pub(super) struct Found<'t> {
 pub(super) enum Fate {
     /// Nobody wants it yet.
     Stray,
+    /// It stands at a use, and says what that one's result says.
+    Again,
     /// It answers a use.
     Answers,
     /// It becomes text.
@@ -124,11 +132,13 @@ impl<'t> Found<'t> {
         let content = content.as_ref().map(|span| message.text(span));
         let content = content.or_else(|| says_more(whole).then_some(whole));
         let (is_synthetic, fate) = (*synthetic, Fate::Stray);
-        let (is_moved, is_behind, given) = (false, false, None);
+        let (is_moved, is_behind, is_guessed, given) = (false, false, false, None);
+        let has_own_id = key.has_id();
         Some(Self {
             at,
             block,
             id,
+            has_own_id,
             key,
             content,
             is_synthetic,
@@ -137,6 +147,7 @@ impl<'t> Found<'t> {
             is_moved,
             given,
             is_behind,
+            is_guessed,
             instead_of: Vec::new(),
         })
     }
@@ -187,7 +198,10 @@ impl<'t> Pairs<'t> {
         if format.rules().results == Results::Blocks {
             pairs.keep_tail_whole();
         }
-        pairs.settle_strays();
+        if format.rules().names_pair {
+            pairs.part_guesses();
+        }
+        pairs.settle_strays(messages);
         pairs.rename(rules);
         pairs
     }
@@ -292,20 +306,17 @@ impl<'t> Pairs<'t> {
             chosen.sort_by_key(|&result| self.found[result].is_synthetic);
             chosen.truncate(uses.len());
             chosen.sort_unstable();
-            let mut paired = HashMap::new();
+            let mut said = HashSet::new();
             for (place, result) in uses.into_iter().zip(chosen) {
                 self.steps[number].uses[place].answer = Some(result);
                 self.found[result].fate = Fate::Answers;
-                paired.entry(self.found[result].content).or_insert(result);
+                said.insert(self.found[result].content);
             }
-            // Said twice in one place is said once, and must not answer another use.
+            // What is said twice in one place must not answer another use.
             for result in results {
                 let found = &mut self.found[result];
-                if found.fate == Fate::Stray
-                    && let Some(&same) = paired.get(&found.content)
-                {
-                    found.fate = Fate::Drop;
-                    self.found[same].instead_of.push(result);
+                if found.fate == Fate::Stray && said.contains(&found.content) {
+                    found.fate = Fate::Again;
                 }
             }
         }
@@ -326,7 +337,8 @@ impl<'t> Pairs<'t> {
         }
         for result in 0..self.found.len() {
             let found = &self.found[result];
-            if found.fate != Fate::Stray || found.is_synthetic {
+            // Which call a result without an id answers, elsewhere than at its place, nobody knows.
+            if found.fate != Fate::Stray || found.is_synthetic || !found.has_own_id {
                 continue;
             }
             let Some(steps) = waiting.get_mut(&*found.key.id) else { continue };

@@ -168,7 +168,7 @@ impl Writer<'_, '_> {
                 Fate::Drop => {
                     log.act(ActionKind::RemoveDuplicate, was[found.at], Some(found.id));
                 }
-                Fate::Stray | Fate::Answers => {}
+                Fate::Stray | Fate::Again | Fate::Answers => {}
             }
         }
     }

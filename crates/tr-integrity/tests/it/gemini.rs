@@ -2,7 +2,7 @@
 use crate::common::{message, of, response, results, says, user, uses};
 use tr_integrity::{
     ActionKind::{
-        self, AddUnknown, AddUserMessage, JoinMessages, OrphanToText, RemoveDuplicate,
+        self, AddUnknown, AddUserMessage, JoinMessages, MoveResult, OrphanToText,
         RemoveEmptyMessage, RemoveIncomplete, RemoveSynthetic,
     },
     Fault, Finding, Format, ModelEnd, OUTCOME_UNKNOWN, RecoveryAction, Repair, ResetOptions,
@@ -136,24 +136,75 @@ fn a_made_up_response_is_spelled_as_its_call() {
         r#"{"text":"hm"}"#,
     ];
     assert_eq!(left[2], tools(&unknown));
-    // It gives way to the real one.
+    // It does not give way to one that names no call: that may be another's.
     let real = tools(&[&answer("read", "real"), &answer("list", "too")]);
     let both = [left.as_slice(), &[real]].concat();
     let (actions, left) = repaired(&both, Repair::preserve());
-    assert_eq!(actions[2..], [RemoveSynthetic, RemoveSynthetic, RemoveEmptyMessage]);
-    assert!(
-        left[2].contains("real") && left[2].contains("too") && !left[2].contains(OUTCOME_UNKNOWN)
-    );
+    assert_eq!(actions, [OrphanToText, OrphanToText]);
+    assert!(left[2].contains(OUTCOME_UNKNOWN), "{}", left[2]);
+    assert!(left[3].contains("real") && left[3].contains("too"), "{}", left[3]);
+    // To one with the call's id it does.
+    let step = [
+        user("go"),
+        uses(FORMAT, &["x"]),
+        results(FORMAT, &[("x", OUTCOME_UNKNOWN)]).remove(0),
+        user("hm"),
+        results(FORMAT, &[("x", "real")]).remove(0),
+    ];
+    let (actions, left) = repaired(&step, Repair::preserve());
+    assert_eq!(actions, [MoveResult, RemoveSynthetic, RemoveEmptyMessage]);
+    assert!(left[2].contains("real") && !left[2].contains(OUTCOME_UNKNOWN), "{}", left[2]);
 }
 
-/// The second of two calls of one name has no response: its place says which.
+/// Of two calls of one name, the second of which has no response.
 #[test]
 fn a_made_up_response_keeps_the_order_of_its_step() {
+    let with_id = |id: u8| format!(r#"{{"functionCall":{{"id":"{id}","name":"a","args":{{}}}}}}"#);
+    let real = r#"{"functionResponse":{"id":"1","name":"a","response":{"result":"real"}}}"#;
+    let items = [user("go"), model(&[&with_id(1), &with_id(2)]), tools(&[real]), says("so")];
+    let (actions, left) = repaired(&items, Repair::preserve());
+    assert_eq!(actions, [AddUnknown]);
+    assert!(left[2].find("real") < left[2].find(OUTCOME_UNKNOWN), "{}", left[2]);
+}
+
+/// Which of two equal calls without ids a single response answers, nobody knows.
+#[test]
+fn a_response_that_may_be_of_either_of_two_calls_answers_neither() {
     let items =
         [user("go"), model(&[&call("a"), &call("a")]), tools(&[&answer("a", "1")]), says("so")];
     let (actions, left) = repaired(&items, Repair::preserve());
-    assert_eq!(actions, [AddUnknown]);
-    assert!(left[2].find("\"1\"") < left[2].find(OUTCOME_UNKNOWN), "{}", left[2]);
+    assert_eq!(actions, [AddUnknown, AddUnknown, OrphanToText]);
+    let text = "[result of one of several calls of a tool, it is not known of which: a]";
+    assert!(left[2].contains(&format!(r"{text}\n1")), "{}", left[2]);
+    assert_eq!(left[2].matches(OUTCOME_UNKNOWN).count(), 2, "{}", left[2]);
+    // A call of another name is told apart by it, and as many responses by their places.
+    let step = model(&[&call("a"), &call("b")]);
+    let other = [user("go"), step, tools(&[&answer("a", "1")]), says("so")];
+    assert_eq!(repaired(&other, Repair::preserve()).0, [AddUnknown]);
+    let step = model(&[&call("a"), &call("a")]);
+    let all = [user("go"), step, tools(&[&answer("a", "1"), &answer("a", "1")]), says("so")];
+    assert_eq!(repaired(&all, Repair::preserve()).0, []);
+}
+
+/// Two payments, the call of the second of which is lost: its receipt is no copy of the first's.
+#[test]
+fn a_second_equal_response_without_an_id_stays_as_text() {
+    let (paid, done) = (tools(&[&answer("pay", "paid")]), says("done"));
+    let items =
+        [user("go"), model(&[&call("pay")]), paid.clone(), says("now order 2"), paid, done.clone()];
+    let (actions, left) = repaired(&items, Repair::preserve());
+    assert_eq!(actions, [OrphanToText]);
+    assert_eq!(left.join("").matches("paid").count(), 2, "{left:?}");
+    // Nor does it answer another call than the one that it stands behind.
+    let lost = [
+        user("go"),
+        model(&[&call("pay")]),
+        user("and order 2"),
+        says("so"),
+        tools(&[&answer("pay", "paid")]),
+        done,
+    ];
+    assert_eq!(repaired(&lost, Repair::preserve()).0, [AddUnknown, OrphanToText]);
 }
 
 #[test]
@@ -191,7 +242,7 @@ fn repeated_ids_are_warnings() {
     assert_eq!((finding.fault, finding.severity), (Fault::DuplicateId, Severity::Warning));
     let mut items = items;
     items[4] = tools(&[&response("x", "1"), &response("x", "1")]);
-    assert_eq!(repaired(&items, Repair::preserve()).0, [RemoveDuplicate]);
+    assert_eq!(repaired(&items, Repair::preserve()).0, [OrphanToText]);
 }
 
 #[test]

@@ -3,6 +3,7 @@ mod agent;
 mod answers;
 mod common;
 mod config;
+mod copies;
 mod cycle;
 mod damaged;
 mod durable;

@@ -193,8 +193,9 @@ fn compaction_cuts_a_pair() {
 #[test]
 fn duplicate_results() {
     for format in FORMATS {
-        let mut messages = vec![user("go"), uses(format, &["a"])];
-        messages.extend(results(format, &[("a", "same"), ("a", "same"), ("a", "other")]));
+        let id = "call_a7Bq3xYz9Kd0";
+        let mut messages = vec![user("go"), uses(format, &[id])];
+        messages.extend(results(format, &[(id, "same"), (id, "same"), (id, "other")]));
         let mut transcript = of(format, &messages);
         assert_eq!(preserve(&mut transcript), [RemoveDuplicate, OrphanToText]);
         assert_eq!(answers(&transcript).len(), 1);

@@ -177,10 +177,18 @@ fn removing_a_call_removes_its_reasoning() {
 #[test]
 fn repeated_items_go_and_other_items_of_an_id_lose_it() {
     let other = call(1).replace("call_1", "call_2");
+    let named = |item: String| item.replace("_1", "_0a7b3c9d2e");
     let items = [reasoning("rs_1"), call(1), answer(1), reasoning("rs_1"), call(1), answer(1)];
+    let items = items.map(named);
     let (actions, left) = repaired(&items, Repair::preserve());
     assert_eq!(actions, [RemoveDuplicate; 3]);
     assert_eq!(left, items[..3]);
+    // Where ids are counted up, an equal call is another call.
+    let mut transcript = of(FORMAT, &[call(1), answer(1), user("again"), call(1), answer(1)]);
+    let plan = Repair::preserve().plan(&transcript);
+    assert_eq!(plan.actions().iter().map(|it| it.action).collect::<Vec<_>>(), [UnlinkItem]);
+    let _ = plan.apply(&mut transcript).unwrap();
+    assert_eq!(transcript.messages().len(), 5);
     let (actions, left) = repaired(&[call(1), answer(1), other, answer(2)], Repair::preserve());
     assert_eq!(actions, [UnlinkItem]);
     assert!(!left[2].contains("fc_1"));

@@ -1,22 +1,28 @@
 //! Results that answer nothing, and what those keep that take their place.
-use super::{Fate, Found, Pairs};
+use super::{Fate, Found, Pairs, copies::Copies};
 use crate::message::Message;
 use std::collections::HashMap;
 
 impl Pairs<'_> {
-    /// What answers nothing becomes text, unless it is said elsewhere.
-    pub(super) fn settle_strays(&mut self) {
+    /// What answers nothing becomes text, unless it is certainly a copy of what does, or made up.
+    pub(super) fn settle_strays(&mut self, messages: &[&Message]) {
+        let is_stray = |found: &Found<'_>| matches!(found.fate, Fate::Stray | Fate::Again);
+        if !self.found.iter().any(is_stray) {
+            return;
+        }
+        let copies = Copies::of(self, messages);
         let answers = self.found.iter().enumerate().filter(|(_, it)| it.fate == Fate::Answers);
         let answers: HashMap<(&str, Option<&str>), usize> =
             answers.map(|(at, found)| ((found.id, found.content), at)).collect();
         for result in 0..self.found.len() {
-            let found = &mut self.found[result];
-            if found.fate != Fate::Stray {
+            let found = &self.found[result];
+            if !is_stray(found) {
                 continue;
             }
             let same = answers.get(&(found.id, found.content)).copied();
-            let is_said = found.is_synthetic || same.is_some();
-            found.fate = if is_said { Fate::Drop } else { Fate::Text };
+            let same = same.filter(|&same| copies.has(found, &self.found[same], messages));
+            let goes = found.is_synthetic || same.is_some();
+            self.found[result].fate = if goes { Fate::Drop } else { Fate::Text };
             if let Some(same) = same {
                 self.found[same].instead_of.push(result);
             }

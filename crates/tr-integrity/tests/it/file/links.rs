@@ -117,18 +117,19 @@ fn a_circle_of_links_is_found_and_opened() {
 /// The last entry of a file is where harnesses begin.
 #[test]
 fn a_branch_stays_the_active_one_when_its_last_entry_goes() {
+    let id = "call_a7Bq3xYz9Kd0";
     let file = openclaw(
         3,
         &[
             entry("a", None, says("go")),
-            entry("b", Some("a"), calls("c")),
-            entry("d", Some("b"), answers("c", "paid")),
+            entry("b", Some("a"), calls(id)),
+            entry("d", Some("b"), answers(id, "paid")),
             entry("x", Some("a"), says("another branch")),
-            entry("e", Some("d"), answers("c", "paid")),
+            entry("e", Some("d"), answers(id, "paid")),
         ],
     );
     let (sent, _) = repaired(&file);
-    assert_eq!(sent, [says("go"), calls("c"), answers("c", "paid")]);
+    assert_eq!(sent, [says("go"), calls(id), answers(id, "paid")]);
 }
 
 #[test]

@@ -5,5 +5,6 @@ mod corrupt;
 mod links;
 mod make;
 mod mutate;
+mod named;
 mod property;
 mod real;

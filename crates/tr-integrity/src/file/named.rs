@@ -1,0 +1,172 @@
+//! Which line of a file speaks of a call of whose outcome a repair would say that it is unknown:
+//! what an agent writes in a form that is not known here may be that outcome.
+use super::{
+    entry::{Entry, What},
+    form::FileForm,
+    plan::{Done, FileActionKind},
+    records::{Piece, Records},
+    session_file::SessionFile,
+};
+use crate::{
+    json,
+    message::{Kind, Message},
+    repair::{ActionKind, Names},
+    transcript::Transcript,
+};
+use memchr::memmem;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::{BTreeSet, HashMap};
+
+/// So many ids are looked for one by one.
+const FEW: usize = 16;
+
+/// A line, and the call that it speaks of.
+pub(super) type Named = (u64, Box<str>);
+
+/// The lines of real results that the model is not sent, by the ids of their calls.
+pub(super) type Aside = HashMap<Box<str>, u64>;
+
+impl Done {
+    /// The calls of which it says that their outcome is unknown.
+    fn made_up(&self) -> BTreeSet<&str> {
+        let acts = self.actions.iter().filter_map(|action| match &action.action {
+            FileActionKind::Message(action) => Some(action),
+            _ => None,
+        });
+        let made_up = acts.filter(|action| action.action == ActionKind::AddUnknown);
+        let ids = made_up.filter_map(|action| action.tool_use_id.as_deref());
+        ids.filter(|id| !id.is_empty()).collect()
+    }
+
+    /// Notes whether the model is not sent a result of such a call.
+    pub(super) fn look_aside(&mut self, aside: &Aside) {
+        let made_up = self.made_up().into_iter();
+        self.named = made_up.filter_map(|id| Some((*aside.get(id)?, id.into()))).min();
+    }
+
+    /// Looks in the whole file for a line that speaks of such a call.
+    pub(super) fn look_for_names(&mut self, bytes: &[u8]) {
+        let ids = self.made_up();
+        if self.named.is_none() && !ids.is_empty() {
+            self.named = first(SessionFile::form_of(bytes), bytes, &ids);
+        }
+    }
+}
+
+impl SessionFile {
+    /// What the model is sent before a repair, and the results that it is not sent.
+    pub(super) fn before_repair(&self) -> (Option<Transcript>, Aside) {
+        let path = self.path();
+        let drafts = self.drafts(&path);
+        let mut is_shown = vec![false; self.entries.len()];
+        let nodes = drafts.iter().flat_map(|draft| &draft.nodes);
+        nodes.for_each(|&node| is_shown[node] = true);
+        let mut aside = HashMap::new();
+        for (located, _) in self.entries.iter().zip(is_shown).filter(|(_, is_shown)| !is_shown) {
+            for block in located.entry.as_message().into_iter().flat_map(Message::blocks) {
+                if let Kind::Result { id, synthetic: false, .. } = &block.kind {
+                    aside.entry(id.clone()).or_insert(located.line);
+                }
+            }
+        }
+        (self.transcript_of(&path, &drafts), aside)
+    }
+}
+
+/// The first line that names one of these calls and is no message, nor anything that says no
+/// outcome.
+pub(super) fn first(form: FileForm, bytes: &[u8], ids: &BTreeSet<&str>) -> Option<Named> {
+    let is_agents =
+        form.is_claude_code() || matches!(form, FileForm::Codex | FileForm::OpenClaw { .. });
+    if ids.is_empty() || !is_agents {
+        return None;
+    }
+    let ids: Vec<&str> = ids.iter().copied().collect();
+    let quoted: Vec<_> = ids.iter().map(|id| json::quote(id)).collect();
+    if ids.len() <= FEW {
+        let found = quoted.iter().enumerate().flat_map(|(id, quoted)| {
+            memmem::find_iter(bytes, quoted.as_bytes()).map(move |at| (at, id))
+        });
+        let mut found: Vec<_> = found.collect();
+        found.sort_unstable();
+        let (mut line, mut counted) = (1, 0);
+        for (at, id) in found {
+            line += memchr::memchr_iter(b'\n', &bytes[counted..at]).count() as u64;
+            counted = at;
+            let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);
+            let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |end| at + end);
+            if speaks(form, &bytes[start..end], &quoted[id]) {
+                return Some((line, ids[id].into()));
+            }
+        }
+        return None;
+    }
+    let names = Names::of(&quoted);
+    (1..).zip(bytes.split(|byte| *byte == b'\n')).find_map(|(line, text)| {
+        let found: Vec<_> = names.find(&String::from_utf8_lossy(text)).collect();
+        let id = found.into_iter().find(|&id| speaks(form, text, &quoted[id]))?;
+        Some((line, ids[id].into()))
+    })
+}
+
+/// Whether a record of this line may tell the outcome of the call with this id.
+fn speaks(form: FileForm, line: &[u8], quoted: &str) -> bool {
+    let mut records = Records::new(line).max_record(usize::MAX);
+    // A slice can always be read.
+    while let Ok(Some(piece)) = records.next() {
+        let Piece::Record(record) = piece else { continue };
+        if record.text.contains(quoted) && tells(form, &record.text) {
+            return true;
+        }
+    }
+    false
+}
+
+#[derive(Default, Deserialize)]
+struct Wire<'t> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'t RawValue>,
+    #[serde(borrow)]
+    role: Option<&'t RawValue>,
+    #[serde(borrow, rename = "hookEvent")]
+    hook_event: Option<&'t RawValue>,
+    #[serde(borrow)]
+    message: Option<&'t RawValue>,
+    #[serde(borrow)]
+    attachment: Option<&'t RawValue>,
+    #[serde(borrow)]
+    payload: Option<&'t RawValue>,
+}
+
+/// Whether a record that names a call may tell its outcome. Messages are judged elsewhere; that a
+/// call begins, is asked for, or is on its way, says nothing of its end.
+fn tells(form: FileForm, record: &str) -> bool {
+    if let What::Message { .. } | What::Empty(_) | What::Header | What::Leaf(_) =
+        Entry::read(form, record).what
+    {
+        return false;
+    }
+    let within = |raw: Option<&'_ RawValue>| raw.map_or("{}", RawValue::get).to_owned();
+    let text = |raw: Option<&RawValue>| raw.and_then(json::string).unwrap_or_default().into_owned();
+    let wire: Wire<'_> = json::object(record).unwrap_or_default();
+    let (message, attachment, payload) =
+        (within(wire.message), within(wire.attachment), within(wire.payload));
+    let inner = |text: &'_ str, member: fn(&Wire<'_>) -> Option<String>| {
+        json::object::<Wire<'_>>(text).ok().and_then(|wire| member(&wire)).unwrap_or_default()
+    };
+    let kind = text(wire.kind);
+    let is_answer = inner(&message, |it| Some(json::string(it.role?)?.into_owned())) == "assistant";
+    let is_silent = match form {
+        FileForm::Codex => {
+            let kind = inner(&payload, |it| Some(json::string(it.kind?)?.into_owned()));
+            ["_begin", "_request", "_delta"].iter().any(|end| kind.ends_with(end))
+        }
+        _ if kind == "attachment" => {
+            let event = inner(&attachment, |it| Some(json::string(it.hook_event?)?.into_owned()));
+            event == "PreToolUse"
+        }
+        _ => kind == "progress",
+    };
+    !is_answer && !is_silent
+}
