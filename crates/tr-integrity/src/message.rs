@@ -54,6 +54,8 @@ pub(crate) struct Body {
     pub(crate) refused: Option<Box<Refused>>,
     /// The form of the provider that answered it, in a form that several may answer.
     pub(crate) answered_in: Option<Format>,
+    /// The API that answered it, if no form is known for it.
+    pub(crate) unknown_api: Option<Box<str>>,
 }
 
 /// What of a message or of a block is not understood. A repair may put something beside it, and
@@ -145,8 +147,20 @@ impl Body {
     pub(crate) fn of(raw: Box<str>) -> Self {
         let (list, blocks, is_system, item) = (None, Vec::new(), false, None);
         let (role, is_signed, unknown, refused) = (Role::Other, false, None, None);
-        let answered_in = None;
-        Self { raw, role, list, blocks, is_system, item, is_signed, unknown, refused, answered_in }
+        let (answered_in, unknown_api) = (None, None);
+        Self {
+            raw,
+            role,
+            list,
+            blocks,
+            is_system,
+            item,
+            is_signed,
+            unknown,
+            refused,
+            answered_in,
+            unknown_api,
+        }
     }
 }
 
@@ -213,6 +227,11 @@ impl Message {
         self.body.answered_in
     }
 
+    /// The API that answered it, if no form is known for it.
+    pub(crate) fn unknown_api(&self) -> Option<&str> {
+        self.body.unknown_api.as_deref()
+    }
+
     pub(crate) fn is_signed(&self) -> bool {
         self.body.is_signed
     }
@@ -250,7 +269,8 @@ impl Message {
         let raw = Box::default();
         let (role, is_system, is_signed) = (*role, *is_system, *is_signed);
         let (item, unknown, refused) = (item.clone(), *unknown, refused.clone());
-        let body = Body { answered_in: self.answered_in(), ..Body::of(raw) };
+        let unknown_api = self.body.unknown_api.clone();
+        let body = Body { answered_in: self.answered_in(), unknown_api, ..Body::of(raw) };
         Self::new(Body { role, blocks, is_system, item, is_signed, unknown, refused, ..body })
     }
 

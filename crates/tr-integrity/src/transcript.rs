@@ -65,6 +65,15 @@ impl Transcript {
         self.asked.or_else(|| self.messages.iter().rev().find_map(Message::answered_in))
     }
 
+    /// The API of the last answer, where its messages are in an agent's own form, and no provider's
+    /// rules are known for it.
+    #[must_use]
+    pub fn unknown_api(&self) -> Option<&str> {
+        let mut answers = self.messages.iter().rev();
+        let last = answers.find(|it| it.answered_in().is_some() || it.unknown_api().is_some());
+        last?.unknown_api()
+    }
+
     /// No messages yet, between these texts.
     pub(crate) fn with_around(format: Format, head: Box<str>, tail: Box<str>) -> Self {
         let request = format!("{head}{tail}");

@@ -1,8 +1,12 @@
 //! Recognises the sessions of agents whose rules are not known here, by the structure that they
 //! publish: it is said whose they are, and they are left alone.
+mod envelope;
 mod shape;
 
-use self::shape::{Document, Message, Part, Record};
+use self::{
+    envelope::Envelope,
+    shape::{Document, Message, Part, Record},
+};
 use super::{Failure, NotJudged, Trouble, file::File};
 use std::io::Read as _;
 use tr_integrity::{Piece, Records};
@@ -20,18 +24,28 @@ pub(crate) fn refuse_document(text: &str) -> Result<(), Failure> {
 pub(crate) fn refuse_lines(file: &File) -> Result<(), Failure> {
     let reading = |error| Failure::from(Trouble::reading(file.real(), &error));
     let mut records = Records::new(file.rewound()?.take(HEAD));
+    let mut envelope = Envelope::default();
     for _ in 0..RECORDS {
         match records.next().map_err(reading)? {
             None => break,
             Some(Piece::Skipped(_)) => {}
             Some(Piece::Record(record)) => {
-                if let Some(agent) = agent_of_record(&Record::of(&record.text)) {
+                let record = Record::of(&record.text);
+                if let Some(agent) = agent_of_record(&record) {
                     return refuse(agent);
                 }
+                envelope.add(&record);
             }
         }
     }
-    Ok(())
+    envelope.names().map_or(Ok(()), refuse_envelope)
+}
+
+fn refuse_envelope(names: String) -> Result<(), Failure> {
+    let help = "a log has such lines, and who writes it is not known here; to have its messages \
+                judged, check a copy with nothing but them";
+    let reason = format!("each line has members that no message has: {names}");
+    Err(NotJudged { reason, agent: None, help: help.into() }.into())
 }
 
 fn refuse(agent: &'static str) -> Result<(), Failure> {

@@ -11,6 +11,7 @@ use super::{
     sidecar::Checkpoint,
 };
 use std::borrow::Cow;
+use tr_core::printable;
 use tr_integrity::{
     CheckpointError, FileCheck, FileCheckpoint, FileFault, FileFinding, FileForm, FileLoss,
     FilePlanner, FileReport, Repair, SessionFile, Severity, SkipReason, Skipped, Transcript,
@@ -227,6 +228,20 @@ impl From<Lines> for Content {
     }
 }
 
+/// The last answer came by an API for which no rules are known.
+pub(crate) fn of_unknown_api(api: &str) -> NotJudged {
+    NotJudged {
+        reason: format!(
+            "its last answer came by the API {}, whose rules are not known here",
+            printable(api)
+        ),
+        agent: None,
+        help: "it is left as it is; with an answer of a model whose API is known behind it, it is \
+               judged by the rules of that"
+            .into(),
+    }
+}
+
 /// Lines of something else are no session.
 fn refuse_others(report: &FileReport) -> Result<(), Failure> {
     if let Some(line) = report.too_much.filter(|_| report.is_session()) {
@@ -250,6 +265,9 @@ fn refuse_others(report: &FileReport) -> Result<(), Failure> {
             Err(Failure::NoSession(format!(
                 "{own} {of_all} could be of a session ({form}), and {others} could not"
             )))
+        }
+        _ if report.unknown_api.is_some() => {
+            Err(of_unknown_api(report.unknown_api.as_deref().unwrap_or_default()).into())
         }
         FileForm::Messages(_) if report.other_records > 0 => {
             let others = count(report.other_records, "line");

@@ -3,6 +3,7 @@ use super::{
     Failure, NotJudged, Trouble, agents,
     content::{Content, hash},
     form::Form,
+    lines,
     many::has_too_many,
     messages::{self, Planned},
     report::{About, Health},
@@ -35,9 +36,15 @@ impl Whole {
         }
         agents::refuse_document(&text)?;
         let transcript = Transcript::read(&text).map_err(|error| unread(&text, &error))?;
+        if transcript.is_empty() && !names_request(&text) {
+            return Err(Failure::NoSession("there are no messages in it".into()));
+        }
         let is_message = |message: &Message| !message.says_unknown();
         if !transcript.is_empty() && !transcript.messages().iter().any(is_message) {
             return Err(Failure::NoSession("there are no messages of a known form in it".into()));
+        }
+        if let Some(api) = transcript.unknown_api() {
+            return Err(lines::of_unknown_api(api).into());
         }
         if transcript.is_words() && !has_model(&text) {
             return Err(Failure::NoSession("it has an input, and names no model".into()));
@@ -197,6 +204,17 @@ fn names_a_role(text: &str) -> bool {
         }
     }
     false
+}
+
+/// Whether a text without messages is a request all the same: it names a model, or the system
+/// speaks in it.
+fn names_request(text: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Request {
+        #[serde(alias = "systemInstruction", alias = "system_instruction", alias = "instructions")]
+        system: Option<IgnoredAny>,
+    }
+    has_model(text) || serde_json::from_str::<Request>(text).is_ok_and(|it| it.system.is_some())
 }
 
 /// Whether a request names its model: many a file has an input.

@@ -7,6 +7,7 @@ mod checkpoints;
 mod crash;
 mod database;
 mod doors;
+mod evidence;
 mod folder;
 mod full_disk;
 mod lines;

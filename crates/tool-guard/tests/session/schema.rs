@@ -137,6 +137,8 @@ impl Seen {
         self.run(&folder, &["reset", "s/fine.json"]);
         self.run(&folder, &["reset", "--archive", "--write", "s/fine.json"]);
         self.run(&folder, &["reset", "--write", "s/fine.json"]);
+        folder.write("s/prompt.json", r#"{"system":"Be kind.","messages":[]}"#);
+        self.run(&folder, &["reset", "s/prompt.json"]);
     }
 
     fn lines(&mut self) {

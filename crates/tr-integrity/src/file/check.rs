@@ -317,10 +317,11 @@ impl<'c> Run<'c> {
             .take()
             .map_or((FileForm::Other, None), |(form, branch)| (form, branch.finish()));
         let mut messages = 0;
-        let mut pending = Vec::new();
+        let (mut pending, mut unknown_api) = (Vec::new(), None);
         if let Some(mut walk) = walk {
             messages = walk.len();
             pending.extend(walk.pending().map(Into::into));
+            unknown_api = walk.take_unknown_api();
             let found = walk.take_findings(self.check.asked);
             found.for_each(|finding| self.findings.add(finding));
         }
@@ -346,6 +347,7 @@ impl<'c> Run<'c> {
             too_much: self.too_much,
             messages,
             pending,
+            unknown_api,
         }
     }
 }

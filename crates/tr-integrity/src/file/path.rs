@@ -210,12 +210,17 @@ impl<'e> Ids<'e> {
 }
 
 /// Whether any entry names a parent that is there. If none does, a file of linked entries was put
-/// together by hand, and they follow one another.
+/// together by hand, and they follow one another; but of two, the second of which names a parent and
+/// the first none, that parent is missing.
 pub(super) fn is_linked<'e>(entries: impl Iterator<Item = &'e entry::Entry> + Clone) -> bool {
-    let ids: HashSet<&str> = entries.clone().filter_map(|entry| entry.id.as_deref()).collect();
+    let named = entries.clone().filter(|entry| entry.id.is_some());
+    let ids: HashSet<&str> = named.clone().filter_map(|entry| entry.id.as_deref()).collect();
     let mut links = entries.filter_map(|entry| match &entry.link {
         Link::To(id) => Some(&**id),
         _ => None,
     });
-    links.any(|id| ids.contains(id))
+    let mut two = named.map(|entry| &entry.link);
+    let is_gap =
+        matches!((two.next(), two.next(), two.next()), (Some(Link::Root), Some(Link::To(_)), None));
+    is_gap || links.any(|id| ids.contains(id))
 }

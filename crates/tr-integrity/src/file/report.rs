@@ -35,6 +35,8 @@ pub struct FileReport {
     pub messages: usize,
     /// The uses of the live tail that wait for their results.
     pub pending: Vec<Box<str>>,
+    /// The API of the last answer, if its provider's rules are not known.
+    pub unknown_api: Option<Box<str>>,
 }
 
 /// How the bytes of a file are spread: `total` is the sum of the others.

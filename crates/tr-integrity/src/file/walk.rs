@@ -31,6 +31,8 @@ pub(super) struct Walk {
     found: usize,
     /// The form in which the last answer was asked for, in a form that several providers answer.
     asked: Option<Format>,
+    /// Its API, if no form is known for it.
+    unknown_api: Option<Box<str>>,
     /// Where the findings are of uses without their results, once one of them is healed.
     incomplete: Option<HashMap<usize, usize>>,
 }
@@ -40,8 +42,8 @@ impl Walk {
         let validator = Validator::new(format);
         let validator = if members { validator.with_members() } else { validator };
         let (places, findings) = (VecDeque::new(), Vec::new());
-        let (first, found, asked, incomplete) = (0, 0, None, None);
-        Self { validator, places, first, findings, found, asked, incomplete }
+        let (first, found, asked, unknown_api, incomplete) = (0, 0, None, None, None);
+        Self { validator, places, first, findings, found, asked, unknown_api, incomplete }
     }
 
     /// Behind messages that are not known: they may have the uses of results.
@@ -58,7 +60,11 @@ impl Walk {
             self.first = self.validator.len();
         }
         self.places.push_back(Places { message: at, blocks });
-        self.asked = message.answered_in().or(self.asked);
+        match (message.answered_in(), message.unknown_api()) {
+            (Some(format), _) => (self.asked, self.unknown_api) = (Some(format), None),
+            (None, Some(api)) => self.unknown_api = Some(api.into()),
+            (None, None) => {}
+        }
         self.validator.push(message);
         for finding in self.validator.take_findings() {
             let at = finding.message_index.checked_sub(self.first);
@@ -116,6 +122,11 @@ impl Walk {
     /// Whether nothing was found that is still so.
     pub(super) const fn is_clean(&self) -> bool {
         self.found == 0
+    }
+
+    /// The API of the last answer, if no form is known for it.
+    pub(super) fn take_unknown_api(&mut self) -> Option<Box<str>> {
+        self.unknown_api.take()
     }
 
     pub(super) fn len(&self) -> usize {

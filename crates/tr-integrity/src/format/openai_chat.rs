@@ -201,7 +201,7 @@ impl Form for Chat {
         }
         let text = |block: &Block| {
             let call = message.text(&block.span);
-            block.refused.as_ref().and_then(|_| with_string(call))
+            block.refused.as_ref().and_then(|_| corrected_call(call))
         };
         let texts: Vec<_> = message.blocks().iter().map(text).collect();
         texts.iter().flatten().next()?;
@@ -263,7 +263,18 @@ fn refused_in(call: &WireCall<'_>) -> Option<Refused> {
     let Some(function) = &call.function else {
         return Some(Refused::new(Fault::RefusedName, "function", Why::Missing));
     };
-    NAME.refused(function.name).or_else(|| arguments("function.arguments", function.arguments))
+    let kind =
+        || call.kind.is_none().then(|| Refused::new(Fault::RefusedContent, "type", Why::Missing));
+    let given = || arguments("function.arguments", function.arguments);
+    NAME.refused(function.name).or_else(given).or_else(kind)
+}
+
+/// A call that says of which type it is, and has its arguments as a string, if it did not.
+fn corrected_call(call: &str) -> Option<String> {
+    let wire: WireCall<'_> = json::object(call).ok()?;
+    let typed = || json::set_member(call, "type", r#""function""#);
+    let typed = (wire.kind.is_none() && wire.function.is_some()).then(typed);
+    with_string(typed.as_deref().unwrap_or(call)).or(typed)
 }
 
 /// A call with its arguments as a string of JSON, if they are written as what they are.

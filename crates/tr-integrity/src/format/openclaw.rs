@@ -113,7 +113,9 @@ impl Form for OpenClaw {
         };
         let api = text(wire.api.filter(|_| role == Role::Assistant));
         let answered_in = form_of(&api);
-        Ok(Body { role, list, blocks, is_system, unknown, answered_in, ..Body::of(raw) })
+        let unknown_api = Some(api).filter(|api| answered_in.is_none() && !api.is_empty());
+        let body = Body { answered_in, unknown_api, ..Body::of(raw) };
+        Ok(Body { role, list, blocks, is_system, unknown, ..body })
     }
 
     fn evidence(&self, message: &str) -> usize {

@@ -48,6 +48,13 @@ impl Message {
         self.body.refused.as_deref()
     }
 
+    /// Whether the provider refuses anything of it on its own; `has_limits` as below.
+    pub(crate) fn has_refused(&self, has_limits: bool) -> bool {
+        let blocks = self.blocks().iter().filter_map(|block| block.refused.as_deref());
+        let mut refused = blocks.chain(self.refused());
+        refused.any(|refused| has_limits || !refused.is_limit())
+    }
+
     /// Whether the provider refuses the id of this use; `has_limits` says whether the form's own
     /// provider is asked.
     pub(crate) fn refuses_id(&self, block: usize, has_limits: bool) -> bool {

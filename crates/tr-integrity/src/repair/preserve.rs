@@ -24,7 +24,8 @@ pub(super) fn repair(transcript: &Transcript, repair: Repair, log: &mut Log) -> 
         Results::Items => unique(format, all, log),
         _ => without_blanks(format, all, members, log),
     };
-    let kept = if members { corrected(format, kept, log) } else { kept };
+    let has_limits = transcript.has_limits();
+    let kept = if members { corrected(format, kept, has_limits, log) } else { kept };
     let was: Vec<_> = kept.iter().map(|(was, _)| *was).collect();
     let messages: Vec<_> = kept.iter().map(|(_, message)| message).collect();
 
@@ -38,7 +39,6 @@ pub(super) fn repair(transcript: &Transcript, repair: Repair, log: &mut Log) -> 
             !close_tail && behind.all(|message| message.is_aside(format.rules()))
         }
     };
-    let has_limits = transcript.has_limits();
     let is_refused =
         |message: &Message, block: usize| members && message.refuses_id(block, has_limits);
     let rules = format.rules_of(transcript.asked_in());
@@ -96,9 +96,15 @@ fn without_blanks(
 }
 
 /// With the members that can be said otherwise as their provider takes them.
-fn corrected(format: Format, kept: Vec<(usize, Message)>, log: &mut Log) -> Vec<(usize, Message)> {
+fn corrected(
+    format: Format,
+    kept: Vec<(usize, Message)>,
+    has_limits: bool,
+    log: &mut Log,
+) -> Vec<(usize, Message)> {
     let correct = |(was, message): (usize, Message)| {
         let text = Some(&message).filter(|message| message.is_understood());
+        let text = text.filter(|message| message.has_refused(has_limits));
         let Some(text) = text.and_then(|message| format.form().corrected(message)) else {
             return (was, message);
         };
@@ -106,6 +112,26 @@ fn corrected(format: Format, kept: Vec<(usize, Message)>, log: &mut Log) -> Vec<
         (was, message.with_raw_of(format.own(text)))
     };
     kept.into_iter().map(correct).collect()
+}
+
+/// The results that stay at the blocks where they stand, each with those that come before it, the
+/// last with those behind it; and those of a message in which none stays.
+fn at_home(answers: Vec<Piece>) -> (HashMap<usize, Vec<Piece>>, Vec<Piece>) {
+    let (mut home, mut guests) = (HashMap::<usize, Vec<Piece>>::new(), Vec::new());
+    let mut last = None;
+    for piece in answers {
+        let was = piece.was;
+        guests.push(piece);
+        if let Some(block) = was {
+            home.insert(block, std::mem::take(&mut guests));
+            last = Some(block);
+        }
+    }
+    match last.and_then(|last| home.get_mut(&last)) {
+        Some(behind) => behind.append(&mut guests),
+        None => return (home, guests),
+    }
+    (home, guests)
 }
 
 struct Writer<'t, 'l> {
@@ -222,17 +248,16 @@ impl Writer<'_, '_> {
 
     fn write_message(&mut self, at: usize, answers: Vec<Piece>) {
         let message = self.messages[at];
-        // Where results may stand beside other content, those that are home stay there.
-        let stay = self.format.rules().blanks != Blanks::Texts
-            && answers.iter().all(|piece| piece.was.is_some());
         let mut has_content = !answers.is_empty();
-        let (home, mut pieces) = if stay { (answers, Vec::new()) } else { (Vec::new(), answers) };
-        let mut home: HashMap<_, _> = home.into_iter().map(|piece| (piece.was, piece)).collect();
+        // Where results may stand beside other content, those that are home stay there.
+        let stay = self.format.rules().blanks != Blanks::Texts;
+        let (mut home, mut pieces) =
+            if stay { at_home(answers) } else { (HashMap::new(), answers) };
         for (block, part) in message.blocks().iter().enumerate() {
             match &part.kind {
                 Kind::Result { .. } => {
                     let found = &self.pairs.found[self.places[&(at, block)]];
-                    pieces.extend(home.remove(&Some(block)));
+                    pieces.extend(home.remove(&block).unwrap_or_default());
                     if found.fate == Fate::Text {
                         let texts = found.as_text(self.format, &self.messages, &self.pairs);
                         pieces.extend(texts.into_iter().map(|text| Piece { was: None, text }));

@@ -55,6 +55,10 @@ impl<'t> Object<'t> {
         self.0.contains_key(name)
     }
 
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(|name| &**name)
+    }
+
     pub(super) fn member(&self, name: &str) -> Option<Self> {
         self.0.get(name).map(|raw| Self::of(raw.get()))
     }

@@ -184,6 +184,9 @@ impl<'t> Said<'t> {
                     return None;
                 }
                 let answered_in = self.api.and_then(format::form_of_api);
+                if answered_in.is_none() && self.api.is_some_and(|api| !api.is_empty()) {
+                    return None;
+                }
                 Some(message(Role::Assistant, parts.blocks?, answered_in))
             }
             "toolResult" => {
