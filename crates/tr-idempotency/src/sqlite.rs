@@ -196,8 +196,8 @@ impl Builder {
         self
     }
 
-    /// Keeps records in this database, beside other tables. A database that is
-    /// [only read](tr_sqlite::Builder::read_only) shows them: all changes are refused.
+    /// Keeps records in this database, beside other tables. A database that is opened
+    /// [read-only](tr_sqlite::Builder::read_only) only shows them: all changes are refused.
     ///
     /// # Errors
     /// See [`tr_sqlite::Database::migrate`].

@@ -168,7 +168,7 @@ impl Database {
         &self.path
     }
 
-    /// Whether it was opened [only to be read](Builder::read_only).
+    /// Whether it was opened [read-only](Builder::read_only).
     #[must_use]
     pub const fn is_read_only(&self) -> bool {
         self.writes.is_none()

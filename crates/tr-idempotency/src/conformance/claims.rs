@@ -139,7 +139,7 @@ pub(super) async fn other_params_are_a_conflict_in_every_state<S: Subject>(
     Ok(())
 }
 
-pub(super) async fn a_done_call_is_given_again<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_done_call_is_replayed<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
     let token = cx.end(&cx.claim("a"), done("answer")).await?;
     for (store, again) in [(&cx.store, true), (&cx.other, false)] {
         let mut claim = cx.claim("a");
@@ -192,7 +192,7 @@ pub(super) async fn a_cancelled_call_runs_again<S: Subject>(cx: Cx<'_, '_, S>) -
     Ok(())
 }
 
-pub(super) async fn a_claim_tells_what_was_before<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_claim_returns_the_former_state<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
     let failed = State::Failed(b"no".to_vec(), Again::Freely);
     cx.end(&cx.claim("a"), failed.clone()).await?;
     let mut claim = cx.claim("a");

@@ -38,9 +38,7 @@ pub(super) async fn an_older_claim_neither_records_nor_deletes<S: Subject>(
     cx.stands("a", &done("new")).await.map(drop)
 }
 
-pub(super) async fn a_late_end_counts_while_nobody_else_claimed<S: Subject>(
-    cx: Cx<'_, '_, S>,
-) -> Verdict {
+pub(super) async fn a_late_end_counts_while_unclaimed<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
     for (key, state) in [("a", State::Unknown(Some(b"?".to_vec()))), ("b", done("late"))] {
         let token = cx.lose(&cx.short_claim(key)).await?.token;
         cx.stands(key, &State::Unknown(None)).await?;
@@ -110,7 +108,7 @@ pub(super) async fn a_released_claim_leaves_nothing<S: Subject>(cx: Cx<'_, '_, S
     granted(ok(cx.other.claim(&cx.claim("a")).await)?).map(drop)
 }
 
-pub(super) async fn a_release_by_somebody_else_does_nothing<S: Subject>(
+pub(super) async fn a_release_by_another_owner_does_nothing<S: Subject>(
     cx: Cx<'_, '_, S>,
 ) -> Verdict {
     let claim = cx.claim("a");
@@ -188,7 +186,9 @@ pub(super) async fn a_later_run_is_not_settled<S: Subject>(cx: Cx<'_, '_, S>) ->
     Ok(())
 }
 
-pub(super) async fn who_was_settled_over_records_nothing<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_former_owner_records_nothing_once_settled<S: Subject>(
+    cx: Cx<'_, '_, S>,
+) -> Verdict {
     let claim = cx.short_claim("a");
     let token = cx.lose(&claim).await?.token;
     ok(cx.other.settle(&claim.key, Some(token), &lasting(done("settled"))).await)?;

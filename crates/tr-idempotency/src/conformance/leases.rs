@@ -57,7 +57,7 @@ pub(super) async fn a_mutating_claim_of_a_lost_call_is_refused<S: Subject>(
     Ok(())
 }
 
-pub(super) async fn a_lapsed_claim_sent_again_is_leased_anew<S: Subject>(
+pub(super) async fn a_lapsed_claim_sent_again_gets_a_new_lease<S: Subject>(
     cx: Cx<'_, '_, S>,
 ) -> Verdict {
     let mut claim = cx.short_claim("a");
@@ -81,7 +81,7 @@ pub(super) async fn a_renewed_lease_lasts<S: Subject>(cx: Cx<'_, '_, S>) -> Verd
     Ok(())
 }
 
-pub(super) async fn a_lapsed_lease_is_renewed_while_nobody_else_claimed<S: Subject>(
+pub(super) async fn a_lapsed_lease_is_renewed_while_unclaimed<S: Subject>(
     cx: Cx<'_, '_, S>,
 ) -> Verdict {
     let claim = cx.short_claim("a");

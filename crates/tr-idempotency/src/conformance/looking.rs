@@ -134,7 +134,7 @@ pub(super) async fn stale_and_unknown_calls_are_found<S: Subject>(cx: Cx<'_, '_,
     Ok(())
 }
 
-pub(super) async fn a_flush_spares_what_may_run_twice<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_flush_keeps_what_may_run_twice<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
     let failed = State::Failed(b"no".to_vec(), Again::Never);
     cx.run(&cx.claim("inflight")).await?;
     cx.end(&cx.claim("unknown"), State::Unknown(None)).await?;

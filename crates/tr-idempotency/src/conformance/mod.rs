@@ -87,34 +87,34 @@ macro_rules! conformance_cases {
             a_claim_whose_reply_was_lost_is_recognised
             of_many_claims_one_is_granted
             other_params_are_a_conflict_in_every_state
-            a_done_call_is_given_again
+            a_done_call_is_replayed
             a_failed_call_runs_again_as_its_record_says
             a_cancelled_call_runs_again
-            a_claim_tells_what_was_before
+            a_claim_returns_the_former_state
             epochs_grow_past_records_that_are_gone
             a_full_store_refuses_and_forgets_no_claim
             a_lease_that_ends_leaves_unknown
             a_lost_call_that_is_not_mutating_runs_again
             a_mutating_claim_of_a_lost_call_is_refused
-            a_lapsed_claim_sent_again_is_leased_anew
+            a_lapsed_claim_sent_again_gets_a_new_lease
             a_renewed_lease_lasts
-            a_lapsed_lease_is_renewed_while_nobody_else_claimed
+            a_lapsed_lease_is_renewed_while_unclaimed
             a_lost_claim_is_not_renewed
             an_unknown_call_lasts_for_its_time
             a_record_lasts_for_its_time
             an_older_claim_neither_records_nor_deletes
-            a_late_end_counts_while_nobody_else_claimed
+            a_late_end_counts_while_unclaimed
             an_end_sent_again_is_recognised
             the_first_end_stands
             bytes_come_back_as_they_are
             a_released_claim_leaves_nothing
-            a_release_by_somebody_else_does_nothing
+            a_release_by_another_owner_does_nothing
             a_call_that_has_ended_is_not_released
             a_lapsed_claim_can_be_released
             an_unknown_call_is_settled_once
             only_unknown_calls_are_settled
             a_later_run_is_not_settled
-            who_was_settled_over_records_nothing
+            a_former_owner_records_nothing_once_settled
             a_cleared_record_is_gone_in_every_state
             a_watcher_wakes_when_the_call_ends
             a_watcher_wakes_when_the_claim_is_released
@@ -126,7 +126,7 @@ macro_rules! conformance_cases {
             records_are_found_by_key_session_and_tool
             records_are_found_by_a_range_of_keys
             stale_and_unknown_calls_are_found
-            a_flush_spares_what_may_run_twice
+            a_flush_keeps_what_may_run_twice
             a_sweep_forgets_only_what_is_over
             a_check_answers
             records_survive_a_restart

@@ -23,7 +23,7 @@ pub(super) struct Owners {
     lock: Option<File>,
 }
 
-/// Who makes no claims.
+/// The owner of a process that makes no claims.
 const NO_OWNER: i64 = -1;
 
 impl Owners {
@@ -44,7 +44,7 @@ impl Owners {
         }
     }
 
-    /// Looks at the processes of this folder without joining them: nothing is written.
+    /// Reads the processes of this folder without joining them or writing.
     pub(super) const fn watch(folder: PathBuf) -> Self {
         Self { folder, own: NO_OWNER, lock: None }
     }

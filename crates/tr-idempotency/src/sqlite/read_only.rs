@@ -1,4 +1,4 @@
-//! Records in a file that is only read: leases of dead processes cannot be ended in it, and are seen as
+//! Records in a file that is opened read-only: leases of dead processes cannot be ended in it, and are shown as
 //! ended.
 use super::{selection::Selection, table::Table};
 use crate::store::{Query, StateFilter, Stored};

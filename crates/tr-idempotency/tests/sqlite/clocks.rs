@@ -42,5 +42,5 @@ async fn a_clock_that_is_behind_the_files_is_reported() {
     time.fall_back(HOUR);
     let warnings = store.check().await.unwrap();
     assert_eq!(warnings.len(), 1);
-    assert!(warnings[0].starts_with("the clock is 3600 s behind"), "{warnings:?}");
+    assert!(warnings[0].starts_with("the machine's clock is 3600 s behind"), "{warnings:?}");
 }

@@ -34,7 +34,7 @@ async fn a_row_of_a_newer_version_is_unreadable_and_never_missing() {
     assert_eq!(kind(store.read(&it.key).await), StoreErrorKind::Unreadable);
     let error = store.list(&Query::ALL, 10).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreadable);
-    assert!(error.to_string().contains("`suspended` is no state"), "{error}");
+    assert!(error.to_string().contains("unknown state `suspended`"), "{error}");
     assert!(matches!(store.claim(&claim("other")).await.unwrap(), Claimed::Run(_)));
 
     assert!(store.clear(&it.key).await.unwrap(), "it can be cleared all the same");
@@ -83,7 +83,7 @@ async fn a_full_disk_refuses_and_keeps_what_there_is() {
     let end = |bytes| End { state: State::Done(vec![7; bytes]), ttl: 60_000 };
     let error = store.finalise(&it.key, grant.token, &end(1 << 20)).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreachable, "room may come back");
-    assert!(error.to_string().contains("no space is left"), "{error}");
+    assert!(error.to_string().contains("the disk is full"), "{error}");
     assert_eq!(store.read(&it.key).await.unwrap().unwrap().record.state, State::Inflight);
 
     limit(1_000_000).await.unwrap();
