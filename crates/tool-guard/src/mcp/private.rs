@@ -1,4 +1,4 @@
-//! Records are their user's alone: no other user can write or replace them.
+//! Checks that no other user can write or replace the records.
 use crate::session::{Folder, Stranger, is_own_group, stranger_in};
 use anyhow::bail;
 use rustix::process::geteuid;
@@ -13,14 +13,14 @@ const ROOT: u32 = 0;
 const OF_GROUP: u32 = 0o020;
 const OF_OTHERS: u32 = 0o002;
 
-/// What to do about a place that others can write.
+/// The alternative to a file or folder that other users can write.
 const ELSEWHERE: &str = "or name a file in a folder of your own (--records)";
 
-/// Closes the default folder to others, where it is its user's: that was made too open by another program,
-/// or by hand.
+/// Closes the default folder to other users, if it belongs to this user: another program, or a person, may
+/// have created it with more rights.
 ///
 /// # Errors
-/// If it cannot be looked at or changed.
+/// If it cannot be read or changed.
 pub(super) fn close(folder: &Folder) -> io::Result<()> {
     let found = folder.metadata()?;
     if found.uid() == geteuid().as_raw() && found.mode() & 0o077 != 0 {
@@ -32,7 +32,7 @@ pub(super) fn close(folder: &Folder) -> io::Result<()> {
 /// Refuses a file of records that another user can write or replace.
 ///
 /// # Errors
-/// Names who can, and what to do about it.
+/// Names the other user, and what to do about it.
 pub(super) fn refuse_others(folder: &Folder, file: &Path, open: &fs::File) -> anyhow::Result<()> {
     let (found, me) = (open.metadata()?, geteuid().as_raw());
     let (path, shown) = (folder.path().display(), file.display());
@@ -42,7 +42,7 @@ pub(super) fn refuse_others(folder: &Folder, file: &Path, open: &fs::File) -> an
             "the folder {path} belongs to user {owner}, who can replace the file: make it yours (chown {me} {path}), {ELSEWHERE}"
         ),
         Some(Stranger::Writers) => bail!(
-            "other users can replace files in the folder {path}: take that right from them (chmod go-w {path}), {ELSEWHERE}"
+            "other users can replace files in the folder {path}: remove that right (chmod go-w {path}), {ELSEWHERE}"
         ),
         Some(Stranger::OfFile(owner)) => bail!(
             "the file belongs to user {owner}, who can replace it in {path}: {}",

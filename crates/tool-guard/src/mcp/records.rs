@@ -97,8 +97,8 @@ pub(crate) async fn open(place: Option<Place>) -> anyhow::Result<Option<Arc<dyn 
     }
 }
 
-/// The records at `place`, to be looked at: nothing is written, so that a full disk or another process's
-/// lock is in nobody's way. A file of an older version, or an empty one, is brought up to date, which writes.
+/// Opens the records at `place` to read them: nothing is written, so a full disk or another process's lock
+/// does not matter. Only a file of an older version, or an empty one, is migrated, which writes.
 ///
 /// # Errors
 /// If they cannot be read.
