@@ -179,8 +179,8 @@ fn tool_failed(error: BoxError, manifest: Option<&ToolManifest>) -> BoxError {
         return error;
     }
     let message = error.to_string();
-    let facts = FailureInfo::of(found.end).by_layer().because(error);
-    ToolFailed::new(message, facts).into()
+    let info = FailureInfo::of(found.end).by_layer().because(error);
+    ToolFailed::new(message, info).into()
 }
 
 fn found_in<'e>(
@@ -223,7 +223,7 @@ fn taken(error: &(dyn Error + 'static)) -> Option<BoxError> {
     let said = failure_info(error)?;
     let failed = iter::successors(Some(error), |&error| error.source())
         .find_map(|error| error.downcast_ref::<ToolFailed>())?;
-    let is_about_it = [code::RETRY_EXHAUSTED, failed.facts.code()].contains(&said.code());
+    let is_about_it = [code::RETRY_EXHAUSTED, failed.info.code()].contains(&said.code());
     if is_about_it && said.ran() == failed.ran() { failed.lock().take() } else { None }
 }
 
@@ -234,14 +234,14 @@ fn taken(error: &(dyn Error + 'static)) -> Option<BoxError> {
 #[derive(Debug)]
 pub struct ToolFailed {
     message: String,
-    facts: FailureInfo,
+    info: FailureInfo,
     /// The error itself, put aside for the caller.
     own: Mutex<Option<BoxError>>,
 }
 
 impl ToolFailed {
-    const fn new(message: String, facts: FailureInfo) -> Self {
-        Self { message, facts, own: Mutex::new(None) }
+    const fn new(message: String, info: FailureInfo) -> Self {
+        Self { message, info, own: Mutex::new(None) }
     }
 
     /// The text of `error`, for a caller that cannot get the error itself.
@@ -254,7 +254,7 @@ impl ToolFailed {
 
     /// Whether the tool ran.
     pub(crate) const fn ran(&self) -> Ran {
-        self.facts.ran()
+        self.info.ran()
     }
 
     /// Shows what was put aside, if this is a tool's error for which that holds, else the error.
@@ -276,6 +276,6 @@ impl fmt::Display for ToolFailed {
 
 impl Error for ToolFailed {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
+        Some(&self.info)
     }
 }

@@ -18,7 +18,7 @@ pub struct CircuitOpen {
     state: BreakerState,
     retry_after: Option<Duration>,
     /// Made on demand: most refusals are only counted.
-    facts: OnceLock<Box<FailureInfo>>,
+    info: OnceLock<Box<FailureInfo>>,
 }
 
 /// The message of the last failed call, possibly of another caller.
@@ -29,17 +29,17 @@ impl CircuitOpen {
     #[inline]
     pub(crate) const fn new(gate: Arc<Gate>, refusal: Refusal) -> Self {
         let Refusal { state, left: retry_after, .. } = refusal;
-        Self { gate, state, retry_after, facts: OnceLock::new() }
+        Self { gate, state, retry_after, info: OnceLock::new() }
     }
 
     fn failure_info(&self) -> &FailureInfo {
-        self.facts.get_or_init(|| {
+        self.info.get_or_init(|| {
             let verdict = Verdict::Transient { retry_after: self.retry_after };
-            let facts =
+            let info =
                 FailureInfo::new(code::CIRCUIT_OPEN, Ran::No, verdict).exhausted().by_layer();
             Box::new(match self.gate.last_failure() {
-                Some(shared) => facts.because_shared(shared),
-                None => facts,
+                Some(shared) => info.because_shared(shared),
+                None => info,
             })
         })
     }

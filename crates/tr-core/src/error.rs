@@ -74,10 +74,10 @@ impl FailureInfo {
     /// to another.
     #[must_use]
     pub fn around(error: BoxError) -> Self {
-        let facts = Self::of(classify::error(&*error).end);
+        let info = Self::of(classify::error(&*error).end);
         let replay = self::failure_info(&*error).and_then(Self::replay);
-        let facts = replay.into_iter().fold(facts, Self::replayed);
-        facts.because(error)
+        let info = replay.into_iter().fold(info, Self::replayed);
+        info.because(error)
     }
 
     /// Sets the cause.
@@ -221,8 +221,8 @@ pub fn causes<'e>(
 ) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     let mut earlier = None;
     iter::successors(Some(error), move |&error| {
-        if let Some(facts) = error.downcast_ref::<FailureInfo>() {
-            let own = facts.more.as_ref().and_then(|more| more.earlier.as_deref());
+        if let Some(info) = error.downcast_ref::<FailureInfo>() {
+            let own = info.more.as_ref().and_then(|more| more.earlier.as_deref());
             earlier = earlier.or(own.map(|earlier| earlier as _));
         }
         error.source().or_else(|| earlier.take())

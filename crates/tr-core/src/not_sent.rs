@@ -24,7 +24,7 @@ use std::{error::Error, fmt};
 #[derive(Debug)]
 pub struct NotSent {
     text: Box<str>,
-    facts: FailureInfo,
+    info: FailureInfo,
 }
 
 /// The code of what was never sent for a reason that nothing matches.
@@ -43,8 +43,8 @@ impl NotSent {
         if end.verdict.is_success() {
             end.verdict = Verdict::TRANSIENT;
         }
-        let facts = FailureInfo::of(end).of_a::<Self>();
-        Self { text: error.to_string().into(), facts: facts.because(error) }
+        let info = FailureInfo::of(end).of_a::<Self>();
+        Self { text: error.to_string().into(), info: info.because(error) }
     }
 }
 
@@ -56,6 +56,6 @@ impl fmt::Display for NotSent {
 
 impl Error for NotSent {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
+        Some(&self.info)
     }
 }

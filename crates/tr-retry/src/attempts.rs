@@ -235,9 +235,9 @@ where
         A: Classify<Res>,
     {
         Next::Done(match result {
-            AttemptResult::Retry(delay, facts) => {
+            AttemptResult::Retry(delay, info) => {
                 // The response goes now: it may hold a connection.
-                run.last = Some(end.err().unwrap_or_else(|| facts.into()));
+                run.last = Some(end.err().unwrap_or_else(|| info.into()));
                 return Next::Retry(delay);
             }
             AttemptResult::Success => {
@@ -247,7 +247,7 @@ where
                 end.map(|res| self.noted(res, run))
             }
             AttemptResult::Leave => end,
-            AttemptResult::GiveUp(why, facts) => self.give_up(run, why, facts, end),
+            AttemptResult::GiveUp(why, info) => self.give_up(run, why, info, end),
         })
     }
 
@@ -255,7 +255,7 @@ where
         &self,
         run: &mut Run,
         why: RetryStop,
-        facts: FailureInfo,
+        info: FailureInfo,
         end: Result<Res, BoxError>,
     ) -> Result<Res, BoxError>
     where
@@ -264,17 +264,17 @@ where
         match end {
             Ok(res) => {
                 let mut res = self.noted(res, run);
-                self.policy.note_attempts(&mut res, facts.ran(), facts.is_exhausted());
+                self.policy.note_attempts(&mut res, info.ran(), info.is_exhausted());
                 Ok(res)
             }
             Err(error) => {
-                let facts = facts.because(error);
-                let facts = match run.last.take() {
+                let info = info.because(error);
+                let info = match run.last.take() {
                     // A refusal does not say what failed before it.
-                    Some(last) if why == RetryStop::CircuitOpen => facts.after(last),
-                    _ => facts,
+                    Some(last) if why == RetryStop::CircuitOpen => info.after(last),
+                    _ => info,
                 };
-                Err(RetryExhausted::new(why, run.reached, take(&mut run.retried), facts).into())
+                Err(RetryExhausted::new(why, run.reached, take(&mut run.retried), info).into())
             }
         }
     }
@@ -319,9 +319,9 @@ where
     /// The error for an attempt that can no longer start in time.
     pub(crate) fn overdue(&self, run: &mut Run, now: Instant) -> BoxError {
         let why = self.too_late(run, now).unwrap_or(RetryStop::Deadline);
-        let facts =
+        let info =
             FailureInfo::new(code::RETRY_EXHAUSTED, run.ran, run.verdict).exhausted().by_layer();
-        self.cut_short(run, why, |last| facts.because(last))
+        self.cut_short(run, why, |last| info.because(last))
     }
 
     /// Completes when the caller cancels the call.
@@ -331,8 +331,8 @@ where
 
     /// The error for a call that was cancelled between two attempts.
     pub(crate) fn cancelled(&self, run: &mut Run) -> BoxError {
-        let facts = FailureInfo::new(code::CANCELLED, run.ran, Verdict::Cancelled).by_layer();
-        self.cut_short(run, RetryStop::Cancelled, |last| facts.because(last))
+        let info = FailureInfo::new(code::CANCELLED, run.ran, Verdict::Cancelled).by_layer();
+        self.cut_short(run, RetryStop::Cancelled, |last| info.because(last))
     }
 
     /// The error for an inner service that will never be ready again.
@@ -343,8 +343,8 @@ where
         let mut seen = self.policy.classify(Err(&*error));
         seen.ran = run.ran;
         seen.exhausted = true;
-        let facts = FailureInfo::of(seen).by_layer().because(error);
-        self.cut_short(run, RetryStop::Unready, |last| facts.after(last))
+        let info = FailureInfo::of(seen).by_layer().because(error);
+        self.cut_short(run, RetryStop::Unready, |last| info.after(last))
     }
 
     /// The error for a call whose next attempt does not start.
@@ -352,14 +352,14 @@ where
         &self,
         run: &mut Run,
         why: RetryStop,
-        facts: impl FnOnce(BoxError) -> FailureInfo,
+        info: impl FnOnce(BoxError) -> FailureInfo,
     ) -> BoxError {
         run.retried.pop();
         run.token = None;
         let attempt = run.attempt();
         self.tell(attempt, || Event::RetryRefused { attempt, why: why.as_str() });
         let last = run.last.take().expect("an attempt failed");
-        RetryExhausted::new(why, run.reached, take(&mut run.retried), facts(last)).into()
+        RetryExhausted::new(why, run.reached, take(&mut run.retried), info(last)).into()
     }
 
     fn tell<'e>(&self, attempt: u32, event: impl FnOnce() -> Event<'e>) {

@@ -20,7 +20,7 @@ pub struct RetryExhausted {
     why: RetryStop,
     attempts: usize,
     retried: Vec<Retried>,
-    facts: FailureInfo,
+    info: FailureInfo,
 }
 
 impl RetryExhausted {
@@ -28,9 +28,9 @@ impl RetryExhausted {
         why: RetryStop,
         attempts: usize,
         retried: Vec<Retried>,
-        facts: FailureInfo,
+        info: FailureInfo,
     ) -> Self {
-        Self { why, attempts, retried, facts }
+        Self { why, attempts, retried, info }
     }
 
     /// Why it was not tried again.
@@ -55,13 +55,13 @@ impl RetryExhausted {
     /// The stable code.
     #[must_use]
     pub fn code(&self) -> &str {
-        self.facts.code()
+        self.info.code()
     }
 
     /// Whether the tool ran in any attempt.
     #[must_use]
     pub const fn ran(&self) -> Ran {
-        self.facts.ran()
+        self.info.ran()
     }
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for RetryExhausted {
             attempts => write!(f, "gave up after {attempts} attempts")?,
         }
         write!(f, " ({})", self.why)?;
-        match self.facts.source() {
+        match self.info.source() {
             Some(cause) => write!(f, ": {cause}"),
             None => Ok(()),
         }
@@ -82,6 +82,6 @@ impl fmt::Display for RetryExhausted {
 
 impl Error for RetryExhausted {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
+        Some(&self.info)
     }
 }

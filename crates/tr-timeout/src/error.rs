@@ -9,7 +9,7 @@ use tr_core::{FailureInfo, Ran, Verdict, code};
 #[derive(Debug)]
 pub struct AttemptTimedOut {
     after: Duration,
-    facts: FailureInfo,
+    info: FailureInfo,
 }
 
 /// The call's deadline passed.
@@ -21,7 +21,7 @@ pub struct AttemptTimedOut {
 pub struct DeadlineExceeded {
     after: Duration,
     was_ready: bool,
-    facts: FailureInfo,
+    info: FailureInfo,
 }
 
 const fn failure_info(ran: Ran) -> FailureInfo {
@@ -30,7 +30,7 @@ const fn failure_info(ran: Ran) -> FailureInfo {
 
 impl AttemptTimedOut {
     pub(crate) const fn new(after: Duration, ran: Ran) -> Self {
-        Self { after, facts: failure_info(ran) }
+        Self { after, info: failure_info(ran) }
     }
 
     /// How long the attempt had.
@@ -42,18 +42,18 @@ impl AttemptTimedOut {
     /// Whether the tool ran.
     #[must_use]
     pub const fn ran(&self) -> Ran {
-        self.facts.ran()
+        self.info.ran()
     }
 }
 
 impl DeadlineExceeded {
     pub(crate) const fn new(after: Duration, ran: Ran) -> Self {
-        Self { after, was_ready: true, facts: failure_info(ran) }
+        Self { after, was_ready: true, info: failure_info(ran) }
     }
 
     /// The tool did not get ready in time.
     pub(crate) const fn not_ready(after: Duration) -> Self {
-        Self { after, was_ready: false, facts: failure_info(Ran::No) }
+        Self { after, was_ready: false, info: failure_info(Ran::No) }
     }
 
     /// How long the call had, or how long its last attempt waited for the tool to be ready; zero if
@@ -66,7 +66,7 @@ impl DeadlineExceeded {
     /// Whether the tool ran.
     #[must_use]
     pub const fn ran(&self) -> Ran {
-        self.facts.ran()
+        self.info.ran()
     }
 }
 
@@ -88,12 +88,12 @@ impl fmt::Display for DeadlineExceeded {
 
 impl Error for AttemptTimedOut {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
+        Some(&self.info)
     }
 }
 
 impl Error for DeadlineExceeded {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
+        Some(&self.info)
     }
 }

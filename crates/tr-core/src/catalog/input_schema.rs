@@ -130,14 +130,13 @@ impl Error for InvalidSchema {}
 #[derive(Debug)]
 pub struct InvalidParams {
     faults: Vec<String>,
-    facts: FailureInfo,
+    info: FailureInfo,
 }
 
 impl InvalidParams {
     fn new(faults: Vec<String>) -> Self {
-        let facts =
-            FailureInfo::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
-        Self { faults, facts }
+        let info = FailureInfo::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
+        Self { faults, info }
     }
 
     pub(crate) fn no_schema(tool: &str, error: &InvalidSchema) -> Self {
@@ -158,6 +157,6 @@ impl fmt::Display for InvalidParams {
 
 impl Error for InvalidParams {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
+        Some(&self.info)
     }
 }

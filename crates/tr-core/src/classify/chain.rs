@@ -65,24 +65,24 @@ pub fn error<'e>(error: &'e (dyn Error + 'static)) -> Finding<'e> {
 #[must_use]
 pub fn tool_function<'e>(failed: &'e (dyn Error + 'static)) -> Finding<'e> {
     let mut found = error(failed);
-    let facts = failure_info(failed);
-    if failed.is::<Overloaded>() || facts.is_some_and(FailureInfo::is_by_layer) {
+    let info = failure_info(failed);
+    if failed.is::<Overloaded>() || info.is_some_and(FailureInfo::is_by_layer) {
         found = found.of_another_call();
     }
     // A call that waits for a key of the tool's own is not joined by a repeat of this one.
-    found.end.exhausted |= facts.is_some() && found.end.code == IDEMPOTENCY_IN_FLIGHT;
+    found.end.exhausted |= info.is_some() && found.end.code == IDEMPOTENCY_IN_FLIGHT;
     found
 }
 
 /// What the error is found to be, and how deep in its chain the error stands that says so.
 fn outermost<'e>(error: &'e (dyn Error + 'static)) -> (Finding<'e>, usize) {
     let links = || causes(error).enumerate();
-    let with_facts = links().find_map(|(at, link)| Some((at, link.downcast_ref::<FailureInfo>()?)));
-    if let Some((at, facts)) = with_facts {
+    let with_info = links().find_map(|(at, link)| Some((at, link.downcast_ref::<FailureInfo>()?)));
+    if let Some((at, info)) = with_info {
         // The failure information comes right after the error that it belongs to.
         let depth = at.saturating_sub(1);
-        let is_passed_on = links().nth(depth).is_some_and(|(_, owner)| !facts.may_belong_to(owner));
-        return (Finding::judged(facts.classification()), depth + usize::from(is_passed_on));
+        let is_passed_on = links().nth(depth).is_some_and(|(_, owner)| !info.may_belong_to(owner));
+        return (Finding::judged(info.classification()), depth + usize::from(is_passed_on));
     }
     let mut scan = Scan::default();
     for (at, link) in links().take(LINKS) {

@@ -158,15 +158,14 @@ struct Refusal {
     form: &'static str,
     faults: Vec<EnvelopeFault>,
     more: usize,
-    facts: FailureInfo,
+    info: FailureInfo,
 }
 
 impl InvalidEnvelope {
     pub(crate) fn new(form: &'static str, faults: Faults) -> Self {
         let (faults, more) = faults.into_sorted();
-        let facts =
-            FailureInfo::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
-        Self(Box::new(Refusal { form, faults, more, facts }))
+        let info = FailureInfo::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
+        Self(Box::new(Refusal { form, faults, more, info }))
     }
 
     /// Every mistake.
@@ -197,6 +196,6 @@ impl fmt::Display for InvalidEnvelope {
 
 impl Error for InvalidEnvelope {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.0.facts)
+        Some(&self.0.info)
     }
 }
