@@ -15,6 +15,8 @@ use tr_integrity::{Piece, Records};
 const HEAD: u64 = 8 << 20;
 const RECORDS: usize = 200;
 
+const BEDROCK: &str = "Bedrock Converse";
+
 /// Refuses one JSON text that is another agent's session.
 pub(crate) fn refuse_document(text: &str) -> Result<(), Failure> {
     Document::of(text).as_ref().and_then(agent_of_document).map_or(Ok(()), refuse)
@@ -49,10 +51,15 @@ fn refuse_envelope(names: String) -> Result<(), Failure> {
 }
 
 fn refuse(agent: &'static str) -> Result<(), Failure> {
-    let help = format!(
-        "it is left as it is: the rules of {agent} are not known here. To have it judged, save the \
-         body of the request that {agent} sends to the model, and check that"
-    );
+    // That is the body of a request already.
+    let save = match agent {
+        BEDROCK => String::new(),
+        _ => format!(
+            ". To have it judged, save the body of the request that {agent} sends to the model, and \
+             check that"
+        ),
+    };
+    let help = format!("it is left as it is: the rules of {agent} are not known here{save}");
     let reason = format!("this is a session of {agent}");
     Err(NotJudged { reason, agent: Some(agent), help }.into())
 }
@@ -65,7 +72,7 @@ fn agent_of_document(document: &Document<'_>) -> Option<&'static str> {
         return Some("goose");
     }
     if document.has(&["modelId"]) && document.messages().next().is_some() {
-        return Some("Bedrock Converse");
+        return Some(BEDROCK);
     }
     document.messages().find_map(|message| agent_of_message(&message))
 }
@@ -110,9 +117,7 @@ fn agent_of_part(part: &Part<'_>) -> Option<&'static str> {
     match &*part.text("type") {
         "tool-call" | "tool-result" if part.has("toolCallId") => Some("the Vercel AI SDK"),
         "toolRequest" | "toolResponse" if part.has("id") => Some("goose"),
-        "" if part.len() == 1 && CONVERSE.iter().any(|name| part.has(name)) => {
-            Some("Bedrock Converse")
-        }
+        "" if part.len() == 1 && CONVERSE.iter().any(|name| part.has(name)) => Some(BEDROCK),
         _ => None,
     }
 }

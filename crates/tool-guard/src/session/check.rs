@@ -31,7 +31,10 @@ pub(crate) struct Checked {
 pub(crate) fn check(target: &Target, is_strict: bool) -> Result<Checked, Failure> {
     let source = Source::open(target)?;
     let (about, health) = match &source {
-        Source::File(file, _) if kind(file)? == Kind::Lines => lines::check(file)?,
+        Source::File(file, _) if kind(file)? == Kind::Lines => {
+            file.refuse_holes()?;
+            lines::check(file)?
+        }
         _ => {
             let content = source.content()?;
             (content.about(), content.health())

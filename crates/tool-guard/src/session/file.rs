@@ -126,6 +126,18 @@ impl File {
         if self.found.len() > LARGEST { Err(too_large(self.found.len())) } else { Ok(()) }
     }
 
+    /// Refuses one most of which was never written, which nobody waits for to be read.
+    pub(crate) fn refuse_holes(&self) -> Result<(), Trouble> {
+        let (len, written) = (self.found.len(), self.found.blocks().saturating_mul(512));
+        if len <= LARGEST || written >= len / 2 {
+            return Ok(());
+        }
+        let what = format!("has {} of data in {}: the rest are holes", size(written), size(len));
+        let help = "a crash or a program with a wrong offset leaves such; copy what comes before \
+                    the first hole (head -c BYTES FILE > COPY), and check the copy";
+        Err(Trouble::new(what, help))
+    }
+
     /// What it is now, whole.
     pub(crate) fn stamp(&self) -> Result<Stamp, Trouble> {
         let mut hasher = blake3::Hasher::new();

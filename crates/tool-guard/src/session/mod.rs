@@ -33,6 +33,7 @@ mod spread;
 mod stored;
 mod swap;
 mod target;
+mod thinking;
 mod trouble;
 mod walk;
 mod whole;

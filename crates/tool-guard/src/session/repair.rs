@@ -7,8 +7,9 @@ use super::{
     messages::Planned,
     options,
     report::{About, Act, Health, Lost, head, show_plan},
-    show::{BAD, count},
+    show::{BAD, WARN, count},
     target::Target,
+    thinking::Thinking,
 };
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -32,6 +33,9 @@ pub(crate) struct Repaired {
     /// Why it is not written without `--force`.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
+    /// What may be refused of the thoughts behind the changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thinking>,
     /// What is wrong even then.
     remaining: Health,
 }
@@ -55,10 +59,11 @@ pub(crate) fn repair(
         if let Some(why) = unjudged(&planned, after).filter(|_| !options.force) {
             return Err(why.into());
         }
-        let said = (after.about(), after.health(), refused, planned.acts, planned.losses);
+        let thinking = Thinking::behind(&planned.acts, content);
+        let said = (after.about(), after.health(), refused, planned.acts, planned.losses, thinking);
         Ok((planned.after, said))
     })?;
-    let (after, remaining, refused, repairs, losses) = said;
+    let (after, remaining, refused, repairs, losses, thinking) = said;
     change.settle(remaining.verdict());
     let (messages_after, bytes_after) = (after.messages, after.bytes);
     Ok(Repaired {
@@ -70,6 +75,7 @@ pub(crate) fn repair(
         messages_after,
         bytes_after,
         refused,
+        thinking,
         remaining,
     })
 }
@@ -151,6 +157,9 @@ impl Outcome for Repaired {
     fn show(&self, target: &Target, out: &mut String) {
         head(target, &self.change.about, self.verdict(), out);
         show_plan(&self.repairs, &self.losses, target, out);
+        if let Some(thinking) = &self.thinking {
+            let _ = writeln!(out, "  {WARN}{}{WARN:#}", thinking.show(target));
+        }
         if !self.remaining.is_valid() {
             let _ = writeln!(out, "  {BAD}wrong even then:{BAD:#}");
             self.remaining.show(target, out);

@@ -218,6 +218,12 @@ impl Act {
         }
     }
 
+    /// What it does to a message, and on which line.
+    pub(super) fn in_messages(&self) -> Option<(Option<u64>, &RepairAction)> {
+        let What::Message(action) = &self.what else { return None };
+        Some((self.line, action))
+    }
+
     fn say(&self) -> String {
         match &self.what {
             What::Message(action) => {

@@ -60,6 +60,10 @@ fn why_not_written(folder: &Path, error: &io::Error) -> String {
                 "nobody may write in {shown}: chmod u+w {shown}, or copy the file elsewhere and \
                  mend the copy"
             ),
+            Ok(found) if found.uid() == rustix::process::geteuid().as_raw() => format!(
+                "{shown} is yours, and you may not write in it, or not give the new file the old \
+                 one's owner and group: copy the file elsewhere and mend the copy"
+            ),
             Ok(found) => format!(
                 "{shown} belongs to the user with the number {}, and you may not write in it, or \
                  not give the new file the old one's owner: run this as that user, or copy the \

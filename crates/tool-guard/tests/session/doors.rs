@@ -173,6 +173,10 @@ fn a_file_that_claims_to_be_huge_is_refused() {
     let folder = Folder::new();
     huge(&folder.write("huge.json", "["));
     refused(&folder, "huge.json", "has 2199.0 GB, and no more than 4.3 GB are held in memory");
+    huge(&folder.write("huge.jsonl", "{\"type\":\"session\",\"id\":\"s\",\"cwd\":\"/\"}\n"));
+    let done = folder.session(&["check", "huge.jsonl"]);
+    assert_eq!(done.code, 2, "{}", done.out);
+    assert!(done.err.contains("of data in 2199.0 GB: the rest are holes"), "{}", done.err);
     folder.write("a.json", ORPHANED);
     huge(&folder.write("a.json.checkpoints", ""));
     huge(&folder.write("a.json.lock", "{\"pid\":1}"));

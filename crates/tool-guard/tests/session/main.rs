@@ -24,4 +24,5 @@ mod repair;
 mod schema;
 mod second_payment;
 mod story;
+mod thinking;
 mod thousand_files;

@@ -137,6 +137,9 @@ impl Seen {
         self.run(&folder, &["reset", "s/fine.json"]);
         self.run(&folder, &["reset", "--archive", "--write", "s/fine.json"]);
         self.run(&folder, &["reset", "--write", "s/fine.json"]);
+        let thinks = r#"[{"role":"assistant","content":[{"type":"tool_use","id":"toolu_7","name":"pay","input":{}}]},{"role":"user","content":"so?"},{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"so"}]}]"#;
+        folder.write("s/thinks.json", thinks);
+        self.run(&folder, &["repair", "s/thinks.json"]);
         folder.write("s/prompt.json", r#"{"system":"Be kind.","messages":[]}"#);
         self.run(&folder, &["reset", "s/prompt.json"]);
     }
