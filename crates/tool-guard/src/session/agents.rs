@@ -40,10 +40,10 @@ pub(crate) fn refuse_lines(file: &File) -> Result<(), Failure> {
             }
         }
     }
-    envelope.names().map_or(Ok(()), refuse_envelope)
+    envelope.names().as_deref().map_or(Ok(()), refuse_envelope)
 }
 
-fn refuse_envelope(names: String) -> Result<(), Failure> {
+fn refuse_envelope(names: &str) -> Result<(), Failure> {
     let help = "a log has such lines, and who writes it is not known here; to have its messages \
                 judged, check a copy with nothing but them";
     let reason = format!("each line has members that no message has: {names}");

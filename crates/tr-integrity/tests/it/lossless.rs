@@ -1,6 +1,6 @@
 //! What is not edited comes out as it went in.
 
-use crate::common::message;
+use crate::common::{anthropic, message, user};
 use tr_integrity::{Format, Message, OUTCOME_UNKNOWN, Repair, Transcript, Validator};
 
 /// Odd white space, escapes, lone surrogates, big numbers, unknown fields.
@@ -99,4 +99,14 @@ fn calls_without_ids_get_different_ones() {
     assert!(Validator::of(&transcript).is_valid(), "{}", transcript.to_json());
     assert_eq!(transcript.to_json().matches(OUTCOME_UNKNOWN).count(), 2);
     assert!(Repair::preserve().plan(&transcript).is_empty());
+}
+
+#[test]
+fn a_plan_for_another_transcript_is_refused() {
+    let mut transcript = anthropic(&[&user("x"), &user(" ")]);
+    let plan = Repair::preserve().plan(&transcript);
+    transcript.push(message(Format::AnthropicMessages, user("y")));
+    let before = transcript.to_json();
+    assert!(plan.apply(&mut transcript).is_err());
+    assert_eq!(transcript.to_json(), before);
 }

@@ -389,13 +389,3 @@ fn an_orphan_among_good_results_follows_them() {
     assert_eq!(answers(&transcript), [(1, "a"), (2, "b")]);
     assert!(transcript.messages()[3].raw().contains("2"));
 }
-
-#[test]
-fn a_plan_for_another_transcript_is_refused() {
-    let mut transcript = anthropic(&[&user("x"), &user(" ")]);
-    let plan = Repair::preserve().plan(&transcript);
-    transcript.push(common::message(Format::AnthropicMessages, user("y")));
-    let before = transcript.to_json();
-    assert!(plan.apply(&mut transcript).is_err());
-    assert_eq!(transcript.to_json(), before);
-}
