@@ -186,6 +186,22 @@ fn repair() -> Vec<Member> {
         always("messagesAfter", "How many messages the model would be sent then.", number()),
         always("bytesAfter", "How long it is then.", number()),
         maybe("refused", "Why it is not written without --force.", text()),
+        maybe(
+            "thinking",
+            "The first of the model's thoughts behind the changes, which its provider may drop or refuse.",
+            json!({
+                "type": "object",
+                "required": ["what"],
+                "properties": {
+                    "line": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "description": "The line at which its message begins, from 1.",
+                    },
+                    "what": { "type": "string", "description": "What may happen, for a person." },
+                },
+            }),
+        ),
         always("remaining", "What is wrong even then.", def("health")),
     ]
 }
