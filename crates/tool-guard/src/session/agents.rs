@@ -51,15 +51,15 @@ fn refuse_envelope(names: &str) -> Result<(), Failure> {
 }
 
 fn refuse(agent: &'static str) -> Result<(), Failure> {
-    // That is the body of a request already.
     let save = match agent {
-        BEDROCK => String::new(),
-        _ => format!(
-            ". To have it judged, save the body of the request that {agent} sends to the model, and \
-             check that"
-        ),
+        // The file is the body of a request already.
+        BEDROCK => "write its messages in the form of Anthropic Messages".into(),
+        _ => format!("save the body of the request that {agent} sends to the model"),
     };
-    let help = format!("it is left as it is: the rules of {agent} are not known here{save}");
+    let help = format!(
+        "it is left as it is: the rules of {agent} are not known here. To have it judged, {save}, \
+         and check that"
+    );
     let reason = format!("this is a session of {agent}");
     Err(NotJudged { reason, agent: Some(agent), help }.into())
 }
