@@ -1,8 +1,8 @@
-//! 002's configuration.
+//! The session layers' configuration.
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// 002's configuration, every key of it.
+/// The session layers' configuration: every key of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -11,18 +11,18 @@ pub struct Layer0Config {
     pub enabled: bool,
     /// Validates before each call of the model; on by default.
     pub validate_before_call: bool,
-    /// Repairs by itself what validation finds, in the session and in what is sent: before a call
-    /// of the model, when a session is loaded, and when the provider refuses it. Off by default: the
-    /// repair is offered.
+    /// Repairs without asking what validation finds, in the session and in what is sent: before a
+    /// call of the model, when a session is loaded, and when the provider refuses it. Off by
+    /// default: the error or the load result then offers the repair.
     pub auto_repair: bool,
     /// How many committed checkpoints are kept: 1 to 10,000, 10 by default.
     pub checkpoint_retention: usize,
     /// Keeps the messages in checkpoints, so that they can be restored after a change of the
     /// prefix; off by default.
     pub snapshot_messages: bool,
-    /// Keeps as [incidents](crate::Session::incidents) not only what went wrong, but also what did
-    /// not: checkpoints that are made, committed and pruned, cycles that are begun, recorded and
-    /// abandoned, loads. Off by default.
+    /// Records in the session's [incidents](crate::Session::incidents) also what went well:
+    /// checkpoints that are made, committed and pruned, cycles that are begun, recorded and
+    /// abandoned, loads. Off by default: only failures and what was done about them are recorded.
     pub verbose: bool,
 }
 
@@ -49,7 +49,7 @@ impl Layer0Config {
     }
 }
 
-/// The configuration is at fault; all faults are listed.
+/// Invalid configuration; lists all errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError(Vec<String>);
 

@@ -1,4 +1,4 @@
-//! Rules about entries that are added: all are kept, and of several writers one wins.
+//! Rules for appends: no entry is lost, and of several concurrent writers exactly one wins.
 use super::{
     Subject, Verdict, must,
     subject::{Case, conflicts, entry, ok},
@@ -105,11 +105,11 @@ pub(super) async fn another_writers_entry_of_the_same_number_is_a_conflict<S: Su
 ) -> Verdict {
     let session = cx.session("stamp");
     let written = cx.written(&session, 2).await?;
-    // Behind the same entry, with the same bytes: only the stamp tells them apart.
+    // The same number after the same entry, with the same bytes: only the stamp differs.
     let twin = Entry { revision: Revision { number: 2, stamp: 9 }, ..written[1].clone() };
     let end = cx.other.append(&session, Some(written[0].revision), &twin).await;
     conflicts(end, Some(written[1].revision))?;
-    // Behind an entry of the head's number that never was.
+    // After a revision that has the head's number but was never written.
     let end = cx.other.append(&session, Some(twin.revision), &entry(3, 9, "x")).await;
     conflicts(end, Some(written[1].revision))?;
     cx.holds(&session, &written).await
@@ -195,7 +195,7 @@ pub(super) async fn an_append_that_was_dropped_is_there_or_not<S: Subject>(
             }
         }
         drop(append);
-        // Sent again it tells, whatever became of it.
+        // The resent append reports success, whether or not the first one was applied.
         ok(cx.store.append(&session, Some(head), &next).await)?;
         written.push(next);
         cx.holds(&session, &written).await?;
@@ -203,7 +203,7 @@ pub(super) async fn an_append_that_was_dropped_is_there_or_not<S: Subject>(
     Ok(())
 }
 
-/// All of these, side by side.
+/// Polls all futures concurrently.
 async fn all<F: Future + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
     let mut ends: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
     let together = poll_fn(|cx| {

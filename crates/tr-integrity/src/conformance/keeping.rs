@@ -1,4 +1,4 @@
-//! Rules about sessions as wholes: compacted, deleted, begun anew, and named in odd ways.
+//! Rules for whole sessions: compaction, deletion, a new session under a deleted id, unusual ids.
 use super::{
     Subject, Verdict, must,
     subject::{Case, conflicts, entry, ok},
@@ -17,7 +17,7 @@ pub(super) async fn a_session_begun_anew_is_not_the_old_one<S: Subject>(
         ok(cx.other.append(&session, new.last().map(|last| last.revision), &next).await)?;
         new.push(next);
     }
-    // It has as many entries as the old one had.
+    // The new log has as many entries as the old one had.
     let end = cx.store.append(&session, Some(old[1].revision), &entry(3, 3, "x")).await;
     conflicts(end, Some(new[1].revision))?;
     let end = cx.store.append(&session, Some(old[0].revision), &old[1]).await;
@@ -81,7 +81,7 @@ pub(super) async fn a_compacted_session_goes_on<S: Subject>(cx: &Case<'_, S>) ->
     let head = written[4].revision;
     let base = Entry { revision: head, ..entry(5, 0, "all of it") };
     ok(cx.store.compact(&session, &base).await)?;
-    // Whoever had loaded it before.
+    // A writer that loaded the session before the compaction.
     let next = entry(6, 6, "more");
     ok(cx.other.append(&session, Some(head), &next).await)?;
     cx.holds(&session, &[base, next]).await

@@ -1,14 +1,14 @@
-//! Rules about what a store tells of itself.
+//! Rules for `list` and `check`.
 use super::{
     Subject, Verdict, must,
     subject::{Case, entry, ok},
 };
 use crate::store::{Entry, Head};
 
-/// The sessions of this case, asked for in pages.
+/// Lists the sessions of this case, page by page.
 async fn listed<S: Subject>(cx: &Case<'_, S>, page: usize) -> Result<Vec<Head>, String> {
     let mut listed: Vec<Head> = Vec::new();
-    // Nothing of this case comes before its prefix.
+    // Skips the ids of other cases that sort before this prefix.
     let mut after = cx.prefix();
     loop {
         let heads = ok(cx.other.list(Some(&after), page).await)?;

@@ -1,4 +1,4 @@
-//! The rules that a store of sessions keeps, each as a case with a name.
+//! The rules for a store of sessions, each as a named test case.
 //!
 //! # When to use
 //!
@@ -32,8 +32,8 @@
 //! # }
 //! ```
 //!
-//! Each case gets a subject of its own: an empty store, or one where its sessions, whose ids are
-//! drawn anew, are not in use. So a shared server will do.
+//! Each case gets a subject of its own: an empty store, or one in which the random session ids of
+//! the case are not in use. So a shared server is fine.
 mod appending;
 mod keeping;
 mod looking;
@@ -45,7 +45,7 @@ pub use crate::conformance_tests as conformance;
 use self::{appending::*, keeping::*, looking::*, subject::Case};
 use std::{error::Error, fmt};
 
-/// What a case says of a store that breaks its rule.
+/// One rule that a store breaks, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     case: &'static str,
@@ -68,7 +68,7 @@ pub async fn check<S: Subject>(make: impl AsyncFn() -> S) -> Result<(), Violatio
     if broken.is_empty() { Ok(()) } else { Err(Violations(broken)) }
 }
 
-/// The one list of the cases, given to another macro behind what that is given itself.
+/// The single list of cases, passed to another macro after that macro's own arguments.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_cases {
@@ -118,7 +118,7 @@ macro_rules! conformance_tests {
     };
 }
 
-/// The tests of these cases.
+/// Expands to one test for each case.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_test {
@@ -192,10 +192,10 @@ impl fmt::Display for Violations {
 
 impl Error for Violations {}
 
-/// What a case gives back.
+/// The result of a case.
 type Verdict = Result<(), String>;
 
-/// Ends a case that finds something other than the rule says.
+/// Fails the case unless `holds`.
 fn must(holds: bool, what: &str) -> Verdict {
     if holds { Ok(()) } else { Err(what.into()) }
 }

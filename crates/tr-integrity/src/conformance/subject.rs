@@ -1,4 +1,4 @@
-//! What is examined, and what the cases do with it again and again.
+//! The store under test, and helpers that the cases share.
 use super::Verdict;
 use crate::store::{Entry, Revision, SessionStore, StoreError, StoreErrorKind};
 use std::{
@@ -7,26 +7,26 @@ use std::{
     sync::Arc,
 };
 
-/// A store to be examined, and what the cases may do to it.
+/// The store under test, and what the cases may do to it.
 pub trait Subject: Sync {
     /// A client of the store.
     fn store(&self) -> Arc<dyn SessionStore>;
 
-    /// Another client of the same sessions, as another process has it; by default one more of the
-    /// first kind.
+    /// A second client of the same sessions, as another process would have; by default another one
+    /// from [`store`](Self::store).
     fn another(&self) -> Arc<dyn SessionStore> {
         self.store()
     }
 
-    /// Stops the store as a crash would and starts it again; `false` if it cannot, and the case
-    /// about it is passed over. Clients that were made before reconnect by themselves, or are
-    /// made anew by [`store`](Self::store).
+    /// Stops the store as a crash would and starts it again; `false` if it cannot, and then the
+    /// restart case is skipped. Existing clients reconnect by themselves, or the case calls
+    /// [`store`](Self::store) again.
     fn restart(&self) -> impl Future<Output = bool> {
         ready(false)
     }
 }
 
-/// One case at work: its store, another client, and sessions of its own.
+/// A running case: its store, another client, and sessions of its own.
 pub(super) struct Case<'s, S> {
     pub(super) subject: &'s S,
     pub(super) store: Arc<dyn SessionStore>,
@@ -40,17 +40,17 @@ impl<'s, S: Subject> Case<'s, S> {
         Self { subject, store: subject.store(), other: subject.another(), seed }
     }
 
-    /// The id of a session that only this case has.
+    /// A session id that only this case uses.
     pub(super) fn session(&self, name: &str) -> String {
         format!("{:016x}.{name}", self.seed)
     }
 
-    /// What all ids of this case begin with.
+    /// The common prefix of this case's session ids.
     pub(super) fn prefix(&self) -> String {
         self.session("")
     }
 
-    /// Appends entries until there are `count` of them; gives them all.
+    /// Appends entries until the session has `count`; returns all of them.
     pub(super) async fn written(&self, session: &str, count: u64) -> Result<Vec<Entry>, String> {
         let mut written: Vec<Entry> = Vec::new();
         for number in 1..=count {
@@ -62,7 +62,7 @@ impl<'s, S: Subject> Case<'s, S> {
         Ok(written)
     }
 
-    /// What `session` has is exactly this.
+    /// Fails unless `session` holds exactly these entries.
     pub(super) async fn holds(&self, session: &str, entries: &[Entry]) -> Verdict {
         for client in [&self.store, &self.other] {
             let found = ok(client.load(session).await)?;
@@ -86,12 +86,12 @@ pub(super) fn entry(number: u64, stamp: u64, body: &str) -> Entry {
     Entry { revision: Revision { number, stamp }, at: 1_000 + number, body: body.into() }
 }
 
-/// What goes wrong in an operation that the case needs.
+/// Turns an error of an operation that must succeed into a violation.
 pub(super) fn ok<T>(end: Result<T, StoreError>) -> Result<T, String> {
     end.map_err(|error| format!("the store failed: {error}"))
 }
 
-/// The operation was refused because this is the head.
+/// Fails unless the operation conflicted with this head.
 pub(super) fn conflicts<T>(end: Result<T, StoreError>, head: Option<Revision>) -> Verdict {
     match end {
         Ok(_) => Err("it was kept and not refused".into()),

@@ -3,18 +3,18 @@ use crate::store::StoreError;
 use std::{error::Error, fmt};
 use tr_core::{FailureInfo, Ran, Verdict, code};
 
-/// The session's store did not record that the tool is about to run, so it does not: its source
-/// is a [`StoreError`].
+/// The tool did not run because the session's store did not record its intent. The source is a
+/// [`StoreError`].
 ///
 /// Code `store_unavailable`, transient, or permanent if the store refuses or cannot read the
-/// session. After another writer's change: code `session_corrupt`, transient, and the session is
-/// loaded anew by the next call. The tool did not run ([`Ran::No`]).
+/// session. After another writer's change: code `session_corrupt`, transient, and the next call
+/// reloads the session. The tool did not run ([`Ran::No`]).
 #[derive(Debug)]
 pub struct IntentNotRecorded {
     facts: FailureInfo,
 }
 
-/// What its caller reads, and the model.
+/// What the caller and the model read.
 pub(crate) const INTENT_NOT_RECORDED: &str =
     "the session cannot record that the tool runs, and the call is not run without it";
 
@@ -42,7 +42,7 @@ impl Error for IntentNotRecorded {
     }
 }
 
-/// What is not recorded is not done.
+/// The failure information of a call whose intent was not recorded.
 pub(crate) fn not_recorded(cause: StoreError) -> FailureInfo {
     let (code, verdict) = if cause.is_conflict() {
         (code::SESSION_CORRUPT, Verdict::TRANSIENT)

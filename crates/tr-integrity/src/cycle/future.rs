@@ -24,18 +24,18 @@ pin_project! {
 pin_project! {
     #[project = StateProj]
     enum State<S, Req, F, T> {
-        // The intent is on its way to the store.
+        // The store is writing the intent.
         Intent { intended: Box<Intended<S, Req>> },
         Run {
-            // Before the cycle: the tool is dropped before its cycle is given up.
+            // Declared before the cycle, so that the tool is dropped before its cycle is abandoned.
             #[pin]
             inner: F,
             cycle: Option<Box<OpenCycle>>,
             is_durable: bool,
         },
-        // The tool does not run: the use waits for its refusal.
+        // The tool does not run: its refusal is being recorded.
         Refuse { refused: Box<(Refused, Option<BoxError>)> },
-        // Use and result are on their way to the store.
+        // The store is writing the use and the result.
         Record {
             record: StoreFuture<'static, ()>,
             end: Option<Result<T, BoxError>>,
@@ -43,23 +43,23 @@ pin_project! {
     }
 }
 
-/// What is left to do for a call whose tool does not run.
+/// What remains to be done for a call whose tool does not run.
 pub(super) enum Refused {
-    /// Its use is answered, if it is the agent's.
+    /// The use is answered, if the agent has pushed it.
     Recorded,
-    /// The cycle is on its way to the store, to be answered so.
+    /// The intent is being written; afterwards the cycle is answered with this.
     Intent { intent: StoreFuture<'static, Option<OpenCycle>>, answer: Answer<'static> },
 }
 
-/// A call that waits for its intent. On the heap, with its service: calls that are not recorded
-/// move the future's space all the same.
+/// A call that waits for its intent. Boxed together with its service, so that calls that are not
+/// recorded do not pay for the size.
 struct Intended<S, Req> {
     intent: StoreFuture<'static, Option<OpenCycle>>,
     ready: Option<(S, Req)>,
 }
 
 impl<S, F, Req, T, A> IntegrityFuture<S, F, Req, T, A> {
-    /// Runs, and records the cycle here if there is one.
+    /// Runs the tool, and records the cycle in memory if there is one.
     #[inline]
     pub(super) const fn here(inner: F, cycle: Option<Box<OpenCycle>>, policy: A) -> Self {
         Self { state: State::Run { inner, cycle, is_durable: false }, policy }
@@ -129,7 +129,7 @@ where
                     let ready = intended.ready.take();
                     let (mut service, req) = ready.expect("not polled after its end");
                     let cycle = match intent {
-                        // If the tool panics now, the cycle is left to recovery.
+                        // If the tool panics from here on, recovery settles the cycle.
                         Ok(cycle) => cycle.map(|cycle| Box::new(cycle.started())),
                         Err(error) => {
                             return Poll::Ready(Err(IntentNotRecorded::new(error).into()));
@@ -141,7 +141,7 @@ where
                     let (refused, error) = &mut **refused;
                     let cycle = match refused {
                         Refused::Recorded => None,
-                        // Without a store the call fails for what it would have failed for.
+                        // Without a store the call fails with its original error.
                         Refused::Intent { intent, .. } => {
                             ready!(intent.as_mut().poll(cx)).ok().flatten()
                         }

@@ -21,13 +21,13 @@ pub enum WhenStoreFails {
     /// Refuse it: the tool does not run.
     #[default]
     Refuse,
-    /// Run it. It is recorded in memory, and written once the store is back; if the process dies
-    /// before that, nobody knows that it ran. A call that finds another writer's change is refused
-    /// all the same.
+    /// Run it. The intent is recorded in memory, and written once the store is back; if the process
+    /// dies before that, no record shows that the tool ran. A call that finds another writer's
+    /// change is refused in both cases.
     Run,
 }
 
-/// Configures an [`IntegrityLayer`]; without sessions it lets every call through.
+/// Configures an [`IntegrityLayer`]; without sessions it passes every call through.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct IntegrityBuilder<A = DefaultPolicy> {
@@ -54,7 +54,7 @@ impl IntegrityLayer {
 }
 
 impl<A> IntegrityBuilder<A> {
-    /// Records the cycles of these sessions, in the mode that they have.
+    /// Records the cycles of these sessions, in the sessions' own mode.
     pub fn sessions(mut self, sessions: Sessions) -> Self {
         self.layer.sessions = Some(sessions);
         self
@@ -80,7 +80,7 @@ impl<A> IntegrityBuilder<A> {
         IntegrityBuilder { layer }
     }
 
-    /// The layer. Nothing can be wrong with it: what can is checked where the sessions are made.
+    /// Builds the layer. This cannot fail: the settings are validated when the sessions are built.
     #[must_use]
     pub fn build(self) -> IntegrityLayer<A> {
         self.layer

@@ -1,4 +1,5 @@
-//! Around a tool: the intent before it starts, use and result together at its end.
+//! The layer around a tool: it records the intent before the tool starts, and use and result
+//! together at the end.
 mod error;
 pub(crate) mod future;
 mod layer;

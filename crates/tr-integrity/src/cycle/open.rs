@@ -1,16 +1,16 @@
-//! A cycle that a future drives: dropped before its end, it is left to recovery.
+//! A cycle that a future drives; if it is dropped early, recovery settles the cycle.
 use super::error::INTENT_NOT_RECORDED;
 use crate::session::{CycleId, NEVER_STARTED, Occurrence, Session, Sessions, Slot, ToolUse};
 use std::{fmt, mem, sync::Arc};
 use tr_core::{Answer, CallInfo, CycleRef, Event, Observer, Ran, SessionAction};
 
-/// A cycle that a future drives: dropped before its end, it is left to recovery.
+/// A cycle that a future drives; if it is dropped early, recovery settles the cycle.
 pub(crate) struct OpenCycle {
     sessions: Sessions,
     slot: Slot,
     id: CycleId,
     stage: Stage,
-    /// What it is begun by, if it may have to be begun anew.
+    /// What a second attempt needs, if another writer's change may force one.
     again: Option<Box<Again>>,
     witness: Option<Witness>,
 }
@@ -28,11 +28,11 @@ enum Stage {
 struct Again {
     session: Box<str>,
     tool_use: ToolUse,
-    /// Which use it is, in any copy of the session.
+    /// Identifies the use in any copy of the session.
     occurrence: Option<Occurrence>,
 }
 
-/// What an event says of a call whose request is gone.
+/// What an event needs to know of a call after its request is consumed.
 pub(crate) struct Witness {
     observer: Arc<dyn Observer>,
     tool: Box<str>,
@@ -60,7 +60,7 @@ impl OpenCycle {
         observer: Option<&Arc<dyn Observer>>,
     ) -> Self {
         let cycle = tool_use.in_session(session);
-        // Once it is written, nobody can tell any more whether the tool has started.
+        // After this is written, no reader can tell whether the tool has started.
         let written = Session::start_once_written;
         let mut open = Self::intend(sessions, slot, &cycle, observer, written);
         let tool_use = tool_use.clone();
@@ -98,7 +98,7 @@ impl OpenCycle {
         &self.slot
     }
 
-    /// The session's id, where the cycle may have to be begun anew.
+    /// The session's id, if another writer's change may force a second attempt.
     pub(crate) fn session(&self) -> &str {
         self.again.as_ref().map_or("", |again| &again.session)
     }
@@ -118,12 +118,12 @@ impl OpenCycle {
         self.end(&Answer { content: why.into(), is_error: true, ran: Ran::No }, true);
     }
 
-    /// The session was lost to another writer, and the intent with it.
+    /// Another writer's change discarded this copy of the session, and the intent with it.
     pub(crate) fn begin_again(&mut self) {
         self.stage = Stage::Over;
     }
 
-    /// The same in the session as another writer has left it: the agent's use is answered there.
+    /// Refuses in the session as the other writer left it: the agent's use is answered there.
     pub(crate) fn refuse_in(&self, slot: &Slot) {
         let Some(Again { session: name, tool_use, occurrence }) = self.again.as_deref() else {
             return;
@@ -138,7 +138,7 @@ impl OpenCycle {
         });
     }
 
-    /// The call is over: `failed` if no answer of the tool's own came.
+    /// The call is over; `failed` says that the tool gave no answer of its own.
     pub(crate) fn end(&mut self, answer: &Answer<'_>, failed: bool) {
         self.stage = Stage::Over;
         let id = self.id;
@@ -159,7 +159,7 @@ impl OpenCycle {
         }
     }
 
-    /// The same in the session as another writer has left it.
+    /// Ends the cycle in the session as the other writer left it.
     pub(crate) fn end_in(&mut self, slot: Slot, answer: &Answer<'_>, failed: bool) {
         let Some(Again { session: name, tool_use, occurrence }) = self.again.as_deref() else {
             return;
@@ -208,7 +208,7 @@ impl Drop for OpenCycle {
 }
 
 impl Witness {
-    /// `None` if nobody listens.
+    /// `None` if no observer listens.
     pub(crate) fn of(observer: &Arc<dyn Observer>, cycle: &CycleRef<'_>) -> Option<Self> {
         observer.enabled().then(|| Self {
             observer: Arc::clone(observer),

@@ -16,28 +16,28 @@ use tr_core::{Answer, AnswerOf, BoxError, CycleOf, DefaultPolicy, NotSent, Ran, 
 /// Records each tool cycle in its session: the intent before the tool starts, the use and its
 /// result together at its end.
 ///
-/// A call that names no session, or no id of the model's, passes through untouched. Where the
-/// sessions have a store, intent and end are written there, and the tool is called by a clone.
+/// A call without a session or without a tool call id passes through unchanged. Where the sessions
+/// have a store, intent and end are written there, and a clone of the service calls the tool.
 ///
 /// # Cancellation
-/// Dropped before the tool starts, the call leaves nothing; dropped later, its intent is left to
-/// recovery: "outcome unknown, may have run". A use that the agent has put into the transcript is
-/// answered there at once in both cases. Dropped while the answer is on its way to the store,
-/// it is recorded, at once or with the session's next change.
+/// Dropped before the tool starts, the call leaves no record; dropped later, recovery settles its
+/// intent as "outcome unknown, may have run". In both cases a use that the agent has put into the
+/// transcript is answered at once. Dropped while the store is writing the answer, the call is
+/// recorded, at once or with the session's next change.
 ///
 /// # Readiness
 /// With sessions, a service that fails to become ready is called all the same: the call fails with
-/// that error, as [`NotSent`] where the error does not say itself that nothing ran, and a use that
-/// the agent has pushed is answered as that of a refused call is.
+/// that error, wrapped in [`NotSent`] unless the error itself says that nothing ran, and a use that
+/// the agent has pushed is answered like that of a refused call.
 #[derive(Debug)]
 pub struct Integrity<S, A = DefaultPolicy> {
     inner: S,
     layer: IntegrityLayer<A>,
-    /// Why the service inside did not become ready, for the next call.
+    /// Why the inner service did not become ready, for the next call.
     unready: Option<BoxError>,
 }
 
-/// A clone earns its own readiness.
+/// A clone is polled for readiness on its own.
 impl<S: Clone, A: Clone> Clone for Integrity<S, A> {
     fn clone(&self) -> Self {
         Self::new(self.inner.clone(), self.layer.clone())
@@ -69,7 +69,7 @@ where
         if self.layer.sessions.is_none() {
             return Poll::Ready(Err(error.into()));
         }
-        // The call is needed: it says which use is to be answered.
+        // The error waits for the call, which says which use it answers.
         self.unready = Some(error.into());
         Poll::Ready(Ok(()))
     }
@@ -87,7 +87,7 @@ where
 }
 
 impl<S, A> Integrity<S, A> {
-    /// The tool is not called: its service did not become ready.
+    /// Does not call the tool: its service did not become ready.
     #[cold]
     fn refuse<Req>(
         &self,
@@ -144,7 +144,7 @@ impl<S, A> Integrity<S, A> {
                     *when_store_fails,
                     observer.clone(),
                 );
-                // The one that is ready goes, its clone stays.
+                // Calls the service that is ready and keeps its clone.
                 let stays = self.inner.clone();
                 let ready = (mem::replace(&mut self.inner, stays), req);
                 return IntegrityFuture::durable(intent, ready, policy.clone());
@@ -154,7 +154,7 @@ impl<S, A> Integrity<S, A> {
             }
             None => None,
         };
-        // If the tool panics here, the cycle is dropped, and so left to recovery.
+        // If the tool panics here, the cycle is dropped, and recovery settles it.
         IntegrityFuture::here(self.inner.call(req), cycle, policy.clone())
     }
 }

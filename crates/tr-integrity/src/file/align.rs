@@ -1,4 +1,4 @@
-//! What a repair did to a list of messages: which stay, change, go, come, or move.
+//! Compares a list of messages before and after a repair: which stay, change, move, go, or are new.
 use crate::{
     message::{Kind, Message, Role},
     repair::RepairPlan,
@@ -12,16 +12,16 @@ use std::{
 /// A message after the repair.
 #[derive(Debug)]
 pub(super) enum Now<'p> {
-    /// It stays in its place: which it was.
+    /// Unchanged in its place: its index before.
     Kept(usize),
-    /// It stands elsewhere.
+    /// Unchanged, but in another place.
     Moved(usize),
-    /// Another takes its place.
+    /// A changed message, and the index of the one it replaces.
     Changed(usize, &'p Message),
     New(&'p Message),
 }
 
-/// The messages after a repair, and which are gone.
+/// The messages after a repair, and the indexes of those that are gone.
 pub(super) fn align<'p>(before: &[Message], plan: &'p RepairPlan) -> (Vec<Now<'p>>, Vec<usize>) {
     let identity = |message: &Message| Arc::as_ptr(&message.body) as usize;
     let places: HashMap<usize, usize> =
@@ -33,7 +33,7 @@ pub(super) fn align<'p>(before: &[Message], plan: &'p RepairPlan) -> (Vec<Now<'p
 
     let mut gone: Vec<bool> = vec![true; before.len()];
     was.iter().flatten().for_each(|&at| gone[at] = false);
-    // Before which of the messages that stay in their place each stands.
+    // For each message: itself or the next one that keeps its place.
     let mut kept_behind = vec![before.len(); after.len()];
     let mut next = before.len();
     for at in (0..after.len()).rev() {
@@ -50,7 +50,7 @@ pub(super) fn align<'p>(before: &[Message], plan: &'p RepairPlan) -> (Vec<Now<'p
                 Now::Kept(was)
             }
             Some(was) => Now::Moved(was),
-            // It takes the place of one that stood before the next that is kept.
+            // It replaces a message that stood before the next kept one.
             None => match places.take(message, &gone, from..kept_behind[at]) {
                 Some(place) => {
                     gone[place] = false;
@@ -65,12 +65,12 @@ pub(super) fn align<'p>(before: &[Message], plan: &'p RepairPlan) -> (Vec<Now<'p
     (now, gone)
 }
 
-/// By what a repair may have made one message of another.
+/// Groups messages by what a repair may turn into what.
 #[derive(PartialEq, Eq, Hash)]
 enum Like<'m> {
-    /// A tool's that only gets a new id.
+    /// A tool's message; a repair only changes its id.
     Answer(Option<&'m str>),
-    /// The user's: an orphaned result becomes a user's text.
+    /// A user's message; an orphaned result becomes a user's text.
     User,
     Model,
     System,
@@ -90,7 +90,7 @@ impl<'m> Like<'m> {
     }
 }
 
-/// The places of messages that may be taken, from the first on: each is looked at once.
+/// The places of removed messages that a changed one may take; each is looked at once.
 struct Places<'m>(HashMap<Like<'m>, VecDeque<usize>>);
 
 impl<'m> Places<'m> {
@@ -105,8 +105,8 @@ impl<'m> Places<'m> {
         Self(places)
     }
 
-    /// The first place within `range` of a message that is gone, and that `message` may replace. The
-    /// next ranges begin no earlier.
+    /// The first place within `range` whose message is gone and that `message` may replace. Later
+    /// calls pass ranges that begin no earlier.
     fn take(&mut self, message: &'m Message, gone: &[bool], range: Range<usize>) -> Option<usize> {
         let places = self.0.get_mut(&Like::of(message))?;
         while places.front().is_some_and(|&place| place < range.start || !gone[place]) {

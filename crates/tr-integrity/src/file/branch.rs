@@ -13,19 +13,19 @@ use crate::{
 };
 use std::borrow::Cow;
 
-/// The newest entries of a session, and what was found in those before them.
+/// The newest entries of a session, and the findings of the older ones.
 #[derive(Debug)]
 pub(super) struct Branch {
     form: FileForm,
-    /// How many bytes of entries are kept, about.
+    /// About how many bytes of entries are kept.
     window: usize,
     entries: Vec<Located>,
     cost: usize,
     /// The cost at which older entries are settled.
     limit: usize,
-    /// Whether what is refused on its own is looked at.
+    /// Whether members that the provider refuses on their own are checked.
     members: bool,
-    /// What stood before the entries.
+    /// The findings of the entries before these.
     settled: Option<Walk>,
     is_linked: bool,
 }
@@ -40,7 +40,7 @@ impl Branch {
     pub(super) fn push(&mut self, mut located: Located) {
         match self.form {
             FileForm::Other => return,
-            // Nothing hides what was said before.
+            // In these files no entry hides earlier ones.
             FileForm::Messages(format) => {
                 let walk = self.settled.get_or_insert_with(|| Walk::new(format, self.members));
                 if let Some(message) = located.entry.as_message() {
@@ -56,7 +56,7 @@ impl Branch {
         if located.entry.is_outside() && !matches!(located.entry.what, What::Leaf(_)) {
             return;
         }
-        // What was read as an outline has none.
+        // An entry that was read as an outline has no text already.
         if let What::Message { message, .. } = &mut located.entry.what
             && !message.raw().is_empty()
         {
@@ -87,7 +87,7 @@ impl Branch {
         Path::active(self.form, &self.entries, self.settled.is_some(), self.is_linked)
     }
 
-    /// The walk that the path continues.
+    /// Starts the walk, or continues the one that this path extends.
     fn begin(&mut self, path: &Path) -> Option<Walk> {
         let mut walk = self.settled.take().filter(|_| path.continues);
         if let Some(walk) = walk.as_mut().filter(|_| path.forgets) {
@@ -119,7 +119,7 @@ impl Branch {
         }
     }
 
-    /// Forgets the older half of the entries, as if nothing will go back to them.
+    /// Drops the older half of the entries, as if no later entry refers to them.
     fn settle(&mut self) {
         let mut path = self.path();
         let drafts = drafts::drafts(self.form, &self.entries, &path);
@@ -139,7 +139,7 @@ impl Branch {
 
         let is_kept = |(at, is_settled): (usize, &bool)| at >= first_kept && !is_settled;
         let keeps: Vec<bool> = is_settled.iter().enumerate().map(is_kept).collect();
-        // What hid entries that are gone has done so.
+        // The walk has applied these already; they must not hide anything twice.
         if cut > 0 {
             for located in &mut self.entries {
                 if matches!(located.entry.what, What::Reset | What::Rewritten | What::Compaction(_))
@@ -155,7 +155,7 @@ impl Branch {
         self.limit = self.window.max(self.cost.saturating_mul(2));
     }
 
-    /// Forgets what the active branch passes by, but for what comes behind its last step.
+    /// Drops the entries of other branches, except those after the last step of the active one.
     fn drop_other_branches(&mut self) {
         let path = self.path();
         let drafts = drafts::drafts(self.form, &self.entries, &path);
@@ -174,8 +174,8 @@ impl Branch {
     }
 }
 
-/// How many of the drafts are settled: about two thirds, up to the beginning of a turn or of a step.
-/// The last step stays, since its results may hang on any of its lines.
+/// How many of the drafts can be settled: about two thirds, up to the start of a turn or a step.
+/// The last step stays, because its results may be linked to any of its lines.
 fn cut(entries: &[Located], drafts: &[Draft]) -> usize {
     let begins_turn = |draft: &Draft| {
         let is_text = |&(node, block): &(usize, usize)| {
@@ -199,7 +199,7 @@ fn cost(entry: &Entry) -> usize {
 }
 
 impl Draft {
-    /// The entry that a block of it stands in, or the message.
+    /// The entry that holds this block, or the message's first entry.
     fn node(&self, entries: &[Located], block: Option<usize>) -> usize {
         let node = block.and_then(|block| {
             let blank = || self.blanks(entries).nth(block - self.blocks.len());
@@ -208,7 +208,7 @@ impl Draft {
         node.unwrap_or(self.nodes[0])
     }
 
-    /// Whether it is an entry's message as it stands.
+    /// Whether the draft is exactly one entry's message.
     pub(super) fn is_one_entry(&self) -> bool {
         self.nodes.len() == 1 && self.blocks.is_sorted()
     }
@@ -231,7 +231,7 @@ impl Draft {
         let blank = |_| Block::new(0..0, Kind::Text(Blank::Empty));
         let blocks = blocks.chain(self.blanks(entries).map(blank));
         let (role, blocks) = (self.role, blocks.collect());
-        // What one of them says stands in it unread, and so in what they are together.
+        // If one line is not understood, the joined message is not either.
         let mut all = self.nodes.iter().filter_map(|&node| message(node)?.unknown());
         let unknown = all.find(|unknown| *unknown == Unknown::Content);
         let refused =

@@ -18,21 +18,20 @@ use std::{
     mem,
 };
 
-/// Plain messages are held back until one tells their form, but no more than these.
+/// Plain messages are held back until a record tells the form, up to this many.
 const UNDECIDED_RECORDS: usize = 1_000;
 const UNDECIDED_BYTES: usize = 4 << 20;
 
-/// More blocks than a message has that a model or an agent wrote, and more members than a block has.
+/// More blocks than any model or agent writes in a message, and more members than in a block.
 const MOST: usize = 10_000;
 
-/// What the structure of the newest entries may take up.
+/// The memory limit for the structure of the newest entries.
 const DEFAULT_WINDOW: usize = 8 << 20;
 
 /// Checks a session file while it is read, in bounded memory.
 ///
-/// The messages that the model would be sent are validated: those of the active branch, behind its
-/// last compaction or reset. Other branches and sidechains are not judged. A live tail is no
-/// finding.
+/// Validates the messages that the model would be sent: those of the active branch, after its last
+/// compaction or reset. Other branches and sidechains are not validated. A live tail is no finding.
 ///
 /// ```
 /// use tr_integrity::FileCheck;
@@ -49,9 +48,9 @@ const DEFAULT_WINDOW: usize = 8 << 20;
 ///
 /// # Memory
 ///
-/// The longest record, some bytes for each tool id in use, and the structure of the newest entries
-/// up to the window (8 MiB). What lies further back than the window is taken as said: a branch
-/// that begins there, or a compaction that keeps something from there, is not followed back.
+/// The longest record, a few bytes for each tool id in use, and the structure of the newest entries
+/// up to the window (8 MiB). Entries older than the window count as sent: a branch that begins there,
+/// or a compaction that keeps something from there, is not followed back.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct FileCheck {
@@ -78,8 +77,8 @@ impl FileCheck {
         Self::default()
     }
 
-    /// Of a file of this many bytes that is in memory anyway: looks into all lines, and remembers
-    /// the structure of the newest entries in half the file's size.
+    /// Settings for a file of this many bytes that is in memory anyway: looks into all lines, and
+    /// keeps the structure of the newest entries in half the file's size.
     pub const fn in_memory(len: usize) -> Self {
         let half = len / 2;
         let window = if half < DEFAULT_WINDOW { DEFAULT_WINDOW } else { half };
@@ -88,18 +87,18 @@ impl FileCheck {
         Self { form, max_record, max_findings, window, members, asked, length }
     }
 
-    /// However much memory it takes.
+    /// Without a memory limit.
     pub(super) const fn whole(self) -> Self {
         self.max_record(usize::MAX).max_findings(usize::MAX).window(usize::MAX)
     }
 
-    /// Takes the file for one of this form, whatever its content says.
+    /// Reads the file as this form, whatever its content says.
     pub const fn form(mut self, form: FileForm) -> Self {
         self.form = Some(form);
         self
     }
 
-    /// The form in which the provider is asked is known.
+    /// Sets the form in which the provider is asked.
     pub(super) const fn asked(mut self, asked: Option<Format>) -> Self {
         self.asked = asked;
         self
@@ -130,10 +129,10 @@ impl FileCheck {
         self
     }
 
-    /// Of a file of this many bytes that may be anything, looks at no more than a session asks for.
-    /// Once it cannot be a session any more, whatever its rest holds, the rest is not read
+    /// For a file of this many bytes that may be anything: reads no more than a session needs. Once
+    /// the rest of the file cannot make it a session any more, it is not read
     /// ([`FileReport::is_whole`]). A message with more than 10,000 blocks, or with a block of more
-    /// than 10,000 members, is not looked into ([`FileReport::too_much`]).
+    /// than 10,000 members, is not parsed ([`FileReport::too_much`]).
     pub const fn bounded(mut self, bytes: u64) -> Self {
         self.length = Some(bytes);
         self
@@ -143,10 +142,10 @@ impl FileCheck {
         if self.length.is_some() { MOST } else { usize::MAX }
     }
 
-    /// Reads and checks a file. `progress` is told the bytes that are done, after each record.
+    /// Reads and checks a file. Calls `progress` after each record with the number of bytes read.
     ///
     /// # Errors
-    /// Those of reading; never for what the file holds.
+    /// Those of reading; never because of what the file holds.
     pub fn run<R: Read>(&self, read: R, mut progress: impl FnMut(u64)) -> io::Result<FileReport> {
         let mut records = Records::new(read).max_record(self.max_record);
         let mut run = Run::new(self);
@@ -184,12 +183,12 @@ impl FileCheck {
     }
 }
 
-/// A check on its way.
+/// A running check.
 struct Run<'c> {
     check: &'c FileCheck,
     /// The branch of a file whose form is known.
     branch: Option<(FileForm, Branch)>,
-    /// Records that don't tell the form.
+    /// Records read before the form is known.
     undecided: Vec<Held>,
     undecided_bytes: usize,
     findings: Findings,
@@ -197,11 +196,11 @@ struct Run<'c> {
     bytes: FileBytes,
     records: u64,
     evidence: Evidence,
-    /// The first line that has more in its message than is looked at.
+    /// The first line whose message exceeds the limits of a bounded check.
     too_much: Option<u64>,
 }
 
-/// A record that waits for the form to be known.
+/// A record held back until the form is known.
 struct Held {
     text: Box<str>,
     place: Place,
@@ -258,7 +257,7 @@ impl<'c> Run<'c> {
         true
     }
 
-    /// A record begins there that does not have its line for itself.
+    /// Notes that the record at `offset` shares its line.
     fn share(&mut self, offset: Option<u64>, line: u64) {
         if let Some(offset) = offset {
             let fault = FileFault::SharedLine;
@@ -280,7 +279,7 @@ impl<'c> Run<'c> {
         }
     }
 
-    /// Whether no rest of so many bytes can make it a session.
+    /// Whether a rest of this many bytes cannot make the file a session.
     fn is_no_session(&self, rest: u64) -> bool {
         self.branch.is_some() && self.evidence.is_against(rest)
     }
@@ -354,7 +353,7 @@ impl<'c> Run<'c> {
 
 /// Reads a record; `None` if it is no JSON.
 fn read(form: FileForm, record: &str, most: usize) -> Option<Outline> {
-    // No session has others; that they are JSON was seen when they were cut out.
+    // No session has others; that they are valid JSON was checked when they were split off.
     if !record.starts_with('{') {
         return Some(Outline { entry: Entry::OUTSIDE, is_own: false, is_too_much: false });
     }
@@ -374,7 +373,7 @@ fn push(branch: &mut Branch, entry: Entry, at: Place) {
     branch.push(Located { entry, number, line, offset });
 }
 
-/// What was found; the first ones are kept.
+/// The findings; only the first ones are kept.
 struct Findings {
     kept: Vec<FileFinding>,
     all: u64,

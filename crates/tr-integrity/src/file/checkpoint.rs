@@ -1,4 +1,4 @@
-//! Points of a session file to which it can be rolled back, and a file begun anew.
+//! Rollback and reset of a session file.
 use super::{
     drafts,
     entry::What,
@@ -27,27 +27,28 @@ pub struct FileCheckpoint {
     pub line: u64,
     /// How many messages the model would be sent.
     pub messages: usize,
-    /// Of the records before it: each record's BLAKE3 over the one before it and its own bytes.
+    /// Hash of the records before it: a BLAKE3 chain over each record's bytes.
     pub content_hash: Box<str>,
 }
 
-/// What a rollback or a reset took from a file.
+/// What a rollback or a reset removed from a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileCut {
-    /// How many records went.
+    /// How many records were removed.
     pub records_removed: usize,
-    /// How many bytes went.
+    /// How many bytes were removed.
     pub bytes_removed: u64,
     /// How many messages the model would be sent now.
     pub new_message_count: usize,
 }
 
-/// How much of a hash an id has.
+/// How many characters of the hash an id has.
 const ID_HASH: usize = 12;
 
 impl SessionFile {
-    /// Its end as a point to come back to once more stands behind it, with whatever may be wrong there.
+    /// The end of the file as a checkpoint, for use after more is appended; it may follow invalid
+    /// content.
     #[must_use]
     pub fn end(&self) -> FileCheckpoint {
         let messages = self.transcript().map_or(0, |transcript| transcript.len());
@@ -55,9 +56,8 @@ impl SessionFile {
         self.checkpoint(records, messages, &hashes[records])
     }
 
-    /// The points at which what the model would be sent is valid and no call waits for its result,
-    /// the newest first: the end, and where turns begin. Each is looked for when it is asked for, and
-    /// costs as much as a check.
+    /// The points at which the messages are valid and no call waits for its result, newest first:
+    /// the end, and where turns begin. Computed lazily; each costs as much as a check.
     pub fn checkpoints(&self) -> impl Iterator<Item = FileCheckpoint> {
         let hashes = self.hashes();
         let ends = (0..=self.entries.len()).rev();
@@ -67,10 +67,10 @@ impl SessionFile {
         })
     }
 
-    /// Takes away what stands behind a checkpoint, other branches included.
+    /// Removes what follows a checkpoint, other branches included.
     ///
-    /// # Errors
-    /// If there is no such checkpoint, or the records before it are not what they were. Then
+    /// If there is no such checkpoint, or the records before it have changed. Then nothing is
+    /// removed.
     /// nothing goes.
     pub fn rollback(&mut self, id: &str) -> Result<FileCut, CheckpointError> {
         let unknown = || CheckpointError::NotFound(id.into());
@@ -85,8 +85,8 @@ impl SessionFile {
         Ok(self.become_file(bytes))
     }
 
-    /// Begins the session anew: the header stays, and the system's prompt. Claude Code keeps neither
-    /// in its file: there, one line is left behind which it sees nothing.
+    /// Resets the session: the header and the system's prompt stay. Claude Code keeps neither in
+    /// its file: there, one line stays, and Claude Code sends the model nothing from before it.
     pub fn reset(&mut self) -> FileCut {
         let mut bytes = Vec::new();
         for (record, located) in self.entries.iter().enumerate() {
@@ -123,8 +123,8 @@ impl SessionFile {
         }
     }
 
-    /// How many messages the model would be sent if there were only so many records; `None` if
-    /// that is no point to go back to.
+    /// How many messages the model would be sent if only this many records were left; `None` if the
+    /// session cannot be rolled back there.
     fn messages_at(&self, records: usize) -> Option<usize> {
         let next = self.entries.get(records).map(|located| &located.entry.what);
         let begins_turn = match next {
@@ -148,7 +148,7 @@ impl SessionFile {
         (is_whole && walk.pending().next().is_none()).then(|| walk.len())
     }
 
-    /// Where the line of the last of so many records ends.
+    /// Where the line of the last of these records ends.
     fn end_of(&self, records: usize) -> usize {
         let Some(last) = records.checked_sub(1) else {
             return self
@@ -166,7 +166,7 @@ impl SessionFile {
         self.bytes[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
     }
 
-    /// The hash of each number of records, from none on.
+    /// The hash for each number of records, from none on.
     fn hashes(&self) -> Vec<String> {
         let mut hash = blake3::Hash::from_bytes([0; 32]);
         let mut hashes = vec![hash.to_hex().to_string()];

@@ -8,7 +8,7 @@ use crate::message::{Message, Role, Unknown};
 use smallvec::{SmallVec, smallvec};
 use std::collections::{HashMap, HashSet};
 
-/// A message as the model sees it, and the entries that it is made of.
+/// A message as the model sees it, and the entries that form it.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) role: Role,
@@ -17,7 +17,7 @@ pub(super) struct Draft {
     /// Its blocks: each an entry's, by its place in the list of entries.
     pub(super) blocks: SmallVec<[(usize, usize); 1]>,
     pub(super) nodes: SmallVec<[usize; 1]>,
-    /// How many of its blocks are results. Those go to its head, where it is Claude Code's.
+    /// How many of its blocks are results. In Claude Code's form those come first.
     results: usize,
     /// Whether it is a summary, which stands for entries that are not shown.
     pub(super) is_summary: bool,
@@ -83,8 +83,8 @@ impl Draft {
         Self { role, group, blocks, nodes, results: 0, is_summary: false, is_filled: false }
     }
 
-    /// The draft that a message belongs to: a user's to the user's before it, the model's to that
-    /// of its group, from which only results may part it.
+    /// The draft that a message belongs to: a user's message joins the user's before it, the
+    /// model's joins its group, from which only results may separate it.
     fn to_join<'d, 'e>(
         drafts: &'d mut [Self],
         role: Role,
@@ -106,7 +106,7 @@ impl Draft {
         }
     }
 
-    /// Its lines of the text `""`: beside others, Claude Code sends that as a block.
+    /// Its lines with the text `""`: next to other lines, Claude Code sends each as a block.
     pub(super) fn blanks(&self, entries: &[Located]) -> impl Iterator<Item = usize> {
         let is_blank = |node: &usize| {
             let message = entries[*node].entry.as_message();
@@ -116,7 +116,7 @@ impl Draft {
         self.nodes.iter().copied().filter(move |node| is_asked && is_blank(node))
     }
 
-    /// Claude Code's results go to the head, where the harness puts them too.
+    /// Results come first in Claude Code's form, as the harness sends them.
     fn join(&mut self, node: usize, message: &Message, form: FileForm) {
         self.nodes.push(node);
         for (block, part) in message.blocks().iter().enumerate() {
@@ -127,9 +127,9 @@ impl Draft {
     }
 }
 
-/// The path's nodes with what Claude Code puts beside them: the other lines of each answer, wherever
-/// they are linked, and the results that are linked to any of its lines. Of several results of a step
-/// each is linked to the line of its own use, so that the branch passes by all but one.
+/// The path's nodes and what Claude Code sends with them: the other lines of each answer, wherever
+/// they are linked, and the results that are linked to any of its lines. In a step with several
+/// results each is linked to the line of its own use, so that the branch contains only one of them.
 fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
     let mut is_on_path = vec![false; entries.len()];
     path.nodes.iter().for_each(|&node| is_on_path[node] = true);
@@ -173,11 +173,11 @@ fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
     nodes
 }
 
-/// What is not on the path, in the order of the file.
+/// The entries that are not on the path, in the order of the file.
 #[derive(Default)]
 struct Beside<'e> {
     /// The lines of each answer.
     lines: HashMap<&'e str, Vec<usize>>,
-    /// What brings results, by the entry that it is linked to.
+    /// The entries with results, by the entry that they are linked to.
     results: HashMap<usize, Vec<usize>>,
 }

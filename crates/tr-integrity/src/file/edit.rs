@@ -1,4 +1,4 @@
-//! Edits of a session file: which lines change, go, or come, and how it is written then.
+//! Edits of a session file: changed, removed and added lines, and the resulting text.
 use super::session_file::{PartOfFile, SessionFile};
 use crate::json;
 use std::{borrow::Cow, collections::HashMap};
@@ -21,7 +21,7 @@ enum Change {
     Gone,
 }
 
-/// Where a line comes.
+/// Where a new line is inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spot {
     Before(usize),
@@ -30,7 +30,7 @@ pub(super) enum Spot {
 }
 
 impl Edits {
-    /// The text of a record as it will be.
+    /// The text of a record after the edits.
     pub(super) fn text<'f>(&'f self, file: &'f SessionFile, record: usize) -> Cow<'f, str> {
         match self.changed.get(&record) {
             Some(Change::Text(text)) => Cow::Borrowed(text),
@@ -75,7 +75,7 @@ impl Edits {
         self.changed.contains_key(&record)
     }
 
-    /// Of each record as it will be, which of so many it was; `None` for new ones.
+    /// For each record after the edits, its index before; `None` for new ones.
     pub(super) fn origins(&self, records: usize) -> Vec<Option<usize>> {
         let mut origins = Vec::with_capacity(records);
         let new = |lines: Option<&Vec<String>>| vec![None; lines.map_or(0, Vec::len)];
@@ -88,7 +88,7 @@ impl Edits {
         origins
     }
 
-    /// How many lines will stand before a record, or before what is left of it.
+    /// How many lines will stand before a record, or before what remains of it.
     pub(super) fn number(&self, record: usize) -> usize {
         let lines = |added: &HashMap<usize, Vec<String>>, to: usize| -> usize {
             added.iter().filter(|(at, _)| **at < to).map(|(_, lines)| lines.len()).sum()
@@ -113,7 +113,8 @@ impl Edits {
                     (start..start + skipped.length as usize, None)
                 }
             };
-            // Invalid UTF-8 inside a record is told before it, and goes with its text.
+            // Invalid UTF-8 inside a record is reported before it, and is dropped with the record's
+            // text.
             let behind = file.spans.partition_point(|span| span.at.end < at.end);
             let next = file.spans.get(behind).map(|span| &span.at);
             if record.is_none() && next.is_some_and(|next| next.start <= at.start) {
@@ -151,13 +152,13 @@ impl Edits {
     }
 }
 
-/// The file as it is written.
+/// The file while it is written.
 struct Out<'f> {
     bytes: Vec<u8>,
     end: &'f str,
     /// Whether a record stands on the line.
     has_record: bool,
-    /// Whether nothing is left of the line, so that its end goes too.
+    /// Whether nothing is left of the line, so that its line break is dropped too.
     is_gone: bool,
 }
 

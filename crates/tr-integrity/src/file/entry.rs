@@ -1,4 +1,4 @@
-//! What a record says about the session: its place in the tree, and its message.
+//! Reads one record: its place in the session's tree, and its message.
 use super::form::FileForm;
 use crate::{
     format::{Blanks, Format, Why},
@@ -10,7 +10,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// What a record says.
+/// One record's content.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) id: Option<Name>,
@@ -33,26 +33,26 @@ pub(super) enum Link {
 pub(super) enum What {
     /// The file's header.
     Header,
-    /// No part of the session's tree.
+    /// Not part of the session's tree.
     Outside,
     /// The model does not see it.
     Hidden,
-    /// An answer that the agent leaves out, since nothing is in it; and its group.
+    /// An answer that the agent does not send because it is empty; and its group.
     Empty(Option<Name>),
-    /// A message that cannot be read, so that nobody knows what the model sees of it.
+    /// A message that cannot be read: what the model sees of it is not known.
     Unread,
     Message {
         message: Message,
         /// Messages of one group are one message to the model.
         group: Option<Name>,
     },
-    /// The model sees a summary in the place of what is before the first kept entry.
+    /// The model sees a summary instead of the entries before the first kept one.
     Compaction(FirstKept),
-    /// The model sees nothing of what is before it.
+    /// The model sees no entry before this one.
     Reset,
-    /// What is before it is seen otherwise: nobody knows how.
+    /// Changes what the model sees of earlier entries, in a way that is not known.
     Rewritten,
-    /// No part of the tree: it names the entry with which the active branch ends.
+    /// Not part of the tree: it names the last entry of the active branch.
     Leaf(Name),
 }
 
@@ -87,7 +87,7 @@ impl Entry {
         Self { id, link, what: What::Message { message, group: None } }
     }
 
-    /// Its message, if the model sees it as one.
+    /// Its message, if the model sees it.
     pub(super) fn as_message(&self) -> Option<&Message> {
         match &self.what {
             What::Message { message, .. } => Some(message),
@@ -95,7 +95,7 @@ impl Entry {
         }
     }
 
-    /// The answer of which it is a line, in a form in which one has several.
+    /// The answer to which this line belongs, in a form where an answer has several lines.
     pub(super) fn answer(&self) -> Option<&str> {
         match &self.what {
             What::Message { message, group } if message.role() == Role::Assistant => {
@@ -147,7 +147,7 @@ struct ClaudeCode<'t> {
     message: Option<&'t RawValue>,
 }
 
-/// `takes_sides` says that the lines of side chains are the session.
+/// `takes_sides` says that side chain lines form the session.
 fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
     #[derive(Deserialize)]
     struct Inner<'t> {
@@ -206,8 +206,8 @@ struct CodexPayload<'t> {
     replacement_history_entries: Option<&'t RawValue>,
 }
 
-/// Codex's line. Its history is the items one after the other; what else changes it is not
-/// understood, but for a compaction that leaves no calls.
+/// Codex's line. Its history is the sequence of items; other lines that change the history are not
+/// understood, except a compaction that leaves no calls.
 fn codex(record: &str) -> Option<Entry> {
     let wire: Codex<'_> = json::object(record).ok()?;
     let payload = wire.payload?.get();
@@ -232,7 +232,7 @@ fn codex(record: &str) -> Option<Entry> {
     Some(Entry { id: None, link: Link::Before, what })
 }
 
-/// Whether a compaction puts nothing in the place of the history that a later item may belong to.
+/// Whether a compaction leaves nothing to which a later item may belong.
 fn is_plain(compacted: &CodexPayload<'_>) -> bool {
     let Some(history) = compacted.replacement_history else {
         return compacted.replacement_history_entries.is_none();
@@ -289,15 +289,15 @@ fn openclaw(record: &str) -> Option<Entry> {
             })
         }
         "reset" => What::Reset,
-        // A block that a torn record left on its line, say: nothing may be linked to it.
+        // For example a block that a torn record left on its line: nothing may be linked to it.
         _ if wire.id.is_none() => return Some(Entry::OUTSIDE),
         _ => What::Hidden,
     };
     Some(Entry { id: owned(wire.id), link: link(wire.parent), what })
 }
 
-/// Reads a message. Where nothing would be left of it without its content, one that says something
-/// else instead is not of this form, or damaged.
+/// Reads a message. One without the expected content, but with text elsewhere, is of another form
+/// or damaged.
 fn read(format: Format, raw: &str) -> Option<Message> {
     let message = format.read(raw).ok()?;
     if message.body.list.is_none() && format.rules().blanks != Blanks::Nothing {
@@ -310,14 +310,14 @@ fn read(format: Format, raw: &str) -> Option<Message> {
     Some(message)
 }
 
-/// Whether it is an answer of the text `""`, which Claude Code does not send. One without blocks it
-/// does.
+/// Whether it is an answer with the text `""`, which Claude Code does not send; it does send one
+/// without blocks.
 fn is_empty(message: &Message) -> bool {
     let list = message.body.list.as_ref().map(|list| message.text(list));
     message.role() == Role::Assistant && message.blocks().is_empty() && list == Some(r#""""#)
 }
 
-/// Whether it is an answer that failed or was broken off, which OpenClaw does not send.
+/// Whether it is an answer that failed or was interrupted, which OpenClaw does not send.
 fn is_broken_off(message: &Message) -> bool {
     #[derive(Default, Deserialize)]
     struct Inner<'t> {
@@ -329,15 +329,15 @@ fn is_broken_off(message: &Message) -> bool {
     message.role() == Role::Assistant && matches!(reason.as_deref(), Some("error" | "aborted"))
 }
 
-/// Whether Codex can read an item: nothing that it asks for is missing, or of another type. What it
-/// does with the others is not known.
+/// Whether Codex can read an item: no required member is missing or of another type. How Codex
+/// treats the others is not known.
 fn is_of_its_types(item: &Message) -> bool {
     let refused = item.blocks().iter().filter_map(|block| block.refused.as_deref());
     let mut refused = refused.chain(item.refused());
     !refused.any(|refused| matches!(refused.why, Why::Missing | Why::Type { .. }))
 }
 
-/// Something that the model sees as a user's text.
+/// A placeholder for what the model sees as a user's text.
 pub(super) fn said() -> Message {
     text_of(Role::User, r#"{"role":"user","content":"…"}"#)
 }

@@ -1,9 +1,9 @@
-//! What of a file tells that it is a session: lines that are records of its form.
+//! Decides whether a file is a session by counting lines that are records of its form.
 use super::records::{SkipReason, Skipped};
 use std::{collections::HashSet, mem};
 
-/// How many lines are records of the file's form, of something else, or torn. What stands beside
-/// other bytes on its line is no evidence: there is JSON in many a file.
+/// How many lines are records of the file's form, of something else, or torn. A record that shares
+/// its line with other bytes does not count: many files contain JSON.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     pub(super) own: u64,
@@ -11,16 +11,16 @@ pub(super) struct Evidence {
     pub(super) torn: u64,
     /// The line on which the last torn bytes are.
     torn_line: u64,
-    /// The line of the last records, and how many of them are of the form and not.
+    /// The line of the last records, and how many of them are of the form or not.
     line: u64,
     on_line: (u64, u64),
-    /// The lines of records before the form was known that are torn, too.
+    /// Lines read before the form was known that are also torn.
     held: HashSet<u64>,
     is_decided: bool,
 }
 
 impl Evidence {
-    /// Of a file of which the form is known from the beginning, or not.
+    /// `is_decided` says whether the form is known from the beginning.
     pub(super) fn new(is_decided: bool) -> Self {
         Self { is_decided, ..Self::default() }
     }
@@ -41,8 +41,8 @@ impl Evidence {
         }
     }
 
-    /// Whether a rest of so many bytes, all of them records of the form, cannot outweigh what was seen.
-    /// What was seen of the last line may still be taken back.
+    /// Whether this many further bytes, all of them records of the form, cannot outweigh the
+    /// evidence so far. What was counted for the last line may still be taken back.
     pub(super) fn is_against(&self, rest: u64) -> bool {
         /// The shortest record of a form: `{"type":""}`.
         const SHORTEST: u64 = 11;
@@ -50,8 +50,8 @@ impl Evidence {
         self.other - self.on_line.1 >= most || self.torn > most
     }
 
-    /// A record of a file whose form is known. `is_damaged` says that bytes in it are not UTF-8,
-    /// and were given as skipped.
+    /// Counts a record of a file whose form is known. `is_damaged` says that bytes in it are not
+    /// UTF-8, and were reported as skipped.
     pub(super) fn record(&mut self, line: u64, is_damaged: bool, is_own: bool) {
         self.heal(line, is_damaged);
         if self.torn_line == line {
@@ -66,7 +66,7 @@ impl Evidence {
         self.on_line = (self.on_line.0 + own, self.on_line.1 + other);
     }
 
-    /// A record of a file whose form is not known yet.
+    /// Counts a record of a file whose form is not known yet.
     pub(super) fn hold(&mut self, line: u64, is_damaged: bool) {
         self.heal(line, is_damaged);
         self.line = line;
@@ -75,7 +75,7 @@ impl Evidence {
         }
     }
 
-    /// Where bytes of a record are not UTF-8, its line is not torn for that.
+    /// A line with a record whose bytes are not all UTF-8 is not torn for that.
     fn heal(&mut self, line: u64, is_damaged: bool) {
         if is_damaged && self.torn_line == line {
             (self.torn_line, self.torn) = (0, self.torn - 1);
@@ -83,7 +83,7 @@ impl Evidence {
         }
     }
 
-    /// The form is known: these are the lines of the records so far, and whether they are of it.
+    /// Sets the form: the lines of the records so far, and whether each is of the form.
     pub(super) fn decide(&mut self, records: impl Iterator<Item = (u64, bool)>) {
         (self.is_decided, self.line) = (true, 0);
         let held = mem::take(&mut self.held);

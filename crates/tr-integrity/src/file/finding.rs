@@ -10,19 +10,19 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FileFault {
-    /// With its messages, as the model would be sent them.
+    /// In the messages that the model would be sent.
     Message(Fault),
     /// Bytes that are no record.
     Skipped(SkipReason),
-    /// A record that stands behind another on its line: harnesses then read neither.
+    /// A record after another one on the same line: harnesses then read neither.
     Glued,
-    /// A record on a line that has other bytes, too: harnesses then don't read it.
+    /// A record on a line with other bytes: harnesses then do not read it.
     SharedLine,
-    /// An entry whose parent is not in the file, or follows from it in a circle: harnesses then see
+    /// An entry whose parent is missing or is one of its own descendants: harnesses then see
     /// nothing before it.
     PhantomParent,
-    /// An entry whose message cannot be read: a member of it is there twice, or its content is not
-    /// where it belongs. It is left as it is, and not judged.
+    /// An entry whose message cannot be read: a member is duplicated, or the content is in the
+    /// wrong place. It is left unchanged and not judged.
     UnreadMessage,
 }
 
@@ -32,11 +32,11 @@ pub enum FileFault {
 pub struct FileFinding {
     /// What.
     pub fault: FileFault,
-    /// Whether the session cannot go on with it.
+    /// Whether the session can go on with it.
     pub severity: Severity,
     /// On which line, from 1.
     pub line: u64,
-    /// Where its record begins, in bytes; or the bytes that are none.
+    /// The byte offset of the record, or of the bytes that are no record.
     pub offset: u64,
     /// How many bytes are no record; 0 for findings about records.
     pub length: u64,
@@ -49,8 +49,8 @@ pub struct FileFinding {
 }
 
 impl FileFault {
-    /// Whether it says that something is not understood: what the provider makes of the session is
-    /// not known then.
+    /// Whether it says that something is not understood, so that the provider's verdict is not
+    /// known.
     #[must_use]
     pub const fn is_not_judged(self) -> bool {
         match self {
@@ -74,7 +74,7 @@ impl FileFinding {
         }
     }
 
-    /// The same where the provider is asked in this form.
+    /// The same for a provider that is asked in this form.
     pub(super) fn asked(mut self, asked: Option<Format>) -> Self {
         if let Some(finding) = self.finding.take() {
             let finding = finding.asked(asked);
@@ -84,7 +84,7 @@ impl FileFinding {
         self
     }
 
-    /// The same of a file in which more stands before it, or less.
+    /// The same for a file with more, or less, before it.
     pub(super) fn shifted(mut self, lines: i64, bytes: i64, messages: i64) -> Self {
         self.line = self.line.saturating_add_signed(lines);
         self.offset = self.offset.saturating_add_signed(bytes);
@@ -107,7 +107,7 @@ impl FileFinding {
         Self { fault, severity, line, offset, length: 0, message_index, tool_use_id, finding }
     }
 
-    /// The rule of 002 that it breaks; 0 for others.
+    /// The number of the validation rule that it breaks, 1 to 3; 0 for other faults.
     #[must_use]
     pub const fn rule(&self) -> u8 {
         match self.fault {
@@ -116,7 +116,7 @@ impl FileFinding {
         }
     }
 
-    /// What the validator says of the message, with its block; `None` if the fault is the file's.
+    /// The validator's finding with its block; `None` if the fault is the file's.
     #[must_use]
     pub const fn finding(&self) -> Option<&Finding> {
         self.finding.as_ref()

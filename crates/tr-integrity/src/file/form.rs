@@ -1,18 +1,18 @@
-//! Which kind of session a file of JSON lines holds.
+//! The kinds of session files in JSON lines.
 use crate::{format::Format, json};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt};
 
-/// Which kind of session a file of JSON lines holds.
+/// The kind of session in a file of JSON lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FileForm {
     /// Claude Code's: a line for each block, linked by `uuid` and `parentUuid`.
     ClaudeCode,
-    /// What one of Claude Code's subagents said: the same lines, each of a side chain.
+    /// A session of one of Claude Code's subagents: the same lines, all of a side chain.
     ClaudeSubagent,
-    /// Codex's rollouts: items of OpenAI's Responses, each in a line with its time.
+    /// Codex's rollouts: items of OpenAI's Responses, one in each line, with a timestamp.
     Codex,
     /// OpenClaw's and pi's: a header, then entries; from version 2 on linked by `id` and
     /// `parentId`.
@@ -22,11 +22,11 @@ pub enum FileForm {
     },
     /// A message of this form on each line.
     Messages(Format),
-    /// Nothing known: its lines are read, and their content is not judged.
+    /// Unknown: the lines are read, and their content is not judged.
     Other,
 }
 
-/// A record, as far as it tells the forms apart.
+/// The members of a record that tell the forms apart.
 #[derive(Default, Deserialize)]
 struct Wire<'t> {
     #[serde(borrow, rename = "type")]
@@ -55,7 +55,7 @@ struct Wire<'t> {
     cwd: Option<&'t RawValue>,
 }
 
-/// What the lines of a rollout say beside the items.
+/// The record types of a rollout other than the items.
 const CODEX: [&str; 6] =
     ["session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"];
 
@@ -64,7 +64,7 @@ impl Wire<'_> {
         self.kind.and_then(json::string)
     }
 
-    /// Whether it is a message of Claude Code's, or names its place in a session of its.
+    /// Whether it is a message of Claude Code's, or an entry with a place in one of its sessions.
     fn is_claude_code(&self) -> bool {
         let has_place = is_string(self.uuid) || is_string(self.session_id);
         let has_place = has_place || self.parent_uuid.is_some();
@@ -96,7 +96,7 @@ fn is_string(raw: Option<&RawValue>) -> bool {
 }
 
 impl FileForm {
-    /// The form that one record tells; `None` if it could be of several.
+    /// The form that this record alone tells; `None` if several are possible.
     pub(super) fn detect(record: &str) -> Option<Self> {
         let wire: Wire<'_> = json::object(record).ok()?;
         let begins = is_string(wire.timestamp) || wire.version.or(wire.cwd).is_some();
@@ -105,11 +105,11 @@ impl FileForm {
                 let version = wire.version.and_then(|raw| raw.get().parse().ok()).unwrap_or(1);
                 return Some(Self::OpenClaw { version });
             }
-            // What a subagent says may stand in the file of its session.
+            // A subagent's lines may stand in the file of its session.
             _ if wire.is_claude_code() && wire.is_sidechain() => return None,
             _ if wire.is_claude_code() => return Some(Self::ClaudeCode),
             Some(kind) if wire.is_codex() && CODEX.contains(&kind) => return Some(Self::Codex),
-            // Its header is lost.
+            // The header is missing.
             Some("message") if says_openclaw(wire.message) => {
                 let version = if is_string(wire.id) { 3 } else { 1 };
                 return Some(Self::OpenClaw { version });
@@ -119,7 +119,7 @@ impl FileForm {
         Format::detect(&format!("[{record}]")).map(Self::Messages)
     }
 
-    /// The form of records none of which tells it.
+    /// The form of a file in which no single record tells it.
     pub(super) fn of_plain(records: &[&str]) -> Self {
         let is_of_subagent = |record: &&str| {
             let wire: Wire<'_> = json::object(record).unwrap_or_default();
@@ -133,7 +133,7 @@ impl FileForm {
         if is_plain { Self::Messages(format) } else { Self::Other }
     }
 
-    /// Whether a record is one of a session in this form, as far as its shape tells.
+    /// Whether a record has the shape of this form's records.
     pub(super) fn owns(self, record: &str) -> bool {
         let wire: Wire<'_> = json::object(record).unwrap_or_default();
         match self {
@@ -165,7 +165,7 @@ impl FileForm {
     }
 }
 
-/// Whether a message names who speaks, as all of OpenClaw's do.
+/// Whether a message names its speaker, as all of OpenClaw's do.
 fn says_openclaw(message: Option<&RawValue>) -> bool {
     #[derive(Default, Deserialize)]
     struct Inner<'t> {

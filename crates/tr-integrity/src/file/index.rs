@@ -1,7 +1,9 @@
-//! What must be known of a whole file to repair its damaged parts alone: where it can be cut.
+//! An index of a whole file that finds where it can be cut, so that only damaged parts are
+//! repaired.
 //!
 //! About a hundred bytes for each record. A cut stands before a record of the active branch, and
-//! nothing but the branch itself leads over it: no other link, no tool id, no message.
+//! only the branch's own link crosses it: no other link, no pair of tool ids, no message of several
+//! lines.
 use super::{
     entry::{Entry, FirstKept, Link, What},
     form::FileForm,
@@ -14,23 +16,23 @@ use std::{
     num::NonZeroU64,
 };
 
-/// A file's records, as far as links and names go.
+/// The links and ids of a file's records.
 pub(super) struct Index {
-    /// Others choose the names.
+    /// Randomly keyed, because the ids come from outside.
     hasher: RandomState,
     nodes: Vec<Node>,
-    /// Every name that stands in the file and where, in their order.
+    /// Every name in the file with the record it stands in, sorted.
     names: Vec<(Key, u32)>,
-    /// What each compaction keeps.
+    /// The first entry that each compaction keeps.
     compactions: Vec<(u32, Option<Key>)>,
-    /// Records that say which entry is the last.
+    /// Records that name the last entry of the branch.
     leaves: Vec<(u32, Key)>,
 }
 
-/// A name by its hash. Two names of one hash only make for fewer cuts.
+/// The hash of a name. A collision only means fewer cuts.
 pub(super) type Key = NonZeroU64;
 
-/// What a name is of: an entry, a tool use, or lines that are one message.
+/// What a name identifies: an entry, a tool use, or the lines of one message.
 #[derive(Clone, Copy, Hash)]
 pub(super) enum Name<'t> {
     Entry(&'t str),
@@ -65,12 +67,12 @@ enum Is {
     Message { role: Role, has_results: bool },
 }
 
-/// Where a file can be cut: before the record at `offset`, which begins a line.
+/// A place where a file can be cut: before the record at `offset`, which begins a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
     pub(super) offset: usize,
     pub(super) line: u64,
-    /// Where the record begins that it follows on the branch.
+    /// Where its parent on the branch begins.
     pub(super) parent: usize,
     /// Who speaks in it: the user, or the model.
     pub(super) role: Role,
@@ -79,7 +81,7 @@ pub(super) struct Cut {
 }
 
 impl Index {
-    /// Reads a file of this form; `None` where what is said of records depends on their number.
+    /// Indexes a file of this form; `None` where entries refer to each other by number.
     pub(super) fn read(
         form: FileForm,
         bytes: &[u8],
@@ -94,7 +96,7 @@ impl Index {
         };
         let mut records = Records::new(bytes).max_record(usize::MAX);
         records.trust();
-        // A slice can always be read.
+        // Reading a slice cannot fail.
         while let Ok(Some(piece)) = records.next() {
             let Piece::Record(record) = piece else { continue };
             let Record { offset, length, is_glued, .. } = record;
@@ -110,7 +112,7 @@ impl Index {
         Some(index)
     }
 
-    /// Whether the file says this name.
+    /// Whether the file contains this name.
     pub(super) fn has(&self, name: Name<'_>) -> bool {
         !self.places(self.key(name)).is_empty()
     }
@@ -169,9 +171,9 @@ impl Index {
         &self.names[from..to]
     }
 
-    /// The nearest entry of this id before `child`, else the first behind it.
+    /// The nearest entry with this id before `child`, else the first one after it.
     fn parent(&self, key: Key, child: usize) -> Option<usize> {
-        // Most follow the one that stands before them: then it is the nearest.
+        // Most entries follow the one directly before them; that one is the nearest.
         let before = child.checked_sub(1).filter(|&before| self.nodes[before].id == Some(key));
         if before.is_some() {
             return before;
@@ -194,7 +196,7 @@ impl Index {
         (0..at).rev().find(|&before| self.nodes[before].is != Is::Outside)
     }
 
-    /// The active branch from its first entry on, each with the one before it.
+    /// The active branch from its first entry on, each entry with its parent.
     fn branch(&self, form: FileForm) -> Vec<(usize, Option<usize>)> {
         let mut branch = Vec::new();
         if !self.is_linked() {
@@ -228,7 +230,7 @@ impl Index {
         branch
     }
 
-    /// Where the last answer of the active branch begins, in a form that several providers answer.
+    /// Where the last answer of the active branch begins, in a form that several providers use.
     pub(super) fn last_answer(&self, form: FileForm) -> Option<usize> {
         let is_asked = matches!(form, FileForm::OpenClaw { .. });
         let branch = if is_asked { self.branch(form) } else { Vec::new() };
@@ -237,14 +239,14 @@ impl Index {
         nodes.find(|node| is_answer(node)).map(|node| node.offset as usize)
     }
 
-    /// The entry that is said to be the last, and the record that says so, if none is newer.
+    /// The entry that a record names as the last, and that record, unless a newer entry exists.
     fn pointed(&self, newest: Option<usize>) -> Option<(usize, usize)> {
         let leaves = self.leaves.iter().rev().map(|&(at, key)| (at as usize, key));
         let mut newer = leaves.take_while(|&(at, _)| newest.is_none_or(|newest| newest < at));
         newer.find_map(|(at, key)| Some((self.parent(key, at)?, at)))
     }
 
-    /// Where the file can be cut, in their order.
+    /// The cuts, in the order of the file.
     pub(super) fn cuts(&self, form: FileForm, bytes: &[u8]) -> Vec<Cut> {
         let branch = self.branch(form);
         let crossed = self.crossed(&branch);
@@ -276,7 +278,7 @@ impl Index {
         cuts
     }
 
-    /// Before which records something else than the branch itself leads from one side to the other.
+    /// For each record, whether a cut before it would separate two records that belong together.
     fn crossed(&self, branch: &[(usize, Option<usize>)]) -> Vec<bool> {
         let mut change = vec![0_i32; self.nodes.len() + 2];
         let mut cross = |one: usize, other: usize| {
@@ -288,7 +290,7 @@ impl Index {
         for &(at, parent) in branch {
             is_on_branch[at] = true;
             match parent {
-                // The branch itself leads to the entry.
+                // The branch's own link may cross the cut before its entry.
                 Some(parent) if parent < at => cross(parent, at - 1),
                 Some(parent) => cross(at, parent),
                 None => {}
@@ -322,7 +324,7 @@ impl Index {
         crossed.collect()
     }
 
-    /// The first record that the model sees, but for what a compaction says of those before.
+    /// The first record that the model sees, without those that a compaction keeps.
     fn visible(&self, branch: &[(usize, Option<usize>)]) -> usize {
         let hides = |(at, _): &&(usize, Option<usize>)| {
             matches!(self.nodes[*at].is, Is::Reset | Is::Compaction)
@@ -334,7 +336,7 @@ impl Index {
     }
 }
 
-/// Reads a record that may be no JSON.
+/// Reads a record, which may be invalid JSON.
 fn read(form: FileForm, record: &str) -> Option<Entry> {
     outline::read(form, record).or_else(|| {
         serde_json::from_str::<serde::de::IgnoredAny>(record).ok()?;

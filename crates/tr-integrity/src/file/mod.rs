@@ -1,4 +1,4 @@
-//! Sessions as harnesses keep them: files of JSON lines.
+//! Session files of harnesses, in JSON lines.
 mod align;
 mod branch;
 mod check;

@@ -1,5 +1,5 @@
-//! Which line of a file speaks of a call of whose outcome a repair would say that it is unknown:
-//! what an agent writes in a form that is not known here may be that outcome.
+//! Finds a line that names a call whose outcome a repair would report as unknown: a line in an
+//! unknown form may hold that outcome.
 use super::{
     entry::{Entry, What},
     form::FileForm,
@@ -18,17 +18,17 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeSet, HashMap};
 
-/// So many ids are looked for one by one.
+/// Up to this many ids are searched for one by one.
 const FEW: usize = 16;
 
-/// A line, and the call that it speaks of.
+/// A line number, and the id of the call that the line names.
 pub(super) type Named = (u64, Box<str>);
 
-/// The lines of real results that the model is not sent, by the ids of their calls.
+/// The lines of real results that are not sent to the model, by the ids of their calls.
 pub(super) type Aside = HashMap<Box<str>, u64>;
 
 impl Done {
-    /// The calls of which it says that their outcome is unknown.
+    /// The calls whose outcome the repair reports as unknown.
     fn made_up(&self) -> BTreeSet<&str> {
         let acts = self.actions.iter().filter_map(|action| match &action.action {
             FileActionKind::Message(action) => Some(action),
@@ -39,13 +39,13 @@ impl Done {
         ids.filter(|id| !id.is_empty()).collect()
     }
 
-    /// Notes whether the model is not sent a result of such a call.
+    /// Notes whether a result of such a call exists that is not sent to the model.
     pub(super) fn look_aside(&mut self, aside: &Aside) {
         let made_up = self.made_up().into_iter();
         self.named = made_up.filter_map(|id| Some((*aside.get(id)?, id.into()))).min();
     }
 
-    /// Looks in the whole file for a line that speaks of such a call.
+    /// Searches the whole file for a line that names such a call.
     pub(super) fn look_for_names(&mut self, bytes: &[u8]) {
         let ids = self.made_up();
         if self.named.is_none() && !ids.is_empty() {
@@ -55,7 +55,7 @@ impl Done {
 }
 
 impl SessionFile {
-    /// What the model is sent before a repair, and the results that it is not sent.
+    /// The messages before a repair, and the results that are not sent to the model.
     pub(super) fn before_repair(&self) -> (Option<Transcript>, Aside) {
         let path = self.path();
         let drafts = self.drafts(&path);
@@ -74,8 +74,8 @@ impl SessionFile {
     }
 }
 
-/// The first line that names one of these calls and is no message, nor anything that says no
-/// outcome.
+/// The first line that names one of these calls, unless it is a message or a record that cannot
+/// tell an outcome.
 pub(super) fn first(form: FileForm, bytes: &[u8], ids: &BTreeSet<&str>) -> Option<Named> {
     let is_agents =
         form.is_claude_code() || matches!(form, FileForm::Codex | FileForm::OpenClaw { .. });
@@ -110,10 +110,10 @@ pub(super) fn first(form: FileForm, bytes: &[u8], ids: &BTreeSet<&str>) -> Optio
     })
 }
 
-/// Whether a record of this line may tell the outcome of the call with this id.
+/// Whether a record on this line may tell the outcome of the call with this id.
 fn speaks(form: FileForm, line: &[u8], quoted: &str) -> bool {
     let mut records = Records::new(line).max_record(usize::MAX);
-    // A slice can always be read.
+    // Reading a slice cannot fail.
     while let Ok(Some(piece)) = records.next() {
         let Piece::Record(record) = piece else { continue };
         if record.text.contains(quoted) && tells(form, &record.text) {
@@ -139,8 +139,8 @@ struct Wire<'t> {
     payload: Option<&'t RawValue>,
 }
 
-/// Whether a record that names a call may tell its outcome. Messages are judged elsewhere; that a
-/// call begins, is asked for, or is on its way, says nothing of its end.
+/// Whether a record that names a call may tell its outcome. Messages are judged elsewhere; records
+/// that a call starts, awaits approval or is running tell no outcome.
 fn tells(form: FileForm, record: &str) -> bool {
     if let What::Message { .. } | What::Empty(_) | What::Header | What::Leaf(_) =
         Entry::read(form, record).what

@@ -1,4 +1,4 @@
-//! Lines that a repair adds to a session file. Nothing in them comes from a clock or from chance.
+//! New lines of a session file. They are deterministic: no clock, no random numbers.
 use super::{entry::What, form::FileForm, session_file::SessionFile};
 use crate::{
     json::{self, quote},
@@ -13,7 +13,7 @@ use std::{
 
 type Members<'t> = BTreeMap<Cow<'t, str>, &'t RawValue>;
 
-/// What Claude Code's line says of the session, and a new line says too.
+/// Members of Claude Code's lines that describe the session and are copied into a new line.
 const CLAUDE_CODE: [&str; 7] =
     ["isSidechain", "agentId", "userType", "cwd", "sessionId", "version", "gitBranch"];
 
@@ -33,13 +33,13 @@ pub(super) const fn id_member(form: FileForm) -> &'static str {
     }
 }
 
-/// Makes ids for new entries.
+/// Generates ids for new entries.
 #[derive(Debug)]
 pub(super) struct NewIds {
     form: FileForm,
     has_ids: bool,
     taken: HashSet<Name>,
-    /// Of which seeds and texts ids were made, and how many were tried.
+    /// The seeds and texts for which ids were generated, and how many candidates were tried.
     tried: HashMap<blake3::Hash, u64>,
 }
 
@@ -55,8 +55,8 @@ impl NewIds {
         Self { form, has_ids, taken, tried: HashMap::new() }
     }
 
-    /// An id for an entry with this text, and behind the one of id `seed`; `None` where entries
-    /// have none.
+    /// An id for an entry with this text that follows the entry with id `seed`; `None` where
+    /// entries have no ids.
     pub(super) fn next(&mut self, seed: Option<&str>, text: &str) -> Option<Name> {
         if !self.has_ids {
             return None;
@@ -71,7 +71,7 @@ impl NewIds {
             *tried += 1;
             let hex = hasher.finalize().to_hex();
             let id = match self.form {
-                // A UUID of the version for values of one's own.
+                // UUID version 8, for custom values.
                 FileForm::ClaudeCode | FileForm::ClaudeSubagent => format!(
                     "{}-{}-8{}-8{}-{}",
                     &hex[..8],
@@ -90,7 +90,7 @@ impl NewIds {
     }
 }
 
-/// An entry that moved, linked to its new parent, and with another id if it gets one.
+/// The text of a moved entry, with its new parent and its new id if it gets one.
 pub(super) fn moved(
     file: &SessionFile,
     text: &str,
@@ -107,20 +107,20 @@ pub(super) fn moved(
     }
 }
 
-/// Writes new entries, each made like one beside it.
+/// Writes new entries, each with the metadata of a neighbour.
 pub(super) struct Writer<'f> {
     file: &'f SessionFile,
-    /// The entry that was looked at last, and what of it goes into new ones.
+    /// The neighbour that was read last, and its metadata.
     like: Option<(Option<usize>, Like)>,
-    /// The tools of uses, once a result has come that names one.
+    /// The tool of each use; filled when the first result needs one.
     tools: Option<HashMap<&'f str, &'f str>>,
 }
 
-/// Members of an entry that a new one has, too: their JSON.
+/// Members of an entry that a new one copies, as JSON.
 #[derive(Default)]
 struct Like {
     members: HashMap<&'static str, Box<str>>,
-    /// That of its message.
+    /// The timestamp inside its message.
     timestamp: Option<Box<str>>,
 }
 
@@ -151,7 +151,7 @@ impl<'f> Writer<'f> {
         Self { file, like: None, tools: None }
     }
 
-    /// A new entry with a message, made like `neighbour`.
+    /// A new entry with a message, with the metadata of `neighbour`.
     pub(super) fn message(
         &mut self,
         id: Option<&str>,
@@ -173,7 +173,7 @@ impl<'f> Writer<'f> {
         };
         let Some((_, like)) = &self.like else { return String::new() };
         let mut line: Vec<(&str, Cow<'_, str>)> = Vec::new();
-        // Where entries just follow one another, one link would take the others apart.
+        // Where entries follow one another without links, a link on one would separate the others.
         let name = parent_member(file.form());
         let linked = || (name, Cow::Owned(quoted(parent)));
         let parent = if file.is_linked() { Some(linked()) } else { like.get(name) };
@@ -205,7 +205,7 @@ impl<'f> Writer<'f> {
         written(&line)
     }
 
-    /// The tool whose result a message is.
+    /// The name of the tool whose result a message is.
     fn tool_of(&mut self, message: &Message) -> Option<&'f str> {
         let id = message.tool_results().next().filter(|_| message.role() == Role::Tool)?;
         let file = self.file;
@@ -229,8 +229,8 @@ fn written(line: &[(&str, Cow<'_, str>)]) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// A line of Claude Code's behind which the model sees nothing, with its end: the only one of the
-/// file, or one made like the last.
+/// A line of Claude Code's that hides everything before it from the model, with its line break. It
+/// becomes the only line of the file, and copies the last one's metadata if there is one.
 pub(super) fn boundary(file: &SessionFile) -> Option<String> {
     let tree = (0..file.entries.len()).filter(|&node| !file.entries[node].entry.is_outside());
     let nodes: Vec<usize> = tree.collect();
@@ -251,7 +251,7 @@ pub(super) fn boundary(file: &SessionFile) -> Option<String> {
     Some(format!("{{{}}}\n", line.join(",")))
 }
 
-/// OpenClaw's results name their tool and their time.
+/// OpenClaw's results hold the tool's name and a timestamp.
 fn openclaw(like: &Like, message: &Message, tool: Option<&str>) -> String {
     let mut text = message.raw().to_owned();
     let mut add = |name: &str, value: &str| {

@@ -1,7 +1,7 @@
-//! Reads a record's outline in one pass over its text: what a check needs of most of them.
+//! Reads a record's outline in one pass: the structure that a check needs, without texts.
 //!
-//! What it does not understand at once is `None`, and left to [`Entry::read`], which agrees with
-//! it on all that it does.
+//! Returns `None` for anything unusual; [`Entry::read`] reads that, and agrees with the outline on
+//! the rest.
 mod part;
 mod said;
 mod scan;
@@ -18,17 +18,17 @@ use crate::{
 };
 use std::sync::LazyLock;
 
-/// Reads the entry of a record that may be no JSON.
+/// Reads the entry of a record, which may be invalid JSON.
 pub(super) fn read(form: FileForm, record: &str) -> Option<Entry> {
     outline(form, record, usize::MAX).map(|outline| outline.entry)
 }
 
-/// What is seen of a record at once.
+/// The outline of a record.
 pub(super) struct Outline {
     pub(super) entry: Entry,
     /// Whether the form [owns](FileForm::owns) the record.
     pub(super) is_own: bool,
-    /// Whether its message has more than is looked at.
+    /// Whether its message has more blocks, or a block more members, than the limit.
     pub(super) is_too_much: bool,
 }
 
@@ -37,15 +37,15 @@ impl Outline {
         Self { entry, is_own, is_too_much: false }
     }
 
-    /// Of a message.
+    /// The outline of a message.
     const fn of(id: Option<Name>, link: Link, what: What) -> Self {
         let is_too_much = matches!(what, What::Hidden);
         Self { entry: Entry { id, link, what }, is_own: true, is_too_much }
     }
 }
 
-/// Reads a record that may be no JSON. Its message has no text. Of one with more than `most` blocks,
-/// or members of a block, nothing is seen.
+/// Reads a record, which may be invalid JSON, without the text of its message. A message with more
+/// than `most` blocks, or members in a block, is not parsed.
 pub(super) fn outline(form: FileForm, record: &str, most: usize) -> Option<Outline> {
     let mut scan = Scan::new(record, most);
     let outline = match form {
@@ -63,7 +63,7 @@ pub(super) fn outline(form: FileForm, record: &str, most: usize) -> Option<Outli
     scan.is_done().then_some(outline)
 }
 
-/// What was seen of an object's members: one that is there twice is not understood.
+/// The members seen in an object; a duplicate makes it unreadable here.
 #[derive(Default)]
 struct Seen(u32);
 
@@ -75,12 +75,12 @@ impl Seen {
     }
 }
 
-/// A text that may be `null`, and is then not there.
+/// A text; `null` counts as missing.
 fn text_of<'t>(scan: &mut Scan<'t>) -> Option<Option<&'t str>> {
     if scan.null()? { Some(None) } else { scan.plain().map(Some) }
 }
 
-/// What an entry follows.
+/// The parent of an entry.
 #[derive(Default)]
 enum Parent<'t> {
     #[default]
@@ -200,7 +200,7 @@ impl<'t> Line<'t> {
     }
 }
 
-/// What the model does not see: without an id it is no part of the tree.
+/// An entry that the model does not see; without an id it is not part of the tree.
 fn hidden(id: Option<&str>, parent: Parent<'_>) -> Entry {
     match id {
         None => Entry::OUTSIDE,
@@ -228,12 +228,12 @@ const fn block(kind: Kind) -> Block {
 }
 
 fn message(role: Role, mut blocks: Vec<Block>, answered_in: Option<Format>) -> Message {
-    // It may have the room of what it was made of, and is kept.
+    // The outline is kept, so release the spare capacity.
     blocks.shrink_to_fit();
     Message::new(Body { role, blocks, answered_in, ..Body::of(Box::default()) })
 }
 
-/// A message of one text. Most are alike, and share what they have.
+/// A message of one text. Most are alike, and share their memory.
 fn with_text(role: Role, blank: Blank) -> Message {
     fn new(role: Role, blank: Blank) -> Message {
         message(role, vec![block(Kind::Text(blank))], None)

@@ -1,4 +1,5 @@
-//! A damaged part of a file, repaired alone: between lines that stand for what is around it.
+//! Repairs a damaged part of a file on its own, with stub lines that stand for the rest of the
+//! file.
 use super::{
     check::FileCheck,
     entry::Entry,
@@ -19,56 +20,56 @@ use crate::{
 };
 use std::{collections::HashSet, ops::Range};
 
-/// The ids of the lines behind a part. No harness gives such.
+/// The ids of the stub lines after a part. No harness generates such ids.
 const HIDES: &str = "tool-guard:hides";
 const ENDS: &str = "tool-guard:ends";
 
-/// A file whose damaged parts are repaired alone.
+/// A file whose damaged parts are repaired on their own.
 pub(super) struct Parts<'f> {
     pub(super) bytes: &'f [u8],
     pub(super) form: FileForm,
-    /// Whether what is refused on its own is damage.
+    /// Whether members that the provider refuses on their own count as damage.
     members: bool,
     /// The form in which the provider is asked, where the last answer names it.
     asked: Option<Format>,
     /// Where that answer is.
     answer: Option<usize>,
     index: Index,
-    /// Between them are the stretches; the first one begins the file, the last one ends it.
+    /// They separate the stretches; the first stretch begins the file, the last one ends it.
     pub(super) cuts: Vec<Cut>,
     pub(super) findings: Vec<FileFinding>,
-    /// Some stretches, and how many messages stand before each.
+    /// For some stretches, the number of messages before them.
     messages: Vec<(usize, usize)>,
 }
 
-/// A part of a file, and what comes in its place.
+/// A repaired part of a file, and the bytes that replace it.
 pub(super) struct Repaired {
     pub(super) at: Range<usize>,
     pub(super) bytes: Vec<u8>,
     pub(super) done: Done,
-    /// What is wrong with it alone, as it was and as it will be, and where it stands.
+    /// The check reports of the part alone, before and after, and its position in the file.
     pub(super) was: FileReport,
     pub(super) now: FileReport,
     pub(super) shift: Shift,
-    /// Whether the answer that tells in which form the provider is asked is in it.
+    /// Whether it contains the answer that tells in which form the provider is asked.
     pub(super) has_answer: bool,
 }
 
-/// A part with lines around it: a file of its own.
+/// A part with stub lines around it: a complete file.
 struct Alone {
     bytes: Box<[u8]>,
-    /// How long what was put before it and behind it is.
+    /// The lengths of the stub lines before and after it.
     head: usize,
     tail: usize,
-    /// On which line of the whole file it begins, from 0, counted without what was put before it.
+    /// Its first line in the whole file, from 0, without the stub lines.
     line: u64,
-    /// How many messages the model sees of what was put before it and behind it.
+    /// How many messages the model sees in the stub lines before and after it.
     messages_before: usize,
     messages_behind: usize,
 }
 
-/// Whether parts of such a file can be repaired alone: a name pairs only what is near, and no
-/// message is known by what the provider keeps.
+/// Whether parts of such a file can be repaired on their own: names only pair neighbouring lines,
+/// and no message depends on items that the provider keeps.
 pub(super) const fn may_cut(form: FileForm) -> bool {
     matches!(
         form,
@@ -79,8 +80,7 @@ pub(super) const fn may_cut(form: FileForm) -> bool {
 }
 
 impl<'f> Parts<'f> {
-    /// Looks for damage, in pieces of about `at_once` bytes; `None` if the file has to be looked at
-    /// as a whole.
+    /// Checks the file in pieces of about `at_once` bytes; `None` if it must be checked as a whole.
     pub(super) fn find(
         form: FileForm,
         bytes: &'f [u8],
@@ -116,7 +116,7 @@ impl<'f> Parts<'f> {
         }
     }
 
-    /// Notes what is wrong in stretches with so many messages before them; how many they have.
+    /// Checks stretches with this many messages before them; returns how many messages they have.
     fn look(&mut self, first: usize, last: usize, before: usize) -> Option<usize> {
         let alone = self.alone(first, last)?;
         let report = self.check(&alone.bytes)?;
@@ -134,8 +134,8 @@ impl<'f> Parts<'f> {
         check.run(alone, |_| {}).ok()
     }
 
-    /// Repairs the stretches from `first` to `last`; `None` if what is outside of them has a part
-    /// in it.
+    /// Repairs the stretches from `first` to `last`; `None` if the rest of the file affects the
+    /// result.
     pub(super) fn repair(&self, first: usize, last: usize, repair: Repair) -> Option<Repaired> {
         let form = self.form;
         let (start, end) = (self.start(first), self.start(last + 1));
@@ -169,7 +169,7 @@ impl<'f> Parts<'f> {
         Some(Repaired { at, bytes, done, was: report, now, shift, has_answer })
     }
 
-    /// The stretches from `first` to `last` as a file of their own.
+    /// The stretches from `first` to `last` as a complete file.
     fn alone(&self, first: usize, last: usize) -> Option<Alone> {
         let (from, to) = (first.checked_sub(1).map(|cut| &self.cuts[cut]), self.cuts.get(last));
         let form = self.form;
@@ -206,8 +206,8 @@ impl<'f> Parts<'f> {
         Some(entry_at(self.form, self.bytes, offset)?.id)
     }
 
-    /// Whether the same is found in the part alone as in the whole file; and how many messages of
-    /// the whole stand before the part's.
+    /// Checks that the part alone has the same findings as in the whole file; returns how many more
+    /// messages stand before it there.
     fn is_seen_alike(
         &self,
         first: usize,
@@ -258,7 +258,7 @@ impl<'f> Parts<'f> {
     }
 }
 
-/// What the record at `offset` says.
+/// The entry of the record at `offset`.
 fn entry_at(form: FileForm, bytes: &[u8], offset: usize) -> Option<Entry> {
     let mut records = Records::new(&bytes[offset..]).max_record(usize::MAX);
     while let Ok(Some(piece)) = records.next() {
@@ -273,7 +273,7 @@ fn asked(form: FileForm, bytes: &[u8], offset: usize) -> Option<Format> {
     entry_at(form, bytes, offset)?.as_message()?.answered_in()
 }
 
-/// What a finding says, wherever it stands.
+/// A finding without its position among the messages.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Seen {
     offset: i64,
@@ -323,7 +323,7 @@ fn names_of(file: &SessionFile) -> impl Iterator<Item = Owned> {
     })
 }
 
-/// A line in the place of others. `parent` is the id that it names, if it is to name any.
+/// A line that replaces others. `parent` is the id of its parent, if it names one.
 fn stub(
     form: FileForm,
     role: Role,
@@ -345,7 +345,7 @@ fn stub(
     Some(format!(r#"{{"type":"{kind}"{links},"message":{message}}}"#))
 }
 
-/// A line that hides what stands before it from the model.
+/// A line that hides everything before it from the model.
 fn hides(form: FileForm, parent: Option<&str>) -> Option<String> {
     let links = links(form, parent.map(|_| HIDES), parent.map(Some));
     match form {
@@ -365,12 +365,12 @@ fn links(form: FileForm, id: Option<&str>, parent: Option<Option<&str>>) -> Stri
     format!(r#","{}":{}{}"#, id_member(form), quote(id), parent.unwrap_or_default())
 }
 
-/// How long the first line is, with its end.
+/// The length of the first line, with its line break.
 fn line_len(bytes: &[u8]) -> usize {
     memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1)
 }
 
-/// How long the last line is, with its end.
+/// The length of the last line, with its line break.
 fn last_line_len(bytes: &[u8]) -> usize {
     let inside = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     bytes.len() - memchr::memrchr(b'\n', inside).map_or(0, |end| end + 1)

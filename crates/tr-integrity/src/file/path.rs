@@ -1,45 +1,45 @@
-//! Which entries of a session file the model sees: the active branch, behind its last compaction.
+//! The active branch of a session file after its last compaction: the entries that the model sees.
 use super::entry::{self, FirstKept, Link, What};
 use super::form::FileForm;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 
-/// An entry, and where it is in its file.
+/// An entry and its position in the file.
 #[derive(Clone, Debug)]
 pub(super) struct Located {
     pub(super) entry: entry::Entry,
-    /// Among the file's records.
+    /// Its number among the file's records.
     pub(super) number: u64,
     pub(super) line: u64,
     pub(super) offset: u64,
 }
 
-/// The active branch, as places in a list of entries.
+/// The active branch, as indexes into a list of entries.
 #[derive(Debug, Default)]
 pub(super) struct Path {
-    /// From the first to the last that the model sees.
+    /// The entries that the model sees, from first to last.
     pub(super) nodes: Vec<usize>,
-    /// All of the branch, from its root on.
+    /// The whole branch, from its root on.
     pub(super) branch: Vec<usize>,
-    /// Those of the nodes that name a parent which is not there, or which follows from them.
+    /// Those of the nodes whose parent is missing or is one of their descendants.
     pub(super) phantoms: Vec<usize>,
     /// Those of the nodes whose messages cannot be read.
     pub(super) unread: Vec<usize>,
-    /// Whether the first continues what stood before the list.
+    /// Whether the first node continues entries before the list.
     pub(super) continues: bool,
-    /// The compaction that the model sees as a summary; it is among the nodes no more.
+    /// The compaction that the model sees as a summary; it is not among the nodes.
     pub(super) summary: Option<usize>,
-    /// The record that says which entry is the last.
+    /// The record that names the last entry.
     pub(super) pointer: Option<usize>,
-    /// Whether what stood before the list is unseen, though the branch continues it.
+    /// Whether entries before the list are hidden although the branch continues them.
     pub(super) forgets: bool,
-    /// What makes the model see what is before it otherwise, nobody knows how.
+    /// An entry that changes what the model sees of earlier ones, in a way that is not known.
     pub(super) rewritten: Option<usize>,
 }
 
 impl Path {
-    /// The active branch of `entries`: from the last leaf to its root. `has_before` says that
-    /// there were entries before them.
+    /// The active branch of `entries`: from the last leaf to its root. `has_before` says that the
+    /// file has entries before them.
     pub(super) fn active(
         form: FileForm,
         entries: &[Located],
@@ -74,10 +74,12 @@ impl Path {
             let parent = match &entries[at].entry.link {
                 Link::Root => break,
                 Link::Before => before(),
-                // Most follow the one that stands before them: then it is the nearest of its id.
+                // Most entries follow the one directly before them; that one is the nearest with
+                // its id.
                 Link::To(id) => match at.checked_sub(1) {
                     Some(next) if entries[next].entry.id.as_ref() == Some(id) => Some(next),
-                    // Before the first there is none: it stood before the list, or stands behind.
+                    // No entry of the list is before the first one: the parent is before the list,
+                    // or a later entry.
                     None => entries.iter().position(|it| it.entry.id.as_ref() == Some(id)),
                     _ => ids().parent(id, at),
                 },
@@ -85,7 +87,7 @@ impl Path {
             let is_new = |parent: &usize| !is_visited[*parent];
             next = match parent.filter(is_new) {
                 Some(parent) => Some(parent),
-                // It may have stood before the list.
+                // The parent may be before the list.
                 None if has_before => None,
                 None => {
                     let before = before();
@@ -99,8 +101,8 @@ impl Path {
         path
     }
 
-    /// The last entry of the active branch, and the record that says so. One that was written since
-    /// is newer than what is said.
+    /// The last entry of the active branch, and the record that names it, unless an entry was
+    /// written after that record.
     fn leaf<'e>(
         form: FileForm,
         entries: &[Located],
@@ -120,7 +122,7 @@ impl Path {
         (None, None)
     }
 
-    /// Leaves out what a compaction or a reset hides.
+    /// Removes the entries that a compaction or a reset hides.
     fn forget(&mut self, entries: &[Located], has_before: bool) {
         let what = |node: &usize| &entries[*node].entry.what;
         let hides_all = |node: &usize| matches!(what(node), What::Reset | What::Rewritten);
@@ -142,7 +144,7 @@ impl Path {
                     from += kept;
                     hides = true;
                 }
-                // What is kept begins before the list.
+                // The first kept entry is before the list.
                 None if has_before && !hides && self.continues && first_kept.is_some() => {
                     self.forgets = true;
                 }
@@ -171,11 +173,11 @@ impl FirstKept {
     }
 }
 
-/// Where each id is.
+/// The positions of each id.
 pub(super) struct Ids<'e> {
-    /// Where each was first.
+    /// The first position of each.
     first: HashMap<&'e str, usize>,
-    /// All places of those that are there more than once.
+    /// All positions of the ids that occur more than once.
     more: HashMap<&'e str, Vec<usize>>,
 }
 
@@ -184,7 +186,7 @@ impl<'e> Ids<'e> {
         Self::among(entries, |_| true)
     }
 
-    /// Where each of the ids is that are wanted.
+    /// The positions of the wanted ids.
     pub(super) fn among(entries: &'e [Located], is_wanted: impl Fn(&str) -> bool) -> Self {
         let (mut first, mut more) = (HashMap::new(), HashMap::<&str, Vec<usize>>::new());
         for (at, located) in entries.iter().enumerate() {
@@ -199,7 +201,7 @@ impl<'e> Ids<'e> {
         Self { first, more }
     }
 
-    /// The nearest entry of this id before `child`, else the first behind it.
+    /// The nearest entry with this id before `child`, else the first one after it.
     pub(super) fn parent(&self, id: &str, child: usize) -> Option<usize> {
         let first = *self.first.get(id)?;
         let Some(places) = self.more.get(id) else { return Some(first) };
@@ -209,9 +211,9 @@ impl<'e> Ids<'e> {
     }
 }
 
-/// Whether any entry names a parent that is there. If none does, a file of linked entries was put
-/// together by hand, and they follow one another; but of two, the second of which names a parent and
-/// the first none, that parent is missing.
+/// Whether any entry names a parent that exists. If none does, a file of linked entries was
+/// assembled by hand, and its entries follow one another. With two entries of which only the second
+/// names a parent, that parent counts as missing.
 pub(super) fn is_linked<'e>(entries: impl Iterator<Item = &'e entry::Entry> + Clone) -> bool {
     let named = entries.clone().filter(|entry| entry.id.is_some());
     let ids: HashSet<&str> = named.clone().filter_map(|entry| entry.id.as_deref()).collect();

@@ -1,4 +1,4 @@
-//! What the repair of a session file will do, and what it loses.
+//! The plan for the repair of a session file, and what it loses.
 use super::{
     check::FileCheck,
     drafts::Draft,
@@ -15,10 +15,10 @@ use super::{
 use crate::repair::{ActionKind, Loss, Repair, RepairAction, RepairPlan, StalePlan};
 use std::{collections::BTreeSet, fmt};
 
-/// A repair may show what has to be repaired next, but not for long.
+/// A repair may reveal further damage; this is the limit of passes.
 const ROUNDS: usize = 4;
 
-/// What the repair of a session file will do, and what it loses.
+/// The plan for the repair of a session file, and what it loses.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct FilePlan {
@@ -28,21 +28,21 @@ pub struct FilePlan {
     pub(super) remaining: Option<Left>,
 }
 
-/// What is wrong with the file as it will be.
+/// The findings after the repair.
 #[derive(Clone, Debug)]
 pub(super) enum Left {
     Whole(FileReport),
-    /// Parts of it were looked at alone.
+    /// Computed from the reports of the repaired parts.
     Parts(Remaining),
 }
 
-/// One thing that a repair of a file does.
+/// One action of a repair of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileAction {
     /// What.
     pub action: FileActionKind,
-    /// On which line, from 1, of the file as it was; `None` if it is of a line that comes.
+    /// On which line, from 1, of the original file; `None` for a new line.
     pub line: Option<u64>,
 }
 
@@ -50,46 +50,46 @@ pub struct FileAction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileActionKind {
-    /// Something to the messages.
+    /// Changes the messages.
     Message(RepairAction),
-    /// Bytes that are no record go; they are kept in [`FilePlan::dropped`].
+    /// Removes bytes that are no record; [`FilePlan::dropped`] keeps them.
     DropBytes {
         /// How many.
         length: u64,
         /// Why they are no record.
         why: SkipReason,
     },
-    /// A record gets a line of its own.
+    /// Puts a record on a line of its own.
     SplitRecords,
-    /// An entry is linked to the one before it on its branch.
+    /// Links an entry to the one before it on its branch.
     Relink,
-    /// An entry gets an id of its own, so that the next can be linked to it.
+    /// Gives an entry a unique id, so that the next can be linked to it.
     GiveId,
-    /// Another line of a message to which something is done changes, or goes.
+    /// Changes or removes another line of a message that is changed.
     Rewrite,
 }
 
-/// Something that the session tells no more after a repair.
+/// Information that the session no longer contains after a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileLoss {
     /// What.
     pub loss: Loss,
-    /// On which line it began, from 1; `None` if it follows from another repair.
+    /// On which line it was, from 1; `None` if it follows from another repair.
     pub line: Option<u64>,
 }
 
-/// Bytes that a repair takes out of a file. [`Debug`](fmt::Debug) does not print them.
+/// Bytes that a repair removes from a file. [`Debug`](fmt::Debug) does not print them.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dropped {
-    /// Where they were.
+    /// Where they were, and why they are no record.
     pub skipped: Skipped,
     /// The bytes.
     pub bytes: Box<[u8]>,
 }
 
-/// What a repair of a file did.
+/// The result of a repair of a file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FileRepair {
@@ -97,23 +97,23 @@ pub struct FileRepair {
     pub repaired: bool,
     /// What was done.
     pub actions: Vec<FileAction>,
-    /// What the session tells no more.
+    /// What the session no longer contains.
     pub losses: Vec<FileLoss>,
-    /// What was taken out, since it was no record.
+    /// The removed bytes that were no record.
     pub dropped: Vec<Dropped>,
 }
 
 impl SessionFile {
-    /// Plans a repair: of the messages that the model would be sent, of links, and of what is no
-    /// record. The file stays as it is. Deterministic, idempotent, without a clock.
+    /// Plans a repair of the messages that the model would be sent, of links, and of bytes that are
+    /// no record. Does not change the file. Deterministic and idempotent.
     pub fn plan(&self, repair: Repair) -> FilePlan {
         FilePlanner::new(repair).plan(&self.bytes)
     }
 
-    /// Does what was planned.
+    /// Applies the plan.
     ///
     /// # Errors
-    /// If the file has changed since; it is left alone then.
+    /// If the file has changed since it was planned; it is then left unchanged.
     pub fn apply(&mut self, plan: FilePlan) -> Result<FileRepair, StalePlan> {
         if blake3::hash(&self.bytes) != plan.before {
             return Err(StalePlan::new());
@@ -125,8 +125,8 @@ impl SessionFile {
         Ok(FileRepair { repaired: !actions.is_empty(), actions, losses, dropped })
     }
 
-    /// It as it is after a repair, what that did, and what a check says then, if it did anything. The
-    /// form may be known by what stands around it.
+    /// The file after a repair, the actions, and the check's report if anything changed. The caller
+    /// may know the form from the rest of the file.
     pub(super) fn repaired(
         self,
         repair: Repair,
@@ -135,7 +135,7 @@ impl SessionFile {
         let (asked, mut file, mut done) = (self.asked, self, Done::default());
         let mut report = None;
         let (before, aside) = file.before_repair();
-        // Where each record was at first.
+        // The original line of each record.
         let mut lines: Vec<_> = file.entries.iter().map(|located| Some(located.line)).collect();
         for round in 0..ROUNDS {
             let count = done.actions.len();
@@ -149,7 +149,7 @@ impl SessionFile {
             let bytes = edits.write(&file);
             drop(file);
             file = Self::read_as(form, bytes.into()).asked(asked);
-            // A record that could not be read before is new.
+            // A record that could not be read in the last pass is new.
             lines.resize(file.entries.len(), None);
             let now = report.insert(file.checked(repair.has_members(), form));
             if now.is_clean() && repair.leaves(now) {
@@ -177,7 +177,7 @@ impl SessionFile {
 }
 
 impl Repair {
-    /// Whether it does nothing to a file in which nothing is found.
+    /// Whether it does nothing to a file without findings.
     fn leaves(self, clean: &FileReport) -> bool {
         !self.waives_thoughts() && (!self.closes_tail() || clean.pending.is_empty())
     }
@@ -190,55 +190,55 @@ impl FilePlan {
         self.done.actions.is_empty()
     }
 
-    /// The first message that would change though not all of it is understood; `None` if there is
-    /// none.
+    /// The first message that is not fully understood and would change; `None` if there is none.
     #[must_use]
     pub fn changed_unknown(&self) -> Option<usize> {
         self.done.changed_unknown
     }
 
-    /// The first message that may hold the answer to a call whose outcome would be said to be
-    /// unknown: see [`Transcript::first_doubtful_answer`](crate::Transcript::first_doubtful_answer).
+    /// The first message that may hold the answer to a call whose outcome the plan reports as
+    /// unknown: see
+    /// [`Transcript::first_doubtful_answer`](crate::Transcript::first_doubtful_answer).
     #[must_use]
     pub fn doubtful_answer(&self) -> Option<usize> {
         self.done.doubtful_answer
     }
 
-    /// The first line that speaks of a call whose outcome would be said to be unknown, and the
-    /// call's id. The line is no message that the model is sent: it has the call's result aside of
-    /// the active branch, or names it in a form that is not known, and may have its outcome.
+    /// The first line that names a call whose outcome the plan reports as unknown, and the call's
+    /// id. The line is not sent to the model: it holds the call's result outside of the active
+    /// branch, or names the call in an unknown form, and may hold its outcome.
     #[must_use]
     pub fn named_elsewhere(&self) -> Option<(u64, &str)> {
         self.done.named.as_ref().map(|(line, id)| (*line, &**id))
     }
 
-    /// What will be done.
+    /// The planned actions.
     #[must_use]
     pub fn actions(&self) -> &[FileAction] {
         &self.done.actions
     }
 
-    /// What the session will tell no more.
+    /// What the session will no longer contain.
     #[must_use]
     pub fn losses(&self) -> &[FileLoss] {
         &self.done.losses
     }
 
-    /// What will be taken out, since it is no record.
+    /// The bytes that will be removed because they are no record.
     #[must_use]
     pub fn dropped(&self) -> &[Dropped] {
         &self.done.dropped
     }
 
-    /// The file as it will be; `None` if there is nothing to do.
+    /// The file after the repair; `None` if there is nothing to do.
     #[must_use]
     pub fn after(&self) -> Option<&[u8]> {
         self.after.as_deref()
     }
 
-    /// What a check will say of the file as it will be, where that is known without another look at
-    /// it; `before` is what one says of it as it is. With what is refused on its own, if the repair
-    /// mends that: see [`Repair::with_members`].
+    /// The check's report of the repaired file, where it is known without another check; `before`
+    /// is the report of the file as it is. Includes members that the provider refuses on their own,
+    /// if the repair corrects those: see [`Repair::with_members`].
     #[must_use]
     pub fn remaining(&self, before: &FileReport) -> Option<FileReport> {
         match self.remaining.as_ref()? {
@@ -247,21 +247,21 @@ impl FilePlan {
         }
     }
 
-    /// The same, without the plan.
+    /// The repaired file, without the plan.
     #[must_use]
     pub fn into_after(self) -> Option<Vec<u8>> {
         self.after
     }
 
-    /// What will be done, what the session will tell no more, and the file as it will be: without
-    /// copies, of which a plan for a hundred thousand lines would need many.
+    /// The actions, the losses and the repaired file, without copies: the plan for a hundred
+    /// thousand lines has many.
     #[must_use]
     pub fn into_parts(self) -> (Vec<FileAction>, Vec<FileLoss>, Option<Vec<u8>>) {
         (self.done.actions, self.done.losses, self.after)
     }
 }
 
-/// What a repair does, and what it loses.
+/// The actions and losses of a repair.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Done {
     pub(super) actions: Vec<FileAction>,
@@ -273,7 +273,7 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// Also what the repair of another part does.
+    /// Adds those of another part.
     pub(super) fn extend(&mut self, more: Self) {
         self.actions.extend(more.actions);
         self.losses.extend(more.losses);
@@ -283,8 +283,8 @@ impl Done {
         self.named = self.named.take().or(more.named);
     }
 
-    /// Of a part that begins behind `lines` lines and at `start`, which had a line of `head` bytes
-    /// put before it: what it says of the whole file.
+    /// Converts positions in a part to positions in the file: the part begins at byte `start` after
+    /// `lines` lines, and `head` bytes of stub lines were put before it.
     pub(super) fn shift(&mut self, lines: u64, start: u64, head: u64, messages: i64) {
         let lines = move |line: u64| line + lines - u64::from(head > 0);
         let message = move |at: &mut usize| *at = at.saturating_add_signed(messages as isize);
@@ -307,7 +307,7 @@ impl Done {
         }
     }
 
-    /// Notes what is done with the bytes that are no record.
+    /// Records the removal of bytes that are no record.
     fn clean(&mut self, file: &SessionFile, lines: &[Option<u64>], is_first: bool) {
         for part in &file.parts {
             match *part {
@@ -341,13 +341,14 @@ impl Done {
         mend.relinked().for_each(|node| self.act(FileActionKind::Relink, lines[node]));
         let new = self.actions[first..].iter().filter_map(|action| action.line);
         let mut named: BTreeSet<u64> = new.collect();
-        // What stands elsewhere follows another entry there.
+        // A moved entry has another parent in its new place.
         for line in mend.moved().filter_map(|node| lines[node]) {
             if named.insert(line) {
                 self.act(FileActionKind::Relink, Some(line));
             }
         }
-        // A message may be several lines, of which the first was named; or go into another.
+        // A message may have several lines, of which only the first was named, or be merged into
+        // another.
         let (drafts, edits) = mend.into_parts();
         for draft in told.into_iter().filter_map(|at| drafts.get(at)) {
             let lines_of = draft.nodes.iter().filter(|&&node| edits.is_touched(node));
@@ -360,7 +361,7 @@ impl Done {
         edits
     }
 
-    /// Notes what is done to messages, and to which.
+    /// Records the actions on messages, and which messages they change.
     fn tell(
         &mut self,
         plan: &RepairPlan,

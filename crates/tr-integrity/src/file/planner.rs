@@ -1,4 +1,4 @@
-//! Plans the repair of a file that may be large: where it can be cut, only its damaged parts are held.
+//! Plans the repair of a file that may be large by repairing only its damaged parts.
 use super::{
     form::FileForm,
     part::{self, Parts, Repaired},
@@ -8,13 +8,14 @@ use super::{
 };
 use crate::repair::Repair;
 
-/// Plans the repair of a session file that is held once: of a large one, only the damaged parts are
-/// looked at closely.
+/// Plans the repair of a session file that is in memory. In a large file, only the damaged parts
+/// are parsed for repair.
 ///
 /// # Memory
 ///
-/// About the file once more, the new one included, where it can be cut near what is wrong: before a
-/// turn or a step, with all that belongs together on one side. Else about eight times the file.
+/// About the file's size once more, the new file included, if it can be cut near the damage: before
+/// a turn or a step that shares no id or link with what precedes it. Otherwise about eight times
+/// the file's size.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct FilePlanner {
@@ -28,9 +29,9 @@ impl FilePlanner {
         Self { repair, whole_up_to: 1 << 20 }
     }
 
-    /// Files of up to this many bytes are looked at as a whole; 1 MiB by default. What is planned is
-    /// the same, but for the order in which it is told, and for the message indexes in mode
-    /// `remove`, which are counted in each part on its own.
+    /// Files of up to this many bytes are planned as a whole; 1 MiB by default. Larger ones get the
+    /// same plan, except for the order of its actions, and for the message indexes in mode
+    /// `remove`, which are counted for each part separately.
     pub const fn whole_up_to(mut self, bytes: usize) -> Self {
         self.whole_up_to = bytes;
         self
@@ -41,7 +42,7 @@ impl FilePlanner {
         self.plan_with(bytes, |_| {})
     }
 
-    /// The same. `progress` is told how much is done, of twice the file's length.
+    /// The same. Calls `progress` with the bytes processed so far, out of twice the file's length.
     pub fn plan_with(&self, bytes: &[u8], mut progress: impl FnMut(u64)) -> FilePlan {
         let before = blake3::hash(bytes);
         let parts =
@@ -62,7 +63,7 @@ impl FilePlanner {
         FilePlan { before, after, done, remaining }
     }
 
-    /// The damaged parts repaired; `None` if the file has to be looked at as a whole.
+    /// The repaired parts; `None` if the file must be planned as a whole.
     fn parts(
         &self,
         bytes: &[u8],
@@ -78,7 +79,8 @@ impl FilePlanner {
         let stretch = |offset| cuts.partition_point(|cut| cut.offset <= offset);
         let damaged = findings.iter().map(|finding| finding.offset as usize);
         let tail = self.repair.closes_tail().then_some(bytes.len());
-        // One healthy stretch on each side: what comes at a part's edge changes lines beyond it.
+        // Adds one undamaged stretch on each side: an insertion at a part's edge changes lines
+        // beyond it.
         let stretches = damaged.chain(tail).map(stretch);
         let around = |at: usize| (at.saturating_sub(1), (at + 1).min(cuts.len()));
         let mut open: Vec<(usize, usize)> = merged(stretches.map(around).collect());
@@ -88,7 +90,7 @@ impl FilePlanner {
         open.reverse();
         let mut done: Vec<((usize, usize), Repaired)> = Vec::new();
         while let Some((first, last)) = open.pop() {
-            // One that has become wider takes in those beside it.
+            // A part that was widened absorbs its neighbours.
             if let Some(((from, _), _)) = done.pop_if(|((_, end), _)| first <= *end) {
                 open.push((first.min(from), last));
             } else if let Some((_, end)) = open.pop_if(|(from, _)| *from <= last) {
@@ -106,7 +108,7 @@ impl FilePlanner {
     }
 }
 
-/// The ranges in their order; those that overlap or touch are one.
+/// The ranges in order, with overlapping or touching ones merged.
 fn merged(mut ranges: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
     ranges.sort_unstable();
     let mut merged: Vec<(usize, usize)> = Vec::with_capacity(ranges.len());
@@ -119,7 +121,7 @@ fn merged(mut ranges: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
     merged
 }
 
-/// The file with its parts repaired, what was done to them, and what is wrong then.
+/// The file with its repaired parts, the actions, and the findings that remain.
 fn joined(
     form: FileForm,
     bytes: &[u8],

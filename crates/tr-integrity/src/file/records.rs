@@ -2,20 +2,20 @@
 use super::salvage::{self, Part};
 use std::{borrow::Cow, collections::VecDeque, fmt, io, io::Read, mem, ops::Range};
 
-/// Longer lines are skipped, unless told otherwise.
+/// Longer lines are skipped by default.
 const MAX_RECORD: usize = 16 << 20;
 
-/// How much is read at once, at least.
+/// The minimal size of a read.
 const CHUNK: usize = 64 << 10;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Reads the records of a file of JSON lines, and says which bytes belong to none.
+/// Reads the records of a file of JSON lines, and reports the bytes that belong to none.
 ///
 /// Tolerates torn lines, runs of NUL bytes, several records on one line, CRLF, a byte order mark,
-/// invalid UTF-8, overlong lines and a torn end. What lies between the pieces is white space, line
-/// ends, and the mark. Memory: twice the longest line, up to the limit, and a record whose bytes are
-/// not all UTF-8 once more.
+/// invalid UTF-8, overlong lines and a torn end. Only white space, line ends and the mark lie
+/// between the pieces. Memory: twice the longest line, up to the limit, and a copy of a record that
+/// is not all UTF-8.
 ///
 /// ```
 /// use tr_integrity::{Piece, Records};
@@ -36,26 +36,26 @@ pub struct Records<R> {
     read: R,
     max_record: usize,
     buffer: Vec<u8>,
-    /// What of the buffer was read from the file and is not yet cut into parts.
+    /// The part of the buffer that is not yet split into pieces.
     rest: Range<usize>,
-    /// Up to where the rest holds no end of a line.
+    /// The rest holds no line end before this position.
     searched: usize,
-    /// Where the buffer begins in the file.
+    /// The file offset of the buffer's start.
     base: u64,
-    /// On which line the parts are, and where it begins.
+    /// The line of the current parts, and where it begins.
     line: u64,
     line_start: u64,
-    /// Whether the line is done, and whether a record of it was given.
+    /// Whether the line is finished, and whether a record of it was returned.
     is_line_done: bool,
     has_record: bool,
     parts: VecDeque<Part>,
-    /// Up to where the first part was looked through for bytes that are not UTF-8, and how many of
-    /// them were given as skipped.
+    /// Up to where the first part was searched for invalid UTF-8, and how many of those bytes were
+    /// returned as skipped.
     looked: usize,
     invalid: u64,
-    /// Whether lines that look like a record are given as one without a look inside.
+    /// Whether lines that look like a record are returned without parsing them.
     is_trusting: bool,
-    /// What is being skipped and may be larger than the buffer.
+    /// Bytes that are being skipped and may exceed the buffer.
     skipping: Option<Skipped>,
 }
 
@@ -64,7 +64,7 @@ pub struct Records<R> {
 pub enum Piece<'r> {
     /// A JSON value.
     Record(Record<'r>),
-    /// Bytes that are none.
+    /// Bytes that are no JSON value.
     Skipped(Skipped),
 }
 
@@ -72,7 +72,7 @@ pub enum Piece<'r> {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Record<'r> {
-    /// Its text; each run of invalid UTF-8, which was given as skipped before, is U+FFFD.
+    /// Its text; each run of invalid UTF-8, which is returned as skipped before it, is U+FFFD.
     pub text: Cow<'r, str>,
     /// Where it begins, in bytes.
     pub offset: u64,
@@ -80,9 +80,9 @@ pub struct Record<'r> {
     pub length: u64,
     /// On which line, from 1.
     pub line: u64,
-    /// How many of these bytes are not UTF-8, and were given as skipped.
+    /// How many of these bytes are not UTF-8, and were returned as skipped.
     pub invalid: u64,
-    /// Whether another record stands before it on its line.
+    /// Whether it follows another record on its line.
     pub is_glued: bool,
 }
 
@@ -104,7 +104,7 @@ pub struct Skipped {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// No JSON: a record that was not written whole, or what stands around one.
+    /// Invalid JSON: a record that was not written completely, or bytes around one.
     Torn,
     /// A run of NUL bytes, as a crash leaves in a file.
     Nul,
@@ -115,7 +115,7 @@ pub enum SkipReason {
 }
 
 impl<R: Read> Records<R> {
-    /// From the beginning of a file. `read` needs no buffer around it.
+    /// Reads from the beginning of a file. `read` needs no buffering.
     #[must_use]
     pub fn new(read: R) -> Self {
         Self {
@@ -144,7 +144,7 @@ impl<R: Read> Records<R> {
         self
     }
 
-    /// How many bytes of the file are done.
+    /// How many bytes of the file were processed.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.base + self.rest.start as u64
@@ -179,7 +179,7 @@ impl<R: Read> Records<R> {
                 self.looked = 0;
                 let invalid = mem::take(&mut self.invalid);
                 let bytes = &self.buffer[at];
-                // Nearly all of it is UTF-8, which is seen faster alone.
+                // Nearly every line is UTF-8, and validating it alone is faster.
                 let text = std::str::from_utf8(bytes)
                     .map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
                 Piece::Record(Record { text, offset, length, line, invalid, is_glued })
@@ -191,8 +191,8 @@ impl<R: Read> Records<R> {
         }))
     }
 
-    /// The next bytes of the record that is to be given that are not UTF-8: they come before it, one
-    /// run at a time, however many there are.
+    /// The next run of invalid UTF-8 in the record that is to be returned. All runs are returned
+    /// before the record, one at a time.
     fn invalid_of_first(&mut self) -> Option<Skipped> {
         let Some(Part::Record(at)) = self.parts.front() else { return None };
         let run = salvage::invalid(&self.buffer, self.looked.max(at.start)..at.end)?;
@@ -202,12 +202,12 @@ impl<R: Read> Records<R> {
         Some(Skipped { offset, length, line: self.line, why: SkipReason::NotUtf8 })
     }
 
-    /// From here on, lines that look like a record are given as one without a look inside.
+    /// From now on, returns lines that look like a record without parsing them.
     pub(super) fn trust(&mut self) {
         self.is_trusting = true;
     }
 
-    /// Takes back the record that was given last, since it is no JSON: its parts come instead.
+    /// Takes back the last record, which is invalid JSON; its parts are returned instead.
     pub(super) fn distrust(&mut self, offset: u64, length: u64, is_glued: bool) {
         let start = (offset - self.base) as usize;
         let mut parts = VecDeque::new();
@@ -217,7 +217,7 @@ impl<R: Read> Records<R> {
         self.has_record = is_glued;
     }
 
-    /// Cuts the next stretch without a line's end or NUL into parts; `false` at the end.
+    /// Splits the next stretch without line end or NUL into parts; `false` at the end.
     fn advance(&mut self) -> io::Result<bool> {
         if mem::take(&mut self.is_line_done) {
             self.line += 1;
@@ -255,7 +255,7 @@ impl<R: Read> Records<R> {
         Ok(true)
     }
 
-    /// Goes over empty lines: where a line's end stands here, a line begins here.
+    /// Skips empty lines and begins a new line after each line end.
     fn skip_empty_lines(&mut self) {
         let rest = &self.buffer[self.rest.clone()];
         let ends = rest.iter().take_while(|byte| **byte == b'\n').count();
@@ -267,7 +267,7 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// Goes over the line's end, if it stands here.
+    /// Skips the line end, if the reader is at one.
     fn end_line(&mut self) {
         if !self.rest.is_empty() && self.buffer[self.rest.start] == b'\n' {
             self.rest.start += 1;
@@ -276,7 +276,7 @@ impl<R: Read> Records<R> {
         self.searched = self.rest.start;
     }
 
-    /// Finds the parts of the rest up to `end`.
+    /// Splits the rest up to `end` into parts.
     fn cut(&mut self, end: usize) {
         let mut start = self.rest.start;
         if self.base == 0 && start == 0 && self.buffer[..end].starts_with(BYTE_ORDER_MARK) {
@@ -294,7 +294,7 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// Where in a stretch a record seems to be, and nothing else.
+    /// The range of a stretch that looks like one record and nothing else.
     fn promising(&self, at: Range<usize>) -> Option<Range<usize>> {
         let at = salvage::trim(&self.buffer, at);
         let bytes = &self.buffer[at.clone()];
@@ -307,7 +307,7 @@ impl<R: Read> Records<R> {
         self.skipping = Some(Skipped { offset, length: 0, line, why });
     }
 
-    /// Skips on, however long it is.
+    /// Continues to skip, whatever the length.
     fn skip(&mut self) -> io::Result<bool> {
         let why = self.skipping.map(|skipping| skipping.why);
         loop {

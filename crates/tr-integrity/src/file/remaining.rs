@@ -1,5 +1,5 @@
-//! What a check says of a file once its parts are repaired, known from what it says of the parts: the
-//! rest of the file stays, byte for byte, and nothing leads from it into a part.
+//! Computes the check's report of a repaired file from the reports of its parts: the rest of the
+//! file is unchanged, and no link from the rest leads into a part.
 use super::{
     finding::FileFinding,
     form::FileForm,
@@ -7,25 +7,25 @@ use super::{
     report::FileReport,
 };
 
-/// So many findings are kept, as in a check.
+/// The limit for kept findings, as in a check.
 const MOST: usize = 10_000;
 
-/// What the repairs of parts change in the report of the whole file.
+/// How the repaired parts change the report of the whole file.
 #[derive(Clone, Debug)]
 pub(super) struct Remaining {
     form: FileForm,
-    /// What was found in the parts, and how many of that are errors.
+    /// The findings in the parts before the repair, and how many are errors.
     before: (u64, u64),
-    /// What is found in them now, and how many of that are errors.
+    /// The findings in the parts after the repair, and how many are errors.
     after: (u64, u64),
-    /// The first of that.
+    /// The first findings after the repair.
     findings: Vec<FileFinding>,
     counts: Counts,
     /// The uses that wait for their results, if the last part ends the file.
     pending: Option<Vec<Box<str>>>,
 }
 
-/// What a report counts.
+/// The counters of a report.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     total: i64,
@@ -37,8 +37,8 @@ struct Counts {
     messages: i64,
 }
 
-/// Where a part stands in the whole file: how many lines, bytes and messages stand before it there and
-/// not in the part alone.
+/// The position of a part in the whole file: how many more lines, bytes and messages stand before
+/// it there than in the part alone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shift {
     pub(super) lines: i64,
@@ -62,7 +62,7 @@ impl Counts {
         }
     }
 
-    /// With the same operation on each.
+    /// Combines each counter with `join`.
     fn with(self, other: Self, join: fn(i64, i64) -> i64) -> Self {
         let mut numbers = self.numbers;
         numbers.iter_mut().zip(other.numbers).for_each(|(one, other)| *one = join(*one, other));
@@ -84,7 +84,7 @@ impl Remaining {
         Self { form, before, after, findings, counts: Counts::default(), pending: None }
     }
 
-    /// Adds the next part: what is said of it alone as it was, and as it will be.
+    /// Adds the next part: its reports before and after the repair.
     pub(super) fn add(&mut self, was: &FileReport, now: &FileReport, at: Shift, ends_file: bool) {
         let before = self.counts;
         self.before.0 += was.found;
@@ -102,9 +102,9 @@ impl Remaining {
         self.pending = ends_file.then(|| now.pending.clone());
     }
 
-    /// What a check says of the file as it will be; `before` is what one says of it as it was. `None` if
-    /// that is not known: the check has found something else than the repair, or something else may be
-    /// seen in the file.
+    /// The report of the repaired file; `before` is the report of the file as it was. `None` if it
+    /// cannot be computed: the check found something else than the repair did, or the new file may
+    /// be read as another form.
     pub(super) fn of(&self, before: &FileReport, after: &[u8]) -> Option<FileReport> {
         let is_same = before.form == self.form && (before.found, before.errors) == self.before;
         if !is_same || first_form(after) != Some(self.form) {
@@ -134,7 +134,7 @@ impl Remaining {
 /// The form that the first record tells.
 fn first_form(bytes: &[u8]) -> Option<FileForm> {
     let mut records = Records::new(bytes).max_record(usize::MAX);
-    // A slice can always be read.
+    // Reading a slice cannot fail.
     while let Ok(Some(piece)) = records.next() {
         let Piece::Record(record) = piece else { continue };
         return FileForm::detect(&record.text);

@@ -3,26 +3,26 @@ use super::records::{SkipReason, Skipped};
 use serde::de::IgnoredAny;
 use std::{collections::VecDeque, ops::Range};
 
-/// How often each byte of a stretch may be looked at on average. It takes no more than a few looks: what
-/// was found inside of an object that is not whole is remembered.
+/// A limit: how often each byte of a stretch may be scanned on average. A few scans are enough,
+/// because the objects found inside an incomplete object are remembered.
 const EFFORT: usize = 16;
 
-/// Of so many objects that are not whole it is remembered at once. One begins in the texts of another,
-/// and where its own texts are, the other has none: more than two go on seldom.
+/// For how many incomplete objects this is remembered at once. An object may begin inside a string
+/// of another, and where one has strings the other has none: more than two rarely overlap.
 const REMEMBERED: usize = 4;
 
-/// A part of what was read; ranges are places in the reader's buffer.
+/// A part of the input; ranges are positions in the reader's buffer.
 #[derive(Clone, Debug)]
 pub(super) enum Part {
     Record(Range<usize>),
     /// A record that is known to be UTF-8.
     Text(Range<usize>),
     Skipped(Range<usize>, SkipReason),
-    /// It was larger than the buffer.
+    /// A skipped run that was larger than the buffer.
     Far(Skipped),
 }
 
-/// Cuts `at` of `buffer`, a stretch without line ends and NULs, into parts.
+/// Splits `at` of `buffer`, a stretch without line ends and NULs, into parts.
 pub(super) fn cut(buffer: &[u8], at: Range<usize>, parts: &mut VecDeque<Part>) {
     let at = trim(buffer, at);
     if at.is_empty() {
@@ -57,7 +57,7 @@ pub(super) fn cut(buffer: &[u8], at: Range<usize>, parts: &mut VecDeque<Part>) {
             continue;
         };
         from = start + length;
-        // What is inside of a torn record is followed by more of it.
+        // An object inside a torn record is followed by the rest of that record.
         let next = buffer[from..at.end].iter().find(|byte| !is_space(**byte));
         if !matches!(next, Some(b',' | b']' | b'}' | b':')) {
             skipped(buffer, torn..start, parts);
@@ -68,10 +68,10 @@ pub(super) fn cut(buffer: &[u8], at: Range<usize>, parts: &mut VecDeque<Part>) {
     skipped(buffer, torn..at.end, parts);
 }
 
-/// How long the object is with which `bytes` begin, if it is whole and has members; and how many
-/// bytes were looked at to know.
+/// The length of the object that `bytes` begin with, if it is complete and has members; and how
+/// many bytes were scanned.
 fn object(bytes: &[u8]) -> (Option<usize>, usize) {
-    // Braces without members stand in texts; a member's quote would be escaped there.
+    // Braces without members occur in texts; inside a text, a member's quote would be escaped.
     let first = bytes[1..].iter().find(|byte| !is_space(**byte));
     if first != Some(&b'"') {
         return (None, 1);
@@ -85,16 +85,16 @@ fn object(bytes: &[u8]) -> (Option<usize>, usize) {
     }
 }
 
-/// The objects inside of one that is not whole, as far as it goes.
+/// The objects inside an incomplete one.
 struct Inside {
     end: usize,
-    /// Where each begins, in their order, and how long it is; 0 if it is not whole.
+    /// The start and length of each, in order; length 0 if it is incomplete.
     objects: VecDeque<(u32, u32)>,
     base: usize,
 }
 
 impl Inside {
-    /// `at` begins an object, and has nothing in it that is not JSON.
+    /// `at` begins an object and holds no invalid JSON.
     fn of(buffer: &[u8], at: Range<usize>) -> Self {
         let (mut objects, mut open) = (Vec::<(u32, u32)>::new(), Vec::new());
         let (bytes, mut from) = (&buffer[at.clone()], 0);
@@ -113,7 +113,7 @@ impl Inside {
                         break;
                     };
                     let first = bytes[*start as usize + 1..].iter().find(|byte| !is_space(**byte));
-                    // Those without members don't count.
+                    // Objects without members are ignored.
                     *length = if first == Some(&b'"') { number(from - *start as usize) } else { 0 };
                 }
                 _ => from += string_len(&bytes[from..]),
@@ -122,8 +122,8 @@ impl Inside {
         Self { end: at.end, objects: objects.into(), base: at.start }
     }
 
-    /// How long the object is that begins at `start`, if it is whole. `None` if no object begins there,
-    /// as far as is known. The next question is of what stands behind it.
+    /// The length of the object that begins at `start`, if it is complete. `None` if no object is
+    /// known to begin there. Later calls must ask for later positions.
     fn object(&mut self, start: usize) -> Option<Option<usize>> {
         let start = start.checked_sub(self.base)?;
         while self.objects.front().is_some_and(|&(object, _)| (object as usize) < start) {
@@ -134,7 +134,7 @@ impl Inside {
     }
 }
 
-/// How long the rest of a string is, its quote included; all of it, if it has none.
+/// The length of the rest of a string, its quote included; all bytes if the string does not end.
 fn string_len(bytes: &[u8]) -> usize {
     let mut from = 0;
     while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[from..]) {
@@ -147,7 +147,7 @@ fn string_len(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// The first run in `at` that is not UTF-8.
+/// The first run of invalid UTF-8 in `at`.
 pub(super) fn invalid(buffer: &[u8], at: Range<usize>) -> Option<Range<usize>> {
     let valid = std::str::from_utf8(&buffer[at.clone()]).err()?.valid_up_to();
     let start = at.start + valid;

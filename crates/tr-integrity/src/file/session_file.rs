@@ -13,8 +13,8 @@ use std::{borrow::Cow, fmt, io, ops::Range};
 
 /// A session file in memory, for edits.
 ///
-/// What is not edited comes out as it went in, byte for byte, garbage included; an edit changes
-/// only the lines that it must.
+/// Unedited parts are written back byte for byte, including bytes that are no record; an edit
+/// changes only the lines that it must.
 ///
 /// ```
 /// use tr_integrity::{Repair, SessionFile};
@@ -38,14 +38,14 @@ pub struct SessionFile {
     form: FileForm,
     pub(super) parts: Vec<PartOfFile>,
     pub(super) spans: Vec<RecordSpan>,
-    /// What the records say, one for each.
+    /// The entry of each record.
     pub(super) entries: Vec<Located>,
     is_linked: bool,
     /// The form in which the provider is asked, if that is known from elsewhere.
     pub(super) asked: Option<Format>,
 }
 
-/// A stretch of the file.
+/// A piece of the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PartOfFile {
     Record(usize),
@@ -60,7 +60,7 @@ pub(super) struct RecordSpan {
 }
 
 impl SessionFile {
-    /// Reads a file; there is none that cannot be read.
+    /// Reads a file; this never fails.
     #[must_use]
     pub fn read(bytes: impl Into<Box<[u8]>>) -> Self {
         Self::read_as(None, bytes.into())
@@ -71,7 +71,7 @@ impl SessionFile {
         let (mut parts, mut spans, mut texts) = (Vec::new(), Vec::new(), Vec::new());
         let mut lines = Vec::new();
         let mut records = Records::new(&*bytes).max_record(usize::MAX);
-        // A slice can always be read.
+        // Reading a slice cannot fail.
         while let Ok(Some(piece)) = records.next() {
             match piece {
                 Piece::Skipped(skipped) => parts.push(PartOfFile::Skipped(skipped)),
@@ -103,7 +103,7 @@ impl SessionFile {
         Self { bytes, form, parts, spans, entries, is_linked, asked: None }
     }
 
-    /// Asked of a provider that takes this form, if that is known from elsewhere.
+    /// Sets the form in which the provider is asked, if the caller knows it.
     pub(super) fn asked(self, asked: Option<Format>) -> Self {
         Self { asked, ..self }
     }
@@ -112,7 +112,7 @@ impl SessionFile {
     pub(super) fn form_of(bytes: &[u8]) -> FileForm {
         let mut records = Records::new(bytes).max_record(usize::MAX);
         let mut plain = FileForm::Other;
-        // A slice can always be read.
+        // Reading a slice cannot fail.
         while let Ok(Some(piece)) = records.next() {
             let Piece::Record(record) = piece else { continue };
             if let Some(form) = FileForm::detect(&record.text) {
@@ -149,7 +149,7 @@ impl SessionFile {
         self.bytes.to_vec()
     }
 
-    /// Checks it, as [`FileCheck`] does while it reads; no line is too long here.
+    /// Checks it as [`FileCheck`] does while reading; here no line is too long.
     #[must_use]
     pub fn check(&self) -> FileReport {
         let check = FileCheck::new().max_record(usize::MAX).window(usize::MAX);
@@ -160,8 +160,9 @@ impl SessionFile {
 
     /// The messages that the model would be sent; `None` if the form is not known.
     ///
-    /// Lines that are one message to the model are one here. In OpenClaw's form, what stands for
-    /// something else (a summary, a custom message) is a user's message with the text `…`.
+    /// Lines that form one message for the model are one message here. In OpenClaw's form, an entry
+    /// that stands for something else (a summary, a custom message) is a user's message with the
+    /// text `…`.
     #[must_use]
     pub fn transcript(&self) -> Option<Transcript> {
         let path = self.path();
@@ -189,7 +190,7 @@ impl SessionFile {
         Some(transcript)
     }
 
-    /// The message that a draft is.
+    /// The message that a draft describes.
     fn message(&self, draft: &Draft) -> Message {
         if draft.is_summary || draft.is_filled || draft.is_one_entry() {
             return draft.to_skeleton(&self.entries).into_owned();
@@ -199,11 +200,11 @@ impl SessionFile {
         let blank = |_| r#"{"type":"text","text":""}"#.to_owned();
         let blocks: Vec<_> = blocks.chain(draft.blanks(&self.entries).map(blank)).collect();
         let raw = format!(r#"{{"role":"{role}","content":[{}]}}"#, blocks.join(","));
-        // It was put together from blocks that were read.
+        // It is assembled from blocks that were read.
         crate::Format::AnthropicMessages.own(raw)
     }
 
-    /// The text of a block of an entry's message, as it stands in a list of blocks.
+    /// The text of a block of an entry's message, as an element of a list of blocks.
     pub(super) fn block(&self, (entry, block): (usize, usize)) -> String {
         let message = self.entries[entry].entry.as_message();
         let (Some(message), Some(format)) = (message, self.form.messages()) else {

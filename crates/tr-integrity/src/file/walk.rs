@@ -1,4 +1,4 @@
-//! Validates the messages of a branch one by one, and remembers where they are in the file.
+//! Validates the messages of a branch one by one, and tracks their positions in the file.
 use super::finding::{FileFault, FileFinding};
 use crate::{
     format::Format,
@@ -7,33 +7,33 @@ use crate::{
 };
 use std::collections::{HashMap, VecDeque};
 
-/// Where a record is: its line, and its place in bytes.
+/// A record's line and byte offset.
 type Place = (u64, u64);
 
-/// Where a message is.
+/// The position of a message.
 #[derive(Debug)]
 struct Places {
     message: Place,
-    /// Where each of its blocks is, if they are not all there too.
+    /// The position of each block, if they are not all in one record.
     blocks: Vec<Place>,
 }
 
-/// What was found on a branch so far.
+/// The validation of a branch so far.
 #[derive(Debug)]
 pub(super) struct Walk {
     validator: Validator,
-    /// Where the messages are that may still be found at fault: their blocks, then they themselves.
+    /// The positions of messages that may still get a finding, with their blocks.
     places: VecDeque<Places>,
-    /// Which message the first of them is.
+    /// The index of the first of these messages.
     first: usize,
-    /// What was found, and is still so.
+    /// The findings; `None` for those that were taken back.
     findings: Vec<Option<FileFinding>>,
     found: usize,
-    /// The form in which the last answer was asked for, in a form that several providers answer.
+    /// The form in which the last answer was requested, in a form that several providers use.
     asked: Option<Format>,
     /// Its API, if no form is known for it.
     unknown_api: Option<Box<str>>,
-    /// Where the findings are of uses without their results, once one of them is healed.
+    /// The findings of uses without results, built once one of them is taken back.
     incomplete: Option<HashMap<usize, usize>>,
 }
 
@@ -46,12 +46,12 @@ impl Walk {
         Self { validator, places, first, findings, found, asked, unknown_api, incomplete }
     }
 
-    /// Behind messages that are not known: they may have the uses of results.
+    /// Continues after unknown messages, which may hold the uses of later results.
     pub(super) fn after_unknown(self) -> Self {
         Self { validator: self.validator.after_unknown(), ..self }
     }
 
-    /// Validates the next message; `place` is where a block of it is, or it itself.
+    /// Validates the next message; `place` gives the position of a block, or of the message itself.
     pub(super) fn push(&mut self, message: &Message, place: impl Fn(Option<usize>) -> Place) {
         let (blocks, at) = (0..message.blocks().len(), place(None));
         let is_there = blocks.clone().all(|block| place(Some(block)) == at);
@@ -91,7 +91,7 @@ impl Walk {
         self.found += 1;
     }
 
-    /// The use in a message has its result after all.
+    /// Takes back the finding of a use in this message: its result was found.
     fn heal(&mut self, message: usize) {
         let findings = &mut self.findings;
         let incomplete = self.incomplete.get_or_insert_with(|| {
@@ -102,13 +102,13 @@ impl Walk {
         self.found -= usize::from(gone.is_some());
     }
 
-    /// What was found so far is seen no more.
+    /// Forgets the findings: the messages so far are hidden.
     pub(super) fn forget(&mut self) {
         (self.findings, self.incomplete, self.found) = (Vec::new(), None, 0);
     }
 
-    /// What was found, and is still so; with `asked`, as the provider has it that takes this form,
-    /// else the one of the last answer.
+    /// The findings that remain, for a provider that takes the form `asked`, else for the one of
+    /// the last answer.
     pub(super) fn take_findings(
         &mut self,
         asked: Option<Format>,
@@ -119,7 +119,7 @@ impl Walk {
         found.map(move |finding| finding.asked(asked))
     }
 
-    /// Whether nothing was found that is still so.
+    /// Whether no finding remains.
     pub(super) const fn is_clean(&self) -> bool {
         self.found == 0
     }
@@ -138,7 +138,7 @@ impl Walk {
     }
 }
 
-/// The message of a use that has no result, if that is what was found.
+/// The message of a use without a result, if that is the finding.
 fn lacks_result(finding: &FileFinding) -> Option<usize> {
     let lacks = finding.fault == FileFault::Message(Fault::IncompleteUse);
     finding.message_index.filter(|_| lacks)

@@ -1,4 +1,4 @@
-//! Brings changed messages into the lines that they are made of.
+//! Writes changed messages back into their lines.
 use super::Mend;
 use crate::{
     file::form::FileForm,
@@ -8,7 +8,7 @@ use crate::{
 use std::collections::{HashMap, VecDeque};
 
 impl Mend<'_> {
-    /// A draft's message is another now.
+    /// Replaces the message of a draft.
     pub(super) fn change(&mut self, was: usize, now: &Message, at: usize) {
         let draft = &self.drafts[was];
         let (file, node) = (self.file, draft.nodes[0]);
@@ -20,7 +20,7 @@ impl Mend<'_> {
         }
     }
 
-    /// Claude Code's lines hold a block or more of a message.
+    /// Claude Code's lines each hold one or more blocks of a message.
     fn change_blocks(&mut self, was: usize, now: &Message, at: usize) {
         let draft = &self.drafts[was];
         let mut lines: HashMap<usize, Vec<Piece>> = HashMap::new();
@@ -29,7 +29,7 @@ impl Mend<'_> {
         let kind = |&(node, block): &(usize, usize)| {
             self.file.entries[node].entry.as_message().map(|message| &message.blocks()[block].kind)
         };
-        // Blocks that stay are told by their texts, others by what they are.
+        // Unchanged blocks are matched by their text, changed ones by their kind.
         let mut same: HashMap<&str, VecDeque<usize>> = HashMap::new();
         for (at, (_, text)) in old.iter().enumerate() {
             same.entry(text).or_default().push_back(at);
@@ -47,7 +47,7 @@ impl Mend<'_> {
             if homes[place].is_some() {
                 continue;
             }
-            // What a repair may have made of which.
+            // The old block from which a repair made this one.
             homes[place] = match block.kind {
                 Kind::Use { .. } => uses.next(),
                 Kind::Result { .. } | Kind::Text(_) => results.next(),
@@ -64,7 +64,7 @@ impl Mend<'_> {
                     lines.entry(*node).or_default().push(Piece { was, text });
                     last_text = Some(*node);
                 }
-                // What is left of an orphan's content follows its beginning.
+                // The rest of an orphan's content follows its first block.
                 None if !block.kind.is_result() && last_text.is_some() => {
                     let node = last_text.unwrap_or_default();
                     lines.entry(node).or_default().push(Piece { was: None, text });
@@ -85,7 +85,7 @@ impl Mend<'_> {
     fn change_line(&mut self, node: usize, pieces: &[Piece], at: usize) {
         let Some(message) = self.file.entries[node].entry.as_message() else { return };
         let stays = |(at, piece): (usize, &Piece)| piece.was == Some(at);
-        // A user's line of the text `""` goes with what it was sent as.
+        // A user's line with the text `""` is removed with the block that Claude Code sent for it.
         let is_blank = message.blocks().is_empty() && message.unknown().is_none();
         let is_blank = is_blank && message.role() == Role::User;
         if !is_blank
@@ -99,7 +99,7 @@ impl Mend<'_> {
         }
         if let Some(message) = crate::Format::AnthropicMessages.rewrite(message, pieces) {
             self.edits.set_member(self.file, node, "message", message.raw());
-            // Beside the branch, and among the lines of a step, there may be results only.
+            // A line beside the branch, or between the lines of a step, may only hold results.
             let is_results = message.blocks().iter().all(|block| block.kind.is_result());
             let is_among = self.steps.get(&node).is_none_or(|&step| step < at);
             if message.role() == Role::User && !is_results && is_among {

@@ -1,4 +1,4 @@
-//! The branch as it will be: which line follows which, and which is the last.
+//! The branch after the repair: the order of its lines, and the last one.
 use super::{Mend, New, NewLine};
 use crate::file::{
     edit::Spot,
@@ -7,11 +7,11 @@ use crate::file::{
 };
 use crate::json;
 
-/// An entry of the branch as it will be.
+/// An entry of the branch after the repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Old(usize),
-    /// The `nth` of the lines that come where `at` entries of the branch stand before them.
+    /// The `nth` of the lines that are inserted after `at` entries of the branch.
     New {
         at: usize,
         nth: usize,
@@ -19,7 +19,7 @@ pub(super) enum Step {
 }
 
 impl Mend<'_> {
-    /// Makes a branch of what stays and what comes.
+    /// Links the kept and the inserted lines into one branch.
     pub(super) fn chain(&mut self) {
         if self.file.is_linked() && self.path.pointer.is_none() {
             self.end_with_last();
@@ -35,12 +35,12 @@ impl Mend<'_> {
         }
     }
 
-    /// The branch as it will be, with what goes.
+    /// The branch after the repair, including removed entries.
     pub(super) fn branch(&self) -> Vec<Step> {
         self.branch_between(0, self.path.branch.len() + 1)
     }
 
-    /// The part of the branch from where so many entries stand before it on.
+    /// The part of the branch from the entry at index `from` up to `to`.
     fn branch_between(&self, from: usize, to: usize) -> Vec<Step> {
         let steps = (from..to).flat_map(|at| {
             let new = 0..self.added.get(&at).map_or(0, Vec::len);
@@ -64,19 +64,20 @@ impl Mend<'_> {
         }
     }
 
-    /// Where lines come that have so many entries of the branch before them.
+    /// Where lines are inserted that follow this many entries of the branch.
     fn spot(&self, at: usize) -> Spot {
         let branch = &self.path.branch;
         match (branch.first(), at.checked_sub(1)) {
             (None, _) => Spot::Last,
             (Some(&first), None) => Spot::Before(first),
-            // The end of the branch is the end of its lines, wherever its last one stands.
+            // The end of the branch is after the last of its lines in the file, which need not be
+            // its last entry.
             (Some(_), Some(_)) if at == branch.len() => Spot::Behind(self.last),
             (Some(_), Some(before)) => Spot::Behind(branch[before]),
         }
     }
 
-    /// Where a record says which entry is the branch's last, sees to it that it says so.
+    /// Updates the record that names the last entry of the branch, if there is one.
     fn point_to_last(&mut self) {
         let Some(pointer) = self.path.pointer else { return };
         let What::Leaf(was) = &self.file.entries[pointer].entry.what else { return };
@@ -88,7 +89,7 @@ impl Mend<'_> {
         }
     }
 
-    /// Harnesses begin at the last entry of the file: sees to it that it is the branch's last.
+    /// Harnesses start at the last entry of the file: makes that one the last of the branch.
     fn end_with_last(&mut self) {
         let (form, end) = (self.file.form(), self.path.branch.len());
         let last = self.branch().into_iter().rfind(|step| !self.is_gone(*step));
@@ -117,18 +118,18 @@ impl Mend<'_> {
         }
     }
 
-    /// The first entry that the last compaction of the branch is to keep; `None` if it keeps none.
+    /// The first entry that the last compaction of the branch should keep; `None` if it keeps none.
     fn first_kept(&self) -> Option<Step> {
         let step = |node: usize| self.steps.get(&node).copied();
         let from = step(*self.path.nodes.first()?)?;
         let to = self.path.summary.and_then(step).filter(|&to| from < to)?;
-        // With what comes directly before the compaction, and without it.
+        // Includes lines inserted directly before the compaction, but not the compaction itself.
         let mut kept = self.branch_between(from, to + 1);
         kept.pop();
         kept.into_iter().find(|step| !self.is_gone(*step))
     }
 
-    /// Lets the last compaction keep from this entry on, if it does not.
+    /// Updates the last compaction to keep entries from this one on.
     fn keep_from(&mut self, first: Step) {
         let Some(compaction) = self.path.summary else { return };
         let What::Compaction(kept) = &self.file.entries[compaction].entry.what else { return };
@@ -149,7 +150,7 @@ impl Mend<'_> {
         }
     }
 
-    /// How many records will stand before the first entry that is kept.
+    /// How many records will stand before the first kept entry.
     fn number(&self, first: Step) -> usize {
         match first {
             Step::Old(node) => self.edits.number(node),
@@ -163,7 +164,7 @@ impl Mend<'_> {
         }
     }
 
-    /// Writes the lines that come, each linked to the one before it.
+    /// Writes the inserted lines, each linked to the one before it.
     fn write_new(&mut self) {
         let mut parent: Option<&str> = None;
         let mut neighbour = self.path.nodes.first().copied();

@@ -1,4 +1,4 @@
-//! Links the entries of the branch, each to the one before it, and others to what is left.
+//! Links each entry of the branch to the one before it, and relinks children of removed entries.
 use super::{Mend, NewLine, chain::Step};
 use crate::{
     file::{entry::Link, new_line, path::Ids},
@@ -7,19 +7,19 @@ use crate::{
 };
 use std::collections::HashMap;
 
-/// A repair that is being linked.
+/// State while entries are linked.
 struct Linker<'m, 'f> {
     mend: &'m mut Mend<'f>,
-    /// How many entries there will be with each id.
+    /// How many entries will have each id.
     holders: HashMap<Name, usize>,
-    /// How many lines come with each id.
+    /// How many inserted lines have each id.
     coming: HashMap<Name, usize>,
-    /// What stands in the place of entries of the branch that go: what was before them.
+    /// For removed entries of the branch, the entry before them.
     instead: HashMap<usize, Option<Step>>,
 }
 
 impl Mend<'_> {
-    /// Links each entry of the branch to the one before it; `first_kept` is named by a compaction.
+    /// Links each entry of the branch to the one before it. A compaction names `first_kept`.
     pub(super) fn link(&mut self, first_kept: Option<Step>) {
         let mut linker = Linker::of(self);
         if let Some(first) = first_kept {
@@ -63,7 +63,7 @@ impl<'m, 'f> Linker<'m, 'f> {
         self.mend.id(step).is_some_and(|id| self.holders.get(id) == Some(&1))
     }
 
-    /// Sees to it that others can be linked to an entry.
+    /// Gives an entry a unique id unless it has one, so that others can be linked to it.
     fn give_own_id(&mut self, step: Step) {
         if self.has_own_id(step) {
             return;
@@ -97,7 +97,7 @@ impl<'m, 'f> Linker<'m, 'f> {
         }
     }
 
-    /// The entries of the branch that must be linked anew, and to what.
+    /// The entries of the branch whose links change, and their new parents.
     fn links(&mut self) -> Vec<(usize, Option<Step>)> {
         let steps = self.mend.branch();
         let mut links = Vec::new();
@@ -123,11 +123,11 @@ impl<'m, 'f> Linker<'m, 'f> {
         links
     }
 
-    /// Whether an entry is linked to `parent` as it is; `before` stood or comes directly before it.
+    /// Whether an entry is already linked to `parent`; `before` is the entry directly before it.
     fn follows(&self, node: usize, parent: Option<Step>, before: Option<Step>) -> bool {
         let entries = &self.mend.file.entries;
         let Some(parent) = parent else {
-            // What the first line of a file follows is not known, and nothing is there.
+            // The first line of a file has no parent in the file, whatever it names.
             let is_first = || entries[..node].iter().all(|located| located.entry.is_outside());
             return entries[node].entry.link == Link::Root || before.is_none() && is_first();
         };
@@ -135,7 +135,7 @@ impl<'m, 'f> Linker<'m, 'f> {
         match &entries[node].entry.link {
             Link::Root => false,
             Link::Before => is_next,
-            // Of several entries of one id the nearest is meant.
+            // Of several entries with one id the nearest is the parent.
             Link::To(to) => {
                 let is_meant = is_next && matches!(parent, Step::Old(_)) && !self.comes(to);
                 self.mend.id(parent) == Some(to) && (self.has_own_id(parent) || is_meant)
@@ -143,12 +143,12 @@ impl<'m, 'f> Linker<'m, 'f> {
         }
     }
 
-    /// Whether a line comes that has this id.
+    /// Whether an inserted line has this id.
     fn comes(&self, id: &str) -> bool {
         self.coming.get(id).is_some_and(|&lines| lines > 0)
     }
 
-    /// The entries beside the branch whose parent went or got another id, and what they follow now.
+    /// The entries beside the branch whose parent was removed or renamed, and their new parents.
     fn others(&self) -> Vec<(usize, Option<Step>)> {
         let mend = &*self.mend;
         let entries = &mend.file.entries;
@@ -168,7 +168,7 @@ impl<'m, 'f> Linker<'m, 'f> {
             Step::Old(_) => None,
         });
         let moved: HashMap<usize, Step> = moved.collect();
-        // The nearest entry up the tree that stays; of those on the way it is remembered.
+        // The nearest ancestor that is kept; cached for the entries on the path.
         let mut known: HashMap<usize, Option<Step>> = HashMap::new();
         let mut stays = |mut node: usize| {
             let mut way = Vec::new();
@@ -178,7 +178,7 @@ impl<'m, 'f> Linker<'m, 'f> {
                     (None, Some(instead), _) | (None, None, Some(instead)) => *instead,
                     (None, None, None) if !mend.edits.is_gone(node) => Some(Step::Old(node)),
                     (None, None, None) => {
-                        // In a circle of links, nothing stays.
+                        // In a cycle of links, no ancestor is kept.
                         known.insert(node, None);
                         way.push(node);
                         match parent_of(node) {

@@ -1,4 +1,4 @@
-//! Brings a repair of the messages into the file: which lines change, and how they are linked.
+//! Applies a repair of the messages to the file: changed lines and their links.
 mod blocks;
 mod chain;
 mod links;
@@ -18,28 +18,28 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// A repair on its way into a file.
+/// A repair that is being applied to a file.
 pub(super) struct Mend<'f> {
     file: &'f SessionFile,
     path: Path,
     drafts: Vec<Draft>,
     edits: Edits,
-    /// The new lines, by how many entries of the branch stand before them.
+    /// The inserted lines, by the number of branch entries before them.
     added: BTreeMap<usize, Vec<New>>,
-    /// The entry of the branch that stands last in the file.
+    /// The entry of the branch that is last in the file.
     last: usize,
-    /// Where on the branch each entry is.
+    /// The index on the branch of each entry.
     steps: HashMap<usize, usize>,
     ids: NewIds,
-    /// Entries that get an id of their own.
+    /// Entries that get a new id.
     named: BTreeMap<usize, Name>,
     /// Entries whose links were changed.
     relinked: BTreeSet<usize>,
-    /// Entries that stand elsewhere.
+    /// Entries that move to another place.
     moved: BTreeSet<usize>,
 }
 
-/// A new line of the branch, or one that moved here.
+/// A line that is inserted into the branch, or moves there.
 #[derive(Clone, Debug)]
 struct New {
     id: Option<Name>,
@@ -49,7 +49,7 @@ struct New {
 #[derive(Clone, Debug)]
 enum NewLine {
     Message(Message),
-    /// An entry, as it is now.
+    /// A moved entry with its text.
     Moved(usize, Box<str>),
 }
 
@@ -70,7 +70,7 @@ impl<'f> Mend<'f> {
         &self.drafts
     }
 
-    /// Plans the repair of the messages, and the edits that it takes.
+    /// Plans the repair of the messages and the edits for it.
     pub(super) fn plan(&mut self, repair: Repair) -> Option<RepairPlan> {
         let transcript = self.file.transcript_of(&self.path, &self.drafts)?;
         let plan = repair.plan(&transcript);
@@ -82,22 +82,22 @@ impl<'f> Mend<'f> {
         Some(plan)
     }
 
-    /// The entries that get an id of their own.
+    /// The entries that get a new id.
     pub(super) fn named(&self) -> impl Iterator<Item = usize> {
         self.named.keys().copied()
     }
 
-    /// The entries that are linked anew.
+    /// The entries whose links change.
     pub(super) fn relinked(&self) -> impl Iterator<Item = usize> {
         self.relinked.iter().copied()
     }
 
-    /// The entries that stand elsewhere.
+    /// The entries that move.
     pub(super) fn moved(&self) -> impl Iterator<Item = usize> {
         self.moved.iter().copied()
     }
 
-    /// The messages as they were, and what becomes of the lines.
+    /// The drafts before the repair, and the edits.
     pub(super) fn into_parts(self) -> (Vec<Draft>, Edits) {
         (self.drafts, self.edits)
     }
@@ -108,7 +108,7 @@ impl<'f> Mend<'f> {
                 self.edits.remove(node);
             }
         }
-        // How many entries of the branch stand before what comes next.
+        // How many entries of the branch stand before the next inserted line.
         let first = self.path.nodes.first().and_then(|node| self.steps.get(node));
         let mut at = first.copied().unwrap_or(self.path.branch.len());
         for message in now {
@@ -124,8 +124,8 @@ impl<'f> Mend<'f> {
         }
     }
 
-    /// How many entries of the branch stand up to the last of a draft. A summary stands behind the
-    /// first of what it is shown before.
+    /// How many entries of the branch there are up to the last one of a draft. A summary stands
+    /// after the first entry of the messages that it is shown before.
     fn behind(&self, draft: usize) -> Option<usize> {
         let draft = Some(&self.drafts[draft]).filter(|draft| !draft.is_summary)?;
         draft.nodes.iter().filter_map(|node| self.steps.get(node)).max().map(|step| step + 1)

@@ -5,7 +5,7 @@ use crate::{
     message::{Blank, Block, Kind, Unknown},
 };
 
-/// What is told of a text.
+/// What an outline keeps of a text.
 #[derive(Clone, Copy)]
 pub(super) struct Text {
     pub(super) blank: Blank,
@@ -24,7 +24,7 @@ impl Text {
             return Some(Self::of(quoted.inside));
         }
         match quoted.inside.as_bytes().first() {
-            // It begins with a letter, and with none with which a repair's texts begin.
+            // Its first character is visible, and none of a repair's texts begins with it.
             Some(first) if first.is_ascii_graphic() && !matches!(first, b'\\' | b'[' | b'o') => {
                 Some(Self { blank: Blank::No, is_synthetic: false })
             }
@@ -44,12 +44,12 @@ pub(super) struct Part<'t> {
     id: Option<&'t str>,
     tool_use_id: Option<&'t str>,
     pub(super) text: Option<Text>,
-    /// Whether the content of a result was put there by a repair.
+    /// Whether a repair wrote the content of a result.
     content: Option<bool>,
     name: Option<&'t str>,
-    /// Which other members it has.
+    /// Which other members are present.
     has: u32,
-    /// How many members there are.
+    /// The number of members.
     pub(super) members: usize,
 }
 
@@ -61,7 +61,7 @@ const THOUGHT_SIGNATURE: u32 = 1 << 4;
 const CITATIONS: u32 = 1 << 5;
 const IS_SYSTEM_PROMPT: u32 = 1 << 6;
 const CACHE_CONTROL: u32 = 1 << 7;
-/// Members of blocks that are never touched.
+/// Set for members of blocks that a repair never changes.
 const UNTOUCHED: u32 = 1 << 8;
 const UNKNOWN: u32 = 1 << 9;
 
@@ -116,7 +116,7 @@ impl<'t> Part<'t> {
                 "data" => (18, UNTOUCHED),
                 "mimeType" => (19, UNTOUCHED),
                 "cache_control" => (20, CACHE_CONTROL),
-                // What has them can be judged all the same.
+                // Blocks with these members can still be judged.
                 _ => {
                     part.has |= UNKNOWN;
                     return scan.value();
@@ -127,7 +127,7 @@ impl<'t> Part<'t> {
                 return Some(());
             }
             part.has |= member;
-            // They are refused if they are none.
+            // The provider refuses a value that is no object.
             if matches!(member, INPUT | ARGUMENTS) && scan.peek() != b'{' {
                 return None;
             }
@@ -140,7 +140,7 @@ impl<'t> Part<'t> {
         self.has & members != 0
     }
 
-    /// `None` where not all of it is understood, here and below.
+    /// `None` where the block is not fully understood, here and in the functions below.
     pub(super) fn anthropic(&self) -> Option<Block> {
         let is_refused = !self.has(INPUT) || self.is_refused(200);
         let is_refused = is_refused || !self.id.is_none_or(format::is_plain);
@@ -181,14 +181,13 @@ impl<'t> Part<'t> {
         }))
     }
 
-    /// Whether the name of a tool is refused, if at most so many bytes of it are taken.
+    /// Whether the provider refuses the tool's name, given this limit in bytes.
     fn is_refused(&self, most: usize) -> bool {
         self.name.is_none_or(|name| name.is_empty() || name.len() > most)
     }
 }
 
-/// Whether a result's content was put there by a repair: a text, or the one part that it has.
-/// `None` of one that is `null`.
+/// Whether a repair wrote a result's content: a text, or its only part. `None` for `null`.
 fn answer(scan: &mut Scan<'_>) -> Option<Option<bool>> {
     match scan.peek() {
         b'n' => scan.null().map(|_| None),

@@ -1,4 +1,4 @@
-//! What a message says, as an outline has it.
+//! A message in an outline.
 use super::{
     Seen, block, message,
     part::{Part, Text},
@@ -13,7 +13,7 @@ use crate::{
     name::Name,
 };
 
-/// What a message says.
+/// The content of a message.
 #[derive(Default)]
 enum Content {
     #[default]
@@ -25,14 +25,14 @@ enum Content {
 /// The blocks of a content.
 #[derive(Default)]
 struct Parts {
-    /// `None` if not all are understood.
+    /// `None` if a block is not understood.
     blocks: Option<Vec<Block>>,
-    /// Whether one of them is a thought of the model's.
+    /// Whether one of them is a thinking block.
     has_thought: bool,
-    /// How many there are, and whether the text of the last was put there by a repair.
+    /// How many there are, and whether a repair wrote the text of the last one.
     count: usize,
     is_synthetic: bool,
-    /// Whether there are too many, or one has too many members.
+    /// Whether there are too many blocks, or a block has too many members.
     is_too_much: bool,
 }
 
@@ -58,7 +58,7 @@ impl Parts {
             parts.has_thought |= matches!(part.kind, Some("thinking" | "redacted_thinking"));
             let block = if is_openclaws { part.openclaw() } else { part.anthropic() };
             parts.blocks = parts.blocks.take().zip(block).map(|(mut blocks, block)| {
-                // Most have one.
+                // Most messages have one block.
                 if blocks.is_empty() {
                     blocks.reserve_exact(1);
                 }
@@ -80,7 +80,7 @@ pub(super) struct Said<'t> {
     tool_call_id: Option<&'t str>,
     stop_reason: Option<&'t str>,
     api: Option<&'t str>,
-    /// Whether it has a member in which other forms say something.
+    /// Whether it has a member that holds content in other forms.
     says_more: bool,
 }
 
@@ -135,8 +135,8 @@ impl<'t> Said<'t> {
         Some(said)
     }
 
-    /// `None` where not all of it is understood, here and below.
-    /// Of a message of which it has too much, it sees nothing.
+    /// `None` where the message is not fully understood, here and below. A message that exceeds the
+    /// limits has no blocks.
     pub(super) fn anthropic(self, group: Option<Name>) -> Option<What> {
         if matches!(self.content, Content::Parts(Parts { is_too_much: true, .. })) {
             return Some(What::Hidden);

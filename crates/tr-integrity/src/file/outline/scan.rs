@@ -1,23 +1,23 @@
-//! Goes through the JSON text of a record once, and looks only at what is asked for.
+//! A single-pass JSON scanner that only extracts what is asked for.
 //!
-//! All of the text is looked through as strictly as serde does: what is passed over is JSON too.
+//! Skipped parts are validated too, as strictly as by serde.
 use serde::de::IgnoredAny;
 
-/// Deeper values are left to serde, which goes over them without a stack.
+/// Deeper values are left to serde, which skips them without recursion.
 const DEEP: usize = 64;
 
-/// From so many bytes on, a string is looked through by larger blocks.
+/// Strings of at least this many bytes are scanned in larger blocks.
 const LONG: usize = 64;
 
-/// What is not JSON, or not as simple as is asked for, is `None`, here and below.
+/// Anything that is invalid, or more complex than the caller asks for, is `None`, here and below.
 pub(super) struct Scan<'t> {
     text: &'t str,
     at: usize,
-    /// So many blocks of a message are looked at, and members of a block.
+    /// The limit for blocks of a message, and for members of a block.
     pub(super) most: usize,
 }
 
-/// A string as it stands in the text, with its quotes and without.
+/// A string as written, with its quotes and without.
 #[derive(Clone, Copy)]
 pub(super) struct Quoted<'t> {
     pub(super) whole: &'t str,
@@ -30,7 +30,7 @@ impl<'t> Scan<'t> {
         Self { text, at: 0, most }
     }
 
-    /// The first byte of the next token; 0 at the end, which begins none.
+    /// The first byte of the next token; 0 at the end.
     #[inline]
     pub(super) fn peek(&mut self) -> u8 {
         let bytes = self.text.as_bytes();
@@ -43,7 +43,7 @@ impl<'t> Scan<'t> {
         0
     }
 
-    /// Goes over a token of one byte, if it is the next.
+    /// Consumes a one-byte token if it is the next.
     #[inline]
     fn take(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == byte;
@@ -57,7 +57,7 @@ impl<'t> Scan<'t> {
         self.at == self.text.len()
     }
 
-    /// Goes through an object. `member` goes over the value of each member.
+    /// Scans an object. `member` consumes the value of each member.
     pub(super) fn object(
         &mut self,
         mut member: impl FnMut(&mut Self, &'t str) -> Option<()>,
@@ -76,7 +76,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Goes through an array. `element` goes over each element.
+    /// Scans an array. `element` consumes each element.
     pub(super) fn array(&mut self, mut element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.take(b'[').then_some(())?;
         if self.take(b']') {
@@ -110,7 +110,7 @@ impl<'t> Scan<'t> {
         Some(Quoted { whole, inside, has_escapes })
     }
 
-    /// Goes over a string, and says whether it has escapes.
+    /// Skips a string; returns whether it has escapes.
     #[inline]
     fn skip_string(&mut self) -> Option<bool> {
         self.take(b'"').then_some(())?;
@@ -129,14 +129,14 @@ impl<'t> Scan<'t> {
         Some(has_escapes)
     }
 
-    /// Goes over a word.
+    /// Consumes a literal.
     fn word(&mut self, word: &str) -> Option<()> {
         let is_there = self.text.as_bytes()[self.at..].starts_with(word.as_bytes());
         self.at += word.len();
         is_there.then_some(())
     }
 
-    /// `null`, if that is the next value.
+    /// Consumes `null`, if that is the next value.
     pub(super) fn null(&mut self) -> Option<bool> {
         if self.peek() != b'n' {
             return Some(false);
@@ -144,7 +144,7 @@ impl<'t> Scan<'t> {
         self.word("null").map(|()| true)
     }
 
-    /// A boolean.
+    /// Consumes a boolean.
     pub(super) fn boolean(&mut self) -> Option<bool> {
         match self.peek() {
             b't' => self.word("true").map(|()| true),
@@ -153,7 +153,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Where the next byte is.
+    /// The position of the next byte.
     pub(super) const fn place(&self) -> usize {
         self.at
     }
@@ -162,7 +162,7 @@ impl<'t> Scan<'t> {
         self.at = place;
     }
 
-    /// Goes over any value; how many members or elements it has.
+    /// Skips any value; returns how many members or elements it has.
     pub(super) fn members(&mut self) -> Option<usize> {
         let mut count = 0;
         let value = |scan: &mut Self| {
@@ -177,7 +177,7 @@ impl<'t> Scan<'t> {
         Some(count)
     }
 
-    /// Goes over any value.
+    /// Skips any value.
     pub(super) fn value(&mut self) -> Option<()> {
         self.value_in(0)
     }
@@ -195,7 +195,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Goes over a value of any depth.
+    /// Skips a value of any depth.
     fn deep(&mut self) -> Option<()> {
         let rest = serde_json::Deserializer::from_str(&self.text[self.at..]);
         let mut values = rest.into_iter::<IgnoredAny>();
@@ -204,7 +204,7 @@ impl<'t> Scan<'t> {
         Some(())
     }
 
-    /// Goes through an object whatever its members are called. `member` goes over their values.
+    /// Scans an object whatever its members are called. `member` consumes their values.
     fn each_member(&mut self, mut member: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.take(b'{').then_some(())?;
         if self.take(b'}') {
@@ -239,7 +239,7 @@ impl<'t> Scan<'t> {
         Some(())
     }
 
-    /// Goes over one digit or more; how many there are.
+    /// Consumes one digit or more; returns how many.
     fn digits(&mut self) -> Option<usize> {
         let rest = &self.text.as_bytes()[self.at..];
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -256,7 +256,8 @@ fn ordinary(bytes: &[u8]) -> usize {
     while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let word = u64::from_le_bytes(*eight);
         let (quote, slash) = (word ^ (EACH * b'"' as u64), word ^ (EACH * b'\\' as u64));
-        // Of a byte that is zero, or less than a blank, the highest bit is set; of none before it.
+        // The high bit is set for bytes that are zero or below 0x20, and for no byte before the
+        // first of them.
         let zero = |word: u64| word.wrapping_sub(EACH) & !word;
         let control = word.wrapping_sub(EACH * 0x20) & !word;
         let found = (zero(quote) | zero(slash) | control) & (EACH * 0x80);
@@ -272,7 +273,7 @@ fn ordinary(bytes: &[u8]) -> usize {
     at + bytes[at..].iter().take_while(is_ordinary).count()
 }
 
-/// How long the blocks are in which nothing ends a string: a long text is looked through faster.
+/// The length of the leading blocks without the end of a string: long texts are scanned faster.
 fn plain_blocks(bytes: &[u8]) -> usize {
     const BLOCK: usize = 32;
     let (blocks, _) = bytes.as_chunks::<BLOCK>();
@@ -284,7 +285,7 @@ fn plain_blocks(bytes: &[u8]) -> usize {
     BLOCK * blocks.iter().take_while(is_plain).count()
 }
 
-/// How long the escape is that `bytes` begin with.
+/// The length of the escape at the beginning of `bytes`.
 fn escape_len(bytes: &[u8]) -> Option<usize> {
     match bytes.get(1)? {
         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),
