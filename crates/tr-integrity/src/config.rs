@@ -13,7 +13,7 @@ pub struct Layer0Config {
     pub validate_before_call: bool,
     /// Repairs without asking what validation finds, in the session and in what is sent: before a
     /// call of the model, when a session is loaded, and when the provider refuses it. Off by
-    /// default: the error or the load result then offers the repair.
+    /// default: a repair is planned and offered in the error, and not applied.
     pub auto_repair: bool,
     /// How many committed checkpoints are kept: 1 to 10,000, 10 by default.
     pub checkpoint_retention: usize,

@@ -22,7 +22,7 @@ struct Wire<'t> {
     role: Option<&'t RawValue>,
     #[serde(borrow, default, deserialize_with = "json::present")]
     content: Option<&'t RawValue>,
-    /// Who answered, in a session of Claude Code's.
+    /// The model that answered, in a session of Claude Code's.
     #[serde(borrow)]
     model: Option<&'t RawValue>,
 }
@@ -47,7 +47,7 @@ struct WireBlock<'t> {
     is_system_prompt: Option<&'t RawValue>,
 }
 
-/// The members of a message, those of the model's answers among them.
+/// The known members of a message, including those of the model's answers.
 const MEMBERS: [&str; 13] = [
     "container",
     "content",
@@ -64,11 +64,11 @@ const MEMBERS: [&str; 13] = [
     "usage",
 ];
 
-/// What is taken of the name of a tool, and of an id.
+/// The provider's limits for tool names and ids.
 const NAME: Text = Text::name("tool_use.name", 200, false);
 const ID: Text = Text::id("tool_use.id", usize::MAX, true);
 
-/// The form.
+/// The form of Anthropic's Messages API.
 pub(super) struct Anthropic;
 
 impl Form for Anthropic {
@@ -97,7 +97,7 @@ impl Form for Anthropic {
         let list = content.map(|content| json::span(&raw, content.get()));
         if let Some(content) = wire.content {
             if content.get().starts_with('"') {
-                // An empty string is no content, not an empty block.
+                // An empty string is an empty content, not an empty block.
                 let blank = blank(content);
                 if blank != Blank::Empty {
                     let span = json::span(&raw, content.get());
@@ -111,7 +111,7 @@ impl Form for Anthropic {
                     is_system |= role == Role::User && is_prompt.is_some_and(is_true);
                     let unknown = wire.as_ref().and_then(|wire| unknown_in(element, wire));
                     let kind = match wire.map_or(Kind::Unread, |wire| kind(&raw, &wire)) {
-                        // What it says stands elsewhere.
+                        // Its content is in an unknown member.
                         Kind::Text(_) if unknown == Some(Unknown::Content) => Kind::Other,
                         kind => kind,
                     };
@@ -164,12 +164,12 @@ impl Form for Anthropic {
         vec![format!(r#"{{"role":"user","content":[{}]}}"#, results.join(","))]
     }
 
-    /// A content that is one string becomes a block.
+    /// A string content becomes a text block.
     fn listed(&self, block: String) -> String {
         if block.starts_with('"') { format!(r#"{{"type":"text","text":{block}}}"#) } else { block }
     }
 
-    /// A block with the title, then the content's own blocks as far as a user may send them.
+    /// A block with the title, then those blocks of the content that a user may send.
     fn result_as_text(&self, title: &str, _: &str, content: Option<&str>) -> Vec<String> {
         let mut blocks = vec![text_block(title)];
         let Some(content) = content else { return blocks };
@@ -183,7 +183,7 @@ impl Form for Anthropic {
                     let last = blocks.pop().map(|last| with_mark_of(last, part));
                     blocks.extend(last);
                 }
-                // Without a text it is damaged: what it says is somewhere else in it.
+                // A text block without a text is damaged: its content may be in another member.
                 Some("text") if !wire.text.is_some_and(is_string) => {
                     blocks.push(with_mark_of(text_block(part), part));
                 }
@@ -206,7 +206,7 @@ impl Form for Anthropic {
                  immediately after: {id}. Each `tool_use` block must have a corresponding \
                  `tool_result` block in the next message."
             ),
-            // The provider looks for the result at the head of the next message only.
+            // The provider only accepts a result at the head of the next message.
             Fault::ResultAfterContent => format!(
                 "messages.{}: `tool_use` ids were found without `tool_result` blocks immediately \
                  after: {id}. Each `tool_use` block must have a corresponding `tool_result` block \
@@ -263,12 +263,12 @@ impl Form for Anthropic {
     }
 }
 
-/// Whether this model is Anthropic's; others that speak this form have limits of their own.
+/// Whether this is a model of Anthropic's; others that use this form have their own limits.
 pub(super) fn is_ours(model: &str) -> bool {
     model.contains("claude") || model.contains("anthropic")
 }
 
-/// How a member is refused.
+/// The provider's error text for a refused member.
 fn words(refused: &Refused, message: usize, block: Option<usize>) -> String {
     let place = match block {
         Some(block) => format!("messages.{message}.content.{block}.{}", refused.member),
@@ -288,8 +288,8 @@ fn words(refused: &Refused, message: usize, block: Option<usize>) -> String {
     format!("{place}: {why}")
 }
 
-/// What is refused of a message's content. Of one that is neither a text nor a list nobody knows
-/// what it says.
+/// Why the provider refuses a message's content. A content that is neither a text nor a list is not
+/// judged here.
 fn refused(content: Option<&RawValue>) -> Option<Refused> {
     let why = match content {
         None => Why::Missing,
@@ -299,7 +299,7 @@ fn refused(content: Option<&RawValue>) -> Option<Refused> {
     Some(Refused::new(Fault::RefusedContent, "content", why))
 }
 
-/// What is refused of a block of this speaker's.
+/// Why the provider refuses a block in a message of this role.
 fn refused_in(block: &str, kind: &Kind, role: Role) -> Option<Refused> {
     match kind {
         Kind::Use { id, .. } => {
@@ -339,19 +339,19 @@ fn kind(raw: &str, wire: &WireBlock<'_>) -> Kind {
     }
 }
 
-/// What of a block is not understood.
+/// Whether a block has unknown parts.
 fn unknown_in(block: &str, wire: &WireBlock<'_>) -> Option<Unknown> {
     let kind = wire.kind.and_then(json::string).unwrap_or_default();
     let members: &[&str] = match &*kind {
         "text" => &["type", "text", "citations", "cache_control", "isSystemPrompt"],
         "tool_use" => &["type", "id", "name", "input", "caller", "cache_control"],
         "tool_result" => &["type", "tool_use_id", "content", "is_error", "cache_control"],
-        // These are never touched, whatever they have.
+        // A repair never changes these, whatever members they have.
         kind if is_untouched(kind) => return None,
         _ => return Some(Unknown::Content),
     };
     let unknown = known::block(block, members)?;
-    // What it says may be in the members that are not known.
+    // The content may be in an unknown member.
     let is_bare = match &*kind {
         "text" => wire.text.is_none(),
         "tool_result" => wire.content.is_none(),
@@ -360,7 +360,7 @@ fn unknown_in(block: &str, wire: &WireBlock<'_>) -> Option<Unknown> {
     Some(if is_bare { Unknown::Content } else { unknown })
 }
 
-/// Whether a block of this type is known, and says nothing that a repair would go by.
+/// Whether a block type is known and irrelevant to a repair.
 pub(crate) fn is_untouched(kind: &str) -> bool {
     const KINDS: [&str; 10] = [
         "compaction",
@@ -377,7 +377,7 @@ pub(crate) fn is_untouched(kind: &str) -> bool {
     KINDS.contains(&kind) || kind.ends_with("_tool_result")
 }
 
-/// What cannot be read as a string (a lone surrogate) is text all the same.
+/// A text that cannot be decoded (a lone surrogate) counts as not blank.
 fn blank(text: &RawValue) -> Blank {
     json::string(text).as_deref().map_or(Blank::No, Blank::of)
 }

@@ -1,4 +1,4 @@
-//! What one form of transcripts says for itself, and what several of them share.
+//! The interface of a transcript form, and code that several forms share.
 use super::ReadError;
 use crate::{
     json::{self, Piece},
@@ -8,96 +8,96 @@ use crate::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What an unanswered use gets as its result: an error with exactly this content.
+/// The content of the error result that a repair adds for an unanswered use.
 pub const OUTCOME_UNKNOWN: &str = "outcome unknown, may have run";
 
-/// How a repair of OpenClaw's begins what it puts in the place of a missing result.
+/// The beginning of the content with which OpenClaw's own repair fills in a missing result.
 const OPENCLAW_SYNTHETIC: &str = "[openclaw] missing tool result in session history";
 
-/// One form: how its messages are read and written. The rules of its provider are data, so that
-/// what is alike in several forms is written once, by the rule.
+/// One form: reads and writes its messages. The provider's rules are data ([`Rules`]), so that each
+/// rule is implemented once for all forms.
 pub(crate) trait Form: Sync {
-    /// The rules of its provider.
+    /// The provider's rules.
     fn rules(&self) -> Rules;
 
     /// Reads a message.
     fn read(&self, raw: Box<str>) -> Result<Body, ReadError>;
 
-    /// How much says that a message is in this form.
+    /// A score for how strongly a message looks like this form.
     fn evidence(&self, message: &str) -> usize;
 
-    /// The messages with these uses.
+    /// Writes the messages with these uses.
     fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String>;
 
-    /// A result: a block, or a message of its own.
+    /// Writes a result: a block, or a message of its own.
     fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String;
 
-    /// The messages that hold these results.
+    /// Writes the messages that hold these results.
     fn hold(&self, results: &[String]) -> Vec<String> {
         results.to_vec()
     }
 
-    /// A block as it stands in a list of blocks.
+    /// A block as an element of a list of blocks.
     fn listed(&self, block: String) -> String {
         block
     }
 
-    /// `message` with its blocks made of `pieces`; `None` if it cannot stand without blocks.
+    /// `message` with the blocks `pieces`; `None` if it cannot exist without blocks.
     fn rewrite(&self, message: &Message, pieces: &[Piece]) -> Option<String> {
         Some(message.with_pieces(pieces))
     }
 
-    /// Whether a message that takes the place of a result keeps its other members.
+    /// Whether a message that replaces a result keeps the result's other members.
     fn keeps_members(&self) -> bool {
         false
     }
 
-    /// A result without its use, as text that keeps its content: blocks, or the message. `result`
-    /// is all of it.
+    /// Converts a result without its use to text that keeps its content: blocks, or the message.
+    /// `result` is the whole result.
     fn result_as_text(&self, title: &str, result: &str, content: Option<&str>) -> Vec<String>;
 
-    /// The messages for which the provider may ask for thoughts that are not there, and their
-    /// texts for which it does not.
+    /// The messages for which the provider may demand missing thoughts, each with a text for which
+    /// it does not.
     fn waive_thoughts(&self, _: &[Message]) -> Vec<(usize, String)> {
         Vec::new()
     }
 
-    /// `message` with the members that its provider refuses and that can say the same otherwise;
-    /// `None` if it has none.
+    /// `message` with those refused members corrected that can be written in another way; `None` if
+    /// there are none.
     fn corrected(&self, _: &Message) -> Option<String> {
         None
     }
 
-    /// The text with which the provider refuses what was found.
+    /// The provider's error text for a finding.
     fn error(&self, finding: &Finding) -> String;
 }
 
-/// The rules of a provider.
+/// A provider's rules.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
-    /// Where it looks for results.
+    /// Where it expects results.
     pub(crate) results: Results,
-    /// The members that hold the id of a use, and of a result.
+    /// The members with the id of a use, and of a result.
     pub(crate) id_members: (&'static str, &'static str),
-    /// Whether it refuses a session that names an id twice.
+    /// Whether it refuses a session in which two uses have the same id.
     pub(crate) refuses_repeated_ids: bool,
-    /// What it refuses because nothing is in it.
+    /// Which empty parts it refuses.
     pub(crate) blanks: Blanks,
-    /// Whether a use or a result may lack an id, so that its tool's name pairs it. Elsewhere a use
-    /// without one is refused.
+    /// Whether a use or a result may lack an id and is then paired by the tool's name. Otherwise a
+    /// use without an id is refused.
     pub(crate) names_pair: bool,
-    /// Whether the steps of a turn may carry signatures of the model's thoughts.
+    /// Whether the steps of a turn may carry thought signatures.
     pub(crate) signs_steps: bool,
-    /// Whether the system may speak between uses and their results, as long as it says nothing:
-    /// a change of effort.
+    /// Whether a system message without content may stand between uses and their results: it only
+    /// changes the effort.
     pub(crate) passes_over_system: bool,
-    /// If a step must follow a message of the user's, results among them: one that may stand
-    /// before a step that begins the session.
+    /// Set if a step must follow a user's message, results included: a user's message that may be
+    /// put before a step that begins the session.
     pub(crate) follows_user: Option<&'static str>,
 }
 
 impl Rules {
-    /// Those of a provider that asks for no more than that uses and results are paired.
+    /// The rules of a provider that only requires uses and results to be paired.
     pub(super) const fn of(
         results: Results,
         id_of_use: &'static str,
@@ -116,30 +116,30 @@ impl Rules {
     }
 }
 
-/// What a provider refuses because nothing is in it.
+/// Which empty parts a provider refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blanks {
     /// Nothing.
     Nothing,
     /// Messages without parts.
     Messages,
-    /// Texts without text too, and messages of white space. It also looks for results at the head
-    /// of their message only.
+    /// Also texts without text, and messages of white space. Such a provider also expects results
+    /// at the head of their message.
     Texts,
 }
 
-/// Where a provider looks for a use's result.
+/// Where a provider expects the result of a use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Results {
-    /// In blocks of the user's message behind the step's one message.
+    /// In blocks of the user's message after the step's single message.
     Blocks,
-    /// In messages directly behind the step's one message.
+    /// In messages directly after the step's single message.
     Messages,
-    /// In items anywhere behind the use. A step is a run of the model's items.
+    /// In items anywhere after the use. A step is a run of the model's items.
     Items,
 }
 
-/// A tool use that is to be written.
+/// A tool use to write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewUse<'r> {
     pub(crate) id: &'r str,
@@ -147,16 +147,16 @@ pub(crate) struct NewUse<'r> {
     pub(crate) input: &'r str,
 }
 
-/// A tool use that is to be answered.
+/// A tool use to answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'r> {
     pub(crate) id: &'r str,
     pub(crate) name: &'r str,
-    /// How it stands in the transcript; empty if it is written here.
+    /// Its text in the transcript; empty if this crate writes the use.
     pub(crate) text: &'r str,
 }
 
-/// Whether a repair put this content there.
+/// Whether a repair wrote this content.
 pub(super) fn is_synthetic(content: Option<&RawValue>) -> bool {
     content.is_some_and(|content| is_synthetic_text(&plain_text(content)))
 }
@@ -165,7 +165,7 @@ pub(crate) fn is_synthetic_text(text: &str) -> bool {
     text == OUTCOME_UNKNOWN || text.starts_with(OPENCLAW_SYNTHETIC)
 }
 
-/// The text of a content: a string, or the one text part that it has.
+/// The text of a content: a string, or its only text part.
 fn plain_text(content: &RawValue) -> String {
     #[derive(Deserialize)]
     struct Part<'t> {
@@ -181,7 +181,7 @@ fn plain_text(content: &RawValue) -> String {
     }
 }
 
-/// `text` with the mark for the provider's cache that `was` has, which it takes the place of.
+/// `text` with the cache mark of `was`, which it replaces.
 pub(crate) fn with_mark_of(text: String, was: &str) -> String {
     const MARK: &str = "cache_control";
     let marks = json::members(was).unwrap_or_default();
@@ -192,12 +192,12 @@ pub(crate) fn with_mark_of(text: String, was: &str) -> String {
     }
 }
 
-/// The content as one text: of a string its own, of anything else the JSON.
+/// The content as one text: a string's value, or the JSON of anything else.
 pub(super) fn as_text(content: &str) -> String {
     serde_json::from_str(content).unwrap_or_else(|_| content.to_owned())
 }
 
-/// The string that a member holds; empty if it holds none.
+/// A member's string; empty if it is no string.
 pub(super) fn text(member: Option<&RawValue>) -> Box<str> {
     member.and_then(json::string).unwrap_or_default().into()
 }

@@ -1,5 +1,5 @@
-//! Google's Gemini API: uses and results are parts of a content. Where a call has no id, its name
-//! and its place pair it with its response.
+//! Google's Gemini API: uses and results are parts of a content. A call without an id is paired
+//! with its response by name and position.
 use super::{
     ReadError,
     form::{Asked, Blanks, Form, NewUse, Results, Rules, is_synthetic, text},
@@ -14,10 +14,10 @@ use crate::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What the provider takes in the place of a signature that nobody has.
+/// The provider's own placeholder for a missing signature.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// What the user says before a session whose beginning is gone.
+/// The user's message that is put before a session whose beginning is missing.
 const BEGIN: &str =
     r#"{"role":"user","parts":[{"text":"[what came before is not in this session]"}]}"#;
 
@@ -29,7 +29,7 @@ struct Wire<'t> {
     parts: Option<&'t RawValue>,
 }
 
-/// A part, in the spelling of JSON or of Python.
+/// A part, in the spelling of JSON or of the Python SDK.
 #[derive(Default, Deserialize)]
 struct WirePart<'t> {
     #[serde(borrow, alias = "function_call", rename = "functionCall")]
@@ -51,12 +51,12 @@ struct WireFunction<'t> {
     args: Option<&'t RawValue>,
     #[serde(borrow)]
     response: Option<&'t RawValue>,
-    /// Images and files beside the response.
+    /// Images and files next to the response.
     #[serde(borrow)]
     parts: Option<&'t RawValue>,
 }
 
-/// What a tool answered, where that is one text.
+/// A tool's answer that is a single text.
 #[derive(Default, Deserialize)]
 struct Answer<'t> {
     #[serde(borrow)]
@@ -67,7 +67,7 @@ struct Answer<'t> {
     error: Option<&'t RawValue>,
 }
 
-/// The members of a part in which it says something, and those beside them.
+/// The members of a part that hold content, and those next to them.
 const SAYING: [&str; 9] = [
     "codeExecutionResult",
     "executableCode",
@@ -82,11 +82,11 @@ const SAYING: [&str; 9] = [
 const BESIDE: [&str; 5] =
     ["mediaResolution", "partMetadata", "thought", "thoughtSignature", "videoMetadata"];
 
-/// The members of a call, and of a response.
+/// The known members of a call, and of a response.
 const CALL: [&str; 5] = ["id", "name", "args", "partialArgs", "willContinue"];
 const RESPONSE: [&str; 6] = ["id", "name", "response", "parts", "scheduling", "willContinue"];
 
-/// The form.
+/// The form of Gemini's API.
 pub(super) struct Gemini;
 
 impl Form for Gemini {
@@ -148,7 +148,7 @@ impl Form for Gemini {
         vec![format!(r#"{{"role":"model","parts":[{}]}}"#, parts.join(","))]
     }
 
-    /// Has an id if the call has one, and is spelled as the call is.
+    /// Writes an id if the call has one, in the call's spelling.
     fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String {
         let part: WirePart<'_> = json::object(asked.text).unwrap_or_default();
         let call: WireFunction<'_> = part.call.and_then(function).unwrap_or_default();
@@ -170,7 +170,8 @@ impl Form for Gemini {
         vec![format!(r#"{{"role":"user","parts":[{}]}}"#, results.join(","))]
     }
 
-    /// Parallel calls carry one signature, at the first: what comes first without it says so.
+    /// Parallel calls carry one signature, on the first: if that call is removed, the next first
+    /// one gets the placeholder.
     fn rewrite(&self, message: &Message, pieces: &[Piece]) -> Option<String> {
         let mut pieces = pieces.to_vec();
         let was_signed =
@@ -182,7 +183,7 @@ impl Form for Gemini {
         Some(message.with_pieces(&pieces))
     }
 
-    /// A text with the title and the answer, then what the response had beside it.
+    /// A text with the title and the answer, then the response's other parts.
     fn result_as_text(&self, title: &str, _: &str, content: Option<&str>) -> Vec<String> {
         let Some(whole) = content else { return vec![text_part(title)] };
         let function: WireFunction<'_> = json::object(whole).unwrap_or_default();
@@ -197,7 +198,7 @@ impl Form for Gemini {
         parts
     }
 
-    /// It asks where a step with calls has no signature.
+    /// The provider demands a signature for each step with calls.
     fn waive_thoughts(&self, messages: &[Message]) -> Vec<(usize, String)> {
         let unsigned = messages.iter().enumerate().filter(|(_, message)| !message.is_signed());
         let waive = |(at, message): (usize, &Message)| {
@@ -244,11 +245,11 @@ impl Form for Gemini {
     }
 }
 
-/// What is taken of the name of a tool: any but none.
+/// The provider's limit for tool names: any name that is not empty.
 const CALL_NAME: Text = Text::name("function_call.name", usize::MAX, false);
 const RESPONSE_NAME: Text = Text::name("function_response.name", usize::MAX, false);
 
-/// How a member is refused.
+/// The provider's error text for a refused member.
 fn words(refused: &Refused, at: usize, part: usize) -> String {
     let place = format!("contents[{at}].parts[{part}].{}", refused.member);
     match refused.why {
@@ -266,7 +267,7 @@ fn words(refused: &Refused, at: usize, part: usize) -> String {
     }
 }
 
-/// What is refused of a part. A `null` is as if it were not there.
+/// Why the provider refuses a part. A `null` member counts as missing.
 fn refused_in(part: &str, wire: &WirePart<'_>) -> Option<Refused> {
     let is_struct = |member, value: Option<&RawValue>| {
         value.and_then(|value| object(Fault::RefusedInput, member, Some(value)))
@@ -284,7 +285,7 @@ fn refused_in(part: &str, wire: &WirePart<'_>) -> Option<Refused> {
     is_bare.then(|| Refused::new(Fault::RefusedContent, "data", Why::Missing))
 }
 
-/// What of a part is not understood.
+/// Whether a part has unknown members.
 fn unknown(part: &str) -> Option<Unknown> {
     let members = json::members(part).ok()?;
     let mut names = members.keys().map(|name| json::camel_case(name));
@@ -320,7 +321,7 @@ fn kind(raw: &str, part: &WirePart<'_>) -> Kind {
     Kind::Result { id, id_at, name, content, synthetic }
 }
 
-/// A call or a response; `null` is none, and so is an id of `null` or without text.
+/// A call or a response; a `null` counts as missing, and so does an id that is `null` or empty.
 fn function(raw: &RawValue) -> Option<WireFunction<'_>> {
     let mut function: WireFunction<'_> = json::object(raw.get()).ok()?;
     function.id = function.id.filter(|id| json::string(id).is_some_and(|id| !id.is_empty()));
@@ -332,14 +333,14 @@ fn answered(response: &str) -> Option<&RawValue> {
     answer.output.or(answer.result).or(answer.error)
 }
 
-/// The text of an answer that says nothing else.
+/// The text of an answer that holds nothing else.
 fn answer(response: &str) -> Option<std::borrow::Cow<'_, str>> {
     let members: serde_json::Map<String, serde_json::Value> =
         serde_json::from_str(response).ok()?;
     answered(response).filter(|_| members.len() == 1).and_then(json::string)
 }
 
-/// Whether a repair put this response there.
+/// Whether a repair wrote this response.
 fn is_made_up(response: &RawValue) -> bool {
     is_synthetic(answered(response.get()))
 }
@@ -357,7 +358,7 @@ fn is_signed_call(part: &str) -> bool {
     part.call.is_some() && part.signature.is_some()
 }
 
-/// A call with what stands for a signature, spelled as the call is.
+/// A call with the placeholder signature, in the call's spelling.
 fn signed(part: &str) -> String {
     #[derive(Deserialize)]
     struct Nothing<'t> {

@@ -1,9 +1,9 @@
-//! What is known of the members of messages and blocks: what has others is not understood.
+//! The known members of messages and blocks; other members make them not understood.
 use crate::{json, message::Unknown};
 use serde_json::value::RawValue;
 
-/// Members in which some form or other keeps what a message says. In a form that does not know
-/// them, a message that has one says something that is not read.
+/// The members that hold content in any form. A message in a form without such a member has content
+/// that is not read.
 pub(crate) fn may_say(name: &str) -> bool {
     matches!(
         name,
@@ -44,20 +44,21 @@ pub(crate) fn may_say(name: &str) -> bool {
     )
 }
 
-/// Whether a value says nothing, wherever it stands.
+/// Whether a value is empty at every level.
 fn is_nothing(value: &RawValue) -> bool {
     matches!(value.get(), "null" | r#""""# | "[]" | "{}")
 }
 
-/// Whether a content is of a shape that its form takes: a list, or nothing; a text begins with `"`.
+/// Whether a content has a type that the form allows: a list, or missing; with `takes_text`, also a
+/// string.
 pub(super) fn has_shape(content: Option<&RawValue>, takes_text: bool) -> bool {
     content.map(RawValue::get).is_none_or(|content| {
         content == "null" || content.starts_with('[') || takes_text && content.starts_with('"')
     })
 }
 
-/// What of a message is not understood. `known` are the members that its form knows, and `content`
-/// is what it says by them.
+/// Whether a message has unknown parts. `known` are the members of its form, and `content` is the
+/// content that they hold.
 pub(super) fn message(raw: &str, known: &[&str], content: Option<&RawValue>) -> Option<Unknown> {
     let members = json::members(raw).unwrap_or_default();
     let others = members
@@ -73,8 +74,8 @@ pub(super) fn message(raw: &str, known: &[&str], content: Option<&RawValue>) -> 
     Some(if says_unknown { Unknown::Content } else { Unknown::Members })
 }
 
-/// The members of a result that its text, or its title, tells, and those that say something to
-/// nobody once it is no result.
+/// The members of a result that its text or its title already contains, and those that mean nothing
+/// outside of a result.
 const TOLD: [&str; 16] = [
     "cacheControl",
     "callId",
@@ -94,8 +95,8 @@ const TOLD: [&str; 16] = [
     "functionCall",
 ];
 
-/// What a result says beside its content, a line for each member: its tool, that it failed. Its
-/// title tells `id`.
+/// The members of a result other than its content, one line for each: its tool, that it failed. Its
+/// title contains `id`.
 pub(super) fn beside(result: &str, id: &str) -> Vec<String> {
     let members = json::members(result).unwrap_or_default();
     let mut lines = Vec::new();
@@ -111,7 +112,7 @@ pub(super) fn beside(result: &str, id: &str) -> Vec<String> {
     lines
 }
 
-/// What of a block is not understood, if its type is known to have these members.
+/// Whether a block of a known type has other members than these.
 pub(super) fn block(raw: &str, known: &[&str]) -> Option<Unknown> {
     let members = json::members(raw).unwrap_or_default();
     members.keys().any(|name| !known.contains(&&**name)).then_some(Unknown::Members)

@@ -1,4 +1,4 @@
-//! The forms in which providers write transcripts; one module for each.
+//! The transcript forms of providers, one module for each.
 mod anthropic;
 mod form;
 mod gemini;
@@ -45,7 +45,7 @@ pub enum Format {
     OpenClaw,
 }
 
-/// A message that is not in its format's form.
+/// A message that does not fit its format.
 #[derive(Debug)]
 pub struct ReadError {
     what: &'static str,
@@ -54,7 +54,7 @@ pub struct ReadError {
 }
 
 impl Format {
-    /// All forms; of those for which a text says as much, the first is meant.
+    /// All forms, in the order of preference for a text that fits several equally well.
     pub(crate) const ALL: [Self; 5] = [
         Self::OpenClaw,
         Self::AnthropicMessages,
@@ -77,9 +77,9 @@ impl Format {
         self.form().rules()
     }
 
-    /// The form of a JSON text: an array of messages, or a request with messages in it.
+    /// Detects the form of a JSON text: an array of messages, or a request with messages.
     ///
-    /// `None` if nothing in it tells the forms apart (only plain texts), or if it is neither.
+    /// `None` if only plain texts are in it, which every form has, or if it is neither.
     #[must_use]
     pub fn detect(text: &str) -> Option<Self> {
         Request::of(text).ok()?.detect()
@@ -94,14 +94,14 @@ impl Format {
         self.form().read(raw.into()).map(Message::new)
     }
 
-    /// Whether the provider refuses a session that names an id twice.
+    /// Whether the provider refuses a session in which two uses have the same id.
     #[must_use]
     pub fn refuses_repeated_ids(self) -> bool {
         self.rules().refuses_repeated_ids
     }
 
-    /// The rules with a provider that takes messages in the form `asked`, if that is known. Its
-    /// agent puts them into that form: only what it passes on as it is counts.
+    /// The rules for a provider that takes messages in the form `asked`, if that is known. The
+    /// agent converts the messages to that form: only the rules for unconverted parts apply.
     pub(crate) fn rules_of(self, asked: Option<Self>) -> Rules {
         let rules = self.rules();
         let refuses = |asked: Self| asked.rules().refuses_repeated_ids;
@@ -109,8 +109,8 @@ impl Format {
         Rules { refuses_repeated_ids, ..rules }
     }
 
-    /// Where the last step begins, with all that stands behind it, and its turn where that
-    /// counts; the end if there is none.
+    /// Where the last step begins, or its turn where that matters; the end of the list if there is
+    /// no step.
     pub(crate) fn last_step(self, messages: &[Message]) -> usize {
         if self.rules().signs_steps {
             return messages.iter().rposition(Message::begins_turn).unwrap_or(0);
@@ -123,34 +123,34 @@ impl Format {
         messages[..last].iter().rposition(|m| !is_model(m)).map_or(0, |before| before + 1)
     }
 
-    /// Reads what this crate wrote itself.
+    /// Reads a message that this crate wrote.
     pub(crate) fn own(self, raw: String) -> Message {
         self.read(raw).expect("what was written here can be read")
     }
 
-    /// The messages of a step with these uses.
+    /// Writes the messages of a step with these uses.
     pub(crate) fn write_uses(self, uses: &[NewUse<'_>]) -> Vec<Message> {
         self.form().write_uses(uses).into_iter().map(|raw| self.own(raw)).collect()
     }
 
-    /// The messages that hold these results.
+    /// Writes the messages that hold these results.
     pub(crate) fn hold_results(self, results: &[String]) -> Vec<Message> {
         self.form().hold(results).into_iter().map(|raw| self.own(raw)).collect()
     }
 
-    /// A block as it stands in a list of blocks: a content that is one string becomes a block.
+    /// A block as an element of a list of blocks: a string content becomes a block.
     pub(crate) fn listed(self, message: &Message, block: &Block, new_id: Option<&str>) -> String {
         self.form().listed(block.text_in(message, self, new_id))
     }
 
-    /// `message` with its blocks made of `pieces`; `None` if it cannot stand without blocks.
+    /// `message` with the blocks `pieces`; `None` if it cannot exist without blocks.
     pub(crate) fn rewrite(self, message: &Message, pieces: &[Piece]) -> Option<Message> {
         let raw = self.form().rewrite(message, pieces)?;
         Some(message.with_raw_of(self.own(raw)))
     }
 
-    /// A result without its use, as text that keeps its content and what it says beside that:
-    /// blocks, or the message. `result` is all of it.
+    /// Converts a result without its use to text that keeps its content and its other members:
+    /// blocks, or the message. `result` is the whole result.
     pub(crate) fn result_as_text(
         self,
         title: &str,
@@ -162,7 +162,7 @@ impl Format {
         if form.keeps_members() {
             return form.result_as_text(title, result, content);
         }
-        // Where its content is not where it belongs, all of it is the content.
+        // A content in the wrong place counts as the whole content.
         let beside = if content == Some(result) { Vec::new() } else { known::beside(result, id) };
         let title = std::iter::once(title.to_owned()).chain(beside).collect::<Vec<_>>().join("\n");
         form.result_as_text(&title, result, content)
@@ -183,7 +183,7 @@ impl ReadError {
         self
     }
 
-    /// The message that could not be read, from 0.
+    /// The index of the message that could not be read.
     #[must_use]
     pub const fn message_index(&self) -> Option<usize> {
         self.at

@@ -20,7 +20,7 @@ struct Wire<'t> {
     role: Option<&'t RawValue>,
     #[serde(borrow)]
     content: Option<&'t RawValue>,
-    /// Beside these, an answer may have no content.
+    /// With one of these, an answer may have no content.
     #[serde(borrow)]
     audio: Option<&'t RawValue>,
     #[serde(borrow)]
@@ -45,8 +45,8 @@ struct WireCall<'t> {
     custom: Option<&'t RawValue>,
 }
 
-/// The members of a message, those of the model's answers and of other providers that speak this
-/// form among them.
+/// The known members of a message, including those of the model's answers and of other providers
+/// that use this form.
 const MEMBERS: [&str; 15] = [
     "annotations",
     "audio",
@@ -65,14 +65,14 @@ const MEMBERS: [&str; 15] = [
     "tool_name",
 ];
 
-/// The members of a call.
+/// The known members of a call.
 const CALL: [&str; 7] =
     ["custom", "extra_content", "function", "id", "index", "provider_specific_fields", "type"];
 
-/// The members of a result.
+/// The known members of a result.
 const RESULT: [&str; 6] = ["cache_control", "content", "name", "role", "tool_call_id", "tool_name"];
 
-/// The types of a content's parts.
+/// The known types of a content's parts.
 const PARTS: [&str; 7] =
     ["audio_url", "file", "image_url", "input_audio", "refusal", "text", "video_url"];
 
@@ -84,11 +84,11 @@ struct WireFunction<'t> {
     arguments: Option<&'t RawValue>,
 }
 
-/// What is taken of an id, and of the name of a tool.
+/// The provider's limits for ids and tool names.
 const ID: Text = Text::id("id", 40, false);
 const NAME: Text = Text::name("function.name", 128, true);
 
-/// The form.
+/// The form of OpenAI's Chat Completions API.
 pub(super) struct Chat;
 
 impl Form for Chat {
@@ -143,7 +143,7 @@ impl Form for Chat {
 
     fn evidence(&self, message: &str) -> usize {
         let Ok(wire) = json::object::<Wire<'_>>(message) else { return 0 };
-        // A role of the system's says nothing: Anthropic has it among the messages, too.
+        // The role `system` is no evidence: Anthropic's messages may have it, too.
         let tells = matches!(&*text(wire.role), "tool" | "developer");
         usize::from(tells || has_own_member(message))
     }
@@ -161,7 +161,7 @@ impl Form for Chat {
         vec![format!(r#"{{"role":"assistant","content":null,"tool_calls":[{}]}}"#, calls.join(","))]
     }
 
-    /// This form has no mark for errors: the content says it.
+    /// This form has no error flag: the content says that it is an error.
     fn write_result(&self, asked: &Asked<'_>, content: &str, _: bool) -> String {
         let (id, content) = (quote(asked.id), quote(content));
         format!(r#"{{"role":"tool","tool_call_id":{id},"content":{content}}}"#)
@@ -174,7 +174,7 @@ impl Form for Chat {
         Some(message.with_pieces(pieces))
     }
 
-    /// A user message with the title and the content, whose parts stay as they are.
+    /// A user message with the title and the content, whose parts are unchanged.
     fn result_as_text(&self, title: &str, _: &str, content: Option<&str>) -> Vec<String> {
         let content = content.unwrap_or(r#""""#);
         let content = match json::elements(content) {
@@ -188,8 +188,8 @@ impl Form for Chat {
         vec![format!(r#"{{"role":"user","content":{content}}}"#)]
     }
 
-    /// Arguments become the string of JSON that they are; a list without calls goes; a content that
-    /// is not there is an empty text.
+    /// Arguments become a JSON string; an empty list of calls is removed; a missing content becomes
+    /// an empty text.
     fn corrected(&self, message: &Message) -> Option<String> {
         let whole = message.refused().map(|refused| (refused.member, &refused.why));
         match whole {
@@ -242,7 +242,7 @@ impl Form for Chat {
     }
 }
 
-/// How a member is refused.
+/// The provider's error text for a refused member.
 fn words(refused: &Refused, at: usize, call: Option<usize>) -> String {
     let member = refused.member;
     match (call, &refused.why) {
@@ -254,7 +254,7 @@ fn words(refused: &Refused, at: usize, call: Option<usize>) -> String {
     }
 }
 
-/// What is refused of a call.
+/// Why the provider refuses a call.
 fn refused_in(call: &WireCall<'_>) -> Option<Refused> {
     let refused = ID.refused_id(&text(call.id));
     if refused.is_some() || call.custom.is_some() || &*text(call.kind) == "custom" {
@@ -269,7 +269,7 @@ fn refused_in(call: &WireCall<'_>) -> Option<Refused> {
     NAME.refused(function.name).or_else(given).or_else(kind)
 }
 
-/// A call that says of which type it is, and has its arguments as a string, if it did not.
+/// A call with its type, and with its arguments as a string, if they were missing or not a string.
 fn corrected_call(call: &str) -> Option<String> {
     let wire: WireCall<'_> = json::object(call).ok()?;
     let typed = || json::set_member(call, "type", r#""function""#);
@@ -277,7 +277,7 @@ fn corrected_call(call: &str) -> Option<String> {
     with_string(typed.as_deref().unwrap_or(call)).or(typed)
 }
 
-/// A call with its arguments as a string of JSON, if they are written as what they are.
+/// A call with its arguments as a JSON string, if they are written as an object.
 fn with_string(call: &str) -> Option<String> {
     let wire: WireCall<'_> = json::object(call).ok()?;
     let given = wire.function?.arguments.filter(|given| given.get().starts_with('{'))?;
@@ -285,7 +285,7 @@ fn with_string(call: &str) -> Option<String> {
     Some(format!("{}{}{}", &call[..at.start], quote(given.get()), &call[at.end..]))
 }
 
-/// What is refused of the arguments of a call, which are a string of JSON.
+/// Why the provider refuses the arguments of a call, which must be a JSON string.
 pub(super) fn arguments(member: &'static str, given: Option<&RawValue>) -> Option<Refused> {
     let why = match given {
         None => Why::Missing,
@@ -295,7 +295,7 @@ pub(super) fn arguments(member: &'static str, given: Option<&RawValue>) -> Optio
     Some(Refused::new(Fault::RefusedInput, member, why))
 }
 
-/// What is refused of what a message says, and of its list of calls.
+/// Why the provider refuses a message's content or its list of calls.
 fn refused(wire: &Wire<'_>, role: Role) -> Option<Refused> {
     let content = |why| Some(Refused::new(Fault::RefusedContent, "content", why));
     if role == Role::Assistant {
@@ -320,7 +320,7 @@ fn refused(wire: &Wire<'_>, role: Role) -> Option<Refused> {
     }
 }
 
-/// Whether a message has a member of this form alone, be it `null`.
+/// Whether a message has a member that only this form has, even if it is `null`.
 fn has_own_member(message: &str) -> bool {
     #[derive(Default, Deserialize)]
     struct Own<'t> {
@@ -337,7 +337,7 @@ fn has_own_member(message: &str) -> bool {
     own.audio.or(own.function_call).or(own.refusal).or(own.tool_calls).is_some()
 }
 
-/// How `OpenAI` refuses an id that is not there, or empty.
+/// `OpenAI`'s error text for an id that is missing or empty.
 pub(super) fn missing(finding: &Finding, member: &str) -> String {
     if finding.is_empty_id() {
         return format!(
@@ -350,13 +350,13 @@ pub(super) fn missing(finding: &Finding, member: &str) -> String {
 
 #[derive(Deserialize)]
 struct Content<'t> {
-    /// Without an `Option` around it, `null` is a value like others.
+    /// Not an `Option`, so that `null` is read as a value.
     #[serde(borrow)]
     content: &'t RawValue,
 }
 
-/// `raw` without its member `tool_calls`, whose list the provider refuses when it is empty; a
-/// message that has no content then gets an empty one in its place.
+/// `raw` without its member `tool_calls`, which the provider refuses when it is empty; a message
+/// without content then gets an empty content.
 fn without_calls(raw: &str) -> String {
     let Ok(Wire { content, tool_calls: Some(calls), .. }) = json::object(raw) else {
         return raw.to_owned();
@@ -369,7 +369,7 @@ fn without_calls(raw: &str) -> String {
     if content.is_none() { empty_content(rest) } else { rest }
 }
 
-/// `raw` with `""` in the place of its content's `null`.
+/// `raw` with `""` instead of a content of `null`.
 fn empty_content(raw: String) -> String {
     let Ok(Content { content }) = json::object(&raw) else { return raw };
     let at = json::span(&raw, content.get());

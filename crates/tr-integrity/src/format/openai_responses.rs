@@ -1,5 +1,5 @@
-//! OpenAI's Responses API: messages, uses, results and reasoning are items of one list; what the
-//! provider's own tools did is another item, and is never touched.
+//! OpenAI's Responses API: messages, uses, results and reasoning are items of one list; the items
+//! of the provider's own tools are never changed.
 use super::{
     ReadError,
     form::{Asked, Form, NewUse, Results, Rules, as_text, is_synthetic, role, text},
@@ -35,7 +35,7 @@ struct Wire<'t> {
     output: Option<&'t RawValue>,
 }
 
-/// Calls that the caller answers, by their types, and the words by which errors name them.
+/// The types of calls that the caller answers, and their names in errors.
 const CALLS: [(&str, &str); 6] = [
     ("function_call", "function call"),
     ("custom_tool_call", "custom tool call"),
@@ -45,7 +45,7 @@ const CALLS: [(&str, &str); 6] = [
     ("computer_call", "computer call"),
 ];
 
-/// Other items: what the provider's own tools did, and what it keeps.
+/// Other items: those of the provider's own tools, and references to stored items.
 const UNTOUCHED: [&str; 15] = [
     "code_interpreter_call",
     "compaction",
@@ -64,7 +64,7 @@ const UNTOUCHED: [&str; 15] = [
     "web_search_call",
 ];
 
-/// The members of a message.
+/// The known members of a message.
 const MESSAGE: [&str; 9] = [
     "content",
     "end_turn",
@@ -77,7 +77,7 @@ const MESSAGE: [&str; 9] = [
     "type",
 ];
 
-/// The types of a message's parts.
+/// The known types of a message's parts.
 const PARTS: [&str; 10] = [
     "computer_screenshot",
     "input_audio",
@@ -91,7 +91,7 @@ const PARTS: [&str; 10] = [
     "text",
 ];
 
-/// The members of a call and of its output.
+/// The known members of a call and of its output.
 const PAIR: [&str; 21] = [
     "acknowledged_safety_checks",
     "action",
@@ -116,14 +116,15 @@ const PAIR: [&str; 21] = [
     "type",
 ];
 
-/// A screenshot is the only answer to `computer_call`: one pixel stands for one that nobody has.
+/// The placeholder for a missing screenshot, which is the only valid answer to `computer_call`: one
+/// pixel.
 const NO_SCREEN: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
 
-/// What is taken of an id, and of the name of a tool.
+/// The provider's limits for ids and tool names.
 const ID: Text = Text::id("call_id", 64, false);
 const NAME: Text = Text::name("name", 128, true);
 
-/// The form.
+/// The form of OpenAI's Responses API.
 pub(super) struct Responses;
 
 impl Form for Responses {
@@ -141,7 +142,7 @@ impl Form for Responses {
         };
         if kind == "message" {
             let role = match role(wire.role)? {
-                // It may call itself a tool, and is no output of one.
+                // A message may have the role `tool`, but it is no tool output.
                 Role::Tool => Role::Other,
                 role => role,
             };
@@ -177,7 +178,7 @@ impl Form for Responses {
                 None => (Role::Assistant, Kind::Other),
             },
         };
-        // Where the call's id stands in the place of the item's, it is not the item's.
+        // If the call's id is in the member for the item's id, it is not an item id.
         let is_pair = matches!(part, Kind::Use { .. } | Kind::Result { .. });
         let item = item(&raw, wire.id.filter(|_| !is_pair || wire.call_id.is_some()));
         let unknown = unknown(&raw, &kind, &part);
@@ -196,11 +197,11 @@ impl Form for Responses {
         };
         let told = parts.is_some_and(|parts| parts.into_iter().any(is_ours));
         let kind = text(wire.kind);
-        // Anthropic types the messages of its model, and no others.
+        // Anthropic writes this type on its model's messages only.
         let is_item = &*kind == "message" && &*text(wire.role) != "assistant"
             || matches!(&*kind, "reasoning" | "item_reference")
             || is_call(kind.strip_suffix("_output").unwrap_or(&kind));
-        // More than the role of a message says to others.
+        // Stronger evidence than a message's role is for other forms.
         2 * usize::from(is_item || told)
     }
 
@@ -214,7 +215,7 @@ impl Form for Responses {
         uses.iter().map(write).collect()
     }
 
-    /// Most kinds have no mark for errors: the content says it.
+    /// Most kinds have no error flag: the content says that it is an error.
     fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String {
         let wire: Wire<'_> = json::object(asked.text).unwrap_or_default();
         let (id, content) = (quote(asked.id), quote(content));
@@ -244,7 +245,7 @@ impl Form for Responses {
         format!(r#"{{"type":"{rest}}}"#)
     }
 
-    /// An item goes as a whole.
+    /// An item is its only block; without that block it is removed.
     fn rewrite(&self, message: &Message, pieces: &[Piece]) -> Option<String> {
         match pieces {
             [] if message.blocks().is_empty() => Some(message.raw().to_owned()),
@@ -252,7 +253,7 @@ impl Form for Responses {
         }
     }
 
-    /// A user's message with the title and the content, whose parts stay as they are.
+    /// A user's message with the title and the content, whose parts are unchanged.
     fn result_as_text(&self, title: &str, _: &str, content: Option<&str>) -> Vec<String> {
         let content = content.unwrap_or(r#""""#);
         let title_part = format!(r#"{{"type":"input_text","text":{}}}"#, quote(title));
@@ -271,7 +272,7 @@ impl Form for Responses {
         vec![format!(r#"{{"type":"message","role":"user","content":{content}}}"#)]
     }
 
-    /// It asks by the ids of the items that followed from reasoning.
+    /// The provider demands reasoning by the ids of the items that followed it.
     fn waive_thoughts(&self, messages: &[Message]) -> Vec<(usize, String)> {
         let (mut waived, mut explained) = (Vec::new(), false);
         for (at, message) in messages.iter().enumerate() {
@@ -287,7 +288,7 @@ impl Form for Responses {
         waived
     }
 
-    /// Arguments become the string of JSON that they are.
+    /// Arguments become a JSON string.
     fn corrected(&self, item: &Message) -> Option<String> {
         item.blocks().iter().find(|block| block.refused.is_some())?;
         let wire: Wire<'_> = json::object(item.raw()).ok()?;
@@ -323,7 +324,7 @@ impl Form for Responses {
     }
 }
 
-/// What of an item that is no message is not understood.
+/// Whether an item other than a message has unknown parts.
 fn unknown(raw: &str, kind: &str, part: &Kind) -> Option<Unknown> {
     match part {
         Kind::Use { .. } | Kind::Result { .. } => known::block(raw, &PAIR),
@@ -333,7 +334,7 @@ fn unknown(raw: &str, kind: &str, part: &Kind) -> Option<Unknown> {
     }
 }
 
-/// What is refused of a call or of an output.
+/// Why the provider refuses a call or an output.
 fn refused_in(wire: &Wire<'_>, kind: &str, part: &Kind) -> Option<Refused> {
     match part {
         Kind::Use { id, .. } => {
@@ -350,7 +351,7 @@ fn refused_in(wire: &Wire<'_>, kind: &str, part: &Kind) -> Option<Refused> {
     }
 }
 
-/// What is refused of what a message says.
+/// Why the provider refuses a message's content.
 fn refused_content(content: Option<&RawValue>) -> Option<Refused> {
     let got = match content {
         None => "null",
@@ -381,7 +382,7 @@ fn screen(output: &str) -> Option<&str> {
     image.starts_with('"').then_some(image)
 }
 
-/// Whether a repair put this output there.
+/// Whether a repair wrote this output.
 fn is_made_up(output: Option<&RawValue>) -> bool {
     #[derive(Deserialize)]
     struct Shell<'t> {

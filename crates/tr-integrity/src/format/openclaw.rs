@@ -24,7 +24,7 @@ struct Wire<'t> {
     content: Option<&'t RawValue>,
     #[serde(borrow, rename = "toolCallId")]
     tool_call_id: Option<&'t RawValue>,
-    /// Who answered.
+    /// The API that answered.
     #[serde(borrow)]
     api: Option<&'t RawValue>,
 }
@@ -41,20 +41,20 @@ struct WireBlock<'t> {
     arguments: Option<&'t RawValue>,
 }
 
-/// The members of a message in which it says something.
+/// The members of a message that hold content.
 const SAYING: [&str; 2] = ["content", "toolCallId"];
 
-/// The members that a result and a text have alike, or that only the harness reads.
+/// Members that a result and a text share, or that only the harness reads.
 const KEPT: [&str; 4] = ["details", "isError", "timestamp", "toolName"];
 
-/// The members of a call.
+/// The known members of a call.
 const CALL: [&str; 6] = ["type", "id", "name", "arguments", "thoughtSignature", "partialJson"];
 
-/// The members of a result.
+/// The known members of a result.
 const RESULT: [&str; 7] =
     ["content", "details", "isError", "role", "timestamp", "toolCallId", "toolName"];
 
-/// The form.
+/// The form of OpenClaw and pi.
 pub(super) struct OpenClaw;
 
 impl Form for OpenClaw {
@@ -106,7 +106,7 @@ impl Form for OpenClaw {
         let unknown = match role {
             Role::Other => Some(Unknown::Content),
             _ if !known::has_shape(wire.content, true) => Some(Unknown::Content),
-            // A repair drops none of its messages but results.
+            // A repair never removes these messages, so their other unknown members are safe.
             Role::Assistant => known::message(&raw, &SAYING, wire.role)
                 .filter(|unknown| *unknown == Unknown::Content),
             _ => None,
@@ -127,7 +127,7 @@ impl Form for OpenClaw {
         };
         let blocks = wire.content.and_then(|content| json::elements(content.get()).ok());
         let calls = blocks.map_or(0, |blocks| blocks.into_iter().filter(is_call).count());
-        // No other form has calls or results like its: one of them outweighs all else.
+        // No other form has such calls or results: one of them outweighs all other evidence.
         (usize::from(is_result) + calls) << 16
     }
 
@@ -153,8 +153,8 @@ impl Form for OpenClaw {
         true
     }
 
-    /// A user message with the title and the content, whose parts stay as they are, as do the
-    /// result's other members: the harness shows them to no model.
+    /// A user message with the title and the content; the content's parts and the result's other
+    /// members are unchanged, because the harness sends those members to no model.
     fn result_as_text(&self, title: &str, result: &str, content: Option<&str>) -> Vec<String> {
         let keeps = |(name, value): &(Cow<'_, str>, &RawValue)| {
             content != Some(result) && KEPT.contains(&&**name) && value.get() != "null"
@@ -171,7 +171,7 @@ impl Form for OpenClaw {
     }
 }
 
-/// The form in which an API of pi's takes messages, as far as that is known.
+/// The form of the messages that an API of pi's takes, if it is known.
 pub(crate) fn form_of(api: &str) -> Option<Format> {
     match api {
         "anthropic-messages" => Some(Format::AnthropicMessages),
@@ -184,10 +184,10 @@ pub(crate) fn form_of(api: &str) -> Option<Format> {
     }
 }
 
-/// What is taken of the name of a tool: any but none.
+/// The provider's limit for tool names: any name that is not empty.
 const NAME: Text = Text::name("function.name", usize::MAX, false);
 
-/// What is refused of a call. Its agent writes an object for what it is given.
+/// Why the provider refuses a call. The agent writes its arguments as an object.
 fn refused_in(wire: &WireBlock<'_>) -> Option<Refused> {
     if &*text(wire.kind) != "toolCall" {
         return None;
@@ -196,7 +196,7 @@ fn refused_in(wire: &WireBlock<'_>) -> Option<Refused> {
     NAME.refused(wire.name).or_else(given)
 }
 
-/// What of a block is not understood.
+/// Whether a block has unknown parts.
 fn unknown(block: &str, wire: &WireBlock<'_>) -> Option<Unknown> {
     match &*text(wire.kind) {
         "toolCall" => known::block(block, &CALL),
@@ -205,7 +205,7 @@ fn unknown(block: &str, wire: &WireBlock<'_>) -> Option<Unknown> {
     }
 }
 
-/// What extensions and the harness say, it says as a user.
+/// Messages of extensions and of the harness are sent as the user's.
 fn role(raw: Option<&RawValue>) -> Result<Role, ReadError> {
     let role = raw.and_then(json::string).ok_or(ReadError::new("a message without a role"))?;
     Ok(match &*role {

@@ -1,13 +1,13 @@
-//! Members that a provider refuses on their own, whatever stands around them: the names of tools,
-//! ids, what a call is given, contents.
+//! Members that a provider refuses regardless of their context: tool names, ids, arguments,
+//! contents.
 use crate::{json, validate::Fault};
 use serde_json::value::RawValue;
 
-/// A member that its provider refuses.
+/// A member that the provider refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) fault: Fault,
-    /// The member, as the provider names it in its block or its message.
+    /// The member's name in the provider's error, relative to its block or message.
     pub(crate) member: &'static str,
     pub(crate) why: Why,
 }
@@ -18,26 +18,26 @@ pub(crate) enum Why {
     Missing,
     Empty,
     EmptyList,
-    /// It has more characters than `most`.
+    /// It is longer than `most` characters.
     Long {
         most: usize,
         len: usize,
     },
     /// It has other characters than letters, digits, `_` and `-`.
     Pattern,
-    /// It is of another type than the provider expects.
+    /// It has another type than the provider expects.
     Type {
         expected: &'static str,
         got: &'static str,
     },
-    /// It stands in a place or in a role where the provider takes none.
+    /// The provider does not accept it in this place or in this role.
     Place,
 }
 
 /// The pattern of ids and names.
 pub(crate) const PATTERN: &str = "^[a-zA-Z0-9_-]+$";
 
-/// What a provider takes of a string.
+/// A provider's limits for a string.
 #[derive(Clone, Copy)]
 pub(super) struct Text {
     pub(super) fault: Fault,
@@ -51,13 +51,13 @@ impl Refused {
         Self { fault, member, why }
     }
 
-    /// Whether other providers that speak this form may take it.
+    /// Whether other providers that use this form may accept it.
     pub(crate) const fn is_limit(&self) -> bool {
         matches!(self.why, Why::Long { .. } | Why::Pattern)
             || matches!(self.fault, Fault::RefusedContent)
     }
 
-    /// For a person: what is refused of it.
+    /// A description for a person.
     pub(crate) fn told(&self) -> String {
         match &self.why {
             Why::Missing => "missing".into(),
@@ -81,20 +81,20 @@ impl Text {
         Self { fault: Fault::RefusedId, member, most, is_plain }
     }
 
-    /// What of a member is refused.
+    /// Why the provider refuses this member, if it does.
     pub(super) fn refused(self, member: Option<&RawValue>) -> Option<Refused> {
         let why = match member {
             None => Why::Missing,
             Some(raw) if !raw.get().starts_with('"') => {
                 Why::Type { expected: "a string", got: type_of(raw) }
             }
-            // A lone surrogate: what its provider makes of it is not known.
+            // A lone surrogate: how the provider reads it is not known.
             Some(raw) => self.why(&json::string(raw)?)?,
         };
         Some(Refused::new(self.fault, self.member, why))
     }
 
-    /// The same of an id. That one is missing or empty is found where uses are paired.
+    /// The same for an id. Missing and empty ids are found where uses are paired.
     pub(super) fn refused_id(self, id: &str) -> Option<Refused> {
         if id.is_empty() || is_of_other_server(id) {
             return None;
@@ -103,7 +103,7 @@ impl Text {
     }
 
     fn why(self, text: &str) -> Option<Why> {
-        // A string of so many bytes has no more characters.
+        // The number of characters is at most the number of bytes.
         let len = if text.len() > self.most { text.chars().count() } else { 0 };
         match text {
             "" => Some(Why::Empty),
@@ -114,7 +114,8 @@ impl Text {
     }
 }
 
-/// Whether an id is as vLLM or Kimi make it: who writes such ids is not the form's own provider.
+/// Whether an id has the format of vLLM or Kimi: then another provider than the form's own is
+/// asked.
 fn is_of_other_server(id: &str) -> bool {
     id.starts_with("chatcmpl-tool-") || id.starts_with("functions.")
 }
@@ -123,7 +124,7 @@ pub(crate) fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// What of a member is refused that must be an object.
+/// Why the provider refuses this member, which must be an object.
 pub(super) fn object(
     fault: Fault,
     member: &'static str,
@@ -137,7 +138,7 @@ pub(super) fn object(
     Some(Refused::new(fault, member, why))
 }
 
-/// What kind of value this is.
+/// The JSON type of a value.
 pub(super) fn type_of(raw: &RawValue) -> &'static str {
     match raw.get().as_bytes().first() {
         Some(b'{') => "an object",
@@ -150,7 +151,7 @@ pub(super) fn type_of(raw: &RawValue) -> &'static str {
     }
 }
 
-/// How `OpenAI` refuses a member that stands at this place.
+/// `OpenAI`'s error text for a refused member in this place.
 pub(super) fn openai(refused: &Refused, place: &str) -> String {
     match &refused.why {
         Why::Missing => format!("Missing required parameter: '{place}'."),

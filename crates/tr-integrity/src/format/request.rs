@@ -1,13 +1,13 @@
-//! Where in a text the messages lie: an array of them, a request, a response.
+//! Locates the messages in a text: an array, a request, or a response.
 use super::{Format, ReadError, anthropic, form::Form};
 use crate::json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What a text is that holds no messages.
+/// The error for a text without messages.
 pub(crate) const NEITHER: &str = "neither an array of messages nor a request";
 
-/// The body of a request to a model's API, or of a response, as far as it concerns the messages.
+/// The members of a request to a model's API, or of a response, that concern the messages.
 #[derive(Default, Deserialize)]
 pub(crate) struct Request<'t> {
     #[serde(borrow)]
@@ -47,7 +47,7 @@ pub(crate) struct Request<'t> {
 }
 
 impl<'t> Request<'t> {
-    /// Reads a text, which may be an array of messages alone.
+    /// Reads a text, which may be a bare array of messages.
     pub(crate) fn of(text: &'t str) -> Result<Self, ReadError> {
         let neither = |error| ReadError::json(NEITHER, error);
         if text.trim_start().starts_with('[') {
@@ -61,25 +61,25 @@ impl<'t> Request<'t> {
         Ok(request)
     }
 
-    /// The messages: an array, or the user's words.
+    /// The messages: an array, or the user's text.
     pub(crate) fn messages(&self) -> Option<&'t str> {
         let Self { messages, contents, input, output, .. } = self;
         messages.or(*contents).or(*input).or(*output).map(RawValue::get)
     }
 
-    /// Whether the provider knows of messages that are not in it.
+    /// Whether the provider stores earlier messages that are not in it.
     pub(crate) fn continues(&self) -> bool {
         let given = |member: Option<&RawValue>| member.is_some();
         given(self.previous_response_id) || given(self.conversation)
     }
 
-    /// Whether a model is asked with it: it names the model, and how much that may say. A session
-    /// that is kept need not end as a request must.
+    /// Whether it is a complete request: it names the model and the maximum length of the answer. A
+    /// stored session need not end like a request.
     pub(crate) fn is_sent(&self) -> bool {
         self.model.and(self.max_tokens).is_some()
     }
 
-    /// Whether the form's own provider may be asked with it, as the model says.
+    /// Whether the form's own provider may receive it, judging by the model's name.
     pub(crate) fn has_limits(&self, format: Format) -> bool {
         let Some(model) = self.model.and_then(json::string) else { return true };
         match format {
@@ -112,7 +112,7 @@ impl<'t> Request<'t> {
         for format in Format::ALL {
             let evidence = |form: &dyn Form| elements.iter().map(|m| form.evidence(m)).sum();
             let mut found: usize = evidence(format.form());
-            // A request's members are like others'; the messages are not.
+            // Requests of several forms have these members; the messages differ.
             if by_model.is_none_or(|by_model| by_model == format) {
                 found += self.members_of(format);
             }
@@ -124,8 +124,8 @@ impl<'t> Request<'t> {
         most.1.or_else(by_system).or(by_model)
     }
 
-    /// The form of the provider whose model it names. One that a router names (`anthropic/…`) may
-    /// be asked in the form of others.
+    /// The form of the provider whose model it names. A name with a router's prefix (`anthropic/…`)
+    /// may be used in any form.
     fn named_by_model(&self) -> Option<Format> {
         let model = json::string(self.model?)?;
         let name = model.strip_prefix("openai/").unwrap_or(&model);
@@ -133,7 +133,7 @@ impl<'t> Request<'t> {
         if is_openai(name) { Some(Format::OpenAiChat) } else { is_anthropic() }
     }
 
-    /// How many of the request's own members say that it is in this form.
+    /// How many of the request's members belong to this form.
     fn members_of(&self, format: Format) -> usize {
         #[derive(Default, Deserialize)]
         struct Tool<'t> {
@@ -172,8 +172,8 @@ fn is_openai(name: &str) -> bool {
     OPENAI.iter().any(|begin| name.starts_with(begin))
 }
 
-/// Whether the system speaks before others. Anthropic's prompt stands beside the messages, and what
-/// its system says among them stands behind a user's.
+/// Whether a system message comes first. Anthropic's prompt is a member of the request, and its
+/// system messages follow a user's.
 fn begins_with_system(messages: &[&str]) -> bool {
     #[derive(Default, Deserialize)]
     struct Speaker<'t> {

@@ -9,7 +9,7 @@ use crate::{
 use std::{error::Error, fmt};
 use tr_core::{FailureInfo, Ran, Verdict, code};
 
-/// The transcript would be refused by the provider, so it was not sent; a repair is offered.
+/// The provider would refuse the transcript, so it was not sent; the error offers a repair.
 ///
 /// Permanent, with the code `session_corrupt`. The model was not called ([`Ran::No`]).
 #[derive(Debug)]
@@ -20,8 +20,8 @@ pub struct SessionCorrupt {
     facts: FailureInfo,
 }
 
-/// A content filter stopped the model's answer; what was added to the session since the call
-/// began is gone. Its text is for the user.
+/// A content filter stopped the model's answer. The messages added to the session since the call
+/// began are removed. The error's text is for the user.
 ///
 /// Permanent, with the code `content_filter`. The model ran ([`Ran::Yes`]).
 #[derive(Debug)]
@@ -30,8 +30,8 @@ pub struct ContentFiltered {
     facts: FailureInfo,
 }
 
-/// A streamed answer broke off before its provider's last event, and nothing else said so; what
-/// was added to the session since the call began is gone.
+/// A streamed answer ended before its provider's last event, without another error. The messages
+/// added to the session since the call began are removed.
 ///
 /// Transient, with the code `answer_cut_off`. The model ran ([`Ran::Yes`]).
 #[derive(Debug)]
@@ -40,12 +40,12 @@ pub struct AnswerCutOff {
     facts: FailureInfo,
 }
 
-/// The session's store did not record the checkpoint before the call, so the model was not called:
-/// its source is a [`StoreError`](crate::store::StoreError).
+/// The model was not called because the session's store did not record the checkpoint. The source
+/// is a [`StoreError`](crate::store::StoreError).
 ///
 /// Code `store_unavailable`, transient, or permanent if the store refuses or cannot read the
-/// session. After another writer's change: code `session_corrupt`, transient, and the session is
-/// loaded anew by the next call. The model was not called ([`Ran::No`]).
+/// session. After another writer's change: code `session_corrupt`, transient, and the next call
+/// reloads the session. The model was not called ([`Ran::No`]).
 #[derive(Debug)]
 pub struct CheckpointNotRecorded {
     facts: FailureInfo,
@@ -57,19 +57,19 @@ impl SessionCorrupt {
         Self { findings, result, plan, facts }
     }
 
-    /// All that is wrong.
+    /// All findings.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// The validation as 002 has it.
+    /// The validation's summary.
     #[must_use]
     pub fn result(&self) -> &ValidationResult {
         &self.result
     }
 
-    /// The repair that is offered. Nothing of it is done yet.
+    /// The offered repair, which is not applied yet.
     pub fn plan(&self) -> &RepairPlan {
         &self.plan
     }

@@ -30,13 +30,13 @@ pin_project! {
     #[project = StateProj]
     enum State<S, Req, F, T> {
         Blocked { error: Option<Box<SessionCorrupt>> },
-        // The checkpoint is on its way to the store.
+        // The store is writing the checkpoint.
         Begin {
             begin: StoreFuture<'static, Option<Watch>>,
             ready: Option<(S, Req)>,
         },
         Called { #[pin] inner: F, call: Option<Guarded> },
-        // What became of the call is on its way to the store.
+        // The store is writing the end of the call.
         Record {
             record: StoreFuture<'static, ()>,
             end: Option<Result<T, BoxError>>,
@@ -95,7 +95,7 @@ where
                     State::Called { inner: service.call(req), call: Some(call) }
                 }
                 StateProj::Record { record, end } => {
-                    // If the store fails, it is written with the session's next change.
+                    // If the store fails, the end is written with the session's next change.
                     let _ = ready!(record.as_mut().poll(cx));
                     return Poll::Ready(end.take().expect("not polled after its end"));
                 }

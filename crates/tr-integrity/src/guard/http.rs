@@ -1,4 +1,5 @@
-//! What [`DefaultPolicy`] answers for `http` requests and responses (feature `http`).
+//! Implements the guard's policies for `http` requests and responses in [`DefaultPolicy`] (feature
+//! `http`).
 use super::{
     model::{BodyOf, ModelEndOf, TranscriptOf, of_chain},
     tail::{BodyWatch, WatchedBody},
@@ -15,7 +16,7 @@ use std::{
 };
 use tr_core::{BoxError, DefaultPolicy, End};
 
-/// The session of an HTTP request, among its extensions: nothing of it is sent.
+/// The session of an HTTP request, as an extension: it is not sent.
 ///
 /// ```
 /// use tr_integrity::SessionId;
@@ -41,7 +42,7 @@ impl SessionId {
     }
 }
 
-/// By [`SessionId`], and by a body that is here as a whole: `String`, `Bytes`, `Vec<u8>`.
+/// For [`SessionId`] and a body that is in memory: `String`, `Bytes`, `Vec<u8>`.
 impl<B: AsRef<[u8]> + From<String>> TranscriptOf<Request<B>> for DefaultPolicy {
     fn session_of<'r>(&self, req: &'r Request<B>) -> Option<&'r str> {
         req.extensions().get().map(SessionId::get)
@@ -70,7 +71,7 @@ fn head_of<B>(res: &Response<B>) -> Head {
     }
 }
 
-/// A body that is here as a whole, by its status and by what it says.
+/// For a body that is in memory: judges by status and content.
 impl<B: AsRef<[u8]>> ModelEndOf<Response<B>> for DefaultPolicy {
     fn model_end_of(&self, end: End<'_, Response<B>>) -> ModelEnd {
         let response = match end {
@@ -83,7 +84,7 @@ impl<B: AsRef<[u8]>> ModelEndOf<Response<B>> for DefaultPolicy {
     }
 }
 
-/// A streamed body, by its status and by what passes. One that is compressed can't be watched:
+/// For a streamed body: judges by status and passing bytes. A compressed body cannot be watched:
 /// let the client decompress it below the guard.
 impl<B> BodyOf<Response<B>> for DefaultPolicy {
     type Watched = Response<WatchedBody<B>>;

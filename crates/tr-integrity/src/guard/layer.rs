@@ -8,7 +8,7 @@ use std::{marker::PhantomData, sync::Arc};
 use tower_layer::Layer;
 use tr_core::{DefaultPolicy, Observer};
 
-/// Applies a [`ModelGuard`]. `M` says how the model's answers come: [`Whole`] or [`Streamed`].
+/// Applies a [`ModelGuard`]. `M` says how the model's answers arrive: [`Whole`] or [`Streamed`].
 #[derive(Clone, Debug)]
 pub struct ModelGuardLayer<A = DefaultPolicy, M = Whole> {
     pub(super) sessions: Sessions,
@@ -26,15 +26,15 @@ pub struct ModelGuardBuilder<A = DefaultPolicy, M = Whole> {
 }
 
 impl ModelGuardLayer {
-    /// Guards the calls in these sessions, as their configuration says.
+    /// Guards the calls in these sessions, with the sessions' configuration.
     #[must_use]
     pub fn new(sessions: Sessions) -> Self {
         Self::builder(sessions).build()
     }
 
-    /// Guards calls whose answers come in pieces: an `http::Response` with its body (feature
-    /// `http`), a stream of `Chunks` (feature `stream`), or any response for
-    /// which [`BodyOf`](crate::BodyOf) is answered.
+    /// Guards calls whose answers are streamed: an `http::Response` with its body (feature `http`),
+    /// a stream of `Chunks` (feature `stream`), or any response for which the policy implements
+    /// [`BodyOf`](crate::BodyOf).
     #[must_use]
     pub fn streamed(sessions: Sessions) -> ModelGuardLayer<DefaultPolicy, Streamed> {
         Self::builder(sessions).streamed().build()
@@ -54,7 +54,8 @@ impl ModelGuardLayer {
 }
 
 impl<A, M> ModelGuardBuilder<A, M> {
-    /// Tells `observer` of blocked calls, repairs, rollbacks, and of what the store did not record.
+    /// Notifies `observer` of blocked calls, repairs, rollbacks, and changes that the store did not
+    /// record.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.layer.observer = Some(observer);
         self
@@ -74,7 +75,7 @@ impl<A, M> ModelGuardBuilder<A, M> {
         self
     }
 
-    /// Takes answers that come in pieces, and watches them on their way.
+    /// Accepts streamed answers, and watches their pieces.
     pub fn streamed(self) -> ModelGuardBuilder<A, Streamed> {
         let ModelGuardLayer { sessions, observer, when_store_fails, policy, .. } = self.layer;
         let mode = PhantomData;
@@ -82,7 +83,7 @@ impl<A, M> ModelGuardBuilder<A, M> {
         ModelGuardBuilder { layer }
     }
 
-    /// The layer. Nothing can be wrong with it: what can is checked where the sessions are made.
+    /// Builds the layer. This cannot fail: the settings are validated when the sessions are built.
     #[must_use]
     pub fn build(self) -> ModelGuardLayer<A, M> {
         self.layer

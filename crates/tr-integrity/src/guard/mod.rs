@@ -1,5 +1,5 @@
-//! Around a model's API: nothing that the provider refuses is sent, nothing that a filter cut
-//! short stays.
+//! The layer around a model's API: it sends no transcript that the provider would refuse, and
+//! removes answers that a filter stopped.
 mod error;
 pub(crate) mod future;
 #[cfg(feature = "http")]

@@ -1,9 +1,9 @@
-//! What the guard asks of a request to a model and of its answer.
+//! What the guard's policy reads from a request to a model and from its answer.
 use super::tail::BodyWatch;
 use crate::provider::{Head, ModelEnd};
 use tr_core::{DefaultPolicy, End};
 
-/// Which transcript of which session a request sends.
+/// Reads the transcript and the session from a request.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say which transcript a `{Req}` sends",
     label = "no `TranscriptOf<{Req}>` here",
@@ -16,42 +16,43 @@ pub trait TranscriptOf<Req> {
     /// The messages as JSON: an array, or a request's body with `messages`, `input` or `contents`.
     fn transcript_of<'r>(&self, req: &'r Req) -> Option<&'r str>;
 
-    /// Puts a repaired transcript in the place of the one that it sends.
+    /// Replaces the request's transcript with a repaired one.
     fn set_transcript(&self, req: &mut Req, repaired: String);
 }
 
-/// How a call of a model ended.
+/// Reads from a response how a call of a model ended.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say how a `{Res}` of a model ended",
     label = "no `ModelEndOf<{Res}>` here",
     note = "write `impl tr_integrity::ModelEndOf<{Res}> for {Self}` beside your response type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait ModelEndOf<Res> {
-    /// Judges an end. [`ModelEnd::of_body`] and [`ModelEnd::of_error`] know the providers.
+    /// Judges how the call ended. [`ModelEnd::of_body`] and [`ModelEnd::of_error`] know the
+    /// providers' texts.
     fn model_end_of(&self, end: End<'_, Res>) -> ModelEnd;
 }
 
-/// Where the body of a streamed answer is.
+/// Gives access to the body of a streamed answer.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say where the body of a `{Res}` is",
     label = "no `BodyOf<{Res}>` here",
     note = "write `impl tr_integrity::BodyOf<{Res}> for {Self}` beside your response type, or give the layer a policy of your own with `.policy(MyPolicy)`"
 )]
 pub trait BodyOf<Res> {
-    /// The response, its body watched: `Res` with a [`WatchedBody`](crate::WatchedBody) in it.
+    /// The response with a watched body: `Res` with a [`WatchedBody`](crate::WatchedBody) in it.
     type Watched;
 
-    /// What the response says ahead of its body. By default, that an answer follows.
+    /// What the response says before its body. By default, that an answer follows.
     fn head_of(&self, response: &Res) -> Head {
         let _ = response;
         Head::Answer
     }
 
-    /// Puts [`watch`](BodyWatch::around) around the body.
+    /// Wraps the body with [`watch`](BodyWatch::around).
     fn watched(&self, response: Res, watch: BodyWatch) -> Self::Watched;
 }
 
-/// A call of a model's API as text: the simplest request that the guard knows.
+/// A call of a model's API as text: the simplest request that the guard supports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelCall {
     /// The session.
@@ -82,7 +83,7 @@ impl TranscriptOf<ModelCall> for DefaultPolicy {
     }
 }
 
-/// A body as text.
+/// For a body as text.
 impl ModelEndOf<String> for DefaultPolicy {
     fn model_end_of(&self, end: End<'_, String>) -> ModelEnd {
         match end {
@@ -92,7 +93,7 @@ impl ModelEndOf<String> for DefaultPolicy {
     }
 }
 
-/// The first error of the chain that says something.
+/// Judges by the first error of the chain with a known text.
 pub(super) fn of_chain(error: &(dyn std::error::Error + 'static)) -> ModelEnd {
     let mut ends = tr_core::causes(error).map(|cause| ModelEnd::of_error(&cause.to_string()));
     ends.find(|end| *end != ModelEnd::Failed).unwrap_or(ModelEnd::Failed)

@@ -15,11 +15,11 @@ use std::{
 use tower_service::Service;
 use tr_core::{BoxError, DefaultPolicy, SessionAction};
 
-/// Checks what is sent to a model, and rolls the session back if no answer comes of it.
+/// Validates what is sent to a model, and rolls the session back if the call brings no answer.
 ///
-/// A call that names no session is checked all the same; there is nothing to roll back then. Where
-/// the sessions have a store, the checkpoint is written there before the model is called, by a
-/// clone, and what became of the call before its answer, or its end, is handed on.
+/// A call without a session is validated, but nothing can be rolled back. Where the sessions have a
+/// store, the checkpoint is written there before a clone of the service calls the model, and the
+/// end of the call is written before the answer, or the answer's end, is returned.
 #[derive(Clone, Debug)]
 pub struct ModelGuard<S, A = DefaultPolicy, M = Whole> {
     inner: S,
@@ -31,17 +31,17 @@ impl<S, A, M> ModelGuard<S, A, M> {
         Self { inner, layer }
     }
 
-    /// Validates what `req` sends; repairs it where that is allowed, and says whether it did.
+    /// Validates what `req` sends; repairs it where that is allowed, and returns whether it did.
     fn check<Req>(&self, req: &mut Req) -> Result<bool, Box<SessionCorrupt>>
     where
         A: TranscriptOf<Req>,
     {
         let ModelGuardLayer { sessions, policy, .. } = &self.layer;
-        // What is not in a form that we know is the provider's to judge.
+        // A transcript in an unknown form is left to the provider.
         let sent = policy.transcript_of(req).map(Transcript::read);
         let Some(Ok(mut sent)) = sent else { return Ok(false) };
         let validator = Validator::of(&sent);
-        // The provider refuses a live tail too: its results must be there when it is sent.
+        // The provider refuses a live tail too: a request must contain the results.
         let waits = validator.waits();
         if validator.is_valid() && !waits {
             return Ok(false);
@@ -71,8 +71,8 @@ impl<S, A, M> ModelGuard<S, A, M> {
         Err(Box::new(SessionCorrupt::new(findings, result, plan)))
     }
 
-    /// Where the session itself is sent, and no tool runs for which it waits: its uses get what is
-    /// known of them, in the session and in what is sent.
+    /// If the request sends this session, and no tool of its live tail is running: gives the tail's
+    /// uses their known results, in the session and in the request.
     fn settle_tail<Req>(&self, req: &Req, sent: &mut Transcript) -> bool
     where
         A: TranscriptOf<Req>,
@@ -133,7 +133,7 @@ where
             let when = *when_store_fails;
             let begin = Watch::begin_durably(sessions, session.into(), when, observer, told);
             let policy = policy.clone();
-            // The one that is ready goes, its clone stays.
+            // Calls the service that is ready and keeps its clone.
             let stays = self.inner.clone();
             let ready = (mem::replace(&mut self.inner, stays), req);
             return ModelGuardFuture::durable(begin, ready, policy);

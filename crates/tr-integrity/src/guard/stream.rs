@@ -11,10 +11,10 @@ use std::{
 use tr_core::{BoxError, DefaultPolicy};
 
 /// A response that is a stream of an answer's chunks, and nothing else: with the feature `stream`,
-/// [`DefaultPolicy`] answers for it.
+/// [`DefaultPolicy`] supports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chunks<S>(
-    /// The stream: of `Result<T, E>`, where a `T` gives its bytes.
+    /// The stream: of `Result<T, E>`, where `T` is a chunk's bytes.
     pub S,
 );
 
@@ -53,7 +53,7 @@ where
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         let (least, most) = self.body.size_hint();
-        // An error may follow.
+        // The last item may be an added error.
         (least, most.and_then(|most| most.checked_add(1)))
     }
 }

@@ -1,4 +1,4 @@
-//! The end of a streamed answer, which is still to come.
+//! Watches the pieces of a streamed answer and settles the call at the end.
 use super::{
     error::AnswerCutOff,
     model::of_chain,
@@ -18,25 +18,25 @@ use std::{
 use tr_core::BoxError;
 
 pin_project! {
-    /// A streamed answer on its way: its pieces pass untouched, and its end settles the session.
+    /// A streamed answer: its pieces pass unchanged, and its end settles the session.
     ///
     /// An [`http_body::Body`](https://docs.rs/http-body) with the feature `http`, a
     /// [`futures_core::Stream`](https://docs.rs/futures-core) of chunks with the feature `stream`.
     ///
-    /// When the answer ends well, its checkpoint is committed before the end is handed on. When it
-    /// does not, the session is back at its checkpoint, and the last item says so:
-    /// [`ContentFiltered`](crate::ContentFiltered), or [`AnswerCutOff`](crate::AnswerCutOff) where
-    /// nothing else would tell. What was passed on before cannot be called back: whoever shows an
-    /// answer as it comes takes it back when this error comes.
+    /// When the answer ends well, its checkpoint is committed before the end is returned. Otherwise
+    /// the session is rolled back to its checkpoint, and the last item is an error:
+    /// [`ContentFiltered`](crate::ContentFiltered), or [`AnswerCutOff`](crate::AnswerCutOff) if the
+    /// body itself reports no error. A user interface that shows pieces as they arrive should
+    /// remove them on this error, because they cannot be recalled.
     ///
-    /// Dropped behind the provider's last event, it settles the call as that event says. Dropped
-    /// before, the call was cancelled: the session goes back to its checkpoint.
+    /// Dropped after the provider's last event, it settles the call as that event says. Dropped
+    /// earlier, the call counts as cancelled: the session is rolled back to its checkpoint.
     #[derive(Debug)]
     pub struct WatchedBody<B> {
         #[pin]
         pub(super) body: B,
         pub(super) watch: BodyWatch,
-        // The last item, while the end is written to the store.
+        // The last item, while the store is writing the end.
         pub(super) last: Option<BoxError>,
         pub(super) is_done: bool,
     }
@@ -44,13 +44,15 @@ pin_project! {
 
 /// Watches a streamed answer's pieces, and settles the call at its end.
 ///
-/// Goes [around](Self::around) a body, or is driven by hand: [`see`](Self::see) each piece, then
-/// [`end`](Self::end). Dropped before, it settles the call as a dropped [`WatchedBody`] does.
+/// Wraps a body with [`around`](Self::around), or is called directly: [`see`](Self::see) for each
+/// piece, then [`end`](Self::end). Dropped before that, it settles the call as a dropped
+/// [`WatchedBody`] does.
 pub struct BodyWatch {
     scanner: AnswerScanner,
-    /// Until it is settled.
+    /// `None` once it is settled.
     call: Option<Guarded>,
-    /// The end, on its way to the store. Never locked: it makes the body `Sync`.
+    /// The end, while the store is writing it. The mutex is never locked: it only makes the body
+    /// `Sync`.
     record: Mutex<Option<StoreFuture<'static, ()>>>,
 }
 
@@ -59,13 +61,13 @@ impl BodyWatch {
         Self { scanner, call: Some(call), record: Mutex::default() }
     }
 
-    /// The body, watched.
+    /// Wraps the body.
     #[must_use]
     pub fn around<B>(self, body: B) -> WatchedBody<B> {
         WatchedBody { body, watch: self, last: None, is_done: false }
     }
 
-    /// Whether the call is settled: nothing more is handed on.
+    /// Whether the call is settled: no more pieces are returned.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.call.is_none()
@@ -77,17 +79,17 @@ impl BodyWatch {
         self.call.as_ref().is_some_and(Guarded::is_on)
     }
 
-    /// Looks at what came next.
+    /// Reads the next piece.
     pub fn see(&mut self, piece: &[u8]) {
         if self.call.as_ref().is_some_and(Guarded::is_on) {
             self.scanner.push(piece);
         }
     }
 
-    /// Settles the call: the body has come to its end, or failed with `error`. What is to be
-    /// handed on as the last item: [`ContentFiltered`](crate::ContentFiltered),
-    /// [`AnswerCutOff`](crate::AnswerCutOff), or `error` as it is. Where the sessions have a store,
-    /// hand it on once that [has it](Self::poll_recorded).
+    /// Settles the call: the body has ended, or failed with `error`. Returns the last item for the
+    /// caller: [`ContentFiltered`](crate::ContentFiltered), [`AnswerCutOff`](crate::AnswerCutOff),
+    /// or `error` unchanged. If the sessions have a store, return that item after
+    /// [`poll_recorded`](Self::poll_recorded) is ready.
     pub fn end(&mut self, error: Option<BoxError>) -> Option<BoxError> {
         let Some(call) = self.call.take_if(|call| call.is_on()) else { return error };
         let end = match (self.scanner.end(), &error) {
@@ -103,8 +105,8 @@ impl BodyWatch {
         }
     }
 
-    /// Writes what [`end`](Self::end) has settled to the sessions' store, if there is one; at once
-    /// ready otherwise. If the store fails, an observer is told, and it is written with the
+    /// Writes the result of [`end`](Self::end) to the sessions' store; ready at once if there is
+    /// none. If the store fails, the observer is notified, and the result is written with the
     /// session's next change.
     pub fn poll_recorded(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let record = self.record.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -122,7 +124,8 @@ impl fmt::Debug for BodyWatch {
     }
 }
 
-/// The caller is gone. Clients stop at the provider's last event, and so may miss the body's end.
+/// The caller dropped the body. Clients stop at the provider's last event, and so may not read the
+/// body's end.
 impl Drop for BodyWatch {
     fn drop(&mut self) {
         let Some(call) = self.call.take() else { return };

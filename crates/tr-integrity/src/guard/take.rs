@@ -1,4 +1,4 @@
-//! What the guard does with an answer: judge a whole one, watch a streamed one.
+//! How the guard takes an answer: judges a whole one, watches a streamed one.
 use super::{
     error::ContentFiltered,
     model::{BodyOf, ModelEndOf, of_chain},
@@ -13,24 +13,24 @@ use crate::{
 use std::fmt;
 use tr_core::BoxError;
 
-/// The model's answers are whole when they come: they are judged by [`ModelEndOf`].
+/// The model's answers arrive as a whole: [`ModelEndOf`] judges them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Whole;
 
-/// The model's answers come in pieces: [`BodyOf`] says where, and they are watched on their way.
+/// The model's answers are streamed: [`BodyOf`] gives their body, and the guard watches its pieces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Streamed;
 
 /// How a guard takes answers: [`Whole`] or [`Streamed`].
 pub trait Take<A, Res>: sealed::Sealed {
-    /// What the caller gets.
+    /// The response type of the guard.
     type Taken;
 
     #[doc(hidden)]
     fn take(policy: &A, answer: Result<Res, BoxError>, call: Guarded) -> Outcome<Self::Taken>;
 }
 
-/// What the caller gets, and what is to be written to the store before.
+/// The response for the caller, and the change that is written to the store before it is returned.
 pub struct Outcome<T> {
     pub(super) end: Result<T, BoxError>,
     pub(super) record: Option<StoreFuture<'static, ()>>,
@@ -48,11 +48,11 @@ mod sealed {
     impl Sealed for super::Streamed {}
 }
 
-/// A call of the model whose answer is taken.
+/// A call of the model whose answer is being taken.
 #[derive(Debug)]
 pub struct Guarded {
     is_on: bool,
-    /// In a session.
+    /// `None` for a call without a session.
     watch: Option<Watch>,
 }
 
@@ -68,7 +68,7 @@ impl Guarded {
         self.is_on
     }
 
-    /// The call has come to its end.
+    /// The call has ended.
     pub(super) fn settle(self, end: ModelEnd) -> Settled {
         self.watch.map_or_else(Settled::default, |watch| watch.settle(end))
     }
@@ -121,7 +121,7 @@ impl<A: BodyOf<Res>, Res> Take<A, Res> for Streamed {
 }
 
 pub(super) fn filtered(recovery: Option<ErrorRecovery>, cause: Option<BoxError>) -> BoxError {
-    // A filter stopped a call that belongs to no session of ours.
+    // A filter stopped a call without a session.
     let recovery = recovery.unwrap_or_else(|| ErrorRecovery {
         action: RecoveryAction::Escalate,
         message: "Content filter triggered.".into(),

@@ -1,4 +1,4 @@
-//! A call of the model on its way: however it ends, its checkpoint is settled.
+//! A running call of the model: however it ends, its checkpoint is settled.
 use crate::{
     provider::ModelEnd,
     session::{ErrorRecovery, Operation, Sessions, Slot},
@@ -7,7 +7,7 @@ use crate::{
 use std::{fmt, sync::Arc};
 use tr_core::{CallInfo, Event, Observer, SessionAction};
 
-/// A call of the model on its way: dropped before its end, it is rolled back.
+/// A running call of the model; if it is dropped early, it is rolled back.
 pub(crate) struct Watch {
     sessions: Sessions,
     slot: Slot,
@@ -16,18 +16,18 @@ pub(crate) struct Watch {
     observer: Option<Arc<dyn Observer>>,
 }
 
-/// What was done at a call's end.
+/// The result of settling a call.
 #[derive(Default)]
 pub(super) struct Settled {
-    /// About a bad one.
+    /// What was done about a failed call.
     pub(super) recovery: Option<ErrorRecovery>,
-    /// Writes it to the store, if there is one.
+    /// Writes the result to the store, if there is one.
     pub(super) record: Option<StoreFuture<'static, ()>>,
 }
 
 impl Watch {
-    /// Settles what was abandoned before, repairs the session where that is allowed, and makes a
-    /// checkpoint. `told` if what is sent was repaired, and the observer knows.
+    /// Settles abandoned cycles, repairs the session where that is allowed, and makes a checkpoint.
+    /// `told` says that the observer already knows of the repair.
     pub(super) fn begin(
         sessions: &Sessions,
         name: &str,
@@ -75,7 +75,7 @@ impl Watch {
         &self.name
     }
 
-    /// The model was not called: nothing is left of it.
+    /// The model was not called: removes the checkpoint.
     pub(crate) fn give_up(mut self) {
         if let Some(checkpoint) = self.checkpoint.take() {
             self.sessions.work_on_cycle(&self.slot.session, |session, _| {
@@ -99,7 +99,7 @@ impl Watch {
     fn commit(&mut self) {
         if let Some(checkpoint) = self.checkpoint.take() {
             self.sessions.work_on_cycle(&self.slot.session, |session, now| {
-                // A rollback to an earlier point has taken the checkpoint with it.
+                // A rollback to an earlier checkpoint may have removed this one.
                 let _ = session.commit(&checkpoint, now);
             });
         }
@@ -122,7 +122,7 @@ impl Watch {
     }
 }
 
-/// Tells the observer of something that was done in a session, if it listens.
+/// Notifies the observer of a change in a session, if it is enabled.
 pub(crate) fn tell(
     observer: Option<&Arc<dyn Observer>>,
     session: Option<&str>,
@@ -136,7 +136,7 @@ pub(crate) fn tell(
     }
 }
 
-/// What is done here is written with the session's next change, if there is a store.
+/// If there is a store, the rollback is written with the session's next change.
 impl Drop for Watch {
     fn drop(&mut self) {
         if self.checkpoint.is_some() {
