@@ -1,15 +1,15 @@
-//! Where the parts of a JSON text lie, so that an edit can leave all other bytes as they are.
+//! Locates the parts of a JSON text, so that an edit leaves all other bytes unchanged.
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 
-/// The elements of the array that `text` is.
+/// The elements of `text`, which must be an array.
 pub(crate) fn elements(text: &str) -> Result<Vec<&str>, serde_json::Error> {
     let elements: Vec<&RawValue> = serde_json::from_str(text)?;
     Ok(elements.into_iter().map(RawValue::get).collect())
 }
 
-/// Reads the object that `text` is; serde would take an array for one.
+/// Reads `text`, which must be an object; serde alone would accept an array.
 pub(crate) fn object<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, serde_json::Error> {
     if text.trim_start().starts_with('{') {
         return serde_json::from_str(text);
@@ -17,24 +17,24 @@ pub(crate) fn object<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, serde_j
     Err(serde_json::Error::custom("not an object"))
 }
 
-/// The members of the object that `text` is; of a name that is there twice, the last.
+/// The members of `text`, which must be an object; of duplicate names, the last one.
 pub(crate) fn members(text: &str) -> Result<BTreeMap<Cow<'_, str>, &RawValue>, serde_json::Error> {
     object(text)
 }
 
-/// Where `part`, a slice of `whole`, lies in it.
+/// The range of `part`, a slice of `whole`, in `whole`.
 pub(crate) fn span(whole: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - whole.as_ptr() as usize;
     debug_assert!(whole.get(start..start + part.len()) == Some(part));
     start..start + part.len()
 }
 
-/// A member that is there, `null` or not; with `#[serde(default)]` for one that is not.
+/// A member that is present, even if `null`; use with `#[serde(default)]` for missing members.
 pub(crate) fn present<'t, D: Deserializer<'t>>(from: D) -> Result<Option<&'t RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }
 
-/// The string that `raw` is; `None` if it is none, or has a lone surrogate.
+/// The decoded string of `raw`; `None` if it is no string, or has a lone surrogate.
 pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inside = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if inside.contains('\\') {
@@ -43,7 +43,7 @@ pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(inside))
 }
 
-/// A member's name as JSON spells it, of one that may be spelled as in Python.
+/// Converts a member's name from Python's spelling to that of JSON.
 pub(crate) fn camel_case(name: &str) -> String {
     let mut words = name.split('_');
     let mut camel = words.next().unwrap_or_default().to_owned();
@@ -60,18 +60,18 @@ pub(crate) fn quote(text: &str) -> String {
     serde_json::to_string(text).expect("a string can be written")
 }
 
-/// Where the name of the member whose value lies at `value` begins.
+/// The start of the name of the member whose value is at `value`.
 fn member_start(raw: &str, value: &Range<usize>) -> usize {
     let name = raw[..value.start].rfind('"').and_then(|end| raw[..end].rfind('"'));
     name.expect("a member has a name")
 }
 
-/// `raw` with the member whose value lies at `value` replaced.
+/// `raw` with the member replaced whose value is at `value`.
 pub(crate) fn with_member(raw: &str, value: &Range<usize>, member: &str) -> String {
     format!("{}{member}{}", &raw[..member_start(raw, value)], &raw[value.end..])
 }
 
-/// `raw` without the member whose value lies at `value`, and without its comma.
+/// `raw` without the member whose value is at `value`, and without its comma.
 pub(crate) fn without_member(raw: &str, value: &Range<usize>) -> String {
     let (before, after) = (&raw[..member_start(raw, value)], &raw[value.end..]);
     match before.trim_end().strip_suffix(',') {
@@ -83,7 +83,7 @@ pub(crate) fn without_member(raw: &str, value: &Range<usize>) -> String {
     }
 }
 
-/// `text`, an object, with another value for a member; one that is not there comes first.
+/// `text`, an object, with a member set to another value; a new member is inserted first.
 pub(crate) fn set_member(text: &str, name: &str, value: &str) -> String {
     let members = members(text).unwrap_or_default();
     if let Some(member) = members.get(name) {
@@ -95,18 +95,18 @@ pub(crate) fn set_member(text: &str, name: &str, value: &str) -> String {
     format!("{}{}:{value}{comma}{}", &text[..open], quote(name), &text[open..])
 }
 
-/// An element of an array that is put together anew.
+/// An element for a rebuilt array.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
-    /// Which element it was, if it was one.
+    /// The index of the old element that it is or replaces, if any.
     pub(crate) was: Option<usize>,
-    /// Its text now.
+    /// Its new text.
     pub(crate) text: String,
 }
 
-/// `raw` with the array at `list` made of `pieces`; the white space of kept elements stays.
+/// `raw` with the array at `list` rebuilt from `pieces`; kept elements keep their white space.
 ///
-/// What lies at `list` may be any value if it has no `spans`: it is replaced.
+/// If `spans` is empty, `list` may be any value: it is replaced.
 pub(crate) fn with_list(
     raw: &str,
     list: &Range<usize>,
@@ -120,7 +120,7 @@ pub(crate) fn with_list(
         if at > 0 {
             out.push(',');
         }
-        // A new element is set like the old one in its place.
+        // A new element gets the white space of the old one at its index.
         if let Some(last) = spans.len().checked_sub(1) {
             out.push_str(gap_before(raw, list, spans, piece.was.unwrap_or(at.min(last))));
         }
@@ -134,7 +134,7 @@ pub(crate) fn with_list(
     out
 }
 
-/// The white space between the comma (or bracket) and the element.
+/// The white space between the preceding comma (or bracket) and the element.
 fn gap_before<'t>(
     raw: &'t str,
     list: &Range<usize>,

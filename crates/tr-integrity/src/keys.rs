@@ -1,17 +1,16 @@
-//! The keys of a list of uses, and which of these still wait: a result finds its own at once, however
-//! many there are.
+//! The keys of a list of uses, indexed so that a result finds its waiting use in constant time.
 use crate::{message::Kind, name::Name};
 use std::{
     collections::HashMap,
     hash::{BuildHasher as _, RandomState},
 };
 
-/// By what a use and its result know each other: by id, and where one has none, by name.
+/// Pairs a use with its result: by id, or by the tool's name where one of them has no id.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
     pub(crate) id: Name,
     has_id: bool,
-    /// Empty where names say nothing.
+    /// Empty where names do not pair.
     name: Box<str>,
 }
 
@@ -20,13 +19,13 @@ impl Key {
         self.has_id
     }
 
-    /// The tool's name; empty where names say nothing.
+    /// The tool's name; empty where names do not pair.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Under what a use with this key is found, so that it is found by each key that pairs with it,
-    /// and by no other.
+    /// The index entries of a use with this key: each key that pairs with it finds it, and no other
+    /// key does.
     pub(crate) fn found_under(&self) -> impl Iterator<Item = Under<'_>> {
         let (id, name, is_named) = (&*self.id, &*self.name, !self.name.is_empty());
         let by_id = (self.has_id || !is_named).then_some(Under::OwnId(id));
@@ -36,7 +35,7 @@ impl Key {
         [Some(Under::Id(id)), by_id, only, by_name, nameless].into_iter().flatten()
     }
 
-    /// Where the uses that pair with this key are found; none of them in two places.
+    /// The index entries that hold the uses that pair with this key; no use is in two of them.
     pub(crate) fn sought_under(&self) -> impl Iterator<Item = Under<'_>> {
         let (id, name) = (&*self.id, &*self.name);
         let (one, other) = match self.has_id {
@@ -55,23 +54,23 @@ impl Key {
     }
 }
 
-/// Under what a use is found.
+/// An index entry for uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Under<'k> {
-    /// The id, of any use.
+    /// By id: any use.
     Id(&'k str),
-    /// The id, of a use that has one, or that has no name either.
+    /// By id: a use with an id of its own, or with neither id nor name.
     OwnId(&'k str),
-    /// The id, of a use without a name.
+    /// By id: a use without a name.
     OnlyId(&'k str),
-    /// The name, of any use that has one.
+    /// By name: any use with a name.
     Name(&'k str),
-    /// The name, of a use without an id.
+    /// By name: a use without an id.
     OnlyName(&'k str),
 }
 
 impl Kind {
-    /// The key of a use or a result; names are part of it where they may pair.
+    /// The key of a use or a result; with `names_pair`, names are part of it.
     pub(crate) fn key(&self, names_pair: bool) -> Option<Key> {
         let (Self::Use { id, id_at, name, .. } | Self::Result { id, id_at, name, .. }) = self
         else {
@@ -82,20 +81,20 @@ impl Kind {
     }
 }
 
-/// The keys of uses in their order, and which of them wait for a result.
+/// The keys of uses in order, and which of the uses wait for a result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys {
-    /// Attackers choose ids: what stands for one is its hash under a random key.
+    /// Randomly keyed, because ids may be chosen by an attacker: their hashes stand for them.
     hasher: RandomState,
     lists: HashMap<u64, List>,
     links: Vec<Link>,
     answered: Vec<bool>,
 }
 
-/// The uses that are found under one name.
+/// The uses of one index entry.
 #[derive(Clone, Copy, Debug)]
 struct List {
-    /// The link to the first of them that waits; none, if all are answered.
+    /// The link to the first of them that waits; past the end if all are answered.
     first: u32,
     last: u32,
 }
@@ -108,19 +107,19 @@ struct Link {
 
 const NONE: u32 = u32::MAX;
 
-/// Which use a key is of.
+/// The result of looking up a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Of none.
+    /// No use has this key.
     None,
-    /// The first that waits.
+    /// The first use that waits.
     Waits(usize),
-    /// All are answered: the last.
+    /// All are answered: the last use.
     Answered(usize),
 }
 
 impl Keys {
-    /// Of these uses, all of which wait.
+    /// Indexes these uses, all of which wait.
     pub(crate) fn of<'k>(keys: impl IntoIterator<Item = &'k Key>) -> Self {
         let mut all = Self::default();
         keys.into_iter().for_each(|key| all.push(key));
@@ -146,7 +145,7 @@ impl Keys {
         }
     }
 
-    /// The first use that waits of those that a result's key pairs with, else the last of them.
+    /// The first waiting use that pairs with a result's key, else the last use that does.
     pub(crate) fn find(&self, key: &Key) -> Place {
         let lists = key.sought_under().filter_map(|it| self.lists.get(&self.hasher.hash_one(it)));
         let used = |at: u32| self.links.get(at as usize).map(|link| link.used as usize);
@@ -162,18 +161,18 @@ impl Keys {
         }
     }
 
-    /// The first use with this id that waits.
+    /// The first waiting use with this id.
     pub(crate) fn waiting_with(&self, id: &str) -> Option<usize> {
         let list = self.lists.get(&self.hasher.hash_one(Under::Id(id)))?;
         self.links.get(list.first as usize).map(|link| link.used as usize)
     }
 
-    /// The use with this key is answered.
+    /// Marks the use with this key as answered.
     pub(crate) fn answer(&mut self, used: usize, key: &Key) {
         self.answered[used] = true;
         for under in key.found_under() {
             let Some(list) = self.lists.get_mut(&self.hasher.hash_one(under)) else { continue };
-            // Those in between are passed over once the first is.
+            // Advances past answered uses; each is skipped once.
             while let Some(link) = self.links.get(list.first as usize) {
                 if !self.answered[link.used as usize] {
                     break;
@@ -184,7 +183,7 @@ impl Keys {
     }
 }
 
-/// Which calls there are, and which of them are answered.
+/// Which calls exist, and which of them are answered.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     hasher: RandomState,
@@ -192,7 +191,7 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Of the keys of these uses, each with whether it is answered.
+    /// Indexes these uses by key, each with whether it is answered.
     pub(crate) fn of<'k>(keys: impl Iterator<Item = (&'k Key, bool)>) -> Self {
         let mut calls = Self::default();
         for (key, is_answered) in keys {
@@ -204,14 +203,14 @@ impl Calls {
         calls
     }
 
-    /// Whether one of the calls that a result names is answered; `None` if there is none.
+    /// Whether a call with a result's key is answered; `None` if there is no such call.
     pub(crate) fn are_answered(&self, key: &Key) -> Option<bool> {
         let hash = |under| self.are_answered.get(&self.hasher.hash_one(under)).copied();
         key.sought_under().filter_map(hash).reduce(|one, other| one || other)
     }
 }
 
-/// No message has more uses than this counts.
+/// Narrows an index; no message has more uses than a `u32` counts.
 fn number(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(NONE)
 }

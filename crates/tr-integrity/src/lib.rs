@@ -1,17 +1,16 @@
-//! Keeps an agent's session valid, whatever happens to its tool calls.
+//! Keeps an agent's session valid when tool calls fail, are cancelled, or outlive the process.
 //!
 //! A provider refuses a session in which one tool use lacks its result, and then refuses every
-//! further call of it. [`Validator`] finds such faults before they are sent, [`Repair`] mends
-//! them without losing what a tool answered, [`Session`] rolls back to checkpoints, and two layers
-//! keep the faults from arising: [`IntegrityLayer`] around tools, [`ModelGuardLayer`] around the
-//! model's API.
+//! further call with that session. [`Validator`] finds such faults before they are sent, [`Repair`]
+//! fixes them and keeps every tool's answer, [`Session`] rolls back to checkpoints, and two layers
+//! prevent the faults: [`IntegrityLayer`] around tools, [`ModelGuardLayer`] around the model's API.
 //!
 //! # When to use
 //!
-//! The layers in an agent that keeps its own transcript: [`IntegrityLayer`] outside the loop guard
-//! and idempotency, so that each recorded use gets its result whatever happens below it. The
-//! validator and the repair alone on transcripts that come from elsewhere. [`FileCheck`] and
-//! [`SessionFile`] do the same with the files in which harnesses keep sessions.
+//! Use the layers in an agent that keeps its own transcript, with [`IntegrityLayer`] outside the
+//! loop guard and idempotency, so that each recorded use gets its result whatever the inner layers
+//! do. Use the validator and the repair alone on transcripts from other programs, and [`FileCheck`]
+//! and [`SessionFile`] on the session files of harnesses.
 //!
 //! ```text
 //! ModelGuardLayer ─ model's API          IntegrityLayer ─ loop guard ─ … ─ tool
@@ -47,40 +46,40 @@
 //!
 //! # Defaults
 //!
-//! Those of [`Layer0Config`]: enabled, validating before each call of the model, repairs offered
-//! and not made, 10 committed checkpoints kept, no snapshots. A failed cycle is treated by
-//! [`CycleMode::Preserve`]: rolled back if the tool did not run, else recorded with its error or
-//! with [`OUTCOME_UNKNOWN`]. A use that the agent has pushed itself is always answered, by a refusal
-//! too. A call without a session or without an id of the model's passes
-//! through and costs no allocation.
+//! Those of [`Layer0Config`]: enabled, transcripts validated before each call of the model, repairs
+//! offered and not applied, 10 committed checkpoints kept, no snapshots. [`CycleMode::Preserve`]
+//! handles a failed cycle: it is rolled back if the tool did not run, else recorded with its error
+//! or with [`OUTCOME_UNKNOWN`]. A use that the agent has pushed itself is always answered, also by
+//! a refusal. A call without a session or without a tool call id passes through and costs no
+//! allocation.
 //!
-//! Sessions that are to outlive the process get a [store](SessionsBuilder::store): a tool's intent
-//! is written before it starts, use and result before its answer is given.
+//! Give sessions that must outlive the process a [store](SessionsBuilder::store): a tool's intent
+//! is written before the tool starts, use and result before the caller gets the answer.
 //!
 //! # Errors
 //!
-//! [`IntentNotRecorded`] (`store_unavailable` or, if another process was first,
+//! [`IntentNotRecorded`] (`store_unavailable` or, after another process's change,
 //! `session_corrupt`; [`Ran::No`](tr_core::Ran::No)): the sessions' store failed, and the tool did
 //! not run. [`SessionCorrupt`] (`session_corrupt`, permanent, [`Ran::No`](tr_core::Ran::No)): the
-//! transcript was not sent; the repair is in the error. [`ContentFiltered`] (`content_filter`,
-//! permanent, [`Ran::Yes`](tr_core::Ran::Yes)): the session was rolled back; the error's text is
-//! for the user. [`AnswerCutOff`] (`answer_cut_off`, transient, [`Ran::Yes`](tr_core::Ran::Yes)):
-//! a streamed answer broke off, and the session was rolled back. [`CheckpointNotRecorded`]
-//! (`store_unavailable`, [`Ran::No`](tr_core::Ran::No)): the sessions' store did not take the
-//! checkpoint, so the model was not called. Errors of tools and of the model
-//! pass through untouched. The guard refuses in `call`: it must not sit directly on a capacity
-//! limit.
+//! transcript was not sent; the error holds the planned repair. [`ContentFiltered`]
+//! (`content_filter`, permanent, [`Ran::Yes`](tr_core::Ran::Yes)): the session was rolled back; the
+//! error's text is for the user. [`AnswerCutOff`] (`answer_cut_off`, transient,
+//! [`Ran::Yes`](tr_core::Ran::Yes)): a streamed answer ended early, and the session was rolled
+//! back. [`CheckpointNotRecorded`] (`store_unavailable`, [`Ran::No`](tr_core::Ran::No)): the
+//! sessions' store did not record the checkpoint, so the model was not called. Errors of tools and
+//! of the model pass through unchanged. The guard refuses in `call`: it must not sit directly on a
+//! concurrency or rate limit, whose reserved capacity a refused call leaves unused.
 //!
 //! # Streamed answers
 //!
-//! [`ModelGuardLayer::streamed`] watches an answer on its way: its pieces pass untouched, and the
-//! last item is an error if a filter stopped it. What was shown before cannot be called back.
-//! A caller that drops the answer half-way leaves the session at its checkpoint. See
-//! [`WatchedBody`]; [`AnswerScanner`] alone tells how any answer ended.
+//! [`ModelGuardLayer::streamed`] watches an answer as it arrives: its pieces pass unchanged, and
+//! the last item is an error if a filter stopped it. Pieces that were already shown cannot be
+//! recalled. If the caller drops the answer early, the session is rolled back to its checkpoint.
+//! See [`WatchedBody`]; [`AnswerScanner`] alone tells how any answer ended.
 //!
 //! # Features
 //!
-//! None is on by default.
+//! All are off by default.
 //!
 //! - `http`: the guard in front of an HTTP client, for `http::Request`, `http::Response` and any
 //!   `http_body::Body`.

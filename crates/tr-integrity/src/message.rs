@@ -1,4 +1,4 @@
-//! A message of a transcript: its JSON text as it came, and where in it the tool blocks lie.
+//! A message of a transcript: its original JSON text, and the positions of its blocks.
 mod judged;
 
 use crate::{
@@ -7,30 +7,30 @@ use crate::{
 };
 use std::{fmt, ops::Range, sync::Arc};
 
-/// Who speaks.
+/// The speaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
     /// The system or the developer.
     System,
-    /// The user; where results are blocks of a message, tool results too.
+    /// The user; also the results of tools, where those are blocks of a user's message.
     User,
     /// The model.
     Assistant,
-    /// A tool, in the forms where results are messages.
+    /// A tool, in the forms where results are messages of their own.
     Tool,
-    /// Anybody else.
+    /// Any other role.
     Other,
 }
 
 /// A message of a transcript.
 ///
-/// A clone is a reference count. The text stays as it came; [`Debug`](fmt::Debug) prints only
-/// its length, since it may hold secrets.
+/// Cloning increments a reference count. The text is never reformatted; [`Debug`](fmt::Debug)
+/// prints only its length, because it may hold secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Message {
     pub(crate) body: Arc<Body>,
-    /// The white space around it in the file it came from.
+    /// The white space around it in its file.
     pub(crate) before: Box<str>,
     pub(crate) after: Box<str>,
 }
@@ -39,41 +39,41 @@ pub struct Message {
 pub(crate) struct Body {
     pub(crate) raw: Box<str>,
     pub(crate) role: Role,
-    /// What holds the blocks: the content, or the list of tool calls.
+    /// The member that holds the blocks: the content, or the list of tool calls.
     pub(crate) list: Option<Range<usize>>,
     pub(crate) blocks: Vec<Block>,
     /// Whether it is the system's prompt, which a reset keeps.
     pub(crate) is_system: bool,
-    /// The id of the item that it is, in a form of items.
+    /// The item's id, in a form of items.
     pub(crate) item: Option<Item>,
-    /// Whether a part of it carries the signature of a thought, where parts may.
+    /// Whether a part carries a thought signature, in a form where parts may.
     pub(crate) is_signed: bool,
-    /// What of it is not understood, beside its blocks.
+    /// The unknown part of it, apart from its blocks.
     pub(crate) unknown: Option<Unknown>,
-    /// What its provider refuses of it on its own, beside its blocks.
+    /// The first member that its provider refuses on its own, apart from its blocks.
     pub(crate) refused: Option<Box<Refused>>,
-    /// The form of the provider that answered it, in a form that several may answer.
+    /// The form of the provider that answered, in a form that several providers use.
     pub(crate) answered_in: Option<Format>,
-    /// The API that answered it, if no form is known for it.
+    /// The API that answered, if its form is not known.
     pub(crate) unknown_api: Option<Box<str>>,
 }
 
-/// What of a message or of a block is not understood. A repair may put something beside it, and
-/// changes, moves and drops nothing of it.
+/// An unknown part of a message or of a block. A repair may insert something next to it, but does
+/// not change, move or remove it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unknown {
-    /// What it says: its role or its type is not known, or its content stands in members that are
-    /// not. It cannot be judged.
+    /// The content: the role or the type is unknown, or the content is in unknown members. It
+    /// cannot be judged.
     Content,
-    /// Members beside a content that is understood. It can be judged.
+    /// Members next to a content that is understood. It can be judged.
     Members,
 }
 
-/// The id by which a provider knows an item.
+/// The id under which a provider stores an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) id: Box<str>,
-    /// Where its JSON string lies.
+    /// The range of its JSON string.
     pub(crate) at: Range<usize>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Block {
     pub(crate) span: Range<usize>,
     pub(crate) kind: Kind,
     pub(crate) unknown: Option<Unknown>,
-    /// What its provider refuses of it on its own: the first.
+    /// The first part that its provider refuses on its own.
     pub(crate) refused: Option<Box<Refused>>,
 }
 
@@ -91,31 +91,31 @@ pub(crate) struct Block {
 pub(crate) enum Kind {
     Use {
         id: Box<str>,
-        /// Where the id's JSON string lies, if it is there.
+        /// The range of the id's JSON string, if there is one.
         id_at: Option<Range<usize>>,
         name: Box<str>,
-        /// What its provider calls it.
+        /// The provider's name for this kind of use.
         noun: &'static str,
     },
     Result {
         id: Box<str>,
         id_at: Option<Range<usize>>,
-        /// The tool, in a form where names may pair.
+        /// The tool's name, in a form where names may pair.
         name: Box<str>,
-        /// Where its content lies, if it is there.
+        /// The range of its content, if it has one.
         content: Option<Range<usize>>,
-        /// A repair put it there; a real one takes its place.
+        /// A repair wrote it; a real result replaces it.
         synthetic: bool,
     },
     /// Text that a model reads.
     Text(Blank),
-    /// Reasoning that its provider takes only with what follows from it.
+    /// Reasoning, which its provider accepts only with the output that followed it.
     Reasoning,
-    /// A reference to something that the provider keeps: a use, a result, anything.
+    /// A reference to an item that the provider stores: a use, a result, or anything else.
     Reference,
-    /// What cannot be read: no object, or one that names a member twice. It is never touched.
+    /// Cannot be read: it is no object, or has a duplicate member. A repair never changes it.
     Unread,
-    /// Anything else, which is never touched: thinking, images, server tools.
+    /// Anything else, which a repair never changes: thinking, images, server tools.
     Other,
 }
 
@@ -143,7 +143,7 @@ impl Blank {
 }
 
 impl Body {
-    /// Of a message that has nothing in it.
+    /// The body of a message without blocks.
     pub(crate) fn of(raw: Box<str>) -> Self {
         let (list, blocks, is_system, item) = (None, Vec::new(), false, None);
         let (role, is_signed, unknown, refused) = (Role::Other, false, None, None);
@@ -165,7 +165,7 @@ impl Body {
 }
 
 impl Message {
-    /// A message with this text, set in white space as this one is.
+    /// `other` with the white space of this message around it.
     pub(crate) fn with_raw_of(&self, other: Self) -> Self {
         Self { before: self.before.clone(), after: self.after.clone(), ..other }
     }
@@ -194,7 +194,7 @@ impl Message {
         })
     }
 
-    /// The ids of the uses that the results in it answer, in order.
+    /// The ids of the uses that its results answer, in order.
     pub fn tool_results(&self) -> impl Iterator<Item = &str> {
         self.blocks().iter().filter_map(|block| match &block.kind {
             Kind::Result { id, .. } => Some(&**id),
@@ -202,7 +202,7 @@ impl Message {
         })
     }
 
-    /// Whether it is a user's message that holds more than results: a turn begins with it.
+    /// Whether it is a user's message with more than results: such a message begins a turn.
     #[must_use]
     pub fn begins_turn(&self) -> bool {
         let is_result = |block: &Block| matches!(block.kind, Kind::Result { .. });
@@ -217,7 +217,7 @@ impl Message {
         self.body.is_system
     }
 
-    /// Whether it may stand anywhere, and changes nothing: the system says nothing in it.
+    /// Whether it may stand anywhere without effect: a system message without content.
     pub(crate) fn is_aside(&self, rules: Rules) -> bool {
         rules.passes_over_system && self.role() == Role::System && self.blocks().is_empty()
     }
@@ -227,7 +227,7 @@ impl Message {
         self.body.answered_in
     }
 
-    /// The API that answered it, if no form is known for it.
+    /// The API that answered it, if its form is not known.
     pub(crate) fn unknown_api(&self) -> Option<&str> {
         self.body.unknown_api.as_deref()
     }
@@ -256,13 +256,13 @@ impl Message {
         &self.body.raw[span.clone()]
     }
 
-    /// Whether nothing is left of it but blank text.
+    /// Whether it holds nothing but blank text.
     pub(crate) fn is_blank(&self) -> bool {
         let blank = |block: &Block| matches!(block.kind, Kind::Text(Blank::Empty | Blank::White));
         self.blocks().iter().all(blank)
     }
 
-    /// The same without its text: who speaks, the blocks, and the item's id.
+    /// The message without its text: the role, the blocks, and the item's id.
     pub(crate) fn without_text(&self) -> Self {
         let Body { role, blocks, is_system, item, is_signed, unknown, refused, .. } = &*self.body;
         let blocks = blocks.iter().map(Block::without_text).collect();
@@ -274,7 +274,7 @@ impl Message {
         Self::new(Body { role, blocks, is_system, item, is_signed, unknown, refused, ..body })
     }
 
-    /// Its text with its blocks made of `pieces`.
+    /// Its text with the blocks `pieces`.
     pub(crate) fn with_pieces(&self, pieces: &[Piece]) -> String {
         let spans: Vec<_> = self.blocks().iter().map(|block| block.span.clone()).collect();
         if let ([whole], [piece]) = (&*spans, pieces)
@@ -283,13 +283,13 @@ impl Message {
             return piece.text.clone();
         }
         let list = self.body.list.as_ref().expect("a message with blocks has a list");
-        // A content that is one string is replaced as a whole.
+        // A string content is replaced as a whole.
         let spans = if self.text(list).starts_with('[') { spans } else { Vec::new() };
         json::with_list(self.raw(), list, &spans, pieces)
     }
 }
 
-/// More blocks than a message has that a model or an agent wrote.
+/// More blocks than any model or agent writes in a message.
 pub(crate) const MANY: usize = 1_000;
 
 impl Block {
@@ -297,8 +297,8 @@ impl Block {
         Self { span, kind, unknown: None, refused: None }
     }
 
-    /// Adds it to those before it. Where these are many, what says nothing to us becomes a part of what
-    /// says nothing before it: a message of millions of them takes no more room than it has letters.
+    /// Adds it to the blocks. Beyond [`MANY`] blocks, neighbours that a repair does not use are
+    /// merged into one, so that a message of millions of blocks needs no more memory than its text.
     pub(crate) fn add_to(self, blocks: &mut Vec<Self>) {
         let is_one_of_many = blocks.len() >= MANY && !self.says_something();
         match blocks.last_mut().filter(|last| is_one_of_many && !last.says_something()) {
@@ -336,7 +336,7 @@ impl Block {
         Self { span: 0..0, kind, unknown: self.unknown, refused: self.refused.clone() }
     }
 
-    /// Its text in `message`, with another id if there is one.
+    /// Its text in `message`, with its new id if it gets one.
     pub(crate) fn text_in(
         &self,
         message: &Message,
@@ -358,7 +358,7 @@ impl Block {
             (Some(new_id), None) if !text.is_empty() => {
                 json::set_member(text, name, &json::quote(new_id))
             }
-            // It keeps its id, or is a message's without its text.
+            // It keeps its id, or belongs to a message without its text.
             _ => text.to_owned(),
         }
     }

@@ -1,14 +1,14 @@
-//! A list of messages whose end is cut off at once, however long it is.
+//! A list of messages that can be truncated in constant time.
 use crate::message::Message;
 use std::ops::Deref;
 
 /// A list of messages.
 ///
-/// What is cut off is freed as others come, two for each: so a cut takes no longer for thousands
-/// than for a few, and no later push has much more to do than others.
+/// Removed messages are freed by later pushes, two for each push: so truncation is constant-time,
+/// and no push does much more work than another.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
-    /// The messages, and behind them what was cut off.
+    /// The messages, followed by removed ones that are not freed yet.
     all: Vec<Message>,
     len: usize,
 }

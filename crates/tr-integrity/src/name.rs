@@ -1,4 +1,4 @@
-//! The name of an entry or of a call: as long as most are, it takes no room of its own.
+//! An id of an entry or of a call, stored inline if it is short.
 use arrayvec::ArrayString;
 use std::{
     borrow::Borrow,
@@ -7,10 +7,10 @@ use std::{
     ops::Deref,
 };
 
-/// As long as a UUID.
+/// The length of a UUID.
 const SHORT: usize = 36;
 
-/// By what an entry, a group or a call is known.
+/// The id of an entry, a group or a call.
 #[derive(Clone)]
 pub(crate) enum Name {
     Short(ArrayString<SHORT>),

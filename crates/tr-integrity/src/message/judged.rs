@@ -1,19 +1,19 @@
-//! What of a message is not understood, and what its provider refuses of it on its own.
+//! Which parts of a message are not understood, and which ones the provider refuses on their own.
 use super::{Block, Message, Unknown};
 use crate::{format::Refused, json, validate::Fault};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 impl Message {
-    /// Whether all of it is understood: its role, its members, and each of its blocks. A repair
-    /// changes nothing that is not.
+    /// Whether its role, its members and all of its blocks are known. A repair changes no message
+    /// or block that is not.
     #[must_use]
     pub fn is_understood(&self) -> bool {
         self.body.unknown.is_none() && self.blocks().iter().all(Block::is_understood)
     }
 
-    /// Whether its role is not known, or what it says stands in members that are not, or in nothing
-    /// but blocks of types that are not: it cannot be judged.
+    /// Whether it cannot be judged: its role is unknown, or its content is only in unknown members
+    /// or in blocks of unknown types.
     #[must_use]
     pub fn says_unknown(&self) -> bool {
         let is_unknown = |block: &Block| block.unknown == Some(Unknown::Content);
@@ -22,8 +22,7 @@ impl Message {
             || !blocks.is_empty() && blocks.iter().all(is_unknown)
     }
 
-    /// The texts of what is not understood: of all of it, of what stands around its blocks, or of
-    /// blocks.
+    /// The texts of the unknown parts: the whole message, the text around its blocks, or blocks.
     pub(crate) fn not_understood(&self) -> impl Iterator<Item = &str> {
         let raw = self.raw();
         let (whole, around) = match (self.body.unknown, &self.body.list) {
@@ -38,17 +37,17 @@ impl Message {
         whole.into_iter().chain(around.into_iter().flatten()).chain(blocks)
     }
 
-    /// What of it is not understood, beside its blocks.
+    /// The unknown part of it, apart from its blocks.
     pub(crate) fn unknown(&self) -> Option<Unknown> {
         self.body.unknown
     }
 
-    /// What its provider refuses of it on its own.
+    /// The member that its provider refuses on its own.
     pub(crate) fn refused(&self) -> Option<&Refused> {
         self.body.refused.as_deref()
     }
 
-    /// Whether the provider refuses anything of it on its own; `has_limits` as below.
+    /// Whether the provider refuses a member or a block on its own; `has_limits` as below.
     pub(crate) fn has_refused(&self, has_limits: bool) -> bool {
         let blocks = self.blocks().iter().filter_map(|block| block.refused.as_deref());
         let mut refused = blocks.chain(self.refused());
@@ -62,13 +61,13 @@ impl Message {
         refused.is_some_and(|it| it.fault == Fault::RefusedId && (has_limits || !it.is_limit()))
     }
 
-    /// Whether this block is a thought of the model's.
+    /// Whether this block is a thinking block.
     pub(crate) fn is_thought(&self, block: usize) -> bool {
         let kind = self.type_of(block);
         matches!(kind.as_deref(), Some("thinking" | "redacted_thinking"))
     }
 
-    /// Whether this block's text ends in white space, or the message's if that is its content.
+    /// Whether the text of this block, or of a string content, ends in white space.
     pub(crate) fn ends_in_space(&self, block: usize) -> bool {
         #[derive(Deserialize)]
         struct Part<'t> {

@@ -1,10 +1,10 @@
-//! Addresses, and what they say of TLS.
+//! Reads connection addresses and their TLS settings.
 use super::fault::Told;
 use std::{ops::Range, str::FromStr};
 use tokio_postgres::{Config, config::SslMode};
 
-/// What an address says, and whether the way there is secured by TLS; `is_asked` is whether
-/// something else asks for it. Never both: TLS where there is any, and in clear where there is none.
+/// The connection settings of an address, and whether connections use TLS; `is_asked` says that
+/// another setting asks for TLS. Connections never fall back from TLS to plain text.
 pub(super) fn read(address: &str, is_asked: bool) -> Result<(Config, bool), String> {
     let place = place_of_mode(address);
     let said = place.clone().map(|place| &address[place]);
@@ -20,7 +20,7 @@ pub(super) fn read(address: &str, is_asked: bool) -> Result<(Config, bool), Stri
         }
         Some(_) => return Err("sslmode: it is none of disable, require, verify-full".into()),
     };
-    // Both verify; the client knows the first word only.
+    // Both verify the certificate; the client only supports the first.
     let known = match place.filter(|_| is_secure == Some(true)) {
         Some(place) => [&address[..place.start], "require", &address[place.end..]].concat(),
         None => address.to_owned(),
@@ -32,7 +32,7 @@ pub(super) fn read(address: &str, is_asked: bool) -> Result<(Config, bool), Stri
     Ok((config, is_secure))
 }
 
-/// Where the last value of `sslmode` stands.
+/// The range of the last value of `sslmode`.
 fn place_of_mode(address: &str) -> Option<Range<usize>> {
     let is_url = ["postgres://", "postgresql://"].iter().any(|scheme| address.starts_with(scheme));
     if is_url { in_url(address) } else { in_pairs(address) }
@@ -52,7 +52,7 @@ fn in_url(address: &str) -> Option<Range<usize>> {
     found
 }
 
-/// As `libpq` writes them: `key=value`, a value with spaces in quotes, `\\` before what is meant as it is.
+/// Reads libpq's pairs: `key=value`, values with spaces in quotes, escapes with `\\`.
 fn in_pairs(address: &str) -> Option<Range<usize>> {
     let (mut rest, mut found) = (address.trim_start(), None);
     while let Some(end) = rest.find(|c: char| c == '=' || c.is_whitespace()) {

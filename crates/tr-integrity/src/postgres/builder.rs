@@ -1,4 +1,4 @@
-//! How to keep sessions in PostgreSQL.
+//! The settings of a PostgreSQL store.
 use super::{Postgres, address::read};
 use crate::store::StoreError;
 use deadpool_postgres::{ConfigConnectImpl, Connect, Manager, ManagerConfig, Pool};
@@ -9,7 +9,7 @@ use tokio_postgres::{
     tls::{MakeTlsConnect, TlsConnect},
 };
 
-/// How to keep sessions in PostgreSQL; from [`Postgres::builder`].
+/// Configures a [`Postgres`] store; from [`Postgres::builder`].
 #[must_use]
 pub struct Builder {
     address: String,
@@ -30,43 +30,44 @@ impl Builder {
         }
     }
 
-    /// How long a connection, and then a reply, may take: 2 s by default, 1 ms at least. What is
-    /// overdue counts as lost, and its connection goes.
+    /// The timeout for connecting, and for each reply: 2 s by default, at least 1 ms. A reply that
+    /// is overdue counts as lost, and its connection is closed.
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// How many connections there may be at once: 8 by default, 1 at least. Who finds none free
-    /// waits.
+    /// The maximum number of connections: 8 by default, at least 1. When all are in use, operations
+    /// wait.
     pub const fn connections(mut self, most: usize) -> Self {
         self.connections = most;
         self
     }
 
-    /// Trusts the authorities of this PEM text, and not the system's. The way to the server is then
-    /// secured by TLS, unless the address says otherwise, which is an error.
+    /// Trusts the certificate authorities of this PEM text instead of the system's. Connections
+    /// then use TLS; an address that says otherwise is an error.
     #[cfg(feature = "postgres-tls")]
     pub fn tls_roots(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.tls.set_roots(pem);
         self
     }
 
-    /// Shows this certificate to a server that asks for one: PEM texts of the certificate, with
-    /// those that lead to its authority, and of its key. TLS is used as with `tls_roots`.
+    /// The client certificate for servers that ask for one: PEM texts of the certificate with its
+    /// chain, and of its key. Connections use TLS as with `tls_roots`.
     #[cfg(feature = "postgres-tls")]
     pub fn tls_certificate(mut self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         self.tls.set_certificate(chain, key);
         self
     }
 
-    /// The store, connected when first used: over TLS where the address says `sslmode=require` or
-    /// `verify-full`, which both verify the server's certificate and name, else in clear.
+    /// Builds the store, which connects at the first use: over TLS where the address says
+    /// `sslmode=require` or `verify-full`, which both verify the server's certificate and name,
+    /// else in plain text.
     ///
     /// # Errors
-    /// [`Refused`](crate::store::StoreErrorKind::Refused), naming everything that is wrong with
-    /// the settings: `sslmode=prefer` too, which would go on in clear where it should not, and TLS
-    /// without the feature `postgres-tls`.
+    /// [`Refused`](crate::store::StoreErrorKind::Refused), listing all invalid settings: also
+    /// `sslmode=prefer`, which could fall back to plain text, and TLS without the feature
+    /// `postgres-tls`.
     #[cfg(not(feature = "postgres-tls"))]
     pub fn build(self) -> Result<Postgres, StoreError> {
         let address = read(&self.address, false);
@@ -77,14 +78,14 @@ impl Builder {
         self.finish(address)
     }
 
-    /// The store, connected when first used: over TLS where the address says `sslmode=require` or
-    /// `verify-full`, which both verify the server's certificate and name, or where
-    /// [`tls_roots`](Self::tls_roots) or [`tls_certificate`](Self::tls_certificate) is given; else
-    /// in clear.
+    /// Builds the store, which connects at the first use: over TLS where the address says
+    /// `sslmode=require` or `verify-full`, which both verify the server's certificate and name, or
+    /// where [`tls_roots`](Self::tls_roots) or [`tls_certificate`](Self::tls_certificate) is given;
+    /// else in plain text.
     ///
     /// # Errors
-    /// [`Refused`](crate::store::StoreErrorKind::Refused), naming everything that is wrong with
-    /// the settings: `sslmode=prefer` too, which would go on in clear where it should not.
+    /// [`Refused`](crate::store::StoreErrorKind::Refused), listing all invalid settings: also
+    /// `sslmode=prefer`, which could fall back to plain text.
     #[cfg(feature = "postgres-tls")]
     pub fn build(self) -> Result<Postgres, StoreError> {
         match read(&self.address, !self.tls.is_default()) {
@@ -98,12 +99,11 @@ impl Builder {
         }
     }
 
-    /// The same with connections that TLS of another kind secures, always: an address that says
-    /// `sslmode=disable` or `prefer` is wrong. What that TLS verifies is its own matter.
+    /// Builds the store with another TLS implementation, which is always used: an address with
+    /// `sslmode=disable` or `prefer` is an error. That implementation decides what it verifies.
     ///
     /// # Errors
-    /// [`Refused`](crate::store::StoreErrorKind::Refused), naming everything that is wrong with
-    /// the settings.
+    /// [`Refused`](crate::store::StoreErrorKind::Refused), listing all invalid settings.
     pub fn build_with_tls<T>(self, tls: T) -> Result<Postgres, StoreError>
     where
         T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
@@ -132,7 +132,7 @@ impl Builder {
         if config.get_application_name().is_none() {
             config.application_name("tr-integrity");
         }
-        // Its timeouts are ours, so it needs no runtime of its own.
+        // The store applies the timeouts itself, so the pool needs no runtime.
         let manager = Manager::from_connect(config, connect, ManagerConfig::default());
         let pool = Pool::builder(manager).max_size(self.connections).build();
         let pool = pool.map_err(StoreError::refused)?;
@@ -140,7 +140,7 @@ impl Builder {
     }
 }
 
-/// Without the address: it may hold a password.
+/// Omits the address, which may hold a password.
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")

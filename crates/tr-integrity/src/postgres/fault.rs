@@ -1,19 +1,19 @@
-//! What PostgreSQL's errors mean for whoever asked.
+//! Converts PostgreSQL's errors to store errors.
 use crate::store::{StoreError, StoreErrorKind};
 use deadpool_postgres::PoolError;
 use std::{error, fmt};
 use tokio_postgres::{Error, error::SqlState};
 
-/// An error of PostgreSQL's with its cause: by itself it says only "db error".
+/// An error of PostgreSQL's, displayed with its cause: its own text is only "db error".
 #[derive(Debug)]
 pub(super) struct Told(pub(super) Error);
 
-/// No connection was had: nothing was sent.
+/// The pool gave no connection: nothing was sent.
 pub(super) fn of_pool(error: PoolError) -> StoreError {
     match error {
         PoolError::Backend(error) => {
             let kind = match kind(&error) {
-                // Who may not connect may not later either; all else may pass.
+                // Missing rights do not pass by themselves; other failures may.
                 StoreErrorKind::Refused => StoreErrorKind::Refused,
                 _ => StoreErrorKind::Unreachable,
             };
@@ -30,20 +30,20 @@ pub(super) fn of_statement(error: Error) -> StoreError {
 
 fn kind(error: &Error) -> StoreErrorKind {
     let Some(state) = error.code() else {
-        // The connection broke, before the statement or after it.
+        // The connection broke, before or after the statement took effect.
         return StoreErrorKind::Uncertain;
     };
     match state.code().get(..2) {
-        // Rolled back for another's sake.
+        // Rolled back because of a concurrent transaction.
         Some("40") => StoreErrorKind::Unreachable,
-        // Ended from outside, perhaps after it was committed.
+        // Terminated from outside, perhaps after the commit.
         Some("08") => StoreErrorKind::Uncertain,
         Some("57") if *state == SqlState::CANNOT_CONNECT_NOW => StoreErrorKind::Unreachable,
         Some("57") => StoreErrorKind::Uncertain,
         Some("53") if *state == SqlState::TOO_MANY_CONNECTIONS => StoreErrorKind::Unreachable,
         // Damaged data or index.
         Some("XX") => StoreErrorKind::Unreadable,
-        // The statement was refused as a whole: rights, a read-only server, a full disk.
+        // The statement was refused as a whole: missing rights, a read-only server, a full disk.
         _ => StoreErrorKind::Refused,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! # When to use
 //!
-//! Where sessions have to outlive a machine, or an agent's next call may land on another one. On
+//! For sessions that must outlive a machine, or agents whose next call may run on another one. On
 //! one machine a file is faster.
 //!
 //! # Example
@@ -21,23 +21,23 @@
 //!
 //! # TLS
 //!
-//! The feature `postgres-tls` secures the way to a server whose address says `sslmode=require` or
-//! `sslmode=verify-full`: both verify that the server's certificate is signed by an authority of the
-//! system's, or by one given to `Builder::tls_roots`, and names the address's host. Nothing switches
-//! this off. Without `sslmode` connections are in clear, unless certificates are given.
-//! [`Builder::build_with_tls`] takes TLS of another kind.
+//! The feature `postgres-tls` adds TLS for servers whose address says `sslmode=require` or
+//! `sslmode=verify-full`: both verify that the server's certificate is signed by an authority of
+//! the system's, or by one given to `Builder::tls_roots`, and that it names the address's host.
+//! This verification cannot be switched off. Without `sslmode` connections are in plain text,
+//! unless certificates are given. [`Builder::build_with_tls`] accepts another TLS implementation.
 //!
 //! # What holds
 //!
-//! - An append, a compaction and a deletion are one statement each, and so one round trip. What
-//!   was confirmed is committed, by the server's own `synchronous_commit`.
-//! - Of all who append behind the same entry one wins: they queue at the row of the session's
-//!   head. Writers of different sessions do not meet.
-//! - The tables `tr_session_heads` and `tr_session_entries` are made at the first use, in the
-//!   first schema of the `search_path`; by one process, while others wait. The role needs the
-//!   right to make tables once, later only to read and write these.
-//! - A connection that breaks is replaced at the next use. What was under way on it is
-//!   [`Uncertain`](crate::store::StoreErrorKind::Uncertain); sending it again tells.
+//! - An append, a compaction and a deletion are one statement each, and so one round trip. A
+//!   confirmed change is committed according to the server's own `synchronous_commit`.
+//! - Of several writers that append after the same entry one wins: they queue at the row of the
+//!   session's head. Writers of different sessions do not block each other.
+//! - The tables `tr_session_heads` and `tr_session_entries` are created at the first use, in the
+//!   first schema of the `search_path`, by one process while others wait. The role needs the right
+//!   to create tables for this first use, and later only to read and write these two.
+//! - A connection that breaks is replaced at the next use. The operation that was running on it is
+//!   [`Uncertain`](crate::store::StoreErrorKind::Uncertain); sending it again tells the outcome.
 //!
 //! # Looking into the tables
 //!
@@ -46,16 +46,15 @@
 //!
 //! # Errors
 //!
-//! Sources of the [`StoreError`]s are PostgreSQL's own errors. A server that cannot be reached, is
-//! starting, has no connection left, does not speak TLS that is asked for, or shows a certificate
-//! that is not trusted is
-//! [`Unreachable`](crate::store::StoreErrorKind::Unreachable). Read-only servers, full disks and
-//! missing rights are [`Refused`](crate::store::StoreErrorKind::Refused), as are tables that a
-//! newer version made.
+//! The source of a [`StoreError`] is PostgreSQL's own error. A server that cannot be reached, is
+//! starting, has no free connection, does not speak the requested TLS, or shows a certificate that
+//! is not trusted is [`Unreachable`](crate::store::StoreErrorKind::Unreachable). Read-only servers,
+//! full disks, missing rights and tables of a newer version are
+//! [`Refused`](crate::store::StoreErrorKind::Refused).
 //!
 //! # Not supported
 //!
-//! Poolers that give each transaction another connection, unless they keep prepared statements.
+//! Poolers that assign connections per transaction, unless they support prepared statements.
 mod address;
 mod builder;
 mod fault;
@@ -73,23 +72,23 @@ use tokio::{sync::OnceCell, time::timeout};
 pub struct Postgres {
     pool: Pool,
     patience: Duration,
-    /// Whether the tables are there.
+    /// Set once the tables exist.
     made: OnceCell<()>,
 }
 
-/// A connection of one operation. If that does not end, by itself or because nobody waits for it
-/// any more, the connection goes with it: who came next would wait for its answer.
+/// The connection of one operation. If the operation fails or its future is dropped, the connection
+/// is closed: otherwise the next operation would read its reply.
 struct Lease {
     connection: Option<Object>,
 }
 
 impl Postgres {
-    /// How to keep sessions at this address: a URL or `key=value` pairs, as `libpq` takes them.
+    /// Configures the store at this address: a URL or `key=value` pairs, as `libpq` accepts them.
     pub fn builder(address: impl Into<String>) -> Builder {
         Builder::new(address.into())
     }
 
-    /// A connection to a database that has the tables.
+    /// A connection to a database in which the tables exist.
     async fn lease(&self) -> Result<Lease, StoreError> {
         let connection = timeout(self.patience, self.pool.get()).await;
         let connection = connection.map_err(StoreError::unreachable)?.map_err(fault::of_pool)?;
@@ -102,7 +101,7 @@ impl Postgres {
         Ok(lease)
     }
 
-    /// The answer to a statement on a lease.
+    /// The reply to a statement on a lease.
     async fn answer<T>(
         &self,
         statement: impl Future<Output = Result<T, tokio_postgres::Error>>,
@@ -123,7 +122,7 @@ impl Lease {
         self.connection.as_mut().expect("it is there until the lease ends")
     }
 
-    /// The connection is good for another one.
+    /// Returns the connection to the pool.
     fn end(mut self) {
         self.connection = None;
     }
@@ -203,7 +202,7 @@ impl SessionStore for Postgres {
     }
 }
 
-/// Without the address: it may hold a password.
+/// Omits the address, which may hold a password.
 impl fmt::Debug for Postgres {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Postgres").field("pool", &self.pool.status()).finish_non_exhaustive()

@@ -1,17 +1,17 @@
-//! The tables, and whether the server can keep what is put into them.
+//! The tables, and checks of the server's settings.
 use super::fault;
 use crate::store::StoreError;
 use deadpool_postgres::ClientWrapper;
 use tokio_postgres::Error;
 
-/// What this version makes, and the only one that it reads.
+/// The schema version that this program creates, and the only one that it reads.
 const VERSION: i32 = 1;
 
-/// Whoever makes the tables holds this lock of the database: "tr sess" in ASCII.
+/// The advisory lock under which the tables are created: "tr sess" in ASCII.
 const LOCK: i64 = 0x7472_2073_6573_7300;
 
-/// Ids are bytes: texts of PostgreSQL know no NUL. Entries go with their session's head, whoever
-/// deletes it and however.
+/// Ids are bytes, because PostgreSQL's texts cannot hold NUL. Deleting a session's head deletes its
+/// entries.
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS tr_session_heads (
     session bytea PRIMARY KEY,
@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS tr_session_schema (version integer NOT NULL);
 INSERT INTO tr_session_schema SELECT 1 WHERE NOT EXISTS (SELECT FROM tr_session_schema);
 ";
 
-/// Makes the tables if they are not there.
+/// Creates the tables unless they exist.
 pub(super) async fn make(client: &mut ClientWrapper) -> Result<(), StoreError> {
     let mut found = version(client).await.map_err(fault::of_statement)?;
     if found.is_none() {
@@ -56,7 +56,7 @@ pub(super) async fn make(client: &mut ClientWrapper) -> Result<(), StoreError> {
     }
 }
 
-/// One at a time; who comes later finds them, and changes nothing.
+/// Runs under a lock: the processes that waited find the tables and change nothing.
 async fn make_alone(client: &mut ClientWrapper) -> Result<(), Error> {
     let transaction = client.transaction().await?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
@@ -74,7 +74,7 @@ async fn version(client: &ClientWrapper) -> Result<Option<i32>, Error> {
     Ok(Some(row.get(0)))
 }
 
-/// Warnings about a server that may forget what it has confirmed.
+/// Warnings about settings with which the server may lose confirmed changes.
 pub(super) async fn check(client: &ClientWrapper) -> Result<Vec<String>, Error> {
     const SETTINGS: &str = "SELECT current_setting('fsync') = 'on',
         current_setting('full_page_writes') = 'on',

@@ -1,4 +1,4 @@
-//! The statements: each is atomic by itself, so that it is one round trip.
+//! The SQL statements: each is atomic and takes one round trip.
 use crate::store::{Entry, Revision};
 use deadpool_postgres::ClientWrapper;
 use tokio_postgres::{Error, Row, types::ToSql};
@@ -16,12 +16,12 @@ const APPEND: &str = "WITH head AS (
     WHERE session = $1 AND number = $6 AND stamp = $7 RETURNING session
 ) INSERT INTO tr_session_entries SELECT session, $2, $3, $4, $5 FROM head";
 
-/// Where a change has done nothing: the head, and whether the entry is there.
+/// After a change without effect: the head, and whether the entry exists.
 const LOOK: &str = "SELECT number, stamp, EXISTS (
     SELECT FROM tr_session_entries WHERE session = $1 AND number = $2 AND stamp = $3
 ) FROM tr_session_heads WHERE session = $1";
 
-/// Who holds the head's row is the only one who writes: what is older than it stays as it is seen.
+/// The lock on the head's row excludes other writers, so the older entries cannot change.
 const COMPACT: &str = "WITH head AS (
     UPDATE tr_session_heads SET at = $4
     WHERE session = $1 AND number = $2 AND stamp = $3 RETURNING session
@@ -43,7 +43,7 @@ pub(super) async fn load(client: &ClientWrapper, session: &str) -> Result<Vec<En
     Ok(rows.iter().map(entry).collect())
 }
 
-/// Whether it is there now; if not, what the head is.
+/// Returns whether the entry is stored; if not, the head.
 pub(super) async fn append(
     client: &ClientWrapper,
     session: &str,
@@ -65,7 +65,7 @@ pub(super) async fn append(
     Ok(if is_there { Ok(()) } else { Err(head) })
 }
 
-/// Whether it is the session's base now; if not, what the head is.
+/// Returns whether the entry is the session's base; if not, the head.
 pub(super) async fn compact(
     client: &ClientWrapper,
     session: &str,
@@ -97,7 +97,7 @@ pub(super) async fn delete(client: &ClientWrapper, session: &str) -> Result<bool
     Ok(client.execute(&statement, &[&session.as_bytes()]).await? > 0)
 }
 
-/// The session's head, and whether it has this entry.
+/// The session's head, and whether the session has this entry.
 async fn look(
     client: &ClientWrapper,
     session: &str,
@@ -109,7 +109,7 @@ async fn look(
     Ok(row.map_or((None, false), |row| (Some(revision(&row, 0)), row.get(2))))
 }
 
-/// PostgreSQL has no unsigned numbers: the same bits.
+/// PostgreSQL has no unsigned integers: stores the same bits as signed ones.
 fn columns(revision: Revision) -> (i64, i64) {
     (revision.number.cast_signed(), revision.stamp.cast_signed())
 }

@@ -1,4 +1,4 @@
-//! What the parts of an answer that were read say of its end.
+//! What the answer's parts so far say about its end.
 use super::{
     Complaint, ModelEnd,
     place::{Key, Look, Place},
@@ -6,10 +6,10 @@ use super::{
     words::{Found, Search},
 };
 
-/// What the parts of an answer that were read say of its end.
+/// What the answer's parts so far say about its end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evidence {
-    /// The error, or the string of one, that is being read.
+    /// The search in the current error, or in one of its strings.
     pub(super) search: Search,
     is_filtered: bool,
     complaint: Option<Complaint>,
@@ -19,14 +19,14 @@ pub(super) struct Evidence {
     root: Root,
 }
 
-/// What stands at the top of an object that may turn out to be an error.
+/// What the current top-level object holds; at its end it may prove to be an error.
 #[derive(Clone, Copy, Debug, Default)]
 struct Root {
     is_error: bool,
     found: Found,
 }
 
-/// Why Gemini stops for what it was asked or for what it wrote.
+/// Gemini's stop reasons for a filtered request or answer.
 const GEMINI_FILTERS: [&[u8]; 8] = [
     b"SAFETY",
     b"RECITATION",
@@ -38,7 +38,7 @@ const GEMINI_FILTERS: [&[u8]; 8] = [
     b"IMAGE_RECITATION",
 ];
 
-/// Why Gemini stops without an answer that is of use.
+/// Gemini's stop reasons without a usable answer.
 const GEMINI_FAILURES: [&[u8]; 7] = [
     b"MALFORMED_FUNCTION_CALL",
     b"UNEXPECTED_TOOL_CALL",
@@ -50,7 +50,7 @@ const GEMINI_FAILURES: [&[u8]; 7] = [
 ];
 
 impl Evidence {
-    /// What is wrong with the answer, if anything is.
+    /// The failure so far, if there is one.
     pub(super) fn fault(&self) -> Option<ModelEnd> {
         if self.is_filtered {
             return Some(ModelEnd::Filtered);
@@ -59,17 +59,17 @@ impl Evidence {
         complaint.or(self.has_failed.then_some(ModelEnd::Failed))
     }
 
-    /// Whether events of a provider were seen whose stream has a last one.
+    /// Whether events were seen of a provider whose stream has a final event.
     pub(super) fn is_begun(&self) -> bool {
         self.is_begun
     }
 
-    /// Whether what says how it ended was seen.
+    /// Whether the answer's end was seen.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// An event says by its name that it is an error.
+    /// The event's name says that it is an error.
     pub(super) fn named_error(&mut self) {
         (self.root.is_error, self.has_failed, self.is_over) = (true, true, true);
     }
@@ -99,7 +99,7 @@ impl Evidence {
         }
     }
 
-    /// A string that is a value.
+    /// A string value ends.
     pub(super) fn text(&mut self, place: Place, key: Key, look: Look, word: &Word) {
         if look == Look::Search {
             let found = self.search.found();
@@ -162,7 +162,7 @@ impl Evidence {
         }
     }
 
-    /// An object at the top ends: now it is known whether it is an error.
+    /// A top-level object ends: decides whether it is an error.
     pub(super) fn end_of_root(&mut self) {
         if self.root.is_error {
             self.failed();

@@ -1,4 +1,4 @@
-//! The lines of an event stream.
+//! Splits an event stream into lines.
 use super::{
     evidence::Evidence,
     walk::{Walk, Word},
@@ -6,12 +6,12 @@ use super::{
 use memchr::memchr2;
 use std::mem;
 
-/// The lines of an event stream (`text/event-stream`), which end in `\n`, `\r\n` or `\r`.
+/// Splits an event stream (`text/event-stream`) into lines, which end in `\n`, `\r\n` or `\r`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lines {
     line: Line,
     word: Word,
-    /// The last byte was `\r`: a `\n` belongs to it.
+    /// The last byte was `\r`: a following `\n` belongs to it.
     is_after_return: bool,
     has_data: bool,
 }
@@ -21,11 +21,11 @@ enum Line {
     /// In the line's name.
     #[default]
     Name,
-    /// In what is named `data`.
+    /// In a `data` line.
     Data,
-    /// In what is named `event`.
+    /// In an `event` line.
     Event,
-    /// In anything else.
+    /// In any other line.
     Other,
 }
 
@@ -82,7 +82,7 @@ impl Lines {
 
     fn end_of_line(&mut self, walk: &mut Walk, evidence: &mut Evidence) {
         match self.line {
-            // Several lines of data are one text.
+            // Consecutive data lines form one text.
             Line::Data => walk.push(b"\n", evidence),
             Line::Event if self.word.get() == b"error" => evidence.named_error(),
             Line::Name if self.word.get().is_empty() => {

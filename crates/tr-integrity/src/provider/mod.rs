@@ -1,4 +1,4 @@
-//! What providers say: a session that they refuse, an answer that a filter stopped.
+//! Reads from a model's answer how it ended, and whether the provider refuses the session.
 mod evidence;
 mod lines;
 mod place;
@@ -9,21 +9,21 @@ mod words;
 pub use self::scan::AnswerScanner;
 use self::words::Found;
 
-/// What came of a call of the model, as far as it concerns the session.
+/// How a call of the model ended, as far as it concerns the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ModelEnd {
-    /// An answer.
+    /// With an answer.
     Answered,
-    /// A content filter stopped it, or the model's safety system refused.
+    /// A content filter stopped the answer, or the model's safety system refused.
     Filtered,
-    /// The provider refuses the session: a repair is due.
+    /// The provider refuses the session, which needs a repair.
     Refused(Complaint),
-    /// Any other failure.
+    /// With any other failure.
     Failed,
 }
 
-/// A complaint about the session itself, which every further call would meet.
+/// A complaint about the session itself: every further call would get it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Complaint {
@@ -35,30 +35,30 @@ pub enum Complaint {
     DuplicateId,
     /// Two results for one use.
     SeveralResults,
-    /// A thinking block that is not as the model wrote it, or is missing.
+    /// A thinking block that was changed, or is missing.
     Thinking,
     /// A text block without text.
     EmptyText,
-    /// A use in a place where the provider takes none.
+    /// A use in a place where the provider does not accept one.
     Misplaced,
 }
 
-/// What a response says ahead of its body.
+/// What a response says before its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Head {
     /// An answer follows.
     Answer,
-    /// It is a failure, as an HTTP status of 400 and above says, and the body tells more of it.
+    /// A failure, as by an HTTP status of 400 and above; the body has details.
     Failure,
-    /// The body is compressed or otherwise encoded, and can't be watched: it counts as answered
+    /// The body is compressed or otherwise encoded, and cannot be watched: it counts as answered
     /// when it ends.
     Encoded,
 }
 
 impl ModelEnd {
-    /// Reads a whole answer: a body, or the events of a stream; [`AnswerScanner`] reads it as it
-    /// comes. Of what a model says itself nothing is taken for the provider's word.
+    /// Reads a whole answer: a body, or the events of a stream; [`AnswerScanner`] reads an answer
+    /// in pieces. The model's own text is never read as the provider's.
     #[must_use]
     pub fn of_body(body: &str) -> Self {
         let mut scanner = AnswerScanner::new();
@@ -73,7 +73,7 @@ impl ModelEnd {
     }
 }
 
-/// The end of a call whose error says this.
+/// The end of a call whose error has these findings.
 impl From<Found> for ModelEnd {
     fn from(found: Found) -> Self {
         if found.is_filtered {

@@ -1,9 +1,8 @@
 //! Which parts of a provider's JSON say how an answer ended.
 //!
-//! A model's own text never lies at one of these places, so what it says is never taken for the
-//! provider's word.
+//! A model's own text is never in one of these places, so it is never read as the provider's.
 
-/// A part of a body or of an event; an array is at the place of its elements.
+/// A place in a body or in an event; the elements of an array have the array's place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Place {
     /// The body, the event, or an element of a streamed array.
@@ -27,9 +26,9 @@ pub(super) enum Place {
     Feedback,
     /// Gemini's `candidates`.
     Candidate,
-    /// An error and all that is in it.
+    /// An error and everything in it.
     Error,
-    /// Nothing that matters here.
+    /// Any other place.
     Other,
 }
 
@@ -58,15 +57,15 @@ pub(super) enum Key {
     Other,
 }
 
-/// What is to be read of a string.
+/// How a string is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Look {
-    /// Nothing.
+    /// Skipped.
     #[default]
     Past,
-    /// A short word as it stands.
+    /// As a short word.
     Word,
-    /// All of it, for the words of filters and complaints.
+    /// As a whole, in a search for the texts of filters and complaints.
     Search,
 }
 
@@ -97,7 +96,7 @@ impl Key {
 }
 
 impl Place {
-    /// Where the object or the array is that is the member `key`.
+    /// The place of the object or the array that is the member `key`.
     pub(super) fn of_member(self, key: Key) -> Self {
         match (self, key) {
             (Self::Error, _) | (Self::Root | Self::Choice | Self::Response, Key::Error) => {
@@ -116,7 +115,7 @@ impl Place {
         }
     }
 
-    /// What is to be read of the string that is the member `key`.
+    /// How to read the string that is the member `key`.
     pub(super) fn look(self, key: Key) -> Look {
         match (self, key) {
             (Self::Error, _)

@@ -1,17 +1,17 @@
-//! Watches an answer as it comes.
+//! Reads a model's answer in pieces.
 use super::{Head, ModelEnd, evidence::Evidence, lines::Lines, walk::Walk, words::Search};
 
-/// Watches a model's answer as it comes, and says how it ended.
+/// Reads a model's answer in pieces, and tells how it ended.
 ///
-/// Takes what Anthropic's Messages, OpenAI's Chat Completions and Responses, and Gemini send: a
-/// body, an event stream, or Gemini's streamed array, told apart by content; the text of an error
-/// too. It gives the same end however the bytes are cut, looks at each of them once, copies none
-/// of a good answer, and keeps less than 3 KiB, however long the answer is.
+/// Accepts what Anthropic's Messages, OpenAI's Chat Completions and Responses, and Gemini send: a
+/// body, an event stream, or Gemini's streamed array, detected by content; and an error's text. The
+/// result does not depend on how the bytes are split. Each byte is read once, no byte of a good
+/// answer is copied, and the state is below 3 KiB for answers of any length.
 ///
 /// An event stream counts as answered once its provider's last event is seen: `message_stop`, a
 /// `finish_reason`, `[DONE]`, `response.completed` or `response.incomplete`, a `finishReason`. A
-/// body counts once it is whole. What is neither text nor JSON, a compressed body say, can't be
-/// watched and counts as answered.
+/// body counts once it is complete. Bytes that are neither text nor JSON, for example a compressed
+/// body, cannot be read and count as answered.
 ///
 /// ```
 /// use tr_integrity::{AnswerScanner, ModelEnd};
@@ -31,16 +31,16 @@ pub struct AnswerScanner {
     has_fault: bool,
 }
 
-/// What the bytes turn out to be.
+/// What the bytes are, as far as known.
 #[derive(Clone, Debug)]
 enum Form {
-    /// Only white space so far, and so many bytes of a byte order mark.
+    /// Only white space so far, and this many bytes of a byte order mark.
     Blank(usize),
-    /// So many bytes of this, the name of an event stream's first line.
+    /// This many bytes of this name, which begins an event stream.
     First(&'static [u8], usize),
     Json,
     Events(Lines),
-    /// Neither: an error's text.
+    /// Neither JSON nor an event stream: an error's text.
     Text(Search),
     /// Neither JSON nor text.
     Opaque,
@@ -48,7 +48,7 @@ enum Form {
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The names of an event stream's lines, with what ends them. A comment has none.
+/// The names of an event stream's lines with their colons. A comment has no name.
 const LINES: [&[u8]; 5] = [b":", b"data:", b"event:", b"id:", b"retry:"];
 
 impl Default for Form {
@@ -58,13 +58,13 @@ impl Default for Form {
 }
 
 impl AnswerScanner {
-    /// Nothing is seen yet.
+    /// Starts a new answer.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same, knowing what the response said ahead of its body.
+    /// Starts a new answer, given what the response said before its body.
     #[must_use]
     pub fn of_head(head: Head) -> Self {
         match head {
@@ -74,7 +74,7 @@ impl AnswerScanner {
         }
     }
 
-    /// Reads what came next.
+    /// Reads the next piece.
     pub fn push(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             match &mut self.form {
@@ -93,7 +93,7 @@ impl AnswerScanner {
         }
     }
 
-    /// How the answer ended, if nothing more comes.
+    /// How the answer ended, if no further piece follows.
     #[must_use]
     pub fn end(&self) -> ModelEnd {
         let fault = match &self.form {
@@ -114,7 +114,7 @@ impl AnswerScanner {
         fault.unwrap_or(unfaulted)
     }
 
-    /// Whether what says how it ended was seen: an end that is known, or a whole body.
+    /// Whether the answer's end was seen: a final event, or a complete body.
     #[must_use]
     pub fn is_over(&self) -> bool {
         match &self.form {
@@ -124,14 +124,14 @@ impl AnswerScanner {
         }
     }
 
-    /// Whether it broke off: no failure was seen, and no end.
+    /// Whether the answer was cut off: neither a failure nor an end was seen.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         let is_faultless = self.evidence.fault().is_none() && !self.has_fault;
         is_faultless && !matches!(self.form, Form::Text(_)) && self.end() == ModelEnd::Failed
     }
 
-    /// Takes a byte before it is known what they are.
+    /// Takes a byte before the form is known.
     fn begin(&mut self, byte: u8) {
         match &mut self.form {
             Form::Blank(mark) if BYTE_ORDER_MARK.get(*mark) == Some(&byte) => *mark += 1,
@@ -152,7 +152,7 @@ impl AnswerScanner {
         }
     }
 
-    /// Takes a byte of what may be an event stream's first line, after those `before` it.
+    /// Takes a byte of a possible first line of an event stream, after `before` it.
     fn line(&mut self, before: &[u8], byte: u8) {
         let seen = before.len();
         let may_be = |name: &&[u8]| name.starts_with(before) && name.get(seen) == Some(&byte);

@@ -1,19 +1,20 @@
-//! Walks over JSON that comes in pieces, and keeps nothing of it but where it stands.
+//! Walks over JSON in pieces, and keeps only the current position.
 use super::{
     evidence::Evidence,
     place::{Key, Look, Place},
 };
 use memchr::memchr2;
 
-/// Levels whose kind is known; what lies deeper is passed over.
+/// The number of levels whose kind is tracked; deeper ones are skipped.
 const LEVELS: usize = 128;
 
-/// Levels whose place is known. The places that matter lie higher, but for errors, which go on.
+/// The number of levels whose place is tracked. The places that matter are above, except errors,
+/// whose place applies to all deeper levels.
 const PLACES: usize = 12;
 
-/// Walks over JSON values, one after another, and tells the [`Evidence`] what matters.
+/// Walks over consecutive JSON values, and passes what matters to the [`Evidence`].
 ///
-/// Lenient: it looks at brackets, strings and commas only.
+/// Lenient: it only looks at brackets, strings and commas.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Walk {
     at: At,
@@ -22,7 +23,7 @@ pub(super) struct Walk {
     /// Whether each of the open ones is an object.
     objects: u128,
     places: [Place; PLACES],
-    /// An object's next string is a member's name.
+    /// The next string of the object is a member's name.
     expects_name: bool,
     key: Key,
     word: Word,
@@ -37,7 +38,7 @@ enum At {
     Gap,
     Name(Escape),
     Text(Look, Escape),
-    /// A number, `true`, `null`, or anything else that is no string.
+    /// In a number, `true`, `null`, or anything else that is no string.
     Bare,
 }
 
@@ -46,11 +47,11 @@ enum Escape {
     #[default]
     No,
     Begun,
-    /// `\u` and so many digits of this number.
+    /// In `\u`, after this many digits of this number.
     Unicode(u8, u32),
 }
 
-/// The beginning of a word, long enough for all that matter.
+/// The beginning of a word, as long as the longest that matters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Word {
     bytes: [u8; 32],
@@ -69,19 +70,19 @@ impl Word {
         self.len = self.len.saturating_add(1);
     }
 
-    /// All of it, or what of it has room.
+    /// All of it, or as much as fits.
     pub(super) fn get(&self) -> &[u8] {
         &self.bytes[..self.len.min(self.bytes.len())]
     }
 }
 
 impl Walk {
-    /// Whether all that was begun has ended, and something was.
+    /// Whether all values are complete, and there is at least one.
     pub(super) fn is_whole(&self) -> bool {
         self.is_begun && !self.is_broken && !self.is_inside()
     }
 
-    /// Whether something was begun that has not ended.
+    /// Whether a value is incomplete.
     pub(super) fn is_inside(&self) -> bool {
         self.depth > 0 || matches!(self.at, At::Name(_) | At::Text(..))
     }
@@ -110,7 +111,7 @@ impl Walk {
                         rest
                     }
                 },
-                // Most of an answer is text that does not matter.
+                // Most of an answer is skipped text.
                 At::Text(Look::Past, Escape::No) => match memchr2(b'"', b'\\', piece) {
                     Some(at) => {
                         self.inside(piece[at], Look::Past, Escape::No, evidence);
@@ -174,7 +175,7 @@ impl Walk {
         self.word.push(byte);
     }
 
-    /// A byte of a string that is a value.
+    /// A byte of a string value.
     fn inside(&mut self, byte: u8, look: Look, escape: Escape, evidence: &mut Evidence) {
         let next = match (escape, byte) {
             (Escape::No, b'"') => {
@@ -256,7 +257,7 @@ impl Walk {
         (1..=LEVELS).contains(&self.depth) && self.objects >> (self.depth - 1) & 1 == 1
     }
 
-    /// Where the innermost open object or array is.
+    /// The place of the innermost open object or array.
     fn place(&self) -> Place {
         let inner = self.depth.min(PLACES).checked_sub(1);
         inner.map_or(Place::Other, |inner| self.places[inner])

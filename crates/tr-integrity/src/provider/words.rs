@@ -1,8 +1,8 @@
-//! The exact words of filters and of complaints, and the search for them in text that comes in pieces.
+//! The texts of filters and complaints, and the search for them in text that arrives in pieces.
 use super::Complaint;
 use memchr::memmem;
 
-/// Complaints by their exact words, as Anthropic, OpenAI and Gemini write them.
+/// Complaints in the words of Anthropic, OpenAI and Gemini.
 pub(super) const COMPLAINTS: [(&str, Complaint); 21] = [
     (
         "`tool_use` ids were found without `tool_result` blocks immediately after",
@@ -45,8 +45,8 @@ pub(super) const COMPLAINTS: [(&str, Complaint); 21] = [
     ("missing a thought_signature", Complaint::Thinking),
 ];
 
-/// What filters say in errors: Anthropic's message, 002's type `content_filtered`, and the codes
-/// and messages of OpenAI and of its hosts.
+/// Filters in errors: Anthropic's message, the type `content_filtered`, and the codes and messages
+/// of OpenAI and its hosts.
 pub(super) const FILTERS: [&str; 9] = [
     "Output blocked by content filtering policy",
     "content_filter",
@@ -59,17 +59,17 @@ pub(super) const FILTERS: [&str; 9] = [
     "data_inspection_failed",
 ];
 
-/// Bytes of which a match may be made: as many are kept from one look to the next.
+/// The maximum length of a match: this many bytes are kept between searches.
 const LONGEST: usize = 128;
 
-/// Bytes that are looked at together.
+/// How many bytes are searched at once.
 const LOOK: usize = 1024;
 
-/// What a text says.
+/// The matches in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) is_filtered: bool,
-    /// By its place in the list, so that the order of the text does not count.
+    /// As its index in the list, so that the order in the text does not matter.
     complaint: Option<usize>,
 }
 
@@ -92,8 +92,8 @@ impl Found {
     }
 }
 
-/// Looks for the words in a text that comes in pieces. Finds the same however it is cut, and
-/// keeps a kilobyte at most; nothing until there is an error to read.
+/// Searches for the texts in a text that arrives in pieces. The result does not depend on how it is
+/// split. Allocates at most a kilobyte, and nothing before there is an error.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Search {
     text: Vec<u8>,
@@ -122,7 +122,7 @@ impl Search {
         }
     }
 
-    /// What was found so far.
+    /// The matches so far.
     pub(super) fn found(&self) -> Found {
         self.found.and(Found::of(&self.text))
     }

@@ -1,5 +1,5 @@
-//! Tool cycles over a store: the intent is there before the tool starts, use and result before
-//! the caller has its answer.
+//! Tool cycles with a store: the intent is stored before the tool starts, use and result before the
+//! caller gets the answer.
 use super::{Log, TRIES, lock};
 use crate::{
     cycle::{INTENT_NOT_RECORDED, OpenCycle, WhenStoreFails, Witness},
@@ -9,7 +9,7 @@ use crate::{
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 use tr_core::{Answer, Observer, SessionAction};
 
-/// How a call ended, without the call.
+/// How a call ended, without the call itself.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) answer: Answer<'static>,
@@ -17,8 +17,8 @@ pub(crate) struct Ended {
 }
 
 impl OpenCycle {
-    /// Records the intent in the session of this id; once it is written, the tool may start.
-    /// `None` if the session cannot be had, and the tool is to run all the same.
+    /// Records the intent in the session with this id; once it is written, the tool may start.
+    /// `None` if the session cannot be loaded and the tool is to run nevertheless.
     pub(crate) fn begin_durably(
         sessions: Sessions,
         session: Box<str>,
@@ -45,7 +45,7 @@ impl OpenCycle {
                     Self::begin_in(&sessions, slot, &session, &tool_use, observer.as_ref());
                 let Err(error) = cycle.slot().flush().await else { return Ok(Some(cycle)) };
                 let is_conflict = error.is_conflict();
-                // Nothing else was lost: the session as it is now may do as well.
+                // No other change was lost: retry with the session as it is now.
                 if is_conflict && tries < TRIES && cycle.slot().is_alone() {
                     cycle.begin_again();
                     tries += 1;
@@ -53,7 +53,7 @@ impl OpenCycle {
                 }
                 tell(SessionAction::NotRecorded);
                 cycle.slot().not_recorded(&sessions);
-                // It is recorded here, and written as soon as the store is back.
+                // Recorded in memory; written as soon as the store is back.
                 if !is_conflict && when == WhenStoreFails::Run {
                     return Ok(Some(cycle));
                 }
@@ -66,8 +66,8 @@ impl OpenCycle {
         })
     }
 
-    /// Records how the call ended. If another writer was first, it is recorded in the session as
-    /// that has left it.
+    /// Records how the call ended. After another writer's change, records it in the session as that
+    /// writer left it.
     pub(crate) fn record(mut self, ended: Ended) -> StoreFuture<'static, ()> {
         Box::pin(async move {
             self.end(&ended.answer, ended.failed);
@@ -101,14 +101,15 @@ impl OpenCycle {
 }
 
 impl Log {
-    /// What is to be told to those who did more than calls, if nobody has told them.
+    /// The error that must be reported because changes beyond tool cycles were lost, unless it has
+    /// been reported.
     pub(super) fn owes(&self, error: StoreError) -> Option<StoreError> {
         let lost = self.lost.get()?;
         let is_news = lost.with_more && !lost.is_told.swap(true, Relaxed);
         is_news.then_some(error)
     }
 
-    /// Tells it once.
+    /// Returns a pending error once.
     pub(super) fn tell(&self) -> Result<(), StoreError> {
         lock(&self.owed).take().map_or(Ok(()), Err)
     }

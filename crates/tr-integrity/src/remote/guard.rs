@@ -1,5 +1,5 @@
-//! Calls of the model over a store: the checkpoint is there before the model is called, and what
-//! became of it before the caller has its answer.
+//! Calls of the model with a store: the checkpoint is stored before the model is called, and the
+//! end of the call before the caller gets the answer.
 use super::{TRIES, lock};
 use crate::{
     cycle::WhenStoreFails,
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use tr_core::{Observer, SessionAction};
 
 impl Watch {
-    /// Makes a checkpoint in the session of this id; once it is written, the model may be called.
-    /// `None` if the session cannot be had, and the model is to be called all the same.
+    /// Makes a checkpoint in the session with this id; once it is written, the model may be called.
+    /// `None` if the session cannot be loaded and the model is to be called nevertheless.
     pub(crate) fn begin_durably(
         sessions: Sessions,
         session: Box<str>,
@@ -33,7 +33,7 @@ impl Watch {
                 };
                 let watch = Self::begin_in(&sessions, slot, &session, observer.as_ref(), told);
                 let Err(error) = watch.slot().flush().await else { return Ok(Some(watch)) };
-                // Nothing else was lost: the session as it is now may do as well.
+                // No other change was lost: retry with the session as it is now.
                 if error.is_conflict() && tries < TRIES && watch.slot().is_alone() {
                     tries += 1;
                     watch.give_up();
@@ -41,7 +41,7 @@ impl Watch {
                 }
                 watch.tell(SessionAction::NotRecorded, 0);
                 watch.slot().not_recorded(&sessions);
-                // It is made here, and written as soon as the store is back.
+                // Made in memory; written as soon as the store is back.
                 if !error.is_conflict() && when == WhenStoreFails::Run {
                     return Ok(Some(watch));
                 }
@@ -51,8 +51,8 @@ impl Watch {
         })
     }
 
-    /// Writes how the call ended. If another writer was first, the session is as that has left it,
-    /// and who lost changes of their own with it is told at their next.
+    /// Writes how the call ended. After another writer's change, the session stays as that writer
+    /// left it; if other changes were lost with it, the next write reports that.
     pub(crate) fn recorded(self) -> StoreFuture<'static, ()> {
         Box::pin(async move {
             let recorded = self.record().await;

@@ -1,4 +1,4 @@
-//! Sessions from the store, and what a crash has left in them.
+//! Loads sessions from the store, and settles cycles that a crash interrupted.
 use super::{Log, Remote, lock};
 use crate::{
     session::{LoadNote, Session, Sessions, Slot, ToolCycleTransaction, journal::decode},
@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 use tr_core::SessionAction;
 
 impl Sessions {
-    /// A copy of a session as its store has it; `None` if it has none of this id, or there is no
-    /// store. Nothing is opened here, nothing is settled, and the copy's changes are kept nowhere.
+    /// A copy of a session as it is stored; `None` if the store does not have it, or there is no
+    /// store. Opens and settles nothing, and changes to the copy are not stored.
     ///
     /// # Errors
     /// The store's; [`Unreadable`](crate::store::StoreErrorKind::Unreadable) names the entry.
     ///
     /// # Cancellation
-    /// Dropped, it has changed nothing.
+    /// Dropping the future changes nothing.
     pub async fn stored(&self, id: &str) -> Result<Option<Session>, StoreError> {
         let Some(store) = self.store() else { return Ok(None) };
         let entries = store.load(id).await?;
@@ -25,7 +25,7 @@ impl Sessions {
         Ok(Some(self.set_up(revive(id, &entries)?)))
     }
 
-    /// The session, open: from the store if it is not open here, or if another writer was first.
+    /// The open session; loads it from the store if it is not open or another writer changed it.
     pub(crate) async fn opened(&self, id: &str) -> Result<Slot, StoreError> {
         loop {
             let found = self.slot(id);
@@ -45,8 +45,8 @@ impl Sessions {
         }
     }
 
-    /// What the entries say, with what a crash has left settled, and repaired where that is
-    /// allowed; what was done for that.
+    /// Replays the entries, settles interrupted cycles, and repairs the session where that is
+    /// allowed; also returns what was done.
     fn revived(
         &self,
         id: &str,
@@ -79,7 +79,7 @@ impl Sessions {
     }
 }
 
-/// The session that these entries make.
+/// Replays these entries.
 pub(super) fn revive(id: &str, entries: &[Entry]) -> Result<Session, StoreError> {
     let mut changes = Vec::new();
     let mut next = None;

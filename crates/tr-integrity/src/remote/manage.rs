@@ -1,4 +1,4 @@
-//! What is done with sessions that have a store, beside calls.
+//! Operations on stored sessions outside of calls.
 use super::lock;
 use crate::{
     session::{Session, Sessions},
@@ -14,38 +14,39 @@ impl Sessions {
         self.remote().map(|remote| &remote.store)
     }
 
-    /// Opens a session as its store has it, if it is not open yet, or if another writer was first;
-    /// without a store, or where it has none of this id, a new one.
+    /// Opens a session from its store, if it is not open yet or another writer changed it. Without
+    /// a store, or where the store does not have it, opens a new one.
     ///
-    /// Cycles whose process died are settled: nothing is left of those whose tool was not started,
-    /// others are recorded as "outcome unknown, may have run", by the
-    /// [`mode`](crate::SessionsBuilder::mode). With [`auto_repair`](crate::Layer0Config::auto_repair)
-    /// what validation finds is repaired. Both are written with the session's next change, and told
-    /// to the [observers](Self::observe).
+    /// Settles cycles whose process died: those whose tool did not start are removed, others are
+    /// recorded as "outcome unknown, may have run", according to the
+    /// [`mode`](crate::SessionsBuilder::mode). With
+    /// [`auto_repair`](crate::Layer0Config::auto_repair) also repairs what validation finds. Both
+    /// changes are written with the session's next change, and the [observers](Self::observe) are
+    /// notified.
     ///
-    /// Gives the validation of the session as it is open then. A fault does not keep it from
-    /// loading: [`Session::plan`] offers the repair.
+    /// Returns the validation of the opened session. An invalid session is loaded nevertheless:
+    /// [`Session::plan`] offers the repair.
     ///
     /// # Errors
     /// The store's; [`Unreadable`](crate::store::StoreErrorKind::Unreadable) names the entry.
     ///
     /// # Cancellation
-    /// Dropped, it leaves the session as it was.
+    /// Dropping the future leaves the session unchanged.
     pub async fn load(&self, id: &str) -> Result<ValidationResult, StoreError> {
         let slot = self.opened(id).await?;
         let validation = lock(&slot.session).validate();
         Ok(validation)
     }
 
-    /// Opens a session, does something with it as [`with`](Self::with) does, and writes it.
+    /// Opens a session, runs `work` on it as [`with`](Self::with) does, and writes the changes.
     ///
     /// # Errors
-    /// The store's. After a [`Conflict`](crate::store::StoreErrorKind::Conflict) nothing was done:
-    /// do it again, and it is done to the session as it is now. After others it is done here, and
-    /// written by the next call that writes.
+    /// The store's. After a [`Conflict`](crate::store::StoreErrorKind::Conflict) no change was made:
+    /// call it again to change the current session. After other errors the change is made in memory,
+    /// and the next call that writes stores it.
     ///
     /// # Cancellation
-    /// Dropped, it has done its work or not; what was done is written by the next call that writes.
+    /// A dropped future has run `work` or not; the next call that writes stores its changes.
     ///
     /// ```
     /// use tr_integrity::{Format, Sessions, store::Memory};
@@ -77,15 +78,15 @@ impl Sessions {
         Ok(done)
     }
 
-    /// Writes what was done to a session and is not written yet: by [`with`](Self::with), or while
-    /// the store was away. Ends at once if that is nothing, or there is no store.
+    /// Writes pending changes of a session: those made by [`with`](Self::with), or while the store
+    /// failed. Returns at once if there are none, or no store.
     ///
     /// # Errors
-    /// The store's. A [`Conflict`](crate::store::StoreErrorKind::Conflict) says once that what was
-    /// done here since the last success is gone; [`load`](Self::load) the session then.
+    /// The store's. A [`Conflict`](crate::store::StoreErrorKind::Conflict) is reported once: the
+    /// changes in memory since the last success are gone; [`load`](Self::load) the session then.
     ///
     /// # Cancellation
-    /// What was sent is sent again by the next call that writes.
+    /// The next call that writes sends unconfirmed changes again.
     pub async fn flush(&self, id: &str) -> Result<(), StoreError> {
         match self.slot(id) {
             Some(slot) => slot.flush().await,
@@ -93,14 +94,14 @@ impl Sessions {
         }
     }
 
-    /// Takes from the store what a session's rollbacks have left behind, and gathers its changes
-    /// in one entry, so that it loads as fast as its length allows. Never done by itself.
+    /// Rewrites a session's log as one entry without rolled-back changes, so that loading takes
+    /// time proportional to the session's length. Never done automatically.
     ///
     /// # Errors
     /// The store's.
     ///
     /// # Cancellation
-    /// It is done or not.
+    /// A dropped future has done all of it or nothing.
     pub async fn compact(&self, id: &str) -> Result<(), StoreError> {
         let slot = self.opened(id).await?;
         let Some(log) = &slot.log else { return Ok(()) };
@@ -122,14 +123,14 @@ impl Sessions {
         }
     }
 
-    /// Forgets a session, here and in the store; whether the store had it. Calls that are on their
-    /// way in it find a conflict.
+    /// Deletes a session, in memory and in the store; returns whether the store had it. Running
+    /// calls in it get a conflict.
     ///
     /// # Errors
-    /// The store's; it is forgotten here even then.
+    /// The store's; the session is removed from memory even then.
     ///
     /// # Cancellation
-    /// It is done or not.
+    /// A dropped future has done all of it or nothing.
     pub async fn delete(&self, id: &str) -> Result<bool, StoreError> {
         let was_open = self.forget(id);
         match self.store() {

@@ -1,9 +1,9 @@
-//! The way to a store: sessions as logs, and what becomes of what was sent.
+//! Writes sessions to a store as logs, and handles lost and unconfirmed writes.
 //!
-//! All that happened to a session since it was written last becomes one entry. Who waits for the
-//! store waits for one writer at a time: the first sends what all have done, and the others find
-//! it sent. What was sent and not answered is sent again, as it was, before anything else: so a
-//! future that is dropped loses and doubles nothing.
+//! All changes of a session since its last write become one entry. Writers of a session are
+//! serialized: the first one sends the changes of all, and the others find them sent. An
+//! unconfirmed entry is sent again unchanged before anything else, so dropping a future neither
+//! loses nor duplicates a change.
 mod cycle;
 mod guard;
 mod load;
@@ -28,43 +28,44 @@ use std::{
 };
 use tr_core::WallClock;
 
-/// How often a call is begun or recorded anew because other writers were first.
+/// How often a call is started or recorded again after other writers' changes.
 const TRIES: u32 = 8;
 
-/// What the sessions of a process share on their way to the store.
+/// The store connection that the sessions of a process share.
 pub(crate) struct Remote {
     pub(crate) store: Arc<dyn SessionStore>,
     clock: Arc<dyn WallClock>,
-    /// Tells this process's cycles from others'.
+    /// Distinguishes this process's cycles from those of others.
     pub(crate) driver: u64,
     stamps: AtomicU64,
 }
 
-/// One session's way to the store.
+/// The log of one session.
 pub(crate) struct Log {
     session: Box<str>,
     remote: Arc<Remote>,
     writer: tokio::sync::Mutex<Writer>,
-    /// Counts those who want to write.
+    /// Numbers the waiting writers.
     tickets: AtomicU64,
-    /// Another writer was first: nothing of this copy is kept any more.
+    /// Set after another writer's change: this copy is not written any more.
     lost: OnceLock<Lost>,
-    /// An earlier copy was lost, and those whose changes went with it are still to be told.
+    /// The error that the next write must report, because an earlier copy was lost with other
+    /// changes.
     owed: Mutex<Option<StoreError>>,
-    /// Cycles whose futures live.
+    /// Cycles whose futures are alive.
     live: Mutex<Vec<CycleId>>,
 }
 
-/// What is written, and what is on its way.
+/// The stored head, and the entry being written.
 #[derive(Debug)]
 struct Writer {
     head: Option<Revision>,
     unsent: Option<Unsent>,
-    /// Whose changes are all written: theirs who came up to here.
+    /// The last ticket whose changes are all written.
     served: u64,
 }
 
-/// Sent and not answered, or not sent yet.
+/// An entry that is not sent, or not confirmed.
 #[derive(Debug)]
 struct Unsent {
     entry: Entry,
@@ -75,7 +76,7 @@ struct Unsent {
 #[derive(Debug)]
 struct Lost {
     head: Option<Revision>,
-    /// With changes that nobody makes anew.
+    /// Whether changes were lost that no call makes again.
     with_more: bool,
     is_told: AtomicBool,
 }
@@ -87,7 +88,7 @@ impl Remote {
         Self { store, clock, driver: random.hash_one("driver"), stamps }
     }
 
-    /// Behind this one.
+    /// The revision after `head`.
     fn next(&self, head: Option<Revision>) -> Revision {
         let number = head.map_or(1, |head| head.number + 1);
         let drawn = self.stamps.fetch_add(1, Relaxed);
@@ -108,18 +109,18 @@ impl Log {
         }
     }
 
-    /// Whether another writer was first.
+    /// Whether another writer changed the session.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.get().is_some()
     }
 
-    /// Whether all is written, and nobody writes.
+    /// Whether all changes are written and no write is running.
     pub(crate) fn is_written(&self, session: &Session) -> bool {
         let is_sent = |writer: &Writer| writer.unsent.is_none();
         !session.has_changes() && self.writer.try_lock().is_ok_and(|writer| is_sent(&writer))
     }
 
-    /// Writes what is not written yet. Ends at once if that is nothing.
+    /// Writes pending changes. Returns at once if there are none.
     pub(crate) async fn flush(&self, session: &Mutex<Session>) -> Result<(), StoreError> {
         self.tell()?;
         let end = self.write(session).await;
@@ -139,9 +140,9 @@ impl Log {
         Ok(())
     }
 
-    /// Makes an entry of what has happened; whether anything has.
+    /// Makes an entry of the pending changes; returns whether there were any.
     fn take(&self, writer: &mut Writer, session: &Mutex<Session>) -> bool {
-        // Who has a ticket made the changes before it; the lock orders both.
+        // A ticket is drawn after its changes were made; the session's lock orders both.
         let (changes, holds_more, serves) = {
             let mut session = lock(session);
             let serves = self.tickets.load(Relaxed);
@@ -161,7 +162,7 @@ impl Log {
         Entry { revision, at: self.remote.clock.unix_ms(), body }
     }
 
-    /// Sends what was not answered.
+    /// Sends the unconfirmed entry.
     async fn send(&self, writer: &mut Writer, session: &Mutex<Session>) -> Result<(), StoreError> {
         if let Some(lost) = self.lost.get() {
             return Err(StoreError::conflict(lost.head));
@@ -195,7 +196,7 @@ impl Log {
 }
 
 impl Slot {
-    /// Writes what is not written yet.
+    /// Writes pending changes.
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
         match &self.log {
             Some(log) => log.flush(&self.session).await,
@@ -203,20 +204,20 @@ impl Slot {
         }
     }
 
-    /// The store did not take what was to be written; it is written with the next change.
+    /// Notes that the store failed; the changes are written with the next one.
     fn not_recorded(&self, sessions: &Sessions) {
         let note = |session: &mut Session, now| session.note("not_recorded", None, None, now);
         sessions.work_on_cycle(&self.session, note);
     }
 
-    /// Whether nothing was lost to another writer but what will be done anew.
+    /// Whether a lost copy held no changes except those that its calls make again.
     fn is_alone(&self) -> bool {
         let lost = self.log.as_ref().and_then(|log| log.lost.get());
         lost.is_some_and(|lost| !lost.with_more)
     }
 }
 
-/// A panic elsewhere leaves what is locked as it was between two operations.
+/// Ignores poisoning: a panic can only occur between two operations.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
