@@ -2,9 +2,8 @@
 //!
 //! # When to use
 //!
-//! Where sessions have to outlive the process, and all processes that share them run on one
-//! machine. Several processes may open the file at once. Past one machine, use a store that is a
-//! server.
+//! For sessions that must outlive the process, if all processes that share them run on one machine.
+//! Several processes may open the file at once. For several machines, use a store that is a server.
 //!
 //! # Example
 //!
@@ -26,13 +25,13 @@
 //!
 //! # What holds
 //!
-//! - An entry is on the disk before the store says so: one row, one commit. Writers that come in
-//!   while the disk is busy share one sync. [`Durability`] says what entries outlive.
-//! - Of several processes that append behind the same entry one wins; the others get a
+//! - An entry is on disk before the store confirms it: one row, one commit. Writers that arrive
+//!   during a sync share the next one. [`Durability`] says which failures entries survive.
+//! - Of several processes that append after the same entry one wins; the others get a
 //!   [`Conflict`](crate::store::StoreErrorKind::Conflict).
-//! - Nothing is rewritten or removed but by [`compact`](crate::store::SessionStore::compact) and
-//!   [`delete`](crate::store::SessionStore::delete). The file then keeps the free pages for what
-//!   comes next.
+//! - Only [`compact`](crate::store::SessionStore::compact) and
+//!   [`delete`](crate::store::SessionStore::delete) rewrite or remove entries. The file keeps the
+//!   freed pages for later entries.
 //!
 //! # Looking into the file
 //!
@@ -41,12 +40,11 @@
 //!
 //! # Errors
 //!
-//! The file's are [`Error`]s, the sources of
-//! [`StoreError`]s: a lock held by another process and
-//! a full disk are [`Unreachable`](crate::store::StoreErrorKind::Unreachable), a disk that failed in the middle of
-//! a commit [`Uncertain`](crate::store::StoreErrorKind::Uncertain), damage
-//! [`Unreadable`](crate::store::StoreErrorKind::Unreadable), a file that was replaced and
-//! missing rights [`Refused`](crate::store::StoreErrorKind::Refused).
+//! The sources of [`StoreError`]s are [`Error`]s of the file: a lock held by another process and a
+//! full disk are [`Unreachable`](crate::store::StoreErrorKind::Unreachable), a disk failure during
+//! a commit is [`Uncertain`](crate::store::StoreErrorKind::Uncertain), damage is
+//! [`Unreadable`](crate::store::StoreErrorKind::Unreadable), a replaced file and missing rights are
+//! [`Refused`](crate::store::StoreErrorKind::Refused).
 mod layout;
 #[cfg(test)]
 mod plans;

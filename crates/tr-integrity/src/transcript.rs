@@ -9,7 +9,7 @@ use std::{collections::HashMap, fmt, ops::Range, slice};
 
 /// A session's messages as a file or a request holds them.
 ///
-/// What is not edited comes out as it went in, byte for byte:
+/// Unedited parts are written back byte for byte:
 ///
 /// ```
 /// use tr_integrity::{Format, Transcript};
@@ -23,19 +23,19 @@ use std::{collections::HashMap, fmt, ops::Range, slice};
 #[derive(Clone, PartialEq, Eq)]
 pub struct Transcript {
     format: Format,
-    /// The text up to the first message, the bracket included.
+    /// The text before the first message, the bracket included.
     head: Box<str>,
     messages: Messages,
     tail: Box<str>,
-    /// The message that stands for a list given as one string, as long as it is alone.
+    /// The message for a list that is a single string, as long as it is the only one.
     words: Option<Message>,
-    /// The provider knows of messages that are not here.
+    /// The provider stores earlier messages that are not here.
     continues: bool,
-    /// Whether it is a request that is sent as it stands.
+    /// Whether it is a complete request.
     is_request: bool,
-    /// Whether the form's own provider is asked with it, as far as is known.
+    /// Whether the form's own provider is asked, as far as is known.
     has_limits: bool,
-    /// The form of the provider that is asked, if that is known from elsewhere.
+    /// The form in which the provider is asked, if that is known from another source.
     asked: Option<Format>,
 }
 
@@ -49,24 +49,24 @@ impl Transcript {
         Self { format, head, messages, tail, words, continues, is_request, has_limits, asked }
     }
 
-    /// Behind messages that are not known.
+    /// Continues after unknown messages.
     pub(crate) fn after_unknown(self) -> Self {
         Self { continues: true, ..self }
     }
 
-    /// Asked of a provider that takes this form, if that is known.
+    /// Sets the form in which the provider is asked, if that is known.
     pub(crate) fn asked(self, asked: Option<Format>) -> Self {
         Self { asked, ..self }
     }
 
-    /// The form in which the provider is asked, where its messages are in an agent's own: that of
-    /// the last answer.
+    /// The form in which the provider is asked, for messages in an agent's own form: that of the
+    /// last answer.
     pub(crate) fn asked_in(&self) -> Option<Format> {
         self.asked.or_else(|| self.messages.iter().rev().find_map(Message::answered_in))
     }
 
-    /// The API of the last answer, where its messages are in an agent's own form, and no provider's
-    /// rules are known for it.
+    /// The API of the last answer, for messages in an agent's own form, if that API's rules are not
+    /// known.
     #[must_use]
     pub fn unknown_api(&self) -> Option<&str> {
         let mut answers = self.messages.iter().rev();
@@ -74,7 +74,7 @@ impl Transcript {
         last?.unknown_api()
     }
 
-    /// No messages yet, between these texts.
+    /// An empty list of messages between these texts.
     pub(crate) fn with_around(format: Format, head: Box<str>, tail: Box<str>) -> Self {
         let request = format!("{head}{tail}");
         let request = Request::of(&request).unwrap_or_default();
@@ -87,20 +87,20 @@ impl Transcript {
         (&self.head, &self.tail)
     }
 
-    /// Reads an array of messages, or a request or a response that has them (`messages`,
-    /// `contents`, `input`, `output`), in the form that [`Format::detect`] finds; where nothing
-    /// tells the forms apart, in Anthropic's.
+    /// Reads an array of messages, or a request or a response with messages (`messages`,
+    /// `contents`, `input`, `output`), in the form that [`Format::detect`] finds; if it finds none,
+    /// in Anthropic's.
     ///
     /// # Errors
-    /// If it is neither, or a message is not in the format's form.
+    /// If it is neither, or a message does not fit the format.
     pub fn read(text: &str) -> Result<Self, ReadError> {
         Self::read_as(Format::detect(text).unwrap_or(Format::AnthropicMessages), text)
     }
 
-    /// The same in a form that is known.
+    /// Reads messages in a known form.
     ///
     /// # Errors
-    /// If it is neither, or a message is not in the format's form.
+    /// If it is neither, or a message does not fit the format.
     pub fn read_as(format: Format, text: &str) -> Result<Self, ReadError> {
         let request = Request::of(text)?;
         let list = request.messages().unwrap_or_default();
@@ -141,7 +141,7 @@ impl Transcript {
         Ok(())
     }
 
-    /// The form it is in.
+    /// The form of its messages.
     #[must_use]
     pub fn format(&self) -> Format {
         self.format
@@ -165,8 +165,8 @@ impl Transcript {
         self.messages.is_empty()
     }
 
-    /// The first message of which something that is not understood is not in `after` as it is here,
-    /// and in this order. A repair changes nothing of that.
+    /// The first message with an unknown part that `after` does not contain unchanged and in the
+    /// same order. A repair must not change such parts.
     #[must_use]
     pub fn first_changed_unknown(&self, after: &Self) -> Option<usize> {
         let mut left = after.messages().iter().flat_map(Message::not_understood);
@@ -174,32 +174,31 @@ impl Transcript {
         self.messages().iter().position(|message| !message.not_understood().all(&mut stays))
     }
 
-    /// Whether all it has is the user's words, given as one string.
+    /// Whether its list of messages is a single string.
     #[must_use]
     pub fn is_words(&self) -> bool {
         self.plain_words().is_some()
     }
 
-    /// Whether the provider knows of messages that are not here: a result may answer a use among
-    /// those.
+    /// Whether the provider stores earlier messages, whose uses a result here may answer.
     pub(crate) fn continues(&self) -> bool {
         self.continues
     }
 
-    /// Whether it is a request that is sent as it stands: another message need not follow.
+    /// Whether it is a complete request, which no further message need follow.
     pub(crate) fn is_request(&self) -> bool {
         self.is_request
     }
 
-    /// Whether the form's own provider is asked with it, as far as is known. Others that speak the
-    /// form have limits of their own.
+    /// Whether the form's own provider is asked, as far as is known. Other providers that use the
+    /// form have their own limits.
     pub(crate) fn has_limits(&self) -> bool {
         self.has_limits
     }
 
     /// Adds a message that was read in this transcript's format.
     pub fn push(&mut self, mut message: Message) {
-        // It is set like the message before it.
+        // Gets the white space of the message before it.
         if let Some(last) = self.messages.last()
             && message.before.is_empty()
         {
@@ -208,31 +207,31 @@ impl Transcript {
         self.messages.push(message);
     }
 
-    /// Adds a message with the white space that it has.
+    /// Adds a message with its own white space.
     pub(crate) fn push_as_is(&mut self, message: Message) {
         self.messages.push(message);
     }
 
-    /// Keeps the first `len` messages. The memory of the others is freed as messages are pushed, two
-    /// for each: so this costs the same whatever goes.
+    /// Keeps the first `len` messages. Takes constant time: the memory of the others is freed as
+    /// messages are pushed, two for each push.
     pub fn truncate(&mut self, len: usize) {
         self.messages.truncate(len);
     }
 
-    /// Puts other messages in the place of all.
+    /// Replaces all messages.
     pub(crate) fn set_messages(&mut self, messages: Vec<Message>) {
         self.messages.clear();
         messages.into_iter().for_each(|message| self.push(message));
     }
 
-    /// The messages from `at` on, as a transcript of their own.
+    /// The messages from `at` on, as a separate transcript.
     pub(crate) fn rest(&self, at: usize) -> Self {
         let (messages, continues) = (self.messages[at..].to_vec().into(), self.continues);
         Self { messages, continues, ..Self::new(self.format) }
     }
 
-    /// From where on the messages can be looked at alone, so that `at` is among them: what stands
-    /// before then changes nothing.
+    /// The index from which the messages can be validated separately, at most `at`: earlier ones
+    /// have no influence.
     pub(crate) fn whole_from(&self, at: usize) -> usize {
         let rules = self.format.rules();
         if rules.follows_user.is_some() {
@@ -241,12 +240,12 @@ impl Transcript {
             };
             return self.messages[..at].iter().rposition(begins).unwrap_or(0);
         }
-        // A result anywhere behind its use may stand there, and the use before.
+        // A result after its use may be in the rest, and the use before it.
         let rest = &self.messages[at..];
         if rules.results == Results::Items && has_results_of_others(rest) { 0 } else { at }
     }
 
-    /// Where each message lies in the text that [`to_json`](Self::to_json) gives, in bytes.
+    /// The byte range of each message in the text that [`to_json`](Self::to_json) returns.
     pub fn spans(&self) -> impl Iterator<Item = Range<usize>> {
         let words = self.plain_words().map(|words| {
             let start = self.head.len() - 1;
@@ -262,14 +261,14 @@ impl Transcript {
         })
     }
 
-    /// The text.
+    /// The JSON text.
     #[must_use]
     pub fn to_json(&self) -> String {
         let size = |message: &Message| message.raw().len() + 1;
         let size = self.messages.iter().map(size).sum::<usize>();
         let mut out = String::with_capacity(self.head.len() + size + self.tail.len());
         if let Some(words) = self.plain_words() {
-            // It stands for the list, brackets and all.
+            // It replaces the list, brackets included.
             out.push_str(self.head.strip_suffix('[').unwrap_or(&self.head));
             out.push_str(words);
             out.push_str(self.tail.strip_prefix(']').unwrap_or(&self.tail));
@@ -288,7 +287,7 @@ impl Transcript {
         out
     }
 
-    /// The one string that the list is, as JSON.
+    /// The string that replaces the list, as JSON.
     fn plain_words(&self) -> Option<&str> {
         let words =
             self.words.as_ref().filter(|words| *self.messages == *slice::from_ref(*words))?;
@@ -296,7 +295,7 @@ impl Transcript {
     }
 }
 
-/// Whether a result in `items` answers a use before them: each answers the nearest that lacks one.
+/// Whether a result in `items` answers a use before them: each answers the nearest use without one.
 fn has_results_of_others(items: &[Message]) -> bool {
     let mut open: HashMap<&str, usize> = HashMap::new();
     items.iter().any(|item| {

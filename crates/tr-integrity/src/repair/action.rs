@@ -1,20 +1,20 @@
-//! What a repair does, and what is lost by it.
+//! The actions of a repair, and its losses.
 use serde::{Deserialize, Serialize};
 
-/// One thing that a repair does.
+/// One action of a repair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RepairAction {
     /// What.
     pub action: ActionKind,
-    /// To which message, from 0. As 002 counts in mode `remove`: after the removals before this
-    /// one. In mode `preserve`: in the transcript as it was.
+    /// Which message, from 0. In mode `remove`, counted after the removals before this one. In mode
+    /// `preserve`, counted in the transcript before the repair.
     pub message_index: usize,
-    /// To which tool use, or its result, or which item.
+    /// The id of the tool use, also for its result, or of the item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<Box<str>>,
-    /// The id that took the place of the old one.
+    /// The id that replaces the old one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_id: Option<Box<str>>,
 }
@@ -24,71 +24,72 @@ pub struct RepairAction {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ActionKind {
-    /// An orphaned result is removed (mode `remove`).
+    /// Removes an orphaned result (mode `remove`).
     RemoveOrphan,
-    /// A message of which nothing is left is removed.
+    /// Removes a message that is left empty.
     RemoveEmptyMessage,
-    /// An unanswered use is removed (mode `remove`).
+    /// Removes an unanswered use (mode `remove`).
     RemoveIncomplete,
-    /// An unanswered use gets an error result: [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN).
+    /// Adds an error result for an unanswered use: [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN).
     AddUnknown,
-    /// A result moves to where its use wants it.
+    /// Moves a result to the place that its use requires.
     MoveResult,
-    /// An orphaned result becomes text.
+    /// Turns an orphaned result into text.
     OrphanToText,
-    /// A result that another repair made up gives way to the real one, or has no use.
+    /// Removes a result that another repair added: there is a real one, or no use.
     RemoveSynthetic,
-    /// A second result with the same content, or a copy of an item, is removed.
+    /// Removes a second result with the same content, or a copy of an item.
     RemoveDuplicate,
-    /// A repeated id is made unique, one that the provider refuses or a missing one gives way to
-    /// another; a result without one gets that of the only call before it.
+    /// Changes an id that is repeated, refused by the provider, or missing; a result without an id
+    /// gets that of the only call before it.
     RenameId,
-    /// A text block without text is removed.
+    /// Removes a text block without text.
     RemoveEmptyText,
-    /// Reasoning that nothing of the model's follows is removed.
+    /// Removes reasoning that no output of the model follows.
     RemoveReasoning,
-    /// A message is changed so that its provider asks for no reasoning item, or no signature, that
-    /// is not there.
+    /// Changes a message so that its provider does not demand a missing reasoning item or a missing
+    /// signature.
     WaiveThoughts,
-    /// A step is joined to the model's message before it: it must follow the user.
+    /// Merges a step into the model's message before it, because a step must follow the user.
     JoinMessages,
-    /// The user is made to speak before a step that begins the session: it must follow the user.
+    /// Adds a user's message before a step that begins the session, because a step must follow the
+    /// user.
     AddUserMessage,
-    /// An item loses the id by which its provider knows it: another item has it, or the provider
-    /// would ask for reasoning that is not there.
+    /// Removes an item's own id: another item has the same id, or the provider would demand missing
+    /// reasoning.
     UnlinkItem,
-    /// A member is written as its provider takes it, and says what it said: arguments as a string
-    /// of JSON, or as an object; no list of calls where that has none.
+    /// Rewrites a member in the type that its provider accepts, with the same content: arguments as
+    /// a JSON string or as an object; an empty list of calls is removed.
     CorrectMember,
 }
 
-/// Something that the session tells no more after a repair.
+/// Information that the session no longer contains after a repair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Loss {
-    /// What.
+    /// What is lost.
     pub what: LossKind,
-    /// Which message had it, in the transcript as it was.
+    /// Which message had it, in the transcript before the repair.
     pub message_index: usize,
-    /// Of which tool use, or which item.
+    /// The id of the tool use, or of the item.
     pub tool_use_id: Box<str>,
-    /// The tool, where it is known.
+    /// The tool, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<Box<str>>,
 }
 
-/// What is lost by a repair.
+/// What a repair loses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LossKind {
-    /// That the tool was called.
+    /// The record that the tool was called.
     Call,
-    /// What the tool answered.
+    /// The tool's answer.
     Result,
-    /// Which call a result belongs to; its content is kept as text.
+    /// To which call a result belongs; its content is kept as text.
     Link,
-    /// What the model thought. Its provider does not take it without what followed from it.
+    /// The model's reasoning. Its provider does not accept it without the output that followed it.
     Reasoning,
 }

@@ -1,4 +1,4 @@
-//! What a result that answers nothing says, as text.
+//! Turns a result without a use into text.
 use super::pairs::{Found, Pairs};
 use crate::{
     format::{Format, with_mark_of},
@@ -11,8 +11,8 @@ use std::{borrow::Cow, collections::BTreeMap};
 type Members<'t> = BTreeMap<Cow<'t, str>, &'t RawValue>;
 
 impl Found<'_> {
-    /// It as text: blocks, or the message. It says that it failed, if it did, and keeps its mark for
-    /// the provider's cache.
+    /// The result as text: blocks, or a message. The text says whether the tool failed, and keeps
+    /// the result's cache mark.
     pub(super) fn as_text(
         &self,
         format: Format,
@@ -46,7 +46,7 @@ impl Found<'_> {
     }
 }
 
-/// Whether a result says beside its content that the tool failed.
+/// Whether a member other than the content says that the tool failed.
 fn has_failed(members: &Members<'_>) -> bool {
     let says = |name: &str, values: &[Value]| {
         let value = members.get(name).and_then(|raw| serde_json::from_str(raw.get()).ok());

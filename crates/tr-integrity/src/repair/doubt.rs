@@ -1,4 +1,4 @@
-//! Whether what a repair makes up stands in the place of an answer that may be there.
+//! Detects repairs that add "outcome unknown" although the answer may be in the transcript.
 use super::{names::Names, zone};
 use crate::{
     json,
@@ -9,10 +9,9 @@ use crate::{
 use std::collections::{HashMap, HashSet};
 
 impl Transcript {
-    /// The first message that may hold the answer to a call of which `after` says for the first
-    /// time that its outcome is unknown: it names the call, and not all of it is understood; or it
-    /// is the only result of the only call of a step, under the name of another tool. Such a repair
-    /// may say what is not so.
+    /// The first message that may hold the answer to a call for which `after` adds an unknown
+    /// outcome: it names the call and is not fully understood, or it is the only result of a step's
+    /// only call, under another tool's name. Such a repair may record a false outcome.
     #[must_use]
     pub fn first_doubtful_answer(&self, after: &Self) -> Option<usize> {
         let mut unknown = made_up(after);
@@ -34,8 +33,8 @@ impl Transcript {
         self.messages().iter().enumerate().position(may_answer)
     }
 
-    /// The id of the only call before the only result in this message, if the two have no ids, and
-    /// names that differ.
+    /// The id of the only call before the only result in this message, if both lack ids and their
+    /// names differ.
     fn misnamed_in(&self, at: usize) -> Option<&str> {
         let (format, messages) = (self.format(), self.messages());
         if !format.rules().names_pair {
@@ -52,7 +51,7 @@ impl Transcript {
     }
 }
 
-/// How many made-up results there are for each id.
+/// How many results of repairs there are for each id.
 fn made_up(transcript: &Transcript) -> HashMap<&str, usize> {
     let mut count = HashMap::new();
     for block in transcript.messages().iter().flat_map(Message::blocks) {
@@ -63,7 +62,7 @@ fn made_up(transcript: &Transcript) -> HashMap<&str, usize> {
     count
 }
 
-/// Whether something in a message that is not understood names one of these ids, other than the call.
+/// Whether an unknown part of a message names one of these ids, apart from the message's own calls.
 fn may_name(message: &Message, ids: &[&str], names: &Names<'_>) -> bool {
     let mut named = message.not_understood().flat_map(|text| names.find(text)).peekable();
     if named.peek().is_none() {
@@ -73,7 +72,7 @@ fn may_name(message: &Message, ids: &[&str], names: &Names<'_>) -> bool {
     named.any(|name| !calls.contains(ids[name]))
 }
 
-/// The one result of a message, or its one call.
+/// The only result of a message, or its only call.
 fn only(message: &Message, result: bool) -> Option<(&str, Key)> {
     let mut found = message.blocks().iter().filter_map(|block| match &block.kind {
         Kind::Use { id, .. } if !result => Some((&**id, block.kind.key(true)?)),

@@ -1,5 +1,5 @@
-//! What is particular to a form of items: their own ids, and reasoning that its provider takes
-//! only with what follows from it.
+//! Repairs that only concern items: their own ids, and reasoning that its provider only accepts
+//! with the output that followed it.
 use super::{ActionKind, Log, LossKind, pairs::is_random};
 use crate::{
     format::Format,
@@ -12,15 +12,15 @@ use std::{
     ops::Range,
 };
 
-/// An item, and where it was in the transcript, if it was there.
+/// An item, and its index in the transcript if it was there.
 pub(super) type Placed = (Option<usize>, Message);
 
-/// What the provider may know that is not in the transcript.
+/// What the provider may have stored that is not in the transcript.
 #[derive(Clone, Copy)]
 pub(super) struct Elsewhere {
-    /// Uses that results here answer.
+    /// Uses that results of the transcript answer.
     pub(super) uses: bool,
-    /// Results that uses here have.
+    /// Results of uses of the transcript.
     pub(super) results: bool,
 }
 
@@ -32,8 +32,8 @@ impl Elsewhere {
     }
 }
 
-/// Makes the ids of items unique: a copy goes, another item of that id loses the id. A message is
-/// no copy of another, for the same may be said twice.
+/// Makes the ids of items unique: a copy is removed, another item with the same id loses its id.
+/// Equal messages are no copies, because the same text may occur twice.
 pub(super) fn unique(format: Format, items: &[Message], log: &mut Log) -> Vec<(usize, Message)> {
     let mut first: HashMap<&str, &Message> = HashMap::new();
     let mut kept = Vec::with_capacity(items.len());
@@ -60,9 +60,9 @@ pub(super) fn unique(format: Format, items: &[Message], log: &mut Log) -> Vec<(u
     kept
 }
 
-/// Takes out reasoning that nothing of the model's follows. Its neighbours may be what followed
-/// once: they lose the ids by which the provider would ask for it. At the end it waits, unless the
-/// tail is to be closed.
+/// Removes reasoning that no output of the model follows. Its neighbours may once have followed it:
+/// they lose the ids with which the provider would demand it. Reasoning at the end stays, unless
+/// the tail is to be closed.
 pub(super) fn settle_reasoning(
     format: Format,
     items: Vec<Placed>,
@@ -103,8 +103,8 @@ pub(super) fn settle_reasoning(
     kept
 }
 
-/// The model's items around lone reasoning, as far as no other reasoning of their run explains
-/// them. A live tail is left alone.
+/// The model's items next to removed reasoning, unless other reasoning in their run precedes them.
+/// Excludes a live tail.
 fn doubtful(items: &[Placed], lone: &HashSet<usize>, close_tail: bool) -> HashSet<usize> {
     let is_model = |at: &usize| items[*at].1.role() == Role::Assistant;
     let mut runs: Vec<Range<usize>> = Vec::new();
@@ -119,7 +119,7 @@ fn doubtful(items: &[Placed], lone: &HashSet<usize>, close_tail: bool) -> HashSe
     let explains = |at: usize| is(&items[at].1, &Kind::Reasoning) && !lone.contains(&at);
     let mut doubtful = HashSet::new();
     for (number, run) in runs.iter().enumerate() {
-        // Behind lone reasoning, nothing but such stands in a run.
+        // After removed reasoning, a run only holds more of it.
         let trailing = run.clone().rev().take_while(|at| lone.contains(at)).count();
         if trailing == 0 {
             continue;
@@ -135,7 +135,8 @@ fn doubtful(items: &[Placed], lone: &HashSet<usize>, close_tail: bool) -> HashSe
     doubtful
 }
 
-/// 002's algorithm: results and uses without one another go, and reasoning that led to them.
+/// Mode `remove`: removes results without uses, uses without results, and the reasoning before
+/// them.
 pub(super) fn remove(transcript: &Transcript, log: &mut Log) -> Vec<Message> {
     let (format, items) = (transcript.format(), transcript.messages());
     let live = format.last_step(items);
@@ -150,7 +151,7 @@ pub(super) fn remove(transcript: &Transcript, log: &mut Log) -> Vec<Message> {
         answered.extend(item.tool_results().map(|id| (id, at)));
     }
     let mut gone = HashSet::new();
-    // Results first, from the end on; then uses, as 002 has it.
+    // First the results, from the end backwards, then the uses.
     for (at, item) in items.iter().enumerate().rev().filter(|_| !elsewhere.uses) {
         let orphan = item.tool_results().find(|id| used.get(id).is_none_or(|&first| first > at));
         let Some(id) = orphan else { continue };
@@ -176,15 +177,15 @@ pub(super) fn remove(transcript: &Transcript, log: &mut Log) -> Vec<Message> {
     settle_reasoning(format, kept, false, log).into_iter().map(|(_, item)| item).collect()
 }
 
-/// Whether the two are one item, and no messages: these have no blocks. Where items are counted up,
-/// an equal call is another call.
+/// Whether the two are the same item, and no messages: these have no blocks. With sequential ids,
+/// an equal call is a separate call.
 fn is_copy(item: &Message, other: &Message) -> bool {
     let pairs = item.tool_uses().next().or(item.tool_results().next()).is_some();
     let is_one = !pairs || item.item().is_some_and(|item| is_random(&item.id));
     item.raw() == other.raw() && !item.blocks().is_empty() && is_one
 }
 
-/// Whether an item is of this kind.
+/// Whether the item is a single block of this kind.
 pub(super) fn is(item: &Message, kind: &Kind) -> bool {
     item.blocks().iter().any(|block| block.kind == *kind)
 }
@@ -195,7 +196,7 @@ fn lose_reasoning(was: usize, item: &Message, log: &mut Log) {
     log.lose(LossKind::Reasoning, was, id, None);
 }
 
-/// The item without its own id: the provider takes it as new.
+/// The item without its own id, so that the provider treats it as new.
 fn unlinked(format: Format, item: &Message) -> Message {
     let Some(id) = item.item() else { return item.clone() };
     item.with_raw_of(format.own(json::without_member(item.raw(), &id.at)))

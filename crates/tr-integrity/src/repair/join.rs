@@ -1,5 +1,5 @@
-//! The messages as they are written, where a step must follow the user: the model's messages before one
-//! go into it.
+//! Collects the repaired messages. Where a step must follow the user, merges the model's preceding
+//! messages into it.
 use super::{ActionKind, Log};
 use crate::{
     format::Format,
@@ -8,16 +8,16 @@ use crate::{
 };
 use std::ops::Range;
 
-/// The messages that are written.
+/// The repaired messages.
 #[derive(Default)]
 pub(super) struct Out {
     messages: Vec<Message>,
-    /// Those that will be one, put together once nothing more can be joined to them.
+    /// Messages that will be merged once no more can be added to them.
     joined: Option<Range<usize>>,
 }
 
 impl Out {
-    /// Adds a message as it is.
+    /// Adds a message unchanged.
     pub(super) fn push(&mut self, format: Format, message: Message) {
         if message.role() != Role::Assistant {
             self.join(format);
@@ -25,7 +25,8 @@ impl Out {
         self.messages.push(message);
     }
 
-    /// Adds a message, which was the transcript's `was`; where a step must follow the user, it does.
+    /// Adds a message, which was at index `was`; merges it with those before it if it must follow
+    /// the user.
     pub(super) fn put(&mut self, format: Format, message: Message, was: usize, log: &mut Log) {
         let begin = format.rules().follows_user.filter(|_| message.tool_uses().next().is_some());
         let Some(begin) = begin else { return self.push(format, message) };
@@ -33,7 +34,7 @@ impl Out {
         let (speaks_on, end) = (is_model(&&message), self.joined.as_ref().map_or(0, |it| it.end));
         let run = self.messages[end..].iter().rev().take_while(is_model).count();
         if let Some(joined) = &mut self.joined {
-            // One of them is what is joined already.
+            // The first of these was merged already.
             (0..=run).for_each(|_| log.act(ActionKind::JoinMessages, was, None));
             self.messages.push(message);
             joined.end = self.messages.len();
@@ -59,7 +60,7 @@ impl Out {
         self.messages
     }
 
-    /// Puts together what is one message.
+    /// Merges the collected messages into one.
     fn join(&mut self, format: Format) {
         let Some(joined) = self.joined.take() else { return };
         let Some((last, before)) = self.messages[joined.clone()].split_last() else { return };

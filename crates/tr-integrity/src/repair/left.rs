@@ -1,21 +1,21 @@
-//! What is left of a list from which elements are removed, and where each of them was at first.
+//! Maps positions in a list with removed elements to positions in the original list.
 
-/// What is left of a list.
+/// A list with removed elements.
 ///
-/// Sums of how many are left in stretches whose lengths are powers of two (Fenwick's tree): so each
-/// question takes as many steps as the list's length has bits.
+/// A Fenwick tree: it counts the remaining elements in ranges of power-of-two length, so each query
+/// takes logarithmic time.
 #[derive(Debug)]
 pub(super) struct Left {
     sums: Vec<usize>,
 }
 
 impl Left {
-    /// A list of this length, all there.
+    /// A list of this length, with all elements.
     pub(super) fn of(len: usize) -> Self {
         Self { sums: (1..=len).map(|end| end & end.wrapping_neg()).collect() }
     }
 
-    /// Where the `nth` of those that are left was at first.
+    /// The original position of the `nth` remaining element.
     pub(super) fn place(&self, nth: usize) -> Option<usize> {
         let (mut place, mut left) = (0, nth);
         let mut step = self.sums.len().checked_ilog2().map_or(0, |bits| 1 << bits);
@@ -31,7 +31,7 @@ impl Left {
         (place < self.sums.len()).then_some(place)
     }
 
-    /// Removes the `nth` of those that are left; where it was at first.
+    /// Removes the `nth` remaining element; returns its original position.
     pub(super) fn remove(&mut self, nth: usize) -> Option<usize> {
         let place = self.place(nth)?;
         let mut end = place + 1;

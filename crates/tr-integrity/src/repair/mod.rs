@@ -1,4 +1,4 @@
-//! Makes a corrupt transcript valid again: plan first, then apply.
+//! Repairs an invalid transcript: plan first, then apply.
 mod action;
 mod as_text;
 mod doubt;
@@ -23,19 +23,19 @@ use left::Left;
 use serde::{Deserialize, Serialize};
 use std::{borrow::Borrow, ops::Range};
 
-/// What a repair does with what has no pair.
+/// How a repair treats a use without a result, and a result without a use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RepairMode {
-    /// Keeps all that a tool answered, and that a call may have run.
+    /// Keeps every answer of a tool, and the record that a call may have run.
     #[default]
     Preserve,
-    /// 002 to the letter: removes it.
+    /// Removes it.
     Remove,
 }
 
-/// How to repair. Deterministic, idempotent, without a clock.
+/// Settings of a repair. It is deterministic, idempotent, and uses no clock.
 ///
 /// ```
 /// use tr_integrity::{Repair, Transcript};
@@ -59,7 +59,7 @@ pub struct Repair {
     members: bool,
 }
 
-/// What a repair will do, and what is lost by it.
+/// The planned actions and losses of a repair.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct RepairPlan {
@@ -70,7 +70,7 @@ pub struct RepairPlan {
     losses: Vec<Loss>,
 }
 
-/// The repair as 002 has it.
+/// The result of a repair.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RepairResult {
@@ -78,57 +78,57 @@ pub struct RepairResult {
     pub repaired: bool,
     /// What was done.
     pub repairs: Vec<RepairAction>,
-    /// The messages now.
+    /// The repaired messages.
     pub messages: Vec<Message>,
 }
 
-/// The transcript has changed since the repair was planned. Nothing was changed.
+/// The transcript has changed since the repair was planned. The repair changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StalePlan(());
 
 impl Repair {
-    /// Keeps all that a tool answered, and that a call may have run.
+    /// Keeps every answer of a tool, and the record that a call may have run.
     pub const fn preserve() -> Self {
         Self::new(RepairMode::Preserve)
     }
 
-    /// 002 to the letter: what has no pair is removed.
+    /// Removes uses without results, and results without uses.
     pub const fn remove() -> Self {
         Self::new(RepairMode::Remove)
     }
 
-    /// In this mode.
+    /// Uses this mode.
     pub const fn new(mode: RepairMode) -> Self {
         Self { mode, close_tail: false, waive_thoughts: false, members: false }
     }
 
-    /// Answers the uses of the live tail too: nothing runs any more that could. Without effect in
-    /// mode `remove`.
+    /// Also answers the uses of the live tail: no tool is running any more that could answer them.
+    /// Without effect in mode `remove`.
     pub const fn close_tail(mut self) -> Self {
         self.close_tail = true;
         self
     }
 
-    /// What it does with what has no pair.
+    /// The mode.
     #[must_use]
     pub const fn mode(self) -> RepairMode {
         self.mode
     }
 
-    /// Also ends what asks for thoughts that are not there. Which calls had thoughts only the
-    /// provider knows, so this is for a session that it refused for that: items of OpenAI's
-    /// Responses that no reasoning precedes lose their ids, and Gemini's steps without a signature
-    /// get the provider's own placeholder. Off by default, and without effect in mode `remove`.
+    /// Also removes the provider's reasons to demand missing thoughts. Only the provider knows
+    /// which calls had thoughts, so use this for a session that it refused for that: items of
+    /// OpenAI's Responses without reasoning before them lose their ids, and Gemini's steps without
+    /// a signature get the provider's own placeholder. Off by default, and without effect in mode
+    /// `remove`.
     pub const fn waive_thoughts(mut self) -> Self {
         self.waive_thoughts = true;
         self
     }
 
-    /// Also mends what the provider refuses on its own, as far as nothing is lost by it: see
-    /// [`Validator::with_members`](crate::Validator::with_members). Ids that it does not take get
-    /// others, texts of white space go, and so do lists of calls that have none. Off by default:
-    /// the agent that goes on with the session would not know the new ids. Without effect in mode
-    /// `remove`.
+    /// Also corrects members that the provider refuses on their own, as far as this loses nothing:
+    /// see [`Validator::with_members`](crate::Validator::with_members). Refused ids are replaced,
+    /// and white-space texts and empty lists of calls removed. Off by default, because an agent
+    /// that continues the session would not know the new ids. Without effect in mode `remove`.
     pub const fn with_members(mut self) -> Self {
         self.members = true;
         self
@@ -146,7 +146,7 @@ impl Repair {
         self.close_tail
     }
 
-    /// Plans the repair of `transcript`, which stays as it is.
+    /// Plans the repair of `transcript` without changing it.
     pub fn plan(self, transcript: &Transcript) -> RepairPlan {
         let mut log = Log::default();
         let after = match self.mode {
@@ -170,14 +170,14 @@ impl RepairPlan {
         self.actions.is_empty()
     }
 
-    /// What will be done.
+    /// The planned actions.
     #[must_use]
     pub fn actions(&self) -> &[RepairAction] {
         &self.actions
     }
 
-    /// Of each action, which message it is about, in the transcript as it was: the actions themselves
-    /// count as 002 does, in mode `remove` after the removals before.
+    /// For each action, the index of its message in the transcript before the repair. In mode
+    /// `remove`, the actions' own indexes are counted after the removals before them.
     #[must_use]
     pub fn places(&self) -> Vec<usize> {
         let mut left = Left::of(self.before.len());
@@ -192,19 +192,19 @@ impl RepairPlan {
         self.actions.iter().map(place).collect()
     }
 
-    /// What the session will tell no more.
+    /// What the session will no longer contain.
     #[must_use]
     pub fn losses(&self) -> &[Loss] {
         &self.losses
     }
 
-    /// The messages as they will be.
+    /// The messages after the repair.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.after
     }
 
-    /// How many messages at the beginning stay as they are.
+    /// How many messages at the beginning stay unchanged.
     #[must_use]
     pub fn untouched(&self) -> usize {
         let same =
@@ -212,10 +212,10 @@ impl RepairPlan {
         same.count()
     }
 
-    /// Does it.
+    /// Applies the plan.
     ///
     /// # Errors
-    /// If `transcript` is not what was planned for any more; it is left alone then.
+    /// If `transcript` has changed since it was planned; it is then left unchanged.
     pub fn apply(self, transcript: &mut Transcript) -> Result<RepairResult, StalePlan> {
         if transcript.messages() != self.before {
             return Err(StalePlan(()));
@@ -231,7 +231,7 @@ impl RepairPlan {
     }
 }
 
-/// What a repair notes while it works.
+/// The actions and losses noted so far.
 #[derive(Default)]
 struct Log {
     actions: Vec<RepairAction>,
@@ -255,14 +255,14 @@ impl Log {
     }
 }
 
-/// What stands in a message whose results all moved, and which stays for its other members.
+/// The content of a message whose results all moved, and which stays for its other members.
 fn in_place_of_moved(format: Format) -> Vec<Piece> {
     let title = "[the results that were here stand with their calls]";
     let texts = format.form().result_as_text(title, "{}", None);
     texts.into_iter().map(|text| Piece { was: None, text }).collect()
 }
 
-/// The transcript without what asks for thoughts that are not there.
+/// The transcript without reasons to demand missing thoughts.
 fn waived(transcript: &Transcript, log: &mut Log) -> Transcript {
     let (format, mut messages) = (transcript.format(), transcript.messages().to_vec());
     for (at, raw) in format.form().waive_thoughts(&messages) {
@@ -274,8 +274,7 @@ fn waived(transcript: &Transcript, log: &mut Log) -> Transcript {
     waived
 }
 
-/// Which messages may answer the step that begins at `at`, by their place: those from here on, up
-/// to but without the end.
+/// The range of messages that may answer the step that begins at `at`, by their position.
 pub(crate) fn zone<M: Borrow<Message>>(format: Format, messages: &[M], at: usize) -> Range<usize> {
     let count = |from: usize, role: Role| {
         messages[from..].iter().take_while(|message| M::borrow(message).role() == role).count()

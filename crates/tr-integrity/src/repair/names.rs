@@ -1,11 +1,11 @@
-//! Finds many ids in a text at once, each as JSON quotes it.
+//! Searches a text for many ids at once, each quoted as in JSON.
 use std::collections::{HashMap, VecDeque};
 
 /// Ids, quoted as in JSON.
 ///
-/// A quoted id stands in a text where the parts between its quotes stand between quotes there. Most
-/// have one part; one with escaped quotes has several. They make a tree, and a text is led through it
-/// once (Aho and Corasick's way).
+/// A quoted id occurs in a text if the parts between its quotes occur there between quotes. Most
+/// ids have one part; one with escaped quotes has several. The parts form a trie, and a text is
+/// matched in one pass (Aho–Corasick).
 #[derive(Debug, Default)]
 pub(crate) struct Names<'n> {
     nodes: Vec<Node>,
@@ -14,16 +14,16 @@ pub(crate) struct Names<'n> {
 
 #[derive(Clone, Debug, Default)]
 struct Node {
-    /// Which id ends here.
+    /// The id that ends at this node.
     name: Option<usize>,
-    /// The node of the longest end of what leads here that also leads somewhere.
+    /// The node of the longest proper suffix that is also in the trie.
     back: usize,
-    /// The nearest node that way at which an id ends.
+    /// The nearest node along the suffix links at which an id ends.
     shorter: usize,
 }
 
 impl<'n> Names<'n> {
-    /// Of ids that are quoted already.
+    /// Ids that are already quoted.
     pub(crate) fn of(quoted: &'n [String]) -> Self {
         let mut names = Self { nodes: vec![Node::default()], next: HashMap::new() };
         let mut children: Vec<Vec<(&str, usize)>> = vec![Vec::new()];
@@ -54,10 +54,10 @@ impl<'n> Names<'n> {
         names
     }
 
-    /// The ids that stand in a text.
+    /// The ids that occur in a text.
     pub(crate) fn find(&self, text: &str) -> impl Iterator<Item = usize> {
         let mut parts = text.split('"');
-        // What stands before the first quote and behind the last is between none.
+        // The text before the first quote and after the last one is not between quotes.
         parts.next();
         parts.next_back();
         let mut node = 0;

@@ -1,9 +1,9 @@
-//! In which order the results of a step stand after a repair.
+//! The order of a step's results after a repair.
 use super::pairs::Pairs;
 
 impl Pairs<'_> {
-    /// The results of a step in the order in which they are to stand: what is at home stays in
-    /// its order, the others are set between by their uses. Unknown outcomes are `None`.
+    /// The results of a step in their new order: those in the right message keep their order, the
+    /// others are inserted in the order of their uses. `None` stands for an unknown outcome.
     pub(super) fn order(&self, number: usize) -> Vec<(usize, Option<usize>)> {
         let step = &self.steps[number];
         let is_home = |result: usize| self.found[result].home == Some(number);
@@ -12,7 +12,7 @@ impl Pairs<'_> {
             .map(|(place, used)| (place, used.answer))
             .partition(|(_, answer)| answer.is_some_and(is_home));
         order.sort_by_key(|&(_, answer)| answer);
-        // The highest place up to each.
+        // The highest position up to each.
         let mut highest = 0;
         let up_to = order.iter().map(|&(place, _)| {
             highest = highest.max(place);

@@ -1,4 +1,4 @@
-//! Which result answers which use, wherever in the transcript they stand.
+//! Pairs results with uses, wherever they are in the transcript.
 mod copies;
 mod ids;
 mod strays;
@@ -18,7 +18,7 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
 };
 
-/// What stands beside the content of a result, and what holds the content where it is not `null`.
+/// Members next to the content of a result, or members that hold the content when it is `null`.
 const BESIDE: [&str; 13] = [
     "cache_control",
     "call_id",
@@ -37,77 +37,77 @@ const BESIDE: [&str; 13] = [
 
 /// A step with uses.
 pub(super) struct Step {
-    /// Where it begins, among the messages that are kept.
+    /// The index of its first message among the kept ones.
     pub(super) at: usize,
     pub(super) uses: Vec<Use>,
-    /// The messages in which its results belong.
+    /// The messages that may hold its results.
     pub(super) zone: std::ops::Range<usize>,
-    /// Results may still come: unanswered uses stay so.
+    /// Results may still follow: unanswered uses stay unanswered.
     pub(super) is_live: bool,
 }
 
 pub(super) struct Use {
-    /// Its message, among those that are kept.
+    /// The index of its message among the kept ones.
     pub(super) at: usize,
     pub(super) block: usize,
     pub(super) id: Box<str>,
     key: Key,
     /// The provider refuses its id.
     is_refused: bool,
-    /// Its result, among all.
+    /// The index of its result among all results.
     pub(super) answer: Option<usize>,
     pub(super) new_id: Option<Box<str>>,
 }
 
-/// A result, wherever it stands.
+/// A result, wherever it is.
 pub(super) struct Found<'t> {
-    /// Its message, among those that are kept.
+    /// The index of its message among the kept ones.
     pub(super) at: usize,
     pub(super) block: usize,
     pub(super) id: &'t str,
-    /// It names the id of its use itself.
+    /// It names an id itself.
     has_own_id: bool,
     key: Key,
-    /// What it says: all of it, if its content is not where it belongs.
+    /// Its content; the whole result if the content is in the wrong place.
     pub(super) content: Option<&'t str>,
     pub(super) is_synthetic: bool,
-    /// The step in whose zone it stands; in a form of items, the one that it answers by its place.
+    /// The step in whose zone it is; in a form of items, the step that it answers by position.
     pub(super) home: Option<usize>,
     pub(super) fate: Fate,
-    /// It answers a use from which it stands apart.
+    /// It answers a use of another step.
     pub(super) is_moved: bool,
-    /// The id that it gets, for it has none.
+    /// The id that it gets, because it has none.
     pub(super) given: Option<Box<str>>,
-    /// Other content stands before it in its message.
+    /// Other content precedes it in its message.
     is_behind: bool,
-    /// It answers one of several calls, and which of them is not known.
+    /// It answers one of several calls, and it is not known which.
     pub(super) is_guessed: bool,
-    /// Results in whose place it stands.
+    /// Results that it replaces.
     instead_of: Vec<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Nobody wants it yet.
+    /// Not paired yet.
     Stray,
-    /// It stands at a use, and says what that one's result says.
+    /// It is at a use and repeats the content of that use's result.
     Again,
     /// It answers a use.
     Answers,
     /// It becomes text.
     Text,
-    /// It says nothing that is not said elsewhere.
+    /// It is removed: it holds nothing that another result does not hold.
     Drop,
 }
 
 pub(super) struct Pairs<'t> {
     pub(super) steps: Vec<Step>,
     pub(super) found: Vec<Found<'t>>,
-    /// What is known of the calls, once it was asked for.
+    /// Which calls are answered; built on first use.
     calls: OnceCell<Calls>,
 }
 
-/// The steps that lack results of an id, and how many; and the last step of it.
+/// For an id: the steps that lack results and how many, and its last step.
 type Lacking = (Vec<(usize, usize)>, usize);
 
 /// The results of an id at a step, and its uses.
@@ -152,21 +152,21 @@ impl<'t> Found<'t> {
         })
     }
 
-    /// Whether it stands behind other content of its message, where the provider doesn't look.
+    /// Whether it follows other content of its message, where the provider does not accept it.
     pub(super) fn is_late(&self, format: Format) -> bool {
         format.rules().blanks == Blanks::Texts && self.is_behind
     }
 }
 
-/// Whether a result without content has a member that may be what is left of it.
+/// Whether a result without content has a member that may hold what is left of it.
 fn says_more(result: &str) -> bool {
     let members: BTreeMap<Cow<'_, str>, IgnoredAny> = json::object(result).unwrap_or_default();
     members.keys().any(|name| !BESIDE.contains(&&**name))
 }
 
 impl<'t> Pairs<'t> {
-    /// Pairs the results in `messages`, by these rules; `is_live` says whether a step may still get results, and
-    /// `is_refused` whether the provider refuses a use's id.
+    /// Pairs the results in `messages` under these rules; `is_live` says whether a step may still
+    /// get results, and `is_refused` whether the provider refuses a use's id.
     pub(super) fn of(
         format: Format,
         rules: Rules,
@@ -229,7 +229,7 @@ impl<'t> Pairs<'t> {
         }
     }
 
-    /// Steps are runs of items, and a result's home is the nearest step before it that lacks one.
+    /// Steps are runs of items; a result's home is the nearest step before it that lacks a result.
     fn note_items(&mut self, format: Format, messages: &[&'t Message]) {
         let mut lacking = HashMap::<&str, Lacking>::new();
         let mut run = 0;
@@ -267,8 +267,8 @@ impl<'t> Pairs<'t> {
         }
     }
 
-    /// Gives each result at home that pairs with a use by name the use's id: the first that no
-    /// other has, else any.
+    /// Gives each result that pairs by name, in its own step's zone, the id of a use: the first one
+    /// without a result, else any.
     fn pair_names(&mut self) {
         let mut keys: HashMap<usize, Keys> = HashMap::new();
         for found in &mut self.found {
@@ -284,9 +284,9 @@ impl<'t> Pairs<'t> {
         }
     }
 
-    /// Pairs what stands where it belongs, by occurrence; real before synthetic.
+    /// Pairs results with uses of their own step in order; real results before those of repairs.
     fn pair_at_home(&mut self) {
-        // Results and uses of each id at each step.
+        // Results and uses for each id and step.
         let mut at_home = HashMap::<(usize, &str), AtHome>::new();
         for (result, found) in self.found.iter().enumerate() {
             if let Some(home) = found.home {
@@ -312,7 +312,7 @@ impl<'t> Pairs<'t> {
                 self.found[result].fate = Fate::Answers;
                 said.insert(self.found[result].content);
             }
-            // What is said twice in one place must not answer another use.
+            // A repeated content in one step must not answer a use of another step.
             for result in results {
                 let found = &mut self.found[result];
                 if found.fate == Fate::Stray && said.contains(&found.content) {
@@ -322,10 +322,10 @@ impl<'t> Pairs<'t> {
         }
     }
 
-    /// Gives each real stray to a use of its id that has none: the nearest before it, else the
-    /// nearest behind it.
+    /// Pairs each remaining real result with an unanswered use of its id: the nearest before it,
+    /// else the nearest after it.
     fn bring_home(&mut self) {
-        // The uses of each id that wait, by their steps.
+        // The unanswered uses of each id, by step.
         let mut waiting: HashMap<Box<str>, BTreeMap<usize, VecDeque<usize>>> = HashMap::new();
         for (number, step) in self.steps.iter().enumerate() {
             for (place, used) in step.uses.iter().enumerate() {
@@ -337,7 +337,7 @@ impl<'t> Pairs<'t> {
         }
         for result in 0..self.found.len() {
             let found = &self.found[result];
-            // Which call a result without an id answers, elsewhere than at its place, nobody knows.
+            // Without an id, a result outside of its step cannot be assigned to a call.
             if found.fate != Fate::Stray || found.is_synthetic || !found.has_own_id {
                 continue;
             }
@@ -346,7 +346,7 @@ impl<'t> Pairs<'t> {
             let before = steps.range(..behind).next_back().map(|(step, _)| *step);
             let nearest = before.or_else(|| steps.keys().next().copied());
             let Some(step) = nearest else { continue };
-            // Of one step's uses the first comes first, as pairs are made by occurrence.
+            // Within a step, uses are answered in order.
             let Some(places) = steps.get_mut(&step) else { continue };
             let Some(place) = places.pop_front() else { continue };
             if places.is_empty() {
@@ -362,7 +362,8 @@ impl<'t> Pairs<'t> {
         }
     }
 
-    /// All results of a step share one message in this form: a live tail gets all or none.
+    /// In this form the results of a step share one message, so a live tail keeps all of them or
+    /// none.
     fn keep_tail_whole(&mut self) {
         for step in self.steps.iter_mut().filter(|step| step.is_live) {
             if step.uses.iter().all(|used| used.answer.is_some()) {
@@ -377,7 +378,7 @@ impl<'t> Pairs<'t> {
         }
     }
 
-    /// Whether the call that a result names is answered by another; `None` if it is not here.
+    /// Whether another result answers the call that a result names; `None` if the call is missing.
     pub(super) fn answers_of(&self, found: &Found<'_>) -> Option<bool> {
         let calls = self.calls.get_or_init(|| {
             let uses = self.steps.iter().flat_map(|step| &step.uses);

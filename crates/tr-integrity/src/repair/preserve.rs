@@ -1,4 +1,4 @@
-//! Keeps all that a tool answered, and that a call may have run.
+//! Mode `preserve`: keeps every answer of a tool, and the record that a call may have run.
 mod items;
 mod messages;
 
@@ -62,7 +62,7 @@ pub(super) fn repair(transcript: &Transcript, repair: Repair, log: &mut Log) -> 
     writer.out.finish(format)
 }
 
-/// Without the messages that a provider refuses because nothing is in them.
+/// Removes messages that a provider refuses because they are empty.
 fn without_blanks(
     format: Format,
     all: &[Message],
@@ -77,7 +77,7 @@ fn without_blanks(
         Blanks::Texts => {
             let may_say_nothing = match message.role() {
                 Role::User => false,
-                // The last may, and what comes continues it.
+                // The last message may be empty: the model may continue it.
                 Role::Assistant => !members || Some(at) == last,
                 _ => true,
             };
@@ -95,7 +95,7 @@ fn without_blanks(
     kept
 }
 
-/// With the members that can be said otherwise as their provider takes them.
+/// Corrects members that can be written in a type that their provider accepts.
 fn corrected(
     format: Format,
     kept: Vec<(usize, Message)>,
@@ -114,8 +114,8 @@ fn corrected(
     kept.into_iter().map(correct).collect()
 }
 
-/// The results that stay at the blocks where they stand, each with those that come before it, the
-/// last with those behind it; and those of a message in which none stays.
+/// The results that keep their block, each with the results inserted before it, the last one also
+/// with those after it; and the results of a message in which none keeps its block.
 fn at_home(answers: Vec<Piece>) -> (HashMap<usize, Vec<Piece>>, Vec<Piece>) {
     let (mut home, mut guests) = (HashMap::<usize, Vec<Piece>>::new(), Vec::new());
     let mut last = None;
@@ -136,26 +136,26 @@ fn at_home(answers: Vec<Piece>) -> (HashMap<usize, Vec<Piece>>, Vec<Piece>) {
 
 struct Writer<'t, 'l> {
     format: Format,
-    /// Whether it goes by what is refused on its own.
+    /// Whether members that the provider refuses on their own are corrected.
     members: bool,
-    /// Where each message that is kept was in the transcript.
+    /// For each kept message, its index in the transcript.
     was: Vec<usize>,
     messages: Vec<&'t Message>,
     pairs: Pairs<'t>,
-    /// Results by message and block.
+    /// The index of each result, by message and block.
     places: HashMap<(usize, usize), usize>,
-    /// Steps by message.
+    /// The index of each step, by message.
     steps: HashMap<usize, usize>,
-    /// What uses and their results are called now, by message and block.
+    /// The new ids of uses and their results, by message and block.
     new_ids: HashMap<(usize, usize), Box<str>>,
-    /// In whose place a result stands, by message and block: it keeps the marks of those.
+    /// The results that a result replaces, by message and block: it keeps their cache marks.
     marked: HashMap<(usize, usize), Vec<&'t str>>,
     log: &'l mut Log,
     out: Out,
 }
 
 impl Writer<'_, '_> {
-    /// Notes what is about to be done with uses and results.
+    /// Records the actions on uses and results.
     fn report(&mut self) {
         let Self { format, was, pairs, log, .. } = self;
         for found in pairs.found.iter().filter(|found| found.fate == Fate::Answers) {
@@ -199,7 +199,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The form in which uses and results are blocks.
+    /// Writes a form where uses and results are blocks.
     fn write_blocks(&mut self) {
         let mut unwritten = None;
         for at in 0..self.messages.len() {
@@ -209,7 +209,7 @@ impl Writer<'_, '_> {
                 continue;
             }
             let answers = unwritten.take().map_or_else(Vec::new, |n| self.answers(n));
-            // What has no list of blocks is left as it is.
+            // A message without a list of blocks is left unchanged.
             let is_home = message.role() == Role::User && message.body.list.is_some();
             if !is_home && !answers.is_empty() {
                 let texts: Vec<_> = answers.iter().map(|piece| piece.text.clone()).collect();
@@ -231,7 +231,7 @@ impl Writer<'_, '_> {
         messages.into_iter().for_each(|message| self.out.push(self.format, message));
     }
 
-    /// The results of a step as blocks of the message behind it.
+    /// The results of a step as blocks of the message after it.
     fn answers(&self, number: usize) -> Vec<Piece> {
         let step = &self.pairs.steps[number];
         let piece = |(place, answer): (usize, Option<usize>)| {
@@ -249,7 +249,7 @@ impl Writer<'_, '_> {
     fn write_message(&mut self, at: usize, answers: Vec<Piece>) {
         let message = self.messages[at];
         let mut has_content = !answers.is_empty();
-        // Where results may stand beside other content, those that are home stay there.
+        // Where results may follow other content, those in the right message keep their place.
         let stay = self.format.rules().blanks != Blanks::Texts;
         let (mut home, mut pieces) =
             if stay { at_home(answers) } else { (HashMap::new(), answers) };
@@ -300,7 +300,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Whether such a text goes. One of white space alone is all that its message says.
+    /// Whether a text is removed. A text of white space is kept if it is the whole message.
     fn drops(&self, blank: Blank, message: &Message) -> bool {
         match blank {
             Blank::Empty => true,
@@ -309,7 +309,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// A block as it stands in a list of blocks, with its new id if it has one.
+    /// A block as an element of a list of blocks, with its new id if it gets one.
     fn listed(&self, at: usize, block: usize) -> String {
         let message = self.messages[at];
         let new_id = self.new_ids.get(&(at, block)).map(|id| &**id);
@@ -318,7 +318,7 @@ impl Writer<'_, '_> {
         marks.fold(text, |text, was| with_mark_of(text, was))
     }
 
-    /// A message with the new ids of its uses, or of its result.
+    /// A message with the new ids of its uses or of its result.
     fn renamed(&self, at: usize) -> Message {
         let message = self.messages[at];
         let blocks = 0..message.blocks().len();
@@ -334,7 +334,7 @@ impl Writer<'_, '_> {
         self.format.rewrite(message, &pieces).expect("all its blocks are there")
     }
 
-    /// The result of a use that has none.
+    /// An error result for a use without a result.
     fn unknown(&self, used: &Use) -> String {
         let message = self.messages[used.at];
         let text = message.text(&message.blocks()[used.block].span);

@@ -1,4 +1,4 @@
-//! 002's algorithm to the letter: what has no pair is removed.
+//! Mode `remove`: removes uses without results, and results without uses.
 use super::{ActionKind, Log, LossKind, items, zone};
 use crate::{
     format::{Format, Results},
@@ -9,10 +9,10 @@ use crate::{
 };
 use std::ops::Range;
 
-/// A message while blocks are taken from it.
+/// A message from which blocks are being removed.
 struct Draft<'t> {
     message: &'t Message,
-    /// Where it was in the transcript.
+    /// Its index in the transcript.
     was: usize,
     kept: Vec<usize>,
 }
@@ -32,7 +32,7 @@ pub(super) fn repair(transcript: &Transcript, log: &mut Log) -> Vec<Message> {
     drafts.into_iter().filter_map(|draft| draft.finish(format)).collect()
 }
 
-/// Pass 1: results without their uses, from the end on.
+/// Pass 1: removes results without uses, from the end backwards.
 fn remove_orphans(format: Format, drafts: &mut Vec<Draft<'_>>, log: &mut Log) {
     let are_blocks = format.rules().results == Results::Blocks;
     let names_pair = format.rules().names_pair;
@@ -67,16 +67,16 @@ fn remove_orphans(format: Format, drafts: &mut Vec<Draft<'_>>, log: &mut Log) {
     drafts.retain(|_| !is_gone.next().unwrap_or_default());
 }
 
-/// The message before results, and its uses: those of one step share it.
+/// The message before a run of result messages, and its uses.
 #[derive(Default)]
 struct Asked {
-    /// From where to where the messages are that have the same one before them.
+    /// The range of messages that follow this one.
     run: Range<usize>,
     calls: Option<Calls>,
 }
 
 impl Asked {
-    /// The uses that the results of a message may answer, from the last message on.
+    /// The uses that a message's results may answer, queried from the last message backwards.
     fn before(&mut self, format: Format, drafts: &[Draft<'_>], at: usize) -> Option<&Calls> {
         if !self.run.contains(&at) {
             let are_blocks = format.rules().results == Results::Blocks;
@@ -95,7 +95,7 @@ impl Asked {
     }
 }
 
-/// Pass 2: uses without their results, but for the last message's.
+/// Pass 2: removes uses without results, except in the last message.
 fn remove_incomplete(format: Format, drafts: &mut [Draft<'_>], log: &mut Log) {
     let names_pair = format.rules().names_pair;
     let are_blocks = format.rules().results == Results::Blocks;

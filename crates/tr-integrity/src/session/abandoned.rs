@@ -1,15 +1,15 @@
-//! Cycles that nobody drives any more, and what becomes of them.
+//! Settles abandoned cycles: those whose future was dropped or whose process died.
 use super::{CycleId, CycleState, Occurrence, Session, ToolCycleTransaction, sessions::LoadNote};
 use crate::format::OUTCOME_UNKNOWN;
 use tr_core::{Answer, CycleRef, Ran, SessionAction};
 
-/// What answers a use whose call was given up before its tool started.
+/// The content of the answer to a use whose call was abandoned before its tool started.
 pub(crate) const NEVER_STARTED: &str = "the call was given up before the tool started";
 
 impl Session {
-    /// Nobody drives the cycle any more. One whose tool was not started is rolled back. Another is
-    /// settled as "outcome unknown, may have run": at once, if the agent has put its use into the
-    /// transcript, else by [`recover`](Self::recover).
+    /// Abandons a cycle. If its tool was not started, it is rolled back. Otherwise it is settled as
+    /// "outcome unknown, may have run": at once if the agent has put its use into the transcript,
+    /// else by [`recover`](Self::recover).
     pub fn abandon_cycle(&mut self, id: CycleId, now: u64) {
         let Some(cycle) = self.cycles.iter_mut().find(|cycle| cycle.id == id) else { return };
         match cycle.state {
@@ -27,8 +27,8 @@ impl Session {
         }
     }
 
-    /// Settles the cycles that nobody drives any more, and says how many. Cycles that are running
-    /// are left alone.
+    /// Settles the abandoned cycles, and returns how many there were. Running cycles are left
+    /// unchanged.
     pub fn recover(&mut self, now: u64) -> usize {
         let abandoned = self.cycles.iter().filter(|cycle| cycle.abandoned && cycle.held.is_none());
         let abandoned: Vec<CycleId> = abandoned.map(|cycle| cycle.id).collect();
@@ -43,7 +43,7 @@ impl Session {
         self.note("outcome_unknown", None, None, now);
     }
 
-    /// Gives up the cycles whose process died, and settles them; what was done about each.
+    /// Abandons and settles the cycles whose process died; returns what was done about each.
     pub(crate) fn settle_orphans(
         &mut self,
         is_live: impl Fn(&ToolCycleTransaction) -> bool,
@@ -64,8 +64,8 @@ impl Session {
         done.collect()
     }
 
-    /// The tool of a cycle that was begun here has answered. If somebody has settled the cycle
-    /// meanwhile, it is begun anew, to be recorded in the place that it has.
+    /// Called when the tool of a cycle has answered. If another writer has settled the cycle
+    /// meanwhile, begins it again, so that the answer is recorded in the cycle's place.
     pub(crate) fn resume_cycle(
         &mut self,
         id: CycleId,
@@ -74,8 +74,8 @@ impl Session {
         now: u64,
     ) -> CycleId {
         let is_it = |other: &ToolCycleTransaction| {
-            // The number alone may be another call's by now: what was begun anew in a copy that
-            // was lost in its turn was never written.
+            // Another call may have the same number: a cycle that was begun in a lost copy of the
+            // session was never written.
             let is_same = other.id == id && *other.tool_use.id == *cycle.tool_use_id;
             is_same && other.driver == self.driver
         };

@@ -2,8 +2,8 @@
 use crate::message::Message;
 use blake3::{Hash, Hasher};
 
-/// A hash of every prefix: each message's over the hash before it and its own bytes, so that an
-/// append and the check of a prefix cost the same at any length.
+/// A hash of every prefix: each message's hash covers the hash before it and its own bytes, so an
+/// append and the check of a prefix take constant time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain(Vec<Hash>);
 
@@ -15,7 +15,7 @@ impl Chain {
         self.0.push(hasher.finalize());
     }
 
-    /// The hash of the first `len` messages; of nothing, all zeros.
+    /// The hash of the first `len` messages; zeros for none.
     pub(super) fn prefix(&self, len: usize) -> Hash {
         len.checked_sub(1).map_or(Hash::from_bytes([0; 32]), |last| self.0[last])
     }

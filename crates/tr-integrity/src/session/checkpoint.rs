@@ -3,18 +3,18 @@ use crate::message::Message;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a checkpoint precedes.
+/// The operation that a checkpoint precedes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Operation {
     /// A tool call.
     ToolCycle,
-    /// The transcript is about to be made shorter.
+    /// Shortening the transcript.
     Compaction,
     /// A call of the model.
     ApiCall,
-    /// Somebody asked for it.
+    /// None: the caller asked for it.
     Manual,
 }
 
@@ -31,9 +31,9 @@ pub struct Checkpoint {
     pub timestamp: u64,
     /// How many messages the session had.
     pub message_index: usize,
-    /// Of these messages: each message's BLAKE3 over the one before it and its own bytes.
+    /// Hash of these messages: a BLAKE3 chain over each message's bytes.
     pub content_hash: Box<str>,
-    /// What it precedes.
+    /// The operation that it precedes.
     pub operation: Operation,
     /// The messages, if they are kept.
     #[serde(skip)]
@@ -61,21 +61,21 @@ impl Checkpoint {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RollbackResult {
-    /// Always true; a rollback that is refused is an error.
+    /// Always true; a refused rollback is an error.
     pub success: bool,
-    /// How many messages went.
+    /// How many messages were removed.
     pub messages_removed: usize,
     /// How many are left.
     pub new_message_count: usize,
 }
 
-/// A checkpoint that cannot be used. Nothing was changed.
+/// A checkpoint that cannot be used. The session is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CheckpointError {
-    /// There is no checkpoint of this id.
+    /// There is no checkpoint with this id.
     NotFound(Box<str>),
-    /// The messages before the checkpoint are not what they were.
+    /// The messages before the checkpoint have changed.
     Mismatch,
 }
 

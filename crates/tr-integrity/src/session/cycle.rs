@@ -1,50 +1,51 @@
-//! A tool cycle on its way: its intent is recorded before the tool starts.
+//! A tool cycle: its intent is recorded before the tool starts.
 use super::used::Used;
 use crate::format::NewUse;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use tr_core::{CycleRef, Ran};
 
-/// What to do with a cycle that failed.
+/// How a failed cycle is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CycleMode {
-    /// Rolls back if the tool did not run; else records the error, or that the outcome is unknown.
+    /// Rolls it back if the tool did not run; else records the error, or that the outcome is
+    /// unknown.
     #[default]
     Preserve,
-    /// 002 to the letter: rolls back, whatever the tool did.
+    /// Rolls it back, whether or not the tool ran.
     ///
-    /// In both modes a rollback takes back what the cycle itself would have recorded. A use that
-    /// the agent put into the transcript stands before the cycle's checkpoint, so it stays, and is
-    /// answered with the error.
+    /// In both modes a rollback only removes what the cycle itself recorded. A use that the agent
+    /// put into the transcript is before the cycle's checkpoint, so it stays, and is answered with
+    /// the error.
     Rollback,
 }
 
-/// How far a cycle is.
+/// The state of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CycleState {
-    /// The intent is recorded, or on its way to the store; the tool is not started.
+    /// The intent is recorded, or being written; the tool has not started.
     Pending,
     /// The tool may be running.
     Executing,
-    /// The result is here and waits for those of the same step.
+    /// The result is known and waits for the other results of its step.
     Recording,
-    /// Its end: use and result became part of the transcript together.
+    /// Ended: use and result are in the transcript.
     Committed,
-    /// Its end: nothing of it became part of the transcript.
+    /// Ended: the cycle left nothing in the transcript.
     RolledBack,
 }
 
-/// Names a cycle within its session.
+/// Identifies a cycle within its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CycleId(pub(super) u64);
 
-/// A model's use of a tool. [`Debug`](fmt::Debug) leaves the input out: it may hold secrets.
+/// A model's use of a tool. [`Debug`](fmt::Debug) omits the input, which may hold secrets.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolUse {
-    /// The id that the model gave to it.
+    /// The id given by the model.
     pub id: Box<str>,
     /// The tool.
     pub name: Box<str>,
@@ -52,10 +53,10 @@ pub struct ToolUse {
     pub input: Box<str>,
 }
 
-/// What a transcript records of a cycle's end. [`Debug`](fmt::Debug) leaves the content out.
+/// The recorded end of a cycle. [`Debug`](fmt::Debug) omits the content.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// The use that it answers.
+    /// The id of the use that it answers.
     pub tool_use_id: Box<str>,
     /// What the model sees.
     pub content: Box<str>,
@@ -63,29 +64,29 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
-/// A tool cycle on its way.
+/// A tool cycle that has not ended.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolCycleTransaction {
-    /// Names it within its session.
+    /// Its id within the session.
     pub id: CycleId,
     /// The checkpoint before it.
     pub checkpoint: Box<str>,
     /// The use that it answers.
     pub tool_use: ToolUse,
-    /// How far it is.
+    /// Its state.
     pub state: CycleState,
-    /// Nobody drives it any more: recovery settles it.
+    /// Its future was dropped or its process died: recovery settles it.
     pub abandoned: bool,
-    /// Where the use stands that it answers.
+    /// The position of the use that it answers.
     pub(super) used: Used,
     /// The result, while it waits.
     pub(super) held: Option<ToolResult>,
-    /// What waits is a refusal: the tool did not run.
+    /// The held result is a refusal: the tool did not run.
     pub(super) refused: bool,
     /// The tool starts once the intent is written, so the log says that it may have started.
     pub(super) starts_once_written: bool,
-    /// Whose it is, among the sessions that share a store.
+    /// The process that runs it, among those that share a store.
     pub(super) driver: u64,
 }
 
@@ -95,7 +96,7 @@ impl ToolUse {
         Self { id: tool_use_id.into(), name: name.into(), input: input.into() }
     }
 
-    /// As a call in this session names it.
+    /// Identifies it as a call in this session.
     pub(crate) fn in_session<'r>(&'r self, session: &'r str) -> CycleRef<'r> {
         CycleRef { session, tool_use_id: &self.id, name: &self.name, input: &self.input }
     }
@@ -110,7 +111,7 @@ impl ToolCycleTransaction {
         self.driver
     }
 
-    /// Whether the tool ran, as far as anybody knows before its end.
+    /// Whether the tool ran, as far as is known before its end.
     #[must_use]
     pub fn ran(&self) -> Ran {
         match self.state {
@@ -121,7 +122,7 @@ impl ToolCycleTransaction {
         }
     }
 
-    /// What a log says of its state: who reads it cannot tell what came after.
+    /// The state that a log records: a reader cannot know what happened after the write.
     pub(super) fn logged_state(&self) -> CycleState {
         match self.state {
             CycleState::Pending if self.starts_once_written => CycleState::Executing,

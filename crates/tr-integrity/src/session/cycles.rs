@@ -7,17 +7,17 @@ use crate::format::OUTCOME_UNKNOWN;
 use std::mem;
 use tr_core::{Answer, CycleRef, Ran};
 
-/// Cycles that ended and whose ends a session remembers.
+/// For how many ended cycles a session remembers the end.
 const KEPT_ENDS: usize = 1_000;
 
 impl Session {
-    /// Records the intent to run a tool, with a checkpoint before it. Nothing of it is seen in
-    /// the transcript.
+    /// Records the intent to run a tool, and makes a checkpoint before it. The transcript does not
+    /// change.
     pub fn begin_cycle(&mut self, cycle: &CycleRef<'_>, now: u64) -> CycleId {
         let checkpoint = self.checkpoint(Operation::ToolCycle, now).id;
         let tool_use = ToolUse::of(cycle);
         let used = self.pending_use(&tool_use.id);
-        // It is tried again: what was refused before is of no interest any more.
+        // A retry: the refusal of the earlier attempt is dropped.
         self.drop_cycles(|other| {
             let was_refused = other.refused || other.state == CycleState::RolledBack;
             was_refused && other.tool_use.id == tool_use.id && other.used == used
@@ -54,8 +54,8 @@ impl Session {
         }
     }
 
-    /// How far a cycle is, or how it ended. `None` if it was never begun, or ended before the last
-    /// thousand, or before the session was loaded.
+    /// The state of a cycle, or its end. `None` if it was never begun, if a thousand other cycles
+    /// ended after it, or if it ended before the session was loaded.
     #[must_use]
     pub fn cycle_state(&self, id: CycleId) -> Option<CycleState> {
         let on_its_way = self.cycles.iter().find(|cycle| cycle.id == id);
@@ -63,19 +63,19 @@ impl Session {
         on_its_way.map(|cycle| cycle.state).or_else(ended)
     }
 
-    /// The tool answered: use and result become part of the transcript together.
+    /// Records the tool's answer: use and result are added to the transcript together.
     ///
-    /// If the agent has put the use there already, the result follows with those of the same
-    /// step, once all of them are here.
+    /// If the agent has already put the use there, the result is added with the others of its step,
+    /// once all of them are known.
     pub fn finish_cycle(&mut self, id: CycleId, answer: &Answer<'_>, now: u64) -> ToolCycleResult {
         let content = answer.content.as_ref().into();
         self.end_cycle(id, content, answer.is_error, None, now)
     }
 
-    /// The call failed. Where the agent has put the use into the transcript, it is answered there
-    /// with the error: a use without a result would have every further call of the model refused.
-    /// Elsewhere the cycle is rolled back or recorded with the error, by the session's mode. An
-    /// unknown outcome is recorded as such.
+    /// Records that the call failed. A use that the agent has put into the transcript is answered
+    /// there with the error, because the provider would refuse every further call of the model for
+    /// a use without a result. Otherwise the cycle is rolled back or recorded with the error,
+    /// depending on the session's mode. An unknown outcome is recorded as such.
     pub fn fail_cycle(&mut self, id: CycleId, answer: &Answer<'_>, now: u64) -> ToolCycleResult {
         let error = answer.content.as_ref();
         let is_taken_back = self.mode == CycleMode::Rollback || answer.ran == Ran::No;
@@ -94,14 +94,14 @@ impl Session {
         self.end_cycle(id, content, true, Some(error), now)
     }
 
-    /// The cycles on their way.
+    /// The cycles that have not ended.
     #[must_use]
     pub fn cycles(&self) -> &[ToolCycleTransaction] {
         &self.cycles
     }
 
-    /// Whether the transcript has the cycle's use: it waits for its result, or the session went on
-    /// and something stands in the result's place.
+    /// Whether the transcript has the cycle's use: it waits for its result, or a placeholder
+    /// answers it.
     pub(super) fn has_use_of(&self, id: CycleId) -> bool {
         let cycle = self.cycles.iter().find(|cycle| cycle.id == id);
         cycle.is_some_and(|cycle| matches!(cycle.used, Used::At(_)))
@@ -112,26 +112,26 @@ impl Session {
         self.waits(cycle.used, &cycle.tool_use.id)
     }
 
-    /// Whether a tool may still run whose result the live tail waits for.
+    /// Whether a tool is running whose result the live tail waits for.
     pub(crate) fn tail_is_driven(&self) -> bool {
         let runs = |cycle: &&ToolCycleTransaction| cycle.held.is_none() && !cycle.abandoned;
         self.cycles.iter().filter(runs).any(|cycle| self.is_awaited(cycle))
     }
 
-    /// The cycles stay in the order in which they were begun.
+    /// Keeps the cycles in the order in which they began.
     pub(super) fn keep_cycle(&mut self, cycle: ToolCycleTransaction) {
         let at = self.cycles.partition_point(|other| other.id < cycle.id);
         self.cycles.insert(at, cycle);
     }
 
-    /// A cycle is recorded.
+    /// Notes that a cycle was recorded.
     pub(super) fn done(&mut self, done: Done) {
         self.ended(done.id, CycleState::Committed);
         let place = self.done.partition_point(|other| other.id < done.id);
         self.done.insert(place, done);
     }
 
-    /// Remembers how a cycle ended.
+    /// Remembers the end of a cycle.
     pub(super) fn ended(&mut self, id: CycleId, state: CycleState) {
         if self.ended.len() == KEPT_ENDS {
             self.ended.pop_front();
@@ -139,7 +139,7 @@ impl Session {
         self.ended.push_back((id, state));
     }
 
-    /// These are rolled back: nothing of them is recorded.
+    /// Rolls these cycles back: nothing of them is recorded.
     pub(super) fn drop_cycles(&mut self, goes: impl Fn(&ToolCycleTransaction) -> bool) {
         let (gone, stay) = mem::take(&mut self.cycles).into_iter().partition(goes);
         self.cycles = stay;
@@ -166,7 +166,7 @@ impl Session {
         let checkpoint = cycle.checkpoint.clone();
         self.place(cycle, result.clone());
         self.note_verbose("cycle_recorded", &checkpoint, now);
-        // A rollback in between has taken the checkpoint with it; the cycle stands without it.
+        // A rollback may have removed the checkpoint; the cycle is recorded nevertheless.
         let _ = self.commit(&checkpoint, now);
         ToolCycleResult {
             success: error.is_none(),

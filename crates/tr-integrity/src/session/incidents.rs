@@ -1,12 +1,12 @@
-//! What happened to a session, kept in it.
+//! A session's own record of incidents.
 use super::{Archive, CycleId, Incident, Session};
 
-/// Incidents and archives that a session keeps; older ones go.
+/// How many incidents and archives a session keeps; older ones are dropped.
 const KEPT_INCIDENTS: usize = 1_000;
 const KEPT_ARCHIVES: usize = 10;
 
 impl Session {
-    /// Something happened: `gone` messages went, back to checkpoint `id`.
+    /// Notes an incident: `gone` messages were removed by a rollback to checkpoint `id`.
     pub(crate) fn note(
         &mut self,
         kind: &'static str,
@@ -30,14 +30,14 @@ impl Session {
         }
     }
 
-    /// It was loaded from its store.
+    /// Notes that it was loaded from its store.
     pub(crate) fn loaded(&mut self, now: u64) {
         if self.config.verbose {
             self.note("load", None, None, now);
         }
     }
 
-    /// Of a cycle that is on its way.
+    /// Notes an incident of a cycle that has not ended.
     pub(super) fn note_cycle(&mut self, kind: &'static str, id: CycleId, now: u64) {
         if self.config.verbose
             && let Some(cycle) = self.cycles.iter().find(|cycle| cycle.id == id)

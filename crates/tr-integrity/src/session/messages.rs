@@ -1,4 +1,4 @@
-//! A session's messages: each change of them goes to transcript, validator, hashes and journal.
+//! Every change of a session's messages, applied to transcript, validator, hashes and journal.
 use super::Session;
 use crate::{message::Message, repair::Repair};
 
@@ -10,7 +10,7 @@ impl Session {
         self.journal.appended(&self.transcript.messages()[self.transcript.len() - 1]);
     }
 
-    /// The same, with the white space that it has.
+    /// Adds a message with its own white space.
     pub(super) fn append_as_is(&mut self, message: Message) {
         self.validator.push(&message);
         self.chain.push(&message);
@@ -29,26 +29,26 @@ impl Session {
         self.put(from, messages);
     }
 
-    /// Puts `messages` in the place of all from `from` on.
+    /// Replaces all messages from `from` on.
     fn put(&mut self, from: usize, messages: Vec<Message>) {
         self.cut(from);
         messages.into_iter().for_each(|message| self.append(message));
     }
 
-    /// Puts `messages` at `at`, before what stands there.
+    /// Inserts `messages` at `at`.
     pub(super) fn insert(&mut self, at: usize, messages: Vec<Message>) {
         self.shift_uses(at, messages.len());
         let behind = self.transcript.messages()[at..].to_vec();
         self.put(at, messages.into_iter().chain(behind).collect());
     }
 
-    /// Puts `message`, which has the same uses, in the place of the one at `at`.
+    /// Replaces the message at `at` by `message`, which has the same uses.
     pub(super) fn exchange(&mut self, at: usize, message: Message) {
         let behind = self.transcript.messages()[at + 1..].to_vec();
         self.put(at, [message].into_iter().chain(behind).collect());
     }
 
-    /// Repairs what stands from `from` on, the beginning of a step.
+    /// Repairs the messages from `from` on, which begins a step.
     pub(super) fn mend(&mut self, from: usize) {
         let from = self.transcript.whole_from(from);
         let tail = self.transcript.rest(from);

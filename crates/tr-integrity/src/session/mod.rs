@@ -42,7 +42,7 @@ use used::Used;
 
 /// One session: its transcript, checkpoints, tool cycles, incidents and archive.
 ///
-/// Pure: `now` is milliseconds since the Unix epoch, and nothing is written anywhere.
+/// It does no I/O and reads no clock: `now` is milliseconds since the Unix epoch.
 ///
 /// ```
 /// use tr_integrity::{Format, Operation, Session};
@@ -65,9 +65,9 @@ pub struct Session {
     checkpoints_made: u64,
     cycles: Vec<ToolCycleTransaction>,
     cycles_begun: u64,
-    /// Cycles that were recorded behind a checkpoint that is still open, in the order of their ids.
+    /// Cycles that were recorded after a checkpoint that is still open, in the order of their ids.
     done: Vec<Done>,
-    /// How the last cycles ended that ended since it was loaded.
+    /// The ends of the last cycles since it was loaded.
     ended: VecDeque<(CycleId, CycleState)>,
     incidents: VecDeque<Incident>,
     archives: VecDeque<Archive>,
@@ -75,18 +75,18 @@ pub struct Session {
     turns: u64,
     config: Arc<Layer0Config>,
     mode: CycleMode,
-    /// Tells whose cycles are whose, among the sessions that share a store.
+    /// Identifies this process's cycles among those that share a store.
     driver: u64,
     journal: Kept,
 }
 
-/// A cycle that is recorded.
+/// A recorded cycle.
 #[derive(Clone, Debug)]
 struct Done {
     id: CycleId,
-    /// Where its result is, or was put first.
+    /// The index of its result, when it was recorded.
     at: usize,
-    /// Where the agent had put its use.
+    /// The position of the use that the agent had put there.
     used: Used,
     tool_use: ToolUse,
     result: ToolResult,
@@ -101,7 +101,8 @@ impl Session {
         Self::load(id, Transcript::new(format))
     }
 
-    /// A session that exists already. It is validated; a fault does not keep it from loading.
+    /// A session with existing messages. It is validated; an invalid transcript is loaded
+    /// nevertheless.
     #[must_use]
     pub fn load(id: impl Into<Box<str>>, transcript: Transcript) -> Self {
         let mut chain = Chain::default();
@@ -144,33 +145,33 @@ impl Session {
         &self.transcript
     }
 
-    /// All that is wrong with it, and what its live tail waits for.
+    /// The validator, with all findings and the uses that wait for results.
     #[must_use]
     pub fn validator(&self) -> &Validator {
         &self.validator
     }
 
-    /// The validation as 002 has it.
+    /// Validates the session.
     #[must_use]
     pub fn validate(&self) -> ValidationResult {
         self.validator.result()
     }
 
-    /// What happened to it, oldest first.
+    /// Its incidents, oldest first.
     pub fn incidents(&self) -> impl Iterator<Item = &Incident> {
         self.incidents.iter()
     }
 
-    /// What it held before each reset that archived it, oldest first.
+    /// Its messages before each reset that archived them, oldest first.
     pub fn archives(&self) -> impl Iterator<Item = &Archive> {
         self.archives.iter()
     }
 
     /// Adds a message that was read in the transcript's format.
     ///
-    /// If it follows a step whose tools still run through the layer, each of them gets its place
-    /// first: its result if that is here, else an error "outcome unknown, may have run", which
-    /// gives way to the result when it comes.
+    /// If it follows a step with running tools, each use of that step first gets a result: the
+    /// tool's, if it is known, else an error "outcome unknown, may have run", which the tool's
+    /// result replaces later.
     pub fn push(&mut self, message: Message) {
         self.turns += u64::from(message.begins_turn());
         let step = self.validator.live_step();
@@ -186,8 +187,8 @@ impl Session {
         self.adopt(self.transcript.len() - 1);
     }
 
-    /// Makes a checkpoint before an operation that may fail. Costs the same at any length, but
-    /// for the snapshot.
+    /// Makes a checkpoint before an operation that may fail. Takes constant time, except for the
+    /// snapshot.
     pub fn checkpoint(&mut self, operation: Operation, now: u64) -> Checkpoint {
         self.checkpoints_made += 1;
         let message_index = self.transcript.len();
@@ -207,7 +208,7 @@ impl Session {
         checkpoint
     }
 
-    /// Marks a checkpoint's operation as done, and forgets old ones past the retention.
+    /// Marks a checkpoint's operation as done, and removes old checkpoints beyond the retention.
     ///
     /// # Errors
     /// If there is no such checkpoint.
@@ -224,12 +225,13 @@ impl Session {
         Ok(())
     }
 
-    /// Takes the session back to a checkpoint: the messages since then go, and results that wait
-    /// for others of their step, if their uses go. Costs a few nanoseconds for each use of a tool that goes; memory is
-    /// freed as messages are pushed, two for each.
+    /// Rolls the session back to a checkpoint: removes the messages since then, and the held
+    /// results of their uses. Takes a few nanoseconds for each removed tool use; memory is freed as
+    /// messages are pushed, two for each push.
     ///
     /// # Errors
-    /// If there is no such checkpoint, or the messages before it have changed. Then nothing goes.
+    /// If there is no such checkpoint, or the messages before it have changed. Then nothing is
+    /// removed.
     pub fn rollback(&mut self, id: &str, now: u64) -> Result<RollbackResult, CheckpointError> {
         let found = self.checkpoints.iter().find(|checkpoint| &*checkpoint.id == id);
         let found = found.ok_or_else(|| CheckpointError::NotFound(id.into()))?;
@@ -239,8 +241,8 @@ impl Session {
         Ok(self.go_back(found.message_index, Some(id), now))
     }
 
-    /// Takes the session back to its first `len` messages where no checkpoint leads there. What
-    /// stands behind them goes as by a [rollback](Self::rollback); if that is nothing, nothing goes.
+    /// Keeps the first `len` messages, also where no checkpoint leads there. Removes what a
+    /// [rollback](Self::rollback) would remove; without effect if there are no more messages.
     pub fn truncate(&mut self, len: usize, now: u64) -> RollbackResult {
         self.go_back(len.min(self.transcript.len()), None, now)
     }
@@ -256,7 +258,7 @@ impl Session {
         RollbackResult { success: true, messages_removed, new_message_count: index }
     }
 
-    /// Puts a checkpoint's snapshot in the place of all messages, where a rollback is refused.
+    /// Replaces all messages by a checkpoint's snapshot, where a rollback is refused.
     ///
     /// # Errors
     /// If there is no such checkpoint with a snapshot.
@@ -278,7 +280,7 @@ impl Session {
         self.checkpoints.iter().rfind(|checkpoint| self.holds(checkpoint))
     }
 
-    /// The latest whose operation is still on its way.
+    /// The latest checkpoint whose operation has not ended.
     #[must_use]
     pub fn active(&self) -> Option<&Checkpoint> {
         let open = |checkpoint: &&Checkpoint| !checkpoint.is_committed && self.holds(checkpoint);
@@ -291,8 +293,9 @@ impl Session {
         &self.checkpoints
     }
 
-    /// Forgets all but the last `keep` committed checkpoints, and all but the last `keep` that were
-    /// made by hand ([`Operation::Manual`]), which calls do not push out; says how many.
+    /// Removes all but the last `keep` committed checkpoints, and all but the last `keep` that were
+    /// made by hand ([`Operation::Manual`]), which are counted separately; returns how many were
+    /// removed.
     pub fn prune(&mut self, keep: usize) -> usize {
         let kind = |checkpoint: &Checkpoint| usize::from(checkpoint.operation == Operation::Manual);
         let mut left = [0_usize; 2];
@@ -315,10 +318,10 @@ impl Session {
         repair.plan(&self.transcript)
     }
 
-    /// Does what was planned.
+    /// Applies the plan of a repair.
     ///
     /// # Errors
-    /// If the session has changed since; nothing is done then.
+    /// If the session has changed since; it is then left unchanged.
     pub fn apply(&mut self, plan: RepairPlan, now: u64) -> Result<RepairResult, StalePlan> {
         let (from, is_empty) = (plan.untouched(), plan.is_empty());
         let mut repaired = self.transcript.clone();
@@ -331,7 +334,8 @@ impl Session {
         Ok(result)
     }
 
-    /// Begins anew with the system's prompt alone. Checkpoints go, and cycles that wait.
+    /// Resets the session to the system's prompt. Removes checkpoints, and cycles with held
+    /// results.
     pub fn reset(&mut self, options: ResetOptions, now: u64) -> ResetResult {
         if options.archive {
             let messages = self.transcript.messages().to_vec();
@@ -349,7 +353,7 @@ impl Session {
         ResetResult { success: true, archived: options.archive, remaining_messages }
     }
 
-    /// Whether the messages before a checkpoint are what they were.
+    /// Whether the messages before a checkpoint are unchanged.
     fn holds(&self, checkpoint: &Checkpoint) -> bool {
         let index = checkpoint.message_index;
         index <= self.transcript.len()

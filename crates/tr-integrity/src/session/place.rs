@@ -1,4 +1,4 @@
-//! Where the result of a cycle goes: to the use that it answers, and to no other of the same id.
+//! Puts the result of a cycle at the use that it answers, and not at another one with the same id.
 use super::{
     CycleId, CycleState, Done, Session, ToolCycleTransaction, ToolResult, ToolUse,
     used::{Used, text_of},
@@ -12,11 +12,11 @@ use crate::{
 };
 use std::{collections::HashMap, mem};
 
-/// A use, where it stands, and its result.
+/// A use, its position, and its result.
 type Answered<'s> = (&'s ToolUse, Used, &'s ToolResult);
 
 impl Session {
-    /// Gives a result its place in the transcript, or keeps it until the step is complete.
+    /// Puts a result into the transcript, or holds it until the step is complete.
     pub(super) fn place(&mut self, mut cycle: ToolCycleTransaction, result: ToolResult) {
         if self.is_awaited(&cycle) {
             if self.makes_way_for(&cycle, &result) {
@@ -30,7 +30,7 @@ impl Session {
         }
         let ToolCycleTransaction { id, used, tool_use, refused, .. } = cycle;
         match used {
-            // The session went on without it.
+            // Messages were added after the use.
             Used::At(step) => {
                 let at = self.place_late(step, &tool_use, &result);
                 self.done(Done { id, at, used, tool_use, result, refused });
@@ -39,8 +39,8 @@ impl Session {
         }
     }
 
-    /// Puts a result behind the use in the message `used`, in the place that was kept for it; says
-    /// where it is. A second result, which the use cannot have, is kept as text.
+    /// Puts a result at the use in the message `used`, in place of the placeholder; returns its
+    /// index. If the use has a real result, the second one is kept as text.
     fn place_late(&mut self, used: usize, tool_use: &ToolUse, result: &ToolResult) -> usize {
         let format = self.transcript.format();
         let text = self.written(&(tool_use, Used::At(used), result));
@@ -61,19 +61,19 @@ impl Session {
         let pieces: Vec<_> = (0..message.blocks().len()).map(piece).collect();
         let message = format.rewrite(message, &pieces).expect("its blocks are there");
         self.exchange(at, message);
-        // What came meanwhile may not stand there.
+        // Messages that were added meanwhile may be invalid there.
         if !self.validator.is_valid() {
             self.mend(self.step_of(used));
         }
         at
     }
 
-    /// Where the step begins to which the message at `used` belongs.
+    /// The index where the step of the message at `used` begins.
     fn step_of(&self, used: usize) -> usize {
         self.transcript.format().last_step(&self.transcript.messages()[..=used])
     }
 
-    /// Keeps a result whose use has one already as text, unless that says the same; says where.
+    /// Keeps a second result as text, unless the first has the same content; returns the index.
     fn keep_as_text(&mut self, answer: usize, result: &str) -> usize {
         let format = self.transcript.format();
         let mut alone = Transcript::new(format);
@@ -94,7 +94,7 @@ impl Session {
         at
     }
 
-    /// The result of the use of `id` in a message: one that keeps the place, if there is one.
+    /// The result of the use of `id` in a message: a placeholder, if there is one.
     fn answer(&self, used: usize, id: &str) -> Option<(usize, usize)> {
         let format = self.transcript.format();
         let messages = self.transcript.messages();
@@ -120,14 +120,15 @@ impl Session {
         Some([first].into_iter().chain(answers).find(keeps).unwrap_or(first))
     }
 
-    /// Whether the use of `id` in a message has a result that keeps the place of the real one.
+    /// Whether the use of `id` in a message has a placeholder as its result.
     pub(super) fn has_placeholder(&self, used: usize, id: &str) -> bool {
         let answer = self.answer(used, id);
         answer.is_some_and(|(at, block)| is_placeholder(&self.transcript.messages()[at], block))
     }
 
-    /// Whether a result of a use that waits is kept: one result for each use. Where the use was called
-    /// more than once, an answer beats an error, and that beats a refusal; of equals the later counts.
+    /// Whether a result of a waiting use is held. Each use holds one result. If the use was called
+    /// several times, an answer has priority over an error, and an error over a refusal; of equals,
+    /// the later one is held.
     fn makes_way_for(&mut self, cycle: &ToolCycleTransaction, result: &ToolResult) -> bool {
         let id = &cycle.tool_use.id;
         let uses = self.validator.pending().filter(|pending| *pending == &**id).count();
@@ -146,7 +147,7 @@ impl Session {
         is_kept
     }
 
-    /// Records a cycle that is over: in the step that waits for it, else as a pair of messages.
+    /// Records an ended cycle: in the step that waits for it, else as a pair of messages.
     pub(super) fn record(&mut self, done: Done) {
         self.cycles_begun += 1;
         let id = CycleId(self.cycles_begun);
@@ -169,7 +170,7 @@ impl Session {
         self.flush_tail();
     }
 
-    /// Use and result as two messages, before a live tail if there is one.
+    /// Adds use and result as two messages, before a live tail if there is one.
     fn append_pair(&mut self, id: CycleId, tool_use: ToolUse, result: ToolResult, refused: bool) {
         let format = self.transcript.format();
         let used_before = self.validator.last_use_of(&tool_use.id);
@@ -181,14 +182,14 @@ impl Session {
         let repeats = used_before.filter(|_| format.refuses_repeated_ids());
         match repeats.map(|step| step.min(at)) {
             Some(step) => self.mend(step),
-            // It may not stand there, or may not begin a session.
+            // The pair may be invalid there, or at the beginning of a session.
             None if was_valid && !self.validator.is_valid() => self.mend(at),
             None => {}
         }
         self.done(Done { id, at, used: Used::Nowhere, tool_use, result, refused });
     }
 
-    /// Adds the results of the live tail once all of them are here.
+    /// Adds the results of the live tail once all of them are known.
     pub(super) fn flush_tail(&mut self) {
         let mut held: HashMap<&str, usize> = HashMap::new();
         for cycle in self.cycles.iter().filter(|cycle| cycle.held.is_some()) {
@@ -204,7 +205,7 @@ impl Session {
         results.into_iter().for_each(|message| self.append(message));
     }
 
-    /// Takes out the results that wait for others of a step that is not the live tail any more.
+    /// Takes the cycles with held results whose step is no longer the live tail.
     fn take_unawaited(&mut self) -> Vec<ToolCycleTransaction> {
         let (gone, stay) = self
             .cycles
@@ -215,13 +216,13 @@ impl Session {
         gone
     }
 
-    /// What they answer went, and they with it.
+    /// Drops held results whose uses were removed.
     pub(super) fn drop_unawaited(&mut self) {
         let gone = self.take_unawaited();
         gone.into_iter().for_each(|cycle| self.ended(cycle.id, CycleState::RolledBack));
     }
 
-    /// What they answer is another message now.
+    /// Places held results whose uses are in other messages now.
     pub(super) fn place_unawaited(&mut self) {
         for mut cycle in self.take_unawaited() {
             if let Some(result) = cycle.held.take() {
@@ -230,7 +231,7 @@ impl Session {
         }
     }
 
-    /// The messages with all results that wait, in the order of their uses.
+    /// Takes all held results as messages, in the order of their uses.
     pub(super) fn release_held(&mut self) -> Vec<Message> {
         let (mut held, rest): (Vec<_>, Vec<_>) =
             mem::take(&mut self.cycles).into_iter().partition(|cycle| cycle.held.is_some());
@@ -269,7 +270,7 @@ impl Session {
     }
 }
 
-/// Whether a block is a result that a repair or a recovery made up.
+/// Whether a block is a result that a repair or a recovery wrote.
 fn is_placeholder(message: &Message, block: usize) -> bool {
     matches!(message.blocks()[block].kind, Kind::Result { synthetic: true, .. })
 }

@@ -1,4 +1,4 @@
-//! What to do about a call of the model that failed.
+//! Handles failed calls of the model.
 use super::{
     Checkpoint, CycleMode, Done, ErrorRecovery, Operation, RecoveryAction, ResetOptions, Session,
     ToolCycleTransaction, used::Used,
@@ -12,11 +12,11 @@ use serde_json::{Map, Value};
 use std::mem;
 
 impl Session {
-    /// Does what a failed call of the model asks for: back to its checkpoint, or a repair.
+    /// Handles a failed call of the model: rolls back to its checkpoint, or repairs the session.
     ///
-    /// Without `checkpoint`, the latest whose operation is still on its way is meant, but for those
-    /// of tool cycles, which settle their own. Tool cycles that completed since then stay, unless
-    /// the mode is `rollback`.
+    /// Without `checkpoint`, uses the latest one whose operation has not ended, except those of
+    /// tool cycles, which are settled separately. Tool cycles that completed since then are kept,
+    /// unless the mode is `rollback`.
     pub fn handle_error(
         &mut self,
         end: ModelEnd,
@@ -41,8 +41,8 @@ impl Session {
         }
     }
 
-    /// Repairs what validation finds, where the configuration allows it; whether anything was done.
-    /// A live tail is left alone.
+    /// Repairs what validation finds, if the configuration allows it; returns whether anything
+    /// changed. Leaves a live tail unchanged.
     pub(crate) fn auto_repair(&mut self, now: u64) -> bool {
         let is_allowed = self.config.enabled && self.config.auto_repair;
         if !is_allowed || self.validator.is_valid() {
@@ -52,9 +52,9 @@ impl Session {
         !plan.is_empty() && self.apply(plan, now).is_ok()
     }
 
-    /// If these messages are the session's, and no tool runs for which its live tail waits: gives
-    /// the tail's uses the results that are here and "outcome unknown, may have run" to the others,
-    /// and repairs what else is wrong. The messages then, if they may be sent.
+    /// If these are the session's messages, and no tool of the live tail is running: answers the
+    /// tail's uses with the held results, the others with "outcome unknown, may have run", and
+    /// repairs other findings. Returns the messages if they may be sent then.
     pub(crate) fn settle_tail_of(&mut self, sent: &[Message], now: u64) -> Option<Vec<Message>> {
         let own = self.transcript.messages().iter().map(Message::raw);
         if !own.eq(sent.iter().map(Message::raw)) || self.tail_is_driven() {
@@ -69,7 +69,7 @@ impl Session {
         may_be_sent.then(|| self.transcript.messages().to_vec())
     }
 
-    /// A checkpoint whose operation was not begun goes.
+    /// Removes a checkpoint whose operation was not started.
     pub(crate) fn forget(&mut self, checkpoint: &str) {
         self.checkpoints.retain(|other| &*other.id != checkpoint);
     }
@@ -81,7 +81,7 @@ impl Session {
         })
     }
 
-    /// Back to the checkpoint before the call; `None` if that is refused.
+    /// Rolls back to the checkpoint before the call; `None` if that is refused.
     fn roll_back_call(&mut self, end: ModelEnd, id: Box<str>, now: u64) -> Option<ErrorRecovery> {
         let found = self.checkpoints.iter().find(|checkpoint| checkpoint.id == id)?;
         if !self.holds(found) {
@@ -100,9 +100,9 @@ impl Session {
             let is_gone = matches!(done.used, Used::At(at) if at >= index);
             done.used = if is_gone { Used::Gone } else { done.used };
         }
-        // What waits for others of a step that stays has stayed with it.
+        // A held result is still held if its step was kept.
         kept.retain(|done| self.cycles.iter().all(|cycle| cycle.id != done.id));
-        // A use that stays gets its result again; of others, what their tools did stays.
+        // A use that was kept gets its result again; other results are recorded if their tools ran.
         kept.retain(|done| {
             let is_done = self.mode == CycleMode::Preserve && !done.refused;
             is_done || self.waits(done.used, &done.tool_use.id)
@@ -124,7 +124,7 @@ impl Session {
         Some(recovery)
     }
 
-    /// Cycles that were recorded from message `index` on.
+    /// Takes the cycles that were recorded from message `index` on.
     fn cycles_since(&mut self, index: usize) -> Vec<Done> {
         let (since, before): (Vec<Done>, Vec<Done>) =
             mem::take(&mut self.done).into_iter().partition(|done| done.at >= index);
@@ -132,11 +132,11 @@ impl Session {
         since
     }
 
-    /// The provider refuses the session: what it finds, validation may find too. What it refuses
-    /// again though nothing is found would be refused for ever.
+    /// Repairs a session that the provider refused. If it refuses the session again although
+    /// validation finds nothing, no repair would help.
     fn mend_refused(&mut self, complaint: Complaint, now: u64) -> ErrorRecovery {
         let message = "The provider refuses the session.";
-        // That a thought is missing only the provider can tell.
+        // Only the provider knows that a thought is missing.
         let repair = match complaint {
             Complaint::Thinking => Repair::preserve().waive_thoughts(),
             _ => Repair::preserve(),
@@ -150,7 +150,7 @@ impl Session {
         self.repair_or_offer(message, is_valid, repair, now)
     }
 
-    /// Whether nothing was answered since the provider refused the session last.
+    /// Whether no call has succeeded since the provider last refused the session.
     fn was_refused_before(&self) -> bool {
         let refused = self.incidents.iter().rfind(|incident| incident.kind == "session_refused");
         refused.is_some_and(|refused| {

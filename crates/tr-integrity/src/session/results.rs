@@ -1,24 +1,24 @@
-//! What the operations on a session give back, as 002 has it.
+//! The results of operations on a session.
 use crate::{message::Message, session::cycle::ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use tr_core::SessionAction;
 
-/// What came of a tool cycle.
+/// The result of a tool cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolCycleResult {
-    /// Whether the cycle is recorded with the tool's own answer.
+    /// Whether the cycle was recorded with the tool's own answer.
     pub success: bool,
-    /// What is recorded, if anything is.
+    /// The recorded result, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<ToolResult>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Whether nothing of it is recorded.
+    /// Whether nothing of it was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rolled_back: Option<bool>,
 }
@@ -28,20 +28,20 @@ pub struct ToolCycleResult {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RecoveryAction {
-    /// The session is as it was at the checkpoint.
+    /// The session was rolled back to the checkpoint.
     RolledBack,
-    /// The session was corrupt, and is repaired.
+    /// The session was invalid and was repaired.
     Repaired,
-    /// The session could not be repaired, and begins anew; it is archived.
+    /// The session could not be repaired and was reset; its messages are archived.
     Reset,
-    /// Nothing could be done here.
+    /// Nothing was done.
     Escalate,
-    /// There was no checkpoint: the session was checked, and repaired where that is allowed.
+    /// There was no checkpoint: the session was validated, and repaired if that is allowed.
     ValidateAndRepair,
 }
 
 impl RecoveryAction {
-    /// What observers are told.
+    /// The action for observers.
     pub(crate) const fn told(self) -> SessionAction {
         match self {
             Self::RolledBack => SessionAction::RolledBack,
@@ -53,7 +53,7 @@ impl RecoveryAction {
     }
 }
 
-/// What was done about a failure, and what the user is told.
+/// What was done about a failure, with a message for the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ErrorRecovery {
@@ -64,26 +64,26 @@ pub struct ErrorRecovery {
     /// The checkpoint to which the session was rolled back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Box<str>>,
-    /// More of it.
+    /// Further details.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Map<String, Value>>,
 }
 
-/// How to reset a session.
+/// Options of a reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResetOptions {
     /// Keeps the messages in the session's archive.
     pub archive: bool,
 }
 
-/// What a reset did.
+/// The result of a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResetResult {
     /// Always true.
     pub success: bool,
-    /// Whether the messages are in the archive.
+    /// Whether the messages were archived.
     pub archived: bool,
     /// How many messages are left: the system's prompt.
     pub remaining_messages: usize,
@@ -95,17 +95,17 @@ pub struct ResetResult {
 pub struct Archive {
     /// When it was reset, in milliseconds since the Unix epoch.
     pub timestamp: u64,
-    /// What it held.
+    /// The archived messages.
     pub messages: Vec<Message>,
 }
 
-/// Something that happened to a session.
+/// An incident of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Incident {
     /// What went wrong, or was done about it: `content_filter`, `api_error`, `session_refused`,
-    /// `blocked`, `outcome_unknown`, `not_recorded`, `tool_cycle` (taken back), `rollback`,
+    /// `blocked`, `outcome_unknown`, `not_recorded`, `tool_cycle` (rolled back), `rollback`,
     /// `restore`, `repair`, `reset`. With [`verbose`](crate::Layer0Config::verbose) also
     /// `checkpoint`, `commit`, `prune`, `cycle_begun`, `cycle_recorded`, `cycle_abandoned`, `load`.
     #[serde(rename = "type")]

@@ -1,4 +1,4 @@
-//! The sessions of a process: in memory, and where there is a store, there too.
+//! The open sessions of a process, with an optional store.
 use super::{CycleMode, Session, ToolUse};
 use crate::{
     config::{ConfigError, Layer0Config},
@@ -13,15 +13,15 @@ use std::{
 };
 use tr_core::{CallInfo, Event, KeyRef, Observer, SessionAction, SystemClock, WallClock};
 
-/// Sessions under different locks, so that threads with different sessions seldom meet.
+/// The number of locks over the map of sessions, to reduce contention.
 const SHARDS: usize = 16;
 
-/// The sessions of a process; a clone shares them.
+/// The open sessions of a process; a clone shares them.
 ///
-/// A session is opened by the first call that names it, and stays in memory until it is
+/// The first call that names a session opens it; it stays in memory until it is
 /// [removed](Self::remove). With a [store](SessionsBuilder::store), layers load a session before
-/// its first call, and record each tool's intent and end there; what is done by [`with`](Self::with)
-/// is written along with the next of these, or by [`flush`](Self::flush), or at once by
+/// its first call, and store each tool's intent and end; changes made by [`with`](Self::with) are
+/// stored with the next of these, or by [`flush`](Self::flush), or at once by
 /// [`change`](Self::change).
 ///
 /// ```
@@ -48,19 +48,19 @@ struct Shared {
     remote: Option<Arc<Remote>>,
     listeners: Mutex<Vec<Box<Listener>>>,
     observers: Mutex<Vec<Arc<dyn Observer>>>,
-    /// One of them was given by default.
+    /// Set once a default observer was added.
     default_observer: OnceLock<()>,
 }
 
-/// What was done while a session was loaded; about which cycle, if not about the session.
+/// What was done while a session was loaded, with the tool use if it concerns a cycle.
 pub(crate) type LoadNote = (Option<ToolUse>, SessionAction);
 
-/// Is told of the session in which a turn begins.
+/// Called with the id of a session in which a turn begins.
 type Listener = dyn Fn(&str) + Send + Sync;
 
 type Shard = HashMap<Box<str>, Slot>;
 
-/// An open session, and its way to the store.
+/// An open session and its log.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
     pub(crate) session: Arc<Mutex<Session>>,
@@ -79,7 +79,7 @@ pub struct SessionsBuilder {
 }
 
 impl Sessions {
-    /// With the defaults; new sessions are in this format.
+    /// Uses the defaults; new sessions are in this format.
     #[must_use]
     pub fn new(format: Format) -> Self {
         Self::builder(format).build().expect("the defaults are valid")
@@ -96,18 +96,18 @@ impl Sessions {
         }
     }
 
-    /// Tells `listener`, from now on, of each session to which a user's message is pushed that holds
-    /// more than results: a turn begins there. It is called while the session is locked, so it must
-    /// neither block nor use the sessions.
+    /// Calls `listener` from now on with the id of each session in which a turn begins: a user's
+    /// message with more than results is pushed. The session is locked during the call, so the
+    /// listener must neither block nor use the sessions.
     pub fn on_turn(&self, listener: impl Fn(&str) + Send + Sync + 'static) {
         lock(&self.0.listeners).push(Box::new(listener));
     }
 
-    /// Tells `observer`, from now on, of what is done while a session is loaded: it is repaired
+    /// Notifies `observer` from now on of changes made while a session is loaded: it is repaired
     /// ([`Repaired`](SessionAction::Repaired)), and cycles whose process died are settled
     /// ([`Abandoned`](SessionAction::Abandoned) if their tools may have run, else
-    /// [`RolledBack`](SessionAction::RolledBack)). What is done in a call is told to the observer of
-    /// its layer. An observer that is given twice is told once.
+    /// [`RolledBack`](SessionAction::RolledBack)). Changes made in a call go to the observer of its
+    /// layer. Adding the same observer twice has no further effect.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         let mut observers = lock(&self.0.observers);
         if !observers.iter().any(|other| Arc::ptr_eq(other, &observer)) {
@@ -115,15 +115,15 @@ impl Sessions {
         }
     }
 
-    /// The same for who tells of these sessions unless somebody else does: only the first that is
-    /// given here is told. So several stacks over the same sessions tell once what loading did.
+    /// Adds a default observer: only the first one that is given here is added. So several stacks
+    /// over the same sessions report the changes of a load once.
     pub fn observe_by_default(&self, observer: Arc<dyn Observer>) {
         if self.0.default_observer.set(()).is_ok() {
             self.observe(observer);
         }
     }
 
-    /// Tells the observers what was done while this session was loaded.
+    /// Notifies the observers of what was done while this session was loaded.
     pub(crate) fn tell_loaded(&self, id: &str, done: &[LoadNote]) {
         if done.is_empty() {
             return;
@@ -145,30 +145,30 @@ impl Sessions {
         &self.0.config
     }
 
-    /// Does something with a session, which is opened if it is new, and the time in milliseconds
-    /// since the Unix epoch. The session is locked meanwhile.
+    /// Calls `work` with a session, which is opened if necessary, and the time in milliseconds
+    /// since the Unix epoch. The session is locked during the call.
     ///
-    /// With a store, [load](Self::load) the session first: one that is opened here begins anew, and
-    /// is a conflict if the store has it.
+    /// With a store, [load](Self::load) the session first: a session that is opened here is empty,
+    /// and its first write is a conflict if the store has one with this id.
     pub fn with<T>(&self, id: &str, work: impl FnOnce(&mut Session, u64) -> T) -> T {
         self.work(&self.open(id), work)
     }
 
-    /// Does something with a session if it is open.
+    /// Calls `work` with a session if it is open.
     pub fn with_open<T>(&self, id: &str, work: impl FnOnce(&mut Session, u64) -> T) -> Option<T> {
         self.slot(id).map(|slot| self.work(&slot.session, work))
     }
 
-    /// Takes a session that exists already; one of the same id goes. With a store, it is written
-    /// with its next change, and is a conflict if the store has one of this id.
+    /// Adds an existing session; replaces one with the same id. With a store, it is written with
+    /// its next change, which is a conflict if the store has one with this id.
     pub fn insert(&self, session: Session) {
         let id: Box<str> = session.id().into();
         let slot = self.begun(self.set_up(session));
         lock(self.shard(&id)).insert(id, slot);
     }
 
-    /// Closes a session and gives it back, if it is open, no call is on its way in it, and nothing
-    /// of it waits for the store.
+    /// Closes a session and returns it, if it is open, no call is running in it, and all of its
+    /// changes are stored.
     #[must_use]
     pub fn remove(&self, id: &str) -> Option<Session> {
         let mut shard = lock(self.shard(id));
@@ -210,7 +210,7 @@ impl Sessions {
         self.0.remote.as_ref()
     }
 
-    /// The session if it is open.
+    /// The session, if it is open.
     pub(crate) fn slot(&self, id: &str) -> Option<Slot> {
         lock(self.shard(id)).get(id).cloned()
     }
@@ -219,7 +219,7 @@ impl Sessions {
         self.open_slot(id).session
     }
 
-    /// The session, which is opened if it is new, whatever the store has.
+    /// The session; opened empty if necessary, without a look into the store.
     pub(crate) fn open_slot(&self, id: &str) -> Slot {
         let mut shard = lock(self.shard(id));
         if let Some(slot) = shard.get(id) {
@@ -230,7 +230,7 @@ impl Sessions {
         slot
     }
 
-    /// Puts a session in the place of `expected`; `None` if another is there by now.
+    /// Replaces the session `expected`; `None` if another one is open.
     pub(crate) fn put(
         &self,
         id: &str,
@@ -250,19 +250,19 @@ impl Sessions {
         lock(self.shard(id)).remove(id).is_some()
     }
 
-    /// A session without messages.
+    /// A session without messages, with these settings.
     pub(crate) fn fresh(&self, id: &str) -> Session {
         self.set_up(Session::new(id, self.0.format))
     }
 
-    /// A session with the settings of these.
+    /// Applies these settings to a session.
     pub(crate) fn set_up(&self, session: Session) -> Session {
         let Shared { config, mode, remote, .. } = &*self.0;
         let driver = remote.as_ref().map_or(0, |remote| remote.driver);
         session.configured(config, *mode, driver)
     }
 
-    /// A session that the store does not have.
+    /// Opens a session that the store does not have.
     fn begun(&self, mut session: Session) -> Slot {
         let log = self.0.remote.as_ref().map(|remote| {
             session.keep_changes(false);
@@ -287,7 +287,7 @@ impl Sessions {
         })
     }
 
-    /// The same, for changes that would be made anew if another writer was first.
+    /// The same for changes that a call makes again after a conflict.
     pub(crate) fn work_on_cycle<T>(
         &self,
         session: &Mutex<Session>,
@@ -303,45 +303,45 @@ impl Sessions {
     }
 }
 
-/// A panic elsewhere leaves a session as it was between two operations.
+/// Ignores poisoning: a panic can only occur between two operations.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SessionsBuilder {
-    /// 002's configuration.
+    /// Sets the session layers' configuration.
     pub fn config(mut self, config: Layer0Config) -> Self {
         self.config = config;
         self
     }
 
-    /// What to do with a cycle that failed: [`CycleMode::Preserve`] by default.
+    /// Sets how failed cycles are treated: [`CycleMode::Preserve`] by default.
     pub fn mode(mut self, mode: CycleMode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Where timestamps come from: the machine's clock by default.
+    /// Sets the source of timestamps: the system clock by default.
     pub fn clock(mut self, clock: Arc<dyn WallClock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Keeps the sessions here too, so that they outlive the process: none by default.
+    /// Sets the store, so that sessions outlive the process: none by default.
     pub fn store(self, store: impl SessionStore) -> Self {
         self.shared_store(Arc::new(store))
     }
 
-    /// The same with a store that others have too.
+    /// Sets a store that is shared with others.
     pub fn shared_store(mut self, store: Arc<dyn SessionStore>) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// The sessions.
+    /// Builds the sessions.
     ///
     /// # Errors
-    /// If a value is out of its range; all faults are listed.
+    /// If a value is out of its range; lists all errors.
     pub fn build(self) -> Result<Sessions, ConfigError> {
         let Self { format, config, mode, clock, store } = self;
         config.check()?;

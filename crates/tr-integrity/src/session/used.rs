@@ -1,10 +1,10 @@
-//! Which use a cycle answers: some providers' sessions use an id again, so an id alone may mean
+//! Which use a cycle answers: sessions of some providers reuse ids, so an id alone may also match
 //! the use of another turn.
 use super::{CycleId, Session};
 use crate::message::{Kind, Message};
 use blake3::Hash;
 
-/// Where the use stands that a cycle answers.
+/// The position of the use that a cycle answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Used {
     /// The agent has not put it into the transcript.
@@ -12,21 +12,21 @@ pub(super) enum Used {
     Nowhere,
     /// In this message.
     At(usize),
-    /// It was there, and went.
+    /// It was in the transcript and was removed.
     Gone,
 }
 
-/// Names the use of a cycle so that it is found in another copy of the session.
+/// Identifies a cycle's use in another copy of the session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Occurrence {
-    /// How many uses of its id stand before it.
+    /// How many uses with its id are before it.
     nth: usize,
-    /// The hash of the messages up to its own, if the agent has put it there.
+    /// The hash of the messages up to its own, if the agent has put the use into the transcript.
     prefix: Option<Hash>,
 }
 
 impl Used {
-    /// The message where it stands.
+    /// The message that holds it.
     pub(super) const fn at(self) -> Option<usize> {
         match self {
             Self::At(at) => Some(at),
@@ -34,35 +34,36 @@ impl Used {
         }
     }
 
-    /// The same after a change that puts what was in a message elsewhere.
+    /// Maps the position after messages have moved.
     fn then(self, place: impl FnOnce(usize) -> Self) -> Self {
         self.at().map_or(self, place)
     }
 
-    /// Of a cycle that is over it does not count whether its use was ever there.
+    /// For an ended cycle, a removed use is the same as none.
     fn forgotten(self) -> Self {
         if self == Self::Gone { Self::Nowhere } else { self }
     }
 
-    /// As a log has it.
+    /// Converts from the log's fields.
     pub(super) fn of(at: Option<usize>, gone: bool) -> Self {
         at.map_or(if gone { Self::Gone } else { Self::Nowhere }, Self::At)
     }
 }
 
 impl Session {
-    /// The use of this id that waits for its result.
+    /// The use with this id that waits for its result.
     pub(super) fn pending_use(&self, id: &str) -> Used {
         self.validator.pending_at(id).map_or(Used::Nowhere, Used::At)
     }
 
-    /// Whether a use of this id waits for its result in the live tail, and it is this one.
+    /// Whether this use is in the live tail and a use with its id waits for a result.
     pub(super) fn waits(&self, used: Used, id: &str) -> bool {
         let Used::At(at) = used else { return false };
         self.validator.live_step().is_some_and(|step| step <= at) && self.is_pending(id)
     }
 
-    /// The agent has pushed the message at `at`: what it uses may be what cycles were begun for.
+    /// Assigns the uses in the message at `at`, which the agent has pushed, to the cycles begun for
+    /// them.
     pub(super) fn adopt(&mut self, at: usize) {
         let message = &self.transcript.messages()[at];
         let waiting = self.cycles.iter_mut().filter(|cycle| cycle.used == Used::Nowhere);
@@ -72,18 +73,18 @@ impl Session {
         }
     }
 
-    /// The messages from `len` on went, and their uses.
+    /// Updates positions after the messages from `len` on were removed.
     pub(super) fn lose_uses(&mut self, len: usize) {
         self.move_uses(|at| if at < len { Used::At(at) } else { Used::Gone });
     }
 
-    /// Messages were put in at `from`.
+    /// Updates positions after `by` messages were inserted at `from`.
     pub(super) fn shift_uses(&mut self, from: usize, by: usize) {
         self.move_uses(|at| Used::At(if at < from { at } else { at + by }));
     }
 
-    /// The messages from `from` on are now `after`. A use is the one that reads the same, in their
-    /// order; where some of these went, nobody can tell which.
+    /// Updates positions after the messages from `from` on were replaced by `after`. Uses with
+    /// equal text are matched in order; if their number changed, their positions are unknown.
     pub(super) fn follow_uses(&mut self, from: usize, after: &[Message]) {
         let before = &self.transcript.messages()[from..];
         let follow = |id: &str, at: usize| {
@@ -114,7 +115,7 @@ impl Session {
         }
     }
 
-    /// Names the use of a cycle for another copy of the session.
+    /// Identifies a cycle's use for another copy of the session.
     pub(crate) fn occurrence(&self, id: CycleId) -> Option<Occurrence> {
         let cycle = self.cycles.iter().find(|cycle| cycle.id == id)?;
         let uses = self.validator.uses_of(&cycle.tool_use.id);
@@ -127,13 +128,13 @@ impl Session {
         })
     }
 
-    /// Whether that use of this id waits for its result.
+    /// Whether that use with this id waits for its result.
     pub(crate) fn is_pending_there(&self, id: &str, occurrence: Occurrence) -> bool {
         self.waits(self.find_use(id, occurrence), id)
     }
 
-    /// Where a use of this id stands that another copy has named. One that the agent did not put
-    /// there is that of a recorded pair, as long as no real result answers it.
+    /// Finds a use that another copy has identified. A use that the agent did not push matches that
+    /// of a recorded pair, as long as it has no real result.
     pub(super) fn find_use(&self, id: &str, occurrence: Occurrence) -> Used {
         let mut uses: Vec<usize> = self.validator.uses_of(id).collect();
         uses.reverse();

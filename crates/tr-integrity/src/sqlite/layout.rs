@@ -1,13 +1,13 @@
-//! The tables, as the steps that made them.
+//! The tables, as schema migrations.
 use tr_sqlite::Schema;
 
 /// Sessions and their logs.
 pub(super) const SESSIONS: Schema = Schema::new("sessions", &[FIRST]);
 
-/// An append reads a session's number and head by their keys, and writes one row: to one page, and
-/// seldom another. So the key of the log is the table's own, a session's number and a revision in
-/// one: with a key of two columns there would be an index beside it, or, for rows without a rowid, a
-/// page of its own for all but the beginning of each body.
+/// An append reads a session's number and head by their keys and writes one row, usually to one
+/// page. So the key of the log is the rowid, which combines a session's number and a revision: a
+/// key of two columns would need a separate index, or, in a table without rowids, an overflow page
+/// for most of each body.
 const FIRST: &str = "
 CREATE TABLE sessions (
     number INTEGER PRIMARY KEY CHECK (number < 2147483648),

@@ -1,5 +1,5 @@
-//! Every statement finds its rows by a key, and is planned once: long logs and many sessions must
-//! not slow a turn.
+//! Every statement finds its rows by a key and is planned once: long logs and many sessions must
+//! not slow down a turn.
 use super::{
     Sqlite,
     layout::SESSIONS,

@@ -1,14 +1,14 @@
-//! The statements, on one connection and at one moment.
+//! The SQL statements within one transaction.
 use crate::store::{Entry, Head, Revision};
 use tr_sqlite::{
     Error, Result,
     rusqlite::{Connection, OptionalExtension, Row, params},
 };
 
-/// The sessions within one transaction.
+/// The session tables within one transaction.
 pub(super) struct Table<'c>(pub(super) &'c Connection);
 
-/// Done, or refused because this is the head.
+/// Success, or the head that caused the refusal.
 pub(super) type Compared = std::result::Result<(), Option<Revision>>;
 
 pub(super) const HEAD: &str = "SELECT number, revision, stamp \
@@ -21,7 +21,7 @@ pub(super) const LIST: &str = "SELECT id, revision, stamp, at \
      FROM sessions JOIN session_log \
      ON place = (SELECT max(place) FROM session_log WHERE place BETWEEN first AND last) \
      WHERE id > ?1 ORDER BY id LIMIT ?2";
-/// The same from the beginning: the first id may be empty.
+/// The same from the beginning: the first id may be the empty string.
 pub(super) const LIST_ALL: &str = "SELECT id, revision, stamp, at \
      FROM sessions JOIN session_log \
      ON place = (SELECT max(place) FROM session_log WHERE place BETWEEN first AND last) \
@@ -31,7 +31,7 @@ pub(super) const EMPTY: &str = "DELETE FROM session_log \
 
 const FULL: &str = "the session has 4294967295 entries, no more can follow";
 
-/// Where an entry stands in the log. `None` past the last place of its session.
+/// The log key of an entry. `None` past the last number of its session.
 fn place(session: i64, number: u64) -> Option<i64> {
     u32::try_from(number).ok().map(|number| session << 32 | i64::from(number))
 }
@@ -111,7 +111,7 @@ impl Table<'_> {
         Ok(true)
     }
 
-    /// Writes a row and takes it back, to see that it can.
+    /// Writes a row and rolls it back, to check that the file is writable.
     pub(super) fn try_writing(&self) -> Result<()> {
         self.0.execute("INSERT INTO sessions (id) VALUES (hex(randomblob(16)))", [])?;
         self.forget(self.0.last_insert_rowid())
@@ -127,7 +127,7 @@ impl Table<'_> {
     fn has(&self, session: i64, revision: Revision) -> Result<bool> {
         let sql = "SELECT 1 FROM session_log WHERE place = ?1 AND stamp = ?2";
         let mut has = self.0.prepare_cached(sql)?;
-        // No entry is nowhere.
+        // An entry without a place does not exist.
         Ok(has.exists(params![place(session, revision.number), revision.stamp.cast_signed()])?)
     }
 

@@ -1,10 +1,10 @@
-//! What goes wrong between sessions and their store.
+//! Errors of a session store.
 use super::Revision;
 use std::{error::Error, fmt};
 use tr_core::BoxError;
 
-/// A store's failure. [`kind`](Self::kind) says what may have happened and what is safe; its
-/// source is the engine's own error.
+/// A store's failure. [`kind`](Self::kind) says what may have happened and whether a retry is safe;
+/// the source is the engine's own error.
 #[derive(Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,
@@ -17,24 +17,25 @@ pub struct StoreError {
 pub enum StoreErrorKind {
     /// The request never reached the store: nothing has changed. Sending it again is safe.
     Unreachable,
-    /// No reply: what was asked may have been done. Sending the same again is safe and tells.
+    /// No reply: the operation may have been done. Sending the same again is safe and tells whether
+    /// it was.
     Uncertain,
     /// Another writer was first: nothing has changed, and sending the same again does not help.
-    /// Load the session and decide anew.
+    /// Load the session and decide again.
     Conflict {
-        /// Of the session's last entry; `None` if there is no such session.
+        /// The revision of the session's last entry; `None` if there is no such session.
         head: Option<Revision>,
     },
     /// The session cannot be read: a newer version wrote it, or it is damaged. Nothing has
     /// changed, and sending it again does not help.
     Unreadable,
-    /// The store refuses: it is full, read-only, or set up so that it cannot keep its promises.
-    /// Nothing has changed, and sending it again does not help.
+    /// The store refuses: it is full, read-only, or its settings break its guarantees. Nothing has
+    /// changed, and sending it again does not help.
     Refused,
 }
 
 impl StoreError {
-    /// A failure of this kind, because of `cause`.
+    /// A failure of this kind, caused by `cause`.
     #[must_use]
     pub fn new(kind: StoreErrorKind, cause: impl Into<BoxError>) -> Self {
         Self { kind, cause: Some(cause.into()) }

@@ -1,4 +1,4 @@
-//! A store in memory: the reference for others, and several processes within one test.
+//! A store in memory: a reference implementation, and a stand-in for a shared store in tests.
 use super::{Entry, Head, Revision, SessionStore, StoreError, StoreFuture};
 use std::{
     collections::BTreeMap,
@@ -9,11 +9,9 @@ use std::{
 
 /// Sessions in memory, behind the trait that durable stores implement.
 ///
-/// # When to use
-///
-/// In tests, where each [`Sessions`](crate::Sessions) over a clone of one `Memory` is a process of
-/// its own; and as the example to write a store by. To keep sessions in this process only, give
-/// none: that is faster. A clone shares the sessions.
+/// In tests, where each [`Sessions`](crate::Sessions) over a clone of one `Memory` stands for a
+/// process; and as an example for implementing a store. To keep sessions in one process only, use
+/// no store: that is faster. A clone shares the sessions.
 #[derive(Clone, Debug, Default)]
 pub struct Memory(Arc<Mutex<Logs>>);
 

@@ -1,24 +1,24 @@
-//! Stores of sessions that outlive the process, or that several processes share.
+//! Stores for sessions that must outlive the process or are shared by several processes.
 //!
 //! # What is stored
 //!
-//! Each session is a log of [`Entry`]s: what was changed, never the whole. A rollback is one
-//! entry that moves the head, so it costs the same for 5,000 messages as for 20, and what it
-//! leaves behind stays until the session is [compacted](SessionStore::compact). The session is
-//! what its entries say, one after the other.
+//! Each session is a log of [`Entry`]s that hold its changes, not the whole session. A rollback is
+//! one entry that moves the head, so it takes the same time for 5,000 messages as for 20, and the
+//! removed messages stay in the log until the session is [compacted](SessionStore::compact).
+//! Replaying the entries in order gives the session.
 //!
 //! # Writing a store
 //!
-//! A store keeps bytes in order and compares revisions; it looks into nothing. [`Memory`] is the
-//! shortest example, the feature `conformance` has the rules as tests.
+//! A store keeps bytes in order and compares revisions; it does not parse entries. [`Memory`] is
+//! the shortest example; the feature `conformance` has the rules as tests.
 //!
-//! - [`append`](SessionStore::append) is a compare-and-set: of all who append after the same
-//!   revision one wins, the others get a [`Conflict`](StoreErrorKind::Conflict). With a unique
-//!   key over session and number an engine does most of it by itself.
-//! - Every operation is atomic, and can be sent again with the same arguments: futures are
-//!   dropped and replies get lost, and what was sent may then have happened or not.
-//! - What was confirmed is on the disk, by whatever the engine calls so.
-//! - Waiting has an end: a store that cannot be reached says so after a time of its own.
+//! - [`append`](SessionStore::append) is a compare-and-set: of several writers that append after
+//!   the same revision one wins, the others get a [`Conflict`](StoreErrorKind::Conflict). With a
+//!   unique key over session and number, most engines check this themselves.
+//! - Every operation is atomic, and can be sent again with the same arguments: futures are dropped
+//!   and replies get lost, and the operation may then have happened or not.
+//! - A confirmed entry is on disk, as the engine defines it.
+//! - Operations time out: a store that cannot be reached returns an error after its own timeout.
 //!
 //! ```
 //! use tr_integrity::store::{Entry, Memory, Revision, SessionStore};
@@ -51,30 +51,30 @@ pub use self::{
 };
 use std::{fmt, future::Future, pin::Pin};
 
-/// What a store's operations return. They are I/O: a box is nothing beside it.
+/// The return type of a store's operations. They do I/O, so boxing is cheap by comparison.
 pub type StoreFuture<'s, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 's>>;
 
 /// Keeps sessions as logs of entries.
 ///
 /// # Cancellation
-/// A future that is dropped may have done its work or not; all of it or nothing.
+/// A dropped future has done all of its work or nothing.
 ///
 /// # Errors
-/// [`StoreErrorKind`] says of each what has changed and what is safe.
+/// [`StoreErrorKind`] says for each error what has changed and whether a retry is safe.
 pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
-    /// All entries of a session, oldest first, as they were at one moment; none if there is no
-    /// such session. The first is numbered 1, or is the base of the last compaction; each of the
-    /// others has the next number.
+    /// All entries of a session, oldest first, as a consistent snapshot; empty if there is no such
+    /// session. The first entry has number 1, or is the base of the last compaction; each other
+    /// entry has the next number.
     fn load<'s>(&'s self, session: &'s str) -> StoreFuture<'s, Vec<Entry>>;
 
-    /// Adds an entry behind the one that is named, which must be the last; behind none, it begins
+    /// Appends an entry after the one named by `after`, which must be the last; with `None`, begins
     /// a new session. `entry` has the next number.
     ///
-    /// An entry that is there already, by its number and stamp, was sent before: that is a
-    /// success, whatever follows it by now.
+    /// An entry with the same number and stamp as a stored one was sent before: that is a success,
+    /// even if other entries follow it.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Conflict`] with the head as it is, if that is not `after`.
+    /// [`StoreErrorKind::Conflict`] with the current head, if that is not `after`.
     fn append<'s>(
         &'s self,
         session: &'s str,
@@ -82,20 +82,21 @@ pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
         entry: &'s Entry,
     ) -> StoreFuture<'s, ()>;
 
-    /// Puts one entry in the place of all. Its revision must be the head's, and stays so: who has
-    /// loaded the session may go on.
+    /// Replaces all entries by one. Its revision must be the head's and stays the same, so writers
+    /// that have loaded the session can continue.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Conflict`] with the head as it is, if that is another.
+    /// [`StoreErrorKind::Conflict`] with the current head, if that is another.
     fn compact<'s>(&'s self, session: &'s str, base: &'s Entry) -> StoreFuture<'s, ()>;
 
-    /// Up to `limit` sessions whose ids come after this one, in the order of the ids' bytes.
+    /// Up to `limit` sessions whose ids follow `after`, in the order of the ids' bytes.
     fn list<'s>(&'s self, after: Option<&'s str>, limit: usize) -> StoreFuture<'s, Vec<Head>>;
 
-    /// Forgets a session; whether there was one. Who has it loaded gets a conflict.
+    /// Deletes a session; returns whether there was one. Writers that have it loaded get a
+    /// conflict.
     fn delete<'s>(&'s self, session: &'s str) -> StoreFuture<'s, bool>;
 
-    /// Looks whether the store can keep its promises, by writing if need be: warnings that an
-    /// operator should read.
+    /// Checks whether the store can keep its guarantees, if necessary by a write; returns warnings
+    /// for the operator.
     fn check(&self) -> StoreFuture<'_, Vec<String>>;
 }

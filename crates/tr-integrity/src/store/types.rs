@@ -1,23 +1,23 @@
-//! What goes into a store of sessions, and what comes out.
+//! The types of a session store.
 use std::fmt;
 
-/// Names an entry of a session's log, and what the session was after it.
+/// Identifies an entry of a session's log, and the session's state after it.
 ///
-/// Two writers that append at the same number draw different stamps: so one that has won by a
-/// reply that got lost recognises itself, and a session that was deleted and begun anew is not
-/// taken for the old one.
+/// Two writers that append the same number draw different stamps. So a writer whose confirmation
+/// got lost recognises its own entry, and a session that was deleted and created again is not
+/// confused with the old one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Revision {
-    /// Counts the entries, from 1.
+    /// The entry's number, from 1.
     pub number: u64,
     /// Drawn by the writer.
     pub stamp: u64,
 }
 
-/// What one append adds to a session's log. A store does not look into it.
+/// What one append adds to a session's log. A store does not parse it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name.
+    /// Its revision.
     pub revision: Revision,
     /// When it was written, in milliseconds since the Unix epoch by the writer's clock; less
     /// than 2⁶³.
@@ -26,12 +26,12 @@ pub struct Entry {
     pub body: Vec<u8>,
 }
 
-/// A session as [`list`](super::SessionStore::list) gives it.
+/// A session in the result of [`list`](super::SessionStore::list).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The session's id.
     pub session: String,
-    /// Of its last entry.
+    /// The revision of its last entry.
     pub revision: Revision,
     /// When that was written, in milliseconds since the Unix epoch.
     pub at: u64,
@@ -43,7 +43,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// The body may hold secrets: only its length is shown.
+/// Shows only the length of the body, which may hold secrets.
 impl fmt::Debug for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entry")

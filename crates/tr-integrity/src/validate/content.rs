@@ -1,4 +1,4 @@
-//! What is not understood, and what a provider refuses because nothing is in it.
+//! Findings about unknown parts, and about empty parts that a provider refuses.
 use super::{Fault, Validator};
 use crate::{
     format::Blanks,
@@ -6,7 +6,7 @@ use crate::{
 };
 
 impl Validator {
-    /// Names what is not understood.
+    /// Reports unknown parts.
     pub(super) fn check_blocks(&mut self, message: &Message) {
         if message.unknown() == Some(Unknown::Content) {
             self.find(Fault::UnknownMessage, self.len, None, None);
@@ -18,7 +18,7 @@ impl Validator {
                 _ => is_unknown.then_some((at, Fault::UnknownBlock)),
             }
         });
-        // Of a message it is known by then that it is not judged.
+        // The limit is safe: such a message is not judged in any case.
         for (at, fault) in faults.take(MANY) {
             self.find(fault, self.len, Some(at), None);
         }

@@ -1,4 +1,4 @@
-//! What a validation finds, and how the provider would say it.
+//! A validation's findings, and the provider's error texts for them.
 use crate::format::{Format, Refused, Results};
 use serde::Serialize;
 use std::fmt;
@@ -32,46 +32,46 @@ pub enum Fault {
     BlankMessage,
     /// A message without content, where its provider refuses that.
     EmptyMessage,
-    /// A message of the model's without content, and another behind it.
+    /// A message of the model's without content, followed by another message.
     EmptyAnswer,
-    /// A reasoning item that nothing of the model's follows.
+    /// A reasoning item that no output of the model follows.
     LoneReasoning,
-    /// A block that is no object, or that names a member twice: it is left as it is, and its readers
-    /// may take it for different things.
+    /// A block that is no object, or has a duplicate member, which readers may interpret
+    /// differently. It is left unchanged.
     UnreadBlock,
-    /// A block of a type that is not known: it is left as it is, and not judged.
+    /// A block of an unknown type: it is left unchanged and not judged.
     UnknownBlock,
-    /// A message of a role that is not known, or with its content in members that are not: it is
-    /// left as it is, and not judged.
+    /// A message with an unknown role, or with its content in unknown members: it is left unchanged
+    /// and not judged.
     UnknownMessage,
     /// An item with an id that an earlier item has.
     DuplicateItem,
-    /// A step that follows no message of the user's, where the provider asks for one.
+    /// A step that follows no message of the user's, where the provider requires one.
     UseOutOfTurn,
-    /// A step without the signature of a thought, though another step of its turn has one: some of
-    /// the provider's models refuse it.
+    /// A step without a thought signature, although another step of its turn has one: some of the
+    /// provider's models refuse it.
     MissingSignature,
-    /// The name of a tool that the provider refuses: empty, too long, not of its pattern.
+    /// The name of a tool that the provider refuses: empty, too long, or with invalid characters.
     RefusedName,
-    /// The id of a use that the provider refuses: too long, not of its pattern.
+    /// The id of a use that the provider refuses: too long, or with invalid characters.
     RefusedId,
-    /// What a use is given is missing, or not of the type that the provider takes.
+    /// A use's input is missing, or not of the type that the provider accepts.
     RefusedInput,
-    /// What a message, a part or a result says is missing, empty, or not of the type that the
-    /// provider takes; or a list of calls is there, and has none.
+    /// The content of a message, a part or a result is missing, empty, or not of the type that the
+    /// provider accepts; or a list of calls is empty.
     RefusedContent,
-    /// A block in the message of a speaker of whom the provider takes none: a use that is not the
-    /// model's.
+    /// A block in a message of a role for which the provider does not accept it: a use that is not
+    /// the model's.
     MisplacedBlock,
-    /// A speaker of whom the provider takes no message there.
+    /// A role from which the provider does not accept a message there.
     RefusedRole,
     /// A use with other content behind it in its message.
     ContentAfterUse,
-    /// A request that ends as the provider takes none: with a thought of the model's, or with a
-    /// text of its that ends in white space.
+    /// A request with an end that the provider refuses: a thinking block, or a text of the model's
+    /// that ends in white space.
     RefusedEnd,
-    /// What a use is given is not of the type that the agent writes: what it sends of that is not
-    /// known. It is left as it is, and not judged.
+    /// A use's input is not of the type that the agent writes, so what the agent sends is not
+    /// known. It is left unchanged and not judged.
     UnreadInput,
 }
 
@@ -80,48 +80,49 @@ pub enum Fault {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Severity {
-    /// It does not, but a reader may be misled.
+    /// No, but a reader may misunderstand it.
     Warning,
-    /// It does: every call with this session fails.
+    /// Yes: every call with this session fails.
     Error,
 }
 
-/// What is told of an id that is there, and has nothing in it.
+/// `Finding::about` for an id that is present but empty.
 pub(super) const EMPTY: &str = "empty";
 
-/// What is told of an end that is white space.
+/// `Finding::about` for an end in white space.
 pub(super) const WHITE: &str = "white space";
 
-/// One thing that is wrong, and where.
+/// One finding, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What.
+    /// What is wrong.
     pub fault: Fault,
     /// Whether the provider refuses it.
     pub severity: Severity,
-    /// In which message, from 0.
+    /// The index of the message.
     pub message_index: usize,
-    /// In which block of the message (or which of its tool calls), from 0.
+    /// The index of the block in its message (or of the tool call).
     pub block_index: Option<usize>,
-    /// Of which tool use.
+    /// The id of the tool use.
     pub tool_use_id: Option<Box<str>>,
     pub(crate) format: Format,
-    /// What the provider names beside the use's id: an item's id, or what kind of use it is. Of a
-    /// missing id, whether it is there and [`EMPTY`].
+    /// What the provider names in addition to the use's id: an item's id, or the kind of the use.
+    /// For a missing id, [`EMPTY`] if it is present.
     pub(crate) about: Box<str>,
-    /// The member that is refused on its own.
+    /// The member that the provider refuses on its own.
     pub(crate) refused: Option<Box<Refused>>,
-    /// The message at which it showed.
+    /// The index of the message at which it was found.
     pub(crate) noticed: usize,
-    /// The form in which the provider is asked, where that is another.
+    /// The form in which the provider is asked, if that is another.
     pub(super) asked: Option<Format>,
-    /// Which message and block it is there, where tools' results are one message.
+    /// The message and block there, if the results of tools are merged into one message.
     pub(super) place: (usize, Option<usize>),
 }
 
 impl Fault {
-    /// The rule of 002 that it breaks; 0 for a rule of the provider's own.
+    /// The number of the validation rule that it breaks, 1 to 3; 0 for a rule of the provider's
+    /// own.
     #[must_use]
     pub const fn rule(self) -> u8 {
         match self {
@@ -132,8 +133,8 @@ impl Fault {
         }
     }
 
-    /// Whether it says that something is not understood: what the provider makes of the session is
-    /// not known then.
+    /// Whether it says that something is not understood, so that the provider's verdict is not
+    /// known.
     #[must_use]
     pub const fn is_not_judged(self) -> bool {
         matches!(
@@ -142,7 +143,7 @@ impl Fault {
         )
     }
 
-    /// Whether it is refused on its own, whatever stands around it: see
+    /// Whether the provider refuses it regardless of its context: see
     /// [`Validator::with_members`](crate::Validator::with_members).
     #[must_use]
     pub const fn is_of_member(self) -> bool {
@@ -178,7 +179,7 @@ impl Finding {
         self.severity == Severity::Error
     }
 
-    /// The member that is refused on its own.
+    /// The member that the provider refuses on its own.
     pub(crate) fn member(&self) -> Option<&'static str> {
         self.refused.as_ref().map(|refused| refused.member)
     }
@@ -188,27 +189,27 @@ impl Finding {
         *self.about == *WHITE
     }
 
-    /// Whether it is an id that is there, and empty.
+    /// Whether it is an id that is present but empty.
     pub(crate) fn is_empty_id(&self) -> bool {
         self.fault == Fault::MissingId && *self.about == *EMPTY
     }
 
-    /// It where the provider is asked in this form.
+    /// The same where the provider is asked in this form.
     pub(crate) fn asked(mut self, asked: Option<Format>) -> Self {
         self.severity = self.fault.severity(self.format, asked);
         self.asked = asked;
         self
     }
 
-    /// The form of the provider that refuses it: of messages in an agent's own form, that of the
+    /// The form of the provider that refuses it: for messages in an agent's own form, that of the
     /// last answer, if it is known.
     #[must_use]
     pub fn format(&self) -> Format {
         self.asked.unwrap_or(self.format)
     }
 
-    /// The text with which the provider would refuse it; `None` for a warning, but for one of which
-    /// only some of its models take no notice.
+    /// The provider's error text; `None` for a warning, unless some of the provider's models refuse
+    /// it.
     #[must_use]
     pub fn provider_error(&self) -> Option<String> {
         if self.severity == Severity::Warning && self.fault != Fault::MissingSignature {
@@ -227,7 +228,7 @@ impl Finding {
     }
 }
 
-/// The message of 002.
+/// A short message for a person, such as `Incomplete tool_use: toolu_1`.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let id = self.tool_use_id.as_deref().filter(|id| !id.is_empty());

@@ -1,26 +1,26 @@
-//! What was found so far. In a form of items, a result that comes late can take a finding back: that
-//! costs the same however many there are.
+//! The findings so far. In a form of items, a late result can take a finding back, in constant
+//! time.
 use super::{Fault, Finding};
 use std::{collections::HashMap, mem, sync::OnceLock};
 
-/// What was found, in the order in which it showed.
+/// The findings, in the order in which they occurred.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Findings {
-    /// With those that were taken back.
+    /// Including those that were taken back.
     all: Vec<Finding>,
-    /// Of each of them, whether it was taken back; empty where none was.
+    /// Whether each of them was taken back; empty if none was.
     is_back: Vec<bool>,
-    /// Which were taken back, and since which message.
+    /// Those that were taken back, and the message since which they are.
     back: Vec<(usize, usize)>,
-    /// Those that are left, once they were asked for.
+    /// The remaining ones; built on first use.
     left: OnceLock<Vec<Finding>>,
-    /// Where the last finding is of a use without its result in each message, once it was asked for.
+    /// For each message, its last finding of a use without a result; built on first use.
     incomplete: Option<HashMap<usize, usize>>,
     errors: usize,
 }
 
 impl Findings {
-    /// All that are left.
+    /// The remaining findings.
     pub(super) fn left(&self) -> &[Finding] {
         if self.back.is_empty() {
             return &self.all;
@@ -29,7 +29,7 @@ impl Findings {
         self.left.get_or_init(|| left().map(|(finding, _)| finding.clone()).collect())
     }
 
-    /// How many errors are among them, and among those that were taken out.
+    /// How many errors remain, including those that [`take`](Self::take) removed.
     pub(super) const fn errors(&self) -> usize {
         self.errors
     }
@@ -47,7 +47,7 @@ impl Findings {
         self.all.push(finding);
     }
 
-    /// Takes out all that are left.
+    /// Removes and returns the remaining findings.
     pub(super) fn take(&mut self) -> Vec<Finding> {
         if self.all.is_empty() {
             return Vec::new();
@@ -60,8 +60,8 @@ impl Findings {
         all.into_iter().zip(is_back).filter(|(_, is_back)| !is_back).map(|(it, _)| it).collect()
     }
 
-    /// The use in this message has its result after all, since the message `since`. Says whether
-    /// there was a finding.
+    /// Takes back the finding of a use in this message, whose result is in message `since`. Returns
+    /// whether there was one.
     pub(super) fn take_back(&mut self, message: usize, since: usize) -> bool {
         let all = &self.all;
         let incomplete = self.incomplete.get_or_insert_with(|| {
@@ -77,7 +77,7 @@ impl Findings {
         true
     }
 
-    /// Forgets what all but the first `len` messages showed.
+    /// Removes what was found in all but the first `len` messages.
     pub(super) fn truncate(&mut self, len: usize) {
         (self.left, self.incomplete) = (OnceLock::new(), None);
         while let Some((_, at)) = self.back.pop_if(|(since, _)| *since >= len) {
@@ -92,7 +92,7 @@ impl Findings {
     }
 }
 
-/// The message of a use that has no result, if that is what was found.
+/// The message of a use without a result, if that is the finding.
 fn message_of(finding: &Finding) -> Option<usize> {
     (finding.fault == Fault::IncompleteUse).then_some(finding.message_index)
 }

@@ -1,18 +1,18 @@
-//! Where ids are used: a few bytes for each, however long it is. The last uses are forgotten
-//! without a look at their messages.
+//! An index of ids in a few bytes for each use, whatever the length of the id. The last uses can be
+//! removed without reading their messages.
 use hashbrown::HashTable;
 use std::{
     hash::{BuildHasher, RandomState},
     iter,
 };
 
-/// Where each id is used, in the order of the messages, and what is known of each use.
+/// The uses of each id in the order of the messages, and a value for each use.
 ///
-/// A hash of 64 bits under a random key stands for an id. That two of a million ids share one
-/// happens once in thirty million sessions.
+/// A 64-bit hash under a random key represents an id. In a session with a million ids the chance of
+/// a collision is about one in thirty million.
 ///
-/// The uses stand in one list as they came, and a table has the last use of each id. So the last
-/// use is undone by putting the one before it into the table.
+/// The uses are in one list in order, and a table has the last use of each id. So removing the last
+/// use puts the one before it into the table.
 #[derive(Clone, Debug)]
 pub(super) struct Ids<T = ()> {
     key: RandomState,
@@ -25,22 +25,22 @@ pub(super) struct Ids<T = ()> {
 struct Use<T> {
     id: Id,
     message: u32,
-    /// To the use of this id before this one.
+    /// The use of this id before this one.
     before: Link,
     what: T,
 }
 
-/// What stands for an id, in 4-byte parts: so a use takes 16 bytes, and more only for what is known.
+/// The hash of an id, in 4-byte parts: so a use takes 16 bytes plus its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Id(u32, u32);
 
-/// To a use, or to none.
+/// A link to a use, or to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link(u32);
 
 const NONE: Link = Link::NONE;
 
-/// Places in the table at the first use.
+/// The table's capacity at the first use.
 const FIRST: usize = 14;
 
 impl<T> Default for Ids<T> {
@@ -50,7 +50,8 @@ impl<T> Default for Ids<T> {
 }
 
 impl<T> Ids<T> {
-    /// Notes that `message`, the last so far, uses `id`; says whether it was used before.
+    /// Adds a use of `id` in `message`, which is the last so far; returns whether `id` was used
+    /// before.
     pub(super) fn note(&mut self, id: &str, message: usize, what: T) -> bool {
         let (id, message) = (self.id(id), number(message));
         let at = number(self.uses.len());
@@ -71,12 +72,12 @@ impl<T> Ids<T> {
         iter::successors(last.map(|&at| at as usize), |&at| self.uses[at].before.at())
     }
 
-    /// In which message a use is.
+    /// The message of a use.
     pub(super) fn message(&self, at: usize) -> usize {
         self.uses[at].message as usize
     }
 
-    /// What is known of a use.
+    /// The value of a use.
     pub(super) fn what(&self, at: usize) -> &T {
         &self.uses[at].what
     }
@@ -90,13 +91,13 @@ impl<T> Ids<T> {
         self.uses.len()
     }
 
-    /// Forgets the uses in all but the first `len` messages. Costs what is forgotten.
+    /// Removes the uses in all but the first `len` messages. Takes time for the removed ones only.
     pub(super) fn truncate(&mut self, len: usize) {
         while self.pop_from(len).is_some() {}
     }
 
-    /// Forgets the last use, if it is in none of the first `len` messages; tells which use of its id
-    /// comes before it.
+    /// Removes the last use, unless it is in the first `len` messages; returns the use of its id
+    /// before it.
     pub(super) fn pop_from(&mut self, len: usize) -> Option<Option<usize>> {
         let last = self.uses.pop_if(|last| last.message as usize >= len)?;
         let at = number(self.uses.len());
@@ -109,7 +110,7 @@ impl<T> Ids<T> {
         Some(last.before.at())
     }
 
-    /// Makes the use at `at` the last of its id; says which was the last so far.
+    /// Makes the use at `at` the last of its id; returns the last one so far.
     fn place(&mut self, id: Id, at: u32) -> Link {
         if self.last.len() == self.last.capacity() {
             self.grow();
@@ -123,7 +124,7 @@ impl<T> Ids<T> {
         NONE
     }
 
-    /// Goes through the uses in their order: the table alone would look them up one by one.
+    /// Reinserts the uses in order: rehashing the table itself would look each one up.
     fn grow(&mut self) {
         let places = (2 * self.last.capacity()).max(FIRST);
         self.last = HashTable::with_capacity(places);
@@ -164,7 +165,7 @@ impl Link {
     }
 }
 
-/// No session has more messages or uses than this counts.
+/// Narrows an index; no session has more messages or uses than a `u32` counts.
 fn number(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

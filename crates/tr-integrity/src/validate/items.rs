@@ -1,5 +1,5 @@
-//! What a validator remembers of a form of items, where a result may stand anywhere behind its
-//! use: it can mend a fault that was found before it came.
+//! The validator's state for forms of items, where a result may be anywhere after its use, so that
+//! it can resolve a finding made earlier.
 use super::{
     Fault, OpenUse, Step, Validator,
     ids::{Ids, Link},
@@ -7,22 +7,22 @@ use super::{
 use crate::message::{Item, Kind, Message, Role};
 use std::mem;
 
-/// What is remembered of items.
+/// The state for items.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Items {
-    /// The provider knows of items that are not here.
+    /// The provider stores earlier items that are not here.
     pub(super) continues: bool,
-    /// The first reference to an item that the provider keeps: it may be a use, or a result.
+    /// The first reference to a stored item, which may be a use or a result.
     reference: Option<usize>,
-    /// Each id's uses.
+    /// The uses of each id.
     uses: Ids<Place>,
-    /// What answered which of them, in order.
+    /// The uses that were answered, in order.
     answers: Vec<Answer>,
-    /// Where each item's id came first.
+    /// The first position of each item's id.
     ids: Ids,
-    /// Reasoning that waits for what follows from it: the messages, and the items' ids.
+    /// Reasoning without output so far: the messages, and the items' ids.
     reasoning: Vec<(usize, Box<str>)>,
-    /// The uses whose findings were taken before they were healed.
+    /// The uses whose findings were taken before their results were found.
     healed_late: Vec<usize>,
 }
 
@@ -30,24 +30,24 @@ pub(super) struct Items {
 struct Answer {
     result: usize,
     used: usize,
-    /// The last use of its id so far.
+    /// The last use of its id at that time.
     last: usize,
 }
 
-/// Uses of one id and one step are answered in their order, those of a later step first.
+/// Uses of one id and one step are answered in order, those of a later step first.
 #[derive(Clone, Debug)]
 struct Place {
-    /// Where its step begins.
+    /// The index where its step begins.
     step: usize,
     result: Option<usize>,
     /// The next use of this id in the step.
     next: Link,
-    /// Of the first use of an id in a step: which use of an earlier step waits, once all of this are
-    /// answered.
+    /// For the first use of an id in a step: the waiting use of an earlier step, which is next once
+    /// all of this step are answered.
     below: Link,
-    /// Of the first one: itself. Of another: the first one.
+    /// For the first use: itself. For others: the first one.
     first: Link,
-    /// Of the last use of an id: which use the next result is for.
+    /// For the last use of an id: the use that the next result answers.
     open: Link,
 }
 
@@ -60,7 +60,7 @@ impl Items {
         self.reasoning.first().map(|&(at, _)| at)
     }
 
-    /// Notes a use of a step.
+    /// Adds a use of a step.
     fn note(&mut self, id: &str, message: usize, step: usize) {
         let at = Link::to(self.uses.len());
         let last = self.uses.of(id).next();
@@ -73,7 +73,7 @@ impl Items {
                 place.first = was.first;
                 let waits = was.open;
                 let is_same = |&open: &usize| self.uses.what(open).step == step;
-                // Where all before it are answered, it is the one.
+                // If all uses before it are answered, it is the next one to answer.
                 let open = waits.at().filter(is_same).map_or(at, |_| waits);
                 place.open = open;
             } else {
@@ -83,7 +83,8 @@ impl Items {
         self.uses.note(id, message, place);
     }
 
-    /// Gives a result to the nearest step that lacks one of this id, and there to the first use.
+    /// Assigns a result to the nearest step with an unanswered use of this id, and there to the
+    /// first one.
     fn answer(&mut self, id: &str, result: usize) -> Option<usize> {
         let last = self.uses.of(id).next()?;
         let used = self.uses.what(last).open.at()?;
@@ -96,7 +97,7 @@ impl Items {
         Some(self.uses.message(used))
     }
 
-    /// Forgets what all but the first `len` messages have said of uses and ids.
+    /// Removes the uses and ids of all but the first `len` messages.
     fn truncate(&mut self, len: usize) {
         while let Some(Answer { used, last, .. }) = self.answers.pop_if(|it| it.result >= len) {
             self.uses.what_mut(used).result = None;
@@ -112,7 +113,7 @@ impl Items {
 }
 
 impl Validator {
-    /// Checks an item. What concerns earlier ones is found first.
+    /// Checks an item; findings about earlier items come first.
     pub(super) fn check_item(&mut self, message: &Message) {
         let result = message.blocks().iter().find_map(|block| match &block.kind {
             Kind::Result { id, .. } => Some(id),
@@ -152,20 +153,20 @@ impl Validator {
         }
     }
 
-    /// The use at `message` has its result after all.
+    /// The result of the use at `message` was found.
     fn heal(&mut self, message: usize) {
         if !self.findings.take_back(message, self.len) {
             self.items.healed_late.push(message);
         }
     }
 
-    /// The messages of uses that have their results after all, though it was found, and taken,
-    /// that they have not. They are remembered no more.
+    /// The messages of uses whose results were found after their findings were taken. Clears the
+    /// list.
     pub(crate) fn take_healed(&mut self) -> Vec<usize> {
         mem::take(&mut self.items.healed_late)
     }
 
-    /// Reasoning waits, past results, for what the model made of it.
+    /// Reasoning waits for the model's output; results do not count.
     fn check_reasoning(&mut self, message: &Message) {
         let is_reasoning = message.blocks().iter().any(|block| block.kind == Kind::Reasoning);
         if is_reasoning {
@@ -192,7 +193,7 @@ impl Validator {
         self.items.ids.note(id, at, ());
     }
 
-    /// The next item's step: the one that it extends, else a new one.
+    /// Extends the current step, or begins a new one.
     pub(super) fn extend_step(&mut self, uses: Vec<OpenUse>) {
         let message = self.len;
         let step = self.step.get_or_insert_with(|| Step::new(message, true));
@@ -202,8 +203,7 @@ impl Validator {
         step.extend(uses);
     }
 
-    /// Whether `message` belongs to the step that is live: the model goes on, and no result is
-    /// there yet.
+    /// Whether `message` belongs to the live step: the model continues, and there is no result yet.
     pub(crate) fn extends_step(&self, message: &Message) -> bool {
         let grows = self.step.as_ref().is_some_and(|step| step.grows);
         grows && message.role() == Role::Assistant
@@ -219,14 +219,14 @@ impl Validator {
         self.uses.of(id).map(|at| self.uses.message(at))
     }
 
-    /// Where the use of `id` in a message has its result, if that may be anywhere.
+    /// The index of the result of the use of `id` in a message, if results may be anywhere.
     pub(crate) fn answer_to(&self, used: usize, id: &str) -> Option<usize> {
         let mut uses = self.items.uses.of(id);
         let at = uses.find(|&at| self.items.uses.message(at) == used)?;
         self.items.uses.what(at).result
     }
 
-    /// Forgets all but the first `len` messages, but for the step, which is `replay`'s.
+    /// Removes all but the first `len` messages, except for the step, which is taken from `replay`.
     pub(super) fn truncate_items(&mut self, len: usize, replay: Items) {
         self.items.truncate(len);
         self.items.reference = self.items.reference.filter(|&first| first < len);

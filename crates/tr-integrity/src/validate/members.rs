@@ -1,4 +1,4 @@
-//! What a provider refuses on its own: members, and how a request begins and ends.
+//! Checks members that a provider refuses on their own, and how a request begins and ends.
 use super::{Fault, Finding, Validator, finding::WHITE};
 use crate::{
     format::{Blanks, Refused, Rules},
@@ -6,15 +6,15 @@ use crate::{
     transcript::Transcript,
 };
 
-/// What a validator remembers of messages whose members it looks at.
+/// The validator's state for checking members.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Members {
     /// Whether the form's own provider is asked: others may have other limits.
     has_limits: bool,
-    /// The last message, if it is the model's and says nothing: no other may follow it.
+    /// The last message, if it is the model's and empty: no other message may follow it.
     empty: Option<usize>,
-    /// How many messages there are where the tools' results that follow one another are one, and how
-    /// many results stand before the last one in its message.
+    /// The number of messages if consecutive tool results are merged into one message, and the
+    /// number of results before the last one in its message.
     sent: usize,
     results: usize,
 }
@@ -26,7 +26,7 @@ impl Default for Members {
 }
 
 impl Members {
-    /// The same before the first message.
+    /// The same settings before the first message.
     pub(super) fn fresh(self) -> Self {
         Self { has_limits: self.has_limits, ..Self::default() }
     }
@@ -44,9 +44,9 @@ impl Members {
 }
 
 impl Validator {
-    /// Also looks at what is refused on its own: names, ids, what calls are given, contents, and
-    /// texts of white space. A session in use asks for that its results are paired; who wonders why
-    /// a provider refuses it asks for this.
+    /// Also checks what the provider refuses on its own: names, ids, inputs, contents, and texts of
+    /// white space. A running session only needs its results to be paired; use this to find out why
+    /// a provider refuses a session.
     ///
     /// ```
     /// use tr_integrity::{Fault, Transcript, Validator};
@@ -65,8 +65,8 @@ impl Validator {
         self
     }
 
-    /// After all messages of `transcript`, with their members; and with how it ends, if it is a
-    /// request that is sent as it stands.
+    /// Checks all messages of `transcript` with their members, and its end if it is a complete
+    /// request.
     #[must_use]
     pub fn with_members_of(transcript: &Transcript) -> Self {
         let mut validator = Self::new(transcript.format());
@@ -81,7 +81,7 @@ impl Validator {
         validator
     }
 
-    /// The same before the first message.
+    /// The same settings before the first message.
     #[must_use]
     pub fn restarted(&self) -> Self {
         let (members, asked) = (self.members.map(Members::fresh), self.asked);
@@ -90,8 +90,8 @@ impl Validator {
         validator
     }
 
-    /// Which message and block it is where the tools' results that follow one another are one
-    /// message: of the message that is checked, or of the step that it closes.
+    /// The message and block if consecutive tool results are merged into one message: those of the
+    /// current message, or of the step that it closes.
     pub(super) fn place(&self, message: usize, block: Option<usize>) -> (usize, Option<usize>) {
         let Some(Members { sent, results, .. }) = self.members else { return (message, block) };
         if message == self.len {
@@ -113,7 +113,7 @@ impl Validator {
         if let Some(empty) = std::mem::replace(&mut members.empty, is_empty.then_some(at)) {
             self.find(Fault::EmptyAnswer, empty, None, None);
         }
-        // What is found of it otherwise is not found twice, and what is not understood not judged.
+        // Avoids a second finding for the same content, and judges no unknown part.
         let is_found = asks_content && message.role() == Role::User
             || message.unknown() == Some(Unknown::Content);
         if let Some(refused) = message.refused().filter(|_| !is_found).filter(counts) {
@@ -136,7 +136,7 @@ impl Validator {
         }
     }
 
-    /// Texts of white space are refused beside others, too; and a text behind a use.
+    /// Texts of white space are also refused next to others, and so is a text after a use.
     fn check_texts(&mut self, message: &Message) {
         let at = self.len;
         let mut used = None;
@@ -157,7 +157,7 @@ impl Validator {
         }
     }
 
-    /// How a request begins and ends: it is sent as it stands.
+    /// Checks how a complete request begins and ends.
     pub(super) fn check_request(&mut self, messages: &[Message]) {
         let rules = self.format.rules();
         if rules.blanks != Blanks::Texts {

@@ -1,4 +1,4 @@
-//! Checks a transcript message by message; an append costs the same at any length.
+//! Validates a transcript message by message; an append takes the same time at any length.
 mod content;
 mod finding;
 mod findings;
@@ -27,9 +27,10 @@ use members::Members;
 use step::{OpenUse, Step};
 use turn::Turn;
 
-/// Checks a transcript against rules 1–3 of 002 and the provider's own.
+/// Validates a transcript against three general rules and the provider's own: every result has a
+/// use in the step before it (1), every use has a result (2), and ids are unique (3).
 ///
-/// A pure state machine: it is given each message once and remembers ids and findings, never the
+/// A state machine without I/O: it reads each message once and keeps ids and findings, not the
 /// messages.
 ///
 /// ```
@@ -48,21 +49,21 @@ use turn::Turn;
 pub struct Validator {
     format: Format,
     len: usize,
-    /// Where each id is used: the messages, in order.
+    /// The messages that use each id, in order.
     uses: Ids,
     findings: Findings,
     last: Option<Role>,
     step: Option<Step>,
     items: Items,
     turn: Turn,
-    /// What it remembers of members; `None` if they are not looked at.
+    /// The state for checking members; `None` if they are not checked.
     members: Option<Members>,
-    /// The form in which the provider is asked, if it is known that it is another.
+    /// The form in which the provider is asked, if it is known to be another.
     asked: Option<Format>,
 }
 
 impl Validator {
-    /// Before the first message.
+    /// Starts before the first message.
     #[must_use]
     pub fn new(format: Format) -> Self {
         Self {
@@ -79,13 +80,13 @@ impl Validator {
         }
     }
 
-    /// Behind messages that are not known.
+    /// Continues after unknown messages.
     pub(crate) fn after_unknown(mut self) -> Self {
         self.items.continues = true;
         self
     }
 
-    /// After all messages of `transcript`.
+    /// Checks all messages of `transcript`.
     #[must_use]
     pub fn of(transcript: &Transcript) -> Self {
         let mut validator = Self::new(transcript.format());
@@ -134,43 +135,43 @@ impl Validator {
         self.len == 0
     }
 
-    /// All that is wrong, in the order in which it showed.
+    /// All findings, in the order in which they occurred.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         self.findings.left()
     }
 
-    /// Whether the provider takes the session: warnings don't count, nor does a live tail.
+    /// Whether the provider accepts the session: warnings and a live tail do not count.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.findings.errors() == 0
     }
 
-    /// The uses of the live tail that wait for their results: the last assistant message's, as
-    /// long as results may still follow it.
+    /// The uses of the live tail that wait for their results: those of the last assistant message,
+    /// as long as results may still follow it.
     pub fn pending(&self) -> impl Iterator<Item = &str> {
         self.step.iter().flat_map(Step::waiting).map(|open| &*open.key.id)
     }
 
-    /// The validation as 002 has it.
+    /// The validation's summary.
     #[must_use]
     pub fn result(&self) -> ValidationResult {
         ValidationResult::of(self.findings())
     }
 
-    /// What was found since the last time; it is remembered no more.
+    /// Returns and removes the findings since the last call.
     pub(crate) fn take_findings(&mut self) -> Vec<Finding> {
         self.findings.take()
     }
 
-    /// Whether something at the end waits for what comes: uses for their results, or reasoning for
-    /// what follows from it. The provider would refuse it as it is.
+    /// Whether the end waits for more: uses for their results, or reasoning for the output after
+    /// it. The provider would refuse it as it is.
     #[must_use]
     pub fn waits(&self) -> bool {
         self.live_step().is_some() || self.items.waits()
     }
 
-    /// The first message of which something may still be found; the next one if there is none.
+    /// The first message that may still get a finding; the next message if there is none.
     pub(crate) fn first_waiting(&self) -> usize {
         let step = self.live_step().unwrap_or(self.len);
         let empty = self.members.as_ref().and_then(Members::first_waiting);
@@ -178,7 +179,7 @@ impl Validator {
         step.min(waiting.unwrap_or(self.len))
     }
 
-    /// Where the step of the live tail's uses begins.
+    /// The index where the step of the live tail's uses begins.
     pub(crate) fn live_step(&self) -> Option<usize> {
         self.step.as_ref().filter(|step| step.waits()).map(|step| step.message)
     }
@@ -188,13 +189,13 @@ impl Validator {
         self.uses.last(id)
     }
 
-    /// Forgets all but the first `len` of `messages`. Costs a few nanoseconds for each use that is
-    /// forgotten, and one step.
+    /// Removes all but the first `len` of `messages`. Takes a few nanoseconds for each removed use,
+    /// and the time to check one step.
     pub(crate) fn truncate(&mut self, messages: &[Message], len: usize) {
         self.uses.truncate(len);
         self.findings.truncate(len);
 
-        // What the last step waits for is found by giving it to a fresh validator.
+        // The state of the last step is rebuilt by a new validator.
         let from = self.format.last_step(&messages[..len]);
         let mut members = self.members.map(Members::fresh);
         if let Some(members) = &mut members {
@@ -254,7 +255,7 @@ impl Validator {
         }
     }
 
-    /// Results are blocks, and belong at the head of the message after the step.
+    /// Results are blocks at the head of the message after the step.
     fn check_answers(&mut self, message: &Message, rules: Rules) {
         let mut step = self.step.take();
         let after_assistant = self.last == Some(Role::Assistant);
@@ -286,7 +287,7 @@ impl Validator {
         self.close(step, fault);
     }
 
-    /// Results are messages, and belong directly behind the step.
+    /// Results are messages directly after the step.
     fn check_tool_message(&mut self, message: &Message) {
         if message.role() != Role::Tool {
             let step = self.step.take();
@@ -318,7 +319,7 @@ impl Validator {
         for (block, part) in message.blocks().iter().enumerate() {
             let Kind::Use { id, id_at, noun, .. } = &part.kind else { continue };
             let is_again = self.uses.note(id, at, ());
-            // A name in the place of an id may come again.
+            // A tool's name that stands for an id may repeat.
             let names_it = id_at.is_none() && rules.names_pair;
             if id.is_empty() && !rules.names_pair {
                 let about = if id_at.is_some() { EMPTY } else { "" };

@@ -1,13 +1,13 @@
-//! The validation as 002 has it.
+//! The summary of a validation.
 use super::{Fault, Finding, Severity};
 use serde::{Deserialize, Serialize};
 
-/// The validation as 002 has it: the first error, and the ids of its kind.
+/// The summary of a validation: the first error, and the ids of its kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ValidationResult {
-    /// Whether the provider takes the session.
+    /// Whether the provider accepts the session.
     pub valid: bool,
     /// The first error: rule 1 before rule 2 before rule 3, then the provider's own.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,19 +1,19 @@
-//! The last step of a session, while results may still come: which of its uses wait.
+//! The last step of a session, which may still get results: its waiting uses.
 use crate::keys::{Key, Keys, Place};
 use std::sync::OnceLock;
 
-/// The last step, while results may still come.
+/// The last step, which may still get results.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
-    /// Where it begins.
+    /// The index where it begins.
     pub(super) message: usize,
     /// The model may add to it.
     pub(super) grows: bool,
     uses: Vec<OpenUse>,
-    /// How many of its uses wait, and up to where none does.
+    /// How many of its uses wait, and the index before which none does.
     waiting: usize,
     first: usize,
-    /// What finds the use of a result, where there are many.
+    /// An index of its uses by key, if there are many.
     keys: OnceLock<Box<Keys>>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct OpenUse {
     waits: bool,
 }
 
-/// So many uses are looked through as quickly as they are looked up.
+/// Up to this many uses, a linear search is as fast as an index.
 const FEW: usize = 8;
 
 impl OpenUse {
@@ -36,7 +36,7 @@ impl OpenUse {
 }
 
 impl Step {
-    /// One that begins at `message`.
+    /// A step that begins at `message`.
     pub(super) const fn new(message: usize, grows: bool) -> Self {
         Self { message, grows, uses: Vec::new(), waiting: 0, first: 0, keys: OnceLock::new() }
     }
@@ -68,13 +68,13 @@ impl Step {
         self.uses[self.first..].iter().filter(|open| open.waits)
     }
 
-    /// The same, and no more.
+    /// The uses that wait.
     pub(super) fn into_waiting(self) -> impl Iterator<Item = OpenUse> {
         self.uses.into_iter().skip(self.first).filter(|open| open.waits)
     }
 
-    /// Gives a result to the first use of its id that has none: pairs are made by occurrence. Says
-    /// which it is.
+    /// Assigns a result to the first waiting use with its key: pairs are made in order. Returns
+    /// which use it is.
     pub(super) fn matching(&mut self, key: &Key) -> Place {
         let place = if self.uses.len() <= FEW {
             let mut same = (0..self.uses.len()).filter(|&at| self.uses[at].key.pairs(key));
@@ -106,7 +106,7 @@ impl Step {
         })
     }
 
-    /// The uses in a message of it have their results.
+    /// Marks the uses in one of its messages as answered.
     pub(super) fn answer_in(&mut self, message: usize) {
         let from = self.uses.partition_point(|open| open.message < message);
         let to = self.uses.partition_point(|open| open.message <= message);

@@ -1,18 +1,18 @@
-//! What a validator remembers of a turn whose steps may carry signatures of thoughts.
+//! The validator's state for a turn whose steps may carry thought signatures.
 use super::{Fault, Validator};
 use crate::message::{Kind, Message};
 
-/// The turn so far.
+/// The current turn.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turn {
-    /// A step of it is signed.
+    /// One of its steps is signed.
     is_signed: bool,
-    /// The first uses of steps that are not, as long as no step is: message, block, id and name.
+    /// The first uses of unsigned steps, while no step is signed: message, block, id and name.
     unsigned: Vec<(usize, usize, Box<str>, Box<str>)>,
 }
 
 impl Validator {
-    /// Where one step of a turn is signed, each must be: the model signs them all or none.
+    /// If one step of a turn is signed, each must be: the model signs all of them or none.
     pub(super) fn check_signature(&mut self, message: &Message) {
         if message.begins_turn() {
             self.turn = Turn::default();

@@ -1,16 +1,16 @@
-//! Which of two equal results is certainly a copy of the other: ids that recur, or are missing, name
-//! the results of two calls alike, and both of these count.
+//! Decides whether one of two equal results is certainly a copy: where ids repeat or are missing,
+//! equal results may belong to two calls, and both are kept.
 use super::{Fate, Found, Pairs};
 use crate::message::{Kind, Message};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// A run of letters and digits that nobody counts up: at least so long, and so often from one to
-/// the other.
+/// A run of letters and digits counts as random, not sequential, if it is at least this long and
+/// switches between letters and digits at least this often.
 const RANDOM_LENGTH: usize = 8;
 const RANDOM_CHANGES: usize = 3;
 
-/// Whether an id was drawn at random, so that no other call has the same: `call_0` was not.
+/// Whether an id was generated at random, so that no other call has the same: `call_0` was not.
 pub(in super::super) fn is_random(id: &str) -> bool {
     let parts: Vec<_> = id.split(|letter: char| !letter.is_ascii_alphanumeric()).collect();
     let is_uuid = |parts: &[&str]| {
@@ -25,11 +25,11 @@ pub(in super::super) fn is_random(id: &str) -> bool {
     parts.iter().any(is_mixed) || parts.windows(5).any(is_uuid)
 }
 
-/// What is known of results that say the same.
+/// What is known about results with equal contents.
 pub(super) struct Copies {
-    /// How many uses there are of each id.
+    /// How many uses each id has.
     uses: HashMap<Box<str>, usize>,
-    /// How many of the messages before each say anything beside results.
+    /// For each message, how many before it hold anything other than results.
     turns: Vec<usize>,
 }
 
@@ -52,9 +52,9 @@ impl Copies {
         Self { uses, turns }
     }
 
-    /// Whether one result is certainly a copy of the other, given that their contents are one: they
-    /// have a random id that one use alone has, nothing was said between them, and what stands
-    /// beside their contents is the same, too.
+    /// Whether one of two results with equal contents is certainly a copy of the other: they have a
+    /// random id that only one use has, only results are between them, and their other members are
+    /// equal.
     pub(super) fn has(&self, one: &Found<'_>, other: &Found<'_>, messages: &[&Message]) -> bool {
         let (first, last) = (one.at.min(other.at), one.at.max(other.at));
         let is_beside = first == last || self.turns[first] == self.turns[last + 1];
@@ -66,7 +66,7 @@ impl Copies {
     }
 }
 
-/// Where a result stands, and when it was written.
+/// Members that depend on the position and time of a result.
 const PLACE: [&str; 3] = ["cache_control", "id", "timestamp"];
 
 fn says(found: &Found<'_>, messages: &[&Message]) -> Option<Map<String, Value>> {
@@ -78,8 +78,8 @@ fn says(found: &Found<'_>, messages: &[&Message]) -> Option<Map<String, Value>> 
 }
 
 impl Pairs<'_> {
-    /// Of two calls of one tool that no id tells apart, one was answered: by which result is not
-    /// known, so neither is. The result becomes text.
+    /// If one of two calls without ids was answered, and two results could be that answer, the
+    /// pairing is unknown. The result becomes text.
     pub(super) fn part_guesses(&mut self) {
         for step in self.steps.iter_mut().filter(|step| !step.is_live) {
             let mut waiting: HashMap<&str, Vec<usize>> = HashMap::new();

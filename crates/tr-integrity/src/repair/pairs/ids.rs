@@ -1,4 +1,4 @@
-//! The ids that uses and results get: where one is missing, there twice, or refused.
+//! New ids for uses and results whose id is missing, repeated, or refused.
 use super::{Fate, Pairs};
 use crate::format::{Rules, is_plain};
 use std::{
@@ -6,15 +6,16 @@ use std::{
     iter,
 };
 
-/// How much of a refused id is kept: with its number it is shorter than any provider asks.
+/// How many characters of a refused id are kept: with its number it is within every provider's
+/// limit.
 const KEPT: usize = 28;
 
-/// The numbers of a stem that are taken, each with the next that may be free.
+/// The used numbers of a stem, each with the next number that may be free.
 #[derive(Default)]
 struct Numbers(HashMap<usize, usize>);
 
 impl Numbers {
-    /// Takes the first number from this one on that is free. Those in between are passed over once.
+    /// Takes the first free number from this one on. Used numbers are skipped once.
     fn take(&mut self, from: usize) -> usize {
         let mut free = from;
         while let Some(&next) = self.0.get(&free) {
@@ -30,8 +31,8 @@ impl Numbers {
 }
 
 impl Pairs<'_> {
-    /// A result without an id behind a step of one use belongs to that, if it is the only one there:
-    /// so OpenClaw pairs them, too.
+    /// A result without an id after a step with one use gets that use's id, if it is the only such
+    /// result: OpenClaw pairs them in the same way.
     pub(super) fn give_ids(&mut self) {
         let mut at_home: HashMap<usize, Vec<usize>> = HashMap::new();
         for (result, found) in self.found.iter().enumerate() {
@@ -49,8 +50,8 @@ impl Pairs<'_> {
         }
     }
 
-    /// Makes repeated ids unique where they are refused, by the number of the occurrence; and gives
-    /// ids to uses that have none, where no name stands for it.
+    /// Makes repeated ids unique where they are refused, by appending the number of the occurrence;
+    /// gives ids to uses without one, unless a name pairs them.
     pub(super) fn rename(&mut self, rules: Rules) {
         let all = self.steps.iter().flat_map(|step| &step.uses).map(|used| used.id.clone());
         let mut taken: HashSet<Box<str>> = all.collect();
@@ -78,7 +79,7 @@ impl Pairs<'_> {
         }
     }
 
-    /// What uses and their results are called now, by message and block.
+    /// The new ids of uses and their results, by message and block.
     pub(in super::super) fn new_ids(&self) -> HashMap<(usize, usize), Box<str>> {
         let mut new_ids = HashMap::new();
         for found in self.found.iter().filter(|found| found.fate == Fate::Answers) {
@@ -95,7 +96,7 @@ impl Pairs<'_> {
     }
 }
 
-/// An id that every provider takes, and that tells which it was.
+/// An id that every provider accepts and that resembles the old one.
 fn plain(id: &str) -> String {
     let taken = |letter: char| {
         if letter.is_ascii() && is_plain(letter.encode_utf8(&mut [0; 4])) { letter } else { '_' }

@@ -1,10 +1,11 @@
-//! Results that answer nothing, and what those keep that take their place.
+//! Unpaired results, and the marks that their replacements keep.
 use super::{Fate, Found, Pairs, copies::Copies};
 use crate::message::Message;
 use std::collections::HashMap;
 
 impl Pairs<'_> {
-    /// What answers nothing becomes text, unless it is certainly a copy of what does, or made up.
+    /// Turns unpaired results into text; removes those that a repair added or that are certainly
+    /// copies.
     pub(super) fn settle_strays(&mut self, messages: &[&Message]) {
         let is_stray = |found: &Found<'_>| matches!(found.fate, Fate::Stray | Fate::Again);
         if !self.found.iter().any(is_stray) {
@@ -29,15 +30,14 @@ impl Pairs<'_> {
         }
     }
 
-    /// What stands at no use here answers one that only the provider knows.
+    /// A result without a step here answers a use that only the provider stores.
     pub(in super::super) fn keep_strays(&mut self) {
         for found in self.found.iter_mut().filter(|found| found.home.is_none()) {
             found.fate = Fate::Answers;
         }
     }
 
-    /// The marks for the provider's cache that results get, by message and block: each of what it
-    /// takes the place of.
+    /// The cache marks that results inherit from those they replace, by message and block.
     pub(in super::super) fn marked<'m>(
         &self,
         messages: &[&'m Message],

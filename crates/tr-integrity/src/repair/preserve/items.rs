@@ -1,17 +1,17 @@
-//! Writes the form in which results are items.
+//! Writes forms where results are items.
 use super::{
     super::items::{Placed, is, settle_reasoning},
     Fate, Found, Kind, Message, Role, Use, Writer,
 };
 
 impl Writer<'_, '_> {
-    /// The form in which results are items: behind their use they stay where they are.
+    /// Writes a form where results are items: a result after its use stays in its place.
     pub(super) fn write_items(self, close_tail: bool) -> Vec<Message> {
         let mut out: Vec<Placed> = Vec::with_capacity(self.messages.len());
-        // Texts come before the model's last items, and before reasoning that waits: a tail stays
-        // live, and reasoning beside what follows from it.
+        // Texts are inserted before the model's last items, and before reasoning that waits: so a
+        // tail stays live, and reasoning stays next to the output that follows it.
         let (mut gate, mut in_run, mut thinks, mut number) = (0, false, false, 0);
-        // What comes in at which gates, in their order.
+        // The insertions and their positions, in order.
         let mut gated: Vec<(usize, Placed)> = Vec::new();
         for at in 0..self.messages.len() {
             let (was, message) = (Some(self.was[at]), self.renamed(at));
@@ -52,7 +52,7 @@ impl Writer<'_, '_> {
         out.into_iter().map(|(_, message)| message).collect()
     }
 
-    /// The results of a step that do not stand behind it yet.
+    /// The results of a step that are not after it yet.
     fn guests(&self, number: usize) -> Vec<Placed> {
         let step = &self.pairs.steps[number];
         let guest = |used: &Use| match used.answer {
@@ -67,7 +67,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Items with those that come in at gates, which stand in their order.
+/// Items with insertions.
 fn opened(items: Vec<Placed>, gated: Vec<(usize, Placed)>) -> Vec<Placed> {
     let mut all = Vec::with_capacity(items.len() + gated.len());
     let mut gated = gated.into_iter().peekable();

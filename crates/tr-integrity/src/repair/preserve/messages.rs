@@ -1,8 +1,8 @@
-//! Writes the form in which results are messages.
+//! Writes forms where results are messages.
 use super::{Fate, Role, Writer};
 
 impl Writer<'_, '_> {
-    /// The form in which results are messages.
+    /// Writes a form where results are messages.
     pub(super) fn write_messages(&mut self) {
         let mut number = 0;
         for at in 0..self.messages.len() {
@@ -24,7 +24,7 @@ impl Writer<'_, '_> {
     fn write_step(&mut self, number: usize) {
         let step = &self.pairs.steps[number];
         let (at, zone) = (step.at, step.zone.clone());
-        // Nothing may stand behind a live tail: what comes would not find its step.
+        // An insertion after a live tail would separate later results from their step.
         let waits = step.is_live && step.uses.iter().any(|used| used.answer.is_none());
         if waits {
             self.write_strays(zone.clone(), Some(number));
@@ -42,7 +42,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Results of these messages that become text; those at home in a step come behind it.
+    /// Writes the results of these messages that become text; those in a step's zone follow the
+    /// step.
     fn write_strays(&mut self, messages: std::ops::Range<usize>, home: Option<usize>) {
         for at in messages {
             let found = &self.pairs.found[self.places[&(at, 0)]];

@@ -1,4 +1,4 @@
-//! What a session's log says: one change after the other.
+//! The changes that form a session's log.
 use super::super::{CycleState, Incident, Operation, ToolResult, ToolUse};
 use crate::{
     format::{Format, ReadError},
@@ -7,37 +7,37 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// One change of a session. Released kinds stay as they are: files hold them.
+/// One change of a session. Released kinds must not change, because stored logs contain them.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Change {
-    /// The first of all: the form, and the text around the messages.
+    /// The first change: the form, and the text around the messages.
     Opened { format: Format, head: Box<str>, tail: Box<str> },
-    /// A message more.
+    /// A message was added.
     Message(Line),
-    /// Only so many messages are left: the head moved, nothing is taken from the log.
+    /// Only this many messages are left: the head moved; nothing is removed from the log.
     Cut(usize),
     /// A checkpoint was made.
     Checkpoint(Box<Made>),
-    /// These checkpoints' operations succeeded.
+    /// The operations of these checkpoints succeeded.
     Committed(Vec<u64>),
-    /// These checkpoints are gone: rolled back to, or pruned.
+    /// These checkpoints were removed: rolled back to, or pruned.
     Pruned(Vec<u64>),
     /// A cycle was begun: its intent.
     Cycle(Box<Begun>),
-    /// A cycle went on.
+    /// A cycle changed its state.
     Moved(Moved),
-    /// These cycles are over.
+    /// These cycles ended.
     Over(Vec<u64>),
-    /// A cycle was recorded behind a checkpoint that is still open.
+    /// A cycle was recorded after a checkpoint that is still open.
     Done(Box<Done>),
-    /// These are of no more interest.
+    /// These recorded cycles are no longer tracked.
     DoneWith(Vec<u64>),
-    /// How many checkpoints were made and cycles begun, where the others don't tell.
+    /// How many checkpoints were made and cycles begun, if the other changes do not tell.
     Counted { checkpoints: u64, cycles: u64 },
-    /// Something happened.
+    /// An incident was noted.
     Incident(Incident),
-    /// The messages as they stand, or these, went to the archive.
+    /// The current messages, or these, were archived.
     Archived {
         timestamp: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +77,7 @@ pub(crate) struct Made {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Snapshot {
-    /// The first messages as they stand at this place of the log.
+    /// The first messages of the transcript at this point of the log.
     Prefix,
     /// These.
     Messages(Vec<Line>),
@@ -87,10 +87,10 @@ pub(crate) enum Snapshot {
 pub(crate) struct Begun {
     pub(super) checkpoint: Box<str>,
     pub(super) tool_use: ToolUse,
-    /// What logs have that do not say where: its last use stands for it.
+    /// Set in logs that do not store the use's position: the last use with its id is meant.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) in_transcript: bool,
-    /// Whose it is.
+    /// The process that runs it.
     pub(super) driver: u64,
     #[serde(flatten)]
     pub(super) moved: Moved,
@@ -106,10 +106,10 @@ pub(crate) struct Moved {
     pub(super) held: Option<ToolResult>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) refused: bool,
-    /// The message of the use that it answers.
+    /// The message with the use that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) used: Option<usize>,
-    /// That use was there, and went.
+    /// The use was in the transcript and was removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) gone: bool,
 }

@@ -4,16 +4,16 @@ use crate::store::Revision;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What the bytes begin with: the version, then the checksum in hexadecimal, then a line break.
+/// The header of the bytes: the version, the checksum in hexadecimal, and a line break.
 const VERSION: &str = "trs1 ";
 const SUM: usize = 64;
 
-/// Bytes that say nothing to this program.
+/// Why bytes cannot be decoded.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
-    /// They are not what was written.
+    /// They are damaged.
     Damaged,
-    /// They are what was written, by a newer version.
+    /// They are intact, but a newer version wrote them.
     Newer(Option<serde_json::Error>),
 }
 
@@ -39,7 +39,7 @@ struct Read {
     changes: Vec<Change>,
 }
 
-/// The body of an entry of this name, in this session's log.
+/// Encodes the body of the entry with this revision, in this session's log.
 pub(crate) fn encode(session: &str, revision: Revision, changes: &[Change]) -> Vec<u8> {
     let mut body = Vec::with_capacity(1_024);
     body.extend_from_slice(VERSION.as_bytes());
@@ -52,7 +52,7 @@ pub(crate) fn encode(session: &str, revision: Revision, changes: &[Change]) -> V
     body
 }
 
-/// What [`encode`] was given.
+/// Decodes what [`encode`] wrote.
 pub(crate) fn decode(
     session: &str,
     revision: Revision,
@@ -71,7 +71,7 @@ pub(crate) fn decode(
     Ok(read.changes)
 }
 
-/// Over the text and its place: an entry of another session, or at another place, is no entry.
+/// Covers the text and its position: an entry of another session or position is invalid.
 fn checksum(session: &str, revision: Revision, json: &[u8]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&(session.len() as u64).to_le_bytes());

@@ -1,8 +1,8 @@
-//! What a log knows of the short lists, and what it lacks.
+//! Compares the log's state of the short lists with the session's.
 use super::change::{Begun, Change, Done, Line, Made, Moved, Snapshot};
 use crate::session::{Checkpoint, CycleState, Session, ToolCycleTransaction, used::Used};
 
-/// What the log says of checkpoints, cycles and recorded cycles, each in the order of its number.
+/// The log's state of checkpoints, cycles and recorded cycles, each in the order of its number.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Known {
     checkpoints: Vec<(u64, bool)>,
@@ -12,7 +12,7 @@ pub(super) struct Known {
     cycles_begun: u64,
 }
 
-/// All of a cycle that changes.
+/// The parts of a cycle that change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stage {
     state: CycleState,
@@ -21,16 +21,16 @@ struct Stage {
     used: Used,
 }
 
-/// What became of the items of a list.
+/// The changes of a list.
 struct Difference {
     gone: Vec<u64>,
-    /// Where they are now.
+    /// The indexes of new items.
     new: Vec<usize>,
     changed: Vec<usize>,
 }
 
 impl Difference {
-    /// Both lists are in the order of their numbers.
+    /// Compares two lists, both in the order of their numbers.
     fn between<T: PartialEq>(known: &[(u64, T)], now: &[(u64, T)]) -> Self {
         let mut difference = Self { gone: Vec::new(), new: Vec::new(), changed: Vec::new() };
         let mut known = known.iter().peekable();
@@ -60,7 +60,7 @@ impl Known {
         }
     }
 
-    /// Adds what the log lacks, and knows it from then on.
+    /// Adds the missing changes to the log, and updates its state.
     pub(super) fn catch_up(&mut self, session: &Session, changes: &mut Vec<Change>) {
         let now = Self::of(session);
         let (mut made, mut begun) = (self.checkpoints_made, self.cycles_begun);
@@ -72,7 +72,7 @@ impl Known {
             made = made.max(checkpoint.number);
             changes.push(Change::Checkpoint(Box::new(Made::of(checkpoint, session))));
         }
-        // Nothing else changes of a checkpoint.
+        // Other parts of a checkpoint do not change.
         let committed = changed.iter().map(|&at| session.checkpoints[at].number);
         add(changes, committed.collect(), Change::Committed);
         add(changes, gone, Change::Pruned);
@@ -89,7 +89,7 @@ impl Known {
         add(changes, gone, Change::Over);
 
         let Difference { mut gone, mut new, changed } = Difference::between(&self.done, &now.done);
-        // One that is noted again is taken out first.
+        // A changed one is removed and added again.
         gone.extend(changed.iter().map(|&at| now.done[at].0));
         new.extend(changed);
         add(changes, gone, Change::DoneWith);

@@ -1,9 +1,8 @@
-//! A session's changes as they happen, for a log from which it can be made again.
+//! Collects a session's changes for a log from which the session can be replayed.
 //!
-//! What grows without bounds, the messages, incidents and archives, is noted as it happens. The
-//! short lists, of checkpoints and cycles, are compared with what the log knows of them when it is
-//! written: so none of their changes can be forgotten, and what came and went in between leaves no
-//! trace.
+//! Changes of the unbounded lists (messages, incidents, archives) are noted as they happen. The
+//! short lists (checkpoints, cycles) are compared with the log's state when it is written: so no
+//! change is missed, and items that were added and removed in between are not written.
 mod change;
 mod codec;
 mod known;
@@ -20,17 +19,18 @@ use super::{Archive, Incident, Session};
 use crate::message::Message;
 use std::mem;
 
-/// What has happened since the log was written last.
+/// The changes since the log was last written.
 #[derive(Debug, Default)]
 pub(super) struct Journal {
     changes: Vec<Change>,
-    /// What the log knows of the short lists.
+    /// The log's state of the short lists.
     known: Known,
-    /// The changes are not of cycles alone, which would be begun and recorded anew.
+    /// Whether there are changes other than those of cycles, which would be made again after a
+    /// conflict.
     holds_more: bool,
 }
 
-/// A copy of a session has a history of its own, which nobody keeps.
+/// The journal of a session. A clone of the session has none: its changes are not written.
 #[derive(Debug, Default)]
 pub(super) struct Kept(Option<Box<Journal>>);
 
@@ -47,10 +47,10 @@ impl Kept {
         }
     }
 
-    /// All but the first `len` of `of` messages are gone.
+    /// Notes that of `of` messages only the first `len` are left.
     pub(super) fn cut(&mut self, mut of: usize, len: usize) {
         let Some(journal) = &mut self.0 else { return };
-        // What the log does not have yet, it need not have.
+        // A message that was not written yet is dropped from the changes.
         while of > len && matches!(journal.changes.last(), Some(Change::Message(_))) {
             journal.changes.pop();
             of -= 1;
@@ -66,7 +66,7 @@ impl Kept {
         }
     }
 
-    /// The messages as they stand went to the archive.
+    /// Notes that the current messages were archived.
     pub(super) fn archived(&mut self, timestamp: u64) {
         if let Some(journal) = &mut self.0 {
             journal.changes.push(Change::Archived { timestamp, messages: None });
@@ -75,7 +75,7 @@ impl Kept {
 }
 
 impl Session {
-    /// Keeps its changes from now on. A log that has nothing of it yet gets all of it first.
+    /// Starts to collect changes. A log that is empty gets the whole session first.
     pub(crate) fn keep_changes(&mut self, is_known: bool) {
         let mut journal = Box::<Journal>::default();
         if is_known {
@@ -86,14 +86,14 @@ impl Session {
         self.journal = Kept(Some(journal));
     }
 
-    /// Whether the log lacks something.
+    /// Whether there are changes to write.
     pub(crate) fn has_changes(&self) -> bool {
         let journal = self.journal.0.as_deref();
         let lacks = |it: &Journal| !it.changes.is_empty() || it.known != Known::of(self);
         journal.is_some_and(lacks)
     }
 
-    /// Somebody has worked on it who may have made changes that only they can make anew.
+    /// Marks the pending changes as the caller's: after a conflict, no call would make them again.
     pub(crate) fn worked(&mut self) {
         if self.has_changes()
             && let Some(journal) = &mut self.journal.0
@@ -102,12 +102,12 @@ impl Session {
         }
     }
 
-    /// Whether changes wait that nobody makes anew.
+    /// Whether changes are pending that no call would make again after a conflict.
     pub(crate) fn holds_more(&self) -> bool {
         self.journal.0.as_ref().is_some_and(|journal| journal.holds_more)
     }
 
-    /// What the log lacks, and whether it is more than cycles.
+    /// Takes the pending changes; also returns whether any are not of cycles.
     pub(crate) fn take_changes(&mut self) -> (Vec<Change>, bool) {
         let Some(mut journal) = self.journal.0.take() else { return (Vec::new(), false) };
         journal.known.catch_up(self, &mut journal.changes);
@@ -117,14 +117,14 @@ impl Session {
         (changes, holds_more)
     }
 
-    /// All of it as the changes that make it.
+    /// The changes that recreate the whole session.
     pub(crate) fn base(&self) -> Vec<Change> {
         let mut changes = self.opening();
         Known::default().catch_up(self, &mut changes);
         changes
     }
 
-    /// The changes that make all but the short lists.
+    /// The changes that recreate all but the short lists.
     fn opening(&self) -> Vec<Change> {
         let (head, tail) = self.transcript.around();
         let format = self.transcript.format();

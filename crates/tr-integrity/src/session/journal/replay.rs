@@ -1,4 +1,4 @@
-//! A session from its log.
+//! Replays a session from its log.
 use super::change::{Begun, Change, Done, Line, Made, Moved, Snapshot};
 use crate::{
     format::{Format, ReadError},
@@ -8,7 +8,7 @@ use crate::{
 };
 use std::fmt;
 
-/// A change that does not fit to those before it.
+/// A change that is invalid after those before it.
 #[derive(Debug)]
 pub(crate) struct Unfit {
     what: &'static str,
@@ -36,11 +36,11 @@ impl From<ReadError> for Unfit {
     }
 }
 
-/// A session counts no further: it would take longer than computers last.
+/// The limit for a session's counters, so that they cannot overflow.
 const MOST: u64 = u64::MAX / 2;
 
 impl Session {
-    /// The session that these changes make.
+    /// Replays these changes.
     pub(crate) fn replay(
         id: &str,
         changes: impl IntoIterator<Item = Change>,
@@ -55,7 +55,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Who can write the log can have it say anything, and its numbers lead to messages.
+    /// Validates all indexes, because a log may come from an untrusted writer.
     fn check_places(&self) -> Result<(), Unfit> {
         let len = self.transcript.len();
         let uses =
@@ -69,7 +69,7 @@ impl Session {
         Ok(())
     }
 
-    /// What happened then.
+    /// Applies one change.
     fn again(&mut self, change: Change) -> Result<(), Unfit> {
         match change {
             Change::Opened { .. } => return Err(Unfit::new("the session's form is there twice")),
@@ -95,7 +95,7 @@ impl Session {
                 let cycle = &mut self.cycles[at];
                 (cycle.state, cycle.abandoned) = (state, abandoned);
                 (cycle.held, cycle.refused) = (held, refused);
-                // A use that was there never becomes one that never was.
+                // A use that was in the transcript keeps that state.
                 if used.is_some() || gone {
                     cycle.used = Used::of(used, gone);
                 }
