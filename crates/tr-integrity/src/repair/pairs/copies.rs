@@ -78,8 +78,8 @@ fn says(found: &Found<'_>, messages: &[&Message]) -> Option<Map<String, Value>> 
 }
 
 impl Pairs<'_> {
-    /// If one of two calls without ids was answered, and two results could be that answer, the
-    /// pairing is unknown. The result becomes text.
+    /// If only one of two calls of a tool is answered, and no id tells which of them, the pairing is
+    /// unknown: the result becomes text.
     pub(super) fn part_guesses(&mut self) {
         for step in self.steps.iter_mut().filter(|step| !step.is_live) {
             let mut waiting: HashMap<&str, Vec<usize>> = HashMap::new();
