@@ -40,11 +40,11 @@ pub struct FileFinding {
     pub offset: u64,
     /// How many bytes are no record; 0 for findings about records.
     pub length: u64,
-    /// In which of the messages that the model is sent, from 0.
+    /// The index among the messages that the model would be sent.
     pub message_index: Option<usize>,
-    /// Of which tool use.
+    /// The id of the tool use.
     pub tool_use_id: Option<Box<str>>,
-    /// What the validator says of the message.
+    /// The validator's finding, if the fault is in a message.
     pub(super) finding: Option<Finding>,
 }
 

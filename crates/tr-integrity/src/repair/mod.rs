@@ -31,7 +31,7 @@ pub enum RepairMode {
     /// Keeps every answer of a tool, and the record that a call may have run.
     #[default]
     Preserve,
-    /// Removes it.
+    /// Removes both.
     Remove,
 }
 

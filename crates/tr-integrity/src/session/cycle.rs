@@ -10,11 +10,11 @@ use tr_core::{CycleRef, Ran};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CycleMode {
-    /// Rolls it back if the tool did not run; else records the error, or that the outcome is
-    /// unknown.
+    /// Rolls the cycle back if the tool did not run; else records the error, or that the outcome
+    /// is unknown.
     #[default]
     Preserve,
-    /// Rolls it back, whether or not the tool ran.
+    /// Rolls the cycle back, whether or not the tool ran.
     ///
     /// In both modes a rollback only removes what the cycle itself recorded. A use that the agent
     /// put into the transcript is before the cycle's checkpoint, so it stays, and is answered with
